@@ -170,12 +170,12 @@ pub struct LoadSection {
     /// GET requests over HTTP/1.1, without headers of their own, and accept every status below 400.
     #[serde(default)]
     pub caller: CallerEntry,
-    /// Slices of each arm per round. Default: 5; in a timeline always 1.
+    /// Slices of each arm per round. Default: 16; in a timeline always 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1000))]
     pub blocks: Option<u32>,
-    /// Length of a slice, for example `200ms`. Between 50 ms and 10 s; 100 to 250 ms work best. Default: 200 ms, or
-    /// shorter if the host steals time from the machine. In a timeline up to 10 min, and without a default.
+    /// Length of a slice, for example `200ms`. Between 50 ms and 10 s. Default: 50 ms, or as long as 100 requests at a stated `rate`
+    /// take, at most 500 ms. In a timeline up to 10 min, and without a default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slice: Option<String>,
 }

@@ -1,28 +1,18 @@
 //! Chooses settings that a study file leaves open by the machine, and estimates the precision to expect on it.
 //!
-//! A number of rounds or a length of slice stated in the file is kept. An open loop without a rate gets a share of the
+//! A number of rounds stated in the file is kept. An open loop without a rate gets a share of the
 //! capacity of the slowest arm ([`crate::plan::Rate::OfSlowest`]), which no probe determines and the runner measures.
-
-use std::time::Duration;
 
 use hoptax_host::machine::judgement::{FAR_HANDOVER_NS, wakes_slowly};
 use hoptax_result::{Interval, MachineProbe, counted};
 use hoptax_stats::standard_error;
 
-use crate::plan::{CONFIDENCE, DEFAULT_ROUNDS, DEFAULT_SLICE, Plan};
+use crate::plan::{CONFIDENCE, DEFAULT_ROUNDS, Plan};
 
 /// Range of the number of rounds if the file states none.
 const ROUNDS: std::ops::RangeInclusive<u32> = DEFAULT_ROUNDS..=24;
 /// Target half-width of nearly all costs, as a share of the CPU time of the arm that they are compared with.
 const TARGET_SHARE: f64 = 0.02;
-/// Lengths of slices to choose from, the longest first.
-const SLICES: [Duration; 3] = [DEFAULT_SLICE, Duration::from_millis(100), Duration::from_millis(50)];
-/// Share of slices that should be undisturbed by the host. Disturbed ones are repeated, for at most twice the time of
-/// the others.
-const LEFT_ALONE: f64 = 0.75;
-/// A tick of `/proc/stat`, seconds.
-const TICK_S: f64 = 0.01;
-
 /// Typical variation of costs in CPU time between rounds on a kind of machine.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Typical {
@@ -57,21 +47,7 @@ const HALTING: Typical = Typical { spread_share: 0.13, because: "wake-ups are sl
 /// Chooses the open settings of `plan` for `machine`. Returns one sentence per choice, with its reason.
 pub fn suit(plan: &mut Plan, machine: &MachineProbe, never_halted: bool) -> Vec<String> {
     let mut reasons = Vec::new();
-    let slice = slice(machine.steal_share);
-    for number in plan.left_open.slices.clone() {
-        if let Some(load) = plan.loads.get_mut(number) {
-            load.slice = slice;
-            if slice < DEFAULT_SLICE {
-                reasons.push(format!(
-                    "load `{}` has slices of {} ms: steal is {:.1} %, and shorter slices lose less to it",
-                    load.name,
-                    slice.as_millis(),
-                    machine.steal_share * 100.0
-                ));
-            }
-        }
-    }
-    if plan.left_open.rounds {
+    if plan.rounds_are_open {
         plan.rounds = rounds(typical(machine, never_halted));
         reasons.push(format!(
             "{}, since {}",
@@ -118,14 +94,6 @@ fn rounds(typical: Typical) -> u32 {
     ROUNDS.into_iter().find(is_enough).unwrap_or(*ROUNDS.end())
 }
 
-/// The longest slice of which enough are undisturbed. Two processors are in use, one stolen tick on either sets a slice
-/// aside, and ticks are assumed to be independent. Hosts steal several in a row, which disturbs fewer slices.
-fn slice(steal_share: f64) -> Duration {
-    let left_alone =
-        |slice: &Duration| (-2.0 * steal_share * slice.as_secs_f64() / TICK_S).exp() >= LEFT_ALONE;
-    SLICES.into_iter().find(left_alone).unwrap_or(Duration::from_millis(50))
-}
-
 #[cfg(test)]
 mod tests {
     use hoptax_functions::Catalogue;
@@ -134,69 +102,56 @@ mod tests {
     use super::*;
     use crate::file;
 
-    fn plan(head: &str, load: &str) -> Plan {
-        let text = format!(
-            "name: test\n{head}arms: [baseline, same]\nloads:\n  - {{name: a, loop: closed{load}}}\n"
-        );
+    fn plan(head: &str) -> Plan {
+        let text =
+            format!("name: test\n{head}arms: [baseline, same]\nloads:\n  - {{name: a, loop: closed}}\n");
         let (file, positions) = file::read("test.yaml", &text).unwrap();
         Plan::new(&file, &positions, Catalogue::load().unwrap()).unwrap()
     }
 
-    /// A machine with this number of processors, wake-up time and share of stolen time.
-    fn machine(processors: u32, wake_up_us: f64, steal_share: f64) -> MachineProbe {
+    /// A machine with this number of processors and wake-up time.
+    fn machine(processors: u32, wake_up_us: f64) -> MachineProbe {
         let late = Some(Lateness { p50_us: wake_up_us, p99_us: 2.0 * wake_up_us, samples: 500 });
         let wake_ups = WakeUps { processor: 0, by_another: late.filter(|_| processors > 1), by_timer: late };
         MachineProbe {
             processors,
             halting: vec![wake_ups],
             handover_ns: (processors > 1).then_some(60.0),
-            steal_share,
             ..MachineProbe::default()
         }
     }
 
-    fn suited(mut plan: Plan, machine: &MachineProbe, never_halted: bool) -> (u32, u128, Vec<String>) {
+    fn suited(mut plan: Plan, machine: &MachineProbe, never_halted: bool) -> (u32, Vec<String>) {
         let reasons = suit(&mut plan, machine, never_halted);
-        (plan.rounds, plan.loads[0].slice.as_millis(), reasons)
+        (plan.rounds, reasons)
     }
 
     #[test]
     fn values_stated_in_a_file_are_kept() {
-        let stated = plan("rounds: 7\n", ", slice: 150ms");
-        assert_eq!(suited(stated, &machine(2, 40.0, 0.1), false), (7, 150, Vec::new()));
+        let stated = plan("rounds: 7\n");
+        assert_eq!(suited(stated, &machine(2, 40.0), false), (7, Vec::new()));
     }
 
     #[test]
     fn a_quiet_machine_gets_the_defaults_with_any_number_of_processors() {
         for processors in [1, 2, 4, 64] {
-            let (rounds, slice_ms, reasons) = suited(plan("", ""), &machine(processors, 5.0, 0.0), false);
-            assert_eq!((rounds, slice_ms), (10, 200), "{processors} processors");
+            let (rounds, reasons) = suited(plan(""), &machine(processors, 5.0), false);
+            assert_eq!(rounds, 10, "{processors} processors");
             assert_eq!(reasons, ["10 rounds, since wake-ups are fast and the processors are close together"]);
         }
     }
 
     #[test]
     fn a_machine_with_more_spread_gets_more_rounds_up_to_a_limit() {
-        let of = |machine: &MachineProbe, never_halted| suited(plan("", ""), machine, never_halted).0;
-        let slow = machine(2, 40.0, 0.0);
-        let far = MachineProbe { handover_ns: Some(500.0), ..machine(2, 5.0, 0.0) };
+        let of = |machine: &MachineProbe, never_halted| suited(plan(""), machine, never_halted).0;
+        let slow = machine(2, 40.0);
+        let far = MachineProbe { handover_ns: Some(500.0), ..machine(2, 5.0) };
         assert_eq!([of(&slow, false), of(&slow, true), of(&far, false)], [24, 24, 24]);
     }
 
     #[test]
-    fn a_host_that_steals_gets_shorter_slices_and_none_below_the_shortest() {
-        let of = |steal_share| suited(plan("rounds: 5\n", ""), &machine(2, 5.0, steal_share), false);
-        assert_eq!(of(0.007).1, 200);
-        assert_eq!(of(0.01).1, 100);
-        let (_, slice_ms, reasons) = of(0.02);
-        assert_eq!(slice_ms, 50);
-        assert!(reasons[0].contains("50 ms") && reasons[0].contains("2.0 %"), "{reasons:?}");
-        assert_eq!(of(0.5).1, 50);
-    }
-
-    #[test]
     fn intervals_narrow_with_rounds_and_are_wider_if_processors_halt() {
-        let (quick, slow) = (machine(2, 5.0, 0.0), machine(2, 40.0, 0.0));
+        let (quick, slow) = (machine(2, 5.0), machine(2, 40.0));
         // R: qt(0.975, 9) / sqrt(10) * 0.02.
         assert!((half_width_share(&quick, false, 10).unwrap() - 0.014_307).abs() < 1e-5);
         assert!(half_width_share(&quick, false, 20) < half_width_share(&quick, false, 10));

@@ -41,7 +41,7 @@ const ROUNDS: u32 = 12;
 /// with slices of 150 ms and of 3.1 % with 50 ms, in the same time.
 const LOADS: &str = "\
 loads:
-  - {name: in-use, loop: open, arrivals: uniform, connections: 32, blocks: 12, slice: 100ms}
+  - {name: in-use, loop: open, arrivals: uniform, connections: 32, blocks: 24, slice: 50ms}
   - {name: saturation, loop: closed, connections: 16, blocks: 6, slice: 50ms}
 ";
 

@@ -313,7 +313,7 @@ mod tests {
             ["rate: 100", "utilisation: 30%"].map(|rate| of(&format!("loop: open, {rate}"), ""));
         assert!((share.round_s - fixed.round_s).abs() < 1e-9, "{share:?}");
         let capacities_s = share.first_round_s - fixed.first_round_s;
-        assert!((capacities_s - 12.0 * (0.15 + SLICE_OVERHEAD_S)).abs() < 1e-9, "{capacities_s}");
+        assert!((capacities_s - 12.0 * (0.075 + SLICE_OVERHEAD_S)).abs() < 1e-9, "{capacities_s}");
     }
 
     #[test]

@@ -77,7 +77,7 @@ pub fn list() -> Result<String, Failure> {
 fn described(name: &str, plan: &Plan) -> String {
     let length = Length { rounds: plan.rounds, budget_s: None, until: None };
     let estimate = Estimate::of(plan).words(&length, 0);
-    let rounds = if plan.left_open.rounds {
+    let rounds = if plan.rounds_are_open {
         format!(", for {}", counted(plan.rounds.into(), "round"))
     } else {
         String::new()

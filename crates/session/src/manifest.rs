@@ -7,7 +7,7 @@ use std::path::Path;
 use hoptax_judge::length::{Length, Until};
 use hoptax_plan::build::{self, Build};
 use hoptax_plan::digest::sha256;
-use hoptax_plan::plan::{LeftOpen, Plan};
+use hoptax_plan::plan::Plan;
 use hoptax_result::{Environment, MachineProbe, MachineSpeeds, Program, RUN_FOLDER_FORMAT};
 use hoptax_run::provenance::sha256_of_file;
 use hoptax_text::secrets::without_signatures;
@@ -207,7 +207,7 @@ impl Manifest {
 /// Hash of a plan without its seed and number of rounds, and without who chose that number: when a study is resumed, it is no longer
 /// open.
 fn plan_hash(plan: &Plan) -> String {
-    let mut plan = Plan { seed: 0, rounds: 0, left_open: LeftOpen::default(), ..plan.clone() };
+    let mut plan = Plan { seed: 0, rounds: 0, rounds_are_open: false, ..plan.clone() };
     if let Some(link) = &mut plan.link {
         link.seed = 0;
     }

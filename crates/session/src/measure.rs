@@ -6,7 +6,7 @@ use std::{io, panic, thread};
 
 use hoptax_judge::length::Length;
 use hoptax_plan::file;
-use hoptax_plan::plan::{LeftOpen, Plan};
+use hoptax_plan::plan::Plan;
 use hoptax_result::{Loosened, StudyResult, counted};
 use hoptax_run::programs;
 use hoptax_run::runner::{self, Ending, Setting};
@@ -392,7 +392,7 @@ pub fn plan(
 /// When the machine cannot be probed.
 pub fn outline(mut plan: Plan, never_halt: NeverHalt, say: Say<'_>) -> Result<String, Failure> {
     let mut precision = None;
-    if plan.left_open != LeftOpen::default() {
+    if plan.rounds_are_open {
         let machine = probe(&placement()?, false)?;
         let never_halted = is_wanted(&machine, never_halt);
         adapt(&mut plan, &machine, never_halted, say);

@@ -12,13 +12,8 @@ use crate::variant::Variant;
 
 /// Name of the study.
 pub const STUDY: &str = "price";
-/// Requests that a slice at a given rate has, if its length allows: fewer make CPU time per request noisy.
-const REQUESTS_PER_SLICE: f64 = 100.0;
-/// Shortest and longest slice at a given rate, milliseconds. Short slices, as in comparisons: the speed of a virtual machine
-/// varies within seconds.
-const SLICE_MS: (f64, f64) = (100.0, 1_000.0);
 /// Slices of each arm per round.
-const BLOCKS: u32 = 12;
+const BLOCKS: u32 = 24;
 
 /// The configuration of a study of a bill.
 #[derive(Clone, Copy, Debug)]
@@ -109,11 +104,8 @@ fn request(request: &DerivedRequest) -> Value {
 
 /// The load of a proxy in use.
 fn in_use(rate: Option<f64>) -> String {
-    let slice_ms = rate.map_or(0.0, |rate| 1e3 * REQUESTS_PER_SLICE / rate).clamp(SLICE_MS.0, SLICE_MS.1);
     let rate = rate.map_or_else(String::new, |rate| format!("rate: {rate}, "));
-    format!(
-        "name: in-use, loop: open, {rate}arrivals: uniform, connections: 32, blocks: {BLOCKS}, slice: {slice_ms:.0}ms"
-    )
+    format!("name: in-use, loop: open, {rate}arrivals: uniform, connections: 32, blocks: {BLOCKS}")
 }
 
 #[cfg(test)]
@@ -151,7 +143,7 @@ mod tests {
         let text = study_file(source, StudyOfBill::First, &whole, &others, None);
         insta::assert_snapshot!(text);
         let at_rate = study_file(source, StudyOfBill::First, &whole, &others, Some(500.0));
-        assert!(at_rate.contains("rate: 500, arrivals: uniform, connections: 32, blocks: 12, slice: 200ms}"));
+        assert!(at_rate.contains("rate: 500, arrivals: uniform, connections: 32, blocks: 24}"));
     }
 
     #[test]

@@ -12,8 +12,12 @@ const LONGEST_SLICE: Duration = Duration::from_secs(10);
 /// Range of the slices of a timeline.
 const SLICES_OF_TIMELINE: std::ops::RangeInclusive<Duration> =
     Duration::from_secs(1)..=Duration::from_mins(10);
+/// Requests that a slice at a stated rate has by default, if it is no longer than [`LONGEST_DEFAULT_SLICE`].
+const REQUESTS_OF_SLICE: f64 = 100.0;
+/// The longest slice that a file need not state.
+const LONGEST_DEFAULT_SLICE: Duration = Duration::from_millis(500);
 /// Default number of blocks.
-const DEFAULT_BLOCKS: u32 = 5;
+const DEFAULT_BLOCKS: u32 = 16;
 /// Default rate of an open loop, as a share of the capacity of the slowest arm: proxies in use are neither idle nor saturated.
 const OF_SLOWEST: f64 = 0.5;
 
@@ -82,7 +86,7 @@ pub(super) fn plan(
         }
         let slices = if is_timeline { SLICES_OF_TIMELINE } else { SHORTEST_SLICE..=LONGEST_SLICE };
         let given = section.slice.as_deref();
-        match given.map_or(Ok(DEFAULT_SLICE), humantime::parse_duration) {
+        match given.map_or_else(|| Ok(default_slice(section)), humantime::parse_duration) {
             Ok(slice) if slices.contains(&slice) => loads.push(Load {
                 name: section.name.clone(),
                 open,
@@ -107,6 +111,13 @@ pub(super) fn plan(
         }
     }
     loads
+}
+
+/// The length of a slice whose file states none: longer at a stated rate of few requests, whose CPU time would be noisy.
+fn default_slice(section: &LoadSection) -> Duration {
+    let wanted =
+        section.rate.map_or(DEFAULT_SLICE, |rate| Duration::from_secs_f64(REQUESTS_OF_SLICE / rate.max(1.0)));
+    wanted.clamp(DEFAULT_SLICE, LONGEST_DEFAULT_SLICE)
 }
 
 /// The settings of a load that a timeline excludes or lacks, with the reasons.

@@ -2,7 +2,7 @@
 
 use hoptax_load::Arrivals;
 
-use super::{Arm, CAPACITY_LOOP, CAPACITY_TURNS, LeftOpen, Open, Plan, Rate};
+use super::{Arm, CAPACITY_LOOP, CAPACITY_TURNS, Open, Plan, Rate};
 
 impl Plan {
     /// The plan of a search on the arms with these ids, in this order, each with one copy. Parts of one id, which commas separate, may be
@@ -57,7 +57,7 @@ impl Plan {
             loads: vec![load],
             capacity_turns: CAPACITY_TURNS,
             capacity_loop: CAPACITY_LOOP,
-            left_open: LeftOpen::default(),
+            rounds_are_open: false,
             profile: false,
             is_searched: true,
             ..self.clone()

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::timeline::BETWEEN_RESTARTS;
-use super::{Change, LeftOpen, Plan, TimedEvent, Timeline};
+use super::{Change, Plan, TimedEvent, Timeline};
 
 /// Number of rounds: a second one brings up the same parts again, and intervals of two are of no use.
 const ROUNDS: u32 = 1;
@@ -25,7 +25,7 @@ impl Plan {
     pub fn smoke(&mut self) {
         self.name.push_str("-smoke");
         self.rounds = ROUNDS;
-        self.left_open = LeftOpen::default();
+        self.rounds_are_open = false;
         self.capacity_turns = 1;
         self.capacity_loop = CAPACITY_LOOP;
         // Further copies of an arm are for precision.
@@ -90,7 +90,7 @@ mod tests {
         assert!(
             plan.loads.iter().all(|load| load.slice.as_millis() == 50 && load.connections <= CONNECTIONS)
         );
-        assert!(!plan.left_open.rounds && plan.left_open.slices.is_empty());
+        assert!(!plan.rounds_are_open);
     }
 
     #[test]

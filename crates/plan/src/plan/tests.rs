@@ -339,12 +339,13 @@ fn omitted_values_are_chosen_for_the_machine() {
     let plan = planned("name: t\narms: [baseline, same]\nloads:\n  - {name: a, loop: open}\n").unwrap();
     assert!(matches!(plan.loads[0].open, Some(Open { rate: Rate::OfSlowest(_), .. })));
     assert!(plan.needs_capacities());
-    assert_eq!(plan.left_open, LeftOpen { rounds: true, slices: BTreeSet::from([0]) });
+    assert!(plan.rounds_are_open);
+    assert_eq!((plan.loads[0].slice.as_millis(), plan.loads[0].blocks), (50, 16));
     assert!(plan.outline().contains("of the capacity of the slowest arm"), "{}", plan.outline());
     let stated = planned(
         "name: t\nrounds: 3\narms: [baseline, same]\nloads:\n  - {name: a, loop: open, rate: 5, slice: 90ms}\n",
     );
-    assert_eq!(stated.unwrap().left_open, LeftOpen::default());
+    assert!(!stated.unwrap().rounds_are_open);
 }
 
 /// The orders of the blocks of a round, by the numbers of the subjects.

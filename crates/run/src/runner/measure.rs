@@ -27,7 +27,7 @@ use super::{RunError, Setting, caller, external};
 /// Warm-up time of each arm before its first slice, so that connections are open and buffers have reached their size.
 const WARM_UP_NS: u64 = 100_000_000;
 /// Requests in this first part of an open slice are not recorded: the proxy's caches are cold after other arms ran.
-const LEAD_IN_NS: u64 = 20_000_000;
+const LEAD_IN_NS: u64 = 10_000_000;
 /// Time for thawed proxies to process timers and events that became due while they were frozen. It is not part of the
 /// next slice.
 pub(super) const AFTER_THAW: Duration = Duration::from_millis(5);
