@@ -306,6 +306,9 @@ fn plot(
     // The arm without a proxy lies so far on the other side of zero that it would leave only half of the axis for the
     // functions.
     let proxied = rows.iter().filter(|row| row.arm.kind != ArmKind::Direct);
+    // Known answers are no costs to compare; a study of nothing else shows them.
+    let has_functions = rows.iter().any(|row| row.arm.kind == ArmKind::Function && !row.arm.is_control());
+    let proxied = proxied.filter(|row| !(has_functions && row.arm.is_control()));
     let items: Vec<Item> = proxied.filter_map(item).collect();
     let same = rows.iter().find(|row| row.arm.kind == ArmKind::Same);
     (!items.is_empty()).then(|| Intervals {
