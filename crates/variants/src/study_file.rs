@@ -13,7 +13,7 @@ use crate::variant::Variant;
 /// Name of the study.
 pub const STUDY: &str = "price";
 /// Slices of each arm per round.
-const BLOCKS: u32 = 24;
+const BLOCKS: u32 = 12;
 
 /// The configuration of a study of a bill.
 #[derive(Clone, Copy, Debug)]
@@ -143,7 +143,7 @@ mod tests {
         let text = study_file(source, StudyOfBill::First, &whole, &others, None);
         insta::assert_snapshot!(text);
         let at_rate = study_file(source, StudyOfBill::First, &whole, &others, Some(500.0));
-        assert!(at_rate.contains("rate: 500, arrivals: uniform, connections: 32, blocks: 24}"));
+        assert!(at_rate.contains("rate: 500, arrivals: uniform, connections: 32, blocks: 12}"));
     }
 
     #[test]
