@@ -1,10 +1,11 @@
 //! A run in progress: what is planned, when it ends, and where each event is recorded.
 
+mod ends;
+
 use std::sync::Arc;
 
 use hoptax_host::accounting::ThreadAccount;
 use hoptax_host::clock::now_ns;
-use hoptax_result::EndedBy;
 use hoptax_wire::Response;
 
 use crate::addresses::Addresses;
@@ -18,13 +19,6 @@ use crate::log::{Entry, Outcome};
 use crate::recording::{Recording, Timestamps, Unsent};
 use crate::run::{LiveSample, Release, Run};
 use crate::traffic::{Picked, Picker, Traffic};
-
-/// A backlog below this number of requests never ends a run.
-const MIN_ABORT_BACKLOG: u64 = 1_000_000;
-/// Lower bound of the rate at which a backlog is assumed to drain, requests per second.
-const MIN_DRAIN_RATE: f64 = 100_000.0;
-/// The backlog is assumed to drain at this multiple of the rate so far.
-const DRAIN_RATE_FACTOR: f64 = 10.0;
 
 /// State of the run in progress.
 pub(crate) struct Current<'a> {
@@ -112,19 +106,6 @@ impl<'a> Current<'a> {
         }
     }
 
-    /// Ends the run early if a stop was requested, in any worker, or if the backlog cannot be sent.
-    pub(crate) fn end_early(&mut self, now_ns: u64, is_stop_requested: bool, waiting: u64) {
-        if is_stop_requested {
-            self.run.early_end.set(now_ns, EndedBy::Interrupt);
-        } else if self.is_backlog_unsendable(now_ns, waiting) {
-            self.run.early_end.set(now_ns, EndedBy::Backlog);
-        }
-        let at_ns = self.run.early_end.at_ns();
-        if at_ns < self.run.end_ns {
-            self.end_at(at_ns);
-        }
-    }
-
     /// Begins a turn of the event loop, and records how long the last one took. The warm-up does not count. The first requests of a
     /// closed loop are a turn each: a loop of many connections takes long to start them all, which is no stall.
     pub(crate) fn begin_turn(&mut self, now_ns: u64) {
@@ -133,55 +114,6 @@ impl<'a> Current<'a> {
             let turn_ns = now_ns.saturating_sub(from_ns.max(self.run.record_from_ns));
             self.first.longest_turn_ns = turn_ns.max(self.first.longest_turn_ns);
         }
-    }
-
-    fn end_at(&mut self, at_ns: u64) {
-        self.run.end_ns = at_ns;
-        for course in self.recordings().filter_map(|recording| recording.course.as_mut()) {
-            course.truncate(at_ns);
-        }
-        self.intervals.iter_mut().for_each(|interval| interval.truncate(at_ns));
-    }
-
-    /// Counts a recorded request against the limit, if there is one. Returns whether it was the last.
-    fn count_down(&mut self) -> bool {
-        let Some(left) = self.requests_left.as_mut().filter(|left| **left > 0) else { return false };
-        *left -= 1;
-        *left == 0
-    }
-
-    /// Ends the run because all its requests are sent, unless it ends earlier.
-    fn end_with_requests(&mut self, end_ns: u64) {
-        if end_ns <= self.run.end_ns {
-            self.end_at(end_ns);
-            self.run.early_end.set_done(end_ns);
-        }
-    }
-
-    /// Ends an open loop of which all requests are planned and none waits for a connection: where the next request would
-    /// start, so that the record includes the gap after the last one, or now if a request has waited for longer.
-    pub(crate) fn end_when_sent(&mut self, now_ns: u64, waiting: impl FnOnce() -> u64) {
-        if let Some(planned_ns) = self.planned_until_ns
-            && waiting() == 0
-        {
-            self.planned_until_ns = None;
-            self.end_with_requests(planned_ns.max(now_ns));
-        }
-    }
-
-    /// Whether a closed loop may start a request at `intended_ns`: before the end, and within the limit of requests.
-    pub(crate) fn may_start(&self, intended_ns: u64) -> bool {
-        intended_ns < self.run.end_ns && self.requests_left != Some(0)
-    }
-
-    /// Whether the backlog exceeds what the whole run could send at ten times the rate so far.
-    fn is_backlog_unsendable(&self, now_ns: u64, waiting: u64) -> bool {
-        if waiting < MIN_ABORT_BACKLOG || now_ns >= self.run.end_ns {
-            return false;
-        }
-        let seconds = |until_ns: u64| until_ns.saturating_sub(self.run.start_ns).max(1) as f64 / 1e9;
-        let rate = self.planned.saturating_sub(waiting) as f64 / seconds(now_ns);
-        waiting as f64 > (DRAIN_RATE_FACTOR * rate).max(MIN_DRAIN_RATE) * seconds(self.run.end_ns)
     }
 
     /// A replay of the requests after those planned so far: of one host, and with a `turn` of one connection.

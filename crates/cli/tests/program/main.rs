@@ -25,6 +25,7 @@ mod interchange;
 mod intervals;
 mod lint;
 mod load;
+mod load_ends;
 mod merge;
 mod multiplexed;
 mod network;

@@ -1,0 +1,54 @@
+//! Files that `hoptax lint --fix` changes: Envoy accepts each of them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use hoptax_bootstrap::read_partly;
+use hoptax_lint::{ALL, Finding, lint, mend};
+use hoptax_subject::envoy::release::Envoy;
+
+use crate::support::root;
+
+/// Whether Envoy accepts a file.
+fn is_accepted(envoy: &Envoy, path: &Path) -> bool {
+    let validate = Command::new(&envoy.program)
+        .args(["--mode", "validate", "--log-level", "off", "--config-path"])
+        .arg(path)
+        .output();
+    validate.unwrap().status.success()
+}
+
+/// The files that trigger rules: `fires.yaml` of each rule, and others whose names begin alike.
+fn files_that_trigger() -> Vec<PathBuf> {
+    let rules = root().join("crates/lint/tests/rules");
+    let of_rule = |id: &str| fs::read_dir(rules.join(id)).unwrap().map(|entry| entry.unwrap().path());
+    let files = ALL.iter().flat_map(|rule| of_rule(rule.id));
+    files.filter(|file| file.file_name().unwrap().to_string_lossy().starts_with("fires")).collect()
+}
+
+#[test]
+fn envoy_accepts_every_file_that_was_mended() {
+    let envoy = Envoy::find(None, &mut |_| {}).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("envoy.yaml");
+    let mut checked = 0;
+    for file in files_that_trigger() {
+        let text = fs::read_to_string(&file).unwrap();
+        let read = read_partly("envoy.yaml", &text, None, &|_| Err(String::new())).unwrap();
+        let linted = lint(&read);
+        // Everything at once, what an info is about too.
+        let findings: Vec<&Finding> =
+            linted.findings.iter().filter(|finding| !finding.found.fix.is_empty()).collect();
+        fs::write(&path, &text).unwrap();
+        if findings.is_empty() || !is_accepted(&envoy, &path) {
+            continue;
+        }
+        for one in mend(&read.configuration, &findings).0 {
+            fs::write(&path, &one.changed).unwrap();
+            assert!(is_accepted(&envoy, &path), "{}:\n{}", file.display(), one.changed);
+            checked += 1;
+        }
+    }
+    assert!(checked > 30, "{checked}");
+}
