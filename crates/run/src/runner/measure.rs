@@ -26,8 +26,11 @@ use super::{RunError, Setting, caller, external};
 
 /// Warm-up time of each arm before its first slice, so that connections are open and buffers have reached their size.
 const WARM_UP_NS: u64 = 100_000_000;
-/// Requests in this first part of an open slice are not recorded: the proxy's caches are cold after other arms ran.
-const LEAD_IN_NS: u64 = 10_000_000;
+/// Requests in this first part of an open slice are not recorded: the proxy's caches are cold after other arms ran, and its queue is
+/// empty. At 90 % of the capacity, a queue of requests of 60 us needs some 20 ms until it forgets that.
+const LEAD_IN_SHARE: u32 = 5;
+/// The longest of these parts.
+const LONGEST_LEAD_IN: Duration = Duration::from_millis(50);
 /// Time for thawed proxies to process timers and events that became due while they were frozen. It is not part of the
 /// next slice.
 pub(super) const AFTER_THAW: Duration = Duration::from_millis(5);
@@ -376,7 +379,7 @@ impl<'a> Meter<'a> {
                 // All arms of a block with the same rate get the same release times.
                 let seed = self.plan.seed ^ (u64::from(self.round) << 32) ^ u64::from(block.number);
                 // Where responses are counted by status, all count: a token bucket does not know of a lead-in.
-                let lead_in_ns = if load.expect.len() > 1 { 0 } else { LEAD_IN_NS };
+                let lead_in_ns = if load.expect.len() > 1 { 0 } else { lead_in_ns(load.slice) };
                 (Release::Open(Schedule::new(open.arrivals.clone(), rate, seed, 0, 1)), lead_in_ns)
             }
         };
@@ -416,6 +419,11 @@ impl<'a> Meter<'a> {
         }
         Ok(())
     }
+}
+
+/// The first part of an open slice, which is not recorded.
+fn lead_in_ns(slice: Duration) -> u64 {
+    (slice / LEAD_IN_SHARE).min(LONGEST_LEAD_IN).as_nanos() as u64
 }
 
 /// Time for the proxies of an arm to go to sleep after a slice.
