@@ -34,15 +34,11 @@ const FILE_OF_STUDY: &str = "compare.yaml";
 const NAME: &str = "compare";
 /// Rounds if neither the arguments nor a study file state them.
 const ROUNDS: u32 = 12;
-/// The loads: one rate for all subjects for CPU time and response time, saturation for the maximum rate. The speed of a
-/// virtual machine varies within seconds, and short slices bring those that are compared close together. On an Intel
-/// Xeon, the CPU time of the same system calls varied by a factor of 1.7; readings 5 ms apart correlated by 0.8, those
-/// 250 ms apart by 0.4. Differences of five arms in turn, drawn from these readings, have a standard deviation of 5.2 %
-/// with slices of 150 ms and of 3.1 % with 50 ms, in the same time.
+/// The loads: one rate for all subjects for CPU time and response time, saturation for the maximum rate.
 const LOADS: &str = "\
 loads:
-  - {name: in-use, loop: open, arrivals: uniform, connections: 32, blocks: 24, slice: 50ms}
-  - {name: saturation, loop: closed, connections: 16, blocks: 6, slice: 50ms}
+  - {name: in-use, loop: open, arrivals: uniform, connections: 32, blocks: 24}
+  - {name: saturation, loop: closed, connections: 16, blocks: 6}
 ";
 
 /// What is compared, and how.

@@ -98,9 +98,9 @@ pub(crate) fn is_wanted(machine: &MachineProbe, never_halt: NeverHalt) -> bool {
     if never_halt == NeverHalt::Auto { should_never_halt(machine) } else { never_halt == NeverHalt::Always }
 }
 
-/// Makes the choices that the study file leaves to the machine, and says them with their reasons.
+/// Chooses the number of rounds if the study leaves it to the machine, and says it with the reason.
 pub(crate) fn adapt(plan: &mut Plan, machine: &MachineProbe, never_halted: bool, say: Say<'_>) {
-    for chosen in suit::suit(plan, machine, never_halted) {
+    if let Some(chosen) = suit::suit(plan, machine, never_halted) {
         say(Update::Note(&format!("chosen for this machine: {chosen}")));
     }
 }

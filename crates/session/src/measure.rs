@@ -267,6 +267,8 @@ fn here(
     let speeds = if options.with_speeds { Some(speeds(&placement, options.seed, say)?) } else { None };
     let is_short = estimate.is_short(&length(&options.asked, plan.rounds));
     let machine = examine(then, &placement, options.never_halt, is_short, say)?;
+    // Who asks for a length leaves none to the machine.
+    plan.rounds_are_open &= options.asked == Asked::default();
     adapt(&mut plan, &machine.probe, machine.awake.is_some(), say);
     let estimate = Estimate::of(&plan);
     let environment = environment::of_study(envoy, &placement, machine.awake.is_some());
