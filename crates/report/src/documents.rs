@@ -42,7 +42,7 @@ pub use runs::{runs, stored_run};
 pub use scale::scale;
 pub use size::size;
 pub use size_check::size_check;
-pub use study::{sittings, so_far, study, study_of};
+pub use study::{at_load, sittings, so_far, study, study_of};
 
 /// The document of a result file of any kind.
 ///

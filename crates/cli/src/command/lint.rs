@@ -8,6 +8,7 @@ use hoptax_bootstrap::Partly;
 use hoptax_lint::output::{self, File};
 use hoptax_lint::{ALL, Finding, Linted, Severity, in_file, lint, mend, rule};
 use hoptax_predict::prices::listed;
+use hoptax_report::documents::at_load;
 use hoptax_report::sarif;
 use hoptax_result::{Interval, Price, Program, Verdict};
 use hoptax_session::results::read_run;
@@ -88,18 +89,21 @@ fn report(arguments: &LintArguments, files: &[File]) -> Result<(), Failure> {
 
 /// What functions cost by a study result, in words.
 fn costs(path: &Path) -> Result<BTreeMap<String, String>, Failure> {
-    let list = listed(&read_run(path)?);
+    let study = read_run(path)?;
+    let list = listed(&study);
     if list.verdict == Verdict::Void {
         let void = format!("`{}` is void: measure it again", path.display());
         return Err(Failure::bad_input(void));
     }
     let plain =
-        list.listed.plain_us.map(|plain| format!(" beside {:.1} us of plain proxying", plain.estimate));
+        list.listed.plain_us.map(|plain| format!(", beside {:.1} us of plain proxying", plain.estimate));
     let plain = plain.unwrap_or_default();
+    // A function costs more or less by how busy the proxy is.
+    let load = study.plan.cpu_load().map_or_else(String::new, |load| format!(" {}", at_load(load)));
     let words = |price: &Price| {
         let Interval { estimate, low, high } = price.listed_us?;
         let cost = format!(
-            "{estimate:.1} us ({low:.1} to {high:.1}) of CPU time per request{plain}, by `{}`",
+            "{estimate:.1} us ({low:.1} to {high:.1}) of CPU time per request{load}{plain}, by `{}`",
             price.id
         );
         Some((price.id.clone(), cost))

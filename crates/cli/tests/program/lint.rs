@@ -115,7 +115,12 @@ fn findings_have_the_prices_of_a_study() {
     ] {
         let ran = priced(id, &list);
         let line = ran.stdout.lines().find(|line| line.contains(&format!("; {what} "))).unwrap_or_default();
-        assert!(line.contains(" us of plain proxying, by ") && line.contains(function), "{ran:?}");
+        assert!(
+            line.contains(" us of plain proxying, by ")
+                && line.contains("per request at ")
+                && line.contains(function),
+            "{ran:?}"
+        );
     }
     let folder = tempfile::tempdir().unwrap();
     let text = fs::read_to_string(list).unwrap();

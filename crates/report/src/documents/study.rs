@@ -173,15 +173,16 @@ fn may_add_more(arm: &ArmResult, us: f64) -> bool {
 fn plain(result: &StudyResult, arm: &ArmResult) -> Option<String> {
     let cpu = arm.cpu_us_per_request.map(|cpu| format!("{} us of CPU time per request", level(&cpu)));
     let p50 = arm.response_us.p50.map(|p50| format!("a p50 of {} us", level(&p50)));
-    let of_load = |text: Option<String>, load: Option<&LoadSpec>| Some(format!("{} {}", text?, at(load?)));
+    let of_load =
+        |text: Option<String>, load: Option<&LoadSpec>| Some(format!("{} {}", text?, at_load(load?)));
     let (cpu_load, response_load) = (result.plan.cpu_load(), result.plan.response_load());
     let cpu = if cpu_load == response_load && p50.is_some() { cpu } else { of_load(cpu, cpu_load) };
     let parts: Vec<String> = [cpu, of_load(p50, response_load)].into_iter().flatten().collect();
     (!parts.is_empty()).then(|| format!("`{}` takes {}", arm.id, parts.join(" and ")))
 }
 
-/// The load that a number holds for.
-fn at(load: &LoadSpec) -> String {
+/// The load that a number holds for, as in `at 4,000 requests/s, uniform arrivals`.
+pub fn at_load(load: &LoadSpec) -> String {
     match (load.loop_, load.rate, load.utilisation) {
         (Loop::Closed, ..) => "at saturation".to_owned(),
         (Loop::Open, Some(rate), _) => {
@@ -234,10 +235,10 @@ fn table(result: &StudyResult, rows: &[Row<'_>]) -> Option<Table> {
     let cpu = result.plan.cpu_load().filter(|_| has('C'));
     let times = result.plan.response_load().filter(|_| has('p'));
     table.title += &match (cpu, times) {
-        (Some(cpu), Some(times)) if cpu == times => format!("; CPU time and response times {}", at(cpu)),
+        (Some(cpu), Some(times)) if cpu == times => format!("; CPU time and response times {}", at_load(cpu)),
         (cpu, times) => {
             let of = |what: &str, load: Option<&LoadSpec>| {
-                load.map_or_else(String::new, |load| format!("; {what} {}", at(load)))
+                load.map_or_else(String::new, |load| format!("; {what} {}", at_load(load)))
             };
             of("CPU time", cpu) + &of("response times", times)
         }
