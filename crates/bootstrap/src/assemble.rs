@@ -13,12 +13,12 @@ use hoptax_text::yaml::envoy::Tree;
 use serde_json::Value;
 
 pub(crate) use self::origins::Origins;
-pub(crate) use self::resources::{is_list, is_one};
 use crate::document::{Document, Source};
 use crate::given::{Accepted, Given, given};
 use crate::lab::Lab;
 use crate::names;
 use crate::place::{Place, Problem, Problems};
+use crate::resource::{is_list, is_one};
 use crate::tree::{self, join};
 
 /// A static bootstrap whose nodes know their places in the user's files.

@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 use hoptax_text::yaml::envoy::{self, Tree};
 use serde_json::Value;
 
-use crate::assemble::{is_list, is_one};
 use crate::document::{Document, Source};
 use crate::foreign;
 use crate::manifest::{self, Embedded};
 use crate::names::is_field;
 use crate::place::{Problem, Problems};
+use crate::resource::{is_list, is_one};
 use crate::template;
 
 /// What a bootstrap has its listeners in.

@@ -6,7 +6,6 @@ pub(crate) mod conditions;
 mod credentials;
 mod line;
 mod matching;
-pub(crate) mod sample;
 mod stated;
 mod tokens;
 

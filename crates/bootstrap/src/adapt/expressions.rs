@@ -59,7 +59,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::request::sample::of_regex;
+    use crate::matcher::of_regex;
 
     #[test]
     fn literal_letters_are_masked_and_the_rest_stays() {

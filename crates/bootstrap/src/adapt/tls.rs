@@ -8,7 +8,7 @@ use hoptax_certs::KeyKind;
 use serde_json::{Value, json};
 
 use super::{Context, Identity, path_text};
-use crate::request::sample;
+use crate::matcher::matched_text;
 use crate::tree::{compact, is_within, items, join, last_step, message_type, set, text};
 
 /// The name of the proxy in the certificates that it presents to upstream servers.
@@ -63,7 +63,7 @@ pub(super) fn adapt(context: &mut Context<'_>) {
     }
     // A client that a policy names must have that name, or it is denied.
     for pointer in context.find(&|pointer, node| last_step(pointer) == "principal_name" && node.is_object()) {
-        let name = context.tree.pointer(&pointer).and_then(sample::matched_text);
+        let name = context.tree.pointer(&pointer).and_then(matched_text);
         context.files.client_names.extend(name.filter(|name| name.starts_with("spiffe://")));
     }
 }
@@ -209,7 +209,7 @@ fn validation(context: &mut Context<'_>, at: &str, common: &Value, is_downstream
     for (list, matcher) in [("match_typed_subject_alt_names", "/matcher"), ("match_subject_alt_names", "")] {
         let matchers = validation.get(list).and_then(Value::as_array);
         for matching in matchers.into_iter().flatten() {
-            names.extend(matching.pointer(matcher).and_then(sample::matched_text));
+            names.extend(matching.pointer(matcher).and_then(matched_text));
         }
     }
     if is_downstream {

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::DerivedRequest;
 use super::matching::{header_matches, satisfy_header};
-use super::sample::{accepts, matched_text};
+use crate::matcher::{accepts, matched_text};
 use crate::tree::{message_type, text};
 
 /// Makes a request satisfy the filter's `rules` or `matcher`, as far as headers can.

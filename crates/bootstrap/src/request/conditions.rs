@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use super::DerivedRequest;
 use super::matching::{OF_BODY, header_matches, leave_out, satisfy_header};
-use super::sample::matched_text;
 use crate::adapt::Adapted;
+use crate::matcher::matched_text;
 use crate::tree::{extension_type, message, message_type, text};
 
 /// A condition on a request.

@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use super::sample::matched_text;
 use super::{DerivedRequest, authorization, conditions, tokens};
 use crate::adapt::{Adapted, BASIC_USER};
+use crate::matcher::matched_text;
 use crate::tree::{extension_type, items, join, message, message_type, text};
 
 /// Adds what the filters and the access logs of a connection manager ask for. `stated` are the headers of the user. What a filter acts

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::DerivedRequest;
-use super::sample::{accepts, matched_text, of_regex, regex_accepts};
+use crate::matcher::{accepts, matched_text, of_regex, regex_accepts};
 use crate::tree::text;
 
 /// Conditions that cannot be derived from the configuration.

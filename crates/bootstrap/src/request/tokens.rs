@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::DerivedRequest;
 use super::matching::is_matched;
-use super::sample::matched_text;
 use crate::lab_keys;
+use crate::matcher::matched_text;
 use crate::tree::text;
 
 /// 2099-12-31T23:59:59Z: no study takes longer.

@@ -1,4 +1,4 @@
-//! Texts that matchers accept.
+//! Matchers of texts in a configuration: whether one accepts a text, and a text that it accepts.
 
 use regex::Regex;
 use regex_syntax::hir::{Class, Hir, HirKind};
