@@ -4,7 +4,9 @@ use hoptax_bootstrap::{Configuration, Place};
 use hoptax_text::nearest;
 use hoptax_text::yaml::envoy;
 
-use crate::finding::{Finding, Found, Rule};
+use crate::finding::Finding;
+use crate::found::Found;
+use crate::rule::Rule;
 use crate::rules::{ALLOWED_FOR_NO_REASON, ALLOWED_WITHOUT_EFFECT};
 use crate::{ALL, Linted};
 

@@ -5,13 +5,17 @@
 
 mod allowed;
 mod finding;
+mod found;
 mod mend;
 pub mod output;
 mod proxy;
+mod rule;
 mod rules;
 
-pub use finding::{Change, Finding, Found, Price, Rule, Severity};
+pub use finding::Finding;
+pub use found::{Change, Found, Price};
 pub use mend::{Mended, Refused, in_file, mend};
+pub use rule::{Rule, Severity};
 pub use rules::ALL;
 
 use hoptax_bootstrap::Partly;

@@ -11,7 +11,8 @@ use hoptax_bootstrap::{Configuration, Text};
 use hoptax_text::yaml::envoy;
 
 use self::edit::Original;
-use crate::finding::{Change, Finding};
+use crate::finding::Finding;
+use crate::found::Change;
 
 /// A text with changes.
 #[derive(Clone, Debug, PartialEq, Eq)]

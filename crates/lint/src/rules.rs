@@ -57,7 +57,7 @@ mod unknown_secret;
 mod unreachable_route;
 mod unused_cluster;
 
-use crate::finding::{Rule, Severity};
+use crate::rule::{Rule, Severity};
 
 /// All rules, in the order of their names.
 pub static ALL: &[&Rule] = &[

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::render::{Form, block, flow, key_in, nested};
 use super::{Edit, Refused};
-use crate::finding::Change;
+use crate::found::Change;
 
 /// The step of a list that means an item behind its last.
 const NEXT: &str = "-";

@@ -4,7 +4,7 @@ use hoptax_bootstrap::tree;
 use serde_json::Value;
 
 use super::Node;
-use crate::finding::Found;
+use crate::found::Found;
 
 /// Fields of a cluster with options of HTTP, from before they had a message of their own.
 pub(crate) const OLD_OPTIONS: [&str; 5] = [

@@ -4,7 +4,7 @@ use hoptax_bootstrap::tree;
 use serde_json::Value;
 
 use super::is_loopback;
-use crate::finding::Found;
+use crate::found::Found;
 
 /// A node of the configuration.
 #[derive(Clone, Debug)]

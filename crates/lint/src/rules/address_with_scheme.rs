@@ -2,8 +2,9 @@
 
 use std::net::Ipv6Addr;
 
-use crate::finding::{Found, Rule, Severity};
+use crate::found::Found;
 use crate::proxy::Proxy;
+use crate::rule::{Rule, Severity};
 
 pub(super) static RULE: Rule = Rule {
     id: "address-with-scheme",

@@ -1,7 +1,8 @@
 //! The admin interface can be reached from other machines.
 
-use crate::finding::{Found, Rule, Severity};
+use crate::found::Found;
 use crate::proxy::{Proxy, is_loopback};
+use crate::rule::{Rule, Severity};
 
 pub(super) static RULE: Rule = Rule {
     id: "admin-exposed",

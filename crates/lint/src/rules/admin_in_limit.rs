@@ -1,7 +1,8 @@
 //! The admin interface counts among limited connections.
 
-use crate::finding::{Found, Rule, Severity};
+use crate::found::Found;
 use crate::proxy::Proxy;
+use crate::rule::{Rule, Severity};
 
 pub(super) static RULE: Rule = Rule {
     id: "admin-in-limit",

@@ -1,7 +1,8 @@
 //! A cluster has the default limits of 1024.
 
-use crate::finding::{Found, Rule, Severity};
+use crate::found::Found;
 use crate::proxy::Proxy;
+use crate::rule::{Rule, Severity};
 
 pub(super) static RULE: Rule = Rule {
     id: "circuit-breaker-default",

@@ -1,7 +1,8 @@
 //! A cluster of HTTP/2 is limited by connections alone.
 
-use crate::finding::{Found, Rule, Severity};
+use crate::found::Found;
 use crate::proxy::Proxy;
+use crate::rule::{Rule, Severity};
 
 pub(super) static RULE: Rule = Rule {
     id: "circuit-breaker-http2",

@@ -1,7 +1,8 @@
 //! Limits so high that they protect nothing.
 
-use crate::finding::{Found, Rule, Severity};
+use crate::found::Found;
 use crate::proxy::Proxy;
+use crate::rule::{Rule, Severity};
 
 pub(super) static RULE: Rule = Rule {
     id: "circuit-breaker-off",

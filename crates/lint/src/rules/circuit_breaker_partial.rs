@@ -1,7 +1,8 @@
 //! Some limits of a cluster are raised and others stay 1024.
 
-use crate::finding::{Found, Rule, Severity};
+use crate::found::Found;
 use crate::proxy::Proxy;
+use crate::rule::{Rule, Severity};
 
 pub(super) static RULE: Rule = Rule {
     id: "circuit-breaker-partial",

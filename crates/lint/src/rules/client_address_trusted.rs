@@ -1,7 +1,8 @@
 //! An edge that believes the addresses that clients state.
 
-use crate::finding::{Found, Price, Rule, Severity};
+use crate::found::{Found, Price};
 use crate::proxy::{Manager, Proxy};
+use crate::rule::{Rule, Severity};
 
 pub(super) static RULE: Rule = Rule {
     id: "client-address-trusted",

@@ -1,7 +1,8 @@
 //! A connection may take 5 s to open.
 
-use crate::finding::{Found, Rule, Severity};
+use crate::found::Found;
 use crate::proxy::Proxy;
+use crate::rule::{Rule, Severity};
 
 pub(super) static RULE: Rule = Rule {
     id: "connect-timeout-default",

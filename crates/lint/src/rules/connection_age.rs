@@ -1,7 +1,8 @@
 //! A number of requests ends connections, and time does not.
 
-use crate::finding::{Found, Rule, Severity};
+use crate::found::Found;
 use crate::proxy::Proxy;
+use crate::rule::{Rule, Severity};
 
 pub(super) static RULE: Rule = Rule {
     id: "connection-age",

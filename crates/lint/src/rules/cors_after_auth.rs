@@ -1,7 +1,8 @@
 //! CORS is answered behind a filter that denies.
 
-use crate::finding::{Found, Rule, Severity};
+use crate::found::Found;
 use crate::proxy::{Manager, Node, Proxy};
+use crate::rule::{Rule, Severity};
 
 pub(super) static RULE: Rule = Rule {
     id: "cors-after-auth",

@@ -1,7 +1,8 @@
 //! A field that Envoy is going to drop.
 
-use crate::finding::{Found, Rule, Severity};
+use crate::found::Found;
 use crate::proxy::{Manager, OLD_OPTIONS, Proxy};
+use crate::rule::{Rule, Severity};
 
 pub(super) static RULE: Rule = Rule {
     id: "deprecated-field",

@@ -1,7 +1,8 @@
 //! Two listeners have the same address.
 
-use crate::finding::{Found, Rule, Severity};
+use crate::found::Found;
 use crate::proxy::{Node, Proxy};
+use crate::rule::{Rule, Severity};
 use std::collections::BTreeMap;
 
 pub(super) static RULE: Rule = Rule {

@@ -1,7 +1,8 @@
 //! Two virtual hosts have the same domain.
 
-use crate::finding::{Found, Rule, Severity};
+use crate::found::Found;
 use crate::proxy::Proxy;
+use crate::rule::{Rule, Severity};
 use std::collections::BTreeMap;
 
 pub(super) static RULE: Rule = Rule {

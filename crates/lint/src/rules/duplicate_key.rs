@@ -1,7 +1,8 @@
 //! A key is in one mapping twice.
 
-use crate::finding::{Found, Rule, Severity};
+use crate::found::Found;
 use crate::proxy::Proxy;
+use crate::rule::{Rule, Severity};
 use hoptax_bootstrap::Duplicate;
 
 pub(super) static RULE: Rule = Rule {

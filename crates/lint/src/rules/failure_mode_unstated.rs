@@ -1,7 +1,8 @@
 //! What happens when a service of decisions fails is not stated.
 
-use crate::finding::{Found, Rule, Severity};
+use crate::found::Found;
 use crate::proxy::{Manager, Proxy};
+use crate::rule::{Rule, Severity};
 
 pub(super) static RULE: Rule = Rule {
     id: "failure-mode-unstated",

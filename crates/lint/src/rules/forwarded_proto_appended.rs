@@ -1,7 +1,8 @@
 //! X-forwarded-proto is added to the value that is there.
 
-use crate::finding::{Found, Rule, Severity};
+use crate::found::Found;
 use crate::proxy::Proxy;
+use crate::rule::{Rule, Severity};
 use std::collections::BTreeSet;
 
 pub(super) static RULE: Rule = Rule {

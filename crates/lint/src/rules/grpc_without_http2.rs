@@ -1,7 +1,8 @@
 //! A service of gRPC over HTTP/1.1.
 
-use crate::finding::{Found, Rule, Severity};
+use crate::found::Found;
 use crate::proxy::Proxy;
+use crate::rule::{Rule, Severity};
 
 pub(super) static RULE: Rule = Rule {
     id: "grpc-without-http2",

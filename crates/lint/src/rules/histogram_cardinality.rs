@@ -1,7 +1,8 @@
 //! Many clusters with all of their statistics.
 
-use crate::finding::{Found, Rule, Severity};
+use crate::found::Found;
 use crate::proxy::Proxy;
+use crate::rule::{Rule, Severity};
 
 pub(super) static RULE: Rule = Rule {
     id: "histogram-cardinality",

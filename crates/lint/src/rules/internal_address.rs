@@ -1,7 +1,8 @@
 //! Headers for internal clients, and no address is internal.
 
-use crate::finding::{Found, Rule, Severity};
+use crate::found::Found;
 use crate::proxy::Proxy;
+use crate::rule::{Rule, Severity};
 
 pub(super) static RULE: Rule = Rule {
     id: "internal-address",

@@ -1,7 +1,8 @@
 //! A proxy keeps connections to itself longer than it serves them.
 
-use crate::finding::{Found, Rule, Severity};
+use crate::found::Found;
 use crate::proxy::Proxy;
+use crate::rule::{Rule, Severity};
 
 pub(super) static RULE: Rule = Rule {
     id: "keepalive-chain",

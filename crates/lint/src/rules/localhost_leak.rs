@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::finding::{Found, Rule, Severity};
+use crate::found::Found;
 use crate::proxy::{Proxy, is_loopback};
+use crate::rule::{Rule, Severity};
 
 pub(super) static RULE: Rule = Rule {
     id: "localhost-leak",

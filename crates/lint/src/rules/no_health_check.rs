@@ -1,7 +1,8 @@
 //! Several servers, and nothing notices that one is gone.
 
-use crate::finding::{Found, Rule, Severity};
+use crate::found::Found;
 use crate::proxy::Proxy;
+use crate::rule::{Rule, Severity};
 
 pub(super) static RULE: Rule = Rule {
     id: "no-health-check",

@@ -1,7 +1,8 @@
 //! Outlier detection that may eject no server.
 
-use crate::finding::{Found, Rule, Severity};
+use crate::found::Found;
 use crate::proxy::Proxy;
+use crate::rule::{Rule, Severity};
 
 pub(super) static RULE: Rule = Rule {
     id: "outlier-ejects-none",

@@ -1,7 +1,8 @@
 //! Rules about paths that are not normalised.
 
-use crate::finding::{Found, Price, Rule, Severity};
+use crate::found::{Found, Price};
 use crate::proxy::{Node, Proxy};
+use crate::rule::{Rule, Severity};
 
 pub(super) static RULE: Rule = Rule {
     id: "path-not-normalised",

@@ -1,7 +1,8 @@
 //! Settings of a route for a filter that is not there.
 
-use crate::finding::{Found, Rule, Severity};
+use crate::found::Found;
 use crate::proxy::{Manager, Node, Proxy, Route};
+use crate::rule::{Rule, Severity};
 use std::collections::BTreeSet;
 
 pub(super) static RULE: Rule = Rule {

@@ -1,7 +1,8 @@
 //! Plain text to the port of TLS.
 
-use crate::finding::{Found, Rule, Severity};
+use crate::found::Found;
 use crate::proxy::Proxy;
+use crate::rule::{Rule, Severity};
 
 pub(super) static RULE: Rule = Rule {
     id: "plain-text-to-443",

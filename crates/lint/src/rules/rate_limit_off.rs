@@ -1,7 +1,8 @@
 //! A local rate limit that limits nothing.
 
-use crate::finding::{Found, Rule, Severity};
+use crate::found::Found;
 use crate::proxy::Proxy;
+use crate::rule::{Rule, Severity};
 use std::collections::BTreeSet;
 
 pub(super) static RULE: Rule = Rule {

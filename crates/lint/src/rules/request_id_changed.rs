@@ -1,7 +1,8 @@
 //! Tracing changes the request id of clients.
 
-use crate::finding::{Found, Rule, Severity};
+use crate::found::Found;
 use crate::proxy::Proxy;
+use crate::rule::{Rule, Severity};
 
 pub(super) static RULE: Rule = Rule {
     id: "request-id-changed",

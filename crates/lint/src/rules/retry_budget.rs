@@ -1,7 +1,8 @@
 //! Retries without a budget.
 
-use crate::finding::{Found, Price, Rule, Severity};
+use crate::found::{Found, Price};
 use crate::proxy::{Proxy, Route};
+use crate::rule::{Rule, Severity};
 use std::collections::BTreeSet;
 
 pub(super) static RULE: Rule = Rule {

@@ -1,7 +1,8 @@
 //! A retry may go to the server that just failed.
 
-use crate::finding::{Found, Rule, Severity};
+use crate::found::Found;
 use crate::proxy::{Proxy, Route};
+use crate::rule::{Rule, Severity};
 
 pub(super) static RULE: Rule = Rule {
     id: "retry-same-host",

@@ -1,7 +1,8 @@
 //! Requests that change something are retried.
 
-use crate::finding::{Found, Rule, Severity};
+use crate::found::Found;
 use crate::proxy::{Proxy, Route};
+use crate::rule::{Rule, Severity};
 
 pub(super) static RULE: Rule = Rule {
     id: "retry-writes",

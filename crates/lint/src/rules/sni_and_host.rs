@@ -1,7 +1,8 @@
 //! The name in the TLS handshake is not that of the request.
 
-use crate::finding::{Found, Rule, Severity};
+use crate::found::Found;
 use crate::proxy::Proxy;
+use crate::rule::{Rule, Severity};
 
 pub(super) static RULE: Rule = Rule {
     id: "sni-and-host",

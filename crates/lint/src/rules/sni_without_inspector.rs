@@ -1,7 +1,8 @@
 //! A filter chain is chosen by a name that nothing reads.
 
-use crate::finding::{Found, Rule, Severity};
+use crate::found::Found;
 use crate::proxy::Proxy;
+use crate::rule::{Rule, Severity};
 
 pub(super) static RULE: Rule = Rule {
     id: "sni-without-inspector",

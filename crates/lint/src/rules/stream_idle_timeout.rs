@@ -1,7 +1,8 @@
 //! A long timeout that the idle timeout of streams cuts short.
 
-use crate::finding::{Found, Rule, Severity};
+use crate::found::Found;
 use crate::proxy::Proxy;
+use crate::rule::{Rule, Severity};
 
 pub(super) static RULE: Rule = Rule {
     id: "stream-idle-timeout",

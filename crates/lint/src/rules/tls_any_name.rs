@@ -1,7 +1,8 @@
 //! TLS that accepts the certificate of any name.
 
-use crate::finding::{Found, Rule, Severity};
+use crate::found::Found;
 use crate::proxy::Proxy;
+use crate::rule::{Rule, Severity};
 
 pub(super) static RULE: Rule = Rule {
     id: "tls-any-name",

@@ -1,7 +1,8 @@
 //! TLS to a server whose certificate is not verified.
 
-use crate::finding::{Found, Rule, Severity};
+use crate::found::Found;
 use crate::proxy::{Node, Proxy};
+use crate::rule::{Rule, Severity};
 
 pub(super) static RULE: Rule = Rule {
     id: "tls-unverified",

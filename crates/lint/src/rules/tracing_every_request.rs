@@ -1,7 +1,8 @@
 //! Every request is traced.
 
-use crate::finding::{Found, Price, Rule, Severity};
+use crate::found::{Found, Price};
 use crate::proxy::Proxy;
+use crate::rule::{Rule, Severity};
 
 pub(super) static RULE: Rule = Rule {
     id: "tracing-every-request",

@@ -1,7 +1,8 @@
 //! Something leads to a cluster that is not there.
 
-use crate::finding::{Found, Rule, Severity};
+use crate::found::Found;
 use crate::proxy::{Cluster, Node, Proxy};
+use crate::rule::{Rule, Severity};
 use hoptax_text::nearest;
 
 pub(super) static RULE: Rule = Rule {

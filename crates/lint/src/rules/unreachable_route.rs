@@ -1,7 +1,8 @@
 //! A route that no request can reach.
 
-use crate::finding::{Found, Rule, Severity};
+use crate::found::Found;
 use crate::proxy::{Node, Proxy};
+use crate::rule::{Rule, Severity};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) static RULE: Rule = Rule {

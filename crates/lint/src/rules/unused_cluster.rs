@@ -1,7 +1,8 @@
 //! A cluster that nothing leads to.
 
-use crate::finding::{Found, Rule, Severity};
+use crate::found::Found;
 use crate::proxy::Proxy;
+use crate::rule::{Rule, Severity};
 use serde_json::Value;
 use std::collections::BTreeMap;
 

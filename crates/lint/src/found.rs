@@ -1,0 +1,82 @@
+//! What a rule found, with the changes that mend it and the function of Envoy whose price matters.
+
+use hoptax_bootstrap::Place;
+use serde_json::Value;
+
+/// A change of a configuration, by pointers of its tree.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Change {
+    /// Sets a field. Messages around it that are missing are created; a list gets an item at its end with the step `-`.
+    Set {
+        /// The pointer of the field.
+        at: String,
+        /// Its new value.
+        value: Value,
+    },
+    /// Removes a field or an item.
+    Remove {
+        /// Its pointer.
+        at: String,
+    },
+}
+
+impl Change {
+    /// The pointer of what it changes.
+    pub fn at(&self) -> &str {
+        match self {
+            Self::Set { at, .. } | Self::Remove { at } => at,
+        }
+    }
+}
+
+/// What a rule found.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// The pointer of what is wrong.
+    pub at: String,
+    /// The number of its text and its place there, if no pointer leads to it.
+    pub place: Option<(usize, Place)>,
+    /// What is wrong, in one line. It quotes names of the user, but no other texts, which may be secret.
+    pub message: String,
+    /// How to mend it; empty if that needs a decision.
+    pub fix: Vec<Change>,
+    /// What a price list may say about it.
+    pub price: Option<Price>,
+}
+
+/// A function of Envoy whose price matters, by its arm in price lists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Price {
+    /// What is wrong costs this.
+    OfFault(&'static str),
+    /// What mends it costs this.
+    OfCure(&'static str),
+}
+
+impl Found {
+    pub(crate) fn new(at: &str, message: impl Into<String>) -> Self {
+        Self { at: at.to_owned(), place: None, message: message.into(), fix: Vec::new(), price: None }
+    }
+
+    pub(crate) fn elsewhere(text: usize, place: Place, message: impl Into<String>) -> Self {
+        Self { place: Some((text, place)), ..Self::new("", message) }
+    }
+
+    /// With the price of a function.
+    pub(crate) fn at_price(mut self, price: Price) -> Self {
+        self.price = Some(price);
+        self
+    }
+
+    /// With a field to set in order to mend it.
+    pub(crate) fn set(mut self, at: String, value: impl Into<Value>) -> Self {
+        self.fix.push(Change::Set { at, value: value.into() });
+        self
+    }
+
+    /// With a node to remove in order to mend it.
+    pub(crate) fn remove(mut self, at: &str) -> Self {
+        self.fix.push(Change::Remove { at: at.to_owned() });
+        self
+    }
+}

@@ -1,0 +1,56 @@
+//! A rule: what it looks for, why, how bad that is, and how it finds it.
+
+use std::fmt;
+
+use crate::found::Found;
+use crate::proxy::Proxy;
+
+/// How bad a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// The file alone shows that it does not do what it says, or that Envoy refuses it.
+    Error,
+    /// It fails under conditions that are usual.
+    Warning,
+    /// A default that the owner should know, or a matter of the surroundings.
+    Info,
+}
+
+impl Severity {
+    /// All, the worst first.
+    pub const ALL: [Self; 3] = [Self::Error, Self::Warning, Self::Info];
+
+    /// Its name in outputs.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+            Self::Info => "info",
+        }
+    }
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A rule: what it looks for, and why.
+#[derive(Debug)]
+pub struct Rule {
+    /// Its name in outputs and in comments that allow a finding.
+    pub id: &'static str,
+    /// How bad its findings are.
+    pub severity: Severity,
+    /// What it finds, in a few words.
+    pub title: &'static str,
+    /// What happens because of it, and where it happened.
+    pub why: &'static str,
+    /// What to do.
+    pub cure: &'static str,
+    /// Where this is known from.
+    pub source: &'static str,
+    /// Finds it.
+    pub(crate) check: fn(&Proxy<'_>) -> Vec<Found>,
+}
