@@ -1,5 +1,7 @@
 //! `hoptax runs history`: finds lasting changes of a number over all runs of the store.
 
+use std::path::Path;
+
 use hoptax_report::documents;
 use hoptax_session::history::{Wanted, history, numbers};
 
@@ -10,11 +12,10 @@ use crate::print;
 /// The word that prints the names of all numbers.
 const LIST: &str = "list";
 
-/// Runs the command.
-pub(crate) fn run(arguments: &HistoryArguments) -> Result<Code, Failure> {
-    let path = super::runs::path(&arguments.store)?;
+/// Runs the command on the store in the file `path`.
+pub(super) fn run(arguments: &HistoryArguments, path: &Path) -> Result<Code, Failure> {
     if arguments.number == LIST {
-        print::result(&numbers(&path, &print::say)?.join("\n"))?;
+        print::result(&numbers(path, &print::say)?.join("\n"))?;
         return Ok(Code::Success);
     }
     let wanted = Wanted {
@@ -23,7 +24,7 @@ pub(crate) fn run(arguments: &HistoryArguments) -> Result<Code, Failure> {
         arm: arguments.arm.as_deref(),
         load: arguments.load.as_deref(),
     };
-    let result = history(&path, &wanted, &print::say)?;
+    let result = history(path, &wanted, &print::say)?;
     print::document_or_json(arguments.json.file(), &result, || documents::history(&result))?;
     Ok(Code::Success)
 }

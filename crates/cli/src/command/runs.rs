@@ -29,7 +29,7 @@ pub(super) fn run(action: &RunsAction) -> Result<Code, Failure> {
         RunsAction::Export { run, folder, store } => export(&path(store)?, run, folder)?,
         RunsAction::Import { paths, store } => import(&path(store)?, paths)?,
         RunsAction::Gc(store) => collect(&path(store)?)?,
-        RunsAction::History(arguments) => return history::run(arguments),
+        RunsAction::History(arguments) => return history::run(arguments, &path(&arguments.store)?),
         RunsAction::Merge(arguments) => return merge::run(arguments),
         RunsAction::Cleanup(arguments) => return cleanup::run(arguments),
     }
@@ -40,7 +40,7 @@ pub(super) fn run(action: &RunsAction) -> Result<Code, Failure> {
 ///
 /// # Errors
 /// When none is named and there is no home for the usual one.
-pub(super) fn path(choice: &StoreChoice) -> Result<PathBuf, Failure> {
+fn path(choice: &StoreChoice) -> Result<PathBuf, Failure> {
     store::path(choice.file.as_deref())
 }
 
