@@ -19,7 +19,7 @@ use hoptax_wire::grpc::{framed, messages};
 use hoptax_wire::http2::{Body, Head};
 
 use crate::behaviour::Drawn;
-use crate::respond::Response;
+use crate::response::Response;
 use crate::services::{self, ServiceState};
 
 /// Number of messages that `ServerStream` returns.

@@ -22,7 +22,8 @@ use crate::context::Context;
 use crate::defaults::DefaultsCopy;
 use crate::grpc::{self, Status};
 use crate::queue::Queue;
-use crate::respond::{Response, pairs};
+use crate::respond::pairs;
+use crate::response::Response;
 use crate::streams::{StreamSender, Streams};
 use crate::{OriginReport, Served, SharedSettings};
 

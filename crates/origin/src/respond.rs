@@ -6,15 +6,7 @@ use crate::Served;
 use crate::behaviour::{BadParameter, Behaviour, Drawn, HEADER_PREFIX};
 use crate::context::Context;
 use crate::grpc;
-use crate::response::{CONTENT_TYPE, TEXT_TYPE, body_piece, has_no_body, states_type};
-
-/// A response.
-#[derive(Debug)]
-pub(crate) struct Response {
-    pub(crate) fields: Vec<(String, String)>,
-    pub(crate) body: Body,
-    pub(crate) trailers: Vec<(String, String)>,
-}
+use crate::response::{CONTENT_TYPE, Response, TEXT_TYPE, body_piece, has_no_body, states_type};
 
 /// A response with its plan.
 #[derive(Debug)]

@@ -1,7 +1,9 @@
-//! HTTP/1.1 response heads, and response bodies of any size for all protocols.
+//! Responses: heads of HTTP/1.1, those of HTTP/2 and HTTP/3 as fields and trailers, and bodies of any size for all protocols.
 
 use std::io::Write;
 use std::sync::LazyLock;
+
+use hoptax_wire::http2::Body;
 
 /// Size of the text that bodies consist of, bytes. Longer bodies repeat it.
 const TEXT_BYTES: usize = 64 * 1024;
@@ -10,6 +12,14 @@ const TEXT_BYTES: usize = 64 * 1024;
 pub(crate) const CONTENT_TYPE: &str = "content-type";
 /// The type of bodies, if the request asks for no other.
 pub(crate) const TEXT_TYPE: &str = "text/plain";
+
+/// A response of HTTP/2 or HTTP/3.
+#[derive(Debug)]
+pub(crate) struct Response {
+    pub(crate) fields: Vec<(String, String)>,
+    pub(crate) body: Body,
+    pub(crate) trailers: Vec<(String, String)>,
+}
 
 /// The text of all bodies: generated words, which give a compressor as much work as ordinary text does.
 static TEXT: LazyLock<Vec<u8>> = LazyLock::new(|| {

@@ -8,7 +8,8 @@ use hoptax_wire::http2::{Head, ServerEvent};
 use crate::call::{Call, Reply, Step};
 use crate::context::Context;
 use crate::grpc::Status;
-use crate::respond::{Planned, Response, respond};
+use crate::respond::{Planned, respond};
+use crate::response::Response;
 
 /// Maximum bytes of messages and replies that the calls of a connection hold. The call that exceeds it is reset.
 const MAX_HELD_BYTES: u64 = 256 << 20;

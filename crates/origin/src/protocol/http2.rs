@@ -6,7 +6,8 @@ use super::{Next, ProtocolHandler};
 use crate::call::{Reply, is_streaming};
 use crate::context::Context;
 use crate::grpc::{self, Status};
-use crate::respond::{Response, pairs};
+use crate::respond::pairs;
+use crate::response::Response;
 use crate::streams::{StreamSender, Streams};
 
 /// The server's side of a connection.
