@@ -10,8 +10,6 @@ use hoptax_certs::{Authority, CertificateError, KeyKind, Request, Signed};
 use hoptax_host::link::FAR;
 use hoptax_host::network::SERVERS;
 
-use crate::envoy::bootstrap::TlsSettings;
-
 /// The trust domain of the SPIFFE names.
 const TRUST_DOMAIN: &str = "hoptax.test";
 /// Validity of certificates, longer than any study.
@@ -66,6 +64,18 @@ impl Certificates {
         self.signed.borrow_mut().insert(of, signed.clone());
         Ok(signed)
     }
+}
+
+/// TLS of one side of a connection: its files, and the expected peer. One-way TLS if the client has no identity and the
+/// server expects no peer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsSettings {
+    /// The authority that both sides trust, PEM.
+    pub authority: PathBuf,
+    /// Its own certificate and key, PEM; none for a client without one.
+    pub identity: Option<(PathBuf, PathBuf)>,
+    /// The SPIFFE name of the peer; none for a server that requests no client certificate.
+    pub peer: Option<String>,
 }
 
 /// Why certificates are not available.

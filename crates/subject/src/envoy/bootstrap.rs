@@ -41,6 +41,7 @@ use std::path::{Path, PathBuf};
 use hoptax_functions::{Fragment, KeyExchangeGroup, repeated};
 use serde_json::{Map, Value, json};
 
+use crate::lab::TlsSettings;
 use merge::Merge;
 use messages::{
     Address, Admin, CircuitBreakers, Cluster, Endpoint, FilterChain, HttpConnectionManager, HttpFilter,
@@ -52,7 +53,6 @@ use messages::{
 pub use codec::Codec;
 pub use merge::{MergeError, Merged};
 pub use messages::Bootstrap;
-pub use secure::TlsSettings;
 
 /// The name of the listener and of the HTTP connection manager's statistics: `http.ingress.downstream_rq_total`.
 pub const INGRESS: &str = "ingress";

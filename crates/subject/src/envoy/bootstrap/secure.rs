@@ -1,24 +1,13 @@
 //! TLS between proxies, one-way or mutual, set up as in a mesh: its own authority, SPIFFE names, and verification of every
 //! certificate that a side presents.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use hoptax_functions::KeyExchangeGroup;
 use serde_json::{Map, Value, json};
 
 use super::codec::Codec;
-
-/// TLS of one side of a connection: its files, and the expected peer. One-way TLS if the client has no identity and the
-/// server expects no peer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TlsSettings {
-    /// The authority that both sides trust, PEM.
-    pub authority: PathBuf,
-    /// Its own certificate and key, PEM; none for a client without one.
-    pub identity: Option<(PathBuf, PathBuf)>,
-    /// The SPIFFE name of the peer; none for a server that requests no client certificate.
-    pub peer: Option<String>,
-}
+use crate::lab::TlsSettings;
 
 /// The transport socket of a listener that accepts TLS only.
 ///
