@@ -68,8 +68,11 @@ fn since_1970(unix_s: f64) -> SystemTime {
     SystemTime::UNIX_EPOCH.checked_add(since).unwrap_or(SystemTime::UNIX_EPOCH)
 }
 
-/// The buckets that hold times, ascending: the first and last nanosecond of each, and its count.
-pub fn buckets(times: &Histogram<u64>) -> Vec<(RangeInclusive<u64>, u64)> {
+/// Times of a bucket, from its first to its last nanosecond, and their number.
+pub type Bucket = (RangeInclusive<u64>, u64);
+
+/// The buckets that hold times, ascending.
+pub fn buckets(times: &Histogram<u64>) -> Vec<Bucket> {
     times
         .iter_recorded()
         .map(|value| {

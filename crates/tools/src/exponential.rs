@@ -6,9 +6,9 @@
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
+use hoptax_load::hdr::Bucket;
 use hoptax_result::{CountRange, ImportedRange, Latency};
 
-use crate::export::Bucket;
 use crate::reported::Reported;
 
 /// Highest scale, and the most buckets of a histogram.

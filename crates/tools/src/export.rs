@@ -16,7 +16,6 @@ use hoptax_result::{Histogram, LoadHistograms, LoadResult, Verdict};
 use crate::smp;
 
 pub use judgement::Judgement;
-pub use stated::Bucket;
 
 /// A format of the result of a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,10 +5,9 @@
 
 use std::collections::BTreeMap;
 
+use hoptax_load::hdr::Bucket;
 use hoptax_result::{Book, Latency, LoadResult};
 use serde_json::{Value, json};
-
-use super::stated::Bucket;
 
 /// Percentiles that the page of Fortio draws.
 const PERCENTILES: [f64; 5] = [50.0, 75.0, 90.0, 99.0, 99.9];

@@ -5,9 +5,9 @@
 
 use std::fmt::Write;
 
+use hoptax_load::hdr::Bucket;
 use hoptax_result::LoadResult;
 
-use super::stated::Bucket;
 use crate::exponential::Exponential;
 
 /// The name of the histogram of response times.

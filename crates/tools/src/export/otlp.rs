@@ -4,10 +4,10 @@
 
 use std::borrow::Borrow;
 
+use hoptax_load::hdr::Bucket;
 use hoptax_result::{Latency, LoadResult};
 use serde_json::{Value, json};
 
-use super::stated::Bucket;
 use crate::exponential::Exponential;
 
 /// Temporality of counts since the start of the record. Prometheus takes no counts of intervals (delta temporality).

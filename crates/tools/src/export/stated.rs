@@ -1,14 +1,10 @@
-//! What every export states of a result: its buckets, its start, and the quantiles that are not known.
+//! What every export states of a result: its start, and the quantiles that are not known.
 
-use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use hoptax_result::{Latency, LoadResult};
 
 use crate::text::date;
-
-/// Times of a bucket in nanoseconds, and their number.
-pub type Bucket = (RangeInclusive<u64>, u64);
 
 /// When the record of a result began, RFC 3339; None if it is not known.
 pub(super) fn started(result: &LoadResult) -> Option<String> {
