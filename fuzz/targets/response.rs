@@ -2,7 +2,8 @@
 #![cfg_attr(feature = "run", no_main)]
 
 use hoptax_fuzz::fuzz_target;
-use hoptax_wire::http1::{Asked, Progress, ResponseReader};
+use hoptax_wire::Asked;
+use hoptax_wire::http1::{Progress, ResponseReader};
 
 fuzz_target!(|input: (bool, Vec<Vec<u8>>)| {
     let (is_head, pieces) = input;

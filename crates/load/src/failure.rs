@@ -1,8 +1,6 @@
 //! How and why requests fail.
 
-use hoptax_wire::http1::Malformed;
-use hoptax_wire::http2::STREAM_RESETS;
-use hoptax_wire::{Loss, ProtocolError, QuicError};
+use hoptax_wire::{Loss, Malformed, ProtocolError, QuicError, STREAM_RESETS};
 use rustix::io::Errno;
 
 use crate::connection_error::ConnectionError;
@@ -225,7 +223,7 @@ fn of_system(error: Errno) -> String {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_wire::http1::Truncated;
+    use hoptax_wire::Truncated;
 
     use super::*;
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
 use hoptax_result::{BodyBytes, Book, LatencySet, Reasons};
-use hoptax_wire::http2::ERROR_CODES;
+use hoptax_wire::ERROR_CODES;
 use rustix::io::Errno;
 
 use crate::connection::Closing;

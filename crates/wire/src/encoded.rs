@@ -4,8 +4,8 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use crate::http1::{Asked, Request, RequestError};
-use crate::http2::Field;
+use crate::asked::Asked;
+use crate::field::Field;
 
 /// Bytes that may contain a password. `Debug` prints only their number.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -60,22 +60,8 @@ impl Encoded {
         Self { bytes, asked: Asked::head(is_head), fields: Vec::new(), body_from: 0 }
     }
 
-    /// An HTTP/1.1 request.
-    ///
-    /// # Errors
-    /// When it cannot be encoded.
-    pub fn http1(request: &Request) -> Result<Self, RequestError> {
-        Ok(Self { asked: Asked::new(request), ..Self::plain(request.encode()?, false) })
-    }
-
     /// Heap memory, bytes.
     pub fn memory_bytes(&self) -> usize {
         self.bytes.len() + self.fields.len() * size_of::<Field>()
-    }
-
-    /// An HTTP/3 request, which is the same on every connection.
-    pub fn http3(fields: &[(String, String)], body: &[u8], is_head: bool) -> Self {
-        let (bytes, body_from) = crate::http3::request(fields, body);
-        Self { body_from, ..Self::plain(bytes, is_head) }
     }
 }

@@ -2,8 +2,9 @@
 
 use memchr::memchr3;
 
-use crate::http1::{Malformed, same_length};
-use crate::response::{ExpectedHeader, decimal};
+use crate::malformed::Malformed;
+use crate::number::{decimal, same_length};
+use crate::response::ExpectedHeader;
 
 /// Fields that concern the connection alone, which versions above HTTP/1.1 manage otherwise (RFC 9113, section 8.2.2).
 const OF_CONNECTION: [&[u8]; 5] =

@@ -12,6 +12,7 @@ mod request;
 mod response;
 mod server;
 
+use crate::encoded::Encoded;
 pub use client::{Http3, Setup};
 pub use request::RequestId;
 pub use response::ResponseReader;
@@ -24,16 +25,18 @@ const NO_ERROR: u32 = 0x100;
 /// The error code `H3_REQUEST_CANCELLED` (RFC 9114, section 8.1).
 const REQUEST_CANCELLED: u32 = 0x10c;
 
-/// Encodes a request with these fields and this body, which is the same on every connection. Returns the offset of the body too.
-pub(crate) fn request(fields: &[(String, String)], body: &[u8]) -> (Vec<u8>, usize) {
-    let mut bytes = Vec::new();
-    frame::put_headers(&mut bytes, fields.iter().map(|(name, value)| (name.as_str(), value.as_str())));
-    if !body.is_empty() {
-        frame::put_head(&mut bytes, frame::kind::DATA, body.len() as u64);
+impl Encoded {
+    /// An HTTP/3 request with these fields and this body, which is the same on every connection.
+    pub fn http3(fields: &[(String, String)], body: &[u8], is_head: bool) -> Self {
+        let mut bytes = Vec::new();
+        frame::put_headers(&mut bytes, fields.iter().map(|(name, value)| (name.as_str(), value.as_str())));
+        if !body.is_empty() {
+            frame::put_head(&mut bytes, frame::kind::DATA, body.len() as u64);
+        }
+        let body_from = bytes.len();
+        bytes.extend_from_slice(body);
+        Self { body_from, ..Self::plain(bytes, is_head) }
     }
-    let body_from = bytes.len();
-    bytes.extend_from_slice(body);
-    (bytes, body_from)
 }
 
 /// Maps an HTTP/3 error code to the closest one of HTTP/2, so that both are counted under the same names.

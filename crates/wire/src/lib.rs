@@ -4,15 +4,20 @@
 //! same interface for every protocol, with or without [`tls`]. Server sides exist for the origin where client and
 //! server share code.
 
+mod asked;
 mod body;
 mod client;
 mod cookies;
 mod encoded;
+mod error_codes;
+mod field;
 mod fields;
 pub mod grpc;
 pub mod http1;
 pub mod http2;
 pub mod http3;
+mod malformed;
+mod number;
 pub mod proto;
 pub mod proxy_protocol;
 mod response;
@@ -21,8 +26,11 @@ mod tcp;
 pub mod tls;
 pub mod websocket;
 
+pub use asked::Asked;
 pub use body::{ExpectedBody, ExpectedJson};
 pub use client::{Client, ClientProtocol};
 pub use encoded::{Encoded, Hidden};
+pub use error_codes::{ERROR_CODES, STREAM_RESETS};
+pub use malformed::{Malformed, Truncated};
 pub use response::{Event, ExpectedHeader, Loss, ProtocolError, QuicError, Response};
 pub use tcp::Tcp;

@@ -2,8 +2,8 @@
 
 use thiserror::Error;
 
-use crate::http1::{Malformed, Truncated};
-use crate::http2::REFUSED_STREAM;
+use crate::error_codes::REFUSED_STREAM;
+use crate::malformed::{Malformed, Truncated};
 
 /// A complete response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -198,33 +198,4 @@ pub enum ProtocolError {
     /// More bytes than requested, or unsolicited bytes.
     #[error("more bytes than requested, or unsolicited bytes")]
     Excess,
-}
-
-/// The number that decimal digits give, as of a status or a length. None if there are none, if there is any other byte, or
-/// if the number exceeds 64 bits.
-pub(crate) fn decimal(digits: &[u8]) -> Option<u64> {
-    if digits.is_empty() {
-        return None;
-    }
-    digits.iter().try_fold(0_u64, |number, byte| {
-        let digit = byte.wrapping_sub(b'0');
-        if digit > 9 { None } else { number.checked_mul(10)?.checked_add(u64::from(digit)) }
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_number_has_digits_only_and_at_most_64_bits() {
-        let number = |text: &str| decimal(text.as_bytes());
-        assert_eq!((number("0"), number("0200"), number("4096")), (Some(0), Some(200), Some(4096)));
-        assert_eq!(number("18446744073709551615"), Some(u64::MAX));
-        for text in
-            ["", "+1", "-1", " 1", "1 ", "1.0", "0x1", "18446744073709551616", "99999999999999999999999"]
-        {
-            assert_eq!(number(text), None, "{text:?}");
-        }
-    }
 }

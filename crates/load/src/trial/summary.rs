@@ -8,7 +8,7 @@ use hoptax_result::{
     Loop, NetworkPlan, Pacing, Stage, Waiting, Window, Within,
 };
 use hoptax_stats::{exponential_distance, serial_correlation};
-use hoptax_wire::http2::ERROR_CODES;
+use hoptax_wire::ERROR_CODES;
 
 use super::spec::TrialSpec;
 use crate::course::Course;

@@ -5,7 +5,8 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use hoptax_wire::http1::{Asked, Progress, Request, RequestError, ResponseReader};
+use hoptax_wire::Asked;
+use hoptax_wire::http1::{Progress, Request, RequestError, ResponseReader};
 use rand::{Rng, RngExt};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;

@@ -1,7 +1,7 @@
 //! Chunked bodies (RFC 9112, section 7.1): sizes, extensions and trailers are parsed, data is
 //! counted and passed on.
 
-use super::malformed::Malformed;
+use crate::malformed::Malformed;
 
 /// Maximum size of a chunk-size line with its extensions, and of all trailers together.
 const MAX_LINE_BYTES: usize = 16 * 1024;

@@ -4,7 +4,7 @@ use std::mem::MaybeUninit;
 
 use httparse::{Error, Header, ParserConfig, Response, Status};
 
-use super::malformed::Malformed;
+use crate::malformed::Malformed;
 
 /// Maximum size of a response's head: that of curl (`MAX_HTTP_RESP_HEADER_SIZE`).
 pub const MAX_HEAD_BYTES: usize = 300 * 1024;

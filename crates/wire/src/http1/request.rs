@@ -4,6 +4,9 @@ use std::fmt;
 
 use thiserror::Error;
 
+use crate::asked::Asked;
+use crate::encoded::Encoded;
+
 /// A request to encode. [`Request::encode`] adds `Host`, and `Content-Length` if there is a body or the method implies
 /// one, unless they are among the headers.
 #[derive(Clone, PartialEq, Eq)]
@@ -119,7 +122,7 @@ impl Request {
     }
 
     /// The values of a header.
-    pub(super) fn values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+    fn values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         let is_it = move |(other, _): &&(String, String)| other.eq_ignore_ascii_case(name);
         self.headers.iter().filter(is_it).map(|(_, value)| value.as_str())
     }
@@ -153,6 +156,17 @@ fn push_header(bytes: &mut Vec<u8>, name: &str, value: &str) -> Result<(), Reque
 fn is_token(text: &str) -> bool {
     !text.is_empty()
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
+}
+
+impl Encoded {
+    /// An HTTP/1.1 request.
+    ///
+    /// # Errors
+    /// When it cannot be encoded.
+    pub fn http1(request: &Request) -> Result<Self, RequestError> {
+        let asked = Asked::new(&request.method, &request.headers);
+        Ok(Self { asked, ..Self::plain(request.encode()?, false) })
+    }
 }
 
 #[cfg(test)]

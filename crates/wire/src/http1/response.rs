@@ -6,13 +6,14 @@
 
 use std::sync::Arc;
 
-use super::asked::Asked;
 use super::chunked::{ChunkedBody, ChunkedProgress};
 use super::head::{MAX_HEAD_BYTES, blank_lines, parse};
-use super::malformed::{Malformed, Truncated};
+use crate::asked::Asked;
 use crate::body::{BodyKeeper, ExpectedBody};
 use crate::cookies::Cookies;
-use crate::response::{ExpectedHeader, Response, decimal};
+use crate::malformed::{Malformed, Truncated};
+use crate::number::same_length;
+use crate::response::{ExpectedHeader, Response};
 
 /// Maximum size of a head that is remembered.
 const MAX_KNOWN_BYTES: usize = 1024;
@@ -446,28 +447,6 @@ fn body(
 /// bytes is faster than ignoring case.
 fn is_named(name: &str, lower_case: &str) -> bool {
     name == lower_case || name.eq_ignore_ascii_case(lower_case)
-}
-
-/// The length after another `Content-Length`. A list of equal values counts as one (RFC 9110, section 8.6).
-pub(crate) fn same_length(earlier: Option<Result<u64, Malformed>>, value: &[u8]) -> Result<u64, Malformed> {
-    let same = |length: Option<u64>, part: &[u8]| {
-        let part = part.trim_ascii();
-        let is_number = !part.is_empty() && part.iter().all(u8::is_ascii_digit);
-        let invalid = if is_number { Malformed::LengthTooLarge } else { Malformed::Length };
-        let number = decimal(part).ok_or(invalid)?;
-        if length.is_some_and(|earlier| earlier != number) { Err(Malformed::TwoLengths) } else { Ok(number) }
-    };
-    let earlier = earlier.transpose()?;
-    match decimal(value) {
-        Some(number) if earlier.is_none() => Ok(number),
-        _ => {
-            let mut length = earlier;
-            for part in value.split(|&byte| byte == b',') {
-                length = Some(same(length, part)?);
-            }
-            length.ok_or(Malformed::Length)
-        }
-    }
 }
 
 fn last_word(value: &[u8]) -> &[u8] {

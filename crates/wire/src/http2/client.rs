@@ -2,17 +2,18 @@
 
 use std::sync::Arc;
 
+use super::PREFACE;
 use super::fields::FieldReader;
 use super::frame::{FramePart, FrameReader, MAX_PAYLOAD_BYTES, flag, kind, setting};
 use super::frame::{put_block, put_head, put_number, put_settings};
 use super::request::{FieldTable, put_cookies};
 use super::session::{FrameEvent, Session, grow, receive_on_stream};
-use super::{CANCEL, PREFACE, PROTOCOL_ERROR};
 use crate::body::{BodyKeeper, ExpectedBody};
 use crate::encoded::Encoded;
+use crate::error_codes::{CANCEL, PROTOCOL_ERROR};
 use crate::fields::Fields;
 use crate::grpc::{Call, Messages};
-use crate::http1::Malformed;
+use crate::malformed::Malformed;
 use crate::response::{Event, ExpectedHeader, Loss, ProtocolError, Response};
 
 /// Maximum size of buffered bodies.

@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use super::field::Field;
 use super::hpack::{ENTRY_BYTES, TABLE_BYTES, put_integer, put_string, static_index};
+use crate::asked::Asked;
 use crate::encoded::Encoded;
-use crate::http1::Asked;
+use crate::field::Field;
 
 /// Index of `cookie` in the static table (RFC 7541, appendix A).
 const COOKIE_INDEX: usize = 32;

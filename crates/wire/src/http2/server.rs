@@ -1,11 +1,12 @@
 //! The server side of a connection, for the origin: requests are received whole, responses are sent as flow control
 //! allows.
 
+use super::PREFACE;
 use super::frame::{FramePart, FrameReader, MAX_PAYLOAD_BYTES, flag, kind, setting};
 use super::frame::{put_block, put_head, put_number, put_settings};
 use super::hpack::{Decoder, put_field};
 use super::session::{FrameEvent, Session, grow, receive_on_stream};
-use super::{CANCEL, NO_ERROR, PREFACE};
+use crate::error_codes::{CANCEL, NO_ERROR};
 use crate::response::ProtocolError;
 use crate::server::{Body, Head, IsStreaming, MAX_BODY_BYTES, MAX_UNSENT_BYTES, ServerEvent};
 

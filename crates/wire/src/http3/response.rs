@@ -7,7 +7,7 @@ use super::qpack;
 use crate::body::{BodyKeeper, ExpectedBody};
 use crate::cookies::Cookies;
 use crate::fields::Fields;
-use crate::http1::Malformed;
+use crate::malformed::Malformed;
 use crate::response::{ExpectedHeader, Loss, ProtocolError, Response};
 
 /// An incremental parser of a response.

@@ -6,7 +6,8 @@ use super::frame::{FrameReader, Opcode, put_frame};
 use super::upgrade::{KEY, accept_key};
 use crate::body::{BodyKeeper, ExpectedBody};
 use crate::encoded::Encoded;
-use crate::http1::{MAX_HEAD_BYTES, Malformed, parse};
+use crate::http1::{MAX_HEAD_BYTES, parse};
+use crate::malformed::Malformed;
 use crate::response::{Event, ProtocolError, Response};
 
 /// A WebSocket connection.

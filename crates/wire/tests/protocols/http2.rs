@@ -2,9 +2,10 @@
 //! protocol.
 
 use hoptax_wire::grpc::{Messages, framed};
-use hoptax_wire::http1::{Malformed, Truncated};
 use hoptax_wire::http2::{Body, Http2, PREFACE, Server, ServerEvent, Settings};
-use hoptax_wire::{Client, ClientProtocol, Encoded, Event, Loss, ProtocolError, Response};
+use hoptax_wire::{
+    Client, ClientProtocol, Encoded, Event, Loss, Malformed, ProtocolError, Response, Truncated,
+};
 use proptest::prelude::*;
 
 fn text(from: u64, most: u64) -> &'static [u8] {

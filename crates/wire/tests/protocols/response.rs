@@ -1,9 +1,9 @@
 //! The parser of responses on valid, unusual and invalid responses, however they are split.
 
-use hoptax_wire::http1::{
-    Asked, Deviation, MAX_FIELDS, MAX_HEAD_BYTES, Malformed, Progress, Request, ResponseReader, Truncated,
+use hoptax_wire::http1::{Deviation, MAX_FIELDS, MAX_HEAD_BYTES, Progress, Request, ResponseReader};
+use hoptax_wire::{
+    Asked, Client, ClientProtocol, Encoded, Event, ExpectedHeader, Malformed, Response, Truncated,
 };
-use hoptax_wire::{Client, ClientProtocol, Encoded, Event, ExpectedHeader, Response};
 
 pub(crate) fn read(bytes: &[u8]) -> Result<Progress, Malformed> {
     ResponseReader::default().feed(bytes)

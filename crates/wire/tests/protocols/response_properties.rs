@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use hoptax_wire::Asked;
 use hoptax_wire::ExpectedHeader;
-use hoptax_wire::http1::{Asked, Progress, ResponseReader};
+use hoptax_wire::http1::{Progress, ResponseReader};
 use proptest::prelude::*;
 
 use crate::response::read;

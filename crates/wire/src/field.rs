@@ -1,4 +1,4 @@
-//! A field of a request as an entry of the table of HPACK.
+//! A field of an encoded request as an entry of the table of HPACK.
 
 use std::ops::Range;
 
@@ -6,14 +6,14 @@ use std::ops::Range;
 #[derive(Clone, Debug)]
 pub(crate) struct Field {
     /// Its index in the static table, if the whole field is there.
-    pub(super) whole: Option<usize>,
+    pub(crate) whole: Option<usize>,
     /// The index of its name there; 0 for none.
-    pub(super) named: usize,
+    pub(crate) named: usize,
     /// The range of the rest of it in the bytes of the request.
-    pub(super) rest: Range<usize>,
+    pub(crate) rest: Range<usize>,
     /// Its number among the distinct fields of all requests of a load; None for a field that differs in each
     /// request.
-    pub(super) number: Option<usize>,
+    pub(crate) number: Option<usize>,
     /// Entry size in the dynamic table.
-    pub(super) table_bytes: usize,
+    pub(crate) table_bytes: usize,
 }

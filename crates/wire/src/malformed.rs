@@ -1,4 +1,4 @@
-//! The error of the HTTP/1.1 parsers. The response parser and the chunked-body parser below it return the same type.
+//! What is wrong with a response, and where one was cut off: of HTTP/1.1, and of the fields of all versions of HTTP.
 
 use thiserror::Error;
 
@@ -44,10 +44,10 @@ pub enum Malformed {
     /// A pseudo-header of HTTP/2 or HTTP/3 that is no `:status`, a second one, or one behind other fields (RFC 9113, section 8.3).
     #[error("a pseudo-header that is not one :status before all headers")]
     Pseudo,
-    /// The head is larger than [`super::MAX_HEAD_BYTES`].
+    /// The head is larger than [`crate::http1::MAX_HEAD_BYTES`].
     #[error("a head larger than 300 KiB")]
     HeadTooLarge,
-    /// The head has more fields than [`super::MAX_FIELDS`].
+    /// The head has more fields than [`crate::http1::MAX_FIELDS`].
     #[error("a head of more than 5,000 headers")]
     TooManyFields,
     /// `Content-Length` is not a number.

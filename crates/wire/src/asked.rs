@@ -1,7 +1,5 @@
 //! What a request says about its response and about the connection.
 
-use super::request::Request;
-
 /// What a request says about its response and about the connection. It is decided when the request is encoded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Asked(u8);
@@ -16,13 +14,17 @@ impl Asked {
         Self(if is_head { HEAD } else { 0 })
     }
 
-    /// What a request says.
-    pub(crate) fn new(request: &Request) -> Self {
+    /// What a request of this method with these headers says.
+    pub(crate) fn new(method: &str, headers: &[(String, String)]) -> Self {
+        let values = |name: &'static str| {
+            let is_it = move |(other, _): &&(String, String)| other.eq_ignore_ascii_case(name);
+            headers.iter().filter(is_it).map(|(_, value)| value.as_str())
+        };
         let closes = |value: &str| value.split(',').any(|token| token.trim().eq_ignore_ascii_case("close"));
         let flags = [
-            (HEAD, request.method == "HEAD"),
-            (LAST, request.values("connection").any(closes)),
-            (UPGRADE, request.values("upgrade").next().is_some()),
+            (HEAD, method == "HEAD"),
+            (LAST, values("connection").any(closes)),
+            (UPGRADE, values("upgrade").next().is_some()),
         ];
         Self(flags.iter().filter(|(_, is_set)| *is_set).map(|(flag, _)| flag).sum())
     }
@@ -51,8 +53,7 @@ mod tests {
     fn a_request_says_whether_it_is_the_last_of_its_connection() {
         let asked = |headers: &[(&str, &str)]| {
             let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-            let (method, target, host) = ("GET".to_owned(), "/".to_owned(), "a".to_owned());
-            Asked::new(&Request { method, target, host, headers: headers.collect(), body: Vec::new() })
+            Asked::new("GET", &headers.collect::<Vec<_>>())
         };
         for value in ["close", "Close", "CLOSE ", "keep-alive, close", "TE,\tclose , x"] {
             assert!(asked(&[("x", "y"), ("CONNECTION", value)]).is_last(), "{value}");
