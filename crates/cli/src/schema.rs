@@ -1,7 +1,8 @@
 //! The JSON Schemas of what hoptax reads and writes, by name: those of files, and that of each kind of result.
 
 use hoptax_predict::size::graph::GraphFile;
-use hoptax_result::{Kind, LoadInterval};
+use hoptax_report::documents::KINDS;
+use hoptax_result::LoadInterval;
 use serde_json::Value;
 
 /// A name with what makes its schema.
@@ -16,12 +17,12 @@ const FILES: [Named; 3] = [
 
 /// The names of all schemas.
 pub(crate) fn names() -> Vec<&'static str> {
-    FILES.iter().map(|(name, _)| *name).chain(Kind::ALL.iter().map(Kind::name)).collect()
+    FILES.iter().map(|(name, _)| *name).chain(KINDS.iter().map(|kind| kind.name)).collect()
 }
 
 /// The schema with this name; none if no file or result has it.
 pub(crate) fn named(name: &str) -> Option<Value> {
     let of_file = || FILES.iter().find(|(file, _)| *file == name).map(|(_, schema)| schema());
-    let of_kind = || Kind::ALL.iter().find(|kind| kind.name() == name).map(|kind| (kind.schema)().to_value());
+    let of_kind = || KINDS.iter().find(|kind| kind.name == name).map(|kind| (kind.schema)().to_value());
     of_file().or_else(of_kind)
 }

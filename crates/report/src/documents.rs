@@ -1,4 +1,4 @@
-//! The document of each kind of result, one file each.
+//! The document of each kind of result, one file each, and the list of all kinds.
 
 mod bill;
 mod calibration;
@@ -19,12 +19,14 @@ mod size_check;
 mod study;
 
 use hoptax_result::{
-    BillResult, Body, CalibrationResult, ComparisonResult, CrosscheckResult, FindArmsResult, FindResult,
-    GateResult, GraphRunResult, HistoryResult, Kind, LoadResult, MeshMarkResult, PricesResult, Report,
-    RunsResult, ScaleResult, SittingsResult, SizeCheckResult, SizeResult, StudiesComparison, StudyResult,
+    BillBody, CalibrationBody, ComparisonBody, CrosscheckBody, FindArmsBody, FindBody, GateBody,
+    GraphRunBody, HistoryBody, LoadBody, MeshMarkBody, PricesBody, RunsBody, ScaleBody, SittingsBody,
+    SizeBody, SizeCheckBody, StudiesComparisonBody, StudyBody,
 };
+use serde::Deserialize;
 
 use crate::document::Document;
+use crate::kind::Kind;
 
 pub use bill::bill;
 pub use calibration::calibration;
@@ -44,43 +46,65 @@ pub use size::size;
 pub use size_check::size_check;
 pub use study::{at_load, sittings, so_far, study, study_of};
 
+/// All kinds of results.
+pub const KINDS: &[Kind] = &[
+    Kind::with_body::<StudyBody>(),
+    Kind::with_body::<SittingsBody>(),
+    Kind::with_body::<BillBody>(),
+    Kind::with_body::<ComparisonBody>(),
+    Kind::with_body::<StudiesComparisonBody>(),
+    Kind::with_body::<GateBody>(),
+    Kind::with_body::<LoadBody>(),
+    Kind::with_body::<FindBody>(),
+    Kind::with_body::<FindArmsBody>(),
+    Kind::with_body::<ScaleBody>(),
+    Kind::with_body::<SizeBody>(),
+    Kind::with_body::<SizeCheckBody>(),
+    Kind::with_body::<GraphRunBody>(),
+    Kind::with_body::<MeshMarkBody>(),
+    Kind::with_body::<CalibrationBody>(),
+    Kind::with_body::<CrosscheckBody>(),
+    Kind::with_body::<PricesBody>(),
+    Kind::with_body::<RunsBody>(),
+    Kind::with_body::<HistoryBody>(),
+];
+
+/// The kind of a result file.
+///
+/// # Errors
+/// Why the text is no result.
+pub fn kind_of_text(text: &str) -> Result<&'static Kind, String> {
+    /// What all result files have.
+    #[derive(Deserialize)]
+    struct Format {
+        format: String,
+    }
+    let Format { format } =
+        serde_json::from_str(text).map_err(|error| format!("it is no result of hoptax ({error})"))?;
+    KINDS.iter().find(|kind| kind.format == format).ok_or_else(|| {
+        let name = |format: &str| format.split('/').next().map(str::to_owned);
+        match KINDS.iter().find(|kind| name(kind.format) == name(&format)) {
+            Some(kind) => format!(
+                "its format is `{format}`, and this version of hoptax reads `{}`: use the hoptax that wrote it",
+                kind.format
+            ),
+            None => format!("its format is `{format}`, which is not one of results"),
+        }
+    })
+}
+
 /// The document of a result file of any kind.
 ///
 /// # Errors
 /// Why the text is no result.
 pub fn of_text(text: &str) -> Result<Document, String> {
-    let kind = Kind::of_text(text)?;
-    match kind.format {
-        BillResult::FORMAT => of(text, bill),
-        CalibrationResult::FORMAT => of(text, calibration),
-        ComparisonResult::FORMAT => of(text, comparison),
-        CrosscheckResult::FORMAT => of(text, crosscheck),
-        FindResult::FORMAT => of(text, find),
-        FindArmsResult::FORMAT => of(text, find_arms),
-        GateResult::FORMAT => of(text, gate),
-        GraphRunResult::FORMAT => of(text, graph_run),
-        HistoryResult::FORMAT => of(text, history),
-        LoadResult::FORMAT => of(text, load),
-        MeshMarkResult::FORMAT => of(text, meshmark),
-        PricesResult::FORMAT => of(text, prices),
-        RunsResult::FORMAT => of(text, runs),
-        ScaleResult::FORMAT => of(text, scale),
-        SittingsResult::FORMAT => of(text, study::stored_sittings),
-        SizeResult::FORMAT => of(text, size),
-        SizeCheckResult::FORMAT => of(text, size_check),
-        StudiesComparison::FORMAT => of(text, studies_comparison),
-        StudyResult::FORMAT => of(text, study),
-        other => Err(format!("`{other}` has no document")),
-    }
-}
-
-fn of<T: Body>(text: &str, document: fn(&Report<T>) -> Document) -> Result<Document, String> {
-    let result = serde_json::from_str(text).map_err(|error| error.to_string())?;
-    Ok(document(&result))
+    (kind_of_text(text)?.document)(text).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]
 mod tests {
+    use hoptax_result::{HistoryResult, Program, Verdict};
+
     use super::*;
     use crate::Style;
     use crate::render::terminal;
@@ -95,10 +119,42 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_of_result_has_a_document() {
-        for kind in Kind::ALL {
-            let refused = of_text(&format!("{{\"format\": \"{}\"}}", kind.format)).unwrap_err();
-            assert!(refused.contains("missing field"), "{}: {refused}", kind.format);
+    fn every_kind_has_the_envelope_and_its_schema_says_so() {
+        for kind in KINDS {
+            let schema = (kind.schema)().to_value();
+            let required: Vec<&str> =
+                schema["required"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
+            for field in ["format", "program", "verdict", "findings", "environment"] {
+                assert!(required.contains(&field), "{}: {required:?}", kind.format);
+                assert!(schema["properties"].get(field).is_some(), "{} lacks {field}", kind.format);
+            }
+            assert_eq!(schema["properties"]["format"]["const"], kind.format);
+            assert_eq!(schema["title"], kind.format);
+            assert_eq!(schema["additionalProperties"], false, "{}", kind.format);
+            assert!(kind.format.starts_with(&format!("hoptax.{}/", kind.name)), "{}", kind.format);
+            // What reads it asks for the envelope, too.
+            let text = format!("{{\"format\": \"{}\"}}", kind.format);
+            assert_eq!(kind_of_text(&text).unwrap().format, kind.format);
+            assert!((kind.read)(&text).unwrap_err().to_string().contains("missing field"), "{text}");
+            assert!(of_text(&text).unwrap_err().contains("missing field"), "{text}");
         }
+    }
+
+    #[test]
+    fn a_file_states_its_kind_subject_and_program() {
+        let body = HistoryBody { number: "max_rate".to_owned(), significance: 0.01, series: Vec::new() };
+        let text = serde_json::to_string(&HistoryResult::new((), body)).unwrap();
+        let head = (kind_of_text(&text).unwrap().read)(&text).unwrap();
+        assert_eq!((head.kind, head.subject.as_str(), head.verdict), ("history", "max_rate", Verdict::Sound));
+        assert_eq!((head.program, head.environment), (Program::this(), None));
+    }
+
+    #[test]
+    fn a_file_of_another_format_is_refused_by_its_format() {
+        let refused = |format: &str| kind_of_text(&format!("{{\"format\": \"{format}\"}}")).unwrap_err();
+        let why = refused("hoptax.history/1");
+        assert!(why.contains("`hoptax.history/1`") && why.contains("reads `hoptax.history/2`"), "{why}");
+        assert!(refused("elsewhere/1").contains("not one of results"));
+        assert!(kind_of_text("[]").unwrap_err().starts_with("it is no result of hoptax"));
     }
 }

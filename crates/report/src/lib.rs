@@ -17,6 +17,7 @@ mod handshakes;
 pub mod histograms;
 mod in_use;
 pub mod junit;
+pub mod kind;
 mod known;
 mod layers;
 mod levels;

@@ -1,7 +1,29 @@
-//! The renderers of documents. None knows what a document was made from.
+//! The renderers of documents, and the list of those whose output is a file. None knows what a document was made from.
 
 pub mod csv;
 pub mod html;
 pub mod json;
 pub mod markdown;
 pub mod terminal;
+
+use crate::document::Document;
+
+/// An output of every document that is a file.
+#[derive(Clone, Copy, Debug)]
+pub struct Output {
+    /// The ending of the names of its files.
+    pub extension: &'static str,
+    /// Renders a document.
+    ///
+    /// # Errors
+    /// When the document cannot be rendered so.
+    pub text: fn(&Document) -> Result<String, String>,
+}
+
+/// All outputs that are files. A study writes each as `report.EXTENSION`.
+pub const OUTPUTS: &[Output] = &[
+    Output { extension: "md", text: |document| Ok(markdown::text(document)) },
+    Output { extension: "html", text: |document| html::page(document).map_err(|error| error.to_string()) },
+    Output { extension: "csv", text: |document| Ok(csv::text(document)) },
+    Output { extension: "json", text: |document| json::text(document).map_err(|error| error.to_string()) },
+];

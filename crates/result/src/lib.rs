@@ -15,7 +15,6 @@ mod find_arms;
 mod finding;
 mod gate;
 mod graph_run;
-mod kind;
 mod load;
 mod machine;
 mod meshmark;
@@ -64,7 +63,6 @@ pub use graph_run::{
     CheckedProxy, GraphCondition, GraphRound, GraphRoundProxy, GraphRunBody, GraphRunCheck, GraphRunProxy,
     GraphRunResponse, GraphRunResult, GraphRunTargets, GraphSlice,
 };
-pub use kind::{Head, Kind};
 pub use load::{
     BodyBytes, Book, CountRange, DataPlan, Drift, EndedBy, FailOn, FailOnOutcome, Generator, GeneratorWorker,
     Http2Plan, Imported, ImportedRange, InFlight, IntervalTimes, KernelStamps, Known, Latency, LatencyBounds,

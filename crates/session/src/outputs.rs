@@ -4,7 +4,7 @@ use std::path::Path;
 
 use hoptax_judge::comparison::{USUAL_MARGIN_SHARE, with_named};
 use hoptax_judge::summary::response_histograms;
-use hoptax_report::render::{csv, html, json, markdown};
+use hoptax_report::render::{OUTPUTS, markdown};
 use hoptax_report::{documents, histograms};
 use hoptax_result::{Body, Report, StudyResult};
 
@@ -16,19 +16,15 @@ use crate::tables::StudyTable;
 /// The text of an output file, or why there is none; None if the result has nothing to write there.
 type Text = Option<Result<String, String>>;
 
-/// An output file: its name and its contents.
-type Output = (&'static str, fn(&StudyResult) -> Text);
+/// A file: its name and its contents.
+type File = (&'static str, fn(&StudyResult) -> Text);
 
-/// The output files.
-const FILES: [Output; 11] = [
+/// The output files besides the report.
+const FILES: [File; 7] = [
     (RESULT, |result| {
         let text = serde_json::to_string_pretty(result).map(|text| text + "\n");
         Some(text.map_err(|error| error.to_string()))
     }),
-    ("report.md", |result| Some(Ok(markdown::text(&documents::study(result))))),
-    ("report.html", |result| Some(html::page(&documents::study(result)).map_err(|error| error.to_string()))),
-    ("report.csv", |result| Some(Ok(csv::text(&documents::study(result))))),
-    ("report.json", |result| Some(json::text(&documents::study(result)).map_err(|error| error.to_string()))),
     ("numbers.csv", |result| StudyTable::Numbers.csv(result).map(Ok)),
     ("slices.csv", |result| StudyTable::Slices.csv(result).map(Ok)),
     ("timeline.csv", |result| StudyTable::Timeline.csv(result).map(Ok)),
@@ -45,10 +41,13 @@ const FILES: [Output; 11] = [
 
 /// Writes all output files, each as a whole or not at all; returns one message for each failure.
 pub(crate) fn write_all(directory: &Path, result: &StudyResult) -> Vec<String> {
+    let report = documents::study(result);
+    let reports =
+        OUTPUTS.iter().map(|output| (format!("report.{}", output.extension), (output.text)(&report)));
+    // Not every result has what each of the other files tells.
+    let others = FILES.iter().filter_map(|(name, text)| Some(((*name).to_owned(), text(result)?)));
     let mut problems = Vec::new();
-    for (name, text) in FILES {
-        // Not every result has what each file tells.
-        let Some(text) = text(result) else { continue };
+    for (name, text) in others.chain(reports) {
         let path = directory.join(name);
         let written = text.and_then(|text| replace(&path, &text).map_err(|error| error.to_string()));
         if let Err(error) = written {

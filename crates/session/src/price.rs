@@ -3,6 +3,7 @@
 //! [`Configuration::laboratory`] tries the whole and the whole without each part; [`Configuration::measure`] measures those that
 //! answer alike in one study. If the parts do not add up, a second study measures them again, and pairs of them.
 
+mod budget;
 mod laboratory;
 mod order;
 mod passed;
@@ -13,6 +14,7 @@ mod text;
 mod tries;
 
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use hoptax_bootstrap::request::RequestLine;
 use hoptax_bootstrap::{Adapted, Replacement};
@@ -42,6 +44,8 @@ pub use self::tries::Tries;
 
 /// Default number of rounds.
 const ROUNDS: u32 = 12;
+/// Fewest rounds of a study: one has no interval.
+const FEWEST_ROUNDS: u32 = 2;
 /// The folder of the tries, in the run folder.
 const TRIES: &str = "tries";
 /// The name of a study file in errors.
@@ -100,7 +104,9 @@ pub struct Studies<'a> {
     pub folder: &'a Path,
     /// Whether the bill of the folder continues.
     pub is_resumed: bool,
-    /// How they are measured; without a length, for the rounds of a bill.
+    /// When the bill is to be complete, which its studies share; none for the rounds of a bill.
+    pub ends: Option<Instant>,
+    /// How they are measured; without a number of rounds, for those of a bill.
     pub options: Options<'a>,
 }
 
@@ -201,29 +207,59 @@ impl<'a> Configuration<'a> {
                 folder.display()
             )));
         }
-        let result = studies.run(&text, ROUNDS, folder, interrupt, say)?;
+        let began = Instant::now();
+        let budget = studies.ends.map(|ends| budget::of_first(ends, began, tries.all_off.is_some()));
+        let result = studies.run(&text, Length { rounds: ROUNDS, budget }, folder, interrupt, say)?;
         let mut bill = bill(&result, order::order(wanted, tries));
-        // A second study that fails or is interrupted takes nothing from the first.
+        // What comes after it takes nothing from the first study if it fails or is interrupted.
         write(folder, &bill)?;
+        let has_time = |rounds| {
+            studies.ends.is_none_or(|ends| budget::suffices(ends, began, Instant::now(), bill.rounds, rounds))
+        };
         if is_in_doubt(&bill) {
+            if !has_time(FEWEST_ROUNDS) {
+                say(Update::Note(
+                    "the parts do not add up, or may not, and --budget leaves no time for a second study",
+                ));
+                return Ok(bill);
+            }
             let second = second_study::measure(self, tries, source, &bill, studies, interrupt, say);
             if second.is_err() {
                 say(Update::Note(&format!("the bill of the first study is in `{}`", folder.display())));
             }
             bill.second_study = Some(second?);
             write(folder, &bill)?;
+        } else if studies.ends.is_some() && has_time(1) {
+            let asked = Asked { budget: studies.left(), ..Asked::default() };
+            let options = Options { asked, ..studies.options };
+            let result = complete(&Place::Resumed(folder), &options, interrupt, say)?;
+            bill = hoptax_judge::bill::bill(&result, order::order(wanted, tries));
+            write(folder, &bill)?;
         }
         Ok(bill)
     }
 }
 
+/// The length of a study of a bill.
+#[derive(Clone, Copy)]
+struct Length {
+    /// Number of rounds if the user states none.
+    rounds: u32,
+    /// Its share of the time of the bill, instead.
+    budget: Option<Duration>,
+}
+
 impl Studies<'_> {
-    /// Measures a study in `folder`, with `rounds` rounds if no options say how long it is. If the bill is resumed, the study of `folder`
-    /// is continued if it is the same, and replaced otherwise.
+    /// The time until the bill is to be complete; none without such a time.
+    fn left(&self) -> Option<Duration> {
+        self.ends.map(|ends| ends.saturating_duration_since(Instant::now()))
+    }
+
+    /// Measures a study in `folder`. If the bill is resumed, the study of `folder` is continued if it is the same, and replaced otherwise.
     fn run(
         &self,
         text: &str,
-        rounds: u32,
+        length: Length,
         folder: &Path,
         interrupt: &Interrupt,
         say: Say<'_>,
@@ -238,9 +274,12 @@ impl Studies<'_> {
                 StudyText { name: STUDY_FILE.to_owned(), text: text.to_owned(), folder: folder.to_owned() };
             Place::New { text, folder: Some(folder), force: stored.is_some() }
         };
-        let asked = self.options.asked;
-        let of_first = (!is_continued && asked.budget.is_none()).then_some(rounds);
-        let asked = Asked { rounds: asked.rounds.or(of_first), ..asked };
+        let of_bill = (!is_continued && length.budget.is_none()).then_some(length.rounds);
+        let asked = Asked {
+            rounds: self.options.asked.rounds.or(of_bill),
+            budget: length.budget,
+            ..self.options.asked
+        };
         complete(&place, &Options { asked, ..self.options }, interrupt, say)
     }
 }

@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use hoptax_result::{Kind, StudyResult};
+use hoptax_report::documents;
+use hoptax_result::StudyResult;
 use hoptax_store::folder;
 
 use crate::failure::Failure;
@@ -75,7 +76,7 @@ fn read(path: &Path) -> Result<StudyResult, Failure> {
 /// When the text is not the result of a study in a supported format.
 pub fn parse(what: &str, text: &str) -> Result<StudyResult, Failure> {
     let refused = |why: String| Failure::bad_input(format!("{what} is not a study result: {why}"));
-    match Kind::of_text(text).map_err(refused)?.format {
+    match documents::kind_of_text(text).map_err(refused)?.format {
         StudyResult::FORMAT => serde_json::from_str(text).map_err(|error| refused(error.to_string())),
         other => Err(refused(format!("its format is `{other}`"))),
     }

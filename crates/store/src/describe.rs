@@ -1,6 +1,8 @@
 //! Derives the columns and numbers of a run from the texts of its files: a result, or the manifest of a study without one.
 
-use hoptax_result::{Environment, Head, Kind, LoadResult, RUN_FOLDER_FORMAT, StudyResult, Verdict};
+use hoptax_report::documents;
+use hoptax_report::kind::Head;
+use hoptax_result::{Environment, LoadResult, RUN_FOLDER_FORMAT, StudyResult, Verdict};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
@@ -105,7 +107,7 @@ pub(crate) fn run(
 /// # Errors
 /// What the text is instead.
 pub(crate) fn result(text: &str) -> Result<Described, String> {
-    let kind = Kind::of_text(text)?;
+    let kind = documents::kind_of_text(text)?;
     let described = match kind.format {
         StudyResult::FORMAT => serde_json::from_str(text).map(|result| study(&result, text)),
         LoadResult::FORMAT => serde_json::from_str(text).map(|result| load(&result, text)),

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use hoptax_result::{Kind, StoredRun, Verdict};
+use hoptax_report::documents::KINDS;
+use hoptax_result::{StoredRun, Verdict};
 use rusqlite::types::Type;
 use rusqlite::{Connection, Error, Result as SqlResult, Row, ToSql};
 
@@ -90,7 +91,7 @@ pub(crate) fn stored_run(row: &Row<'_>) -> SqlResult<StoredRun> {
         Error::FromSqlConversionFailure(column, Type::Text, format!("unknown word `{word}`").into())
     };
     let kind: String = row.get(1)?;
-    if !Kind::ALL.iter().any(|known| known.name() == kind) {
+    if !KINDS.iter().any(|known| known.name == kind) {
         return Err(unknown(1, &kind));
     }
     let verdict: Option<String> = row.get(5)?;

@@ -44,8 +44,8 @@ Variants are the whole, the whole without each of its parts, and everything off.
 answer the request as the whole does are measured side by side in one study, with a second copy
 of the whole: the A/A arm. A part costs what the whole uses more than the whole without it. If
 the parts do not add up to what they cost together, or may not, a second study of as many rounds,
-or of the same --budget, measures them again, and pairs of them. The bill says whether it confirms
-the first, and names those that interact.
+or of the rest of --budget, measures them again, and pairs of them. The bill says whether it
+confirms the first, and names those that interact.
 
 CPU time is that of the proxy alone. Without --rate, the rate is half of the capacity of the
 slowest variant. The run folder holds bill.json, bill.md, bill.html, the tries, the study file,
@@ -102,7 +102,7 @@ pub(crate) struct PriceArguments {
     /// With --resume, the new total [default: as before].
     #[arg(long, value_name = "NUMBER", value_parser = values::whole::<u32>(2..=1000))]
     pub(crate) rounds: Option<u32>,
-    /// Measuring time of a study, instead of a number of rounds: as many complete rounds as fit, at least two
+    /// Time of the bill, tries and a second study included, instead of a number of rounds; a study has at least two
     ///
     /// With --resume, the additional time.
     #[arg(long, value_name = "DURATION", value_parser = values::duration, conflicts_with = "rounds")]

@@ -1,6 +1,7 @@
 //! `hoptax price`: measures what an Envoy configuration costs per request, and what each of its parts adds.
 
 use std::path::Path;
+use std::time::Instant;
 
 use hoptax_report::documents;
 use hoptax_result::Verdict;
@@ -40,8 +41,9 @@ pub(crate) fn run(arguments: &PriceArguments) -> Result<Code, Failure> {
     }
     let folder = arguments.resume.as_deref().or(arguments.out.as_deref());
     let folder = Configuration::create_run_folder(folder)?;
+    let ends = arguments.budget.map(|budget| Instant::now() + budget);
     let interrupt = interrupt::listen()?;
-    match price(arguments, &configuration, &folder, &interrupt) {
+    match price(arguments, &configuration, &folder, ends, &interrupt) {
         // An error after an interrupt is a consequence of it.
         Err(failure) if interrupt.is_requested() || failure.is_interrupt() => {
             if run_folder::read(&folder).is_ok() {
@@ -61,6 +63,7 @@ fn price(
     arguments: &PriceArguments,
     configuration: &Configuration<'_>,
     folder: &Path,
+    ends: Option<Instant>,
     interrupt: &Interrupt,
 ) -> Result<Code, Failure> {
     // A bill has stdout for itself.
@@ -80,13 +83,13 @@ fn price(
         return Ok(Code::Success);
     }
     let options = Options {
-        asked: Asked { rounds: arguments.rounds, budget: arguments.budget, until: None },
+        asked: Asked { rounds: arguments.rounds, ..Asked::default() },
         envoy,
         never_halt: arguments.measure.never_halt.into(),
         thresholds: &arguments.measure.thresholds,
         ..Options::default()
     };
-    let studies = Studies { folder, is_resumed: arguments.resume.is_some(), options };
+    let studies = Studies { folder, is_resumed: arguments.resume.is_some(), ends, options };
     let terminal = StudyOnTerminal::default();
     let bill = configuration.measure(&tries, &studies, interrupt, &|update| terminal.show(update))?;
     print::document_or_json(arguments.json.file(), &bill, || {

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use hoptax_result::{
-    BillResult, BilledPart, BoundOf, Charge, CostMeasure, Finding, Interval, Measure, Place, RoundMeasure,
-    Verdict,
+    BillBody, BillResult, BilledPart, BoundOf, Charge, CostMeasure, Finding, Interval, Measure, Place,
+    Report, RoundMeasure, Verdict,
 };
 
 use crate::bill::{
@@ -15,12 +15,17 @@ use crate::document::{
     Table,
 };
 use crate::forest::Item;
+use crate::kind::Documented;
 use crate::more_rounds;
 use crate::numbers::difference;
 use crate::sittings;
 
 /// Number of replacements on a page: a dump of a large proxy has thousands.
 const MOST_REPLACEMENTS: usize = 200;
+
+impl Documented for BillBody {
+    const DOCUMENT: fn(&Report<Self>) -> Document = bill;
+}
 
 /// The document of a bill.
 pub fn bill(result: &BillResult) -> Document {

@@ -1,11 +1,17 @@
 //! The document of a calibration: the error of the load generator on this machine.
 
 use hoptax_result::{
-    CalibrationResult, Experiment, MachineSpeeds, QuantileError, RateTried, Speed, SpeedSide,
+    CalibrationBody, CalibrationResult, Experiment, MachineSpeeds, QuantileError, RateTried, Report, Speed,
+    SpeedSide,
 };
 
 use crate::document::{Block, Cell, Column, Document, Form, Judgement, Quantity, Row, Section, Table};
+use crate::kind::Documented;
 use crate::numbers::grouped;
+
+impl Documented for CalibrationBody {
+    const DOCUMENT: fn(&Report<Self>) -> Document = calibration;
+}
 
 /// The document of a calibration.
 pub fn calibration(result: &CalibrationResult) -> Document {

@@ -1,10 +1,21 @@
 //! The document of a comparison with a reference, of the arms of several studies, and of the decisions of one study.
 
-use hoptax_result::{ComparisonBody, ComparisonResult, Finding, StudiesComparison, Verdict};
+use hoptax_result::{
+    ComparisonBody, ComparisonResult, Finding, Report, StudiesComparison, StudiesComparisonBody, Verdict,
+};
 
 use crate::comparison::{decisions as decided, differences, legend, method, missing, sentences, table};
 use crate::document::{Block, Document, FindingText, Judgement, Next, Section, Table};
+use crate::kind::Documented;
 use crate::{more_rounds, words};
+
+impl Documented for ComparisonBody {
+    const DOCUMENT: fn(&Report<Self>) -> Document = comparison;
+}
+
+impl Documented for StudiesComparisonBody {
+    const DOCUMENT: fn(&Report<Self>) -> Document = studies_comparison;
+}
 
 /// The document of one comparison: one sentence per subject, then what differs between configurations, then all measures.
 pub fn comparison(result: &ComparisonResult) -> Document {

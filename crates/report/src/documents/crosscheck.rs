@@ -1,9 +1,10 @@
 //! The document of a crosscheck: how far the report of each load generator is from the truth.
 
-use hoptax_result::{CrosscheckResult, Scenario, ToolRun, ToolRuns, Verdict};
+use hoptax_result::{CrosscheckBody, CrosscheckResult, Report, Scenario, ToolRun, ToolRuns, Verdict};
 use hoptax_stats::median;
 
 use crate::document::{Block, Cell, Column, Document, Judgement, Row, Section, Table};
+use crate::kind::Documented;
 use crate::numbers::{counted, grouped};
 
 /// The name of this program among the tools.
@@ -38,6 +39,10 @@ const QUANTILES: [Quantile; 2] = [
         known: |run| run.known.and_then(|known| known.p50_us),
     },
 ];
+
+impl Documented for CrosscheckBody {
+    const DOCUMENT: fn(&Report<Self>) -> Document = crosscheck;
+}
 
 /// The document of a crosscheck.
 pub fn crosscheck(result: &CrosscheckResult) -> Document {

@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 
 use hoptax_result::{
-    FastestMode, FindEnd, FindResult, FindState, FindTrial, FoundGoal, Interval, LoadResult, Mode,
-    ModesOfLoad, ProcessAccount, Sweep, SweepPoint, Verdict,
+    FastestMode, FindBody, FindEnd, FindResult, FindState, FindTrial, FoundGoal, Interval, LoadResult, Mode,
+    ModesOfLoad, ProcessAccount, Report, Sweep, SweepPoint, Verdict,
 };
 
 use crate::account;
 use crate::document::{
     Basis, Block, Cell, Column, Document, Form, Judgement, Next, Quantity, Row, Section, Table,
 };
+use crate::kind::Documented;
 use crate::numbers::{counted, grouped, rate};
 use crate::rows::{MIB, in_percent, in_units};
 
@@ -18,6 +19,10 @@ use crate::rows::{MIB, in_percent, in_units};
 const ANSWERS: usize = 2;
 /// Rates on the first screen: those nearest to the rate that was found.
 const NEAREST: usize = 16;
+
+impl Documented for FindBody {
+    const DOCUMENT: fn(&Report<Self>) -> Document = find;
+}
 
 /// The document of a search.
 pub fn find(result: &FindResult) -> Document {

@@ -1,10 +1,15 @@
 //! The document of a search on arms of a study: the rate of each, and the ratios.
 
-use hoptax_result::{ArmTrial, FindArmsResult, FindEnd, FindState, FoundArm};
+use hoptax_result::{ArmTrial, FindArmsBody, FindArmsResult, FindEnd, FindState, FoundArm, Report};
 
 use super::find::{arrivals, highest, in_words, judgement};
 use crate::document::{Cell, Column, Document, Quantity, Row, Section, Table};
+use crate::kind::Documented;
 use crate::numbers::counted;
+
+impl Documented for FindArmsBody {
+    const DOCUMENT: fn(&Report<Self>) -> Document = find_arms;
+}
 
 /// The document of a search on arms.
 pub fn find_arms(result: &FindArmsResult) -> Document {

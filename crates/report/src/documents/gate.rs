@@ -1,10 +1,15 @@
 //! The document of a gate: first whether it passed or failed, and why.
 
-use hoptax_result::GateResult;
+use hoptax_result::{GateBody, GateResult, Report};
 
 use crate::document::{Document, FindingText, Judgement, Section, Table};
 use crate::gate::{method, outcome, sentences, table, warning};
+use crate::kind::Documented;
 use crate::words::capitalised;
+
+impl Documented for GateBody {
+    const DOCUMENT: fn(&Report<Self>) -> Document = gate;
+}
 
 /// The document of a gate.
 pub fn gate(result: &GateResult) -> Document {

@@ -1,11 +1,18 @@
 //! The document of a graph that was run: what its proxies used and added, and how far a prediction is from it.
 
-use hoptax_result::{CheckedTime, GraphRunCheck, GraphRunResponse, GraphRunResult, Interval, Verdict};
+use hoptax_result::{
+    CheckedTime, GraphRunBody, GraphRunCheck, GraphRunResponse, GraphRunResult, Interval, Report, Verdict,
+};
 
 use crate::document::{Cell, Column, Document, FindingText, Form, Judgement, Quantity, Row, Section, Table};
+use crate::kind::Documented;
 use crate::numbers::{counted, grouped};
 use crate::rows::MIB;
 use crate::words::capitalised;
+
+impl Documented for GraphRunBody {
+    const DOCUMENT: fn(&Report<Self>) -> Document = graph_run;
+}
 
 /// The document of a run of a graph, the most expensive proxy first.
 pub fn graph_run(result: &GraphRunResult) -> Document {

@@ -1,9 +1,12 @@
 //! The document of a number over all runs of the store: where its level changed.
 
-use hoptax_result::{HistoryChange, HistoryPoint, HistoryResult, HistorySeries, counted, grouped};
+use hoptax_result::{
+    HistoryBody, HistoryChange, HistoryPoint, HistoryResult, HistorySeries, Report, counted, grouped,
+};
 use hoptax_stats::median;
 
 use crate::document::{Cell, Column, Document, Form, Next, Quantity, Row, Section, Table};
+use crate::kind::Documented;
 use crate::numbers::decimals;
 
 /// Bars of a course, from the lowest value to the highest.
@@ -14,6 +17,10 @@ const CHANGE: char = '|';
 const SHORT: usize = 20;
 /// Characters of a course in the details.
 const LONG: usize = 76;
+
+impl Documented for HistoryBody {
+    const DOCUMENT: fn(&Report<Self>) -> Document = history;
+}
 
 /// The document of a history: first the series whose level changed, the largest change first.
 pub fn history(result: &HistoryResult) -> Document {

@@ -6,15 +6,22 @@ mod heading;
 mod imported;
 mod merged;
 
-use hoptax_result::{EndedBy, FailOnOutcome, Known, Latency, LatencyBounds, LoadResult, Loop, TimeOf};
+use hoptax_result::{
+    EndedBy, FailOnOutcome, Known, Latency, LatencyBounds, LoadBody, LoadResult, Loop, Report, TimeOf,
+};
 
 use crate::document::{
     Block, Cell, Column, Document, FindingText, Form, Judgement, Next, Quantity, Row, Section, Table,
 };
+use crate::kind::Documented;
 use crate::numbers::grouped;
 use crate::rows::MIB;
 use crate::{account, words};
 use cells::{cell, rate, table, us};
+
+impl Documented for LoadBody {
+    const DOCUMENT: fn(&Report<Self>) -> Document = load;
+}
 
 /// The document of a load.
 pub fn load(result: &LoadResult) -> Document {

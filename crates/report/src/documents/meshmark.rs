@@ -1,9 +1,14 @@
 //! The document of the index `MeshMark` of the arms of a study, and of their value for cost.
 
-use hoptax_result::{MeshMarkArm, MeshMarkResult, Verdict};
+use hoptax_result::{MeshMarkArm, MeshMarkBody, MeshMarkResult, Report, Verdict};
 
 use crate::document::{Basis, Cell, Column, Document, Form, Judgement, Quantity, Row, Section, Table};
+use crate::kind::Documented;
 use crate::numbers::grouped;
+
+impl Documented for MeshMarkBody {
+    const DOCUMENT: fn(&Report<Self>) -> Document = meshmark;
+}
 
 /// The document of the marks of a study, the best value first.
 pub fn meshmark(result: &MeshMarkResult) -> Document {

@@ -1,9 +1,14 @@
 //! The document of a price list, or of prices carried to this machine.
 
-use hoptax_result::{PricesResult, Verdict};
+use hoptax_result::{PricesBody, PricesResult, Report, Verdict};
 
 use crate::document::{Document, Judgement, Next, Section};
+use crate::kind::Documented;
 use crate::prices::{lines, table};
+
+impl Documented for PricesBody {
+    const DOCUMENT: fn(&Report<Self>) -> Document = prices;
+}
 
 /// The document of prices.
 pub fn prices(result: &PricesResult) -> Document {

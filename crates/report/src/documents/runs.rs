@@ -1,8 +1,13 @@
 //! The document of the runs of the store, and a line about one of them.
 
-use hoptax_result::{RunsResult, StoredRun, Verdict, counted};
+use hoptax_result::{Report, RunsBody, RunsResult, StoredRun, Verdict, counted};
 
 use crate::document::{Cell, Column, Document, Next, Row, Table};
+use crate::kind::Documented;
+
+impl Documented for RunsBody {
+    const DOCUMENT: fn(&Report<Self>) -> Document = runs;
+}
 
 /// The document of a list of runs.
 pub fn runs(result: &RunsResult) -> Document {

@@ -1,12 +1,17 @@
 //! The document of how rates grow with a size: a law for each series, and its points.
 
 use hoptax_result::{
-    Interval, PeakPlace, ScaleDimension, ScaleFit, ScaleLeftOut, ScalePoint, ScaleResult, ScaleSeries,
-    Verdict,
+    Interval, PeakPlace, Report, ScaleBody, ScaleDimension, ScaleFit, ScaleLeftOut, ScalePoint, ScaleResult,
+    ScaleSeries, Verdict,
 };
 
 use crate::document::{Block, Cell, Column, Document, Form, Judgement, Quantity, Row, Section, Table};
+use crate::kind::Documented;
 use crate::numbers::{counted, grouped};
+
+impl Documented for ScaleBody {
+    const DOCUMENT: fn(&Report<Self>) -> Document = scale;
+}
 
 /// The document of the laws of a study.
 pub fn scale(result: &ScaleResult) -> Document {

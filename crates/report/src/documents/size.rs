@@ -1,11 +1,12 @@
 //! The document of what the proxies of a graph are predicted to use.
 
 use hoptax_result::{
-    AddedTime, Interval, PredictedTime, ProxyLatency, SizeLatency, SizeMoney, SizePoint, SizeResult,
-    SizeSource, SizedFunction, SizedProxy, Verdict,
+    AddedTime, Interval, PredictedTime, ProxyLatency, Report, SizeBody, SizeLatency, SizeMoney, SizePoint,
+    SizeResult, SizeSource, SizedFunction, SizedProxy, Verdict,
 };
 
 use crate::document::{Block, Cell, Column, Document, Judgement, Quantity, Row, Section, Table};
+use crate::kind::Documented;
 use crate::numbers::grouped;
 use crate::rows::MIB;
 
@@ -13,6 +14,10 @@ use crate::rows::MIB;
 const MOST_NOTES: usize = 3;
 /// Characters of the longest bar.
 const BAR_CELLS: f64 = 24.0;
+
+impl Documented for SizeBody {
+    const DOCUMENT: fn(&Report<Self>) -> Document = size;
+}
 
 /// The document of a sized graph, the busiest proxy first.
 pub fn size(result: &SizeResult) -> Document {

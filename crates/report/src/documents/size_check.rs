@@ -1,12 +1,17 @@
 //! The document of a check of predictions: how far they are from the compositions that a study measured.
 
 use hoptax_result::{
-    CheckedComposition, CheckedResponse, CheckedTime, ErrorSummary, SizeCheckResult, UncheckedComposition,
-    Verdict,
+    CheckedComposition, CheckedResponse, CheckedTime, ErrorSummary, Report, SizeCheckBody, SizeCheckResult,
+    UncheckedComposition, Verdict,
 };
 
 use crate::document::{Block, Cell, Column, Document, Form, Judgement, Quantity, Row, Section, Table};
+use crate::kind::Documented;
 use crate::numbers::grouped;
+
+impl Documented for SizeCheckBody {
+    const DOCUMENT: fn(&Report<Self>) -> Document = size_check;
+}
 
 /// The document of a check, the largest error first.
 pub fn size_check(result: &SizeCheckResult) -> Document {

@@ -1,8 +1,8 @@
 //! The document of a study, and of several sittings of one.
 
 use hoptax_result::{
-    ArmKind, ArmResult, Bound, CostMeasure, Interval, LoadSpec, Loop, RoundMeasure, SittingsResult,
-    StudyResult, Verdict,
+    ArmKind, ArmResult, Bound, CostMeasure, Interval, LoadSpec, Loop, Report, RoundMeasure, SittingsBody,
+    SittingsResult, StudyBody, StudyResult, Verdict,
 };
 
 use crate::document::{
@@ -10,12 +10,21 @@ use crate::document::{
 };
 use crate::forest::Item;
 use crate::in_use::multiples;
+use crate::kind::Documented;
 use crate::layers::stacked_bars;
 use crate::numbers::{counted, grouped, level, percent_difference};
 use crate::rows::{Row, baselines, in_percent, rows};
 use crate::side::{levels_by_load, side_tables, work};
 use crate::side_table::SideTable;
 use crate::{by_load, findings, known, levels, sittings as by_sitting, timeline, words};
+
+impl Documented for StudyBody {
+    const DOCUMENT: fn(&Report<Self>) -> Document = study;
+}
+
+impl Documented for SittingsBody {
+    const DOCUMENT: fn(&Report<Self>) -> Document = stored_sittings;
+}
 
 /// The document of a study whose file and run folder are not known, so that no next command can name them.
 pub fn study(result: &StudyResult) -> Document {

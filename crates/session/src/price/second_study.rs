@@ -8,12 +8,12 @@ use hoptax_variants::study_file::{Source, StudyOfBill, study_file};
 
 use super::laboratory::{Laboratory, Tried, create_folder};
 use super::tries::Tries;
-use super::{Configuration, Studies};
+use super::{Configuration, Length, Studies};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::update::{Say, Update};
 
-/// Measures all parts of a bill again, and pairs of those that may interact, in a study of as many rounds.
+/// Measures all parts of a bill again, and pairs of those that may interact, in a study of this length.
 ///
 /// # Errors
 /// When a pair cannot be tried; when the study cannot be started, fails or is interrupted.
@@ -48,7 +48,8 @@ pub(super) fn measure(
     // The rate of the first study, which it may have chosen.
     let text = study_file(source, StudyOfBill::Second, &tries.whole.variant, &arms, bill.rate);
     let folder = create_folder(&studies.folder.join(BillResult::SECOND_STUDY))?;
-    let result = studies.run(&text, bill.rounds, &folder, interrupt, say)?;
+    let length = Length { rounds: bill.rounds, budget: studies.left() };
+    let result = studies.run(&text, length, &folder, interrupt, say)?;
     Ok(second_study(&result, &measured, &pairs))
 }
 

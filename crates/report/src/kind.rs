@@ -1,0 +1,79 @@
+//! What each kind of result brings: its format, its schema, and its document. The list of all kinds is that of [`documents`].
+//!
+//! [`documents`]: crate::documents
+
+use hoptax_result::{Body, Environment, Machine, Program, Report, Verdict};
+use schemars::Schema;
+use serde_json::Result;
+
+use crate::document::Document;
+
+/// A body that is shown as a [`Document`].
+pub trait Documented: Body {
+    /// The document of a result.
+    const DOCUMENT: fn(&Report<Self>) -> Document;
+}
+
+/// A kind of result file, for programs that read one without knowing its kind.
+#[derive(Clone, Copy, Debug)]
+pub struct Kind {
+    /// Name and version of its format.
+    pub format: &'static str,
+    /// Name of the kind: that of its format without the version.
+    pub name: &'static str,
+    /// The JSON Schema of its files.
+    pub schema: fn() -> Schema,
+    /// Reads what every result file states.
+    ///
+    /// # Errors
+    /// When the text is not of this kind.
+    pub read: fn(&str) -> Result<Head>,
+    /// Reads a file and makes its document.
+    ///
+    /// # Errors
+    /// When the text is not of this kind.
+    pub document: fn(&str) -> Result<Document>,
+}
+
+/// What every result file states, whatever its kind.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Head {
+    /// The name of its kind.
+    pub kind: &'static str,
+    /// The program that made it.
+    pub program: Program,
+    /// Its verdict.
+    pub verdict: Verdict,
+    /// The machine, if it was measured.
+    pub environment: Option<Environment>,
+    /// What it is about.
+    pub subject: String,
+}
+
+impl Kind {
+    /// The kind of the results with this body.
+    pub(crate) const fn with_body<T: Documented>() -> Self {
+        Self {
+            format: T::FORMAT,
+            name: Report::<T>::KIND,
+            schema: || schemars::schema_for!(Report<T>),
+            read: head::<T>,
+            document: document::<T>,
+        }
+    }
+}
+
+fn head<T: Documented>(text: &str) -> Result<Head> {
+    let report: Report<T> = serde_json::from_str(text)?;
+    Ok(Head {
+        kind: Report::<T>::KIND,
+        verdict: report.verdict,
+        environment: report.environment.environment().cloned(),
+        subject: report.body.subject(),
+        program: report.program,
+    })
+}
+
+fn document<T: Documented>(text: &str) -> Result<Document> {
+    Ok(T::DOCUMENT(&serde_json::from_str(text)?))
+}
