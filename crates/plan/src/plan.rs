@@ -69,6 +69,9 @@ pub const DEFAULT_SLICE: Duration = Duration::from_millis(50);
 /// Share of unanswered requests above which an arm's numbers are withheld.
 pub const MAX_ERROR_SHARE: f64 = 0.001;
 
+/// Messages with the place in the study file that each concerns.
+type Placed = Vec<(String, String)>;
+
 /// A study as it will be run.
 #[derive(Clone, Debug)]
 pub struct Plan {

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use hoptax_functions::FilterOrder;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    ApplicationEntry, ConditionsSection, ExternalEntry, HopEntry, NetworkSection, Protocol, SubjectEntry,
+    ApplicationEntry, ConditionsSection, ExternalEntry, HopEntry, NetworkSection, OrderWord, Protocol,
+    RequestSection, SubjectEntry,
 };
 
 /// One arm of a study.
@@ -109,46 +109,4 @@ pub struct ChainEntry {
     /// Its requests, if a proxy has a `config`. What is left out is derived from the routes of the configuration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<RequestSection>,
-}
-
-/// The requests of an arm.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct RequestSection {
-    /// The method. Default: `GET`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(regex(pattern = r"^[A-Z]+$"))]
-    pub method: Option<String>,
-    /// The host, as in the `Host` header.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1))]
-    pub host: Option<String>,
-    /// The path, with a query if there is one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(regex(pattern = r"^/"))]
-    pub path: Option<String>,
-    /// Headers. Those that authenticate to the configuration with credentials of the lab are added.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub headers: BTreeMap<String, String>,
-}
-
-/// The order of the HTTP filters of several functions.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-#[schemars(inline)]
-pub enum OrderWord {
-    /// The default order of Envoy Gateway.
-    #[default]
-    Recommended,
-    /// The order of the list.
-    AsWritten,
-}
-
-impl From<OrderWord> for FilterOrder {
-    fn from(word: OrderWord) -> Self {
-        match word {
-            OrderWord::Recommended => Self::Recommended,
-            OrderWord::AsWritten => Self::AsWritten,
-        }
-    }
 }

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use hoptax_functions::FilterOrder;
 use hoptax_result::HopProcessors;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{OrderWord, ProxyWord, TlsWord};
+use super::{ProxyWord, TlsWord};
 
 /// A proxy of an arm.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -101,5 +102,26 @@ impl HopTls {
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
     pub(crate) fn is_empty(&self) -> bool {
         *self == Self::default()
+    }
+}
+
+/// The order of the HTTP filters of several functions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(inline)]
+pub enum OrderWord {
+    /// The default order of Envoy Gateway.
+    #[default]
+    Recommended,
+    /// The order of the list.
+    AsWritten,
+}
+
+impl From<OrderWord> for FilterOrder {
+    fn from(word: OrderWord) -> Self {
+        match word {
+            OrderWord::Recommended => Self::Recommended,
+            OrderWord::AsWritten => Self::AsWritten,
+        }
     }
 }

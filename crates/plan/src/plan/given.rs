@@ -7,7 +7,7 @@ use hoptax_bootstrap::{Adapted, Listener, leads_to, statistics};
 use hoptax_functions::Tls;
 use serde_json::Value;
 
-use super::hops::Placed;
+use super::Placed;
 use crate::configurations::{COMPANION, Configurations};
 use crate::file::{HopSection, OrderWord, ProxyWord, RequestSection};
 

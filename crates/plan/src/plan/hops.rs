@@ -8,12 +8,9 @@ use hoptax_result::{AllProcessors, HopProcessors};
 
 use super::chain::{Chain, GATEWAY, Hop};
 use super::given::{self, GivenConfig};
-use super::{BASELINE, DIRECT, SAME, fragment};
+use super::{BASELINE, DIRECT, Placed, SAME, fragment};
 use crate::configurations::Configurations;
 use crate::file::{ChainEntry, HopEntry, HopSection, OrderWord, ProxyWord, TlsWord};
-
-/// Messages with the place in the file that each concerns.
-pub(super) type Placed = Vec<(String, String)>;
 
 /// Names of the other ends of TLS connections, which no proxy may have.
 const ENDS: [&str; 2] = [hoptax_subject::lab::GENERATOR, hoptax_subject::lab::ORIGIN];

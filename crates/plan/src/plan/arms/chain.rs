@@ -6,7 +6,7 @@ use hoptax_host::network::NetworkSpec;
 use super::super::chain::Hop;
 use super::super::hops;
 use super::super::points::{self, Requested};
-use super::super::{BASELINE, network};
+use super::super::{BASELINE, Placed, network};
 use super::{Named, Planned, cannot_be_unloaded, placed};
 use crate::file::{ApplicationEntry, ChainEntry, LabelledNetwork};
 
@@ -105,9 +105,9 @@ fn problems_of_unloading(resolved: &hops::Resolved) -> Vec<String> {
 }
 
 /// The networks of an entry, whose place in the file is `pointer`; one absent network without any.
-fn networks(entry: &ChainEntry, pointer: &str) -> Result<Vec<Option<LabelledNetwork>>, hops::Placed> {
+fn networks(entry: &ChainEntry, pointer: &str) -> Result<Vec<Option<LabelledNetwork>>, Placed> {
     let Some(section) = &entry.network else { return Ok(vec![None]) };
     let place = |(key, message)| (format!("{pointer}/network/{key}"), message);
-    let networks = section.plan().map_err(|found| found.into_iter().map(place).collect::<hops::Placed>())?;
+    let networks = section.plan().map_err(|found| found.into_iter().map(place).collect::<Placed>())?;
     Ok(networks.into_iter().map(Some).collect())
 }

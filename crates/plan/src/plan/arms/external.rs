@@ -8,9 +8,9 @@ use hoptax_load::{Target, without_user};
 use hoptax_result::ArmKind;
 
 use super::super::chain::Chain;
-use super::super::hops::{self, Placed};
 use super::super::points::{self, Requested};
 use super::super::{Arm, BASELINE};
+use super::super::{Placed, hops};
 use super::{Planned, placed, plain_arm};
 use crate::file::{AccountSection, ExternalEntry};
 

@@ -4,7 +4,7 @@
 use hoptax_functions::Composition;
 use hoptax_result::HopProcessors;
 
-use super::Placed;
+use super::super::Placed;
 use crate::file::{HopSection, OrderWord, ProxyWord};
 
 /// The option that hoptax sets if the section has `workers`.
