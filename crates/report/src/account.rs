@@ -2,9 +2,9 @@
 
 use hoptax_result::ProcessAccount;
 
-use crate::document::Cell;
 use crate::numbers::grouped;
 use crate::rows::MIB;
+use crate::table::Cell;
 
 /// A number of an account: its heading, its unit and its value.
 pub(crate) type Number = (&'static str, &'static str, fn(&ProcessAccount) -> Option<f64>);

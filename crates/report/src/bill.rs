@@ -9,8 +9,8 @@ use hoptax_result::{
     Activity, BillResult, BilledPart, Charge, CostMeasure, Interval, RoundMeasure, Severity, Verdict,
 };
 
-use crate::document::{Form, Quantity};
 use crate::numbers::{counted, difference, grouped, level, percent_difference, signed};
+use crate::quantity::{Form, Quantity};
 use crate::side_table::SideTable;
 use crate::words;
 

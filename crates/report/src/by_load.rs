@@ -3,10 +3,10 @@
 use hoptax_result::{ArmLoad, ArmResult, CostMeasure, Interval, LoadSpec, Loop, StudyResult};
 use hoptax_stats::median;
 
-use crate::document::Cell;
 use crate::numbers::grouped;
 use crate::rows::{Asked, cell, in_percent, rows};
 use crate::side_table::SideTable;
+use crate::table::Cell;
 
 /// A measure of an arm under a load.
 pub(crate) type Of = fn(&ArmLoad) -> Option<Interval>;

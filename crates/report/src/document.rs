@@ -3,22 +3,17 @@
 //!
 //! The first screen is the answer, one table, what the verdict limits, and the next command. Sections hold the rest.
 
-mod quantity;
-mod table;
-
 use std::path::Path;
 
 use hoptax_result::{Finding, Severity, Verdict};
 use serde::Serialize;
-
-pub(crate) use quantity::{Basis, Form, Quantity};
-pub(crate) use table::{Cell, Column, Row, Table};
 
 use crate::findings::{self, FindingGroup};
 use crate::forest::Item;
 use crate::in_use::Multiple;
 use crate::layers::StackedBars;
 pub(crate) use crate::next::Next;
+use crate::table::Table;
 use crate::timeline::Picture;
 use crate::words::capitalised;
 

@@ -4,9 +4,10 @@ use hoptax_result::{
     ArmKind, ArmResult, CostMeasure, Finding, HopUse, Interval, LoadSpec, Place, RoundMeasure, StudyResult,
 };
 
-use crate::document::{Cell, Form, Quantity};
 use crate::findings::listed;
+use crate::quantity::{Form, Quantity};
 use crate::sittings;
+use crate::table::Cell;
 
 /// Bytes of a MiB, the unit of memory of processes.
 pub(crate) const MIB: f64 = 1_048_576.0;
@@ -203,8 +204,8 @@ mod tests {
     use hoptax_result::{Bound, BoundOf, RoundNumbers};
 
     use super::*;
-    use crate::document::Basis;
     use crate::fixture;
+    use crate::quantity::Basis;
 
     fn row_of<'a>(result: &'a StudyResult, id: &str) -> Row<'a> {
         rows(result).into_iter().find(|row| row.arm.id == id).unwrap()

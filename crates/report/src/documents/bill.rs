@@ -10,15 +10,14 @@ use hoptax_result::{
 use crate::bill::{
     self, activity, adds_up, columns_of_rounds, columns_of_time, idle, method, not_measured, untold,
 };
-use crate::document::{
-    Block, Cell, Column, Document, FindingText, Form, Intervals, Judgement, Next, Quantity, Row, Section,
-    Table,
-};
+use crate::document::{Block, Document, FindingText, Intervals, Judgement, Next, Section};
 use crate::forest::Item;
 use crate::kind::Documented;
 use crate::more_rounds;
 use crate::numbers::difference;
+use crate::quantity::{Form, Quantity};
 use crate::sittings;
+use crate::table::{Cell, Column, Row, Table};
 
 /// Number of replacements on a page: a dump of a large proxy has thousands.
 const MOST_REPLACEMENTS: usize = 200;

@@ -5,9 +5,11 @@ use hoptax_result::{
     SpeedSide,
 };
 
-use crate::document::{Block, Cell, Column, Document, Form, Judgement, Quantity, Row, Section, Table};
 use crate::kind::Documented;
+use crate::document::{Block, Document, Judgement, Section};
 use crate::numbers::grouped;
+use crate::quantity::{Form, Quantity};
+use crate::table::{Cell, Column, Row, Table};
 
 impl Documented for CalibrationBody {
     const DOCUMENT: fn(&Report<Self>) -> Document = calibration;

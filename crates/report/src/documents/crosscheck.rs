@@ -3,9 +3,10 @@
 use hoptax_result::{CrosscheckBody, CrosscheckResult, Report, Scenario, ToolRun, ToolRuns, Verdict};
 use hoptax_stats::median;
 
-use crate::document::{Block, Cell, Column, Document, Judgement, Row, Section, Table};
 use crate::kind::Documented;
+use crate::document::{Block, Document, Judgement, Section};
 use crate::numbers::{counted, grouped};
+use crate::table::{Cell, Column, Row, Table};
 
 /// The name of this program among the tools.
 const OWN: &str = "hoptax";

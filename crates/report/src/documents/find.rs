@@ -8,12 +8,12 @@ use hoptax_result::{
 };
 
 use crate::account;
-use crate::document::{
-    Basis, Block, Cell, Column, Document, Form, Judgement, Next, Quantity, Row, Section, Table,
-};
 use crate::kind::Documented;
+use crate::document::{Block, Document, Judgement, Next, Section};
 use crate::numbers::{counted, grouped, rate};
+use crate::quantity::{Basis, Form, Quantity};
 use crate::rows::{MIB, in_percent, in_units};
+use crate::table::{Cell, Column, Row, Table};
 
 /// Goals whose answer is on the first screen; the others are notes.
 const ANSWERS: usize = 2;

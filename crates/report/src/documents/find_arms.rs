@@ -3,9 +3,11 @@
 use hoptax_result::{ArmTrial, FindArmsBody, FindArmsResult, FindEnd, FindState, FoundArm, Report};
 
 use super::find::{arrivals, highest, in_words, judgement};
-use crate::document::{Cell, Column, Document, Quantity, Row, Section, Table};
 use crate::kind::Documented;
+use crate::document::{Document, Section};
 use crate::numbers::counted;
+use crate::quantity::Quantity;
+use crate::table::{Cell, Column, Row, Table};
 
 impl Documented for FindArmsBody {
     const DOCUMENT: fn(&Report<Self>) -> Document = find_arms;

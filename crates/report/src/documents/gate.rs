@@ -2,9 +2,10 @@
 
 use hoptax_result::{GateBody, GateResult, Report};
 
-use crate::document::{Document, FindingText, Judgement, Section, Table};
+use crate::document::{Document, FindingText, Judgement, Section};
 use crate::gate::{method, outcome, sentences, table, warning};
 use crate::kind::Documented;
+use crate::table::Table;
 use crate::words::capitalised;
 
 impl Documented for GateBody {

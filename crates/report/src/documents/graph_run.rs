@@ -4,10 +4,12 @@ use hoptax_result::{
     CheckedTime, GraphRunBody, GraphRunCheck, GraphRunResponse, GraphRunResult, Interval, Report, Verdict,
 };
 
-use crate::document::{Cell, Column, Document, FindingText, Form, Judgement, Quantity, Row, Section, Table};
 use crate::kind::Documented;
+use crate::document::{Document, FindingText, Judgement, Section};
 use crate::numbers::{counted, grouped};
+use crate::quantity::{Form, Quantity};
 use crate::rows::MIB;
+use crate::table::{Cell, Column, Row, Table};
 use crate::words::capitalised;
 
 impl Documented for GraphRunBody {

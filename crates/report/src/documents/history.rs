@@ -5,9 +5,11 @@ use hoptax_result::{
 };
 use hoptax_stats::median;
 
-use crate::document::{Cell, Column, Document, Form, Next, Quantity, Row, Section, Table};
 use crate::kind::Documented;
+use crate::document::{Document, Next, Section};
 use crate::numbers::decimals;
+use crate::quantity::{Form, Quantity};
+use crate::table::{Cell, Column, Row, Table};
 
 /// Bars of a course, from the lowest value to the highest.
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];

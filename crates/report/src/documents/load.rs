@@ -10,12 +10,12 @@ use hoptax_result::{
     EndedBy, FailOnOutcome, Known, Latency, LatencyBounds, LoadBody, LoadResult, Loop, Report, TimeOf,
 };
 
-use crate::document::{
-    Block, Cell, Column, Document, FindingText, Form, Judgement, Next, Quantity, Row, Section, Table,
-};
 use crate::kind::Documented;
+use crate::document::{Block, Document, FindingText, Judgement, Next, Section};
 use crate::numbers::grouped;
+use crate::quantity::{Form, Quantity};
 use crate::rows::MIB;
+use crate::table::{Cell, Column, Row, Table};
 use crate::{account, words};
 use cells::{cell, rate, table, us};
 

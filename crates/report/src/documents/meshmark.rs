@@ -2,9 +2,11 @@
 
 use hoptax_result::{MeshMarkArm, MeshMarkBody, MeshMarkResult, Report, Verdict};
 
-use crate::document::{Basis, Cell, Column, Document, Form, Judgement, Quantity, Row, Section, Table};
 use crate::kind::Documented;
+use crate::document::{Document, Judgement, Section};
 use crate::numbers::grouped;
+use crate::quantity::{Basis, Form, Quantity};
+use crate::table::{Cell, Column, Row, Table};
 
 impl Documented for MeshMarkBody {
     const DOCUMENT: fn(&Report<Self>) -> Document = meshmark;

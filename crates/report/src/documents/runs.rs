@@ -2,8 +2,9 @@
 
 use hoptax_result::{Report, RunsBody, RunsResult, StoredRun, Verdict, counted};
 
-use crate::document::{Cell, Column, Document, Next, Row, Table};
 use crate::kind::Documented;
+use crate::document::{Document, Next};
+use crate::table::{Cell, Column, Row, Table};
 
 impl Documented for RunsBody {
     const DOCUMENT: fn(&Report<Self>) -> Document = runs;

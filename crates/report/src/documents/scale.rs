@@ -5,9 +5,11 @@ use hoptax_result::{
     ScaleSeries, Verdict,
 };
 
-use crate::document::{Block, Cell, Column, Document, Form, Judgement, Quantity, Row, Section, Table};
 use crate::kind::Documented;
+use crate::document::{Block, Document, Judgement, Section};
 use crate::numbers::{counted, grouped};
+use crate::quantity::{Form, Quantity};
+use crate::table::{Cell, Column, Row, Table};
 
 impl Documented for ScaleBody {
     const DOCUMENT: fn(&Report<Self>) -> Document = scale;

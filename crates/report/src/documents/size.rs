@@ -5,10 +5,12 @@ use hoptax_result::{
     SizeResult, SizeSource, SizedFunction, SizedProxy, Verdict,
 };
 
-use crate::document::{Block, Cell, Column, Document, Judgement, Quantity, Row, Section, Table};
 use crate::kind::Documented;
+use crate::document::{Block, Document, Judgement, Section};
 use crate::numbers::grouped;
+use crate::quantity::Quantity;
 use crate::rows::MIB;
+use crate::table::{Cell, Column, Row, Table};
 
 /// Warnings about the limits of a prediction on the first screen.
 const MOST_NOTES: usize = 3;

@@ -5,9 +5,7 @@ use hoptax_result::{
     SittingsResult, StudyBody, StudyResult, Verdict,
 };
 
-use crate::document::{
-    Block, Cell, Column, Document, FindingText, Intervals, Judgement, Row as DocumentRow, Section, Table,
-};
+use crate::document::{Block, Document, FindingText, Intervals, Judgement, Section};
 use crate::forest::Item;
 use crate::in_use::multiples;
 use crate::kind::Documented;
@@ -16,6 +14,7 @@ use crate::numbers::{counted, grouped, level, percent_difference};
 use crate::rows::{Row, baselines, in_percent, rows};
 use crate::side::{levels_by_load, side_tables, work};
 use crate::side_table::SideTable;
+use crate::table::{Cell, Column, Row as DocumentRow, Table};
 use crate::{by_load, findings, known, levels, sittings as by_sitting, timeline, words};
 
 impl Documented for StudyBody {

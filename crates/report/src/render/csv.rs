@@ -1,6 +1,8 @@
 //! The tables of a document as comma-separated values: a line for each cell, so that tables of different columns share one file.
 
-use crate::document::{Basis, Cell, Document, Quantity};
+use crate::document::Document;
+use crate::quantity::{Basis, Quantity};
+use crate::table::Cell;
 
 const HEADER: &str = "table,row,column,text,estimate,low,high,unit,basis\n";
 

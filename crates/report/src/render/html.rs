@@ -4,12 +4,12 @@ use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment, HtmlEscape, UndefinedBehavior, Value};
 use serde::Serialize;
 
-use crate::document::{
-    Block, Cell, Document, FindingText, Intervals, Judgement, Next, Quantity, Section, Table,
-};
+use crate::document::{Block, Document, FindingText, Intervals, Judgement, Next, Section};
 use crate::forest::{Forest, bars, forest};
 use crate::in_use::Multiple;
 use crate::layers::StackedBars;
+use crate::quantity::Quantity;
+use crate::table::{Cell, Table};
 use crate::timeline::Picture;
 use crate::words;
 
@@ -102,7 +102,7 @@ struct PageBlock<'a> {
 struct PageTable<'a> {
     title: &'a str,
     names: &'a str,
-    columns: &'a [crate::document::Column],
+    columns: &'a [crate::table::Column],
     rows: Vec<PageRow<'a>>,
 }
 
@@ -154,7 +154,7 @@ impl<'a> PageBlock<'a> {
 
 impl<'a> PageTable<'a> {
     fn new(table: &'a Table) -> Self {
-        let row = |row: &'a crate::document::Row| PageRow {
+        let row = |row: &'a crate::table::Row| PageRow {
             name: &row.name,
             summary: &row.summary,
             is_near_zero: is_near_zero(row),
@@ -170,13 +170,13 @@ impl<'a> PageTable<'a> {
 }
 
 /// Whether the first number of a row is a difference whose interval contains zero.
-fn is_near_zero(row: &crate::document::Row) -> bool {
+fn is_near_zero(row: &crate::table::Row) -> bool {
     let first = row.cells.iter().find_map(|cell| match cell {
         Cell::Quantity(quantity) => Some(quantity),
         Cell::Empty | Cell::Text(_) => None,
     });
     first.is_some_and(|first| {
-        first.form == crate::document::Form::Difference && (first.has_uncertain_sign || first.contains_zero())
+        first.form == crate::quantity::Form::Difference && (first.has_uncertain_sign || first.contains_zero())
     })
 }
 
@@ -188,7 +188,7 @@ impl PageCell {
             _ => "",
         };
         let title = match cell {
-            Cell::Quantity(Quantity { basis: crate::document::Basis::Unknown(why), .. }) => {
+            Cell::Quantity(Quantity { basis: crate::quantity::Basis::Unknown(why), .. }) => {
                 format!("not known: {why}")
             }
             Cell::Quantity(quantity) => quantity.ends(),

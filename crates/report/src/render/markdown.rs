@@ -1,6 +1,7 @@
 //! A document as Markdown, for issues, job summaries and web pages.
 
-use crate::document::{Block, Document, FindingText, Section, Table};
+use crate::document::{Block, Document, FindingText, Section};
+use crate::table::Table;
 use crate::words::capitalised;
 
 /// The whole document.

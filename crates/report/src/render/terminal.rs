@@ -197,7 +197,7 @@ mod tests {
             documents::study_of(&fixture::study(), "quick", "runs/quick").with_page("runs/quick/report.html");
         let table = many.table.as_mut().unwrap();
         let row = table.rows[0].clone();
-        table.rows.extend((0..90).map(|number| crate::document::Row {
+        table.rows.extend((0..90).map(|number| crate::table::Row {
             name: format!("a-function-with-a-long-name{{number={number},knob=some-value}}"),
             ..row.clone()
         }));

@@ -2,9 +2,9 @@
 
 use hoptax_result::Known;
 
-use crate::document::Table;
 use crate::numbers::grouped;
 use crate::side_table::SideTable;
+use crate::table::Table;
 
 /// A table of words.
 pub(super) fn table(title: &str, header: &[&str], rows: Vec<(String, Vec<String>)>) -> Table {

@@ -3,8 +3,8 @@
 use hoptax_result::{Merged, TimeOf};
 
 use super::cells::{cell, rate, table};
-use crate::document::Table;
 use crate::numbers::grouped;
+use crate::table::Table;
 
 /// A row for each run, with its start after that of the first.
 pub(super) fn runs(merged: &Merged) -> Table {

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use comfy_table::{CellAlignment, Table as Lines, presets};
 
 use crate::Style;
-use crate::document::{Cell, Row, Table};
 use crate::style::Paint;
+use crate::table::{Cell, Row, Table};
 
 /// Longest name that is never shortened, in characters.
 const LONGEST_NAME: usize = 44;

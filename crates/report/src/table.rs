@@ -3,8 +3,7 @@
 use hoptax_result::Interval;
 use serde::Serialize;
 
-use super::quantity::UNCERTAIN_SIGN;
-use super::{Basis, Form, Quantity};
+use crate::quantity::{Basis, Form, Quantity, UNCERTAIN_SIGN};
 use crate::side_table::SideTable;
 
 /// A table.
