@@ -12,20 +12,27 @@ mod busy;
 mod caller;
 mod capacity;
 mod ends;
+mod error;
 mod external;
 #[cfg(test)]
 mod fixture;
+mod folders;
 mod given;
 mod happenings;
 mod live;
 mod measure;
 mod origins;
+mod perf;
 mod profile;
 mod quiet;
+mod rate;
 mod reading;
 mod refusal;
+mod running;
+mod specification;
 mod spread;
 mod statistics;
+mod subject;
 mod subjects;
 #[cfg(test)]
 mod tests;
@@ -36,31 +43,27 @@ mod unloading;
 
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use hoptax_functions::RenderError;
 use hoptax_host::accounting::{ProcessorTicks, processor_ticks};
 use hoptax_host::awake::Awake;
 use hoptax_host::link::{Link, LinkError};
-use hoptax_host::network::NetworkError;
 use hoptax_host::processors::{self, Placement};
-use hoptax_load::trial::TrialError;
-use hoptax_load::{ConnectError, TargetError};
 use hoptax_plan::plan::{self, Block, Plan};
 use hoptax_plan::record::RoundRecord;
 use hoptax_subject::envoy::chosen::Envoys;
-use hoptax_subject::envoy::process::ProxyError;
 use hoptax_subject::envoy::release::Envoy;
-use hoptax_subject::origin::OriginError;
 
 use crate::event::Event;
+pub use error::{ArmError, RunError};
+pub use folders::FILES;
 pub use live::{Live, with_live};
 use measure::Meter;
-pub use profile::{LENGTH as PROFILE_LENGTH, PROFILES, ProfileError};
+pub use perf::ProfileError;
+pub use profile::{LENGTH as PROFILE_LENGTH, PROFILES};
 use quiet::Quiet;
-pub use subjects::FILES;
 use subjects::Subjects;
 
 /// What a run needs besides its plan.
@@ -95,119 +98,6 @@ pub type Ticks = fn() -> io::Result<Vec<(u32, ProcessorTicks)>>;
 
 /// The kernel's own counters.
 pub const KERNEL_TICKS: Ticks = processor_ticks;
-
-/// Why a run failed.
-#[derive(Debug, thiserror::Error)]
-pub enum RunError {
-    /// An error of one arm.
-    #[error("arm `{arm}`: {cause}")]
-    Arm {
-        /// The arm.
-        arm: String,
-        /// The cause.
-        cause: ArmError,
-    },
-    /// What the plan promises of an arm is not there.
-    #[error("arm `{arm}`: there is no {what}; this is a bug in hoptax")]
-    Missing {
-        /// The arm.
-        arm: String,
-        /// The absent thing and its place.
-        what: String,
-    },
-    /// An error of the origin.
-    #[error(transparent)]
-    Origin(#[from] OriginError),
-    /// An error of the link.
-    #[error(transparent)]
-    Link(#[from] LinkError),
-    /// A folder or file of the run cannot be used.
-    #[error("cannot use `{}`: {source}", path.display())]
-    File {
-        /// The path.
-        path: PathBuf,
-        /// The cause.
-        source: io::Error,
-    },
-    /// A system call failed.
-    #[error("cannot measure: {0}")]
-    System(#[from] io::Error),
-}
-
-impl RunError {
-    /// Whether an input of the user is the cause, rather than the machine.
-    pub fn is_bad_input(&self) -> bool {
-        matches!(self, Self::Arm { cause: ArmError::Refused(_), .. })
-    }
-}
-
-/// Why an arm cannot be measured.
-#[derive(Debug, thiserror::Error)]
-pub enum ArmError {
-    /// Its function cannot be rendered.
-    #[error(transparent)]
-    Render(#[from] RenderError),
-    /// Envoy rejects the configuration that its function adds.
-    #[error("Envoy rejects line {line} of the fragment of function `{function}`, `{text}`:\n{reason}")]
-    Fragment {
-        /// The function.
-        function: String,
-        /// The line, counted from 1, after rendering.
-        line: usize,
-        /// The text of the line.
-        text: String,
-        /// Envoy's message.
-        reason: String,
-    },
-    /// The Envoy that a proxy chooses was not looked up.
-    #[error("Envoy `{0}` was not looked up before the run; this is a bug in hoptax")]
-    UnknownEnvoy(String),
-    /// Its proxy is not running.
-    #[error(transparent)]
-    Proxy(#[from] ProxyError),
-    /// Its requests cannot be built.
-    #[error(transparent)]
-    Target(#[from] TargetError),
-    /// Its connections cannot be opened.
-    #[error(transparent)]
-    Connect(#[from] ConnectError),
-    /// A trial on it cannot be run.
-    #[error(transparent)]
-    Trial(#[from] TrialError),
-    /// Its proxy does not state the statistics that show its functions at work.
-    #[error(
-        "its proxy does not state `{0}`, so nothing shows whether its functions work; this is a bug in hoptax"
-    )]
-    Unstated(String),
-    /// A function that is to be removed was not active before.
-    #[error("its function was not active before its removal: `{0}`")]
-    NeverAtWork(String),
-    /// Its given configuration cannot be measured.
-    #[error("{0}")]
-    Given(String),
-    /// Envoy refuses its given configuration: the places in the user's files, and the reason.
-    #[error("{0}")]
-    Refused(String),
-    /// A proxy needs more processors than the study has.
-    #[error("the proxy `{proxy}` needs {needed} processors, and the study has {available} on this machine")]
-    TooFewProcessors {
-        /// Its name.
-        proxy: String,
-        /// The processors that it needs.
-        needed: u32,
-        /// Those of the proxies, of the generator and of the origin.
-        available: usize,
-    },
-    /// Its network cannot be created or read.
-    #[error(transparent)]
-    Network(#[from] NetworkError),
-    /// It cannot be profiled.
-    #[error(transparent)]
-    Profile(#[from] ProfileError),
-    /// TLS of its connections cannot be set up.
-    #[error("cannot set up TLS: {0}")]
-    Security(String),
-}
 
 /// How a run ended.
 #[derive(Debug)]

@@ -12,8 +12,8 @@ use hoptax_subject::envoy::process::{Proxy, Statistics};
 use hoptax_subject::lab::Lab;
 
 use super::ends::Ends;
-use super::subjects::{TIMEOUT, of};
-use super::traffic::traffic;
+use super::error::of;
+use super::traffic::{TIMEOUT, traffic};
 use super::{ArmError, RunError};
 
 /// Number of first requests. Rate limits of single digits per second are usual, so more would mostly be refused.

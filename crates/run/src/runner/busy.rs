@@ -8,7 +8,8 @@ use hoptax_plan::plan::{Arm, Hop};
 
 use super::Setting;
 use super::reading::Used;
-use super::subjects::{Subject, processors_of};
+use super::specification::processors_of;
+use super::subject::Subject;
 
 /// How busy an arm was under a load, each from 0 to 1.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 
 use hoptax_load::{Arrivals, Release, Run, Schedule, now_ns};
-use hoptax_plan::plan::{self, Arm, Load, NumberedLoad, Plan};
+use hoptax_plan::plan::{self, Arm, NumberedLoad, Plan};
 use hoptax_result::Capacity;
 use hoptax_stats::median;
 use hoptax_subject::envoy::process::Proxy;
@@ -14,7 +14,9 @@ use hoptax_subject::envoy::process::Proxy;
 use super::RunError;
 use super::busy::busy;
 use super::measure::{AFTER_THAW, Meter, SETTLE, loaded_s, share};
-use super::subjects::{Running, Subject, Subjects};
+use super::running::Running;
+use super::subject::Subject;
+use super::subjects::Subjects;
 
 /// Rate of the open loop that measures the CPU time per request in use, as a share of the rate of the closed loop.
 const IN_USE: f64 = 0.5;
@@ -148,48 +150,9 @@ fn of_turns(turns: &[Capacity]) -> Option<Capacity> {
     })
 }
 
-/// The given share of the capacity of the slowest arm under `load`, in requests per second, rounded down to two digits.
-/// At least 1, which is also the rate if no capacity is known.
-pub(super) fn rate_of_slowest(
-    plan: &Plan,
-    load: &Load,
-    capacities: &BTreeMap<usize, Capacity>,
-    share: f64,
-) -> f64 {
-    let arms = plan.arms.iter().enumerate().filter(|(_, arm)| arm.takes_part(load));
-    let under = arms.filter_map(|(number, _)| capacities.get(&number));
-    // An arm that answers nothing limits no other.
-    let under = under.map(|capacity| capacity.rate).filter(|rate| *rate > 0.0);
-    let Some(slowest) = under.reduce(f64::min) else { return 1.0 };
-    let rate = (slowest * share).max(1.0);
-    let unit = 10_f64.powf(rate.log10().floor() - 1.0);
-    ((rate / unit).floor() * unit).max(1.0)
-}
-
 #[cfg(test)]
 mod tests {
-    use hoptax_functions::Catalogue;
-    use hoptax_plan::file;
-
     use super::*;
-
-    #[test]
-    fn the_slowest_arm_under_a_load_sets_its_rate() {
-        let text = "name: test\narms: [direct, baseline, lua]\nloads: [{name: a, loop: closed}, {name: b, loop: open}]\n";
-        let (file, positions) = file::read("test.yaml", text).unwrap();
-        let plan = Plan::new(&file, &positions, Catalogue::load().unwrap()).unwrap();
-        let number = |id: &str| plan.arms.iter().position(|arm| arm.id == id).unwrap();
-        let [direct, baseline, lua] = ["direct", "baseline", "lua"].map(number);
-        let of_rate = |rate: f64| Capacity { rate, ..Capacity::default() };
-        let capacities = [(direct, 5_000.0), (baseline, 40_000.0), (lua, 31_234.0)];
-        let capacities = capacities.into_iter().map(|(arm, rate)| (arm, of_rate(rate))).collect();
-        let of = |load: usize, share: f64| {
-            rate_of_slowest(&plan, &plan.loads[load], &capacities, share).round() as u64
-        };
-        // An arm without a proxy takes no part in closed loops, so it cannot be the slowest there.
-        assert_eq!([of(0, 0.3), of(0, 0.5), of(1, 0.3), of(1, 1e-9)], [9_300, 15_000, 1_500, 1]);
-        assert_eq!(rate_of_slowest(&plan, &plan.loads[0], &BTreeMap::new(), 0.3).round() as u64, 1);
-    }
 
     fn capacity(closed: (f64, Option<f64>), in_use: (f64, Option<f64>)) -> u64 {
         let of = |(rate, busy_share)| Loop { rate, busy_share };

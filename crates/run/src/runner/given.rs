@@ -9,7 +9,7 @@ use hoptax_plan::plan::{Arm, GivenConfig, Hop, Plan};
 use hoptax_subject::envoy::process::{ProxyError, ProxySpec, Source};
 use hoptax_subject::lab::{Lab, PeerNames};
 
-use super::subjects::FILES;
+use super::folders::FILES;
 use super::{ArmError, Setting};
 
 /// The names that given configurations expect in the certificates of origin and generator.

@@ -12,8 +12,9 @@ use hoptax_result::Happened;
 use hoptax_subject::envoy::process::{Proxy, ProxyError, ProxySpec};
 use hoptax_subject::origin::OriginProcess;
 
+use super::error::{missing, of};
 use super::origins::default_file;
-use super::subjects::{Subjects, missing, of};
+use super::subjects::Subjects;
 use super::{RunError, Setting};
 
 /// The events of a course.

@@ -16,8 +16,11 @@ use hoptax_result::{Answer, Environment, LoadResult};
 use hoptax_subject::envoy::process::Proxy;
 
 use super::ends::Ends;
+use super::error::{missing, of};
 use super::measure::AFTER_THAW;
-use super::subjects::{Connections, Subjects, TIMEOUT, missing, of};
+use super::subject::Connections;
+use super::subjects::Subjects;
+use super::traffic::TIMEOUT;
 use super::{RunError, Setting, at_callers_end};
 
 /// Least time for proxies to handle that connections were closed.

@@ -12,17 +12,19 @@ use hoptax_host::environment;
 use hoptax_host::freeze::Freezer;
 use hoptax_host::link::Link;
 use hoptax_load::{Recording, Release, Run, Schedule, now_ns};
-use hoptax_plan::plan::{self, Arm, Block, Load, NumberedLoad, Plan, Rate};
+use hoptax_plan::plan::{self, Arm, Block, NumberedLoad, Plan};
 use hoptax_plan::record::{RoundRecord, SliceRecord};
 use hoptax_result::{Answer, Capacity, RoundProfile};
 use hoptax_subject::envoy::process::Proxy;
 
 use super::busy::busy;
-use super::capacity::rate_of_slowest;
+use super::error::missing;
 use super::quiet::{Quiet, Waited};
 use super::reading::{Reading, Used};
-use super::subjects::{Last, Running, Subject, Subjects, missing};
-use super::{RunError, Setting, caller, external};
+use super::running::{Last, Running};
+use super::subject::Subject;
+use super::subjects::Subjects;
+use super::{RunError, Setting, caller, external, rate, statistics};
 
 /// Warm-up time of each arm before its first slice, so that connections are open and buffers have reached their size.
 const WARM_UP_NS: u64 = 100_000_000;
@@ -97,7 +99,7 @@ impl<'a> Meter<'a> {
     /// Loads each subject briefly at full speed without recording, and then freezes it.
     pub(super) fn warm_up(&mut self, subjects: &mut Subjects<'_>, stop: &AtomicBool) -> Result<(), RunError> {
         for running in &mut subjects.all {
-            running.proofs = self.read_proofs(running)?;
+            running.proofs = statistics::read_proofs(self.link, running)?;
             let arm = running.planned.arm;
             // Functions worked on its connections when they were opened, before this reading. Each process is new, so it counted
             // from 0.
@@ -214,7 +216,7 @@ impl<'a> Meter<'a> {
         let subject = &mut running.subject;
         let not_connected =
             || missing(&arm.id, &format!("connection of copy {} under the load `{}`", copy + 1, load.name));
-        let planned_rate = self.rate(&load, arm_number);
+        let planned_rate = rate::of(self.plan, &self.record.capacities, &load, arm_number);
         let run = self.run_of(arm, block, planned_rate);
         let (start_ns, record_from_ns, end_ns) = (run.start_ns, run.record_from_ns, run.end_ns);
         let used = if let Some(other) = &load.caller {
@@ -322,8 +324,10 @@ impl<'a> Meter<'a> {
             let now = self.read(&running.subject)?;
             self.keep_late(running, &now)?;
         }
-        self.judge_proofs(subjects)?;
-        self.record_traffic(subjects);
+        for (arm, failures) in statistics::unproven(self.link, &subjects.all)? {
+            self.record.unproven.entry(arm).or_default().extend(failures);
+        }
+        self.record.traffic.extend(statistics::carried(self.link, &subjects.all));
         let mut copies: BTreeMap<usize, u64> = BTreeMap::new();
         for Running { planned, subject, .. } in &subjects.all {
             let arm = planned.arm_number;
@@ -354,19 +358,6 @@ impl<'a> Meter<'a> {
             }
         }
         Ok(self.record)
-    }
-
-    /// Requests per second of a load for an arm; 0 in a closed loop.
-    fn rate(&self, load: &Load, arm: usize) -> f64 {
-        match load.open.as_ref().map(|open| open.rate) {
-            None => 0.0,
-            Some(Rate::PerSecond(rate)) => rate,
-            // An arm that answered nothing gets the minimum rate.
-            Some(Rate::Utilisation(share)) => {
-                self.record.capacities.get(&arm).map_or(1.0, |capacity| (capacity.rate * share).max(1.0))
-            }
-            Some(Rate::OfSlowest(share)) => rate_of_slowest(self.plan, load, &self.record.capacities, share),
-        }
     }
 
     fn run_of(&self, arm: &Arm, block: &Block<'_>, rate: f64) -> Run {

@@ -2,30 +2,26 @@
 //! them. A sample costs the proxy CPU time, which the numbers of the study must not contain.
 
 use std::collections::BTreeMap;
-use std::env;
 use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use hoptax_host::child::{Child, ChildSpec};
-use hoptax_host::command;
 use hoptax_host::sampler::{Function, Sampler, Stack};
 use hoptax_load::{Release, Run, Schedule, now_ns};
 use hoptax_plan::plan::{self, Load, NumberedLoad};
 use hoptax_plan::record::SliceRecord;
 use hoptax_profile::folded::Folded;
-use hoptax_profile::script::FIELDS;
 use hoptax_profile::{Frame, Sample, layer_of, samples};
 use hoptax_result::RoundProfile;
 use hoptax_subject::envoy::process::Proxy;
-use hoptax_subject::program::in_search_path;
 
+use super::error::of;
 use super::measure::{AFTER_THAW, Meter, SETTLE};
-use super::subjects::{Last, Running, Subjects, of};
+use super::perf::{Perf, ProfileError, has_perf};
+use super::running::{Last, Running};
+use super::subjects::Subjects;
 use super::top_down::Counters;
 use super::{ArmError, RunError};
 
@@ -35,36 +31,6 @@ pub const PROFILES: &str = "profiles";
 pub const LENGTH: Duration = Duration::from_secs(1);
 /// Samples per second of CPU time: not a divisor of the kernel's tick, with which samples would otherwise stay in step.
 const FREQUENCY: u32 = 1_999;
-/// Time limit for perf to start, to end and to print.
-pub(super) const TIMEOUT: Duration = Duration::from_mins(1);
-/// Interval of polling for its start.
-const POLL: Duration = Duration::from_millis(2);
-
-/// Why an arm cannot be profiled.
-#[derive(Debug, thiserror::Error)]
-pub enum ProfileError {
-    /// perf does not run, or not as expected.
-    #[error("`perf` of the package linux-perf {what}; its log is `{}`", log.display())]
-    Perf {
-        /// What it does.
-        what: String,
-        /// Its log.
-        log: PathBuf,
-    },
-    /// Without perf, the kernel does not let hoptax take samples.
-    #[error(
-        "cannot take samples: {0}; run as root, or set `kernel.perf_event_paranoid=1` and `kernel.kptr_restrict=0`"
-    )]
-    Sampler(#[source] io::Error),
-    /// A file cannot be used.
-    #[error("cannot use `{}`: {source}", path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// The cause.
-        source: io::Error,
-    },
-}
 
 impl Meter<'_> {
     /// Profiles the first copy of each arm with proxies, in random order.
@@ -121,8 +87,28 @@ impl Meter<'_> {
         Ok(RoundProfile { requests, cpu_ns, sampler, layers_ns, ..RoundProfile::default() })
     }
 
+    /// The top-down counters of the proxies of a subject under the load of a profile, or why there are none.
+    fn count_subject(
+        &mut self,
+        running: &mut Running<'_>,
+        load: NumberedLoad<'_>,
+        (counters, proxies): (&Counters, &[u32]),
+        stop: &AtomicBool,
+    ) -> Result<Result<BTreeMap<String, f64>, String>, RunError> {
+        let arm = running.planned.arm;
+        let directory = self.setting.directory.join(PROFILES).join(arm.folder(0));
+        fs::create_dir_all(&directory)?;
+        let counting = counters.start(&directory, proxies, &self.setting.placement.generator, LENGTH)?;
+        let counting = match counting {
+            Ok(counting) => counting,
+            Err(reason) => return Ok(Err(reason)),
+        };
+        self.loaded(running, load, stop)?;
+        counting.end().map_err(|cause| of(arm)(ArmError::Profile(cause)))
+    }
+
     /// Sends the load of a profile. Returns the responses, and the CPU time of the proxies meanwhile, nanoseconds.
-    pub(super) fn loaded(
+    fn loaded(
         &mut self,
         running: &mut Running<'_>,
         load: NumberedLoad<'_>,
@@ -179,7 +165,7 @@ impl Profiler {
     /// Starts to sample processes, and returns when samples are taken. perf runs on `processors`.
     fn start(directory: &Path, processes: &[u32], processors: &[u32]) -> Result<Self, ProfileError> {
         if has_perf() {
-            return Perf::start(directory, processes, processors).map(Self::Perf);
+            return Perf::start(directory, (processes, FREQUENCY), processors).map(Self::Perf);
         }
         Sampler::start(processes, FREQUENCY).map(Self::Own).map_err(ProfileError::Sampler)
     }
@@ -207,117 +193,10 @@ impl Profiler {
     }
 }
 
-/// Whether perf is installed.
-pub(super) fn has_perf() -> bool {
-    in_search_path("perf", &env::var_os("PATH").unwrap_or_default()).is_some()
-}
-
 fn sample(stack: Stack) -> Sample {
     let frame = |function: Function| Frame { symbol: function.symbol, object: function.object };
     Sample { cpu_ns: stack.cpu_ns, frames: stack.frames.into_iter().map(frame).collect() }
 }
-
-/// The log of perf, in the folder of the profile.
-const LOG: &str = "perf.log";
-
-/// A recording of some processes.
-struct Perf {
-    child: Child,
-    data: PathBuf,
-    log: PathBuf,
-}
-
-impl Perf {
-    /// Starts to sample processes, and returns when samples are taken.
-    fn start(directory: &Path, processes: &[u32], processors: &[u32]) -> Result<Self, ProfileError> {
-        let (data, log, ready) = (directory.join("perf.data"), directory.join(LOG), directory.join("ready"));
-        let file = |path: &Path| {
-            let path = path.to_owned();
-            |source| ProfileError::File { path, source }
-        };
-        for path in [&data, &ready] {
-            remove(path).map_err(file(path))?;
-        }
-        let all: Vec<String> = processes.iter().map(u32::to_string).collect();
-        let frequency = FREQUENCY.to_string();
-        let options = [
-            "record",
-            "--quiet",
-            "--event",
-            "cpu-clock",
-            "--freq",
-            &frequency,
-            "-g",
-            "--pid",
-            &all.join(","),
-        ];
-        // perf starts this script when samples are taken, and ends with it. It notices the end of perf itself, since a killed
-        // hoptax takes only perf along.
-        let script = ["--", "/bin/sh", "-c", ": >\"$0\"; while kill -0 $PPID 2>/dev/null; do sleep 1; done"];
-        let mut arguments: Vec<std::ffi::OsString> = options.iter().map(Into::into).collect();
-        arguments.extend(["--output".into(), data.clone().into()]);
-        arguments.extend(script.iter().map(Into::into));
-        arguments.push(ready.clone().into());
-        let spec = ChildSpec {
-            program: "perf".into(),
-            arguments,
-            environment: Vec::new(),
-            log: log.clone(),
-            processors: processors.to_vec(),
-        };
-        let started = Child::start(&spec);
-        let mut child = started.map_err(|error| ProfileError::Perf {
-            what: format!("does not start: {error}"),
-            log: log.clone(),
-        })?;
-        wait(&mut child, &ready)?;
-        Ok(Self { child, data, log })
-    }
-
-    /// Ends the recording, and returns its samples as text.
-    fn end(mut self, stop: &AtomicBool) -> Result<String, ProfileError> {
-        let perf = |what: String| ProfileError::Perf { what, log: self.log.clone() };
-        self.child.end(TIMEOUT).map_err(|error| perf(format!("does not end: {error}")))?;
-        let mut script = Command::new("perf");
-        script.args(["script", "--no-inline", "-F", FIELDS, "-i"]).arg(&self.data);
-        let printed = command::run_with_limit(script, TIMEOUT, MAX_OUTPUT_BYTES, stop);
-        let output = printed.map_err(|error| perf(format!("does not print its samples: {error}")))?;
-        let _ = fs::remove_file(&self.data);
-        if output.status.success() {
-            Ok(output.text)
-        } else {
-            Err(perf(format!("does not print its samples: {}", output.text)))
-        }
-    }
-}
-
-/// Removes a file, if it is there.
-pub(super) fn remove(path: &Path) -> io::Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
-}
-
-/// Waits until what perf runs has made the file `ready`: from then on, perf records.
-pub(super) fn wait(child: &mut Child, ready: &Path) -> Result<(), ProfileError> {
-    let began = Instant::now();
-    while !ready.exists() {
-        let log = child.log().to_owned();
-        let ended = child.ended().map_err(|source| ProfileError::File { path: log.clone(), source })?;
-        if ended.is_some() || began.elapsed() > TIMEOUT {
-            return Err(ProfileError::Perf {
-                what: format!("takes no samples: {}", child.last_lines(3)),
-                log,
-            });
-        }
-        thread::sleep(POLL);
-    }
-    Ok(())
-}
-
-/// Maximum output of `perf script` for one profile, bytes.
-const MAX_OUTPUT_BYTES: usize = 64 << 20;
 
 #[cfg(test)]
 mod tests {

@@ -11,7 +11,7 @@ use hoptax_load::now_ns;
 use hoptax_result::PartCounts;
 
 use super::Setting;
-use super::subjects::Subject;
+use super::subject::Subject;
 
 /// All counters at one moment.
 #[derive(Debug, Default)]

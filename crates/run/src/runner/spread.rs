@@ -7,7 +7,8 @@ use hoptax_plan::plan::{Arm, Timeline};
 use hoptax_result::SpreadSample;
 
 use super::RunError;
-use super::subjects::{Subject, of};
+use super::error::of;
+use super::subject::Subject;
 
 /// Statistics whose names end like this have a value; others count.
 const GAUGE: &str = "_active";

@@ -1,6 +1,7 @@
 //! What the statistics of the proxies say about a round: whether each function acted, and the bytes on their connections.
 
 use hoptax_functions::Proof;
+use hoptax_host::link::Link;
 use hoptax_host::open_files::{has_open, why_absent};
 use hoptax_plan::file::Protocol;
 use hoptax_plan::plan::{self, Arm, Hop};
@@ -8,8 +9,9 @@ use hoptax_result::ProxyTraffic;
 use hoptax_subject::envoy::process::Proxy;
 
 use super::ends::Ends;
-use super::measure::Meter;
-use super::subjects::{Running, Subject, Subjects, of};
+use super::error::of;
+use super::running::Running;
+use super::subject::Subject;
 use super::{ArmError, RunError};
 
 /// Requests, bytes received and bytes sent, by the statistics to add and those to subtract. The admin interface of Envoy counts
@@ -28,7 +30,7 @@ const TRAFFIC: [(&[&str], &[&str]); 3] = [
 
 /// The statistics of a proxy of an arm, by pattern. Its admin interface listens on loopback, so it is asked
 /// from where the proxy is.
-pub(super) fn statistics(
+fn statistics(
     arm: &Arm,
     (proxy, hop): (&Proxy, &Hop),
     ends: Ends<'_>,
@@ -55,79 +57,78 @@ pub(super) fn stated(
     values.ok_or_else(|| of(arm)(unstated()))
 }
 
-impl Meter<'_> {
-    /// Reads the proofs of each proxy's functions; none for a plain proxy.
-    pub(super) fn read_proofs(&self, running: &Running<'_>) -> Result<Vec<Vec<u64>>, RunError> {
-        let Running { planned: plan::Subject { arm, .. }, subject, .. } = running;
-        let of_proxy = |(hop, proxy): (&Hop, &Proxy)| {
-            let names: Vec<String> = arm.proofs(hop).into_iter().map(|(_, proof)| proof.name).collect();
-            stated(arm, (proxy, hop), self.ends(subject), &names)
+/// Reads the proofs of each proxy's functions; none for a plain proxy.
+pub(super) fn read_proofs(link: Option<&Link>, running: &Running<'_>) -> Result<Vec<Vec<u64>>, RunError> {
+    let Running { planned: plan::Subject { arm, .. }, subject, .. } = running;
+    let of_proxy = |(hop, proxy): (&Hop, &Proxy)| {
+        let names: Vec<String> = arm.proofs(hop).into_iter().map(|(_, proof)| proof.name).collect();
+        stated(arm, (proxy, hop), ends(link, subject), &names)
+    };
+    arm.chain.hops.iter().zip(&subject.proxies).map(of_proxy).collect()
+}
+
+/// Which functions were not active, or not removed, since the proofs were first read, each with the index of its arm.
+pub(super) fn unproven(
+    link: Option<&Link>,
+    all: &[Running<'_>],
+) -> Result<Vec<(usize, Vec<String>)>, RunError> {
+    let mut unproven = Vec::new();
+    for running in all {
+        let now = read_proofs(link, running)?;
+        let arm = running.planned.arm;
+        let failure = |((prefix, proof), (before, now)): ((String, Proof), (&u64, &u64))| {
+            let failure = if arm.is_unloaded {
+                proof.failure_unloaded(*before, *now)
+            } else {
+                proof.failure(*before, *now)
+            };
+            failure.map(|failure| prefix + &failure)
         };
-        arm.chain.hops.iter().zip(&subject.proxies).map(of_proxy).collect()
-    }
-
-    /// Records for each arm which of its functions were not active, or not removed, since the proofs were first read.
-    pub(super) fn judge_proofs(&mut self, subjects: &Subjects<'_>) -> Result<(), RunError> {
-        for running in &subjects.all {
-            let now = self.read_proofs(running)?;
-            let arm = running.planned.arm;
-            let failure = |((prefix, proof), (before, now)): ((String, Proof), (&u64, &u64))| {
-                let failure = if arm.is_unloaded {
-                    proof.failure_unloaded(*before, *now)
-                } else {
-                    proof.failure(*before, *now)
-                };
-                failure.map(|failure| prefix + &failure)
-            };
-            let of_proxy = |(hop, (before, now)): (&Hop, (&Vec<u64>, &Vec<u64>))| {
-                let proofs = arm.proofs(hop).into_iter().zip(before.iter().zip(now));
-                proofs.filter_map(failure).collect::<Vec<String>>()
-            };
-            let hops = arm.chain.hops.iter().zip(running.proofs.iter().zip(&now));
-            let mut failures: Vec<String> = hops.flat_map(of_proxy).collect();
-            if !arm.is_unloaded {
-                failures.extend(arm.chain.hops.iter().zip(&running.subject.proxies).flat_map(
-                    |(hop, proxy)| {
-                        arm.opens(hop)
-                            .filter_map(move |(prefix, link)| Some(prefix + &not_open(proxy.id(), link)?))
-                    },
-                ));
-            }
-            if !failures.is_empty() {
-                self.record.unproven.entry(running.planned.arm_number).or_default().extend(failures);
-            }
+        let of_proxy = |(hop, (before, now)): (&Hop, (&Vec<u64>, &Vec<u64>))| {
+            let proofs = arm.proofs(hop).into_iter().zip(before.iter().zip(now));
+            proofs.filter_map(failure).collect::<Vec<String>>()
+        };
+        let hops = arm.chain.hops.iter().zip(running.proofs.iter().zip(&now));
+        let mut failures: Vec<String> = hops.flat_map(of_proxy).collect();
+        if !arm.is_unloaded {
+            let proxies = arm.chain.hops.iter().zip(&running.subject.proxies);
+            failures.extend(proxies.flat_map(|(hop, proxy)| {
+                arm.opens(hop).filter_map(move |(prefix, link)| Some(prefix + &not_open(proxy.id(), link)?))
+            }));
         }
-        Ok(())
-    }
-
-    /// Records the bytes on the connections of each arm's first copy. Leaves out arms whose proxies do not state them: others than
-    /// Envoy, those that serve no HTTP requests, those whose callers use UDP, and those that a study has ended.
-    pub(super) fn record_traffic(&mut self, subjects: &Subjects<'_>) {
-        let patterns: Vec<String> = TRAFFIC
-            .iter()
-            .flat_map(|(add, subtract)| add.iter().chain(*subtract))
-            .map(|name| (*name).to_owned())
-            .collect();
-        for Running { planned, subject, .. } in
-            subjects.all.iter().filter(|running| running.planned.copy == 0)
-        {
-            let arm = planned.arm;
-            if !matches!(arm.conditions.protocol, Protocol::Http1 | Protocol::Http2 | Protocol::Grpc) {
-                continue;
-            }
-            let of_proxy = |(hop, proxy): (&Hop, &Proxy)| {
-                let read = statistics(arm, (proxy, hop), self.ends(subject), &patterns);
-                traffic_of(&read.ok()??)
-            };
-            let traffic: Option<Vec<ProxyTraffic>> =
-                arm.chain.hops.iter().zip(&subject.proxies).map(of_proxy).collect();
-            self.record.traffic.extend(traffic.map(|traffic| (planned.arm_number, traffic)));
+        if !failures.is_empty() {
+            unproven.push((running.planned.arm_number, failures));
         }
     }
+    Ok(unproven)
+}
 
-    fn ends<'s>(&'s self, subject: &'s Subject) -> Ends<'s> {
-        Ends { link: self.link, network: subject.network.as_deref() }
-    }
+/// The bytes on the connections of each arm's first copy, by the index of the arm. Leaves out arms whose proxies do not state them:
+/// others than Envoy, those that serve no HTTP requests, those whose callers use UDP, and those that a study has ended.
+pub(super) fn carried(link: Option<&Link>, all: &[Running<'_>]) -> Vec<(usize, Vec<ProxyTraffic>)> {
+    let patterns: Vec<String> = TRAFFIC
+        .iter()
+        .flat_map(|(add, subtract)| add.iter().chain(*subtract))
+        .map(|name| (*name).to_owned())
+        .collect();
+    let of_arm = |Running { planned, subject, .. }: &Running<'_>| {
+        let arm = planned.arm;
+        if !matches!(arm.conditions.protocol, Protocol::Http1 | Protocol::Http2 | Protocol::Grpc) {
+            return None;
+        }
+        let of_proxy = |(hop, proxy): (&Hop, &Proxy)| {
+            let read = statistics(arm, (proxy, hop), ends(link, subject), &patterns);
+            traffic_of(&read.ok()??)
+        };
+        let traffic: Option<Vec<ProxyTraffic>> =
+            arm.chain.hops.iter().zip(&subject.proxies).map(of_proxy).collect();
+        Some((planned.arm_number, traffic?))
+    };
+    all.iter().filter(|running| running.planned.copy == 0).filter_map(of_arm).collect()
+}
+
+fn ends<'a>(link: Option<&'a Link>, subject: &'a Subject) -> Ends<'a> {
+    Ends { link, network: subject.network.as_deref() }
 }
 
 /// Why the files of a process do not show an active function, if so.

@@ -2,44 +2,34 @@
 //! connections.
 
 mod connections;
-mod specification;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use hoptax_host::accounting::{TaskUse, memory_bytes, process_use};
+use hoptax_host::accounting::{memory_bytes, process_use};
 use hoptax_host::link::Link;
-use hoptax_host::network::Network;
-use hoptax_load::{Recording, Run};
 use hoptax_plan::file::RestartWord;
-use hoptax_plan::plan::{self, Arm, NumberedLoad, Place, Plan};
-use hoptax_result::{Answer, Opened};
+use hoptax_plan::plan::{self, Arm, Place, Plan};
+use hoptax_result::Answer;
 use hoptax_subject::envoy::process::{Generation, Proxy, ProxySpec, StartingProxy, shared_memory};
 use hoptax_subject::lab::Lab;
 use hoptax_subject::origin::OriginProcess;
 
 use super::ends::{Ends, networks};
+use super::error::{missing, of};
+use super::folders::{FILES, folder, hop_folder};
 use super::origins::{start_companion, start_origins};
-use super::reading::Reading;
-use super::{ArmError, RunError, Setting, given, refusal, unloading};
+use super::running::Running;
+use super::specification::{processors_of, spec};
+use super::{RunError, Setting, given, refusal, unloading};
 use crate::provenance::{Names, envoy_hash, file_hash};
-pub(super) use connections::Connections;
 use connections::connect_all;
-pub use specification::FILES;
-#[cfg(test)]
-pub(super) use specification::proxy_spec;
-pub(super) use specification::{folder, processors_of};
-use specification::{hop_folder, spec};
-
-/// Timeout of connections and requests.
-pub(super) const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Time for proxies to accept connections before their memory is read.
 const AFTER_OPENING: Duration = Duration::from_millis(50);
@@ -56,99 +46,6 @@ pub(super) struct Subjects<'p> {
     companion: Option<OriginProcess>,
     /// Folders that functions write to, emptied after the round, since an access log grows fast.
     files: Vec<PathBuf>,
-}
-
-/// A copy of an arm that runs, with what it was planned as, so that no index leads to the wrong one.
-pub(super) struct Running<'p> {
-    /// The copy as planned.
-    pub(super) planned: plan::Subject<'p>,
-    /// Its processes and connections.
-    pub(super) subject: Subject,
-    /// Readings of the proofs of the functions of each proxy before the first request.
-    pub(super) proofs: Vec<Vec<u64>>,
-    /// Its last reading; none before the warm-up.
-    pub(super) last: Option<Last>,
-}
-
-/// The reading of a subject after its last work.
-pub(super) struct Last {
-    pub(super) reading: Reading,
-    /// The index in the record of the slice that it ended; none after work that belongs to no slice.
-    pub(super) slice: Option<usize>,
-}
-
-impl<'p> Running<'p> {
-    /// A subject that has not worked yet.
-    pub(super) fn new(planned: plan::Subject<'p>, subject: Subject) -> Self {
-        Self { planned, subject, proofs: Vec::new(), last: None }
-    }
-}
-
-/// The processes and connections of a copy of an arm.
-#[derive(Default)]
-pub(super) struct Subject {
-    /// Whether one of its functions calls the companion.
-    pub(super) asks_companion: bool,
-    /// In the order in which a request passes them; empty without a proxy.
-    pub(super) proxies: Vec<Proxy>,
-    /// What the proxies that events restart were started with, by their index.
-    pub(super) specs: BTreeMap<usize, ProxySpec>,
-    /// The connections under each load; none where the arm takes no part.
-    pub(super) connections: Vec<Option<Connections>>,
-    /// The URL for external callers, and the authority to verify its certificate.
-    pub(super) target: Option<(String, Option<PathBuf>)>,
-    /// CPU time of each proxy until it was live, us.
-    pub(super) start_cpu_us: Vec<u64>,
-    /// Memory of its first proxy before and after connections to it were opened; none without proxies or connections.
-    pub(super) opened: Option<Opened>,
-    /// The hash of what its proxies were started with; none without proxies.
-    pub(super) configuration: Option<String>,
-    /// The processes of a server that already ran; none for other subjects, and if they are not accounted for.
-    pub(super) account: Option<BTreeSet<u32>>,
-    /// The network of its arm.
-    pub(super) network: Option<Rc<Network>>,
-}
-
-impl Subject {
-    /// The ids of all processes that count as the subject.
-    pub(super) fn processes(&self) -> impl Iterator<Item = u32> {
-        self.proxies.iter().map(Proxy::id).chain(self.account.iter().flatten().copied())
-    }
-
-    /// Whether the generator has connections to it under a load.
-    pub(super) fn is_connected(&self, load: NumberedLoad<'_>) -> bool {
-        self.connections.get(load.number).is_some_and(Option::is_some)
-    }
-
-    /// Opens the connections under a load that are not kept. Returns whether it opened any.
-    pub(super) fn open(&mut self, (arm, load): (&Arm, NumberedLoad<'_>)) -> Result<bool, RunError> {
-        // An arm that takes no part in a load has none, and neither have callers other than hoptax.
-        let Some(connections) = self.connections.get_mut(load.number).and_then(Option::as_mut) else {
-            return Ok(false);
-        };
-        let ends = Ends { link: None, network: self.network.as_deref() };
-        ends.at_callers(|| connections.open())?.map_err(of(arm))
-    }
-
-    /// Closes the connections under a load that are not kept. Returns whether any were open.
-    pub(super) fn close(&mut self, load: NumberedLoad<'_>) -> bool {
-        self.connections.get_mut(load.number).and_then(Option::as_mut).is_some_and(Connections::close)
-    }
-
-    /// Sends requests over the open connections under a load; none if it has none.
-    pub(super) fn send(
-        &mut self,
-        load: NumberedLoad<'_>,
-        run: Run,
-        recording: &mut Recording,
-        stop: &AtomicBool,
-    ) -> io::Result<Option<TaskUse>> {
-        let connections = self.connections.get_mut(load.number).and_then(Option::as_mut);
-        let Some(worker) = connections.and_then(Connections::worker) else { return Ok(None) };
-        // It may open further connections.
-        let ends = Ends { link: None, network: self.network.as_deref() };
-        ends.at_callers(|| worker.run(run, recording, stop)).map_err(io::Error::other)?.map(Some)
-    }
 }
 
 /// A proxy that is not live yet, with its place and what it is started with.
@@ -440,13 +337,4 @@ fn read_memory_after_opening(all: &mut [Running<'_>]) -> io::Result<()> {
 /// CPU time of a proxy since its start, us.
 fn cpu_us(proxy: &Proxy) -> io::Result<u64> {
     Ok(process_use(proxy.id())?.cpu_ns() / 1000)
-}
-
-/// The error that the plan promises something of an arm, and it is not there.
-pub(super) fn missing(arm: &str, what: &str) -> RunError {
-    RunError::Missing { arm: arm.to_owned(), what: what.to_owned() }
-}
-
-pub(super) fn of(arm: &Arm) -> impl Fn(ArmError) -> RunError + '_ {
-    |cause| RunError::Arm { arm: arm.id.clone(), cause }
 }

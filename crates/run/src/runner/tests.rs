@@ -13,7 +13,11 @@ use hoptax_plan::request::requests_sha256;
 use hoptax_subject::envoy::chosen::Envoys;
 use hoptax_subject::envoy::release::Envoy;
 
-use super::subjects::{Running, Subject, Subjects, folder, proxy_spec};
+use super::folders::folder;
+use super::running::Running;
+use super::specification::proxy_spec;
+use super::subject::Subject;
+use super::subjects::Subjects;
 use super::{KERNEL_TICKS, Setting, fixture};
 use crate::provenance::{Names, envoy_hash};
 

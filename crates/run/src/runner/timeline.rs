@@ -25,9 +25,12 @@ use hoptax_plan::record::RoundRecord;
 use hoptax_result::{Answer, ConnectionsP99, Course, CourseInterval, WorkerConnections};
 use hoptax_stats::median;
 
+use super::error::missing;
 use super::happenings::Happenings;
 use super::spread::Spread;
-use super::subjects::{Connections, Subject, Subjects, missing};
+use super::subject::{Connections, Subject};
+use super::subjects::Subjects;
+use super::traffic::TIMEOUT;
 use super::{Control, RunError, Setting};
 use crate::event::Event;
 
@@ -117,7 +120,7 @@ fn observe(
     let run = Run {
         record_from_ns,
         intervals: vec![IntervalSink { length: timeline.interval, sender }],
-        ..Run::new(release(plan, load, round), start_ns, end_ns, super::subjects::TIMEOUT.as_nanos() as u64)
+        ..Run::new(release(plan, load, round), start_ns, end_ns, TIMEOUT.as_nanos() as u64)
     };
     let connections = arm.connections(load);
     let addresses = worker.local_addresses();

@@ -3,19 +3,17 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use hoptax_host::child::{Child, ChildSpec};
 use hoptax_host::command;
-use hoptax_plan::plan::NumberedLoad;
 use hoptax_profile::top_down::{GROUPS, group, shares};
 
-use super::measure::Meter;
-use super::profile::{LENGTH, PROFILES, ProfileError, TIMEOUT, has_perf, remove, wait};
-use super::subjects::{Running, of};
-use super::{ArmError, RunError};
+use super::perf::{ProfileError, TIMEOUT, has_perf, remove, wait};
 
 /// Interval of polling for the end of perf.
 const POLL: Duration = Duration::from_millis(10);
@@ -42,59 +40,70 @@ impl Counters {
         };
         Self { group }
     }
-}
 
-impl Meter<'_> {
-    /// The top-down counters of the proxies of a subject under the load of a profile, or why there are none.
-    pub(super) fn count_subject(
-        &mut self,
-        running: &mut Running<'_>,
-        load: NumberedLoad<'_>,
-        (counters, proxies): (&Counters, &[u32]),
-        stop: &AtomicBool,
-    ) -> Result<Result<BTreeMap<String, f64>, String>, RunError> {
-        let group = match &counters.group {
-            Ok(group) => group,
+    /// Starts to count for `length` on these processes. perf runs on `processors`, and writes into `directory`. The reason if there is
+    /// nothing to count.
+    pub(super) fn start(
+        &self,
+        directory: &Path,
+        processes: &[u32],
+        processors: &[u32],
+        length: Duration,
+    ) -> io::Result<Result<Counting, String>> {
+        let group = match &self.group {
+            Ok(group) => *group,
             Err(reason) => return Ok(Err(reason.clone())),
         };
-        let arm = running.planned.arm;
-        let failed = |cause| of(arm)(ArmError::Profile(cause));
-        let directory = self.setting.directory.join(PROFILES).join(arm.folder(0));
-        fs::create_dir_all(&directory)?;
         let [ready, counts] = ["counting", "top-down.json"].map(|name| directory.join(name));
         remove(&ready)?;
-        let all: Vec<String> = proxies.iter().map(u32::to_string).collect();
+        let all: Vec<String> = processes.iter().map(u32::to_string).collect();
         // perf counts as long as this script runs.
-        let seconds = LENGTH.as_secs_f64().to_string();
-        let script = format!(": >\"$0\"; exec sleep {seconds}");
+        let script = format!(": >\"$0\"; exec sleep {}", length.as_secs_f64());
         let options = ["stat", "--json-output", "--metrics", group, "--pid", &all.join(","), "--output"];
         let mut arguments: Vec<std::ffi::OsString> = options.iter().map(Into::into).collect();
         arguments.push(counts.clone().into());
         arguments.extend(["--", "/bin/sh", "-c", &script].map(Into::into));
         arguments.push(ready.clone().into());
-        let log = directory.join("top-down.log");
         let spec = ChildSpec {
             program: "perf".into(),
             arguments,
             environment: Vec::new(),
-            log: log.clone(),
-            processors: self.setting.placement.generator.clone(),
+            log: directory.join("top-down.log"),
+            processors: processors.to_vec(),
         };
         let mut child = Child::start(&spec)?;
         if let Err(ProfileError::Perf { what, .. }) = wait(&mut child, &ready) {
             return Ok(Err(format!("`perf stat` {what}")));
         }
-        self.loaded(running, load, stop)?;
+        Ok(Ok(Counting { child, group, counts }))
+    }
+}
+
+/// perf while it counts.
+pub(super) struct Counting {
+    child: Child,
+    /// The metric group that it counts.
+    group: &'static str,
+    /// The file of the counts.
+    counts: PathBuf,
+}
+
+impl Counting {
+    /// The parts of the issue slots when perf has ended, or why it counted none.
+    pub(super) fn end(mut self) -> Result<Result<BTreeMap<String, f64>, String>, ProfileError> {
+        let log = self.child.log().to_owned();
         let began = Instant::now();
-        while child.ended()?.is_none() {
+        let ended = |source| ProfileError::File { path: log.clone(), source };
+        while self.child.ended().map_err(ended)?.is_none() {
             if began.elapsed() > TIMEOUT {
-                return Err(failed(ProfileError::Perf { what: "does not end".to_owned(), log }));
+                return Err(ProfileError::Perf { what: "does not end".to_owned(), log });
             }
             std::thread::sleep(POLL);
         }
-        let parts = shares(&fs::read_to_string(&counts).unwrap_or_default());
+        let parts = shares(&fs::read_to_string(&self.counts).unwrap_or_default());
         if parts.is_empty() {
-            return Ok(Err(format!("this processor does not count {group}: see `{}`", counts.display())));
+            let (group, counts) = (self.group, self.counts.display());
+            return Ok(Err(format!("this processor does not count {group}: see `{counts}`")));
         }
         Ok(Ok(parts))
     }

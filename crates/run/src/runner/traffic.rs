@@ -4,6 +4,7 @@ use std::fs;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use hoptax_bootstrap::request::RequestTls;
 use hoptax_functions::{KeyExchangeGroup, Tls};
@@ -17,6 +18,9 @@ use hoptax_wire::tls::{
 };
 
 use super::ArmError;
+
+/// Timeout of connections and requests.
+pub(super) const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The requests of an arm under a load. `answer` is what it answered first, if it was tried.
 pub(super) fn traffic(

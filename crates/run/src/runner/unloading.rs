@@ -9,9 +9,9 @@ use hoptax_subject::envoy::process::{Proxy, ProxySpec};
 use hoptax_subject::lab::Lab;
 
 use super::ends::Ends;
+use super::error::of;
 use super::statistics::stated;
-use super::subjects::{TIMEOUT, of};
-use super::traffic::traffic;
+use super::traffic::{TIMEOUT, traffic};
 use super::{ArmError, RunError};
 
 /// How long requests are sent through a proxy before its function is removed, nanoseconds.

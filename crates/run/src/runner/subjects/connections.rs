@@ -16,51 +16,14 @@ use hoptax_subject::lab::Lab;
 
 use super::super::answer::{self, Tried};
 use super::super::ends::{Ends, Networks};
+use super::super::error::{missing, of};
 use super::super::origins::Origins;
-use super::super::traffic::traffic;
+use super::super::running::Running;
+use super::super::subject::{Connections, Subject};
+use super::super::traffic::{TIMEOUT, traffic};
 use super::super::{ArmError, RunError, external};
-use super::{Running, Started, Subject, TIMEOUT, missing, of};
+use super::Started;
 use crate::provenance::arm_hash;
-
-/// The generator's connections to a subject under one load.
-pub(in crate::runner) enum Connections {
-    /// Open for the whole round.
-    Kept(Box<Worker>),
-    /// Opened as specified for each slice; the worker is there while they are open.
-    EachSlice(WorkerSpec, Option<Box<Worker>>),
-}
-
-impl Connections {
-    /// What sends requests over them, if they are open.
-    pub(in crate::runner) fn worker(&mut self) -> Option<&mut Worker> {
-        match self {
-            Self::Kept(worker) | Self::EachSlice(_, Some(worker)) => Some(worker),
-            Self::EachSlice(_, None) => None,
-        }
-    }
-
-    /// How those that are not kept are opened.
-    pub(in crate::runner) fn spec(&self) -> Option<&WorkerSpec> {
-        match self {
-            Self::Kept(_) => None,
-            Self::EachSlice(spec, _) => Some(spec),
-        }
-    }
-
-    /// Opens those that are not kept. Returns whether it opened any.
-    pub(super) fn open(&mut self) -> Result<bool, ArmError> {
-        // Those that are kept, or open, stay.
-        let Self::EachSlice(spec, worker @ None) = self else { return Ok(false) };
-        *worker = Some(Box::new(Worker::connect(spec)?));
-        Ok(true)
-    }
-
-    /// Closes those that are not kept. Returns whether any were open.
-    pub(super) fn close(&mut self) -> bool {
-        let Self::EachSlice(_, worker) = self else { return false };
-        worker.take().is_some()
-    }
-}
 
 /// Connects the generator to all copies of all arms. `answers` gets what arms answer first, if it has none; see
 /// [`answer::is_tried`].

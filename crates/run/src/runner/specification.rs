@@ -12,13 +12,11 @@ use hoptax_subject::envoy::bootstrap::{Codec, ProxyPlan, WatchedFiles};
 use hoptax_subject::envoy::process::ProxySpec;
 use hoptax_subject::lab::{GENERATOR, Lab, ORIGIN};
 
-use super::super::{ArmError, Setting, given};
-
-/// The folder of an arm that its function writes to.
-pub const FILES: &str = "files";
+use super::folders::FILES;
+use super::{ArmError, Setting, given};
 
 /// The processors of a proxy. The two ends of a link are two machines.
-pub(in crate::runner) fn processors_of(
+pub(super) fn processors_of(
     setting: &Setting<'_>,
     link: Option<&Link>,
     hop: &Hop,
@@ -36,16 +34,6 @@ pub(in crate::runner) fn processors_of(
         needed,
         available: all.len(),
     })
-}
-
-/// The folder of a copy of an arm.
-pub(in crate::runner) fn folder(setting: &Setting<'_>, arm: &Arm, copy: u32) -> PathBuf {
-    setting.directory.join("arms").join(arm.folder(copy))
-}
-
-/// The folder of one proxy in that of its arm.
-pub(super) fn hop_folder(of_arm: PathBuf, arm: &Arm, hop: &Hop) -> PathBuf {
-    if arm.chain.hops.len() > 1 { of_arm.join(&hop.name) } else { of_arm }
 }
 
 /// The specification of one Envoy of an arm, with a given configuration or a generated one.
@@ -66,7 +54,7 @@ pub(super) fn spec(
 }
 
 /// The specification of one Envoy of an arm; `next` are the addresses of the next hop.
-pub(in crate::runner) fn proxy_spec(
+pub(super) fn proxy_spec(
     arm: &Arm,
     Place { number, hop }: Place<'_>,
     (setting, directory): (&Setting<'_>, PathBuf),

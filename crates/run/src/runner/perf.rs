@@ -1,0 +1,157 @@
+//! perf as a process: a recording of the CPU time of other processes, and what every use of perf needs.
+
+use std::env;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::AtomicBool;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use hoptax_host::child::{Child, ChildSpec};
+use hoptax_host::command;
+use hoptax_profile::script::FIELDS;
+use hoptax_subject::program::in_search_path;
+
+/// Time limit for perf to start, to end and to print.
+pub(super) const TIMEOUT: Duration = Duration::from_mins(1);
+/// Interval of polling for its start.
+const POLL: Duration = Duration::from_millis(2);
+
+/// Why an arm cannot be profiled.
+#[derive(Debug, thiserror::Error)]
+pub enum ProfileError {
+    /// perf does not run, or not as expected.
+    #[error("`perf` of the package linux-perf {what}; its log is `{}`", log.display())]
+    Perf {
+        /// What it does.
+        what: String,
+        /// Its log.
+        log: PathBuf,
+    },
+    /// Without perf, the kernel does not let hoptax take samples.
+    #[error(
+        "cannot take samples: {0}; run as root, or set `kernel.perf_event_paranoid=1` and `kernel.kptr_restrict=0`"
+    )]
+    Sampler(#[source] io::Error),
+    /// A file cannot be used.
+    #[error("cannot use `{}`: {source}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
+}
+
+/// Whether perf is installed.
+pub(super) fn has_perf() -> bool {
+    in_search_path("perf", &env::var_os("PATH").unwrap_or_default()).is_some()
+}
+
+/// The log of perf, in the folder of the profile.
+const LOG: &str = "perf.log";
+
+/// A recording of some processes.
+pub(super) struct Perf {
+    child: Child,
+    data: PathBuf,
+    pub(super) log: PathBuf,
+}
+
+impl Perf {
+    /// Starts to sample processes, so often per second of CPU time, and returns when samples are taken. perf runs on `processors`.
+    pub(super) fn start(
+        directory: &Path,
+        (processes, frequency): (&[u32], u32),
+        processors: &[u32],
+    ) -> Result<Self, ProfileError> {
+        let (data, log, ready) = (directory.join("perf.data"), directory.join(LOG), directory.join("ready"));
+        let file = |path: &Path| {
+            let path = path.to_owned();
+            |source| ProfileError::File { path, source }
+        };
+        for path in [&data, &ready] {
+            remove(path).map_err(file(path))?;
+        }
+        let all: Vec<String> = processes.iter().map(u32::to_string).collect();
+        let frequency = frequency.to_string();
+        let options = [
+            "record",
+            "--quiet",
+            "--event",
+            "cpu-clock",
+            "--freq",
+            &frequency,
+            "-g",
+            "--pid",
+            &all.join(","),
+        ];
+        // perf starts this script when samples are taken, and ends with it. It notices the end of perf itself, since a killed
+        // hoptax takes only perf along.
+        let script = ["--", "/bin/sh", "-c", ": >\"$0\"; while kill -0 $PPID 2>/dev/null; do sleep 1; done"];
+        let mut arguments: Vec<std::ffi::OsString> = options.iter().map(Into::into).collect();
+        arguments.extend(["--output".into(), data.clone().into()]);
+        arguments.extend(script.iter().map(Into::into));
+        arguments.push(ready.clone().into());
+        let spec = ChildSpec {
+            program: "perf".into(),
+            arguments,
+            environment: Vec::new(),
+            log: log.clone(),
+            processors: processors.to_vec(),
+        };
+        let started = Child::start(&spec);
+        let mut child = started.map_err(|error| ProfileError::Perf {
+            what: format!("does not start: {error}"),
+            log: log.clone(),
+        })?;
+        wait(&mut child, &ready)?;
+        Ok(Self { child, data, log })
+    }
+
+    /// Ends the recording, and returns its samples as text.
+    pub(super) fn end(mut self, stop: &AtomicBool) -> Result<String, ProfileError> {
+        let perf = |what: String| ProfileError::Perf { what, log: self.log.clone() };
+        self.child.end(TIMEOUT).map_err(|error| perf(format!("does not end: {error}")))?;
+        let mut script = Command::new("perf");
+        script.args(["script", "--no-inline", "-F", FIELDS, "-i"]).arg(&self.data);
+        let printed = command::run_with_limit(script, TIMEOUT, MAX_OUTPUT_BYTES, stop);
+        let output = printed.map_err(|error| perf(format!("does not print its samples: {error}")))?;
+        let _ = fs::remove_file(&self.data);
+        if output.status.success() {
+            Ok(output.text)
+        } else {
+            Err(perf(format!("does not print its samples: {}", output.text)))
+        }
+    }
+}
+
+/// Removes a file, if it is there.
+pub(super) fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Waits until what perf runs has made the file `ready`: from then on, perf records.
+pub(super) fn wait(child: &mut Child, ready: &Path) -> Result<(), ProfileError> {
+    let began = Instant::now();
+    while !ready.exists() {
+        let log = child.log().to_owned();
+        let ended = child.ended().map_err(|source| ProfileError::File { path: log.clone(), source })?;
+        if ended.is_some() || began.elapsed() > TIMEOUT {
+            return Err(ProfileError::Perf {
+                what: format!("takes no samples: {}", child.last_lines(3)),
+                log,
+            });
+        }
+        thread::sleep(POLL);
+    }
+    Ok(())
+}
+
+/// Maximum output of `perf script` for one profile, bytes.
+const MAX_OUTPUT_BYTES: usize = 64 << 20;

@@ -1,0 +1,57 @@
+//! The rate of an open loop for an arm, for loads that state it and for those that are a share of a capacity.
+
+use std::collections::BTreeMap;
+
+use hoptax_plan::plan::{Load, Plan, Rate};
+use hoptax_result::Capacity;
+
+/// Requests per second of a load for the arm with this index; 0 in a closed loop.
+pub(super) fn of(plan: &Plan, capacities: &BTreeMap<usize, Capacity>, load: &Load, arm: usize) -> f64 {
+    match load.open.as_ref().map(|open| open.rate) {
+        None => 0.0,
+        Some(Rate::PerSecond(rate)) => rate,
+        // An arm that answered nothing gets the minimum rate.
+        Some(Rate::Utilisation(share)) => {
+            capacities.get(&arm).map_or(1.0, |capacity| (capacity.rate * share).max(1.0))
+        }
+        Some(Rate::OfSlowest(share)) => of_slowest(plan, load, capacities, share),
+    }
+}
+
+/// The given share of the capacity of the slowest arm under `load`, in requests per second, rounded down to two digits.
+/// At least 1, which is also the rate if no capacity is known.
+fn of_slowest(plan: &Plan, load: &Load, capacities: &BTreeMap<usize, Capacity>, share: f64) -> f64 {
+    let arms = plan.arms.iter().enumerate().filter(|(_, arm)| arm.takes_part(load));
+    let under = arms.filter_map(|(number, _)| capacities.get(&number));
+    // An arm that answers nothing limits no other.
+    let under = under.map(|capacity| capacity.rate).filter(|rate| *rate > 0.0);
+    let Some(slowest) = under.reduce(f64::min) else { return 1.0 };
+    let rate = (slowest * share).max(1.0);
+    let unit = 10_f64.powf(rate.log10().floor() - 1.0);
+    ((rate / unit).floor() * unit).max(1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use hoptax_functions::Catalogue;
+    use hoptax_plan::file;
+
+    use super::*;
+
+    #[test]
+    fn the_slowest_arm_under_a_load_sets_its_rate() {
+        let text = "name: test\narms: [direct, baseline, lua]\nloads: [{name: a, loop: closed}, {name: b, loop: open}]\n";
+        let (file, positions) = file::read("test.yaml", text).unwrap();
+        let plan = Plan::new(&file, &positions, Catalogue::load().unwrap()).unwrap();
+        let number = |id: &str| plan.arms.iter().position(|arm| arm.id == id).unwrap();
+        let [direct, baseline, lua] = ["direct", "baseline", "lua"].map(number);
+        let of_rate = |rate: f64| Capacity { rate, ..Capacity::default() };
+        let capacities = [(direct, 5_000.0), (baseline, 40_000.0), (lua, 31_234.0)];
+        let capacities = capacities.into_iter().map(|(arm, rate)| (arm, of_rate(rate))).collect();
+        let of =
+            |load: usize, share: f64| of_slowest(&plan, &plan.loads[load], &capacities, share).round() as u64;
+        // An arm without a proxy takes no part in closed loops, so it cannot be the slowest there.
+        assert_eq!([of(0, 0.3), of(0, 0.5), of(1, 0.3), of(1, 1e-9)], [9_300, 15_000, 1_500, 1]);
+        assert_eq!(of_slowest(&plan, &plan.loads[0], &BTreeMap::new(), 0.3).round() as u64, 1);
+    }
+}

@@ -1,0 +1,32 @@
+//! A copy of an arm that runs, with what it was planned as and what was last read of it.
+
+use hoptax_plan::plan;
+
+use super::reading::Reading;
+use super::subject::Subject;
+
+/// A copy of an arm that runs, with what it was planned as, so that no index leads to the wrong one.
+pub(super) struct Running<'p> {
+    /// The copy as planned.
+    pub(super) planned: plan::Subject<'p>,
+    /// Its processes and connections.
+    pub(super) subject: Subject,
+    /// Readings of the proofs of the functions of each proxy before the first request.
+    pub(super) proofs: Vec<Vec<u64>>,
+    /// Its last reading; none before the warm-up.
+    pub(super) last: Option<Last>,
+}
+
+/// The reading of a subject after its last work.
+pub(super) struct Last {
+    pub(super) reading: Reading,
+    /// The index in the record of the slice that it ended; none after work that belongs to no slice.
+    pub(super) slice: Option<usize>,
+}
+
+impl<'p> Running<'p> {
+    /// A subject that has not worked yet.
+    pub(super) fn new(planned: plan::Subject<'p>, subject: Subject) -> Self {
+        Self { planned, subject, proofs: Vec::new(), last: None }
+    }
+}

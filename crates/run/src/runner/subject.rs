@@ -1,0 +1,125 @@
+//! The processes and connections of a copy of an arm.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::atomic::AtomicBool;
+
+use hoptax_host::accounting::TaskUse;
+use hoptax_host::network::Network;
+use hoptax_load::{Recording, Run, Worker, WorkerSpec};
+use hoptax_plan::plan::{Arm, NumberedLoad};
+use hoptax_result::Opened;
+use hoptax_subject::envoy::process::{Proxy, ProxySpec};
+
+use super::ends::Ends;
+use super::error::of;
+use super::{ArmError, RunError};
+
+/// The processes and connections of a copy of an arm.
+#[derive(Default)]
+pub(super) struct Subject {
+    /// Whether one of its functions calls the companion.
+    pub(super) asks_companion: bool,
+    /// In the order in which a request passes them; empty without a proxy.
+    pub(super) proxies: Vec<Proxy>,
+    /// What the proxies that events restart were started with, by their index.
+    pub(super) specs: BTreeMap<usize, ProxySpec>,
+    /// The connections under each load; none where the arm takes no part.
+    pub(super) connections: Vec<Option<Connections>>,
+    /// The URL for external callers, and the authority to verify its certificate.
+    pub(super) target: Option<(String, Option<PathBuf>)>,
+    /// CPU time of each proxy until it was live, us.
+    pub(super) start_cpu_us: Vec<u64>,
+    /// Memory of its first proxy before and after connections to it were opened; none without proxies or connections.
+    pub(super) opened: Option<Opened>,
+    /// The hash of what its proxies were started with; none without proxies.
+    pub(super) configuration: Option<String>,
+    /// The processes of a server that already ran; none for other subjects, and if they are not accounted for.
+    pub(super) account: Option<BTreeSet<u32>>,
+    /// The network of its arm.
+    pub(super) network: Option<Rc<Network>>,
+}
+
+impl Subject {
+    /// The ids of all processes that count as the subject.
+    pub(super) fn processes(&self) -> impl Iterator<Item = u32> {
+        self.proxies.iter().map(Proxy::id).chain(self.account.iter().flatten().copied())
+    }
+
+    /// Whether the generator has connections to it under a load.
+    pub(super) fn is_connected(&self, load: NumberedLoad<'_>) -> bool {
+        self.connections.get(load.number).is_some_and(Option::is_some)
+    }
+
+    /// Opens the connections under a load that are not kept. Returns whether it opened any.
+    pub(super) fn open(&mut self, (arm, load): (&Arm, NumberedLoad<'_>)) -> Result<bool, RunError> {
+        // An arm that takes no part in a load has none, and neither have callers other than hoptax.
+        let Some(connections) = self.connections.get_mut(load.number).and_then(Option::as_mut) else {
+            return Ok(false);
+        };
+        let ends = Ends { link: None, network: self.network.as_deref() };
+        ends.at_callers(|| connections.open())?.map_err(of(arm))
+    }
+
+    /// Closes the connections under a load that are not kept. Returns whether any were open.
+    pub(super) fn close(&mut self, load: NumberedLoad<'_>) -> bool {
+        self.connections.get_mut(load.number).and_then(Option::as_mut).is_some_and(Connections::close)
+    }
+
+    /// Sends requests over the open connections under a load; none if it has none.
+    pub(super) fn send(
+        &mut self,
+        load: NumberedLoad<'_>,
+        run: Run,
+        recording: &mut Recording,
+        stop: &AtomicBool,
+    ) -> io::Result<Option<TaskUse>> {
+        let connections = self.connections.get_mut(load.number).and_then(Option::as_mut);
+        let Some(worker) = connections.and_then(Connections::worker) else { return Ok(None) };
+        // It may open further connections.
+        let ends = Ends { link: None, network: self.network.as_deref() };
+        ends.at_callers(|| worker.run(run, recording, stop)).map_err(io::Error::other)?.map(Some)
+    }
+}
+
+/// The generator's connections to a subject under one load.
+pub(super) enum Connections {
+    /// Open for the whole round.
+    Kept(Box<Worker>),
+    /// Opened as specified for each slice; the worker is there while they are open.
+    EachSlice(WorkerSpec, Option<Box<Worker>>),
+}
+
+impl Connections {
+    /// What sends requests over them, if they are open.
+    pub(super) fn worker(&mut self) -> Option<&mut Worker> {
+        match self {
+            Self::Kept(worker) | Self::EachSlice(_, Some(worker)) => Some(worker),
+            Self::EachSlice(_, None) => None,
+        }
+    }
+
+    /// How those that are not kept are opened.
+    pub(super) fn spec(&self) -> Option<&WorkerSpec> {
+        match self {
+            Self::Kept(_) => None,
+            Self::EachSlice(spec, _) => Some(spec),
+        }
+    }
+
+    /// Opens those that are not kept. Returns whether it opened any.
+    fn open(&mut self) -> Result<bool, ArmError> {
+        // Those that are kept, or open, stay.
+        let Self::EachSlice(spec, worker @ None) = self else { return Ok(false) };
+        *worker = Some(Box::new(Worker::connect(spec)?));
+        Ok(true)
+    }
+
+    /// Closes those that are not kept. Returns whether any were open.
+    fn close(&mut self) -> bool {
+        let Self::EachSlice(_, worker) = self else { return false };
+        worker.take().is_some()
+    }
+}
