@@ -7,8 +7,8 @@ use hoptax_checks::thresholds::Limits;
 use hoptax_host::processors::{self, Placement};
 use hoptax_predict::size::Processors;
 use hoptax_result::{GraphRunResult, SizeResult, StudyResult, counted};
-use hoptax_session::machine::{self, NeverHalt};
-use hoptax_session::{Failure, Interrupt, Say, Update, awake, environment, library};
+use hoptax_session::awake::{self, NeverHalt};
+use hoptax_session::{Failure, Interrupt, Say, Update, environment, library, machine};
 use hoptax_subject::envoy::release::Envoy;
 use include_dir::{Dir, include_dir};
 

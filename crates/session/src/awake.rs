@@ -10,8 +10,19 @@ use hoptax_host::machine::probe_briefly;
 use hoptax_host::processors::{self, Placement};
 
 use crate::failure::Failure;
-use crate::machine::NeverHalt;
 use crate::update::{Say, Update};
+
+/// When idle processors are kept from halting.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum NeverHalt {
+    /// As root, if a probe finds that wake-ups are slow, that it helps, and that the host does not take time from the processors.
+    #[default]
+    Auto,
+    /// Regardless of the probe.
+    Always,
+    /// Not at all.
+    Never,
+}
 
 /// Keeps the processors of a placement from halting.
 ///

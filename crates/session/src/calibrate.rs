@@ -3,9 +3,10 @@
 use hoptax_result::CalibrationResult;
 use hoptax_trust::calibrate::{CalibrateError, Options, run};
 
+use crate::awake::NeverHalt;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
-use crate::machine::{self, NeverHalt};
+use crate::machine;
 use crate::update::{Say, Update};
 use crate::{awake, environment};
 

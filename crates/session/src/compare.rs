@@ -1,6 +1,7 @@
 //! Measures subjects side by side and decides whether they differ.
 
 mod names;
+mod part;
 mod studies;
 mod subject;
 
@@ -22,8 +23,9 @@ use self::subject::Subject;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::length::Asked;
-use crate::measure::{Options, Place, StudyText, complete, run_folder_path};
+use crate::measure::{Options, Place, complete, run_folder_path};
 use crate::outputs::write_json;
+use crate::study_text::StudyText;
 use crate::update::{Say, Update};
 
 /// The comparison in a run folder.

@@ -10,9 +10,10 @@ use hoptax_result::CrosscheckResult;
 use hoptax_tools::{ALL, Tool};
 use hoptax_trust::crosscheck::{CrosscheckError, Installed, Options, SCENARIOS, Server, run, scenario};
 
+use crate::awake::NeverHalt;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
-use crate::machine::{self, NeverHalt};
+use crate::machine;
 use crate::update::Say;
 use crate::{awake, environment};
 

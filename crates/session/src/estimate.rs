@@ -7,7 +7,7 @@ use hoptax_plan::plan::{Arm, Hop, Items, Load, Plan};
 use hoptax_run::runner::PROFILE_LENGTH;
 
 use crate::failure::Failure;
-use crate::length::duration;
+use crate::words::{duration, gigabytes};
 
 /// Time of a slice in addition to its length, seconds: 1.7 ms until all responses are in and the accounts are read, and 7.8 ms
 /// between two slices, 5 ms of it for the proxies to settle (medians of 260 slices of the study `quick`, on a virtual machine with
@@ -209,11 +209,6 @@ fn too_much(estimate: &Estimate, available: u64) -> Option<String> {
 fn available_bytes(meminfo: &str) -> Option<u64> {
     let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     line.split_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)
-}
-
-/// Bytes as text: `0.5 GB`.
-pub fn gigabytes(bytes: u64) -> String {
-    format!("{:.1} GB", bytes as f64 / 1e9)
 }
 
 #[cfg(test)]

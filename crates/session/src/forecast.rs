@@ -7,6 +7,7 @@ use hoptax_plan::suit;
 use hoptax_result::{MachineProbe, counted};
 
 use crate::manifest::Manifest;
+use crate::words::percent;
 use crate::{length, sittings};
 
 /// How narrow the intervals will be after `rounds` rounds, according to the last sitting of the study beside `directory`, or else to
@@ -35,7 +36,7 @@ pub(crate) fn on_machines_like_this(
     let share = suit::half_width_share(machine, never_halted, rounds)?;
     Some(format!(
         "on machines like this, nearly all costs are within about ±{} of the baseline after {}",
-        length::percent(share),
+        percent(share),
         counted(rounds.into(), "round")
     ))
 }

@@ -15,8 +15,9 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::length::Asked;
 use crate::library;
-use crate::measure::{Options, Place, StudyText, complete, run_folder_path};
+use crate::measure::{Options, Place, complete, run_folder_path};
 use crate::outputs::write_json;
+use crate::study_text::StudyText;
 use crate::update::{Say, Update};
 
 /// The gate in a run folder.

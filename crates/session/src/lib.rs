@@ -33,17 +33,18 @@ pub mod results;
 pub mod run_folder;
 pub mod sittings;
 pub mod store;
+mod study_text;
 pub mod tables;
 pub mod thresholds;
 pub mod tls;
 mod trials;
 mod update;
+mod words;
 
 pub use failure::{Failure, Kind};
 pub use interrupt::Interrupt;
 pub use length::Asked;
 pub use manifest::Manifest;
-pub use measure::{
-    Like, Measured, Options, Place, StudyText, complete, measure, outline, plan, run_folder_path,
-};
+pub use measure::{Like, Measured, Options, Place, complete, measure, outline, plan, run_folder_path};
+pub use study_text::StudyText;
 pub use update::{Say, Update};

@@ -11,25 +11,12 @@ use hoptax_plan::plan::Plan;
 use hoptax_plan::suit;
 use hoptax_result::{MachineProbe, MachineSpeeds, counted};
 
-use crate::awake;
+use crate::awake::{self, NeverHalt};
 use crate::failure::Failure;
-use crate::manifest::Manifest;
 use crate::update::{Say, Update};
 
 /// Number of processors reserved for the proxy.
 const PROXY_PROCESSORS: usize = 1;
-
-/// When idle processors are kept from halting.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum NeverHalt {
-    /// As root, if a probe finds that wake-ups are slow, that it helps, and that the host does not take time from the processors.
-    #[default]
-    Auto,
-    /// Regardless of the probe.
-    Always,
-    /// Not at all.
-    Never,
-}
 
 /// Raises the limit on open files for this number of connections.
 ///
@@ -113,19 +100,20 @@ pub(crate) struct Machine {
     pub(crate) awake: Option<Awake>,
 }
 
-/// Probes the machine, and keeps its processors from halting, if wanted. A resumed study keeps its first choice.
+/// Probes the machine, and keeps its processors from halting, if wanted. A resumed study keeps its first probe and choice, which are
+/// `stored`.
 pub(crate) fn examine(
-    stored: Option<&Manifest>,
+    stored: Option<(&MachineProbe, bool)>,
     placement: &Placement,
     never_halt: NeverHalt,
     is_short: bool,
     say: Say<'_>,
 ) -> Result<Machine, Failure> {
     let probe = match stored {
-        Some(manifest) => manifest.machine.clone(),
+        Some((probe, _)) => probe.clone(),
         None => probe(placement, is_short)?,
     };
-    let wanted = stored.map_or_else(|| is_wanted(&probe, never_halt), |manifest| manifest.never_halted);
+    let wanted = stored.map_or_else(|| is_wanted(&probe, never_halt), |(_, never_halted)| never_halted);
     for advice in supported_measurements(&probe).into_iter().chain(advice(&probe)) {
         say(Update::Note(&format!("this machine: {advice}")));
     }

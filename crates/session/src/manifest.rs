@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use hoptax_judge::length::{Length, Until};
 use hoptax_plan::build::{self, Build};
@@ -14,8 +14,7 @@ use hoptax_text::secrets::without_signatures;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
-use crate::machine::Machine;
-use crate::measure::StudyText;
+use crate::study_text::StudyText;
 
 /// Everything that the rounds of a study depend on besides its file: the content of `run.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -90,7 +89,7 @@ impl Manifest {
         file: &StudyText,
         environment: &Environment,
         programs: Programs<'_>,
-        machine: &Machine,
+        (machine, never_halted): (&MachineProbe, bool),
         plan: &Plan,
     ) -> Result<Self, Failure> {
         Ok(Self {
@@ -115,14 +114,19 @@ impl Manifest {
             kernel: environment.kernel.clone(),
             proxy_cpus: environment.proxy_cpus.clone(),
             generator_cpus: environment.generator_cpus.clone(),
-            machine: machine.probe.clone(),
+            machine: machine.clone(),
             speeds: None,
-            never_halted: machine.awake.is_some(),
+            never_halted,
             started_at: environment.started_at.clone(),
             resumed_after_rounds: Vec::new(),
             looks: Vec::new(),
             thresholds: BTreeMap::new(),
         })
+    }
+
+    /// The study file whose text is beside it in the run folder.
+    pub fn study_text(&self, text: String) -> StudyText {
+        StudyText { name: self.file_name.clone(), text, folder: PathBuf::from(&self.folder_of_file) }
     }
 
     /// The condition that ends the study.

@@ -13,52 +13,20 @@ use hoptax_run::runner::{self, Ending, Setting};
 use hoptax_subject::envoy::chosen::Envoys;
 use hoptax_subject::envoy::release::Envoy;
 
+use crate::awake::NeverHalt;
 use crate::estimate::{Estimate, check_memory};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::length::{Asked, Schedule, length, length_of_more, length_text};
-use crate::machine::{
-    NeverHalt, adapt, allow_connections_of_plan, examine, is_wanted, placement, probe, speeds,
-};
+use crate::machine::{adapt, allow_connections_of_plan, examine, is_wanted, placement, probe, speeds};
 use crate::manifest::{Manifest, Programs};
 use crate::outputs::write_all;
 use crate::recorder::Recorder;
 use crate::run_folder::{self, CompleteRounds, RunFolder};
+use crate::study_text::StudyText;
 use crate::trials::{self, Trials, Written, judged_result, note_precision};
 use crate::update::{Say, Update};
 use crate::{environment, flames, forecast, library, rates, requirements, sittings, thresholds};
-
-/// A study file that was read or made.
-#[derive(Clone, Debug)]
-pub struct StudyText {
-    /// Its name, for messages.
-    pub name: String,
-    /// Its content.
-    pub text: String,
-    /// Its folder, at which relative paths in it start.
-    pub folder: PathBuf,
-}
-
-impl StudyText {
-    /// A study file by its path, or a built-in study by its name.
-    ///
-    /// # Errors
-    /// When there is neither.
-    pub fn named(study: &str) -> Result<Self, Failure> {
-        let (name, text) = library::read(study)?;
-        let folder = library::folder(&name);
-        Ok(Self { name, text, folder })
-    }
-
-    /// The study file of a run folder.
-    pub fn stored((text, manifest): &(String, Manifest)) -> Self {
-        Self {
-            name: manifest.file_name.clone(),
-            text: text.clone(),
-            folder: PathBuf::from(&manifest.folder_of_file),
-        }
-    }
-}
 
 /// What is measured, and where its results go.
 #[derive(Clone, Debug)]
@@ -236,14 +204,8 @@ fn here(
     say: Say<'_>,
 ) -> Result<Measured, Failure> {
     let note = |text: &str| say(Update::Note(text));
-    let (file, stored) = match place {
-        Place::New { text, .. } => (text.clone(), None),
-        Place::Resumed(folder) => {
-            let stored = run_folder::read(folder)?;
-            (StudyText::stored(&stored), Some(stored))
-        }
-    };
-    let then = stored.as_ref().map(|(_, manifest)| manifest);
+    let (file, stored) = read(place)?;
+    let then = stored.as_ref();
     let set = thresholds::set(then, options.thresholds);
     let limits = thresholds::limits(&set)?;
     let mut plan = plan(&file, options, then, say)?;
@@ -266,7 +228,13 @@ fn here(
     let placement = placement()?;
     let speeds = if options.with_speeds { Some(speeds(&placement, options.seed, say)?) } else { None };
     let is_short = estimate.is_short(&length(&options.asked, plan.rounds));
-    let machine = examine(then, &placement, options.never_halt, is_short, say)?;
+    let machine = examine(
+        then.map(|then| (&then.machine, then.never_halted)),
+        &placement,
+        options.never_halt,
+        is_short,
+        say,
+    )?;
     // Who asks for a length leaves none to the machine.
     plan.rounds_are_open &= options.asked == Asked::default();
     adapt(&mut plan, &machine.probe, machine.awake.is_some(), say);
@@ -284,7 +252,8 @@ fn here(
     };
     let others = programs::builds(&plan, &envoys, &file.folder).map_err(Failure::environment)?;
     let programs = Programs { hoptax: &program, envoy: &envoy.program, others };
-    let mut manifest = Manifest::new(&file, &environment, programs, &machine, &plan)?;
+    let mut manifest =
+        Manifest::new(&file, &environment, programs, (&machine.probe, machine.awake.is_some()), &plan)?;
     manifest.speeds = speeds;
     manifest.thresholds = set.into_iter().collect();
     let Begun { folder, manifest, rounds } = match then {
@@ -335,6 +304,17 @@ fn here(
         note_precision(&directory, &result, say);
     }
     Ok(Measured { result, folder: directory, ending: ran.outcome.ending, problems, manifest })
+}
+
+/// The study file of a place; of a run folder, with what its rounds depend on.
+fn read(place: &Place<'_>) -> Result<(StudyText, Option<Manifest>), Failure> {
+    match place {
+        Place::New { text, .. } => Ok((text.clone(), None)),
+        Place::Resumed(folder) => {
+            let (text, manifest) = run_folder::read(folder)?;
+            Ok((manifest.study_text(text), Some(manifest)))
+        }
+    }
 }
 
 /// The run folder of a place, in which a new study overwrites nothing.

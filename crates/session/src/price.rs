@@ -34,7 +34,8 @@ use self::passed::Passed;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::length::Asked;
-use crate::measure::{Options, Place, StudyText, complete, run_folder_path};
+use crate::measure::{Options, Place, complete, run_folder_path};
+use crate::study_text::StudyText;
 use crate::update::{Say, Update};
 use crate::{library, outputs, run_folder};
 

@@ -4,8 +4,9 @@ use hoptax_result::StudyResult;
 
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
-use crate::measure::{Options, Place, StudyText, complete};
+use crate::measure::{Options, Place, complete};
 use crate::results::parse;
+use crate::study_text::StudyText;
 use crate::update::Say;
 
 /// The study result behind the published price list.

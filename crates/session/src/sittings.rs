@@ -14,7 +14,6 @@ use hoptax_result::{SittingsResult, StudyResult};
 
 use crate::failure::Failure;
 use crate::manifest::Manifest;
-use crate::measure::Measured;
 use crate::results;
 use crate::run_folder;
 use crate::thresholds;
@@ -33,8 +32,11 @@ pub struct Combined {
 ///
 /// # Errors
 /// When another sitting cannot be read, or the combined result cannot be written.
-pub fn combine_with_stored(measured: &Measured, say: Say<'_>) -> Result<Option<Combined>, Failure> {
-    let Measured { folder, manifest, result, .. } = measured;
+pub fn combine_with_stored(
+    result: &StudyResult,
+    (folder, manifest): (&Path, &Manifest),
+    say: Say<'_>,
+) -> Result<Option<Combined>, Failure> {
     let Some(parent) = folder.parent() else { return Ok(None) };
     let mut parts = vec![Part { folder: folder_name(folder), result: result.clone() }];
     for (path, then) in run_folder::results(parent, &manifest.study) {

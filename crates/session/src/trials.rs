@@ -16,11 +16,12 @@ use hoptax_run::event::Event;
 use hoptax_run::runner::{self, Control, Earlier, Ending, Outcome, Setting};
 
 use crate::interrupt::Interrupt;
-use crate::length::{Schedule, percent, precision_text};
+use crate::length::Schedule;
 use crate::manifest::Manifest;
 use crate::recorder::Recorder;
 use crate::run_folder::RunFolder;
 use crate::update::{Say, Update};
+use crate::words::{percent, precision_text};
 
 /// Complete rounds after which the costs so far are told for the first time, and then each time that their number has doubled.
 const FIRST_TOLD: u32 = 3;

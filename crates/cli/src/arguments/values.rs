@@ -10,8 +10,8 @@ use clap::ValueEnum;
 use hoptax_judge::precision::Precision;
 use hoptax_load::{ArrivalsError, MAX_RATE, Protocol, ProxyProtocol};
 use hoptax_result::grouped;
+use hoptax_session::awake;
 use hoptax_session::load::{self, ArrivalsOf};
-use hoptax_session::machine;
 
 /// When to keep idle processors from halting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -24,7 +24,7 @@ pub(crate) enum NeverHalt {
     Never,
 }
 
-impl From<NeverHalt> for machine::NeverHalt {
+impl From<NeverHalt> for awake::NeverHalt {
     fn from(when: NeverHalt) -> Self {
         match when {
             NeverHalt::Auto => Self::Auto,

@@ -62,9 +62,11 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
         show(&measured.result, &source(arguments), &measured.folder)?;
     }
     let combined = match measured.ending {
-        Ending::Complete if arguments.again && measured.problems.is_empty() => {
-            sittings::combine_with_stored(&measured, &print::say)?
-        }
+        Ending::Complete if arguments.again && measured.problems.is_empty() => sittings::combine_with_stored(
+            &measured.result,
+            (&measured.folder, &measured.manifest),
+            &print::say,
+        )?,
         _ => None,
     };
     let code = ended(measured, arguments.smoke)?;
@@ -131,7 +133,7 @@ fn store_of(arguments: &StudyArguments) -> Result<Option<PathBuf>, Failure> {
 fn dry_run(arguments: &StudyArguments, options: &Options<'_>) -> Result<Code, Failure> {
     let stored = arguments.resume.as_deref().map(run_folder::read).transpose()?;
     let text = match &stored {
-        Some(stored) => StudyText::stored(stored),
+        Some((text, manifest)) => manifest.study_text(text.clone()),
         None => StudyText::named(&arguments.study)?,
     };
     let plan = plan(&text, options, stored.as_ref().map(|(_, manifest)| manifest), &print::say)?;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use hoptax_result::SubjectName;
 
-use super::subject::{is_config, is_url};
+use super::part::{is_config, is_url};
 
 /// What stands for a secret in the text of a subject.
 const HIDDEN: &str = "...";

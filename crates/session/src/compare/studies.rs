@@ -21,8 +21,9 @@ use super::{
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::library;
-use crate::measure::{StudyText, run_folder_path};
+use crate::measure::run_folder_path;
 use crate::outputs::write_json;
+use crate::study_text::StudyText;
 use crate::update::{Say, Update};
 
 /// The study files that the subjects are; none if no subject is one.

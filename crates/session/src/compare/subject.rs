@@ -1,7 +1,7 @@
 //! The subjects of a comparison as a user gives them: `next.yaml`, `1.39.3+jwt`, `jwt+flags=--disable-extensions a`,
 //! `http://127.0.0.1:8080/+pid=4711`.
 
-use std::path::{self, Path, PathBuf};
+use std::path::{self, PathBuf};
 
 use hoptax_host::running::Running;
 use hoptax_plan::file::{
@@ -9,11 +9,10 @@ use hoptax_plan::file::{
 };
 
 use super::names::shown;
+use super::part::{KEYS, is_config, is_envoy, is_url};
 
 /// Name of the only proxy of a subject.
 const PROXY: &str = "proxy";
-/// Keys of parts that state properties of the proxy.
-const KEYS: [&str; 3] = ["flags", "env", "workers"];
 /// Keys of parts that state the processes of a server, as in `--account`.
 const ACCOUNTS: [&str; 4] = ["pid", "process", "cgroup", "unit"];
 
@@ -128,29 +127,6 @@ fn server(given: &str) -> Result<Subject, String> {
         None => (given, None),
     };
     Ok(Subject::Server { url: url.to_owned(), account })
-}
-
-/// Whether a subject is a server that already runs. The value of a part may contain a URL, too.
-pub(super) fn is_url(subject: &str) -> bool {
-    subject.split_once("://").is_some_and(|(scheme, _)| scheme.chars().all(|c| c.is_ascii_alphanumeric()))
-}
-
-/// Whether a part of a subject names a configuration.
-pub(super) fn is_config(part: &str) -> bool {
-    let is_known = |file: &str| {
-        let extension = Path::new(file).extension();
-        extension.is_some_and(|extension| ["yaml", "yml", "json"].iter().any(|known| extension == *known))
-    };
-    let is_property = part.split_once('=').is_some_and(|(key, _)| KEYS.contains(&key));
-    // Behind `#` is the name of one of several configurations.
-    let file = part.split_once('#').map_or(part, |(file, _)| file);
-    !is_property && (is_known(part) || is_known(file))
-}
-
-/// Whether a part of a subject names an Envoy: a release, or a path.
-fn is_envoy(part: &str) -> bool {
-    part.starts_with(['/', '.'])
-        || (part.contains('.') && part.chars().all(|c| c.is_ascii_digit() || c == '.'))
 }
 
 #[cfg(test)]

@@ -22,8 +22,9 @@ use super::common::{self, ABOVE_CLOSED_LOOP, BELOW_CLOSED_LOOP, LOWEST_SHARE, se
 use super::options::{Options, Settings, Time};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
-use crate::measure::StudyText;
+use crate::study_text::StudyText;
 use crate::update::{Say, Update};
+use crate::words::gigabytes;
 use crate::{awake, environment, estimate, library, machine, requirements};
 use turns::{Searched, Turns};
 
@@ -199,7 +200,7 @@ fn outline(plan: &Plan, options: &Options<'_>, budget: Duration) -> String {
     let load = plan.loads.first();
     let objectives: Vec<String> = options.objectives.iter().map(ToString::to_string).collect();
     let interval = |width: f64| format!("until the interval of the rate is {:.0} % wide", width * 100.0);
-    let needs = estimate::gigabytes(estimate::Estimate::of(plan).memory_bytes);
+    let needs = gigabytes(estimate::Estimate::of(plan).memory_bytes);
     format!(
         "search on arms of the study `{}`\n\n\
          arms        {}; ratios to the first\n\

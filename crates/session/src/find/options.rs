@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use hoptax_checks::objective::Objective;
 use hoptax_checks::thresholds;
 
-use crate::machine::NeverHalt;
+use crate::awake::NeverHalt;
 
 /// The lowest rate that sends a request in the shortest trial, requests per second.
 pub const LOWEST_RATE: f64 = 1.0;

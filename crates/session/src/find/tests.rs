@@ -14,8 +14,8 @@ use super::options::Options;
 use super::server::{Goal, Server, search};
 use super::virtual_server::VirtualServer;
 use super::{Found, Preset};
+use crate::awake::NeverHalt;
 use crate::interrupt::Interrupt;
-use crate::machine::NeverHalt;
 use crate::update::Update;
 
 /// What is asked of a search.

@@ -12,7 +12,8 @@ use super::{Gated, Wanted};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::length::Asked;
-use crate::measure::{Like, Options, Place, StudyText, complete, run_folder_path};
+use crate::measure::{Like, Options, Place, complete, run_folder_path};
+use crate::study_text::StudyText;
 use crate::update::Say;
 use crate::{environment, library, results, store};
 

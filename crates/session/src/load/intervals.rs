@@ -13,7 +13,6 @@ use hoptax_load::interval::{self, IntervalSink, Part};
 use hoptax_result::{LoadInterval, LoadResult, Verdict};
 use hoptax_tools::export::Judgement;
 
-use super::Files;
 use crate::failure::Failure;
 
 /// Interval length of the histogram log; one second is usual for such logs.
@@ -40,10 +39,10 @@ struct Output {
 pub(super) struct IntervalOutputs(Vec<Output>);
 
 impl IntervalOutputs {
-    /// Opens the requested outputs. Returns the sinks for their intervals; an output ends when its sink is dropped and the load
+    /// Opens the requested outputs: the files of the percentile distribution and of the histograms, and the lines. Returns the sinks for their intervals; an output ends when its sink is dropped and the load
     /// is judged.
     pub(super) fn begin(
-        files: &Files<'_>,
+        (hgrm, hlog): (Option<&Path>, Option<&Path>),
         lines: Option<Lines>,
     ) -> Result<(Self, Vec<IntervalSink>), Failure> {
         let (mut outputs, mut sinks) = (Vec::new(), Vec::new());
@@ -53,12 +52,12 @@ impl IntervalOutputs {
             let (judged, judgement) = channel();
             outputs.push(Output { place, judged, writer: thread::spawn(move || write(parts, &judgement)) });
         };
-        if let Some(path) = files.hgrm {
+        if let Some(path) = hgrm {
             let file = create(path)?;
             let write: Writer = Box::new(move |parts, judgement| write_hgrm(file, parts, judgement));
             add(format!("`{}`", path.display()), Duration::MAX, write);
         }
-        if let Some(path) = files.hlog {
+        if let Some(path) = hlog {
             let file = create(path)?;
             let write: Writer = Box::new(move |parts, judgement| write_hlog(file, parts, judgement));
             add(format!("`{}`", path.display()), LOG_INTERVAL, write);

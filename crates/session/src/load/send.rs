@@ -11,9 +11,9 @@ use hoptax_result::LoadResult;
 use super::intervals::IntervalOutputs;
 use super::log_file::LogFile;
 use super::{Lines, Load, Schedule};
+use crate::awake::NeverHalt;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
-use crate::machine::NeverHalt;
 use crate::update::Say;
 use crate::{awake, environment};
 
@@ -78,7 +78,7 @@ pub fn send(
     let spec = load.scheduled(&sending.schedule, say)?;
     let of_conditions = fail_on.iter().filter_map(Condition::percentile);
     let log = files.log.map(LogFile::create).transpose()?;
-    let (intervals, sinks) = IntervalOutputs::begin(files, lines)?;
+    let (intervals, sinks) = IntervalOutputs::begin((files.hgrm, files.hlog), lines)?;
     let servers = spec.traffic.addresses().map(|address| address.ip());
     let awake = awake::for_servers(servers, sending.never_halt, say)?;
     let spec = TrialSpec {

@@ -1,0 +1,29 @@
+//! What the text of a subject, or a part of it, names: a server, a configuration, a property, an Envoy.
+
+use std::path::Path;
+
+/// Keys of parts that state properties of the proxy.
+pub(super) const KEYS: [&str; 3] = ["flags", "env", "workers"];
+
+/// Whether a subject is a server that already runs. The value of a part may contain a URL, too.
+pub(super) fn is_url(subject: &str) -> bool {
+    subject.split_once("://").is_some_and(|(scheme, _)| scheme.chars().all(|c| c.is_ascii_alphanumeric()))
+}
+
+/// Whether a part of a subject names a configuration.
+pub(super) fn is_config(part: &str) -> bool {
+    let is_known = |file: &str| {
+        let extension = Path::new(file).extension();
+        extension.is_some_and(|extension| ["yaml", "yml", "json"].iter().any(|known| extension == *known))
+    };
+    let is_property = part.split_once('=').is_some_and(|(key, _)| KEYS.contains(&key));
+    // Behind `#` is the name of one of several configurations.
+    let file = part.split_once('#').map_or(part, |(file, _)| file);
+    !is_property && (is_known(part) || is_known(file))
+}
+
+/// Whether a part of a subject names an Envoy: a release, or a path.
+pub(super) fn is_envoy(part: &str) -> bool {
+    part.starts_with(['/', '.'])
+        || (part.contains('.') && part.chars().all(|c| c.is_ascii_digit() || c == '.'))
+}

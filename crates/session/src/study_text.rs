@@ -1,0 +1,29 @@
+//! A study file before it is parsed: its name, its text and its folder.
+
+use std::path::PathBuf;
+
+use crate::failure::Failure;
+use crate::library;
+
+/// A study file that was read or made.
+#[derive(Clone, Debug)]
+pub struct StudyText {
+    /// Its name, for messages.
+    pub name: String,
+    /// Its content.
+    pub text: String,
+    /// Its folder, at which relative paths in it start.
+    pub folder: PathBuf,
+}
+
+impl StudyText {
+    /// A study file by its path, or a built-in study by its name.
+    ///
+    /// # Errors
+    /// When there is neither.
+    pub fn named(study: &str) -> Result<Self, Failure> {
+        let (name, text) = library::read(study)?;
+        let folder = library::folder(&name);
+        Ok(Self { name, text, folder })
+    }
+}
