@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Measure;
+use crate::{Measure, Place};
 
 /// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -148,6 +148,29 @@ impl Finding {
     }
 }
 
+impl Finding {
+    /// Whether the finding withholds the number at `place`: one in its scope, or a difference from one in its scope.
+    pub fn withholds_number(&self, place: &Place<'_>) -> bool {
+        self.withholds && self.concerns(place)
+    }
+
+    /// Whether the number at `place`, or one that it is a difference from, is in the scope of the finding. A finding about
+    /// costs alone does not concern differences from its arm. All loads contribute to a measure of rounds, so a finding about
+    /// everything under one of them concerns it too.
+    pub fn concerns(&self, place: &Place<'_>) -> bool {
+        let is_reference = |arm: &String| !self.costs_alone && Some(arm.as_str()) == place.compared_with;
+        let is_arm = |arm: &String| arm == place.arm || is_reference(arm);
+        let is_of_all_loads = place.load.is_none() && matches!(place.measure, Measure::OfRounds(_));
+        let is_load = |load: &String| {
+            Some(load.as_str()) == place.load || (is_of_all_loads && self.measures.is_empty())
+        };
+        (place.compared_with.is_some() || !self.costs_alone)
+            && (self.measures.is_empty() || self.measures.contains(&place.measure))
+            && self.arm.as_ref().is_none_or(is_arm)
+            && self.load.as_ref().is_none_or(is_load)
+    }
+}
+
 impl Verdict {
     /// The verdict that follows from the findings. `is_void` states whether nothing of the main question is left; a
     /// failure that withholds less is a caution.
@@ -186,6 +209,7 @@ impl Severity {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::RoundMeasure;
 
     fn finding(severity: Severity) -> Finding {
         Finding::new("test", severity, Measured::count(0.0, 0.0, ""), String::new(), "")
@@ -199,5 +223,58 @@ mod tests {
             assert_eq!(Verdict::from_findings(&[finding(severity)], false), Verdict::Caution);
         }
         assert_eq!(Verdict::from_findings(&[finding(Severity::Fail)], true), Verdict::Void);
+    }
+
+    /// A finding about the arm `whole` that withholds.
+    fn about_whole(measures: Vec<Measure>) -> Finding {
+        Finding {
+            id: "test".to_owned(),
+            severity: Severity::Info,
+            arm: Some("whole".to_owned()),
+            sitting: None,
+            load: None,
+            measures,
+            withholds: true,
+            bounds: false,
+            numbers: Vec::new(),
+            costs_alone: false,
+            message: String::new(),
+            value: 0.0,
+            threshold: 0.0,
+            unit: String::new(),
+            advice: String::new(),
+        }
+    }
+
+    #[test]
+    fn a_finding_about_everything_under_one_load_withholds_measures_of_rounds() {
+        let memory = Measure::OfRounds(RoundMeasure::MEMORY);
+        let level = |arm, measure, load| Place { arm, compared_with: None, load, measure };
+        let of_rounds = level("whole", memory, None);
+        let difference = Place { arm: "part", compared_with: Some("whole"), ..of_rounds };
+        let under = |measures| Finding { load: Some("saturation".to_owned()), ..about_whole(measures) };
+        let errors = under(Vec::new());
+        assert!(errors.withholds_number(&of_rounds) && errors.withholds_number(&difference));
+        assert!(errors.withholds_number(&level("whole", Measure::Cpu, Some("saturation"))));
+        assert!(!errors.withholds_number(&level("part", memory, None)), "another arm");
+        assert!(!errors.withholds_number(&level("whole", Measure::Cpu, None)), "no measure of rounds");
+        assert!(!errors.withholds_number(&level("whole", Measure::Cpu, Some("fixed-rate"))), "another load");
+        assert!(!errors.withholds_number(&level("whole", memory, Some("course"))), "of another load alone");
+        assert!(!under(Measure::TIMED.to_vec()).withholds_number(&of_rounds), "about times alone");
+    }
+
+    #[test]
+    fn a_finding_about_the_cost_of_an_arm_keeps_its_level_and_what_is_compared_with_it() {
+        let finding = |costs_alone| Finding { costs_alone, ..about_whole(vec![Measure::Cpu]) };
+        let place = |arm, compared_with| Place { arm, compared_with, load: None, measure: Measure::Cpu };
+        let (level, cost) = (place("whole", None), place("whole", Some("baseline")));
+        let (of_other, other) = (place("part", Some("whole")), place("part", None));
+        for (costs_alone, withheld) in
+            [(true, [false, true, false, false]), (false, [true, true, true, false])]
+        {
+            let found =
+                [&level, &cost, &of_other, &other].map(|place| finding(costs_alone).withholds_number(place));
+            assert_eq!(found, withheld, "{costs_alone}");
+        }
     }
 }

@@ -4,9 +4,13 @@
 //! are plain data: statistics fill them, checks judge them, outputs only read them. Their serialised form is a published
 //! contract: the JSON Schemas in `schemas/` are generated from these types.
 
+mod address;
 mod bill;
+mod book;
+mod calibrated;
 mod calibration;
 mod comparison;
+mod course;
 mod crosscheck;
 mod digits;
 mod environment;
@@ -15,13 +19,18 @@ mod find_arms;
 mod finding;
 mod gate;
 mod graph_run;
+mod histogram;
+mod interval;
 mod load;
 mod machine;
+mod measures;
 mod meshmark;
+mod parts;
 mod prices;
 mod program;
 mod reasons;
 mod report;
+mod round;
 mod scale;
 mod sittings;
 mod size;
@@ -32,19 +41,23 @@ mod study;
 #[cfg(any(test, feature = "sample"))]
 pub mod sample;
 
+pub use address::{Measure, Place};
 pub use bill::{
     Activity, BillBody, BillResult, BilledChange, BilledPair, BilledPart, BilledReplacement, BilledRequest,
     BilledSecondStudy, BilledSum, Charge,
 };
+pub use book::{Book, Stated};
+pub use calibrated::{Calibrated, FloorAt, RateTried};
 pub use calibration::{
-    Calibrated, CalibrationBody, CalibrationResult, Ceiling, Experiment, Floor, FloorAt, PerRequestError,
-    QuantileError, RateError, RateTried, Recorder,
+    CalibrationBody, CalibrationResult, Ceiling, Experiment, Floor, PerRequestError, QuantileError,
+    RateError, Recorder,
 };
 pub use comparison::{
     ArmLeftOut, ComparedArms, ComparedMeasure, ComparedSubject, ComparisonBody, ComparisonResult,
     ConfigurationDifferences, Decision, KeyDifference, PartDifference, StudiesComparison,
     StudiesComparisonBody, SubjectName,
 };
+pub use course::{ConnectionsP99, Course, CourseInterval, Happened, SpreadSample, WorkerConnections};
 pub use crosscheck::{
     CrosscheckBody, CrosscheckResult, Gaps, LeftOut, Scenario, ToolNumbers, ToolRun, ToolRuns,
 };
@@ -63,27 +76,31 @@ pub use graph_run::{
     CheckedProxy, GraphCondition, GraphRound, GraphRoundProxy, GraphRunBody, GraphRunCheck, GraphRunProxy,
     GraphRunResponse, GraphRunResult, GraphRunTargets, GraphSlice,
 };
+pub use histogram::Histogram;
+pub use interval::Interval;
 pub use load::{
-    BodyBytes, Book, CountRange, DataPlan, Drift, EndedBy, FailOn, FailOnOutcome, Generator, GeneratorWorker,
+    BodyBytes, CountRange, DataPlan, Drift, EndedBy, FailOn, FailOnOutcome, Generator, GeneratorWorker,
     Http2Plan, Imported, ImportedRange, InFlight, IntervalTimes, KernelStamps, Known, Latency, LatencyBounds,
     LatencySet, LoadBody, LoadBounds, LoadHistograms, LoadInterval, LoadPlan, LoadRate, LoadResult, Lookups,
     Loop, Loosened, LowerBounds, Merged, MergedRun, Mode, NetworkPlan, Outliers, Pacing, Percentile,
-    ProcessAccount, QuantileIntervals, Range, RunLeftOut, Stage, Stated, TimeBounds, TimeOf, TlsResult,
-    Waiting, Window, Within,
+    ProcessAccount, QuantileIntervals, Range, RunLeftOut, Stage, TimeBounds, TimeOf, TlsResult, Waiting,
+    Window, Within,
 };
 pub use machine::{Lateness, MachineProbe, NeverHaltedBy, UsedByOthers, WakeUps};
+pub use measures::{MeasureDefinition, RoundMeasure, RoundNumbers};
 pub use meshmark::{MeshMarkArm, MeshMarkBody, MeshMarkResult, ValueForCost};
+pub use parts::{PartCounts, Parts};
 pub use prices::{CarriedTo, CarryError, Price, PriceMade, PricedMachine, PricesBody, PricesResult};
 pub use program::Program;
 pub use reasons::Reasons;
 pub use report::{Body, Machine, Report};
+pub use round::{ArmRound, Capacity, Disturbance, Opened, ProxyTraffic, RoundProfile, Sample, StudyRound};
 pub use scale::{
     PeakPlace, ScaleBody, ScaleDimension, ScaleFit, ScaleLeftOut, ScalePeak, ScalePoint, ScaleResult,
     ScaleSeries,
 };
 pub use sittings::{
-    CostMeasure, HoldsFor, SittingArm, SittingCost, SittingEstimate, SittingRecord, SittingsBody,
-    SittingsMachine, SittingsResult,
+    HoldsFor, SittingArm, SittingCost, SittingEstimate, SittingsBody, SittingsMachine, SittingsResult,
 };
 pub use size::{
     AddedTime, CheckedComposition, CheckedResponse, CheckedTime, ErrorSummary, KubernetesResources,
@@ -97,13 +114,10 @@ pub use stored::{
     RunsResult, StoredRun,
 };
 pub use study::{
-    AllProcessors, Answer, ArmKind, ArmLoad, ArmResult, ArmRound, Borrowed, Bound, BoundOf, Bounds, Capacity,
-    ConnectionTls, ConnectionsP99, Cost, Course, CourseInterval, Disturbance, GeneratorUse, Happened,
-    Histogram, HopProcessors, HopUse, HostUse, Interval, KnownAnswer, LayerUse, LinkPlan, LoadSpec, Measure,
-    MeasureDefinition, NamedNumber, Number, Opened, PartCounts, Parts, Phase, Place, PlannedConfig,
-    PlannedFirewall, PlannedFunction, PlannedHop, PlannedNetwork, PlannedPhase, PlannedRequest,
-    PlannedSubject, ProxyTraffic, ProxyUse, ResponseCost, ResponseHistogram, RoundMeasure, RoundNumbers,
-    RoundProfile, RuleCost, Sample, SequentialPlan, Shape, Slices, SpreadSample, Standing, StatusResult,
-    StudyBody, StudyPlan, StudyResult, StudyRound, Timeline, TimelinePlan, TimelinePoint, TopDownPart,
-    WorkerConnections,
+    AllProcessors, Answer, ArmKind, ArmLoad, ArmResult, Borrowed, Bound, BoundOf, Bounds, ConnectionTls,
+    Cost, CostMeasure, GeneratorUse, HopProcessors, HopUse, HostUse, KnownAnswer, LayerUse, LinkPlan,
+    LoadSpec, NamedNumber, Number, Phase, PlannedConfig, PlannedFirewall, PlannedFunction, PlannedHop,
+    PlannedNetwork, PlannedPhase, PlannedRequest, PlannedSubject, ProxyUse, ResponseCost, ResponseHistogram,
+    RuleCost, SequentialPlan, Shape, SittingRecord, Slices, Standing, StatusResult, StudyBody, StudyPlan,
+    StudyResult, Timeline, TimelinePlan, TimelinePoint, TopDownPart,
 };

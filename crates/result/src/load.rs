@@ -5,11 +5,10 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Body, Environment, Reasons, Report};
+use crate::{Body, Book, Environment, Reasons, Report};
 
 mod account;
 mod body;
-mod book;
 mod evidence;
 mod histograms;
 mod interval;
@@ -22,7 +21,6 @@ mod usable;
 
 pub use account::ProcessAccount;
 pub use body::BodyBytes;
-pub use book::{Book, Stated};
 pub use evidence::{
     CountRange, Drift, Generator, GeneratorWorker, Imported, ImportedRange, InFlight, KernelStamps, Loosened,
     Outliers, Pacing, TlsResult, Window,

@@ -3,10 +3,10 @@
 //! The state of a machine may last longer than a study, so intervals over the rounds of one sitting do not hold for the
 //! next. Only the variance between sittings shows what holds for the machine.
 
-use schemars::{JsonSchema, Schema};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Body, Cost, Interval, Measure, Program, Report, RoundMeasure, Verdict};
+use crate::{Body, CostMeasure, Interval, Report, SittingRecord};
 
 /// The combined results of one study from several sittings on one machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -74,22 +74,6 @@ pub enum HoldsFor {
     Machine,
 }
 
-/// One sitting.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct SittingRecord {
-    /// When it began, RFC 3339 in UTC.
-    pub started_at: String,
-    /// The name of its folder.
-    pub folder: String,
-    /// Complete rounds.
-    pub rounds: u32,
-    /// Its verdict.
-    pub verdict: Verdict,
-    /// The program that made it.
-    pub program: Program,
-}
-
 /// The results of the sittings for one arm.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -133,87 +117,4 @@ pub struct SittingEstimate {
     pub interval: Interval,
     /// Its standard error over the rounds of the sitting.
     pub standard_error: f64,
-}
-
-/// A cost for which sittings are compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[schemars(transform = with_measures_of_rounds)]
-pub enum CostMeasure {
-    /// CPU time of the proxies per request, us.
-    CpuUs,
-    /// The same as a share of the CPU time of the arm compared with: 0.1 for a tenth more.
-    CpuShare,
-    /// Median response time, us.
-    ResponseP50Us,
-    /// 90th percentile of response time, us.
-    ResponseP90Us,
-    /// 99th percentile of response time, us.
-    ResponseP99Us,
-    /// Highest rate of the closed loop, requests per second.
-    MaxRate,
-    /// A measure that an arm has once per round, by its name in results.
-    #[serde(untagged)]
-    #[schemars(skip)]
-    OfRounds(#[serde(with = "crate::study::measures::by_field")] RoundMeasure),
-}
-
-fn with_measures_of_rounds(schema: &mut Schema) {
-    let described = RoundMeasure::compared().map(RoundMeasure::definition);
-    RoundMeasure::insert_into(schema, None, described.map(|measure| (measure.field, measure.cost)));
-}
-
-impl CostMeasure {
-    /// All cost measures, in the order of results.
-    pub fn all() -> Vec<Self> {
-        let of_slices = Self::BY_LOAD.into_iter().chain([Self::MaxRate]);
-        of_slices.chain(Self::of_rounds()).collect()
-    }
-
-    /// Those of measures that an arm has once per round.
-    pub fn of_rounds() -> impl DoubleEndedIterator<Item = Self> {
-        RoundMeasure::compared().map(Self::OfRounds)
-    }
-
-    /// The measures that results have for each load as well.
-    pub const BY_LOAD: [Self; 5] =
-        [Self::CpuUs, Self::CpuShare, Self::ResponseP50Us, Self::ResponseP90Us, Self::ResponseP99Us];
-
-    /// This measure of a cost.
-    pub fn of(self, cost: &Cost) -> Option<Interval> {
-        match self {
-            Self::CpuUs => cost.cpu_us_per_request,
-            Self::CpuShare => cost.cpu_share,
-            Self::ResponseP50Us => cost.response_us.p50,
-            Self::ResponseP90Us => cost.response_us.p90,
-            Self::ResponseP99Us => cost.response_us.p99,
-            Self::MaxRate => cost.max_rate,
-            Self::OfRounds(measure) => cost.of_rounds.get(measure),
-        }
-    }
-
-    /// The measure of a finding that concerns this cost.
-    pub fn measure(self) -> Measure {
-        match self {
-            Self::CpuUs | Self::CpuShare => Measure::Cpu,
-            Self::ResponseP50Us => Measure::ResponseP50,
-            Self::ResponseP90Us => Measure::ResponseP90,
-            Self::ResponseP99Us => Measure::ResponseP99,
-            Self::MaxRate => Measure::MaxRate,
-            Self::OfRounds(measure) => Measure::OfRounds(measure),
-        }
-    }
-
-    /// Its name with the unit of tables, as in their headings. Tables show a share in percent and bytes in MiB or kB.
-    pub fn words(self) -> &'static str {
-        match self {
-            Self::CpuUs => "CPU time per request, us",
-            Self::CpuShare => "CPU time per request, % of the arm compared with",
-            Self::ResponseP50Us => "p50 of response time, us",
-            Self::ResponseP90Us => "p90 of response time, us",
-            Self::ResponseP99Us => "p99 of response time, us",
-            Self::MaxRate => "max rate, requests/s",
-            Self::OfRounds(measure) => measure.definition().heading,
-        }
-    }
 }

@@ -6,15 +6,14 @@
 mod answer;
 mod arm;
 mod bound;
+mod cost;
 mod histogram;
 mod machine;
-pub(crate) mod measures;
 mod named;
 mod number;
-mod parts;
 mod plan;
-mod round;
 mod rules;
+mod sitting;
 mod standing;
 mod subject;
 mod timeline;
@@ -23,34 +22,27 @@ mod usable;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Body, Environment, Loosened, MachineProbe, MachineSpeeds, Report, SittingRecord};
+use crate::{Body, Environment, Loosened, MachineProbe, MachineSpeeds, Report, StudyRound};
 
 pub use answer::Answer;
 pub use arm::{
-    ArmKind, ArmLoad, ArmResult, Borrowed, Cost, HopUse, Interval, KnownAnswer, LayerUse, ProxyUse,
-    ResponseCost, Slices, StatusResult, TopDownPart,
+    ArmKind, ArmLoad, ArmResult, HopUse, KnownAnswer, LayerUse, ProxyUse, Slices, StatusResult, TopDownPart,
 };
 pub use bound::{Bound, BoundOf, Bounds};
+pub use cost::{Borrowed, Cost, CostMeasure, ResponseCost};
 pub use histogram::ResponseHistogram;
 pub use machine::{GeneratorUse, HostUse};
-pub use measures::{MeasureDefinition, RoundMeasure, RoundNumbers};
 pub use named::NamedNumber;
-pub use number::{Measure, Number, Place};
-pub use parts::{PartCounts, Parts};
+pub use number::Number;
 pub use plan::{LinkPlan, LoadSpec, SequentialPlan, StudyPlan};
-pub use round::{
-    ArmRound, Capacity, Disturbance, Histogram, Opened, ProxyTraffic, RoundProfile, Sample, StudyRound,
-};
 pub use rules::{RuleCost, Shape};
+pub use sitting::SittingRecord;
 pub use standing::Standing;
 pub use subject::{
     AllProcessors, ConnectionTls, HopProcessors, PlannedConfig, PlannedFirewall, PlannedFunction, PlannedHop,
     PlannedNetwork, PlannedRequest, PlannedSubject,
 };
-pub use timeline::{
-    ConnectionsP99, Course, CourseInterval, Happened, Phase, PlannedPhase, SpreadSample, Timeline,
-    TimelinePlan, TimelinePoint, WorkerConnections,
-};
+pub use timeline::{Phase, PlannedPhase, Timeline, TimelinePlan, TimelinePoint};
 
 /// The complete result of a study.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

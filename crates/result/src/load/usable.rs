@@ -1,7 +1,7 @@
 //! What of a load's result may be used, in one sentence.
 
-use super::{Imported, Known, LoadResult, Stated, TimeOf};
-use crate::Verdict;
+use super::{Imported, Known, LoadResult, TimeOf};
+use crate::{Stated, Verdict};
 
 /// How far a number of a result can be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,11 +5,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Book, CostMeasure, Reasons};
-
-use super::{
-    Answer, Bounds, Capacity, Disturbance, GeneratorUse, Parts, PlannedNetwork, PlannedSubject, RoundNumbers,
-};
+use super::{Answer, Bounds, Cost, GeneratorUse, PlannedNetwork, PlannedSubject, ResponseCost};
+use crate::{Book, Capacity, Disturbance, Interval, Parts, Reasons, RoundNumbers};
 
 /// The results of one arm.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -313,89 +310,6 @@ pub struct Slices {
     pub delayed: u64,
 }
 
-/// The difference between an arm and the arm that it is compared with. Null where not measured or withheld.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Cost {
-    /// CPU time of the proxy per request, us.
-    pub cpu_us_per_request: Option<Interval>,
-    /// The same as a share of the CPU time per request of that arm: 0.1 for a tenth more.
-    pub cpu_share: Option<Interval>,
-    /// Response time, us.
-    pub response_us: ResponseCost,
-    /// Share of the responses that took longer than 1 ms, 0 to 1.
-    #[serde(default)]
-    pub over_1_ms_share: Option<Interval>,
-    /// Highest rate of the closed loop, requests per second; negative when the function lowers it.
-    pub max_rate: Option<Interval>,
-    /// The intervals whose variances borrow from the other costs against the same arm, since there are few rounds. All
-    /// others have those of their own rounds: one less than their number.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub borrowed: Vec<Borrowed>,
-    /// The costs whose sign is not supported: their intervals contain zero once they are as wide as they must be so that those of
-    /// all arms hold together.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub uncertain_signs: Vec<CostMeasure>,
-    /// Costs in measures that are taken once per round. Not measured by load: none for a single load.
-    #[serde(flatten)]
-    #[schemars(schema_with = "super::measures::costs_schema")]
-    pub of_rounds: RoundNumbers,
-}
-
-/// A cost with an interval of Student's distribution whose variance borrows from other costs.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Borrowed {
-    /// The cost.
-    pub measure: CostMeasure,
-    /// Degrees of freedom, its own and those borrowed.
-    pub degrees_of_freedom: f64,
-}
-
-/// Quantiles of response time, or differences of them, us.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ResponseCost {
-    /// Median.
-    pub p50: Option<Interval>,
-    /// 90th percentile.
-    #[serde(default)]
-    pub p90: Option<Interval>,
-    /// 99th percentile.
-    pub p99: Option<Interval>,
-}
-
-/// An estimate with its confidence interval.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Interval {
-    /// The estimate.
-    pub estimate: f64,
-    /// Lower end.
-    pub low: f64,
-    /// Upper end.
-    pub high: f64,
-}
-
-impl Interval {
-    /// Whether `value` lies in it, ends included.
-    pub fn contains(&self, value: f64) -> bool {
-        self.low <= value && value <= self.high
-    }
-
-    /// Half of its width.
-    pub fn half_width(&self) -> f64 {
-        (self.high - self.low) / 2.0
-    }
-
-    /// The interval of the quantity times `factor`, which may be negative.
-    #[must_use]
-    pub fn times(&self, factor: f64) -> Self {
-        let ends = [factor * self.low, factor * self.high];
-        Self { estimate: factor * self.estimate, low: ends[0].min(ends[1]), high: ends[0].max(ends[1]) }
-    }
-}
-
 /// Resource use of one proxy of an arm.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -407,7 +321,7 @@ pub struct HopUse {
     pub cpu_us_per_request: Option<Interval>,
     /// Its numbers in measures that are taken once per round.
     #[serde(flatten)]
-    #[schemars(schema_with = "super::measures::levels_schema")]
+    #[schemars(schema_with = "crate::measures::levels_schema")]
     pub of_rounds: RoundNumbers,
 }
 

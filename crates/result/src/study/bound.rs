@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Interval;
-use crate::CostMeasure;
+use super::CostMeasure;
+use crate::Interval;
 
 /// A range that holds a number which was not measured well enough to be stated.
 ///

@@ -1,6 +1,7 @@
 //! Names of the numbers of a study: those of `numbers.csv`, of the store and of `hoptax runs history`.
 
-use super::{ArmLoad, ArmResult, Cost, HopUse, Interval, Phase, RoundMeasure, RoundNumbers, StudyResult};
+use super::{ArmLoad, ArmResult, Cost, HopUse, Phase, StudyResult};
+use crate::{Interval, RoundMeasure, RoundNumbers};
 
 /// A number of a result by its name, as in `numbers.csv`.
 #[derive(Clone, Debug, PartialEq)]

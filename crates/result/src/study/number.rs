@@ -1,100 +1,7 @@
-//! Addresses of all numbers of a study, for withholding them and for reporting them as withheld.
+//! All numbers of a study with their addresses, for withholding them and for reporting them as withheld.
 
-use schemars::{JsonSchema, Schema};
-use serde::{Deserialize, Serialize};
-
-use super::{ArmLoad, ArmResult, Cost, Interval, Parts, ResponseCost, RoundMeasure, StudyResult, Timeline};
-use crate::Finding;
-
-/// The measure of a number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-#[schemars(transform = with_measures_of_rounds)]
-pub enum Measure {
-    /// CPU time of the proxies.
-    Cpu,
-    /// CPU time of origin and companion, and of all together.
-    OtherCpu,
-    /// Requests per second, whatever limited them.
-    Rate,
-    /// Highest rate of a proxy, requests per second.
-    MaxRate,
-    /// Median response time.
-    ResponseP50,
-    /// 90th percentile of response time.
-    ResponseP90,
-    /// 99th percentile of response time, and shares of slow responses.
-    ResponseP99,
-    /// Bytes on a link.
-    LinkBytes,
-    /// Requests that a limit admitted.
-    Admitted,
-    /// Connections opened, and handshakes, per second.
-    NewConnections,
-    /// What callers saw over time: failed and late requests, and how long it hurt.
-    Timeline,
-    /// A measure that an arm has once per round, by its id.
-    #[serde(untagged)]
-    #[schemars(skip)]
-    OfRounds(RoundMeasure),
-}
-
-fn with_measures_of_rounds(schema: &mut Schema) {
-    let measures = RoundMeasure::ALL.into_iter().map(RoundMeasure::definition);
-    let described = measures.map(|measure| (measure.id, measure.summary));
-    RoundMeasure::insert_into(schema, Some("new-connections"), described);
-}
-
-impl Measure {
-    /// Quantiles of response time.
-    pub const RESPONSES: [Self; 3] = [Self::ResponseP50, Self::ResponseP90, Self::ResponseP99];
-    /// Measures that depend on the timing of requests and responses.
-    pub const TIMED: [Self; 6] = [
-        Self::Rate,
-        Self::MaxRate,
-        Self::NewConnections,
-        Self::ResponseP50,
-        Self::ResponseP90,
-        Self::ResponseP99,
-    ];
-
-    /// Measures that depend on the rate of a load: all but the bytes of requests and what an arm has once per round.
-    pub fn of_the_rate() -> Vec<Self> {
-        let others = [Self::Cpu, Self::OtherCpu, Self::Admitted, Self::Timeline];
-        Self::TIMED.into_iter().chain(others).collect()
-    }
-
-    /// Its name in findings.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Cpu => "CPU time",
-            Self::OtherCpu => "CPU time of origin and companion",
-            Self::Rate => "rate",
-            Self::MaxRate => "maximum rate",
-            Self::ResponseP50 => "p50",
-            Self::ResponseP90 => "p90",
-            Self::ResponseP99 => "p99",
-            Self::LinkBytes => "bytes",
-            Self::Admitted => "admitted",
-            Self::NewConnections => "new connections",
-            Self::Timeline => "timeline",
-            Self::OfRounds(measure) => measure.definition().words,
-        }
-    }
-}
-
-/// The address of a number in a result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place<'a> {
-    /// The arm.
-    pub arm: &'a str,
-    /// The arm that it is a difference from; none for the arm's own level.
-    pub compared_with: Option<&'a str>,
-    /// The load that it was measured under; none if all loads contribute.
-    pub load: Option<&'a str>,
-    /// Its measure.
-    pub measure: Measure,
-}
+use super::{ArmLoad, ArmResult, Cost, ResponseCost, StudyResult, Timeline};
+use crate::{Interval, Measure, Parts, Place, RoundMeasure};
 
 /// A number at its address.
 #[derive(Debug)]
@@ -120,29 +27,6 @@ impl Number<'_> {
             Self::Interval(interval) => interval.is_some(),
             Self::Share(share) => share.is_some(),
         }
-    }
-}
-
-impl Finding {
-    /// Whether the finding withholds the number at `place`: one in its scope, or a difference from one in its scope.
-    pub fn withholds_number(&self, place: &Place<'_>) -> bool {
-        self.withholds && self.concerns(place)
-    }
-
-    /// Whether the number at `place`, or one that it is a difference from, is in the scope of the finding. A finding about
-    /// costs alone does not concern differences from its arm. All loads contribute to a measure of rounds, so a finding about
-    /// everything under one of them concerns it too.
-    pub fn concerns(&self, place: &Place<'_>) -> bool {
-        let is_reference = |arm: &String| !self.costs_alone && Some(arm.as_str()) == place.compared_with;
-        let is_arm = |arm: &String| arm == place.arm || is_reference(arm);
-        let is_of_all_loads = place.load.is_none() && matches!(place.measure, Measure::OfRounds(_));
-        let is_load = |load: &String| {
-            Some(load.as_str()) == place.load || (is_of_all_loads && self.measures.is_empty())
-        };
-        (place.compared_with.is_some() || !self.costs_alone)
-            && (self.measures.is_empty() || self.measures.contains(&place.measure))
-            && self.arm.as_ref().is_none_or(is_arm)
-            && self.load.as_ref().is_none_or(is_load)
     }
 }
 
@@ -299,63 +183,4 @@ fn visit_responses<'a>(
     visit(&place(Measure::ResponseP50), Number::Interval(&mut responses.p50));
     visit(&place(Measure::ResponseP90), Number::Interval(&mut responses.p90));
     visit(&place(Measure::ResponseP99), Number::Interval(&mut responses.p99));
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::Severity;
-
-    /// A finding about the arm `whole` that withholds.
-    fn about_whole(measures: Vec<Measure>) -> Finding {
-        Finding {
-            id: "test".to_owned(),
-            severity: Severity::Info,
-            arm: Some("whole".to_owned()),
-            sitting: None,
-            load: None,
-            measures,
-            withholds: true,
-            bounds: false,
-            numbers: Vec::new(),
-            costs_alone: false,
-            message: String::new(),
-            value: 0.0,
-            threshold: 0.0,
-            unit: String::new(),
-            advice: String::new(),
-        }
-    }
-
-    #[test]
-    fn a_finding_about_everything_under_one_load_withholds_measures_of_rounds() {
-        let memory = Measure::OfRounds(RoundMeasure::MEMORY);
-        let level = |arm, measure, load| Place { arm, compared_with: None, load, measure };
-        let of_rounds = level("whole", memory, None);
-        let difference = Place { arm: "part", compared_with: Some("whole"), ..of_rounds };
-        let under = |measures| Finding { load: Some("saturation".to_owned()), ..about_whole(measures) };
-        let errors = under(Vec::new());
-        assert!(errors.withholds_number(&of_rounds) && errors.withholds_number(&difference));
-        assert!(errors.withholds_number(&level("whole", Measure::Cpu, Some("saturation"))));
-        assert!(!errors.withholds_number(&level("part", memory, None)), "another arm");
-        assert!(!errors.withholds_number(&level("whole", Measure::Cpu, None)), "no measure of rounds");
-        assert!(!errors.withholds_number(&level("whole", Measure::Cpu, Some("fixed-rate"))), "another load");
-        assert!(!errors.withholds_number(&level("whole", memory, Some("course"))), "of another load alone");
-        assert!(!under(Measure::TIMED.to_vec()).withholds_number(&of_rounds), "about times alone");
-    }
-
-    #[test]
-    fn a_finding_about_the_cost_of_an_arm_keeps_its_level_and_what_is_compared_with_it() {
-        let finding = |costs_alone| Finding { costs_alone, ..about_whole(vec![Measure::Cpu]) };
-        let place = |arm, compared_with| Place { arm, compared_with, load: None, measure: Measure::Cpu };
-        let (level, cost) = (place("whole", None), place("whole", Some("baseline")));
-        let (of_other, other) = (place("part", Some("whole")), place("part", None));
-        for (costs_alone, withheld) in
-            [(true, [false, true, false, false]), (false, [true, true, true, false])]
-        {
-            let found =
-                [&level, &cost, &of_other, &other].map(|place| finding(costs_alone).withholds_number(place));
-            assert_eq!(found, withheld, "{costs_alone}");
-        }
-    }
 }

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Interval, Measure, Place};
+use crate::{Interval, Measure, Place};
 
 /// The cost of a firewall rule over a series of arms that differ only in their number of rules, under one load.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -1,7 +1,7 @@
 //! What may be used of a study: for each measure, how many arms have a sound cost, and how many only a bound or nothing.
 
-use super::{ArmResult, LoadSpec, Place, StudyResult};
-use crate::{CostMeasure, Finding, Loop, Severity};
+use super::{ArmResult, CostMeasure, LoadSpec, StudyResult};
+use crate::{Finding, Loop, Place, Severity};
 
 /// What a study knows of the costs in one measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,9 +94,9 @@ impl StudyResult {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-    use super::super::{Bound, BoundOf, Interval};
+    use super::super::{Bound, BoundOf};
     use super::*;
-    use crate::{Measure, Measured, sample};
+    use crate::{Interval, Measure, Measured, sample};
 
     fn study(costs: &[Option<f64>]) -> StudyResult {
         let mut result = sample::study("sample", "2026-01-01T00:00:00Z", 1.0);

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::{StudyResult, StudyRound};
-use crate::CostMeasure;
+use super::{CostMeasure, StudyResult};
+use crate::StudyRound;
 
 /// A column of the samples, and whether time that a proxy waited for its processor invalidates it.
 type Column = (&'static str, bool);

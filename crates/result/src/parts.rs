@@ -5,7 +5,7 @@ use std::ops::{Add, AddAssign};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Interval;
+use crate::Interval;
 
 /// Activity of all proxies of an arm in slices whose CPU time counts: sums of kernel counters.
 ///

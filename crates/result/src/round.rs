@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Course, PartCounts};
-use crate::{Book, Reasons};
+use crate::{Book, Course, Histogram, PartCounts, Reasons};
 
 /// What was measured in one complete round.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -77,11 +76,6 @@ pub struct Sample {
     /// Response times by status, if the load expects several, in slices that count.
     pub statuses: BTreeMap<u16, Histogram>,
 }
-
-/// An `HdrHistogram` in encoding V2, compressed and in base64, as read by the libraries of all languages.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(transparent)]
-pub struct Histogram(pub String);
 
 /// Values of an arm that are recorded once per round.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -94,12 +94,12 @@ impl<'de> Visitor<'de> for Fields {
 }
 
 /// The schema of the numbers of one proxy.
-pub(in crate::study) fn levels_schema(generator: &mut SchemaGenerator) -> Schema {
+pub(crate) fn levels_schema(generator: &mut SchemaGenerator) -> Schema {
     schema(generator, |definition| (definition.level.to_owned(), definition.is_original))
 }
 
 /// The schema of the costs of an arm.
-pub(in crate::study) fn costs_schema(generator: &mut SchemaGenerator) -> Schema {
+pub(crate) fn costs_schema(generator: &mut SchemaGenerator) -> Schema {
     schema(generator, |definition| {
         (format!("{} Not measured by load: null for a single load.", definition.cost), false)
     })

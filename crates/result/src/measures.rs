@@ -17,11 +17,9 @@ use schemars::{Schema, json_schema};
 use serde::de::{Deserializer, Error};
 use serde::{Deserialize, Serialize, Serializer};
 
-use super::ArmRound;
-use crate::ProxyTraffic;
+use crate::{ArmRound, ProxyTraffic};
 pub use numbers::RoundNumbers;
-pub(crate) use numbers::charges_schema;
-pub(super) use numbers::{costs_schema, levels_schema};
+pub(crate) use numbers::{charges_schema, costs_schema, levels_schema};
 
 /// Size of a page of memory on x86-64, bytes.
 const PAGE_BYTES: f64 = 4096.0;
@@ -258,8 +256,8 @@ mod tests {
         let mut expected = vec![
             // The text of `hoptax gate --help`.
             crates.join("cli/src/arguments/gate.rs"),
-            crates.join("result/src/study/measures.rs"),
-            crates.join("result/src/study/measures/memory_per_connection.rs"),
+            crates.join("result/src/measures.rs"),
+            crates.join("result/src/measures/memory_per_connection.rs"),
             // A graph states connections, and this measure is what each of them takes.
             crates.join("predict/src/size/memory.rs"),
         ];

@@ -1,0 +1,141 @@
+//! What an arm costs more than the arm that it is compared with, by measure.
+
+use schemars::{JsonSchema, Schema};
+use serde::{Deserialize, Serialize};
+
+use crate::{Interval, Measure, RoundMeasure, RoundNumbers};
+
+/// The difference between an arm and the arm that it is compared with. Null where not measured or withheld.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Cost {
+    /// CPU time of the proxy per request, us.
+    pub cpu_us_per_request: Option<Interval>,
+    /// The same as a share of the CPU time per request of that arm: 0.1 for a tenth more.
+    pub cpu_share: Option<Interval>,
+    /// Response time, us.
+    pub response_us: ResponseCost,
+    /// Share of the responses that took longer than 1 ms, 0 to 1.
+    #[serde(default)]
+    pub over_1_ms_share: Option<Interval>,
+    /// Highest rate of the closed loop, requests per second; negative when the function lowers it.
+    pub max_rate: Option<Interval>,
+    /// The intervals whose variances borrow from the other costs against the same arm, since there are few rounds. All
+    /// others have those of their own rounds: one less than their number.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub borrowed: Vec<Borrowed>,
+    /// The costs whose sign is not supported: their intervals contain zero once they are as wide as they must be so that those of
+    /// all arms hold together.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub uncertain_signs: Vec<CostMeasure>,
+    /// Costs in measures that are taken once per round. Not measured by load: none for a single load.
+    #[serde(flatten)]
+    #[schemars(schema_with = "crate::measures::costs_schema")]
+    pub of_rounds: RoundNumbers,
+}
+
+/// A cost with an interval of Student's distribution whose variance borrows from other costs.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Borrowed {
+    /// The cost.
+    pub measure: CostMeasure,
+    /// Degrees of freedom, its own and those borrowed.
+    pub degrees_of_freedom: f64,
+}
+
+/// Quantiles of response time, or differences of them, us.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ResponseCost {
+    /// Median.
+    pub p50: Option<Interval>,
+    /// 90th percentile.
+    #[serde(default)]
+    pub p90: Option<Interval>,
+    /// 99th percentile.
+    pub p99: Option<Interval>,
+}
+
+/// A cost for which sittings are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(transform = with_measures_of_rounds)]
+pub enum CostMeasure {
+    /// CPU time of the proxies per request, us.
+    CpuUs,
+    /// The same as a share of the CPU time of the arm compared with: 0.1 for a tenth more.
+    CpuShare,
+    /// Median response time, us.
+    ResponseP50Us,
+    /// 90th percentile of response time, us.
+    ResponseP90Us,
+    /// 99th percentile of response time, us.
+    ResponseP99Us,
+    /// Highest rate of the closed loop, requests per second.
+    MaxRate,
+    /// A measure that an arm has once per round, by its name in results.
+    #[serde(untagged)]
+    #[schemars(skip)]
+    OfRounds(#[serde(with = "crate::measures::by_field")] RoundMeasure),
+}
+
+fn with_measures_of_rounds(schema: &mut Schema) {
+    let described = RoundMeasure::compared().map(RoundMeasure::definition);
+    RoundMeasure::insert_into(schema, None, described.map(|measure| (measure.field, measure.cost)));
+}
+
+impl CostMeasure {
+    /// All cost measures, in the order of results.
+    pub fn all() -> Vec<Self> {
+        let of_slices = Self::BY_LOAD.into_iter().chain([Self::MaxRate]);
+        of_slices.chain(Self::of_rounds()).collect()
+    }
+
+    /// Those of measures that an arm has once per round.
+    pub fn of_rounds() -> impl DoubleEndedIterator<Item = Self> {
+        RoundMeasure::compared().map(Self::OfRounds)
+    }
+
+    /// The measures that results have for each load as well.
+    pub const BY_LOAD: [Self; 5] =
+        [Self::CpuUs, Self::CpuShare, Self::ResponseP50Us, Self::ResponseP90Us, Self::ResponseP99Us];
+
+    /// This measure of a cost.
+    pub fn of(self, cost: &Cost) -> Option<Interval> {
+        match self {
+            Self::CpuUs => cost.cpu_us_per_request,
+            Self::CpuShare => cost.cpu_share,
+            Self::ResponseP50Us => cost.response_us.p50,
+            Self::ResponseP90Us => cost.response_us.p90,
+            Self::ResponseP99Us => cost.response_us.p99,
+            Self::MaxRate => cost.max_rate,
+            Self::OfRounds(measure) => cost.of_rounds.get(measure),
+        }
+    }
+
+    /// The measure of a finding that concerns this cost.
+    pub fn measure(self) -> Measure {
+        match self {
+            Self::CpuUs | Self::CpuShare => Measure::Cpu,
+            Self::ResponseP50Us => Measure::ResponseP50,
+            Self::ResponseP90Us => Measure::ResponseP90,
+            Self::ResponseP99Us => Measure::ResponseP99,
+            Self::MaxRate => Measure::MaxRate,
+            Self::OfRounds(measure) => Measure::OfRounds(measure),
+        }
+    }
+
+    /// Its name with the unit of tables, as in their headings. Tables show a share in percent and bytes in MiB or kB.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::CpuUs => "CPU time per request, us",
+            Self::CpuShare => "CPU time per request, % of the arm compared with",
+            Self::ResponseP50Us => "p50 of response time, us",
+            Self::ResponseP90Us => "p90 of response time, us",
+            Self::ResponseP99Us => "p99 of response time, us",
+            Self::MaxRate => "max rate, requests/s",
+            Self::OfRounds(measure) => measure.definition().heading,
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! A sitting of a study whose numbers are combined from several.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Program, Verdict};
+
+/// One sitting.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SittingRecord {
+    /// When it began, RFC 3339 in UTC.
+    pub started_at: String,
+    /// The name of its folder.
+    pub folder: String,
+    /// Complete rounds.
+    pub rounds: u32,
+    /// Its verdict.
+    pub verdict: Verdict,
+    /// The program that made it.
+    pub program: Program,
+}
