@@ -15,6 +15,7 @@ mod support;
 mod answers;
 mod bodies;
 mod bounds;
+mod circles;
 mod collector;
 mod crosscheck;
 mod dns;
