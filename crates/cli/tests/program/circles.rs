@@ -239,7 +239,9 @@ impl Modules {
         while let Some(word) = words.next_if(|word| depth > 0 || word != "}") {
             match word.as_str() {
                 "mod" if depth == 0 => {
-                    self.tests.extend(words.peek().map(|name| [at.as_slice(), std::slice::from_ref(name)].concat()));
+                    self.tests.extend(
+                        words.peek().map(|name| [at.as_slice(), std::slice::from_ref(name)].concat()),
+                    );
                 }
                 "{" => depth += 1,
                 "}" if depth == 1 => break,

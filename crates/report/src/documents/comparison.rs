@@ -5,8 +5,8 @@ use hoptax_result::{
 };
 
 use crate::comparison::{decisions as decided, differences, legend, method, missing, sentences, table};
-use crate::kind::Documented;
 use crate::document::{Block, Document, FindingText, Judgement, Next, Section};
+use crate::kind::Documented;
 use crate::table::Table;
 use crate::{more_rounds, words};
 

@@ -3,8 +3,8 @@
 use hoptax_result::{CrosscheckBody, CrosscheckResult, Report, Scenario, ToolRun, ToolRuns, Verdict};
 use hoptax_stats::median;
 
-use crate::kind::Documented;
 use crate::document::{Block, Document, Judgement, Section};
+use crate::kind::Documented;
 use crate::numbers::{counted, grouped};
 use crate::table::{Cell, Column, Row, Table};
 

@@ -8,8 +8,8 @@ use hoptax_result::{
 };
 
 use crate::account;
-use crate::kind::Documented;
 use crate::document::{Block, Document, Judgement, Next, Section};
+use crate::kind::Documented;
 use crate::numbers::{counted, grouped, rate};
 use crate::quantity::{Basis, Form, Quantity};
 use crate::rows::{MIB, in_percent, in_units};

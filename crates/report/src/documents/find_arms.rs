@@ -3,8 +3,8 @@
 use hoptax_result::{ArmTrial, FindArmsBody, FindArmsResult, FindEnd, FindState, FoundArm, Report};
 
 use super::find::{arrivals, highest, in_words, judgement};
-use crate::kind::Documented;
 use crate::document::{Document, Section};
+use crate::kind::Documented;
 use crate::numbers::counted;
 use crate::quantity::Quantity;
 use crate::table::{Cell, Column, Row, Table};

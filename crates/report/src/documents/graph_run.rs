@@ -4,8 +4,8 @@ use hoptax_result::{
     CheckedTime, GraphRunBody, GraphRunCheck, GraphRunResponse, GraphRunResult, Interval, Report, Verdict,
 };
 
-use crate::kind::Documented;
 use crate::document::{Document, FindingText, Judgement, Section};
+use crate::kind::Documented;
 use crate::numbers::{counted, grouped};
 use crate::quantity::{Form, Quantity};
 use crate::rows::MIB;

@@ -5,8 +5,8 @@ use hoptax_result::{
 };
 use hoptax_stats::median;
 
-use crate::kind::Documented;
 use crate::document::{Document, Next, Section};
+use crate::kind::Documented;
 use crate::numbers::decimals;
 use crate::quantity::{Form, Quantity};
 use crate::table::{Cell, Column, Row, Table};

@@ -10,8 +10,8 @@ use hoptax_result::{
     EndedBy, FailOnOutcome, Known, Latency, LatencyBounds, LoadBody, LoadResult, Loop, Report, TimeOf,
 };
 
-use crate::kind::Documented;
 use crate::document::{Block, Document, FindingText, Judgement, Next, Section};
+use crate::kind::Documented;
 use crate::numbers::grouped;
 use crate::quantity::{Form, Quantity};
 use crate::rows::MIB;

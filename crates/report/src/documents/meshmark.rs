@@ -2,8 +2,8 @@
 
 use hoptax_result::{MeshMarkArm, MeshMarkBody, MeshMarkResult, Report, Verdict};
 
-use crate::kind::Documented;
 use crate::document::{Document, Judgement, Section};
+use crate::kind::Documented;
 use crate::numbers::grouped;
 use crate::quantity::{Basis, Form, Quantity};
 use crate::table::{Cell, Column, Row, Table};

@@ -2,8 +2,8 @@
 
 use hoptax_result::{Report, RunsBody, RunsResult, StoredRun, Verdict, counted};
 
-use crate::kind::Documented;
 use crate::document::{Document, Next};
+use crate::kind::Documented;
 use crate::table::{Cell, Column, Row, Table};
 
 impl Documented for RunsBody {

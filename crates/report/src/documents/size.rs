@@ -5,8 +5,8 @@ use hoptax_result::{
     SizeResult, SizeSource, SizedFunction, SizedProxy, Verdict,
 };
 
-use crate::kind::Documented;
 use crate::document::{Block, Document, Judgement, Section};
+use crate::kind::Documented;
 use crate::numbers::grouped;
 use crate::quantity::Quantity;
 use crate::rows::MIB;

@@ -5,8 +5,8 @@ use hoptax_result::{
     UncheckedComposition, Verdict,
 };
 
-use crate::kind::Documented;
 use crate::document::{Block, Document, Judgement, Section};
+use crate::kind::Documented;
 use crate::numbers::grouped;
 use crate::quantity::{Form, Quantity};
 use crate::table::{Cell, Column, Row, Table};
