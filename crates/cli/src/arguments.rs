@@ -13,6 +13,7 @@ mod graph;
 mod hint;
 mod lab;
 mod lint;
+mod listeners;
 mod load;
 mod merge;
 mod predict;
@@ -45,6 +46,7 @@ pub(crate) use gate::GateArguments;
 pub(crate) use graph::{GraphArguments, GraphRunArguments, GraphSource};
 pub(crate) use lab::{CertsArguments, EnvoyArguments, EnvoyCommand, LabCommand, OriginArguments};
 pub(crate) use lint::{LintAction, LintArguments};
+pub(crate) use listeners::{ListenersCommand, RenderArguments};
 pub(crate) use load::LoadArguments;
 pub(crate) use merge::MergeArguments;
 pub(crate) use predict::PredictCommand;
@@ -99,6 +101,14 @@ pub(crate) enum Command {
     Find(Box<FindArguments>),
     /// Find faults in Envoy configurations that caused incidents, and mend them
     Lint(LintArguments),
+    /// Make a safe Envoy configuration of a few lines: `render` it
+    #[command(
+        subcommand,
+        after_help = "\
+Examples:
+  hoptax listeners render listeners.yaml > envoy.yaml"
+    )]
+    Listeners(ListenersCommand),
     /// Predict from results: `prices` of functions, `size` of a mesh, `scale` of a rate
     #[command(
         subcommand,
@@ -217,7 +227,7 @@ mod tests {
             for example in examples {
                 parsed(words(example)).unwrap_or_else(|error| panic!("{example}: {error}"));
             }
-            let is_group = ["predict", "convert", "lab", "trust"].contains(&command.get_name());
+            let is_group = ["listeners", "predict", "convert", "lab", "trust"].contains(&command.get_name());
             for below in command.get_subcommands().filter(|below| !below.is_hide_set()) {
                 check(below, is_group);
             }

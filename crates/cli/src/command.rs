@@ -15,6 +15,7 @@ mod graph;
 mod history;
 mod import;
 mod lint;
+mod listeners;
 mod load;
 mod load_file;
 mod log;
@@ -46,6 +47,7 @@ pub(crate) fn run(command: Command) -> Result<Code, Failure> {
         Command::Load(arguments) => load::run(&arguments),
         Command::Find(arguments) => find::run(&arguments),
         Command::Lint(arguments) => lint::run(&arguments),
+        Command::Listeners(command) => listeners::run(&command),
         Command::Predict(PredictCommand::Prices(arguments)) => prices::run(&arguments),
         Command::Predict(PredictCommand::Size(arguments)) => size::run(&arguments),
         Command::Predict(PredictCommand::Scale(arguments)) => scale::run(&arguments),

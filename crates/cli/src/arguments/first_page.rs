@@ -9,7 +9,7 @@ use super::Command;
 /// The groups, with the names of their commands.
 const GROUPS: [(&str, &[&str]); 7] = [
     ("Measure", &["study", "price", "compare", "gate", "load", "find"]),
-    ("Configure", &["lint"]),
+    ("Configure", &["lint", "listeners"]),
     ("Predict", &["predict"]),
     ("Results", &["runs", "convert"]),
     ("Lab", &["lab"]),
@@ -55,8 +55,8 @@ mod tests {
     #[test]
     fn lines_of_the_first_page_name_the_commands_behind_them() {
         let program = Arguments::command();
-        for command in
-            ["predict", "convert", "lab", "trust"].map(|name| program.find_subcommand(name).unwrap())
+        for command in ["listeners", "predict", "convert", "lab", "trust"]
+            .map(|name| program.find_subcommand(name).unwrap())
         {
             let about = command.get_about().unwrap().to_string();
             for below in command.get_subcommands().filter(|below| !below.is_hide_set()) {

@@ -24,6 +24,7 @@ mod graph_run;
 mod link;
 mod lint;
 mod lint_mended;
+mod listeners;
 mod long;
 mod mechanisms;
 mod networks;

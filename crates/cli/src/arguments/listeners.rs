@@ -1,0 +1,93 @@
+//! Arguments of `hoptax listeners`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum, ValueHint};
+use hoptax_listeners::{Form, Format};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ListenersCommand {
+    /// Print the Envoy configuration of a listeners file
+    Render(RenderArguments),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  hoptax listeners render listeners.yaml > envoy.yaml
+  hoptax listeners render listeners.yaml --as lds-cds --out /etc/envoy
+  hoptax listeners render hiera.yaml --services catalog.yaml --as configmap
+
+A file for one listener, on which an application finds the search service at
+http://localhost:6102:
+
+  listeners:
+    - name: search
+      port: 6102
+      timeout: 2s
+      upstream: {address: search.example.org, port: 443, encryption: true}
+
+`hoptax schema listeners` has all keys; the keys of Wikimedia's `services_proxy` are accepted as
+they are, also in a file of hiera. What the file does not say has a safe default: certificates are
+checked, with their names; connections end before the server ends them; every limit is stated.
+
+Exit codes:
+  0  success
+  2  invalid input: all problems of the file, each with its line
+  3  a file cannot be written")]
+pub(crate) struct RenderArguments {
+    /// Listeners file, YAML or JSON
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) file: PathBuf,
+    /// A file of services that listeners name, such as Wikimedia's `service::catalog`
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) services: Option<PathBuf>,
+    /// Which files to make
+    #[arg(long = "as", value_name = "FORM", value_enum, default_value = "bootstrap")]
+    pub(crate) form: FormWord,
+    /// How to write them
+    #[arg(long, value_name = "FORMAT", value_enum, default_value = "yaml")]
+    pub(crate) format: FormatWord,
+    /// Write the files into this folder, instead of printing one
+    #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
+    pub(crate) out: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FormWord {
+    /// One bootstrap of Envoy
+    Bootstrap,
+    /// Files of listeners and of clusters, `lds` and `cds`, which a running Envoy watches
+    LdsCds,
+    /// The bootstrap in a ConfigMap of Kubernetes
+    #[value(name = "configmap")]
+    ConfigMap,
+    /// The bootstrap as values for a chart of Helm
+    Helm,
+}
+
+impl FormWord {
+    pub(crate) fn form(self) -> Form {
+        match self {
+            Self::Bootstrap => Form::Bootstrap,
+            Self::LdsCds => Form::LdsCds,
+            Self::ConfigMap => Form::ConfigMap,
+            Self::Helm => Form::Helm,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FormatWord {
+    Yaml,
+    Json,
+}
+
+impl FormatWord {
+    pub(crate) fn format(self) -> Format {
+        match self {
+            Self::Yaml => Format::Yaml,
+            Self::Json => Format::Json,
+        }
+    }
+}

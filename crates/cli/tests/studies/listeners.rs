@@ -1,0 +1,169 @@
+//! `hoptax listeners` on real Envoy: it accepts what is rendered, `hoptax lint` finds nothing wrong in it, and names arrive as they are.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use hoptax_certs::Authority;
+use hoptax_subject::envoy::release::Envoy;
+use serde_json::{Value, json};
+
+use crate::support::{Guarded, root, run, wait_until};
+
+/// A folder with a certificate, to which files of the catalogue are copied.
+struct Lab {
+    folder: tempfile::TempDir,
+    envoy: Envoy,
+}
+
+impl Lab {
+    fn new() -> Self {
+        let lab =
+            Self { folder: tempfile::tempdir().unwrap(), envoy: Envoy::find(None, &mut |_| {}).unwrap() };
+        let authority = Authority::new("listeners", 3600).unwrap();
+        fs::write(lab.path("certificate.pem"), authority.certificate()).unwrap();
+        fs::write(lab.path("key.pem"), authority.key()).unwrap();
+        lab
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// A file with the paths of the certificate and its key.
+    fn file(&self, name: &str, text: &str) -> String {
+        let path = |name: &str| self.path(name).display().to_string();
+        let text = text.replace("CERTIFICATE", &path("certificate.pem")).replace("KEY", &path("key.pem"));
+        fs::write(self.path(name), text).unwrap();
+        path(name)
+    }
+
+    fn of_catalogue(&self, name: &str) -> String {
+        let text = fs::read_to_string(root().join("crates/listeners/tests/catalogue").join(name)).unwrap();
+        self.file(name, &text)
+    }
+
+    /// Why Envoy refuses a file; none if it accepts it.
+    fn refusal(&self, path: &Path) -> Option<String> {
+        let validate = Command::new(&self.envoy.program)
+            .args(["--mode", "validate", "--log-level", "error", "--config-path"])
+            .arg(path)
+            .output()
+            .unwrap();
+        (!validate.status.success()).then(|| String::from_utf8_lossy(&validate.stderr).into_owned())
+    }
+
+    /// What a command renders, written to a file.
+    fn rendered(&self, arguments: &[&str], name: &str) -> PathBuf {
+        let ran = run([&["listeners", "render"], arguments].concat());
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        let path = self.path(name);
+        fs::write(&path, ran.stdout).unwrap();
+        path
+    }
+}
+
+#[test]
+fn envoy_accepts_the_catalogue_and_lint_finds_nothing_wrong_in_it() {
+    let lab = Lab::new();
+    let (services, listeners) = (lab.of_catalogue("services.yaml"), lab.of_catalogue("listeners.yaml"));
+    let edge = lab.of_catalogue("edge.yaml");
+    let cases: [&[&str]; 4] = [
+        &[&listeners, "--services", &services],
+        &[&listeners, "--services", &services, "--format", "json"],
+        &[&edge],
+        &[&edge, "--as", "bootstrap", "--format", "yaml"],
+    ];
+    for arguments in cases {
+        let is_json = arguments.contains(&"json");
+        let path = lab.rendered(arguments, if is_json { "envoy.json" } else { "envoy.yaml" });
+        assert_eq!(lab.refusal(&path), None, "{arguments:?}");
+        let ran = run(["lint", path.to_str().unwrap(), "--json", "-"]);
+        let findings: Value = serde_json::from_str(&ran.stdout).unwrap();
+        let findings = findings["files"][0]["findings"].as_array().unwrap();
+        let faults: BTreeSet<&str> = findings
+            .iter()
+            .filter(|finding| finding["severity"] == "error")
+            .filter_map(|finding| finding["rule"].as_str())
+            .collect();
+        assert!(faults.is_empty(), "{arguments:?}: {faults:?}\n{ran:?}");
+    }
+}
+
+#[test]
+fn envoy_runs_with_files_of_listeners_and_clusters() {
+    let lab = Lab::new();
+    let edge = lab.of_catalogue("edge.yaml");
+    let out = lab.path("out");
+    let ran = run(["listeners", "render", &edge, "--as", "lds-cds", "--out", out.to_str().unwrap()]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), ""), "{ran:?}");
+    let source = |name: &str| json!({"path_config_source": {"path": out.join(name)}});
+    let bootstrap = json!({
+        "node": {"id": "a", "cluster": "a"},
+        "dynamic_resources": {"lds_config": source("lds.yaml"), "cds_config": source("cds.yaml")},
+    });
+    let path = PathBuf::from(lab.file("envoy.json", &bootstrap.to_string()));
+    assert_eq!(lab.refusal(&path), None);
+    let without = run(["listeners", "render", &edge, "--as", "lds-cds"]);
+    assert_eq!(without.code, Some(2), "{without:?}");
+}
+
+/// Names that would change a file, a template, a log format or a command if they were not escaped.
+const NAMES: [&str; 12] = [
+    "a\"b",
+    "a: b",
+    "- a",
+    "#a",
+    "{{ a }}",
+    "{% raw %}",
+    "$(touch x)",
+    "`touch x`",
+    "%REQ(a)%",
+    "a\\nb",
+    "*a",
+    "é 'a'",
+];
+
+#[test]
+fn names_arrive_at_envoy_as_they_are() {
+    let lab = Lab::new();
+    let free = || TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let admin = free();
+    let listener = |name: &&str| {
+        json!({
+            "name": name, "port": free(), "timeout": "1s", "cluster": name,
+            "upstream": {"address": "127.0.0.1", "port": 1},
+        })
+    };
+    let listeners: Value = NAMES.iter().map(listener).collect();
+    let text = json!({"admin": {"port": admin}, "listeners": listeners}).to_string();
+    let file = lab.file("names.json", &text);
+    for format in ["yaml", "json"] {
+        let path = lab.rendered(&[&file, "--format", format], &format!("envoy.{format}"));
+        let child = Command::new(&lab.envoy.program)
+            .args(["--disable-hot-restart", "--log-level", "off", "--concurrency", "1", "--config-path"])
+            .arg(&path)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let _envoy = Guarded(child);
+        let mut dump = None;
+        wait_until("Envoy dumps its configuration", || {
+            let response = ureq::get(format!("http://127.0.0.1:{admin}/config_dump")).call();
+            dump = response.ok().and_then(|response| response.into_body().read_to_string().ok());
+            dump.as_ref().is_some_and(|text| text.contains("static_listeners"))
+        });
+        let dump: Value = serde_json::from_str(&dump.unwrap()).unwrap();
+        let names = |kind: &str, inner: &str| -> BTreeSet<String> {
+            let configs = dump["configs"].as_array().unwrap();
+            let all = configs.iter().filter_map(|config| config[kind].as_array()).flatten();
+            all.filter_map(|one| one[inner]["name"].as_str()).map(str::to_owned).collect()
+        };
+        let expected: BTreeSet<String> = NAMES.iter().map(|name| (*name).to_owned()).collect();
+        assert_eq!(names("static_listeners", "listener"), expected, "{format}");
+        assert_eq!(names("static_clusters", "cluster"), expected, "{format}");
+    }
+}

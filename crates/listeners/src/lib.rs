@@ -1,0 +1,19 @@
+//! A short list of listeners as an Envoy configuration, and back; it opens no file and starts nothing.
+//!
+//! [`read`] turns a text into a [`Plan`]: every name is resolved, every default stated. All problems of a text are reported at once, each
+//! with its line and column. [`render()`] turns a plan into Envoy's messages, and [`Form`] says in which files.
+
+mod file;
+mod output;
+mod plan;
+mod problem;
+mod render;
+mod shape;
+mod tree;
+mod yaml;
+
+pub use file::schema;
+pub use output::{Form, Format, Output, is_listeners};
+pub use plan::{Plan, Source, read};
+pub use problem::{Problem, Problems};
+pub use render::{Rendered, Resource, render};

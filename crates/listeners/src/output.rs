@@ -1,0 +1,156 @@
+//! The files that Envoy's messages are written to: one bootstrap, files that Envoy watches, or objects of Kubernetes.
+
+use hoptax_text::yaml::envoy::{Node, first};
+use serde_json::{Map, Value, json};
+
+use crate::render::{Rendered, Resource};
+use crate::yaml::{self, written};
+
+/// In which files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// One bootstrap.
+    Bootstrap,
+    /// A file of listeners and one of clusters, which Envoy watches.
+    LdsCds,
+    /// The bootstrap in a `ConfigMap` of Kubernetes.
+    ConfigMap,
+    /// The bootstrap as values for a chart of Helm, below `envoy.bootstrap`.
+    Helm,
+}
+
+/// How they are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// As YAML.
+    Yaml,
+    /// As JSON.
+    Json,
+}
+
+impl Format {
+    fn extension(self) -> &'static str {
+        match self {
+            Self::Yaml => "yaml",
+            Self::Json => "json",
+        }
+    }
+
+    fn text(self, value: &Value) -> String {
+        match self {
+            Self::Yaml => written(value).text,
+            Self::Json => yaml::json(value),
+        }
+    }
+}
+
+/// A file to write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Output {
+    /// Its name.
+    pub name: String,
+    /// Its text.
+    pub text: String,
+}
+
+impl Rendered {
+    /// The bootstrap.
+    pub fn bootstrap(&self) -> Value {
+        let messages = |all: &[Resource]| all.iter().map(|one| one.message.clone()).collect::<Value>();
+        let mut bootstrap = Map::new();
+        let mut rest = self.rest.clone();
+        if let Some(admin) = rest.shift_remove("admin") {
+            bootstrap.insert("admin".to_owned(), admin);
+        }
+        bootstrap.insert(
+            "static_resources".to_owned(),
+            json!({"listeners": messages(&self.listeners), "clusters": messages(&self.clusters)}),
+        );
+        bootstrap.extend(rest);
+        Value::Object(bootstrap)
+    }
+
+    /// The files in a form.
+    pub fn outputs(&self, form: Form, format: Format) -> Vec<Output> {
+        let extension = format.extension();
+        let one = |name: &str, text: String| vec![Output { name: format!("{name}.{extension}"), text }];
+        match form {
+            Form::Bootstrap => one("envoy", format.text(&self.bootstrap())),
+            Form::Helm => one("values", format.text(&json!({"envoy": {"bootstrap": self.bootstrap()}}))),
+            Form::ConfigMap => one("configmap", self.config_map(format)),
+            Form::LdsCds => {
+                let file = |name: &str, of: &str, all: &[Resource]| {
+                    let text = format.text(&json!({"resources": typed(of, all)}));
+                    Output { name: format!("{name}.{extension}"), text }
+                };
+                vec![
+                    file("lds", "envoy.config.listener.v3.Listener", &self.listeners),
+                    file("cds", "envoy.config.cluster.v3.Cluster", &self.clusters),
+                ]
+            }
+        }
+    }
+
+    fn config_map(&self, format: Format) -> String {
+        let inner = Format::Yaml.text(&self.bootstrap());
+        let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "envoy"}});
+        match format {
+            Format::Json => {
+                let mut object = object;
+                object["data"] = json!({"envoy.yaml": inner});
+                yaml::json(&object)
+            }
+            Format::Yaml => {
+                let lines: String = inner.lines().map(|line| format!("    {line}\n")).collect();
+                format!("{}data:\n  envoy.yaml: |\n{lines}", written(&object).text)
+            }
+        }
+    }
+
+    /// The bootstrap as YAML, with the line of the listeners file for each of its lines that has one.
+    pub fn traced(&self) -> (String, Vec<u64>) {
+        let written = written(&self.bootstrap());
+        let lines = written.text.lines().count();
+        let mut origin = vec![0; lines];
+        let all = [("listeners", &self.listeners), ("clusters", &self.clusters)];
+        let of = |path: &str| {
+            let (kind, index) = path.strip_prefix("/static_resources/")?.split_once('/')?;
+            let resources = all.iter().find(|(name, _)| *name == kind)?.1;
+            resources.get(index.parse::<usize>().ok()?).map(|one| one.line)
+        };
+        let mut marks = written.lines.iter().peekable();
+        while let Some((path, line)) = marks.next() {
+            let end = marks.peek().map_or(lines, |(_, next)| *next as usize - 1);
+            if let Some(source) = of(path) {
+                let part = origin.get_mut(*line as usize - 1..end);
+                part.into_iter().flatten().for_each(|line| *line = source);
+            }
+        }
+        (written.text, origin)
+    }
+}
+
+fn typed(of: &str, all: &[Resource]) -> Value {
+    let message = |one: &Resource| {
+        let mut typed = json!({"@type": format!("type.googleapis.com/{of}")});
+        if let (Value::Object(typed), Value::Object(keys)) = (&mut typed, &one.message) {
+            typed.extend(keys.clone());
+        }
+        typed
+    };
+    all.iter().map(message).collect()
+}
+
+/// Whether a text is a listeners file, rather than a configuration of Envoy.
+pub fn is_listeners(text: &str) -> bool {
+    let Ok(root) = first(text) else { return false };
+    let Node::Mapping(keys) = &root.node else { return false };
+    let of = |name: &str| keys.iter().find(|(key, _)| key.text == name).map(|(_, value)| &value.node);
+    if of("profile::services_proxy::envoy::listeners").is_some() {
+        return true;
+    }
+    let (Some(Node::Sequence(items)), None) = (of("listeners"), of("static_resources")) else { return false };
+    let Some(Node::Mapping(keys)) = items.first().map(|item| &item.node) else { return false };
+    // A listener of Envoy has none of these.
+    keys.iter().any(|(key, _)| ["port", "timeout", "upstream", "service"].contains(&key.text.as_str()))
+}

@@ -1,0 +1,440 @@
+//! The listeners with every name resolved and every default stated, or all problems of the file.
+
+mod cluster;
+mod function;
+mod retry;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, Ipv4Addr};
+
+use hoptax_functions::Fragment;
+use hoptax_text::nearest::hint;
+use hoptax_text::yaml::envoy::Node;
+use serde_json::Value;
+
+use crate::file::{
+    AccessLogSection, Duration, FilePath, HostSplitSection, ListenerSection, ListenersFile, OneOrMore,
+    RateLimitSection, RouteSection, Scheme, ServerSection, ServiceSection, TargetSection, TlsSection,
+    TracingSection, schema,
+};
+use crate::problem::{Problem, Problems};
+use crate::shape;
+use cluster::{Clusters, DEFAULT_CA};
+
+use crate::tree::{Document, shortened};
+
+pub(crate) use cluster::{Cluster, Options, Upstream};
+pub(crate) use retry::Retry;
+
+/// The number of problems up to which unknown services get a suggestion.
+const SUGGESTED: usize = 20;
+
+/// The domain of services of Wikimedia's hiera, which does not state it.
+const DOMAIN_OF_HIERA: &str = "discovery.wmnet";
+
+/// A text, with the name of its file for problems.
+#[derive(Clone, Copy, Debug)]
+pub struct Source<'t> {
+    /// The name.
+    pub name: &'t str,
+    /// The text.
+    pub text: &'t str,
+}
+
+/// What Envoy is to do.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    pub(crate) listeners: Vec<Listener>,
+    pub(crate) clusters: Vec<Cluster>,
+    pub(crate) admin_port: u16,
+    pub(crate) access_log: AccessLogSection,
+    pub(crate) ca: FilePath,
+    pub(crate) connection_limit: u32,
+    pub(crate) tracing: Option<TracingSection>,
+    pub(crate) ratelimit_service: Option<ServerSection>,
+}
+
+/// A listener.
+#[derive(Clone, Debug)]
+pub(crate) struct Listener {
+    /// Its index in the file.
+    pub(crate) index: usize,
+    pub(crate) name: String,
+    pub(crate) port: u16,
+    pub(crate) listen: Vec<IpAddr>,
+    pub(crate) idle_timeout: Option<Duration>,
+    pub(crate) routes: Vec<Route>,
+    pub(crate) tls: Option<TlsSection>,
+    pub(crate) xfp: Option<Scheme>,
+    pub(crate) retry: Option<Retry>,
+    pub(crate) ratelimit: Option<RateLimitSection>,
+    pub(crate) is_traced: bool,
+    /// What the functions of the catalogue add.
+    pub(crate) fragment: Option<Fragment>,
+    /// Where it is, without a message.
+    pub(crate) place: Problem,
+}
+
+impl Listener {
+    /// Whether it serves clients of other machines, rather than the applications of this one.
+    pub(crate) fn is_ingress(&self) -> bool {
+        self.tls.is_some() || self.listen.iter().any(|address| !address.is_loopback())
+    }
+}
+
+/// Which requests go to a cluster.
+#[derive(Clone, Debug)]
+pub(crate) struct Route {
+    pub(crate) matches: Matches,
+    pub(crate) cluster: String,
+    pub(crate) timeout: Duration,
+    pub(crate) host: HostHeader,
+}
+
+/// What a route is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Matches {
+    /// All requests.
+    All,
+    /// Hosts, all if empty, and the beginning of paths.
+    Place { hosts: Vec<String>, prefix: String },
+    /// Hosts by a regular expression.
+    Host(String),
+    /// A share of the requests, percent.
+    Share(u8),
+}
+
+/// The Host header of requests to an upstream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum HostHeader {
+    /// That of the client.
+    Kept,
+    /// The name of the upstream.
+    OfUpstream,
+    /// This one.
+    Literal(String),
+}
+
+/// Reads a file, and the services of another one.
+///
+/// # Errors
+/// All problems of the files.
+pub fn read(source: Source<'_>, services: Option<Source<'_>>) -> Result<Plan, Problems> {
+    let schema = schema();
+    let document = Document::read(source.name, source.text).map_err(Problems::new)?;
+    let mut problems = shape::problems(&document, &schema);
+    let mut other = BTreeMap::new();
+    if let Some(source) = services {
+        match read_services(source, &schema) {
+            Ok(services) => other = services,
+            Err(found) => problems.extend(found),
+        }
+    }
+    let mut value = document.root.to_value();
+    let indexes = keep_sound(&document, &mut value, &problems);
+    let file: ListenersFile = match serde_json::from_value(value) {
+        Ok(file) => file,
+        Err(error) if problems.is_empty() => {
+            return Err(Problems::new(vec![document.problem(&document.root.bytes, error.to_string())]));
+        }
+        Err(_) => return Err(Problems::new(problems)),
+    };
+    let mut resolver =
+        Resolver { document: &document, services: file.services, other, domain: None, problems };
+    resolver.domain = file.domain.map(|domain| domain.0);
+    if resolver.domain.is_none() && document.is_hiera {
+        resolver.domain = Some(DOMAIN_OF_HIERA.to_owned());
+    }
+    let mut clusters = Clusters::default();
+    let mut listeners = Vec::with_capacity(indexes.len());
+    for (index, section) in indexes.into_iter().zip(&file.listeners) {
+        let path = format!("/listeners/{index}");
+        if section.tracing_enabled == Some(true) && file.tracing.is_none() {
+            resolver.add(
+                &format!("{path}/tracing_enabled"),
+                "without `tracing` of the file nothing is traced; add it, or remove this",
+            );
+        }
+        if section.ratelimit.is_some() && file.ratelimit_service.is_none() {
+            resolver.add(
+                &format!("{path}/ratelimit"),
+                "needs `ratelimit_service: {address: HOST, port: PORT}` of the file",
+            );
+        }
+        listeners.push(resolver.listener(section, index, &path, &mut clusters));
+    }
+    resolver.check_unique(&listeners, file.admin.port);
+    clusters.check(&mut resolver);
+    if !resolver.problems.is_empty() {
+        return Err(Problems::new(resolver.problems));
+    }
+    let is_traced = file.tracing.is_some();
+    for listener in &mut listeners {
+        listener.is_traced &= is_traced;
+    }
+    Ok(Plan {
+        listeners,
+        clusters: clusters.into_all(),
+        admin_port: file.admin.port,
+        access_log: file.access_log,
+        ca: file.ca.unwrap_or_else(|| FilePath(DEFAULT_CA.to_owned())),
+        connection_limit: file.connection_limit.unwrap_or(50_000),
+        tracing: file.tracing,
+        ratelimit_service: file.ratelimit_service,
+    })
+}
+
+/// Removes listeners with problems from a file, because what else is wrong with them may follow from these. The indexes of those that stay.
+fn keep_sound(document: &Document<'_>, file: &mut Value, problems: &[Problem]) -> Vec<usize> {
+    let place = |problem: &Problem| (problem.line, problem.column);
+    let own = problems.iter().filter(|problem| problem.file == document.name);
+    let mut places: Vec<(u64, u64)> = own.map(place).collect();
+    places.sort_unstable();
+    let is_sound = |index: usize| {
+        let Some(item) = document.item("listeners", index) else { return false };
+        let start = place(&document.problem(&item, ""));
+        let end = place(&document.problem(&(item.end..item.end), ""));
+        let first = places.partition_point(|place| *place < start);
+        places.get(first).is_none_or(|place| *place > end)
+    };
+    let Some(Value::Array(sections)) = file.get_mut("listeners") else { return Vec::new() };
+    let indexes: Vec<usize> = (0..sections.len()).filter(|index| is_sound(*index)).collect();
+    let mut index = 0..;
+    sections.retain(|_| index.next().is_some_and(|index| indexes.binary_search(&index).is_ok()));
+    indexes
+}
+
+/// The services of a file: below `services`, or the whole file.
+fn read_services(
+    source: Source<'_>,
+    schema: &Value,
+) -> Result<BTreeMap<String, ServiceSection>, Vec<Problem>> {
+    let mut document = Document::read(source.name, source.text)?;
+    if let Node::Mapping(entries) = &document.root.node
+        && let Some((_, services)) = entries.iter().find(|(key, _)| key.text == "services")
+        && matches!(services.node, Node::Mapping(_))
+    {
+        document.root = services.clone();
+    }
+    let of_services = schema.pointer("/properties/services").cloned().unwrap_or_default();
+    let definitions = schema.get("$defs").cloned().unwrap_or_default();
+    let mut own = of_services;
+    own["$defs"] = definitions;
+    let problems = shape::problems(&document, &own);
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    let read = serde_json::from_value(document.root.to_value());
+    read.map_err(|error| vec![document.problem(&document.root.bytes, format!("cannot be read: {error}"))])
+}
+
+/// What resolving needs, and the problems that it found.
+struct Resolver<'t> {
+    document: &'t Document<'t>,
+    services: BTreeMap<String, ServiceSection>,
+    /// Services of the other file; those of the file itself come first.
+    other: BTreeMap<String, ServiceSection>,
+    domain: Option<String>,
+    problems: Vec<Problem>,
+}
+
+impl Resolver<'_> {
+    /// Adds a problem with the node at a path.
+    fn add(&mut self, path: &str, message: impl Into<String>) {
+        let problem = self.document.problem_at(path, message);
+        self.problems.push(problem);
+    }
+
+    fn service(&self, name: &str) -> Option<&ServiceSection> {
+        self.services.get(name).or_else(|| self.other.get(name))
+    }
+
+    fn services(&self) -> impl Iterator<Item = &str> {
+        self.services.keys().chain(self.other.keys()).map(String::as_str)
+    }
+
+    fn listener(
+        &mut self,
+        section: &ListenerSection,
+        index: usize,
+        path: &str,
+        clusters: &mut Clusters,
+    ) -> Listener {
+        let has_target = section.target.service.is_some() || section.target.upstream.is_some();
+        if !has_target && section.routes.is_empty() {
+            self.add(path, "has no `upstream`, `service` or `routes`: where do its requests go?");
+        }
+        let fragment = self.fragment(&section.functions, &format!("{path}/functions"));
+        let of_cluster = fragment.as_ref().filter(|fragment| !fragment.cluster.is_empty());
+        let of_cluster = of_cluster.map(|fragment| fragment.cluster.clone());
+        let retry = self.retry(section, path);
+        let mut routes = Vec::new();
+        let mut route = |resolver: &mut Self,
+                         matches,
+                         target: &TargetSection,
+                         path: &str,
+                         name: Option<String>,
+                         timeout| {
+            let Some(cluster) =
+                resolver.cluster(target, path, name, retry.is_some(), of_cluster.clone(), clusters)
+            else {
+                return;
+            };
+            let host = match (&section.http_host, target.sets_sni, target.sni_rewrites_host_header) {
+                (Some(host), ..) => HostHeader::Literal(host.0.clone()),
+                (None, Some(true), None | Some(true)) => HostHeader::OfUpstream,
+                _ => HostHeader::Kept,
+            };
+            routes.push(Route { matches, cluster, timeout, host });
+        };
+        for (index, one) in section.routes.iter().enumerate() {
+            let path = format!("{path}/routes/{index}");
+            self.check_hosts(one, &path);
+            let prefix = one.prefix.clone().unwrap_or_else(|| "/".to_owned());
+            let matches = Matches::Place { hosts: one.hosts.clone(), prefix };
+            route(self, matches, &one.target, &path, None, one.timeout.unwrap_or(section.timeout));
+        }
+        for (index, one) in section.splits.iter().enumerate() {
+            let path = format!("{path}/splits/{index}");
+            self.check_expression(one, &path);
+            let matches = Matches::Host(one.host_regex.clone());
+            let name = format!("{}-{}", section.name.0, one.name.0);
+            route(self, matches, &one.target, &path, Some(name), section.timeout);
+        }
+        if let Some(split) = &section.split {
+            let path = format!("{path}/split");
+            let name = format!("{}-split", section.name.0);
+            route(self, Matches::Share(split.percentage), &split.target, &path, Some(name), section.timeout);
+            if !has_target {
+                self.add(&path, "splits the requests of `upstream` or `service`, and there is neither");
+            }
+        }
+        if has_target {
+            route(self, Matches::All, &section.target, path, None, section.timeout);
+        }
+        self.check_shared_hosts(section, path);
+        if matches!(&section.listen, Some(OneOrMore::More(addresses)) if addresses.is_empty()) {
+            self.add(&format!("{path}/listen"), "`listen` is an empty list");
+        }
+        let listen = match &section.listen {
+            None => vec![IpAddr::V4(Ipv4Addr::LOCALHOST)],
+            Some(OneOrMore::One(address)) => vec![*address],
+            Some(OneOrMore::More(addresses)) => addresses.clone(),
+        };
+        Listener {
+            index,
+            name: section.name.0.clone(),
+            port: section.port,
+            listen,
+            idle_timeout: section.idle_timeout,
+            routes,
+            tls: section.tls.clone(),
+            xfp: section.xfp,
+            retry,
+            ratelimit: section.ratelimit.clone(),
+            is_traced: section.tracing_enabled.unwrap_or(true),
+            fragment,
+            place: self.document.problem_at(path, ""),
+        }
+    }
+
+    /// Checks hosts of a route, which may begin with `*.`.
+    fn check_hosts(&mut self, route: &RouteSection, path: &str) {
+        let check = crate::file::check_of("host-or-address");
+        for (index, host) in route.hosts.iter().enumerate() {
+            let name = host.strip_prefix("*.").unwrap_or(host);
+            if let Some(Err(why)) = check.map(|check| check(name)) {
+                self.add(&format!("{path}/hosts/{index}"), format!("`{}`: {why}", shortened(host)));
+            }
+        }
+    }
+
+    /// Envoy chooses by the host first: a host is in one list of hosts, with all of its paths.
+    fn check_shared_hosts(&mut self, section: &ListenerSection, path: &str) {
+        let mut lists: BTreeMap<&str, &[String]> = BTreeMap::new();
+        for (index, route) in section.routes.iter().enumerate() {
+            for (number, host) in route.hosts.iter().enumerate() {
+                let before = lists.entry(host).or_insert(&route.hosts);
+                if *before != route.hosts.as_slice() {
+                    let message = format!(
+                        "`{}` is in another list of hosts too; give both routes the same list",
+                        shortened(host)
+                    );
+                    self.add(&format!("{path}/routes/{index}/hosts/{number}"), message);
+                } else if route.hosts.iter().take(number).any(|other| other == host) {
+                    let message = format!("`{}` is in the list twice", shortened(host));
+                    self.add(&format!("{path}/routes/{index}/hosts/{number}"), message);
+                }
+            }
+        }
+    }
+
+    fn check_expression(&mut self, split: &HostSplitSection, path: &str) {
+        if let Err(error) = regex_syntax::parse(&split.host_regex) {
+            let why = error.to_string();
+            let why = why.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
+            self.add(&format!("{path}/host_regex"), format!("is no regular expression: {why}"));
+        }
+    }
+
+    /// Names and addresses are there once.
+    fn check_unique(&mut self, listeners: &[Listener], admin_port: u16) {
+        let mut names: BTreeMap<&str, u64> = BTreeMap::new();
+        let mut ports: BTreeMap<u16, Vec<(IpAddr, &Listener)>> = BTreeMap::new();
+        for listener in listeners {
+            let path = format!("/listeners/{}", listener.index);
+            let line = listener.place.line;
+            if let Some(first) = names.insert(&listener.name, line) {
+                let name = shortened(&listener.name);
+                self.add(
+                    &format!("{path}/name"),
+                    format!("duplicate name `{name}`, which is in line {first} too"),
+                );
+            }
+            let of_port = ports.entry(listener.port).or_default();
+            let mut own = BTreeSet::new();
+            for address in &listener.listen {
+                if !own.insert(address) {
+                    self.add(&format!("{path}/listen"), format!("`{address}` is in the list twice"));
+                }
+                if let Some((_, other)) = of_port.iter().find(|(other, _)| overlap(*other, *address)) {
+                    let message = format!(
+                        "duplicate port {}: listener `{}` in line {} has it too",
+                        listener.port,
+                        shortened(&other.name),
+                        other.place.line
+                    );
+                    self.add(&format!("{path}/port"), message);
+                    break;
+                }
+            }
+            of_port.extend(listener.listen.iter().map(|address| (*address, listener)));
+            let is_admin = listener.port == admin_port
+                && listener.listen.iter().any(|address| overlap(*address, Ipv4Addr::LOCALHOST.into()));
+            if is_admin {
+                let message = format!(
+                    "port {admin_port} is that of the admin interface; choose another one with `admin: {{port: PORT}}`"
+                );
+                self.add(&format!("{path}/port"), message);
+            }
+        }
+    }
+
+    /// Why there is no such service.
+    fn unknown_service(&self, name: &str) -> String {
+        // A search among ten thousand services for each of ten thousand wrong names would take hours.
+        let is_shown = self.problems.len() < SUGGESTED;
+        let hint = if is_shown { hint(name, self.services()) } else { String::new() };
+        let hint = if hint.is_empty() && self.services().next().is_none() {
+            "; the file has no `services`, and `--services FILE` names a file of them".to_owned()
+        } else {
+            hint
+        };
+        format!("unknown service `{}`{hint}", shortened(name))
+    }
+}
+
+/// Whether sockets on the same port of these addresses exclude each other.
+fn overlap(one: IpAddr, other: IpAddr) -> bool {
+    one.is_ipv4() == other.is_ipv4() && (one == other || one.is_unspecified() || other.is_unspecified())
+}

@@ -1,0 +1,121 @@
+//! When requests are tried again.
+
+use hoptax_text::nearest::hint;
+
+use super::Resolver;
+use crate::file::{BackOffSection, Duration, ListenerSection, RetrySection};
+use crate::tree::shortened;
+
+/// The conditions that Envoy knows for HTTP and gRPC. It silently ignores others.
+const CONDITIONS: [&str; 15] = [
+    "5xx",
+    "cancelled",
+    "connect-failure",
+    "deadline-exceeded",
+    "envoy-ratelimited",
+    "gateway-error",
+    "http3-post-connect-failure",
+    "internal",
+    "refused-stream",
+    "reset",
+    "reset-before-request",
+    "resource-exhausted",
+    "retriable-4xx",
+    "retriable-status-codes",
+    "unavailable",
+];
+
+/// When requests are tried again.
+#[derive(Clone, Debug)]
+pub(crate) struct Retry {
+    pub(crate) conditions: String,
+    pub(crate) retries: u32,
+    /// The time of each try, if the file states it.
+    pub(crate) per_try: Option<Duration>,
+    pub(crate) status_codes: Vec<u16>,
+    pub(crate) back_off: Option<BackOffSection>,
+}
+
+impl Retry {
+    /// The time of each try of a request with a timeout.
+    pub(crate) fn per_try(&self, timeout: Duration) -> Duration {
+        self.per_try.unwrap_or_else(|| share(timeout, self.retries))
+    }
+}
+
+/// The share of a timeout for each try, whole milliseconds if it is one at least.
+fn share(timeout: Duration, retries: u32) -> Duration {
+    let us = timeout.us / u64::from(retries + 1);
+    Duration { us: if us >= 1000 { us / 1000 * 1000 } else { us.max(1) } }
+}
+
+impl Resolver<'_> {
+    /// The retries of a listener; none if it has none.
+    pub(super) fn retry(&mut self, listener: &ListenerSection, path: &str) -> Option<Retry> {
+        let (section, path) = match (&listener.retry, &listener.retry_policy) {
+            (Some(_), Some(_)) => {
+                self.add(
+                    &format!("{path}/retry_policy"),
+                    "`retry` and `retry_policy` are the same: keep one",
+                );
+                return None;
+            }
+            (Some(section), None) => (section, format!("{path}/retry")),
+            (None, Some(section)) => (section, format!("{path}/retry_policy")),
+            (None, None) => return None,
+        };
+        let retries = section.num_retries.unwrap_or(1);
+        self.check_retry(section, retries, listener.timeout, &path);
+        let conditions = section.retry_on.clone().filter(|_| retries > 0)?;
+        Some(Retry {
+            conditions: conditions.split(',').map(str::trim).collect::<Vec<_>>().join(","),
+            retries,
+            per_try: section.per_try_timeout,
+            status_codes: section.retriable_status_codes.iter().map(|code| code.0).collect(),
+            back_off: section.retry_back_off.clone(),
+        })
+    }
+
+    fn check_retry(&mut self, section: &RetrySection, retries: u32, timeout: Duration, path: &str) {
+        let conditions: Vec<&str> =
+            section.retry_on.as_deref().unwrap_or_default().split(',').map(str::trim).collect();
+        if section.retry_on.is_none() && retries > 0 {
+            self.add(
+                path,
+                "without `retry_on` nothing is tried again; add it, such as `connect-failure,refused-stream`",
+            );
+        }
+        if section.retry_on.is_some() {
+            for condition in conditions.iter().filter(|condition| !CONDITIONS.contains(condition)) {
+                let shown = shortened(condition);
+                let hint = hint(condition, CONDITIONS);
+                let hint = if hint.is_empty() {
+                    format!("; Envoy knows `{}`", CONDITIONS.join("`, `"))
+                } else {
+                    hint
+                };
+                self.add(
+                    &format!("{path}/retry_on"),
+                    format!("unknown condition `{shown}`, which Envoy would ignore{hint}"),
+                );
+            }
+        }
+        if !section.retriable_status_codes.is_empty() && !conditions.contains(&"retriable-status-codes") {
+            let message = "has no effect without `retriable-status-codes` in `retry_on`";
+            self.add(&format!("{path}/retriable_status_codes"), message);
+        }
+        if section.per_try_timeout.is_some_and(|per_try| per_try >= timeout) {
+            let message = format!(
+                "has no effect: `timeout` of the listener, {}, ends before it; {} is a share for each try",
+                timeout.in_seconds(),
+                share(timeout, retries).in_seconds()
+            );
+            self.add(&format!("{path}/per_try_timeout"), message);
+        }
+        if let Some(BackOffSection { base_interval, max_interval: Some(most) }) = &section.retry_back_off
+            && most < base_interval
+        {
+            self.add(&format!("{path}/retry_back_off/max_interval"), "is less than `base_interval`");
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! What is wrong in a file, with its position; all of it is reported at once.
+
+use std::fmt;
+
+/// What is wrong at a position of a file.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Problem {
+    /// The name of the file.
+    pub file: String,
+    /// The line, from 1.
+    pub line: u64,
+    /// The column, from 1; 0 if only the line is known.
+    pub column: u64,
+    /// What is wrong, and what would be right.
+    pub message: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:", self.file, self.line)?;
+        if self.column > 0 {
+            write!(f, "{}:", self.column)?;
+        }
+        write!(f, " {}", self.message)
+    }
+}
+
+/// All that is wrong, by position.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub struct Problems(pub Vec<Problem>);
+
+/// Most problems that are reported; who generates a file with thousands reads a few of them.
+const MOST: usize = 100;
+
+impl Problems {
+    pub(crate) fn new(mut problems: Vec<Problem>) -> Self {
+        problems.sort();
+        problems.dedup();
+        Self(problems)
+    }
+}
+
+impl fmt::Display for Problems {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, problem) in self.0.iter().take(MOST).enumerate() {
+            let separator = if index > 0 { "\n" } else { "" };
+            write!(f, "{separator}{problem}")?;
+        }
+        match self.0.len().saturating_sub(MOST) {
+            0 => Ok(()),
+            more => write!(f, "\nand {more} more"),
+        }
+    }
+}

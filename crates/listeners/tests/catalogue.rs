@@ -1,0 +1,121 @@
+//! The catalogue of listeners: all of it renders, to what the snapshot of a part shows.
+
+use hoptax_listeners::{Form, Format, Rendered, Resource, Source, is_listeners, read, render};
+use serde_json::Value;
+
+const LISTENERS: Source<'_> =
+    Source { name: "listeners.yaml", text: include_str!("catalogue/listeners.yaml") };
+const SERVICES: Source<'_> = Source { name: "services.yaml", text: include_str!("catalogue/services.yaml") };
+const EDGE: Source<'_> = Source { name: "edge.yaml", text: include_str!("catalogue/edge.yaml") };
+
+fn rendered(source: Source<'_>, services: Option<Source<'_>>) -> Rendered {
+    let plan = read(source, services).unwrap_or_else(|problems| panic!("{problems}"));
+    render(&plan).unwrap_or_else(|problems| panic!("{problems}"))
+}
+
+#[test]
+fn more_than_forty_listeners_are_rendered() {
+    let rendered = rendered(LISTENERS, Some(SERVICES));
+    assert!(rendered.listeners.len() > 40, "{}", rendered.listeners.len());
+    let names: Vec<&Value> = rendered.clusters.iter().map(|one| &one.message["name"]).collect();
+    // Two listeners without differences share one, the split has its own, and the upstreams that are stated theirs.
+    for name in [
+        "pages",
+        "history",
+        "history-split",
+        "pages-tests",
+        "images_north_example_org_443",
+        "ratelimit_service",
+    ] {
+        assert_eq!(names.iter().filter(|own| ***own == name).count(), 1, "{name}: {names:?}");
+    }
+}
+
+/// A listener and clusters of it as YAML.
+fn shown(rendered: &Rendered, name: &str, clusters: &[&str]) -> String {
+    let meant = |all: &[Resource], names: &[&str]| {
+        all.iter().filter(|one| names.iter().any(|name| one.message["name"] == *name)).cloned().collect()
+    };
+    let mut part = rendered.clone();
+    part.listeners = meant(&rendered.listeners, &[name]);
+    part.clusters = meant(&rendered.clusters, clusters);
+    part.outputs(Form::Bootstrap, Format::Yaml).remove(0).text
+}
+
+#[test]
+fn a_listener_with_a_split_becomes_routes_and_clusters() {
+    insta::assert_snapshot!(shown(
+        &rendered(LISTENERS, Some(SERVICES)),
+        "history",
+        &["history", "history-split"]
+    ));
+}
+
+#[test]
+fn a_front_proxy_becomes_virtual_hosts() {
+    insta::assert_snapshot!(shown(&rendered(EDGE, None), "front", &["shop"]));
+}
+
+#[test]
+fn a_listener_with_limits_and_functions_has_them_all() {
+    insta::assert_snapshot!(shown(&rendered(EDGE, None), "guarded", &["shop-guarded"]));
+}
+
+#[test]
+fn every_form_holds_the_same_messages() {
+    let rendered = rendered(EDGE, None);
+    let bootstrap = rendered.bootstrap();
+    for format in [Format::Yaml, Format::Json] {
+        let values = |form| -> Vec<Value> {
+            let outputs = rendered.outputs(form, format);
+            outputs.iter().map(|one| hoptax_text::yaml::envoy::first(&one.text).unwrap().to_value()).collect()
+        };
+        assert_eq!(values(Form::Bootstrap), std::slice::from_ref(&bootstrap));
+        assert_eq!(values(Form::Helm)[0]["envoy"]["bootstrap"], bootstrap);
+        let map = values(Form::ConfigMap);
+        assert_eq!((&map[0]["kind"], &map[0]["metadata"]["name"]), (&"ConfigMap".into(), &"envoy".into()));
+        let inner = map[0]["data"]["envoy.yaml"].as_str().unwrap();
+        assert_eq!(hoptax_text::yaml::envoy::first(inner).unwrap().to_value(), bootstrap);
+        let watched = values(Form::LdsCds);
+        for (file, kind) in watched.iter().zip(["listeners", "clusters"]) {
+            let resources = file["resources"].as_array().unwrap();
+            let plain = resources.iter().map(|one| {
+                let mut one = one.clone();
+                one.as_object_mut().unwrap().shift_remove("@type").unwrap();
+                one
+            });
+            assert_eq!(plain.collect::<Value>(), bootstrap["static_resources"][kind]);
+        }
+    }
+}
+
+#[test]
+fn lines_of_the_bootstrap_lead_to_their_listener() {
+    let (text, lines) = rendered(EDGE, None).traced();
+    let line_of =
+        |needle: &str| text.lines().position(|line| line.contains(needle)).map(|at| lines[at]).unwrap();
+    let expected =
+        |needle: &str| EDGE.text.lines().position(|line| line.contains(needle)).unwrap() as u64 + 1;
+    assert_eq!(text.lines().count(), lines.len());
+    assert_eq!(line_of("stat_prefix: guarded_egress"), expected("name: guarded"));
+    assert_eq!(line_of("cluster_name: shop-search"), expected("cluster: shop-search"));
+    assert_eq!(line_of("port_value: 9902"), 0);
+}
+
+#[test]
+fn files_of_listeners_are_told_from_configurations_of_envoy() {
+    for source in [LISTENERS, EDGE] {
+        assert!(is_listeners(source.text), "{}", source.name);
+    }
+    let bootstrap = rendered(EDGE, None).outputs(Form::Bootstrap, Format::Yaml).remove(0).text;
+    for other in [
+        &bootstrap,
+        SERVICES.text,
+        "listeners: []\n",
+        "listeners: [{name: a, address: {}}]\n",
+        "- a\n",
+        "a: [\n",
+    ] {
+        assert!(!is_listeners(other), "{other}");
+    }
+}
