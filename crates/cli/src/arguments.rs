@@ -46,7 +46,7 @@ pub(crate) use gate::GateArguments;
 pub(crate) use graph::{GraphArguments, GraphRunArguments, GraphSource};
 pub(crate) use lab::{CertsArguments, EnvoyArguments, EnvoyCommand, LabCommand, OriginArguments};
 pub(crate) use lint::{LintAction, LintArguments};
-pub(crate) use listeners::{ListenersCommand, RenderArguments};
+pub(crate) use listeners::{ImportListenersArguments, ListenersCommand, RenderArguments};
 pub(crate) use load::LoadArguments;
 pub(crate) use merge::MergeArguments;
 pub(crate) use predict::PredictCommand;
@@ -101,12 +101,13 @@ pub(crate) enum Command {
     Find(Box<FindArguments>),
     /// Find faults in Envoy configurations that caused incidents, and mend them
     Lint(LintArguments),
-    /// Make a safe Envoy configuration of a few lines: `render` it
+    /// Make a safe Envoy configuration of a few lines: `render`, `import`
     #[command(
         subcommand,
         after_help = "\
 Examples:
-  hoptax listeners render listeners.yaml > envoy.yaml"
+  hoptax listeners render listeners.yaml > envoy.yaml
+  hoptax listeners import envoy.yaml > listeners.yaml"
     )]
     Listeners(ListenersCommand),
     /// Predict from results: `prices` of functions, `size` of a mesh, `scale` of a rate

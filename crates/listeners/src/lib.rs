@@ -1,9 +1,10 @@
 //! A short list of listeners as an Envoy configuration, and back; it opens no file and starts nothing.
 //!
 //! [`read`] turns a text into a [`Plan`]: every name is resolved, every default stated. All problems of a text are reported at once, each
-//! with its line and column. [`render()`] turns a plan into Envoy's messages, and [`Form`] says in which files.
+//! with its line and column. [`render()`] turns a plan into Envoy's messages, and [`Form`] says in which files; [`import()`] goes the other way.
 
 mod file;
+mod import;
 mod output;
 mod plan;
 mod problem;
@@ -13,6 +14,7 @@ mod tree;
 mod yaml;
 
 pub use file::schema;
+pub use import::{Imported, import};
 pub use output::{Form, Format, Output, is_listeners};
 pub use plan::{Plan, Source, read};
 pub use problem::{Problem, Problems};

@@ -143,13 +143,17 @@ fn typed(of: &str, all: &[Resource]) -> Value {
 
 /// Whether a text is a listeners file, rather than a configuration of Envoy.
 pub fn is_listeners(text: &str) -> bool {
+    // Large configurations are not parsed a second time.
+    if text.contains("static_resources") || !text.contains("listeners") {
+        return false;
+    }
     let Ok(root) = first(text) else { return false };
     let Node::Mapping(keys) = &root.node else { return false };
     let of = |name: &str| keys.iter().find(|(key, _)| key.text == name).map(|(_, value)| &value.node);
     if of("profile::services_proxy::envoy::listeners").is_some() {
         return true;
     }
-    let (Some(Node::Sequence(items)), None) = (of("listeners"), of("static_resources")) else { return false };
+    let Some(Node::Sequence(items)) = of("listeners") else { return false };
     let Some(Node::Mapping(keys)) = items.first().map(|item| &item.node) else { return false };
     // A listener of Envoy has none of these.
     keys.iter().any(|(key, _)| ["port", "timeout", "upstream", "service"].contains(&key.text.as_str()))

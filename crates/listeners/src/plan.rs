@@ -19,11 +19,11 @@ use crate::file::{
 };
 use crate::problem::{Problem, Problems};
 use crate::shape;
-use cluster::{Clusters, DEFAULT_CA};
+use cluster::Clusters;
 
 use crate::tree::{Document, shortened};
 
-pub(crate) use cluster::{Cluster, Options, Upstream};
+pub(crate) use cluster::{Cluster, DEFAULT_CA, Options, Upstream, usual_name};
 pub(crate) use retry::Retry;
 
 /// The number of problems up to which unknown services get a suggestion.
@@ -313,6 +313,7 @@ impl Resolver<'_> {
             route(self, Matches::All, &section.target, path, None, section.timeout);
         }
         self.check_shared_hosts(section, path);
+        self.check_reached(section, has_target, path);
         if matches!(&section.listen, Some(OneOrMore::More(addresses)) if addresses.is_empty()) {
             self.add(&format!("{path}/listen"), "`listen` is an empty list");
         }
@@ -366,6 +367,27 @@ impl Resolver<'_> {
                     self.add(&format!("{path}/routes/{index}/hosts/{number}"), message);
                 }
             }
+        }
+    }
+
+    /// A route behind one that takes all of its requests has no effect.
+    fn check_reached(&mut self, section: &ListenerSection, has_target: bool, path: &str) {
+        let prefix = |route: &RouteSection| route.prefix.clone().unwrap_or_else(|| "/".to_owned());
+        for (index, route) in section.routes.iter().enumerate() {
+            let takes_it = |earlier: &RouteSection| {
+                (earlier.hosts.is_empty() || earlier.hosts == route.hosts)
+                    && prefix(route).starts_with(&prefix(earlier))
+            };
+            if let Some(first) = section.routes.iter().take(index).position(takes_it) {
+                let message = format!("is never reached: entry {} of `routes` takes its requests", first + 1);
+                self.add(&format!("{path}/routes/{index}"), message);
+            }
+        }
+        let all = section.routes.iter().position(|route| route.hosts.is_empty() && prefix(route) == "/");
+        if let Some(first) = all.filter(|_| has_target) {
+            let message =
+                format!("its own upstream gets no requests: entry {} of `routes` takes all", first + 1);
+            self.add(path, message);
         }
     }
 

@@ -1,6 +1,8 @@
 //! The catalogue of listeners: all of it renders, to what the snapshot of a part shows.
 
-use hoptax_listeners::{Form, Format, Rendered, Resource, Source, is_listeners, read, render};
+use hoptax_listeners::{
+    Form, Format, Imported, Rendered, Resource, Source, import, is_listeners, read, render,
+};
 use serde_json::Value;
 
 const LISTENERS: Source<'_> =
@@ -118,4 +120,24 @@ fn files_of_listeners_are_told_from_configurations_of_envoy() {
     ] {
         assert!(!is_listeners(other), "{other}");
     }
+}
+
+#[test]
+fn an_import_of_what_is_rendered_is_rendered_to_the_same() {
+    let rendered = rendered(EDGE, None);
+    let Imported { text, left } = import(&rendered.bootstrap());
+    let expected = [
+        "listener `guarded`: /filter_chains/0/filters/envoy.filters.network.http_connection_manager/typed_config/http_filters/\
+         envoy.filters.http.buffer",
+        "listener `guarded`: /filter_chains/0/filters/envoy.filters.network.http_connection_manager/typed_config/http_filters/\
+         envoy.filters.http.local_ratelimit",
+    ];
+    for line in expected {
+        assert!(left.iter().any(|own| own == line), "{line}: {left:#?}");
+    }
+    // What functions, the log and the front proxy's second name add is all that is left.
+    let is_expected =
+        |line: &&String| ["http_filters", "access_log", "lb_policy"].iter().any(|part| line.contains(part));
+    let others: Vec<&String> = left.iter().filter(|line| !is_expected(line)).collect();
+    assert!(others.is_empty(), "{others:#?}\n{text}");
 }

@@ -54,6 +54,16 @@ fn a_sound_file_has_no_problems_and_each_change_of_it_has_its_own() {
         ("port: 6102", "port: 6102\n    listen: [127.0.0.1, 127.0.0.1]", "`127.0.0.1` is in the list twice"),
         ("port: 6102", "port: 6102\n    listen: []", "`listen` is an empty list"),
         ("port: 6102", "port: 6102\n    <<: 5", "`<<` merges mappings only"),
+        (
+            "port: 6102",
+            "port: 6102\n    routes: [{upstream: {address: b, port: 1}}]",
+            "x.yaml:2:5: its own upstream gets no requests: entry 1 of `routes` takes all",
+        ),
+        (
+            "port: 6102",
+            "port: 6102\n    routes: [{prefix: /a, upstream: {address: b, port: 1}}, {prefix: /ab, upstream: {address: b, port: 1}}]",
+            "x.yaml:4:61: is never reached: entry 1 of `routes` takes its requests",
+        ),
         ("port: 6102", "port: 6102\n    functions: [tracing/opentelemetry]", "calls a service of the lab"),
         ("port: 6102", "port: 6102\n    functions: [workers/two]", "set at the start of the process"),
         (

@@ -142,7 +142,10 @@ mod tests {
         for (line, tip) in [
             ("hoptax origin --listen 127.0.0.1:0", "did you mean `hoptax lab origin`?"),
             ("hoptax prices", "did you mean `hoptax predict prices`?"),
-            ("hoptax import", "did you mean `hoptax runs import` or `hoptax convert import`?"),
+            (
+                "hoptax import",
+                "did you mean `hoptax listeners import` or `hoptax runs import` or `hoptax convert import`?",
+            ),
             ("hoptax orgin", "did you mean `hoptax lab origin`?"),
             ("hoptax lab calibrate", "did you mean `hoptax trust calibrate`?"),
             ("hoptax runs load", "did you mean `hoptax load`?"),

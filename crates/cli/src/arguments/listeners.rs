@@ -9,6 +9,8 @@ use hoptax_listeners::{Form, Format};
 pub(crate) enum ListenersCommand {
     /// Print the Envoy configuration of a listeners file
     Render(RenderArguments),
+    /// Print a listeners file for an Envoy configuration, and say what it does not express
+    Import(ImportListenersArguments),
 }
 
 #[derive(Debug, Args)]
@@ -53,13 +55,30 @@ pub(crate) struct RenderArguments {
     pub(crate) out: Option<PathBuf>,
 }
 
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  hoptax listeners import envoy.yaml > listeners.yaml
+
+What the file does not express is printed on stderr, a line each: the listener or cluster, and the
+field in it. Listeners that it has no place for, such as those of TCP, are left out.
+
+Exit codes:
+  0  success, also if something is not expressed
+  2  invalid input: a file that cannot be read, or no listener that can be expressed")]
+pub(crate) struct ImportListenersArguments {
+    /// Envoy configuration, or the dump of a running proxy, YAML or JSON
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) file: PathBuf,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FormWord {
     /// One bootstrap of Envoy
     Bootstrap,
     /// Files of listeners and of clusters, `lds` and `cds`, which a running Envoy watches
     LdsCds,
-    /// The bootstrap in a ConfigMap of Kubernetes
+    /// The bootstrap in a `ConfigMap` of Kubernetes
     #[value(name = "configmap")]
     ConfigMap,
     /// The bootstrap as values for a chart of Helm

@@ -14,6 +14,7 @@ use hoptax_result::{Interval, Price, Program, Verdict};
 use hoptax_session::results::read_run;
 use hoptax_subject::envoy::given::read_partly;
 
+use super::listeners::bootstrap_of;
 use crate::arguments::{LintAction, LintArguments};
 use crate::exit::{Code, Failure};
 use crate::print;
@@ -36,6 +37,13 @@ fn files(arguments: &LintArguments) -> Result<Code, Failure> {
         return Err(unknown(id));
     }
     // Who corrects the name of a file wants all of them mended at once.
+    if arguments.fix
+        && let Some(path) =
+            arguments.files.iter().find(|path| bootstrap_of(path).is_ok_and(|own| own.is_some()))
+    {
+        let message = format!("`{}` is a listeners file, which --fix does not change", path.display());
+        return Err(Failure::bad_input(message));
+    }
     if arguments.fix && arguments.files.iter().all(|path| read(path).is_ok()) {
         for path in &arguments.files {
             fix(path, &arguments.only)?;
@@ -114,6 +122,17 @@ fn costs(path: &Path) -> Result<BTreeMap<String, String>, Failure> {
 /// What is wrong in a file.
 fn checked(path: &Path, only: &[String]) -> Result<File, Failure> {
     let mut file = File { name: path.display().to_string(), linted: Linted::default(), unread: Vec::new() };
+    if let Some((bootstrap, lines)) = bootstrap_of(path)? {
+        let nothing = |_: &str| Err("a listeners file names no other".to_owned());
+        let read = hoptax_bootstrap::read_partly(&file.name, &bootstrap, None, &nothing);
+        file.linted = of_rules(lint(&read.map_err(Failure::bad_input)?), only);
+        for finding in &mut file.linted.findings {
+            let line = lines.get((finding.place.line as usize).saturating_sub(1)).copied();
+            finding.place.line = line.filter(|line| *line > 0).unwrap_or(1);
+            finding.place.column = 0;
+        }
+        return Ok(file);
+    }
     for read in read(path)? {
         let linted = of_rules(lint(&read), only);
         file.linted.findings.extend(linted.findings);

@@ -3,10 +3,11 @@
 use std::fs;
 use std::path::Path;
 
-use hoptax_listeners::{Form, Plan, Source, read, render};
+use hoptax_listeners::{Form, Imported, Plan, Source, import, is_listeners, read, render};
+use hoptax_subject::envoy::given::read_partly;
 use hoptax_text::yaml::file;
 
-use crate::arguments::{ListenersCommand, RenderArguments};
+use crate::arguments::{ImportListenersArguments, ListenersCommand, RenderArguments};
 use crate::exit::{Code, Failure};
 use crate::print;
 
@@ -14,6 +15,7 @@ use crate::print;
 pub(crate) fn run(command: &ListenersCommand) -> Result<Code, Failure> {
     match command {
         ListenersCommand::Render(arguments) => rendered(arguments),
+        ListenersCommand::Import(arguments) => imported(arguments),
     }
 }
 
@@ -37,6 +39,41 @@ fn rendered(arguments: &RenderArguments) -> Result<Code, Failure> {
         print::note(&format!("{} is written", path.display()));
     }
     Ok(Code::Success)
+}
+
+fn imported(arguments: &ImportListenersArguments) -> Result<Code, Failure> {
+    let all = read_partly(&arguments.file).map_err(Failure::bad_input)?;
+    let [read] = all.as_slice() else {
+        let many = format!(
+            "`{}` holds {} configurations: name one of them behind `#`",
+            arguments.file.display(),
+            all.len()
+        );
+        return Err(Failure::bad_input(many));
+    };
+    let Imported { text, left } = import(read.configuration.tree());
+    if text.is_empty() {
+        return Err(Failure::bad_input(left.join("\n")));
+    }
+    print::result(&text)?;
+    if !left.is_empty() {
+        print::note(&format!("not expressed:\n  {}", left.join("\n  ")));
+    }
+    Ok(Code::Success)
+}
+
+/// The bootstrap for a listeners file, and for each of its lines that of the file; none for another file.
+///
+/// # Errors
+/// All problems of the file.
+pub(super) fn bootstrap_of(path: &Path) -> Result<Option<(String, Vec<u64>)>, Failure> {
+    // Other files are read, and refused, elsewhere.
+    let Ok(text) = file::read(path) else { return Ok(None) };
+    if !is_listeners(&text) {
+        return Ok(None);
+    }
+    let rendered = render(&plan(path, None)?).map_err(Failure::bad_input)?;
+    Ok(Some(rendered.traced()))
 }
 
 /// What a file says, with the services of another one.

@@ -6,7 +6,7 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use hoptax_certs::Authority;
+use hoptax_certs::{Authority, KeyKind, Request};
 use hoptax_subject::envoy::release::Envoy;
 use serde_json::{Value, json};
 
@@ -23,8 +23,11 @@ impl Lab {
         let lab =
             Self { folder: tempfile::tempdir().unwrap(), envoy: Envoy::find(None, &mut |_| {}).unwrap() };
         let authority = Authority::new("listeners", 3600).unwrap();
-        fs::write(lab.path("certificate.pem"), authority.certificate()).unwrap();
-        fs::write(lab.path("key.pem"), authority.key()).unwrap();
+        let names = vec!["localhost".to_owned()];
+        let request = Request { names, spiffe: Vec::new(), key: KeyKind::P256, seconds: 3600 };
+        let signed = authority.sign(&request).unwrap();
+        fs::write(lab.path("certificate.pem"), signed.certificate).unwrap();
+        fs::write(lab.path("key.pem"), signed.key).unwrap();
         lab
     }
 
@@ -108,6 +111,69 @@ fn envoy_runs_with_files_of_listeners_and_clusters() {
     assert_eq!(lab.refusal(&path), None);
     let without = run(["listeners", "render", &edge, "--as", "lds-cds"]);
     assert_eq!(without.code, Some(2), "{without:?}");
+}
+
+/// What is imported from a bootstrap is rendered to the same bootstrap.
+#[test]
+fn what_is_rendered_is_imported_without_a_rest() {
+    let lab = Lab::new();
+    let services = lab.of_catalogue("services.yaml");
+    let text = fs::read_to_string(lab.of_catalogue("listeners.yaml")).unwrap();
+    let without = |line: &&str| !["tracing:", "ratelimit_service:"].iter().any(|key| line.starts_with(key));
+    let text: String = text.lines().filter(without).map(|line| format!("{line}\n")).collect();
+    let text = text
+        .replace(", ratelimit: {domain: api, by: user-agent}", "")
+        .replace(", tracing_enabled: false", "");
+    let bootstrap = lab.rendered(&[&lab.file("own.yaml", &text), "--services", &services], "envoy.yaml");
+    let ran = run(["listeners", "import", bootstrap.to_str().unwrap()]);
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{ran:?}");
+    let again = lab.rendered(&[&lab.file("imported.yaml", &ran.stdout)], "again.yaml");
+    assert_eq!(fs::read_to_string(again).unwrap(), fs::read_to_string(bootstrap).unwrap());
+}
+
+#[test]
+fn what_an_import_cannot_express_is_named() {
+    let lab = Lab::new();
+    let file = lab.file(
+        "own.yaml",
+        "listeners: [{name: a, port: 1234, timeout: 1s, upstream: {address: 127.0.0.1, port: 1}}]\n",
+    );
+    let bootstrap = lab.rendered(&[&file], "envoy.yaml");
+    let text = fs::read_to_string(&bootstrap).unwrap();
+    let text = text
+        .replace("          stat_prefix: a_egress\n", "          stat_prefix: a_egress\n          via: x\n");
+    let text = text
+        .replace("  clusters:\n", "  - name: tcp\n    filter_chains: []\n  clusters:\n  - name: unused\n");
+    fs::write(&bootstrap, text).unwrap();
+    let ran = run(["listeners", "import", bootstrap.to_str().unwrap()]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    for expected in [
+        "listener `a`: /filter_chains/0/filters/",
+        "/via",
+        "listener `tcp`: it has 0 filter chains",
+        "cluster `unused`: no listener",
+    ] {
+        assert!(ran.stderr.contains(expected), "{expected}: {ran:?}");
+    }
+    assert_eq!(ran.stderr.lines().filter(|line| line.contains(": ")).count(), 3, "{ran:?}");
+}
+
+#[test]
+fn lint_reads_a_listeners_file_and_names_its_lines() {
+    let lab = Lab::new();
+    let text = "# ours\nlisteners:\n  - {name: a, port: 1234, timeout: 1s, upstream: {address: a.example, port: 1}}\n  - name: b\n    \
+                port: 1235\n    timeout: 10s\n    cluster: b\n    upstream: {address: a.example, port: 443}\n    retry: {retry_on: 5xx, num_retries: 1}\n";
+    let file = lab.file("own.yaml", text);
+    let ran = run(["lint", &file, "--json", "-"]);
+    let findings: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let findings = findings["files"][0]["findings"].as_array().unwrap();
+    let line = |rule: &str| findings.iter().find(|one| one["rule"] == rule).map(|one| one["line"].as_u64());
+    assert_eq!(line("retry-writes"), Some(Some(4)), "{ran:?}");
+    assert_eq!(line("listener-ipv4-only"), Some(Some(3)), "{ran:?}");
+    assert_eq!(line("plain-text-to-443"), Some(Some(4)), "{ran:?}");
+    let ran = run(["lint", &lab.file("wrong.yaml", &text.replace("port: 1235", "prot: 1235"))]);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(ran.stderr.contains(":5:5: unknown key `prot`; did you mean `port`?"), "{ran:?}");
 }
 
 /// Names that would change a file, a template, a log format or a command if they were not escaped.

@@ -95,6 +95,11 @@ impl Clusters {
     }
 }
 
+/// The name of a cluster that the file does not name. Dots separate the parts of the names of statistics.
+pub(crate) fn usual_name(host: &str, port: u64) -> String {
+    format!("{}_{port}", host.replace(['.', ':'], "_"))
+}
+
 impl Resolver<'_> {
     /// The name of the cluster that a section describes; none if it is none, which is a problem.
     pub(super) fn cluster(
@@ -112,8 +117,7 @@ impl Resolver<'_> {
             (Some(name), ..) => name.0.clone(),
             (None, Some(name), ..) => name,
             (None, None, Some(service), None) => service.clone(),
-            // Dots separate the parts of the names of statistics.
-            _ => format!("{}_{}", upstream.host.0.replace(['.', ':'], "_"), upstream.port),
+            _ => usual_name(&upstream.host.0, u64::from(upstream.port)),
         };
         let options = Options {
             keepalive: section.keepalive.unwrap_or(Duration::from_ms(4500)),

@@ -216,8 +216,19 @@ fn virtual_hosts(listener: &Listener) -> Vec<Value> {
             Matches::Place { hosts, .. } => hosts.is_empty() || hosts == domains,
             _ => true,
         };
-        let routes: Vec<Value> =
-            listener.routes.iter().filter(is_there).map(|one| route(listener, one)).collect();
+        // Nothing comes to a route behind one that takes every request of these hosts.
+        let mut is_open = true;
+        let reached = listener.routes.iter().filter(is_there).take_while(|one| {
+            let takes_all = match &one.matches {
+                Matches::All => true,
+                Matches::Place { prefix, .. } => prefix == "/",
+                _ => false,
+            };
+            let is_reached = is_open;
+            is_open &= !takes_all;
+            is_reached
+        });
+        let routes: Vec<Value> = reached.map(|one| route(listener, one)).collect();
         let domains = if domains.is_empty() { vec!["*".to_owned()] } else { domains.to_vec() };
         let mut host = json!({"name": name, "domains": domains, "routes": routes});
         if let Some(scheme) = listener.xfp {

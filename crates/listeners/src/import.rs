@@ -1,0 +1,107 @@
+//! A bootstrap of Envoy as a listeners file, as far as that can express it, and what it cannot.
+//!
+//! What is left is not guessed: the file is rendered, and everything of the bootstrap that the result lacks or has otherwise is named.
+
+mod differences;
+mod listener;
+mod target;
+
+use serde_json::{Map, Value, json};
+
+use crate::plan::{Source, read};
+use crate::render::{Rendered, render};
+use crate::yaml::{Written, written};
+
+/// A listeners file for a bootstrap.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Imported {
+    /// The file, YAML.
+    pub text: String,
+    /// What it does not express, a line each.
+    pub left: Vec<String>,
+}
+
+/// The keys of a section of the file, in order.
+type Keys = Map<String, Value>;
+
+/// A listeners file for a bootstrap, or for a part of one that has `static_resources`.
+pub fn import(bootstrap: &Value) -> Imported {
+    let mut left = Vec::new();
+    let items = |path: &str| bootstrap.pointer(path).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let clusters = items("/static_resources/clusters");
+    let mut sections: Vec<Keys> = Vec::new();
+    for one in items("/static_resources/listeners") {
+        match listener::section(one, clusters) {
+            Ok(section) => sections.push(section),
+            Err(why) => left.push(format!("listener `{}`: {why}", name_of(one))),
+        }
+    }
+    let mut file = Keys::new();
+    let admin = bootstrap.pointer("/admin/address/socket_address/port_value").filter(|port| **port != 9901);
+    if let Some(port) = admin {
+        file.insert("admin".to_owned(), json!({"port": port}));
+    }
+    let limit = items("/overload_manager/resource_monitors")
+        .iter()
+        .find_map(|monitor| monitor.pointer("/typed_config/max_active_downstream_connections"));
+    if let Some(limit) = limit.filter(|limit| **limit != 50_000) {
+        file.insert("connection_limit".to_owned(), limit.clone());
+    }
+    if let Some(ca) = target::authorities(clusters, &mut left) {
+        file.insert("ca".to_owned(), ca);
+    }
+    let (text, rendered) = accepted(&mut file, sections, &mut left);
+    match rendered {
+        Some(rendered) => differences::of_bootstrap(bootstrap, &rendered.bootstrap(), &mut left),
+        None => left.push("no listener can be expressed".to_owned()),
+    }
+    Imported { text, left }
+}
+
+/// A file without the sections that have problems, and what it stands for; none if no section is left. Sections with the same port or with
+/// other options of the same connections are such, and the first of them stays.
+fn accepted(file: &mut Keys, mut sections: Vec<Keys>, left: &mut Vec<String>) -> (String, Option<Rendered>) {
+    while !sections.is_empty() {
+        let all = sections.iter().cloned().map(Value::Object);
+        file.insert("listeners".to_owned(), all.collect());
+        let Written { text, lines } = written(&Value::Object(file.clone()));
+        let result = read(Source { name: "imported", text: &text }, None).and_then(|plan| render(&plan));
+        let problems = match result {
+            Ok(rendered) => return (text, Some(rendered)),
+            Err(problems) => problems,
+        };
+        let starts: Vec<u64> = lines
+            .iter()
+            .filter(|(path, _)| path.starts_with("/listeners/") && path.matches('/').count() == 2)
+            .map(|(_, line)| *line)
+            .collect();
+        let mut refused: Vec<usize> = Vec::new();
+        for problem in &problems.0 {
+            let index = starts.partition_point(|start| *start <= problem.line).checked_sub(1);
+            let name = index.and_then(|index| sections.get(index)?.get("name")?.as_str());
+            left.push(match name {
+                Some(name) => format!("listener `{name}`: {}", problem.message),
+                None => problem.message.clone(),
+            });
+            refused.extend(index);
+        }
+        if refused.is_empty() {
+            break;
+        }
+        let mut index = 0..;
+        sections.retain(|_| index.next().is_some_and(|index| !refused.contains(&index)));
+    }
+    (String::new(), None)
+}
+
+/// The name of a message.
+fn name_of(message: &Value) -> &str {
+    message.get("name").and_then(Value::as_str).unwrap_or_default()
+}
+
+/// Adds a key, if there is a value.
+fn add(keys: &mut Keys, name: &str, value: Option<Value>) {
+    if let Some(value) = value {
+        keys.insert(name.to_owned(), value);
+    }
+}

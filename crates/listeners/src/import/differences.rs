@@ -1,0 +1,102 @@
+//! What of a bootstrap another one lacks, or has otherwise.
+
+use serde_json::Value;
+
+use super::name_of;
+
+/// Adds a line for everything of `original` that `rendered` does not have.
+pub(super) fn of_bootstrap(original: &Value, rendered: &Value, left: &mut Vec<String>) {
+    let Value::Object(keys) = original else { return };
+    for (key, value) in keys {
+        if key == "static_resources" {
+            of_resources(value, rendered.get(key), left);
+        } else {
+            compare(value, rendered.get(key), "the bootstrap", &format!("/{key}"), left);
+        }
+    }
+}
+
+fn of_resources(original: &Value, rendered: Option<&Value>, left: &mut Vec<String>) {
+    let Value::Object(kinds) = original else { return };
+    for (kind, messages) in kinds {
+        let singular = kind.trim_end_matches('s');
+        for message in messages.as_array().into_iter().flatten() {
+            let name = name_of(message);
+            let of_kind = rendered.and_then(|all| all.get(kind)).and_then(Value::as_array);
+            let what = format!("{singular} `{name}`");
+            // Of listeners that are left out as a whole, the reason was said.
+            match of_kind.into_iter().flatten().find(|one| name_of(one) == name) {
+                Some(own) => compare(message, Some(own), &what, "", left),
+                None if kind == "listeners" => {}
+                None => left.push(format!("{what}: no listener here sends requests to it")),
+            }
+        }
+    }
+}
+
+/// Adds lines for what `own` lacks: for a whole node if all of it is missing.
+fn compare(original: &Value, own: Option<&Value>, what: &str, path: &str, left: &mut Vec<String>) {
+    match (original, own) {
+        (_, Some(own)) if is_same(original, own) => {}
+        // An empty message states nothing.
+        (Value::Object(keys), None) if keys.is_empty() => {}
+        (Value::Object(keys), Some(Value::Object(other))) => {
+            for (key, value) in keys {
+                compare(value, other.get(key), what, &format!("{path}/{key}"), left);
+            }
+        }
+        (Value::Array(items), Some(Value::Array(other))) => {
+            for (index, item) in items.iter().enumerate() {
+                let name = name_of(item);
+                // Filters and hosts have names, by which they are found in another order.
+                let same = if name.is_empty() { None } else { other.iter().find(|one| name_of(one) == name) };
+                let same = same.or_else(|| if name.is_empty() { other.get(index) } else { None });
+                let step = if name.is_empty() { index.to_string() } else { name.to_owned() };
+                compare(item, same, what, &format!("{path}/{step}"), left);
+            }
+        }
+        _ => left.push(format!("{what}: {path}")),
+    }
+}
+
+/// Whether two values say the same: durations may be written in several ways.
+fn is_same(one: &Value, other: &Value) -> bool {
+    let seconds = |value: &Value| value.as_str()?.strip_suffix('s')?.parse::<f64>().ok();
+    one == other || seconds(one).is_some_and(|own| seconds(other) == Some(own))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_is_missing_is_named_once_and_what_is_the_same_is_not() {
+        let original = json!({
+            "admin": {"a": 1},
+            "node": {"id": "x"},
+            "static_resources": {
+                "listeners": [{"name": "a", "t": "1.50s", "u": {"v": {"w": 1, "x": 2}}, "f": [{"name": "lua", "c": 1}, {"name": "router"}]}],
+                "clusters": [{"name": "b"}],
+            },
+        });
+        let rendered = json!({
+            "admin": {"a": 2},
+            "static_resources": {"listeners": [{"name": "a", "t": "1.5s", "f": [{"name": "router"}]}], "clusters": []},
+        });
+        let mut left = Vec::new();
+        of_bootstrap(&original, &rendered, &mut left);
+        let expected = [
+            "the bootstrap: /admin/a",
+            "the bootstrap: /node",
+            "listener `a`: /u",
+            "listener `a`: /f/lua",
+            "cluster `b`: no listener here sends requests to it",
+        ];
+        assert_eq!(left, expected);
+        let mut none = Vec::new();
+        of_bootstrap(&original, &original, &mut none);
+        assert!(none.is_empty(), "{none:?}");
+    }
+}
