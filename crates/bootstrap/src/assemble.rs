@@ -3,19 +3,18 @@
 mod dump;
 mod files;
 mod malformed;
+mod old_api;
 mod origins;
 mod resources;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::{Ipv4Addr, SocketAddr};
 
 use hoptax_text::yaml::envoy::Tree;
 use serde_json::Value;
 
 pub(crate) use self::origins::Origins;
 use crate::document::{Document, Source};
-use crate::given::{Accepted, Given, given};
-use crate::lab::Lab;
+use crate::given::Given;
 use crate::names;
 use crate::place::{Place, Problem, Problems};
 use crate::resource::{is_list, is_one};
@@ -69,74 +68,20 @@ pub struct Text<'a> {
     pub tree: Option<&'a Tree>,
 }
 
-/// Reads a configuration: a bootstrap or a `/config_dump`, alone in a text or inside of objects of Kubernetes. `name` is the name of the
-/// text in problems, and `choice` that of the configuration, if there are several. `load` reads the files that it names for listeners,
-/// clusters, routes, endpoints and secrets, and gives the reason if it cannot.
-///
-/// # Errors
-/// All problems: a file is not YAML or JSON, is no configuration of Envoy or cannot be loaded, or resources come from a control
-/// plane and are not in the file; then also those of [`Configuration::adapt`] with what could be read, unless a resource is no
-/// mapping.
-pub fn read(
-    name: &str,
-    text: &str,
-    choice: Option<&str>,
-    load: &dyn Fn(&str) -> Result<Loaded, String>,
-) -> Result<Configuration, Problems> {
-    let Joined { configuration, mut unread } = join_all(given(name, text, choice, Accepted::Whole)?, load)?;
-    unread.extend(configuration.merge_keys());
-    if unread.is_empty() {
-        return Ok(configuration);
-    }
-    // What cannot be adapted is the same in every lab.
-    let server = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-    let (origin, companion, folder) = (server, server, "/lab".into());
-    let lab = Lab { admin_port: 0, listener_ports: Vec::new(), origin, companion, folder };
-    let is_read = configuration.tree.is_object();
-    let more = is_read.then(|| configuration.adapt(&lab, &|_| None).err()).flatten();
-    Err(Problems::new(unread).joined(more))
-}
-
-/// What could be read of a configuration.
-#[derive(Debug)]
-pub struct Partly {
-    /// The configuration, as far as it was read.
-    pub configuration: Configuration,
-    /// What was not: files that do not exist, and resources that come from a control plane.
-    pub unread: Vec<Problem>,
-    /// Whether the text is no bootstrap, but some resources of one.
-    pub is_part: bool,
-}
-
-/// As [`read`], for what looks at a configuration and runs nothing: resources may be missing, and a text may also be a list of
-/// `resources` as files of listeners and clusters have it, or one listener or cluster alone.
-///
-/// # Errors
-/// All problems that make Envoy refuse the text, or leave no configuration.
-pub fn read_partly(
-    name: &str,
-    text: &str,
-    choice: Option<&str>,
-    load: &dyn Fn(&str) -> Result<Loaded, String>,
-) -> Result<Partly, Problems> {
-    let given = given(name, text, choice, Accepted::Resources)?;
-    let is_part = is_list(&given.document.value) || is_one(&given.document.value);
-    let Joined { configuration, unread } = join_all(given, load)?;
-    let refused = configuration.merge_keys();
-    if refused.is_empty() {
-        Ok(Partly { configuration, unread, is_part })
-    } else {
-        Err(Problems::new(refused))
-    }
-}
-
 /// A configuration with everything that it names, and problems with what could not be joined.
-struct Joined {
-    configuration: Configuration,
-    unread: Vec<Problem>,
+pub(crate) struct Joined {
+    pub(crate) configuration: Configuration,
+    pub(crate) unread: Vec<Problem>,
 }
 
-fn join_all(given: Given, load: &dyn Fn(&str) -> Result<Loaded, String>) -> Result<Joined, Problems> {
+/// Joins what a configuration names into it. `load` reads a file, and gives the reason if it cannot.
+///
+/// # Errors
+/// When something of it is malformed or of API v2.
+pub(crate) fn join_all(
+    given: Given,
+    load: &dyn Fn(&str) -> Result<Loaded, String>,
+) -> Result<Joined, Problems> {
     let Given { mut document, described, beside } = given;
     let is_dump = document.value.get("configs").is_some_and(Value::is_array);
     let content = document.value.take();
@@ -294,7 +239,7 @@ impl Configuration {
     }
 
     /// Problems with merge keys, which are fields to Envoy. In what belongs to the user, any key is as good.
-    fn merge_keys(&self) -> Vec<Problem> {
+    pub(crate) fn merge_keys(&self) -> Vec<Problem> {
         let mut found = Vec::new();
         names::walk_fields(&self.tree, &mut |pointer, key| {
             if key == "<<" {
@@ -340,6 +285,3 @@ fn object<'a>(value: &'a mut Value, key: &str) -> &'a mut Value {
     }
     entry
 }
-
-#[cfg(test)]
-mod tests;

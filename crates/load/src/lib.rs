@@ -17,7 +17,6 @@ mod connection_error;
 mod counts;
 mod course;
 mod current;
-mod datagrams;
 mod dial;
 mod distribution;
 mod early_end;

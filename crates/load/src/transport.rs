@@ -1,6 +1,8 @@
 //! The transport of a connection: a socket, optional TLS, and a protocol client. Its state, and which requests it
 //! carries, are managed by the state machine in `connection`.
 
+mod datagrams;
+
 use std::os::fd::OwnedFd;
 
 use hoptax_host::clock::now_ns;

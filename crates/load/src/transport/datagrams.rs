@@ -5,8 +5,8 @@ use hoptax_wire::Event;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
 
+use super::{Read, Scratch, Transport};
 use crate::connection_error::ConnectionError;
-use crate::transport::{Read, Scratch, Transport};
 
 impl Transport {
     /// Whether the QUIC connection could be created.

@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use crate::assemble::Configuration;
+use super::Configuration;
 use crate::place::Problem;
 use crate::tree::{self, join, last_name, last_step, message_type, text};
 
@@ -209,7 +209,7 @@ const FIELDS: [OldField; 12] = [
 ];
 
 /// The type in API v3 of a type of API v2; none if it is no type of API v2.
-pub(crate) fn of_type(of: &str) -> Option<String> {
+pub(super) fn of_type(of: &str) -> Option<String> {
     if let Some((before, now)) = MOVED.iter().find(|(before, _)| of.starts_with(before)) {
         let rest = of.get(before.len()..).unwrap_or_default();
         return (!now.is_empty()).then(|| format!("{now}{rest}"));
@@ -244,7 +244,7 @@ fn of_name(name: &str) -> Option<String> {
 
 impl Configuration {
     /// Problems with all that is of API v2.
-    pub(crate) fn of_api_v2(&self) -> Vec<Problem> {
+    pub(super) fn of_api_v2(&self) -> Vec<Problem> {
         let mut found = Vec::new();
         let mut add = |pointer: &str, message: String| {
             found.push(Problem { place: self.place(pointer), message });
@@ -284,7 +284,7 @@ impl Configuration {
     }
 
     /// Problems with the sections of a dump by an Envoy that speaks API v2.
-    pub(crate) fn dump_of_api_v2(&self, dump: &Value) -> Vec<Problem> {
+    pub(super) fn dump_of_api_v2(&self, dump: &Value) -> Vec<Problem> {
         let sections = dump.get("configs").and_then(Value::as_array).into_iter().flatten();
         let problem = |(index, section): (usize, &Value)| {
             let of = message_type(section);

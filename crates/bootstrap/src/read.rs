@@ -1,0 +1,73 @@
+//! Reads a configuration from its text and the files that it names, and tells all that is wrong with it at once.
+
+use std::net::{Ipv4Addr, SocketAddr};
+
+use crate::assemble::{Configuration, Joined, Loaded, join_all};
+use crate::given::{Accepted, given};
+use crate::lab::Lab;
+use crate::place::{Problem, Problems};
+use crate::resource::{is_list, is_one};
+
+/// Reads a configuration: a bootstrap or a `/config_dump`, alone in a text or inside of objects of Kubernetes. `name` is the name of the
+/// text in problems, and `choice` that of the configuration, if there are several. `load` reads the files that it names for listeners,
+/// clusters, routes, endpoints and secrets, and gives the reason if it cannot.
+///
+/// # Errors
+/// All problems: a file is not YAML or JSON, is no configuration of Envoy or cannot be loaded, or resources come from a control
+/// plane and are not in the file; then also those of [`Configuration::adapt`] with what could be read, unless a resource is no
+/// mapping.
+pub fn read(
+    name: &str,
+    text: &str,
+    choice: Option<&str>,
+    load: &dyn Fn(&str) -> Result<Loaded, String>,
+) -> Result<Configuration, Problems> {
+    let Joined { configuration, mut unread } = join_all(given(name, text, choice, Accepted::Whole)?, load)?;
+    unread.extend(configuration.merge_keys());
+    if unread.is_empty() {
+        return Ok(configuration);
+    }
+    // What cannot be adapted is the same in every lab.
+    let server = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let (origin, companion, folder) = (server, server, "/lab".into());
+    let lab = Lab { admin_port: 0, listener_ports: Vec::new(), origin, companion, folder };
+    let is_read = configuration.tree.is_object();
+    let more = is_read.then(|| configuration.adapt(&lab, &|_| None).err()).flatten();
+    Err(Problems::new(unread).joined(more))
+}
+
+/// What could be read of a configuration.
+#[derive(Debug)]
+pub struct Partly {
+    /// The configuration, as far as it was read.
+    pub configuration: Configuration,
+    /// What was not: files that do not exist, and resources that come from a control plane.
+    pub unread: Vec<Problem>,
+    /// Whether the text is no bootstrap, but some resources of one.
+    pub is_part: bool,
+}
+
+/// As [`read`], for what looks at a configuration and runs nothing: resources may be missing, and a text may also be a list of
+/// `resources` as files of listeners and clusters have it, or one listener or cluster alone.
+///
+/// # Errors
+/// All problems that make Envoy refuse the text, or leave no configuration.
+pub fn read_partly(
+    name: &str,
+    text: &str,
+    choice: Option<&str>,
+    load: &dyn Fn(&str) -> Result<Loaded, String>,
+) -> Result<Partly, Problems> {
+    let given = given(name, text, choice, Accepted::Resources)?;
+    let is_part = is_list(&given.document.value) || is_one(&given.document.value);
+    let Joined { configuration, unread } = join_all(given, load)?;
+    let refused = configuration.merge_keys();
+    if refused.is_empty() {
+        Ok(Partly { configuration, unread, is_part })
+    } else {
+        Err(Problems::new(refused))
+    }
+}
+
+#[cfg(test)]
+mod tests;
