@@ -3,7 +3,7 @@
 //! The configuration stays a tree of JSON values. Only the fields that lead to addresses, files, secrets and parts are known
 //! here; everything else is passed on, and Envoy judges it. Nothing here opens a file or a socket.
 //!
-//! 1. [`read`] joins the files, or the sections of a `/config_dump`, into one static [`Configuration`].
+//! 1. [`read()`] joins the files, or the sections of a `/config_dump`, into one static [`Configuration`].
 //! 2. [`Configuration::adapt`] replaces every address, file and secret, and lists each replacement ([`Adapted`]).
 //! 3. [`parts`] lists what can be removed, and [`Adapted::without`] is the bootstrap without some of it.
 //! 4. [`request`] derives a request that a listener forwards.
