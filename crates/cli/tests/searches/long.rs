@@ -14,6 +14,34 @@ use crate::support::{checked, origin};
 
 #[test]
 #[ignore = "takes minutes: run by `make test-long`"]
+fn the_capacity_of_a_server_with_a_known_service_time_is_found() {
+    // One request takes 2 ms, and the next waits: 500 requests per second. Requests that are evenly spaced hardly wait below that; above,
+    // the queue grows as long as a trial lasts.
+    let (_origin, url) = origin(&["--default", "service=2ms"]);
+    // Beside other tests, the generator may be late by a few milliseconds.
+    let range = ["--min-rate", "400", "--max-rate", "700", "--threshold", "own-lag-fail-us=20000"];
+    let options = ["--arrivals", "uniform", "--slo", "p90<20ms", "--slo", "errors<0.1%"];
+    let (code, result, stderr) = find(&url, &[&range[..], &options].concat());
+    let goal = &result["goals"][0];
+    let state = goal["state"].as_str().unwrap();
+    assert!(code == Some(0) && ["found", "bounded"].contains(&state), "{result:#}\n{stderr}");
+    let [rate, estimate, upper] = ["rate", "estimate", "upper_rate"].map(|name| goal[name].as_f64().unwrap());
+    assert!((470.0..=520.0).contains(&estimate) && rate < estimate && estimate < upper, "{goal:#}\n{stderr}");
+    // Above, the last requests may wait for a connection until the end.
+    assert_eq!((&goal["limited_by"][0], &result["arrivals"]), (&json!("p90<20ms"), &json!("uniform")));
+    assert!(stderr.contains("uniform arrivals: about ") && stderr.contains(", at most 5m"), "{stderr}");
+    let trials = result["trials"].as_array().unwrap();
+    assert!(trials.iter().all(|trial| (400.0..=700.0).contains(&trial["rate"].as_f64().unwrap())));
+    // The queue settles for 8 * 20 ms / (4 % * ln 10) before a trial counts.
+    assert!(trials.iter().all(|trial| trial["warmup_s"] == json!(1.737)), "{result:#}");
+    assert_eq!(
+        stderr.lines().filter(|line| line.contains(" s after 1.7 s: p90<20ms: ")).count(),
+        trials.len()
+    );
+}
+
+#[test]
+#[ignore = "takes minutes: run by `make test-long`"]
 fn the_rates_and_the_ratio_of_two_servers_with_known_service_times_are_found() {
     // One request takes 2 ms or 4 ms, and the next waits: 500 or 250 requests per second. What a trial can queue grows with the
     // capacity, so the ratio is 2.

@@ -37,7 +37,7 @@ fn an_interrupt_ends_all_processes_of_a_search_and_keeps_its_trials() {
         .args([
             "find",
             "--slo",
-            "p50<10s",
+            "p50<100ms",
             "--arms",
             "baseline,lua,direct",
             "--min-rate",
