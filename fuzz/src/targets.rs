@@ -23,6 +23,8 @@ mod http2;
 mod http3;
 #[path = "../targets/lint.rs"]
 mod lint;
+#[path = "../targets/listeners.rs"]
+mod listeners;
 #[path = "../targets/log.rs"]
 mod log;
 #[path = "../targets/origin_http2.rs"]

@@ -176,6 +176,32 @@ fn lint_reads_a_listeners_file_and_names_its_lines() {
     assert!(ran.stderr.contains(":5:5: unknown key `prot`; did you mean `port`?"), "{ran:?}");
 }
 
+/// A function of the catalogue is refused with its reason, or Envoy accepts what it becomes.
+#[test]
+fn every_function_is_refused_or_accepted_by_envoy() {
+    let lab = Lab::new();
+    let listener = |(port, function): (u16, &hoptax_functions::Function)| {
+        json!({
+            "name": function.id, "port": port, "timeout": "1s", "cluster": function.id, "functions": [function.id],
+            "upstream": {"address": "127.0.0.1", "port": 1},
+        })
+    };
+    let all = hoptax_functions::Catalogue::load().unwrap().iter();
+    let (mut accepted, mut refused) = (Vec::new(), 0);
+    for listener in (20_000..).zip(all).map(listener) {
+        let file = lab.file("one.json", &json!({"listeners": [listener]}).to_string());
+        let ran = run(["listeners", "render", &file]);
+        match ran.code {
+            Some(0) => accepted.push(listener),
+            Some(2) => refused += 1,
+            _ => panic!("{ran:?}"),
+        }
+    }
+    assert!(accepted.len() > 30 && refused > 30, "{} of {refused}", accepted.len());
+    let file = lab.file("all.json", &json!({"listeners": accepted}).to_string());
+    assert_eq!(lab.refusal(&lab.rendered(&[&file], "envoy.yaml")), None);
+}
+
 /// Names that would change a file, a template, a log format or a command if they were not escaped.
 const NAMES: [&str; 12] = [
     "a\"b",

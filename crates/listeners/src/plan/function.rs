@@ -82,10 +82,16 @@ impl Resolver<'_> {
     }
 }
 
+/// The beginnings of the ids of functions that admit requests by keys of the lab.
+const OF_LAB: [&str; 6] = ["api-key", "basic-auth", "check-token/", "jwt", "oauth2/", "plan-limit/"];
+
 /// Why a function that a study measures is none for a listener in use.
 fn obstacle(function: &Function) -> Option<&'static str> {
     if function.asks_companion {
         return Some("it calls a service of the lab");
+    }
+    if OF_LAB.iter().any(|beginning| function.id.starts_with(beginning)) {
+        return Some("its keys are those of the lab, which everybody knows");
     }
     if function.fragment().contains("directory") {
         return Some("it needs files of the lab");
@@ -112,4 +118,28 @@ fn unplaced(fragment: &Fragment) -> Option<&'static str> {
         ("files", !fragment.files.is_empty()),
     ];
     parts.into_iter().find(|(_, is_there)| *is_there).map(|(part, _)| part)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A function whose requests carry something secret admits those who know it.
+    #[test]
+    fn functions_with_keys_of_the_lab_are_none_for_listeners() {
+        let mut refused = 0;
+        for function in Catalogue::load().unwrap().iter() {
+            let headers = function.request.headers.keys().chain(function.request.own_headers.keys());
+            let is_secret = |name: &String| {
+                ["authorization", "cookie", "key", "token", "basic", "es256"]
+                    .iter()
+                    .any(|part| name.contains(part))
+            };
+            if headers.into_iter().any(is_secret) {
+                assert!(obstacle(function).is_some(), "{}", function.id);
+                refused += 1;
+            }
+        }
+        assert!(refused > 5, "{refused}");
+    }
 }

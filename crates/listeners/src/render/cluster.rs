@@ -42,6 +42,12 @@ pub(super) fn message(cluster: &Cluster, ca: &FilePath) -> Result<Value, String>
         message["transport_socket"] = tls(upstream, options, ca);
     }
     if let Some(part) = &options.functions {
+        // A function that needs another protocol chooses it.
+        let options = format!("/typed_extension_protocol_options/{HTTP_OPTIONS}/explicit_http_config");
+        let chooses = serde_json::to_value(part).is_ok_and(|part| part.pointer(&options).is_some());
+        if let Some(chosen) = message.pointer_mut(&options).filter(|_| chooses) {
+            *chosen = json!({});
+        }
         merge(&mut message, part, "cluster", &[])?;
     }
     Ok(message)

@@ -16,7 +16,7 @@ pub fn read(path: &Path) -> io::Result<String> {
 /// # Errors
 /// When it is not in UTF-8.
 pub fn text(bytes: Vec<u8>) -> io::Result<String> {
-    let other = |problem| Err(io::Error::new(io::ErrorKind::InvalidData, problem));
+    let other = |problem: &str| Err(io::Error::new(io::ErrorKind::InvalidData, problem.to_owned()));
     // With the mark of its order of bytes, or without it and the first characters in ASCII.
     if matches!(
         *bytes.as_slice(),
@@ -26,7 +26,11 @@ pub fn text(bytes: Vec<u8>) -> io::Result<String> {
             "it is in UTF-16, as PowerShell writes it; convert it: `iconv -f UTF-16 -t UTF-8 FILE`",
         );
     }
-    String::from_utf8(bytes).or_else(|_| other("it is no text in UTF-8"))
+    String::from_utf8(bytes).or_else(|error| {
+        let before = error.as_bytes().get(..error.utf8_error().valid_up_to()).unwrap_or_default();
+        let line = before.split(|byte| *byte == b'\n').count();
+        other(&format!("it is no text in UTF-8: line {line} has other bytes"))
+    })
 }
 
 #[cfg(test)]
@@ -49,7 +53,8 @@ mod tests {
         for expected in ["", "a", "\0\0\0\u{1}", "\u{feff}a: é\n"] {
             assert_eq!(text(expected.as_bytes().to_vec()).unwrap(), expected);
         }
-        assert_eq!(text(vec![b'a', 0xe9, b'b']).unwrap_err().to_string(), "it is no text in UTF-8");
+        let problem = text(b"a\n\nb\xe9c\n".to_vec()).unwrap_err().to_string();
+        assert_eq!(problem, "it is no text in UTF-8: line 3 has other bytes");
         assert_eq!(read(Path::new("nowhere")).unwrap_err().kind(), io::ErrorKind::NotFound);
     }
 }
