@@ -4,6 +4,7 @@ use hoptax_text::yaml::envoy::{Node, first};
 use serde_json::{Map, Value, json};
 
 use crate::render::{Rendered, Resource};
+use crate::tree::is_of_listeners;
 use crate::yaml::{self, written};
 
 /// In which files.
@@ -144,13 +145,13 @@ fn typed(of: &str, all: &[Resource]) -> Value {
 /// Whether a text is a listeners file, rather than a configuration of Envoy.
 pub fn is_listeners(text: &str) -> bool {
     // Large configurations are not parsed a second time.
-    if text.contains("static_resources") || !text.contains("listeners") {
+    if text.contains("static_resources") {
         return false;
     }
     let Ok(root) = first(text) else { return false };
     let Node::Mapping(keys) = &root.node else { return false };
     let of = |name: &str| keys.iter().find(|(key, _)| key.text == name).map(|(_, value)| &value.node);
-    if of("profile::services_proxy::envoy::listeners").is_some() {
+    if keys.iter().any(|(key, _)| is_of_listeners(&key.text)) {
         return true;
     }
     let Some(Node::Sequence(items)) = of("listeners") else { return false };

@@ -29,8 +29,8 @@ pub(crate) use retry::Retry;
 /// The number of problems up to which unknown services get a suggestion.
 const SUGGESTED: usize = 20;
 
-/// The domain of services of Wikimedia's hiera, which does not state it.
-const DOMAIN_OF_HIERA: &str = "discovery.wmnet";
+/// The domain of services in files of Wikimedia, which do not state it.
+const DOMAIN_OF_WIKIMEDIA: &str = "discovery.wmnet";
 
 /// A text, with the name of its file for problems.
 #[derive(Clone, Copy, Debug)]
@@ -142,8 +142,8 @@ pub fn read(source: Source<'_>, services: Option<Source<'_>>) -> Result<Plan, Pr
     let mut resolver =
         Resolver { document: &document, services: file.services, other, domain: None, problems };
     resolver.domain = file.domain.map(|domain| domain.0);
-    if resolver.domain.is_none() && document.is_hiera {
-        resolver.domain = Some(DOMAIN_OF_HIERA.to_owned());
+    if resolver.domain.is_none() && document.is_foreign {
+        resolver.domain = Some(DOMAIN_OF_WIKIMEDIA.to_owned());
     }
     let mut clusters = Clusters::default();
     let mut listeners = Vec::with_capacity(indexes.len());

@@ -3,6 +3,8 @@
 //! It is read as Envoy reads YAML, in bounded time: aliases that stand for a million nodes and 500 collections inside of each other are
 //! refused. Merge keys (`<<`), which Envoy does not know, are resolved here, because tools that write such files use them.
 
+mod foreign;
+
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -11,15 +13,10 @@ use serde_json::Value;
 
 use crate::problem::Problem;
 
+pub(crate) use foreign::is_of_listeners;
+
 /// The largest text, bytes. Ten thousand listeners with all keys have a tenth of it.
 const LARGEST: usize = 64 << 20;
-
-/// The keys of a file of hiera that hold what ours holds under shorter names.
-const OF_HIERA: [(&str, &str); 2] =
-    [("profile::services_proxy::envoy::listeners", "listeners"), ("service::catalog", "services")];
-
-/// The keys that services have here; those of a catalogue of hiera have many others.
-const OF_SERVICE: [&str; 3] = ["port", "encryption", "upstream"];
 
 /// A text with its tree.
 #[derive(Debug)]
@@ -30,8 +27,8 @@ pub(crate) struct Document<'t> {
     /// The byte at which each line begins.
     lines: Vec<usize>,
     pub(crate) root: Tree,
-    /// Whether it is of hiera, which has other defaults.
-    pub(crate) is_hiera: bool,
+    /// Whether it is a file of Wikimedia, which has other defaults.
+    pub(crate) is_foreign: bool,
     /// Keys that are there twice, and merges of what is no mapping. The tree has the first of equal keys.
     pub(crate) problems: Vec<Problem>,
 }
@@ -64,11 +61,11 @@ impl<'t> Document<'t> {
             None => {}
         }
         let lines = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
-        let mut document = Self { name, text, lines, root: first, is_hiera: false, problems: Vec::new() };
+        let mut document = Self { name, text, lines, root: first, is_foreign: false, problems: Vec::new() };
         let mut problems = Vec::new();
         let root = std::mem::replace(&mut document.root, empty());
         let root = document.resolved(root, &mut problems);
-        document.root = document.without_hiera(root);
+        (document.root, document.is_foreign) = foreign::translated(root);
         document.problems = problems;
         Ok(document)
     }
@@ -145,41 +142,6 @@ impl<'t> Document<'t> {
         };
         Tree { node, ..tree }
     }
-
-    /// The tree with the short names of keys that a file of hiera has, without what else is in such a file.
-    fn without_hiera(&mut self, root: Tree) -> Tree {
-        let Node::Mapping(entries) = root.node else { return root };
-        let short = |key: &Key| OF_HIERA.iter().find(|(long, _)| *long == key.text).map(|(_, short)| *short);
-        self.is_hiera = entries.iter().any(|(key, _)| short(key).is_some());
-        if !self.is_hiera {
-            return Tree { node: Node::Mapping(entries), ..root };
-        }
-        let mut kept = Vec::new();
-        for (key, mut value) in entries.into_iter().filter(|(key, _)| !is_foreign(&key.text)) {
-            match short(&key) {
-                Some("services") => {
-                    let Node::Mapping(services) = &mut value.node else {
-                        kept.push((Key { text: "services".to_owned(), ..key }, value));
-                        continue;
-                    };
-                    for (_, service) in services {
-                        if let Node::Mapping(keys) = &mut service.node {
-                            keys.retain(|(key, _)| OF_SERVICE.contains(&key.text.as_str()));
-                        }
-                    }
-                    kept.push((Key { text: "services".to_owned(), ..key }, value));
-                }
-                Some(name) => kept.push((Key { text: name.to_owned(), ..key }, value)),
-                None => kept.push((key, value)),
-            }
-        }
-        Tree { node: Node::Mapping(kept), ..root }
-    }
-}
-
-/// Whether a key of a file of hiera is of something else.
-fn is_foreign(key: &str) -> bool {
-    key.contains("::") && !OF_HIERA.iter().any(|(long, _)| *long == key)
 }
 
 fn empty() -> Tree {

@@ -104,10 +104,43 @@ fn lines_of_the_bootstrap_lead_to_their_listener() {
     assert_eq!(line_of("port_value: 9902"), 0);
 }
 
+/// Listeners in the form of values of Wikimedia's charts.
+const CHART: &str = "\
+main_app: {name: shop}
+services_proxy:
+  history:
+    keepalive: 4.5s
+    port: 6021
+    timeout: 20s
+    retry_policy: {retry_on: connect-failure, num_retries: 1}
+    split: {percentage: 10, upstream: {address: history.south.example.org, port: 4112, encryption: true, sets_sni: true}}
+    upstream: {ips: [10.2.1.11], address: history.example.org, port: 4112, encryption: true, sets_sni: true}
+";
+
+#[test]
+fn values_of_a_chart_are_the_same_listeners() {
+    let own = "\
+listeners:
+  - name: history
+    keepalive: 4.5s
+    port: 6021
+    timeout: 20s
+    retry_policy: {retry_on: connect-failure, num_retries: 1}
+    split: {percentage: 10, upstream: {address: history.south.example.org, port: 4112, encryption: true}, sets_sni: true}
+    upstream: {address: history.example.org, port: 4112, encryption: true}
+    sets_sni: true
+";
+    let bootstrap = |text| rendered(Source { name: "x.yaml", text }, None).bootstrap();
+    assert_eq!(bootstrap(CHART), bootstrap(own));
+    let wrong = CHART.replace("port: 6021", "prot: 6021");
+    let problems = read(Source { name: "x.yaml", text: &wrong }, None).unwrap_err().to_string();
+    assert!(problems.contains("x.yaml:5:5: unknown key `prot`"), "{problems}");
+}
+
 #[test]
 fn files_of_listeners_are_told_from_configurations_of_envoy() {
-    for source in [LISTENERS, EDGE] {
-        assert!(is_listeners(source.text), "{}", source.name);
+    for text in [LISTENERS.text, EDGE.text, CHART] {
+        assert!(is_listeners(text), "{text}");
     }
     let bootstrap = rendered(EDGE, None).outputs(Form::Bootstrap, Format::Yaml).remove(0).text;
     for other in [
