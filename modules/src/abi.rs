@@ -42,7 +42,7 @@ impl Buffer {
     pub(crate) const EMPTY: Self = Self { start: std::ptr::null(), length: 0 };
 
     /// Bytes that Envoy reads during a call.
-    pub(crate) fn of(bytes: &[u8]) -> Self {
+    pub(crate) fn new(bytes: &[u8]) -> Self {
         Self { start: bytes.as_ptr(), length: bytes.len() }
     }
 

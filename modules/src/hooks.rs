@@ -79,7 +79,7 @@ extern "C" fn envoy_dynamic_module_on_http_filter_config_new(
     // SAFETY: Envoy passes texts that are valid during the call.
     let (name, text) = unsafe { (name.bytes(), text.bytes()) };
     let define = |name: &str| {
-        let (name, mut id) = (Buffer::of(name.as_bytes()), 0);
+        let (name, mut id) = (Buffer::new(name.as_bytes()), 0);
         // SAFETY: name and id are valid during the call, and no labels are given.
         let result = unsafe { abi::define_counter(envoy, name, std::ptr::null(), 0, &raw mut id) };
         (result == SUCCESS).then_some(id)

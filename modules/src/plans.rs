@@ -28,10 +28,12 @@ impl Plans {
     /// The plans with these settings; None if they are invalid or the file with the counts cannot be used. The reason is in Envoy's
     /// log.
     pub(crate) fn read(settings: &str) -> Option<Self> {
-        Self::of(settings).inspect_err(|problem| eprintln!("filter `plans` of the module: {problem}")).ok()
+        Self::with_settings(settings)
+            .inspect_err(|problem| eprintln!("filter `plans` of the module: {problem}"))
+            .ok()
     }
 
-    fn of(settings: &str) -> Result<Self, String> {
+    fn with_settings(settings: &str) -> Result<Self, String> {
         let rules = Rules::read(settings)?;
         let path = rules.counts.as_deref().ok_or("it needs a file for its counts: add `counts`")?;
         let counts = Counts::open(path)
@@ -80,7 +82,7 @@ impl Counts {
     }
 
     /// The bits of an account's count; None if the account has no place.
-    fn of(&self, account: u64) -> Option<&AtomicU64> {
+    fn bits(&self, account: u64) -> Option<&AtomicU64> {
         let index = usize::try_from(account).ok().filter(|index| *index < ACCOUNTS)?;
         #[allow(clippy::cast_ptr_alignment, reason = "a map begins at a page")]
         let bits = self.map.as_mut_ptr().cast::<u64>().wrapping_add(index);
@@ -92,7 +94,7 @@ impl Counts {
     fn take(&self, account: u64, limit: u32, now_s: u64) -> Option<Admission> {
         let mut admission = None;
         // A refused pull leaves the count as it is, so there is nothing to store.
-        let _ = self.of(account)?.fetch_update(Ordering::AcqRel, Ordering::Acquire, |bits| {
+        let _ = self.bits(account)?.fetch_update(Ordering::AcqRel, Ordering::Acquire, |bits| {
             let (after, taken) = Count::from_bits(bits).take(limit, now_s);
             admission = Some(taken);
             taken.admitted.then(|| after.bits())

@@ -24,7 +24,7 @@ impl Request {
     /// The first value of a header.
     pub(crate) fn header(&self, name: &str) -> Option<&[u8]> {
         let mut value = Buffer::EMPTY;
-        let name = Buffer::of(name.as_bytes());
+        let name = Buffer::new(name.as_bytes());
         // SAFETY: The pointers are valid during the call. Envoy accepts a null count.
         let exists = unsafe {
             abi::get_header(self.envoy, REQUEST_HEADERS, name, &raw mut value, 0, std::ptr::null_mut())
@@ -35,7 +35,7 @@ impl Request {
 
     /// Adds a header.
     pub(crate) fn add_header(&mut self, name: &str, value: &[u8]) {
-        let (name, value) = (Buffer::of(name.as_bytes()), Buffer::of(value));
+        let (name, value) = (Buffer::new(name.as_bytes()), Buffer::new(value));
         // SAFETY: The buffers are valid during the call, and Envoy copies them.
         unsafe { abi::add_header(self.envoy, REQUEST_HEADERS, name, value) };
     }
@@ -48,8 +48,8 @@ impl Request {
     /// Answers the request with a refusal.
     pub(crate) fn refuse(&mut self, refusal: &Refusal) {
         let header = |(name, value): &(&'static str, String)| Header {
-            name: Buffer::of(name.as_bytes()),
-            value: Buffer::of(value.as_bytes()),
+            name: Buffer::new(name.as_bytes()),
+            value: Buffer::new(value.as_bytes()),
         };
         let headers: Vec<Header> = refusal.headers.iter().map(header).collect();
         self.respond_with(refusal.status.into(), &headers, refusal.body.as_bytes());
@@ -58,7 +58,7 @@ impl Request {
     fn respond_with(&mut self, status: u32, headers: &[Header], body: &[u8]) {
         let (start, count) = (headers.as_ptr(), headers.len());
         // SAFETY: The headers, what they point to, and the body are valid during the call, and Envoy copies them.
-        unsafe { abi::send_response(self.envoy, status, start, count, Buffer::of(body), Buffer::EMPTY) };
+        unsafe { abi::send_response(self.envoy, status, start, count, Buffer::new(body), Buffer::EMPTY) };
     }
 
     /// The body, in the hook for its last part.
@@ -95,9 +95,9 @@ impl Request {
                 abi::drain_body(self.envoy, BUFFERED_BODY, usize::MAX);
             }
             abi::drain_body(self.envoy, RECEIVED_BODY, usize::MAX);
-            abi::append_body(self.envoy, RECEIVED_BODY, Buffer::of(body));
-            let (name, length) = (Buffer::of(b"content-length"), body.len().to_string());
-            abi::set_header(self.envoy, REQUEST_HEADERS, name, Buffer::of(length.as_bytes()));
+            abi::append_body(self.envoy, RECEIVED_BODY, Buffer::new(body));
+            let (name, length) = (Buffer::new(b"content-length"), body.len().to_string());
+            abi::set_header(self.envoy, REQUEST_HEADERS, name, Buffer::new(length.as_bytes()));
         }
     }
 

@@ -205,7 +205,7 @@ fn a_proxy_that_was_killed_gives_nobody_a_full_bucket() {
             let before: Vec<u16> = (0..7).map(|_| client.pull(&client.name).status).collect();
             let (name, token) = (client.name.clone(), client.token());
             setup.restart_proxy();
-            let client = Client::of(&setup, &name);
+            let client = Client::new(&setup, &name);
             // Requests with bodies, which must not pass while the first of them waits for the application.
             let after: Vec<u16> = (0..8).map(|_| client.pull_with_body(&name, &token).status).collect();
             move || {
@@ -222,7 +222,7 @@ fn a_filter_without_the_application_admits_nothing() {
     let mut setup = Setup::start(Mechanism::Wasm, 1);
     let token = setup.client(Plan::Personal).token();
     setup.end_application();
-    let response = Client::of(&setup, "nobody").pull_with("tool", &token);
+    let response = Client::new(&setup, "nobody").pull_with("tool", &token);
     assert_eq!(response.status, 503);
     assert_eq!(response.header("retry-after"), Some("1"));
 }
@@ -231,8 +231,8 @@ fn a_filter_without_the_application_admits_nothing() {
 fn only_the_right_password_opens_a_session() {
     let setup = Setup::start(Mechanism::Wasm, 1);
     let name = setup.client(Plan::Personal).name;
-    let mut client = Client::of(&setup, &name);
-    let mut nobody = Client::of(&setup, "nobody");
+    let mut client = Client::new(&setup, &name);
+    let mut nobody = Client::new(&setup, "nobody");
     for (client, password) in [(&mut client, "wrong horse"), (&mut nobody, PASSWORD)] {
         assert_eq!(client.enter("/login", password), 401);
         assert_eq!(client.send("GET", "/account").status, 401);

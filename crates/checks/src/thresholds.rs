@@ -152,14 +152,14 @@ impl Limits {
     }
 
     /// The value in effect of a threshold.
-    pub fn of(&self, threshold: &Threshold) -> f64 {
+    pub fn value(&self, threshold: &Threshold) -> f64 {
         self.set.get(threshold.name).copied().unwrap_or(threshold.default)
     }
 
     /// Thresholds that are looser than their defaults.
     pub fn loosened(&self) -> Vec<Loosened> {
         let looser = |threshold: &&Threshold| {
-            let value = self.of(threshold);
+            let value = self.value(threshold);
             if threshold.larger_is_tighter { value < threshold.default } else { value > threshold.default }
         };
         let loosened = ALL.iter().filter(looser);
@@ -167,7 +167,7 @@ impl Limits {
             .map(|threshold| Loosened {
                 name: threshold.name.to_owned(),
                 default: threshold.default,
-                value: self.of(threshold),
+                value: self.value(threshold),
             })
             .collect()
     }
@@ -183,7 +183,7 @@ mod tests {
         limits.set("own-lag-us", 10.0).unwrap();
         limits.set("offered-share", 0.999).unwrap();
         assert_eq!(limits.loosened(), Vec::new());
-        assert!((limits.of(&OWN_LAG_US) - 10.0).abs() < f64::EPSILON);
+        assert!((limits.value(&OWN_LAG_US) - 10.0).abs() < f64::EPSILON);
         limits.set("own-lag-us", 51.0).unwrap();
         limits.set("offered-share", 0.5).unwrap();
         let loosened: Vec<String> = limits.loosened().into_iter().map(|one| one.name).collect();

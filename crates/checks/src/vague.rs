@@ -25,7 +25,7 @@ impl Width {
 /// The half-width of a level as a share of it, if it is too large. A level that is not above 0 is always too vague.
 pub fn vague_level(level: &Interval, limits: &Limits) -> Option<f64> {
     let share = level.half_width() / level.estimate.max(0.0);
-    (share > limits.of(&thresholds::INTERVAL_FAIL_SHARE)).then_some(share)
+    (share > limits.value(&thresholds::INTERVAL_FAIL_SHARE)).then_some(share)
 }
 
 #[cfg(test)]

@@ -38,7 +38,7 @@ pub(crate) fn judge(result: &mut GraphRunResult, limits: &Limits) {
 /// Too few rounds to know how much restarts differ.
 fn rounds(result: &GraphRunResult, limits: &Limits) -> Option<Finding> {
     let count = result.rounds.len() as f64;
-    let (warn, fail) = (limits.of(&thresholds::ROUNDS), limits.of(&thresholds::ROUNDS_FAIL));
+    let (warn, fail) = (limits.value(&thresholds::ROUNDS), limits.value(&thresholds::ROUNDS_FAIL));
     let (severity, least) = if count < fail {
         (Severity::Fail, fail)
     } else if count < warn {
@@ -69,7 +69,7 @@ fn set_aside(result: &GraphRunResult, limits: &Limits) -> Option<Finding> {
         return None;
     }
     let share = count as f64 / all as f64;
-    let (warn, fail) = (limits.of(&thresholds::SET_ASIDE), limits.of(&thresholds::SET_ASIDE_FAIL));
+    let (warn, fail) = (limits.value(&thresholds::SET_ASIDE), limits.value(&thresholds::SET_ASIDE_FAIL));
     let (severity, threshold) = if share > fail {
         (Severity::Fail, fail)
     } else if share > warn {
@@ -95,7 +95,7 @@ fn processors(result: &GraphRunResult, limits: &Limits) -> Option<Finding> {
         .filter_map(|proxy| Some(proxy.busy_share?.estimate * f64::from(proxy.workers)))
         .sum();
     let processors = result.environment.proxy_cpus.len().max(1) as f64;
-    let (share, most) = (cores / processors, limits.of(&thresholds::PROCESSORS_BUSY));
+    let (share, most) = (cores / processors, limits.value(&thresholds::PROCESSORS_BUSY));
     (share > most).then(|| {
         let message = format!(
             "the proxies used {:.0} % of the time of the {processors} processors that they share: queues grew without limit",
@@ -152,7 +152,7 @@ fn unproven(result: &GraphRunResult) -> Option<Finding> {
 
 /// Withholds numbers whose intervals are too wide to be useful, by the rules for the levels and costs of a study.
 fn vague(result: &mut GraphRunResult, limits: &Limits) -> Option<Finding> {
-    let limit = limits.of(&thresholds::INTERVAL_FAIL_SHARE);
+    let limit = limits.value(&thresholds::INTERVAL_FAIL_SHARE);
     let mut found: Vec<(f64, String)> = Vec::new();
     let mut judge = |what: String, number: &mut Option<Interval>, direct: Option<Interval>| {
         let share = number.and_then(|number| match direct {

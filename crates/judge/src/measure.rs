@@ -40,7 +40,7 @@ pub const COMPANION_CPU: Measure =
 
 /// CPU time of proxies, origins and companion together.
 pub const TOGETHER_CPU: Measure = counted("together_cpu_us_per_request", |round, slice| {
-    [CPU, ORIGIN_CPU, COMPANION_CPU].into_iter().map(|part| part.of(round, slice)).sum()
+    [CPU, ORIGIN_CPU, COMPANION_CPU].into_iter().map(|part| part.value(round, slice)).sum()
 });
 
 /// Bytes on the link per answered request.
@@ -60,7 +60,7 @@ pub const GENERATOR_CPU: Measure = counted("generator_cpu_us_per_request", |_, s
 
 /// CPU time of generator, proxies, origins and companion together per request, us.
 pub const ALL_CPU: Measure = counted("all_cpu_us_per_request", |round, slice| {
-    [GENERATOR_CPU, TOGETHER_CPU].into_iter().map(|part| part.of(round, slice)).sum()
+    [GENERATOR_CPU, TOGETHER_CPU].into_iter().map(|part| part.value(round, slice)).sum()
 });
 
 /// Answered requests per second.
@@ -171,7 +171,7 @@ pub const ALL: &[Measure] = &[
 
 impl Measure {
     /// Its value in a slice, whether or not the slice was disturbed; none if the slice has none.
-    pub fn of(&self, round: &RoundRecord, slice: &SliceRecord) -> Option<f64> {
+    pub fn value(&self, round: &RoundRecord, slice: &SliceRecord) -> Option<f64> {
         match self.of {
             Of::Slice(of) => of(round, slice),
             Of::Hop(hop) => {
@@ -260,11 +260,11 @@ mod tests {
             late_hops_cpu_ns: vec![0, 0, 0, 1_000_000],
             ..SliceRecord::default()
         };
-        let of = |hop: usize| hop_cpu(hop).of(&RoundRecord::default(), &slice);
+        let of = |hop: usize| hop_cpu(hop).value(&RoundRecord::default(), &slice);
         assert_eq!([0, 1, 3, 4].map(of), [Some(10.0), Some(20.0), Some(15.0), Some(16.0)]);
         assert_eq!((of(2), of(5)), (None, None), "a proxy that it does not have");
         assert_eq!(hop_cpu(3).id, "hop_4_cpu_us_per_request");
-        assert_eq!(CPU.of(&RoundRecord::default(), &slice), Some(61.0));
+        assert_eq!(CPU.value(&RoundRecord::default(), &slice), Some(61.0));
     }
 
     #[test]
@@ -282,11 +282,12 @@ mod tests {
         let measures =
             [CPU, hop_cpu(0), ORIGIN_CPU, COMPANION_CPU, TOGETHER_CPU, PROXY_CORE, PROXY_RUN_DELAY];
         let round = RoundRecord::default();
-        let of = |slice: &SliceRecord| measures.iter().filter(|one| one.of(&round, slice).is_some()).count();
+        let of =
+            |slice: &SliceRecord| measures.iter().filter(|one| one.value(&round, slice).is_some()).count();
         assert_eq!(of(&slice), measures.len());
         let incomplete = SliceRecord { is_incomplete: true, ..slice };
         assert_eq!(of(&incomplete), 0);
-        assert_eq!(RATE.of(&round, &incomplete), Some(500.0), "responses are counted by the generator");
+        assert_eq!(RATE.value(&round, &incomplete), Some(500.0), "responses are counted by the generator");
     }
 
     #[test]
@@ -313,12 +314,12 @@ mod tests {
             generator_run_delay_ns: 10_000_000,
             ..SliceRecord::default()
         };
-        let share = |measure: Measure| measure.of(&RoundRecord::default(), &slice).unwrap();
+        let share = |measure: Measure| measure.value(&RoundRecord::default(), &slice).unwrap();
         let is = |measure: Measure, expected: f64| (share(measure) - expected).abs() < 1e-12;
         assert!(is(PROXY_CORE, 0.4) && is(PROXY_RUN_DELAY, 0.1), "counted over `wall_s`");
         assert!(is(GENERATOR_CORE, 0.5) && is(GENERATOR_RUN_DELAY, 0.05), "counted over `recorded_s`");
-        assert_eq!(PROXY_CORE.of(&RoundRecord::default(), &SliceRecord::default()), None);
-        assert_eq!(GENERATOR_CORE.of(&RoundRecord::default(), &SliceRecord::default()), None);
+        assert_eq!(PROXY_CORE.value(&RoundRecord::default(), &SliceRecord::default()), None);
+        assert_eq!(GENERATOR_CORE.value(&RoundRecord::default(), &SliceRecord::default()), None);
     }
 
     #[test]
@@ -331,7 +332,7 @@ mod tests {
             resumed_handshakes: 78,
             ..SliceRecord::default()
         };
-        let of = |measure: &Measure, slice: &SliceRecord| measure.of(&RoundRecord::default(), slice);
+        let of = |measure: &Measure, slice: &SliceRecord| measure.value(&RoundRecord::default(), slice);
         assert_eq!(
             [&FULL_HANDSHAKES, &RESUMED_HANDSHAKES].map(|one| of(one, &slice)),
             [Some(50.0), Some(150.0)]
@@ -354,8 +355,8 @@ mod tests {
             ..SliceRecord::default()
         };
         let round = RoundRecord::default();
-        assert_eq!(CPU.of(&round, &slice), Some(20.0));
-        assert_eq!(RATE.of(&round, &slice), Some(4000.0));
-        assert_eq!(CPU.of(&round, &SliceRecord::default()), None);
+        assert_eq!(CPU.value(&round, &slice), Some(20.0));
+        assert_eq!(RATE.value(&round, &slice), Some(4000.0));
+        assert_eq!(CPU.value(&round, &SliceRecord::default()), None);
     }
 }

@@ -29,14 +29,15 @@ pub struct File {
 }
 
 impl File {
-    fn of(&self, severity: Severity) -> impl Iterator<Item = &Finding> {
+    fn with_severity(&self, severity: Severity) -> impl Iterator<Item = &Finding> {
         self.linted.findings.iter().filter(move |finding| finding.rule.severity == severity)
     }
 }
 
 /// The numbers of findings by severity, the worst first, in words: `1 error, 2 warnings`.
 fn numbers(files: &[File]) -> String {
-    let count = |severity: Severity| files.iter().map(|file| file.of(severity).count()).sum::<usize>();
+    let count =
+        |severity: Severity| files.iter().map(|file| file.with_severity(severity).count()).sum::<usize>();
     let parts = Severity::ALL.into_iter().map(|severity| (severity, count(severity)));
     let words = parts.filter(|(_, number)| *number > 0);
     let words: Vec<String> =

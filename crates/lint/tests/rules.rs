@@ -36,7 +36,7 @@ fn read(text: &str) -> Partly {
         .unwrap_or_else(|problems| panic!("{problems}\n{text}"))
 }
 
-fn of<'l>(linted: &'l Linted, id: &str) -> Vec<&'l Finding> {
+fn by_rule<'l>(linted: &'l Linted, id: &str) -> Vec<&'l Finding> {
     linted.findings.iter().filter(|finding| finding.rule.id == id).collect()
 }
 
@@ -53,7 +53,7 @@ fn every_rule_finds_its_fault_on_the_lines_that_are_marked() {
             let marked: BTreeSet<u64> = (1..).zip(text.lines()).filter_map(mark).collect();
             let linted = lint(&read(&text));
             let found: BTreeSet<u64> =
-                of(&linted, rule.id).iter().map(|finding| finding.place.line).collect();
+                by_rule(&linted, rule.id).iter().map(|finding| finding.place.line).collect();
             assert!(!marked.is_empty(), "{name} marks no line");
             if found != marked {
                 wrong.push(format!("{name}: {found:?}, and marked are {marked:?}"));
@@ -69,7 +69,7 @@ fn every_rule_is_silent_where_its_fault_is_not() {
     for rule in ALL {
         for (name, text) in texts(rule.id, "silent") {
             let linted = lint(&read(&text));
-            let found = of(&linted, rule.id).into_iter().map(|finding| &finding.found.message);
+            let found = by_rule(&linted, rule.id).into_iter().map(|finding| &finding.found.message);
             wrong.extend(found.map(|message| format!("{name}: {message}")));
         }
     }
@@ -83,14 +83,14 @@ fn a_fix_leaves_nothing_for_its_rule_to_find_and_keeps_every_other_line() {
     {
         let configuration = read(&text);
         let linted = lint(&configuration);
-        let findings = of(&linted, rule.id);
+        let findings = by_rule(&linted, rule.id);
         if findings.iter().all(|finding| finding.found.fix.is_empty()) {
             continue;
         }
         let (mended, refused) = mend(&configuration.configuration, &findings);
         assert!(refused.is_empty(), "{name}: {refused:?}");
         let [one] = mended.as_slice() else { panic!("{name}: {mended:?}") };
-        let left = of(&lint(&read(&one.changed)), rule.id).len();
+        let left = by_rule(&lint(&read(&one.changed)), rule.id).len();
         assert_eq!(left, 0, "{name}:\n{}", one.changed);
         let removes = |finding: &&Finding| {
             finding.found.fix.iter().any(|change| matches!(change, Change::Remove { .. }))
@@ -160,7 +160,11 @@ fn options_at_their_old_place_stay_there() {
                envoy.extensions.upstreams.http.v3.HttpProtocolOptions:\n        \"@type\": \
                type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions\n        explicit_http_config: \
                {http_protocol_options: {}}\n";
-    assert_eq!(of(&lint(&read(&routed(old))), "keepalive-default").len(), 1, "the old place is ignored here");
+    assert_eq!(
+        by_rule(&lint(&read(&routed(old))), "keepalive-default").len(),
+        1,
+        "the old place is ignored here"
+    );
 }
 
 #[test]
@@ -192,7 +196,7 @@ fn messages_are_one_line_each() {
     let mut all = String::new();
     for rule in ALL {
         for (name, text) in texts(rule.id, "fires") {
-            for finding in of(&lint(&read(&text)), rule.id) {
+            for finding in by_rule(&lint(&read(&text)), rule.id) {
                 assert!(!finding.found.message.contains('\n'), "{name}");
                 let name = name.trim_end_matches("/fires.yaml");
                 let place = &finding.place;

@@ -210,7 +210,7 @@ mod tests {
 
     use super::*;
 
-    fn of(times_ns: &[u64]) -> Distribution {
+    fn recorded(times_ns: &[u64]) -> Distribution {
         let mut distribution = Distribution::new();
         for ns in times_ns {
             distribution.record(*ns);
@@ -233,19 +233,19 @@ mod tests {
     fn a_small_spread_around_a_large_mean_does_not_cancel() {
         // One hour plus or minus a nanosecond: sums of squares in 64-bit floating point would lose the difference.
         let base = MAX_NS - 10;
-        let spread = of(&[base - 1, base, base + 1]).standard_deviation_us().unwrap();
+        let spread = recorded(&[base - 1, base, base + 1]).standard_deviation_us().unwrap();
         assert!((spread - 0.001).abs() < 1e-9, "{spread}");
     }
 
     #[test]
     fn times_above_an_hour_are_counted_as_overflow() {
-        let long = of(&[5, MAX_NS, MAX_NS + 1, u64::MAX]).summary();
+        let long = recorded(&[5, MAX_NS, MAX_NS + 1, u64::MAX]).summary();
         assert_eq!((long.count, long.overflow), (4, 2));
     }
 
     #[test]
     fn a_quantile_is_a_lower_bound_where_censored_times_reach_it() {
-        let answered = of(&vec![1_000_000; 980]);
+        let answered = recorded(&vec![1_000_000; 980]);
         let mut censored = histogram();
         censored.record_n(5_000_000_000, 20).unwrap();
         let latency = answered.summary_with(Some(&censored));
@@ -270,9 +270,9 @@ mod tests {
             one in prop::collection::vec(0..MAX_NS * 2, 0..50),
             two in prop::collection::vec(0..MAX_NS * 2, 0..50),
         ) {
-            let mut merged = of(&one);
-            merged += &of(&two);
-            prop_assert_eq!(&merged, &of(&[one, two].concat()));
+            let mut merged = recorded(&one);
+            merged += &recorded(&two);
+            prop_assert_eq!(&merged, &recorded(&[one, two].concat()));
         }
 
         #[test]
@@ -280,7 +280,7 @@ mod tests {
             let mean = times.iter().sum::<u64>() as f64 / times.len() as f64;
             let squares: f64 = times.iter().map(|ns| (*ns as f64 - mean).powi(2)).sum();
             let deviation = (squares / (times.len() - 1) as f64).sqrt();
-            let distribution = of(&times);
+            let distribution = recorded(&times);
             prop_assert!((distribution.mean_us().unwrap() * 1e3 - mean).abs() <= 1e-6 * mean.max(1.0));
             prop_assert!(
                 (distribution.standard_deviation_us().unwrap() * 1e3 - deviation).abs() <= 1e-6 * deviation.max(1.0)

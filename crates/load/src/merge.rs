@@ -28,7 +28,7 @@ pub use run::Run;
 /// # Errors
 /// Every reason why these are not results of one load that can be added.
 pub fn merge(runs: Vec<Run>, mut left_out: Vec<RunLeftOut>) -> Result<LoadResult, Vec<String>> {
-    let problems = refusals::of(&runs);
+    let problems = refusals::reasons(&runs);
     if !problems.is_empty() {
         return Err(problems);
     }

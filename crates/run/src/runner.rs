@@ -88,7 +88,7 @@ pub struct Setting<'a> {
 impl Setting<'_> {
     /// The Envoy of a choice, as in a study file.
     fn envoy(&self, choice: Option<&str>) -> Result<&Envoy, ArmError> {
-        let envoy = self.envoys.of(choice);
+        let envoy = self.envoys.get(choice);
         envoy.ok_or_else(|| ArmError::UnknownEnvoy(choice.unwrap_or_default().to_owned()))
     }
 }

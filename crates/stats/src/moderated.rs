@@ -161,7 +161,7 @@ pub fn moderated(costs: &[Replicates]) -> Option<Vec<Moderated>> {
     let freedom = replicates as f64 - 1.0;
     // Relative to the shared part, which has the variance 1 in all costs if the scales are right.
     let parts = parts(costs, replicates);
-    let prior = Prior::of(&parts.own, freedom)?;
+    let prior = Prior::fitted(&parts.own, freedom)?;
     let shared = prior.moderate(parts.shared / parts.shared_scale, freedom);
     let of_cost = |((cost, own), others): ((&Replicates, &f64), &f64)| {
         let estimate = cost.values.iter().sum::<f64>() / replicates as f64;
@@ -234,7 +234,7 @@ struct Prior {
 
 impl Prior {
     /// The prior of sample variances with `freedom` degrees of freedom each. Those of zero say nothing.
-    fn of(variances: &[f64], freedom: f64) -> Option<Self> {
+    fn fitted(variances: &[f64], freedom: f64) -> Option<Self> {
         let logarithms: Vec<f64> =
             variances.iter().filter(|value| **value > 0.0).map(|value| value.ln()).collect();
         if logarithms.len() < MIN_COSTS {

@@ -85,21 +85,21 @@ fn binary(pair: Option<(SocketAddr, SocketAddr)>) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    fn of(version: Version, from: &str, to: &str) -> Vec<u8> {
+    fn header_between(version: Version, from: &str, to: &str) -> Vec<u8> {
         header(version, Some(from.parse().unwrap()), Some(to.parse().unwrap()))
     }
 
     #[test]
     fn a_header_names_both_ends_of_the_connection() {
-        let text = of(Version::V1, "192.0.2.1:56324", "198.51.100.2:443");
+        let text = header_between(Version::V1, "192.0.2.1:56324", "198.51.100.2:443");
         assert_eq!(text, b"PROXY TCP4 192.0.2.1 198.51.100.2 56324 443\r\n");
-        let text = of(Version::V1, "[2001:db8::1]:1", "[2001:db8::2]:65535");
+        let text = header_between(Version::V1, "[2001:db8::1]:1", "[2001:db8::2]:65535");
         assert_eq!(text, b"PROXY TCP6 2001:db8::1 2001:db8::2 1 65535\r\n");
-        let binary = of(Version::V2, "192.0.2.1:258", "198.51.100.2:443");
+        let binary = header_between(Version::V2, "192.0.2.1:258", "198.51.100.2:443");
         let expected =
             b"\r\n\r\n\x00\r\nQUIT\n\x21\x11\x00\x0c\xc0\x00\x02\x01\xc6\x33\x64\x02\x01\x02\x01\xbb";
         assert_eq!(binary, expected);
-        let binary = of(Version::V2, "[2001:db8::1]:1", "[2001:db8::2]:2");
+        let binary = header_between(Version::V2, "[2001:db8::1]:1", "[2001:db8::2]:2");
         assert_eq!((binary.len(), &binary[12..16]), (16 + 36, &b"\x21\x21\x00\x24"[..]));
         assert_eq!(&binary[48..], b"\x00\x01\x00\x02");
     }

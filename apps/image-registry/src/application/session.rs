@@ -22,7 +22,7 @@ impl Secret {
     }
 
     /// The one in a request, right or wrong; None if it has no such cookie.
-    pub(crate) fn of(headers: &HeaderMap) -> Option<Self> {
+    pub(crate) fn in_request(headers: &HeaderMap) -> Option<Self> {
         let values = headers.get_all(COOKIE).into_iter().filter_map(|value| value.to_str().ok());
         let mut cookies =
             values.flat_map(|value| value.split(';')).filter_map(|cookie| cookie.trim().split_once('='));
@@ -54,9 +54,9 @@ mod tests {
         let secret = Secret::new();
         let sent = secret.cookie().split(';').next().unwrap().to_owned();
         let mut headers = HeaderMap::new();
-        assert!(Secret::of(&headers).is_none());
+        assert!(Secret::in_request(&headers).is_none());
         headers.append(COOKIE, format!("a=b; {sent}").parse().unwrap());
-        assert_eq!(Secret::of(&headers).unwrap().hash(), secret.hash());
+        assert_eq!(Secret::in_request(&headers).unwrap().hash(), secret.hash());
         assert_ne!(Secret::new().hash(), secret.hash());
     }
 }

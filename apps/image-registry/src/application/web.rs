@@ -156,7 +156,7 @@ fn session(application: &Application, status: StatusCode, account: &Account) -> 
 }
 
 async fn log_out(State(application): Shared, headers: HeaderMap) -> Answer<Response> {
-    if let Some(secret) = Secret::of(&headers) {
+    if let Some(secret) = Secret::in_request(&headers) {
         application.store().end_session(&secret.hash())?;
     }
     Ok((StatusCode::NO_CONTENT, [(SET_COOKIE, Secret::no_cookie())]).into_response())
@@ -164,7 +164,7 @@ async fn log_out(State(application): Shared, headers: HeaderMap) -> Answer<Respo
 
 /// The account whose session a request has.
 fn logged_in(application: &Application, headers: &HeaderMap) -> Answer<Account> {
-    let secret = Secret::of(headers);
+    let secret = Secret::in_request(headers);
     let account = match secret {
         Some(secret) => application.store().account_of(&secret.hash(), now_s() as i64)?,
         None => None,

@@ -75,7 +75,7 @@ impl Setup {
     /// A client with a new account.
     pub(crate) fn client(&self, plan: Plan) -> Client<'_> {
         let name = format!("account-{}", ACCOUNTS.fetch_add(1, Ordering::Relaxed));
-        let mut client = Client::of(self, &name);
+        let mut client = Client::new(self, &name);
         assert_eq!(client.enter("/signup", PASSWORD), 201);
         if plan != Plan::Personal {
             client.upgrade(plan);
@@ -146,7 +146,7 @@ pub(crate) struct Client<'a> {
 
 impl<'a> Client<'a> {
     /// A client that has not logged in.
-    pub(crate) fn of(setup: &'a Setup, name: &str) -> Self {
+    pub(crate) fn new(setup: &'a Setup, name: &str) -> Self {
         Self { setup, name: name.to_owned(), cookie: String::new() }
     }
 

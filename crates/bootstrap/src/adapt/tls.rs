@@ -113,14 +113,14 @@ fn certificates(context: &mut Context<'_>, at: &str, common: &Value, names: &BTr
         .unwrap_or_default();
     let mut kinds: Vec<(String, Option<KeyKind>)> = Vec::new();
     for (index, certificate) in given.iter().enumerate() {
-        kinds.push((format!("{at}/tls_certificates/{index}"), kind::of(context, certificate)));
+        kinds.push((format!("{at}/tls_certificates/{index}"), kind::of_certificate(context, certificate)));
     }
     for (index, secret) in discovered.iter().enumerate() {
         let secret = context.configuration.secrets.get(text(secret, "/name"));
         let known = secret.and_then(|secret| secret.get("tls_certificate")).cloned();
         kinds.push((
             format!("{at}/tls_certificate_sds_secret_configs/{index}"),
-            known.and_then(|certificate| kind::of(context, &certificate)),
+            known.and_then(|certificate| kind::of_certificate(context, &certificate)),
         ));
     }
     let others = &REMOVED[1..5];

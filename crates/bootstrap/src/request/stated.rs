@@ -156,14 +156,14 @@ mod tests {
     use super::*;
     use crate::fixture::{EDGE, adapted};
 
-    fn of(stated_request: &StatedRequest) -> DerivedRequest {
+    fn derived(stated_request: &StatedRequest) -> DerivedRequest {
         let adapted = adapted(EDGE);
         stated(&adapted, &adapted.listeners[0], stated_request).unwrap()
     }
 
     #[test]
     fn a_stated_request_takes_the_route_that_it_matches_with_credentials_of_the_lab() {
-        let request = of(&StatedRequest {
+        let request = derived(&StatedRequest {
             method: Some("POST".to_owned()),
             host: Some("a.shop.example".to_owned()),
             path: Some("/health".to_owned()),
@@ -180,13 +180,13 @@ mod tests {
     #[test]
     fn stated_headers_replace_those_of_the_lab_and_what_is_not_stated_is_derived() {
         let headers = vec![("Authorization".to_owned(), "none".to_owned())];
-        let request = of(&StatedRequest { headers, ..StatedRequest::default() });
+        let request = derived(&StatedRequest { headers, ..StatedRequest::default() });
         assert_eq!(request.header("authorization"), Some("none"));
         assert_eq!((request.host.as_str(), request.path.as_str()), ("hoptax.shop.example", "/cart"));
         assert_eq!(request.header("x-region"), Some("north"));
         assert_eq!(request.clusters, ["cart"]);
         // Without the header that the route of `/cart` asks for, a request takes the next one.
-        let other = of(&StatedRequest { method: Some("GET".to_owned()), ..StatedRequest::default() });
+        let other = derived(&StatedRequest { method: Some("GET".to_owned()), ..StatedRequest::default() });
         assert_eq!(
             (other.path.as_str(), other.clusters.as_slice()),
             ("/cart", ["pages".to_owned()].as_slice())

@@ -14,7 +14,7 @@ pub(super) const CEILING: Check<LoadResult> = Check {
         let (Some(target), Some(calibration)) = (result.rate.target, &result.environment.calibration) else {
             return Vec::new();
         };
-        let max = limits.of(&thresholds::CEILING_SHARE);
+        let max = limits.value(&thresholds::CEILING_SHARE);
         // One worker was calibrated; more workers than processors do not raise the ceiling.
         let workers = result.plan.workers.min(result.environment.cpus.max(1));
         let Some(ceiling) = calibration.ceiling.map(|rate| rate * f64::from(workers)) else {
@@ -74,8 +74,8 @@ pub(super) const FLOOR: Check<LoadResult> = Check {
         let share = floor_us / p50_us;
         let found = severity_above(
             share,
-            limits.of(&thresholds::FLOOR_SHARE),
-            limits.of(&thresholds::FLOOR_WARN_SHARE),
+            limits.value(&thresholds::FLOOR_SHARE),
+            limits.value(&thresholds::FLOOR_WARN_SHARE),
         );
         found
             .map(|(severity, threshold)| {

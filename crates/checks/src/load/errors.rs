@@ -16,7 +16,7 @@ pub(super) const ERRORS: Check<LoadResult> = Check {
         let share = result.book.error_share();
         let limit = result.plan.max_error_share;
         let Some((severity, threshold)) =
-            severity_above(share, limits.of(&thresholds::ERROR_SHARE).min(limit), limit)
+            severity_above(share, limits.value(&thresholds::ERROR_SHARE).min(limit), limit)
         else {
             return Vec::new();
         };
@@ -104,7 +104,7 @@ pub(super) const MISMATCHES: Check<LoadResult> = Check {
     judge: |result, limits| {
         let count = result.failures.get("mismatch").copied().unwrap_or(0);
         let share = count as f64 / result.book.sent.max(1) as f64;
-        let max = limits.of(&thresholds::MISMATCH_SHARE);
+        let max = limits.value(&thresholds::MISMATCH_SHARE);
         if share <= max {
             return Vec::new();
         }

@@ -41,8 +41,8 @@ pub(super) const SATURATED: Check<LoadResult> = Check {
             .fold(0.0, f64::max);
         severity_above(
             busiest,
-            limits.of(&thresholds::GENERATOR_BUSY),
-            limits.of(&thresholds::GENERATOR_BUSY_FAIL),
+            limits.value(&thresholds::GENERATOR_BUSY),
+            limits.value(&thresholds::GENERATOR_BUSY_FAIL),
         )
         .map(|(severity, threshold)| {
             let limited = if severity == Severity::Fail { "limited" } else { "may have limited" };
@@ -74,7 +74,7 @@ pub(super) const EXHAUSTED: Check<LoadResult> = Check {
         let count = result.failures.get("generator").copied().unwrap_or(0);
         let share = count as f64 / result.book.sent.max(1) as f64;
         // Such a request never left, so it is held to the limit of those that were not sent.
-        severity_above(share, 0.0, 1.0 - limits.of(&thresholds::OFFERED_SHARE))
+        severity_above(share, 0.0, 1.0 - limits.value(&thresholds::OFFERED_SHARE))
             .map(|(severity, threshold)| {
                 let finding = Finding::new(
                     "generator-exhausted",
@@ -116,7 +116,7 @@ pub(super) const RUN_DELAY: Check<LoadResult> = Check {
             .iter()
             .map(|worker| worker.run_delay_us / 1e6 / generator.wall_seconds)
             .fold(0.0, f64::max);
-        severity_above(worst, limits.of(&thresholds::RUN_DELAY), limits.of(&thresholds::RUN_DELAY_FAIL))
+        severity_above(worst, limits.value(&thresholds::RUN_DELAY), limits.value(&thresholds::RUN_DELAY_FAIL))
             .map(|(severity, threshold)| {
                 weighed(result, severity, |severity, then| {
                     Finding::new(

@@ -20,7 +20,7 @@ pub(super) const STEAL: Check<LoadResult> = Check {
     source: "proc(5), /proc/stat, eighth field",
     judge: |result, limits| {
         let share = result.generator.steal_share;
-        severity_above(share, limits.of(&thresholds::STEAL), limits.of(&thresholds::STEAL_FAIL))
+        severity_above(share, limits.value(&thresholds::STEAL), limits.value(&thresholds::STEAL_FAIL))
             .map(|(severity, threshold)| {
                 let finding = Finding::new(
                     "steal",
@@ -45,7 +45,7 @@ pub(super) const PRESSURE: Check<LoadResult> = Check {
     source: "kernel documentation, accounting/psi: the total of `some`, not its averages",
     judge: |result, limits| {
         let Some(share) = result.generator.pressure_share else { return Vec::new() };
-        let max = limits.of(&thresholds::PRESSURE);
+        let max = limits.value(&thresholds::PRESSURE);
         if share <= max {
             return Vec::new();
         }
@@ -69,7 +69,7 @@ pub(super) const THROTTLED: Check<LoadResult> = Check {
     source: "kernel documentation, admin-guide/cgroup-v2: nr_throttled of cpu.stat",
     judge: |result, limits| {
         let Some(periods) = result.generator.throttled else { return Vec::new() };
-        let max = limits.of(&thresholds::THROTTLED);
+        let max = limits.value(&thresholds::THROTTLED);
         if periods as f64 <= max {
             return Vec::new();
         }
@@ -94,7 +94,7 @@ pub(super) const CLOCK: Check<LoadResult> = Check {
     source: "own; a clock source such as hpet or acpi_pm takes a system call and a microsecond or more",
     judge: |result, limits| {
         let generator = &result.generator;
-        let max_ns = limits.of(&thresholds::CLOCK_READ_NS);
+        let max_ns = limits.value(&thresholds::CLOCK_READ_NS);
         let source = &result.environment.clock_source;
         if generator.clock_step_back_ns > 0 {
             return vec![

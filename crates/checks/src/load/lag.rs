@@ -52,9 +52,11 @@ pub(super) const SEND_LAG: Check<LoadResult> = Check {
 fn late(result: &LoadResult, limits: &Limits) -> Option<(Severity, f64, f64)> {
     let lag_us = result.latency.own_lag.p99_us.filter(|_| result.plan.loop_ == Loop::Open)?;
     let median_us = result.latency.response.p50_us.unwrap_or_default();
-    let warn_us = limits.of(&thresholds::OWN_LAG_US).max(limits.of(&thresholds::OWN_LAG_SHARE) * median_us);
-    let fail_us =
-        limits.of(&thresholds::OWN_LAG_FAIL_US).max(limits.of(&thresholds::OWN_LAG_FAIL_SHARE) * median_us);
+    let warn_us =
+        limits.value(&thresholds::OWN_LAG_US).max(limits.value(&thresholds::OWN_LAG_SHARE) * median_us);
+    let fail_us = limits
+        .value(&thresholds::OWN_LAG_FAIL_US)
+        .max(limits.value(&thresholds::OWN_LAG_FAIL_SHARE) * median_us);
     severity_above(lag_us, warn_us, fail_us).map(|(severity, limit_us)| (severity, lag_us, limit_us))
 }
 
@@ -66,7 +68,7 @@ pub(super) const CONNECTIONS_BUSY: Check<LoadResult> = Check {
     judge: |result, limits| {
         let book = &result.book;
         let share = if book.sent == 0 { 0.0 } else { book.blocked as f64 / book.sent as f64 };
-        let max = limits.of(&thresholds::BLOCKED_SHARE);
+        let max = limits.value(&thresholds::BLOCKED_SHARE);
         if share <= max {
             return Vec::new();
         }

@@ -54,7 +54,8 @@ pub(super) fn name_of(one: &Percentile) -> String {
 pub(super) fn lengthened(result: &LoadResult, limits: &Limits) -> Vec<(String, f64, f64)> {
     let judge = |name: String, (value, without): (Option<f64>, Option<f64>)| {
         let (value, without) = (value?, without?);
-        let limit_us = limits.of(&thresholds::OWN_LAG_US).max(limits.of(&thresholds::OWN_LAG_SHARE) * value);
+        let limit_us =
+            limits.value(&thresholds::OWN_LAG_US).max(limits.value(&thresholds::OWN_LAG_SHARE) * value);
         (value - without > limit_us).then_some((name, value - without, limit_us))
     };
     let (mut response, mut without) = (result.latency.response, result.without_generator.unwrap_or_default());

@@ -66,7 +66,7 @@ pub(super) const COMMON_WINDOW: Check<LoadResult> = Check {
     judge: |result, limits| {
         let Some(merged) = &result.merged else { return Vec::new() };
         let (warn, fail) =
-            (limits.of(&thresholds::OUTSIDE_SHARE), limits.of(&thresholds::OUTSIDE_SHARE_FAIL));
+            (limits.value(&thresholds::OUTSIDE_SHARE), limits.value(&thresholds::OUTSIDE_SHARE_FAIL));
         let intervals = if merged.has_intervals { "" } else { "; quantiles have no intervals" };
         let outside = merged.outside_share;
         let found = severity_above(outside, warn, fail).or_else(|| {

@@ -14,7 +14,7 @@ pub(super) const SENT_AGAIN: Check<LoadResult> = Check {
     judge: |result, limits| {
         let book = &result.book;
         let share = book.sent_again as f64 / book.sent.max(1) as f64;
-        let max = limits.of(&thresholds::SENT_AGAIN);
+        let max = limits.value(&thresholds::SENT_AGAIN);
         if share <= max {
             return Vec::new();
         }

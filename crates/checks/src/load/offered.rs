@@ -39,7 +39,7 @@ pub(super) const OFFERED: Check<LoadResult> = Check {
     source: "Lancet (ATC 2019), check of the rate; RFC 9411, sustained rate",
     judge: |result, limits| {
         let book = &result.book;
-        let min = limits.of(&thresholds::OFFERED_SHARE);
+        let min = limits.value(&thresholds::OFFERED_SHARE);
         if book.planned == 0 {
             return vec![Finding::new(
                 "offered",
@@ -118,7 +118,7 @@ pub(super) const LOAD_CONSTANT: Check<LoadResult> = Check {
         if result.plan.loop_ == Loop::Closed || result.windows.is_empty() {
             return Vec::new();
         }
-        let max = limits.of(&thresholds::LOAD_DEVIATION);
+        let max = limits.value(&thresholds::LOAD_DEVIATION);
         // The excess over what chance allows decides; the deviation itself is stated.
         let (excess, worst) = result
             .windows
@@ -188,7 +188,7 @@ pub(super) const CONNECTIONS_LOST: Check<LoadResult> = Check {
         let fewest = result.windows.iter().filter_map(|window| window.connections).min();
         let (true, Some(fewest)) = (keeps, fewest) else { return Vec::new() };
         let share = 1.0 - fewest as f64 / f64::from(plan.connections.max(1));
-        let max = limits.of(&thresholds::CONNECTIONS_LOST);
+        let max = limits.value(&thresholds::CONNECTIONS_LOST);
         if share <= max {
             return Vec::new();
         }

@@ -13,7 +13,7 @@ pub(super) const ARRIVALS: Check<LoadResult> = Check {
     judge: |result, limits| {
         let Some(pacing) = &result.pacing else { return Vec::new() };
         let Some(distance) = pacing.exponential_distance else { return Vec::new() };
-        let max = limits.of(&thresholds::ARRIVALS_DISTANCE).max(1.63 / (pacing.gaps.max(1) as f64).sqrt());
+        let max = limits.value(&thresholds::ARRIVALS_DISTANCE).max(1.63 / (pacing.gaps.max(1) as f64).sqrt());
         if distance <= max {
             return Vec::new();
         }
@@ -43,7 +43,7 @@ pub(super) const LITTLE: Check<LoadResult> = Check {
         // hence four standard deviations.
         let chance = 4.0 * (scale / (in_flight.looks.max(1)) as f64).sqrt();
         let share = (difference - chance).max(0.0) / scale.max(f64::MIN_POSITIVE);
-        let max = limits.of(&thresholds::LITTLE_SHARE);
+        let max = limits.value(&thresholds::LITTLE_SHARE);
         if share <= max {
             return Vec::new();
         }

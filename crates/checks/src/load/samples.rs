@@ -136,7 +136,7 @@ pub(super) const VAGUE: Check<LoadResult> = Check {
         let requested = result.percentiles.iter().filter_map(|one| Some((half_width_of(one)?, name_of(one))));
         let mut vague: Vec<(f64, String)> = usual
             .chain(requested)
-            .filter(|(half, _)| *half > limits.of(&thresholds::INTERVAL_SHARE))
+            .filter(|(half, _)| *half > limits.value(&thresholds::INTERVAL_SHARE))
             .collect();
         // Too few responses have that reason.
         let few = too_few(result, limits);
@@ -146,11 +146,11 @@ pub(super) const VAGUE: Check<LoadResult> = Check {
         // A far tail often has a wide interval; a median with one deserves a warning.
         let finding = |names: &[&str], half: f64, message: String| {
             let severity = if names.contains(&"p50") { Severity::Warn } else { Severity::Info };
-            let measured = Measured::percent(half, limits.of(&thresholds::INTERVAL_SHARE));
+            let measured = Measured::percent(half, limits.value(&thresholds::INTERVAL_SHARE));
             let advice = "run longer or on a quieter machine; use the interval, not the estimate";
             Finding::new("vague-quantile", severity, measured, message, advice)
         };
-        let fail = limits.of(&thresholds::INTERVAL_FAIL_SHARE);
+        let fail = limits.value(&thresholds::INTERVAL_FAIL_SHARE);
         let part = |is_in: &dyn Fn(f64) -> bool| -> (Vec<&str>, f64, f64) {
             let part = vague.iter().filter(|(half, _)| is_in(*half));
             let halves = part.clone().map(|(half, _)| *half);
@@ -210,7 +210,7 @@ pub(super) const CORRELATED: Check<LoadResult> = Check {
     source: "Lancet (ATC 2019): Spearman's correlation of consecutive requests; Seila (1982): intervals from batches",
     judge: |result, limits| {
         let Some(correlation) = result.serial_correlation else { return Vec::new() };
-        let max = limits.of(&thresholds::CORRELATION);
+        let max = limits.value(&thresholds::CORRELATION);
         if correlation.abs() <= max {
             return Vec::new();
         }
@@ -279,7 +279,7 @@ fn rarer(p: f64) -> f64 {
 }
 
 fn needed(p: f64, limits: &Limits) -> f64 {
-    (limits.of(&thresholds::SAMPLES_ABOVE) / rarer(p)).round()
+    (limits.value(&thresholds::SAMPLES_ABOVE) / rarer(p)).round()
 }
 
 fn is_too_few(count: u64, p: f64, limits: &Limits) -> bool {

@@ -17,7 +17,7 @@ pub(super) const DRIFT: Check<LoadResult> = Check {
             return Vec::new();
         };
         let change = drift.last_third_p50_us / drift.first_third_p50_us - 1.0;
-        let max = limits.of(&thresholds::DRIFT_SHARE);
+        let max = limits.value(&thresholds::DRIFT_SHARE);
         if change.abs() <= max {
             return Vec::new();
         }
@@ -58,8 +58,8 @@ pub(super) const STEADY_STATE: Check<LoadResult> = Check {
         let change = after_us / before_us - 1.0;
         severity_above(
             change.abs(),
-            limits.of(&thresholds::STEADY_CHANGE),
-            limits.of(&thresholds::STEADY_CHANGE_FAIL),
+            limits.value(&thresholds::STEADY_CHANGE),
+            limits.value(&thresholds::STEADY_CHANGE_FAIL),
         )
         .map(|(severity, threshold)| {
             let finding = Finding::new(

@@ -45,7 +45,7 @@ pub(super) const DELAYED: Check<LoadResult> = Check {
     protects_from: "TCP timers reported as the subject's work",
     source: "Nagle's algorithm with delayed acknowledgements, 40 ms (RFC 896, RFC 1122); minimum retransmission timeout, 200 ms",
     judge: |result, limits| {
-        let max = limits.of(&thresholds::DELAYED_SHARE);
+        let max = limits.value(&thresholds::DELAYED_SHARE);
         let near = |peak_us: f64| {
             [(40_000.0, "a delayed acknowledgement"), (200_000.0, "a retransmission")]
                 .into_iter()

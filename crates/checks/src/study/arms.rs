@@ -37,8 +37,8 @@ pub(super) const OFFERED: Check<StudyResult> = Check {
     protects_from: "comparing arms under different loads",
     source: "Lancet (ATC 2019), check of the rate; RFC 9411, sustained rate",
     judge: |result, limits| {
-        let min = limits.of(&thresholds::OFFERED_SHARE);
-        let min_for_cpu = limits.of(&thresholds::OFFERED_CPU_SHARE);
+        let min = limits.value(&thresholds::OFFERED_SHARE);
+        let min_for_cpu = limits.value(&thresholds::OFFERED_CPU_SHARE);
         each_load(result, |load| {
             let share = load.book.sent as f64 / load.book.planned.max(1) as f64;
             if load.book.planned == 0 || share >= min {
@@ -71,7 +71,7 @@ pub(super) const ERRORS: Check<StudyResult> = Check {
         let max_share = result.plan.max_error_share;
         each_load(result, |load| {
             let share = load.book.error_share();
-            let warn = limits.of(&thresholds::ERROR_SHARE).min(max_share);
+            let warn = limits.value(&thresholds::ERROR_SHARE).min(max_share);
             let (severity, threshold) = severity_above(share, warn, max_share)?;
             let others =
                 vec![format!("{} timed out or unfinished", load.book.timed_out + load.book.unfinished)];
@@ -90,7 +90,7 @@ pub(super) const SENT_AGAIN: Check<StudyResult> = Check {
     protects_from: "response times of two tries, and the work of two connections, taken for those of one",
     source: "RFC 9113, sections 6.8 and 8.7: such requests were not processed, so a client may send them again",
     judge: |result, limits| {
-        let max = limits.of(&thresholds::SENT_AGAIN);
+        let max = limits.value(&thresholds::SENT_AGAIN);
         each_load(result, |load| {
             let share = load.book.sent_again as f64 / load.book.sent.max(1) as f64;
             if share <= max {
@@ -132,7 +132,7 @@ pub(super) const ADMITTED: Check<StudyResult> = Check {
     protects_from: "comparing rate limits that admit different numbers of requests",
     source: "ground truth: a bucket of n tokens admits n requests at once and n per second",
     judge: |result, limits| {
-        let max_error = limits.of(&thresholds::ADMITTED_ERROR);
+        let max_error = limits.value(&thresholds::ADMITTED_ERROR);
         let judge_arm = |arm: &ArmResult| -> Vec<Finding> {
             let judge_load = |load: &hoptax_result::ArmLoad| {
                 let ratio = load.admitted_ratio?.estimate;
@@ -164,12 +164,12 @@ pub(super) const NOT_SATURATED: Check<StudyResult> = Check {
     judge: |result, limits| {
         let found = result.arms.iter().filter_map(|arm| {
             let share = arm.proxy_use?.processors_busy_share();
-            if share >= limits.of(&thresholds::SATURATED_SHARE) || arm.max_rate.is_none() {
+            if share >= limits.value(&thresholds::SATURATED_SHARE) || arm.max_rate.is_none() {
                 return None;
             }
             let message =
                 format!("its processors were busy {:.0} % of the time under the closed loop", share * 100.0);
-            let measured = Measured::percent(share, limits.of(&thresholds::SATURATED_SHARE));
+            let measured = Measured::percent(share, limits.value(&thresholds::SATURATED_SHARE));
             let advice = "raise the number of connections: it limited the rate, or other work on these processors did, and not the proxy";
             Some(Finding {
                 arm: Some(arm.id.clone()),
@@ -190,8 +190,8 @@ pub(super) const UNEQUALLY_BUSY: Check<StudyResult> = Check {
     protects_from: "the CPU time of idling reported as that of a function",
     source: "own; plain proxying took 63 us of CPU time per request when saturated and 82 us at 90 % of its capacity",
     judge: |result, limits| {
-        let limit = limits.of(&thresholds::UNEQUALLY_BUSY);
-        let limit_of_costs = limits.of(&thresholds::UNEQUALLY_BUSY_FAIL);
+        let limit = limits.value(&thresholds::UNEQUALLY_BUSY);
+        let limit_of_costs = limits.value(&thresholds::UNEQUALLY_BUSY_FAIL);
         let load = result.plan.rate_load().map(|load| load.name.clone());
         let busy_share =
             |id: &str| Some(result.arms.iter().find(|arm| arm.id == id)?.proxy_use?.processors_busy_share());
@@ -232,7 +232,7 @@ pub(super) const CAPACITY: Check<StudyResult> = Check {
     protects_from: "a share of what connections carry read as a share of what the proxy can take",
     source: "own; a closed loop of N connections cannot exceed N / response time",
     judge: |result, limits| {
-        let limit = limits.of(&thresholds::SATURATED_SHARE);
+        let limit = limits.value(&thresholds::SATURATED_SHARE);
         let has_shares = result.plan.loads.iter().any(|load| load.utilisation.is_some());
         let found = result.arms.iter().filter(|_| has_shares).filter_map(|arm| {
             let capacity = arm.capacity?;

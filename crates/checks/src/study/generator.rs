@@ -33,11 +33,11 @@ pub(super) const SEND_LAG: Check<StudyResult> = Check {
 /// Judges the generator's own lag at a quantile against response times at the same quantile. Half of the baseline's
 /// response time fails: the number would describe the generator.
 fn lag(measure: Measure, lag_us: f64, response: Option<Interval>, limits: &Limits) -> Option<Finding> {
-    let floor_us = limits.of(&thresholds::OWN_LAG_US);
+    let floor_us = limits.value(&thresholds::OWN_LAG_US);
     let of_response =
         |share: f64| response.map_or(floor_us, |response| (response.estimate * share).max(floor_us));
-    let warn = of_response(limits.of(&thresholds::OWN_LAG_SHARE));
-    let fail = of_response(limits.of(&thresholds::OWN_LAG_FAIL_SHARE));
+    let warn = of_response(limits.value(&thresholds::OWN_LAG_SHARE));
+    let fail = of_response(limits.value(&thresholds::OWN_LAG_FAIL_SHARE));
     let (severity, threshold) = severity_above(lag_us, warn, fail)?;
     let quantile = measure.as_str();
     let message = format!("send lag {quantile} was {lag_us:.0} us");
@@ -58,8 +58,8 @@ pub(super) const SATURATED: Check<StudyResult> = Check {
         each(result, |used| {
             let (severity, threshold) = severity_above(
                 used.core_share,
-                limits.of(&thresholds::GENERATOR_BUSY),
-                limits.of(&thresholds::GENERATOR_BUSY_FAIL),
+                limits.value(&thresholds::GENERATOR_BUSY),
+                limits.value(&thresholds::GENERATOR_BUSY_FAIL),
             )?;
             let message = format!("the generator used {:.0} % of its core", used.core_share * 100.0);
             let advice = "CPU costs are valid, rates and response times are limited by the generator: use a machine with more cores";
@@ -80,7 +80,7 @@ pub(super) const RUN_DELAY: Check<StudyResult> = Check {
         each(result, |used| {
             let (severity, threshold) = severity_above(
                 used.processors_share,
-                limits.of(&thresholds::PROCESSORS_BUSY),
+                limits.value(&thresholds::PROCESSORS_BUSY),
                 f64::INFINITY,
             )?;
             let message = format!(
@@ -105,7 +105,7 @@ pub(super) const CALLERS: Check<StudyResult> = Check {
     protects_from: "the limit of callers in another language reported as that of the path",
     source: "RFC 9411 (headroom of the test equipment)",
     judge: |result, limits| {
-        let limit = limits.of(&thresholds::CALLERS_BUSY);
+        let limit = limits.value(&thresholds::CALLERS_BUSY);
         let is_other =
             |name: &str| result.plan.loads.iter().any(|load| load.name == name && load.caller != "hoptax");
         each(result, |used| {

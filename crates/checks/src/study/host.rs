@@ -13,7 +13,7 @@ pub(super) const STEAL: Check<StudyResult> = Check {
     judge: |result, limits| {
         let share = result.host.steal_share;
         let Some((severity, threshold)) =
-            severity_above(share, limits.of(&thresholds::STEAL), limits.of(&thresholds::STEAL_FAIL))
+            severity_above(share, limits.value(&thresholds::STEAL), limits.value(&thresholds::STEAL_FAIL))
         else {
             return Vec::new();
         };
@@ -40,8 +40,8 @@ pub(super) const PROXY_RUN_DELAY: Check<StudyResult> = Check {
             let delayed = share_of(slices.delayed, slices.used + slices.delayed);
             let (severity, threshold) = severity_above(
                 delayed,
-                limits.of(&thresholds::DELAYED),
-                limits.of(&thresholds::DELAYED_FAIL),
+                limits.value(&thresholds::DELAYED),
+                limits.value(&thresholds::DELAYED_FAIL),
             )?;
             let message = match whose {
                 Whose::All => {
@@ -54,7 +54,7 @@ pub(super) const PROXY_RUN_DELAY: Check<StudyResult> = Check {
             Some(Finding { measures: Measure::TIMED.to_vec(), ..one })
         };
         let found = all_and_each(result, of_slices);
-        let limit = limits.of(&thresholds::PROXY_RUN_DELAY);
+        let limit = limits.value(&thresholds::PROXY_RUN_DELAY);
         if share <= limit || found.iter().any(|one| one.arm.is_none()) {
             return found;
         }
@@ -71,7 +71,7 @@ pub(super) const SET_ASIDE: Check<StudyResult> = Check {
     protects_from: "a result based on a selection of slices from a busy machine",
     source: "own",
     judge: |result, limits| {
-        let (warn, fail) = (limits.of(&thresholds::SET_ASIDE), limits.of(&thresholds::SET_ASIDE_FAIL));
+        let (warn, fail) = (limits.value(&thresholds::SET_ASIDE), limits.value(&thresholds::SET_ASIDE_FAIL));
         let missing = all_and_each(result, |slices, whose| {
             // A slice of which only the CPU time counts is not missing.
             let lost = slices.lost;
@@ -205,7 +205,7 @@ pub(super) const DRIFT: Check<StudyResult> = Check {
     source: "own: first against last third of the rounds",
     judge: |result, limits| {
         let Some(change) =
-            result.host.drift_share.filter(|change| change.abs() > limits.of(&thresholds::DRIFT_SHARE))
+            result.host.drift_share.filter(|change| change.abs() > limits.value(&thresholds::DRIFT_SHARE))
         else {
             return Vec::new();
         };
@@ -215,7 +215,7 @@ pub(super) const DRIFT: Check<StudyResult> = Check {
         vec![Finding::new(
             "drift",
             Severity::Warn,
-            Measured::percent(change, limits.of(&thresholds::DRIFT_SHARE)),
+            Measured::percent(change, limits.value(&thresholds::DRIFT_SHARE)),
             message,
             advice,
         )]

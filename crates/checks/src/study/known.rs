@@ -44,7 +44,7 @@ pub(super) const CPU_TIME: Check<StudyResult> = Check {
     source: "ground truth: a filter that burns n us by its thread's own clock must cost n us",
     judge: |result, limits| {
         let (warn, fail) =
-            (limits.of(&thresholds::KNOWN_CPU_SHARE), limits.of(&thresholds::KNOWN_CPU_FAIL_SHARE));
+            (limits.value(&thresholds::KNOWN_CPU_SHARE), limits.value(&thresholds::KNOWN_CPU_FAIL_SHARE));
         let known = |arm: &ArmResult| Some((arm.known_answer?.cpu_us?, arm.cost.cpu_us_per_request?));
         let found = result.arms.iter().filter_map(|arm| {
             let (expected_us, seen) = known(arm).filter(|(expected_us, _)| *expected_us > 0.0)?;

@@ -18,7 +18,7 @@ pub(super) const MISSING: Check<StudyResult> = Check {
     protects_from: "a tail quantile without the requests that waited longest",
     source: "right-censoring: requests without a response time must be less than half of those above a quantile, (1 - p) / 2",
     judge: |result, limits| {
-        let limit = limits.of(&thresholds::MISSING_OF_TAIL);
+        let limit = limits.value(&thresholds::MISSING_OF_TAIL);
         let is_open =
             |name: &str| result.plan.loads.iter().any(|load| load.name == name && load.loop_ == Loop::Open);
         each_load(result, |load| {

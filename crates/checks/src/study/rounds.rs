@@ -13,13 +13,13 @@ pub(super) const TOO_FEW_ROUNDS: Check<StudyResult> = Check {
     source: "hysteresis: Treadmill (ISCA 2016); Kalibera and Jones (ISMM 2013)",
     judge: |result, limits| {
         let rounds = f64::from(result.plan.rounds_completed);
-        if rounds >= limits.of(&thresholds::ROUNDS) {
+        if rounds >= limits.value(&thresholds::ROUNDS) {
             return Vec::new();
         }
-        let (severity, threshold) = if rounds < limits.of(&thresholds::ROUNDS_FAIL) {
-            (Severity::Fail, limits.of(&thresholds::ROUNDS_FAIL))
+        let (severity, threshold) = if rounds < limits.value(&thresholds::ROUNDS_FAIL) {
+            (Severity::Fail, limits.value(&thresholds::ROUNDS_FAIL))
         } else {
-            (Severity::Warn, limits.of(&thresholds::ROUNDS))
+            (Severity::Warn, limits.value(&thresholds::ROUNDS))
         };
         let message =
             format!("{rounds} complete rounds are too few to estimate the variation between restarts");

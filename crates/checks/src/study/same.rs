@@ -55,8 +55,8 @@ fn of_measure(
     }
     let other = result.arms.iter().find(|other| Some(&other.id) == arm.compared_with.as_ref())?;
     let level = level_of(other)?.estimate;
-    let max = level * limits.of(&thresholds::SAME_COST_FAIL_SHARE);
-    let is_rare = chance < limits.of(&thresholds::SAME_RARE);
+    let max = level * limits.value(&thresholds::SAME_COST_FAIL_SHARE);
+    let is_rare = chance < limits.value(&thresholds::SAME_RARE);
     let severity = match (is_rare, cost.estimate.abs() > max) {
         (true, true) => Severity::Fail,
         _ => Severity::Warn,
@@ -79,7 +79,7 @@ fn of_measure(
         "one sound study in twenty shows this: ignore costs of this size or smaller"
     };
     let measured =
-        Measured::percent(cost.estimate.abs() / level, limits.of(&thresholds::SAME_COST_FAIL_SHARE));
+        Measured::percent(cost.estimate.abs() / level, limits.value(&thresholds::SAME_COST_FAIL_SHARE));
     let one = Finding::new("same-differs", severity, measured, message, advice);
     Some(Finding { measures: vec![*measure], ..one })
 }

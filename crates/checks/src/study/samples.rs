@@ -49,7 +49,7 @@ pub(super) const VAGUE: Check<StudyResult> = Check {
     source: "own: half-width of the interval against the level of the arm compared with (0 without proxies), or what the cost is at least, \
              if that is larger",
     judge: |result, limits| {
-        let limit = limits.of(&thresholds::INTERVAL_FAIL_SHARE);
+        let limit = limits.value(&thresholds::INTERVAL_FAIL_SHARE);
         let of_p99 = rounds_advice(result, limits);
         let mut found = Vec::new();
         for arm in &result.arms {
@@ -137,7 +137,7 @@ fn cost_widths<'a>(
 
 /// Number of responses that p99 needs.
 fn responses_needed(limits: &Limits) -> f64 {
-    (limits.of(&thresholds::SAMPLES_ABOVE) / 0.01).round()
+    (limits.value(&thresholds::SAMPLES_ABOVE) / 0.01).round()
 }
 
 /// What makes p99 costs printable, with the number of rounds if it can be forecast.
@@ -189,7 +189,7 @@ fn rounds_for_p99(result: &StudyResult, load: &str, limits: &Limits) -> Option<u
         let by_responses = (responses_needed(limits) * f64::from(measured) / fewest).ceil() as u32;
         // A lower quantile is a lower limit of p99, so the forecast errs towards more rounds.
         let level = others.response_us.p99.or(others.response_us.p90).or(others.response_us.p50)?.estimate;
-        let target = limits.of(&thresholds::INTERVAL_FAIL_SHARE) * level;
+        let target = limits.value(&thresholds::INTERVAL_FAIL_SHARE) * level;
         let by_width = rounds_needed(own.cost_p99_half_width_us?, measured, target)?;
         Some(by_responses.max(by_width))
     };
@@ -208,7 +208,7 @@ pub(super) const VAGUE_LEVEL: Check<StudyResult> = Check {
     protects_from: "a CPU time, rate or response time that the next study does not reproduce",
     source: "own: half-width of the interval of a level against the level",
     judge: |result, limits| {
-        let limit = limits.of(&thresholds::INTERVAL_FAIL_SHARE);
+        let limit = limits.value(&thresholds::INTERVAL_FAIL_SHARE);
         let mut found = Vec::new();
         for arm in &result.arms {
             // One finding per measure, since findings are reported together for all arms with the same measure.

@@ -16,7 +16,7 @@ pub(super) const SEND_LAG: Check<StudyResult> = Check {
             |course| course.own_lag_p99_us,
             |lag_us| {
                 // The response times of a timeline have no floor of their own: failures dominate them.
-                let limit = limits.of(&thresholds::OWN_LAG_FAIL_US);
+                let limit = limits.value(&thresholds::OWN_LAG_FAIL_US);
                 let message = format!("send lag p99 was {lag_us:.0} us in the slice with the largest");
                 let advice = "stop other work on the generator's processor, or keep processors from halting (--never-halt always)";
                 (lag_us > limit).then(|| {
@@ -38,8 +38,10 @@ pub(super) const SATURATED: Check<StudyResult> = Check {
             result,
             |course| Some(course.generator_core_share),
             |share| {
-                let (warn, fail) =
-                    (limits.of(&thresholds::GENERATOR_BUSY), limits.of(&thresholds::GENERATOR_BUSY_FAIL));
+                let (warn, fail) = (
+                    limits.value(&thresholds::GENERATOR_BUSY),
+                    limits.value(&thresholds::GENERATOR_BUSY_FAIL),
+                );
                 let (severity, threshold) = severity_above(share, warn, fail)?;
                 let message =
                     format!("the generator used {:.0} % of its core in the busiest slice", share * 100.0);
@@ -64,7 +66,7 @@ pub(super) const LATE_EVENT: Check<StudyResult> = Check {
     source: "own: a phase begins at the planned time of its event",
     judge: |result, limits| {
         let Some(timeline) = &result.plan.timeline else { return Vec::new() };
-        let limit_s = limits.of(&thresholds::LATE_EVENT) * timeline.interval_s;
+        let limit_s = limits.value(&thresholds::LATE_EVENT) * timeline.interval_s;
         let latest = |course: &Course| {
             course.events.iter().map(|event| event.began_s - event.planned_s).reduce(f64::max)
         };
@@ -96,8 +98,8 @@ pub(super) const UNFINISHED_EVENT: Check<StudyResult> = Check {
         worst(result, longest, |share| {
             let message = "an event was not done before its slice ended".to_owned();
             let advice = "read the log of the proxy that was restarted; numbers from this event on are those of callers while it lasts";
-            let measured = Measured::percent(share, limits.of(&thresholds::UNFINISHED_EVENT));
-            (share >= limits.of(&thresholds::UNFINISHED_EVENT))
+            let measured = Measured::percent(share, limits.value(&thresholds::UNFINISHED_EVENT));
+            (share >= limits.value(&thresholds::UNFINISHED_EVENT))
                 .then(|| Finding::new("unfinished-event", Severity::Warn, measured, message, advice))
         })
     },
@@ -110,7 +112,7 @@ pub(super) const FAILS_BEFORE: Check<StudyResult> = Check {
     protects_from: "a set-up that does not work read as the effect of an event",
     source: "own",
     judge: |result, limits| {
-        let limit = limits.of(&thresholds::FAILS_BEFORE);
+        let limit = limits.value(&thresholds::FAILS_BEFORE);
         let judged = result.timelines.iter().filter_map(|timeline| {
             let first = timeline.phases.first().filter(|phase| phase.events.is_empty())?;
             // In a timeline without events, failures are what it is about.

@@ -13,8 +13,8 @@ pub(super) const UNEQUAL: Check<StudyResult> = Check {
     protects_from: "response times that differ because one arm got less of its capacity",
     source: "queueing theory: the mean time in an M/M/1 queue grows with 1 / (1 - utilisation)",
     judge: |result, limits| {
-        let limit = limits.of(&thresholds::UNEQUAL_UTILISATION);
-        let limit_of_costs = limits.of(&thresholds::UNEQUAL_UTILISATION_FAIL);
+        let limit = limits.value(&thresholds::UNEQUAL_UTILISATION);
+        let limit_of_costs = limits.value(&thresholds::UNEQUAL_UTILISATION_FAIL);
         let shares = result.plan.loads.iter().filter(|load| load.utilisation.is_some());
         let loads: Vec<&str> = shares.map(|load| load.name.as_str()).collect();
         let of_arm = |arm: &ArmResult| -> Vec<Finding> {

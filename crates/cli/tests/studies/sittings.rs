@@ -13,10 +13,10 @@ struct Studies(tempfile::TempDir);
 
 impl Studies {
     fn new() -> Self {
-        Self::of(&small_study("baseline, same", 2))
+        Self::with_file(&small_study("baseline, same", 2))
     }
 
-    fn of(text: &str) -> Self {
+    fn with_file(text: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("study.yaml"), text).unwrap();
         Self(folder)
@@ -154,7 +154,7 @@ fn a_study_with_a_precision_records_its_looks_and_whether_it_reached_it() {
 #[test]
 fn sittings_of_one_study_are_combined() {
     // The first sitting chooses the rate, and the second keeps it: sittings under different loads are not combined.
-    let studies = Studies::of(&small_study("baseline, same", 2).replace("rate: 500, ", ""));
+    let studies = Studies::with_file(&small_study("baseline, same", 2).replace("rate: 500, ", ""));
     let first = studies.run("first", &["--again", "--rounds", "3"]);
     assert!(
         ["one sitting states costs", "no sitting states a cost"]

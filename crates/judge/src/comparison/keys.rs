@@ -113,7 +113,7 @@ fn text(value: &Value, separator: &str) -> String {
 mod tests {
     use super::*;
 
-    fn of(one: &str, other: &str) -> Vec<(String, Option<String>, Option<String>)> {
+    fn differing(one: &str, other: &str) -> Vec<(String, Option<String>, Option<String>)> {
         let entry = |text: &str| -> ArmEntry {
             let text = format!("name: x\narms: [{text}]\nloads: [{{name: all, loop: closed}}]\n");
             hoptax_plan::file::read("x.yaml", &text).unwrap().0.arms.remove(0)
@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn keys_of_arms_and_of_their_proxies_are_compared() {
         assert_eq!(
-            of(
+            differing(
                 "{name: a, functions: [jwt], env: {A: b}, flags: [-l, info]}",
                 "{name: b, functions: [jwt, lua], envoy: 1.39.3}"
             ),
@@ -142,20 +142,23 @@ mod tests {
             ]
         );
         assert_eq!(
-            of("{name: a, hops: [{name: x}, {workers: 1}]}", "{name: a, hops: [{name: x}, {workers: 2}]}"),
+            differing(
+                "{name: a, hops: [{name: x}, {workers: 1}]}",
+                "{name: a, hops: [{name: x}, {workers: 2}]}"
+            ),
             [key("hops[1].workers", [Some("1"), Some("2")])]
         );
         assert_eq!(
-            of("{name: a, hops: [x]}", "{name: a, hops: [x, z]}"),
+            differing("{name: a, hops: [x]}", "{name: a, hops: [x, z]}"),
             [key("hops", [Some("x"), Some("x, z")])]
         );
-        assert_eq!(of("{name: a, hops: [x]}", "{name: b, hops: [x]}"), []);
+        assert_eq!(differing("{name: a, hops: [x]}", "{name: b, hops: [x]}"), []);
     }
 
     #[test]
     fn variables_whose_names_look_like_secrets_have_no_values() {
         assert_eq!(
-            of(
+            differing(
                 "{name: a, functions: [jwt], env: {API_TOKEN: hunter2, SAME: x, LEVEL: '1'}}",
                 "{name: a, functions: [jwt], env: {API_TOKEN: hunter3, SAME: x, LEVEL: '2', DB_PASSWORD: hunter4}}"
             ),
@@ -169,7 +172,7 @@ mod tests {
 
     #[test]
     fn secrets_are_not_shown_within_longer_values_either() {
-        let found = of(
+        let found = differing(
             "{name: a, hops: [{functions: [jwt], env: {API_TOKEN: hunter2, A: b}}, {config: a.yaml, replace: {/a: hunter3}}]}",
             "{name: a, functions: [jwt]}",
         );
@@ -181,7 +184,7 @@ mod tests {
             )
         };
         assert_eq!(
-            of(&request("hunter2", "a"), &request("hunter3", "b")),
+            differing(&request("hunter2", "a"), &request("hunter3", "b")),
             [
                 key("request.headers.authorization", [None, None]),
                 key("request.headers.env", [Some("a"), Some("b")]),
@@ -193,6 +196,6 @@ mod tests {
     #[test]
     fn replaced_nodes_of_configurations_are_not_shown() {
         let arm = |value: &str| format!("{{name: a, hops: [{{config: a.yaml, replace: {{/a: {value}}}}}]}}");
-        assert_eq!(of(&arm("hunter2"), &arm("other")), [key("hops[0].replace", [None, None])]);
+        assert_eq!(differing(&arm("hunter2"), &arm("other")), [key("hops[0].replace", [None, None])]);
     }
 }

@@ -329,7 +329,7 @@ mod tests {
         StudyOfComparison { name: name.to_owned(), file, folder: "/conf".into() }
     }
 
-    fn of(first: &str, second: &str) -> Result<OfStudies, String> {
+    fn compared(first: &str, second: &str) -> Result<OfStudies, String> {
         of_studies(&[study("old.yaml", first), study("new.yaml", second)])
     }
 
@@ -371,7 +371,7 @@ mod tests {
 
     #[test]
     fn arms_of_the_same_name_that_differ_are_compared() {
-        let found = of(FIRST, SECOND).unwrap();
+        let found = compared(FIRST, SECOND).unwrap();
         assert_eq!(names(&found), [("edge.A", "edge.B", 1)]);
         let left_out: Vec<String> = found.left_out.iter().map(ToString::to_string).collect();
         assert_eq!(
@@ -395,7 +395,7 @@ mod tests {
 
     #[test]
     fn arms_may_equal_arms_of_other_pairs() {
-        let found = of(
+        let found = compared(
             "  - baseline\n  - {name: a, functions: [jwt]}\n  - {name: b, functions: [lua]}\n",
             "  - baseline\n  - {name: a, functions: [lua]}\n  - {name: b, functions: [jwt]}\n",
         )
@@ -410,8 +410,8 @@ mod tests {
 
     #[test]
     fn the_only_arms_are_compared_whatever_their_names_are() {
-        let found =
-            of("  - baseline\n  - jwt\n", "  - {name: next, functions: [lua]}\n  - baseline\n").unwrap();
+        let found = compared("  - baseline\n  - jwt\n", "  - {name: next, functions: [lua]}\n  - baseline\n")
+            .unwrap();
         assert_eq!(names(&found), [("jwt.A", "jwt.B", 1)]);
         assert_eq!(found.arms[0].others[0].name, "next");
         assert_eq!(found.left_out, []);
@@ -451,7 +451,7 @@ mod tests {
                 "  - baseline\n  - {{name: mesh, url: 'http://127.0.0.1:{port}/', account: {{pid: 1}}}}\n"
             )
         };
-        let plan = plan(&of(&arms(1), &arms(2)).unwrap());
+        let plan = plan(&compared(&arms(1), &arms(2)).unwrap());
         let kinds: Vec<(&str, ArmKind)> = plan.arms.iter().map(|arm| (arm.id.as_str(), arm.kind)).collect();
         let expected = [
             ("baseline", ArmKind::Baseline),
@@ -465,9 +465,9 @@ mod tests {
     #[test]
     fn studies_that_cannot_be_compared_are_refused_with_the_reason() {
         let arm = |at: &str| format!("  - baseline\n  - {{function: lua, at: {{{at}}}}}\n");
-        let error = of(&arm("workers: 1"), &arm("workers: 2")).unwrap_err();
+        let error = compared(&arm("workers: 1"), &arm("workers: 2")).unwrap_err();
         assert!(error.contains("arm `lua` has other conditions in `new.yaml` than in `old.yaml`"), "{error}");
-        let error = of("  - baseline\n  - lua\n", "  - baseline\n  - lua\n").unwrap_err();
+        let error = compared("  - baseline\n  - lua\n", "  - baseline\n  - lua\n").unwrap_err();
         assert!(error.contains("`lua` (does not differ)"), "{error}");
         let first = study("old.yaml", "  - baseline\n  - lua\n");
         let text =

@@ -175,7 +175,7 @@ loads:
   - {name: saturation, loop: closed, slice: 100ms}
 "#;
 
-    fn of(candidate: &str) -> Result<SideBySide, String> {
+    fn with_candidate(candidate: &str) -> Result<SideBySide, String> {
         let (file, _) = file::read("mine.yaml", STUDY).unwrap();
         side_by_side(&file, &candidate.parse().unwrap())
     }
@@ -190,7 +190,7 @@ loads:
 
     #[test]
     fn every_arm_without_an_envoy_of_its_own_is_measured_with_both() {
-        let found = of("envoy=1.41.0").unwrap();
+        let found = with_candidate("envoy=1.41.0").unwrap();
         let arms: Vec<(&str, bool)> =
             found.pairs.iter().map(|pair| (pair.arm.as_str(), pair.is_same)).collect();
         assert_eq!(
@@ -226,7 +226,7 @@ loads:
 
     #[test]
     fn a_candidate_may_be_a_configuration() {
-        let found = of("config=/new/envoy.yaml").unwrap();
+        let found = with_candidate("config=/new/envoy.yaml").unwrap();
         assert_eq!(found.pairs.len(), 2, "{:?}", found.pairs);
         let config =
             |name: &str| serde_json::to_value(entry(&found, name)).unwrap()["hops"][0]["config"].clone();

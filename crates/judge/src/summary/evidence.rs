@@ -109,7 +109,7 @@ fn last_of_each<'a>(slices: &[&Judged<'a>], counts: impl Fn(&Judged<'a>) -> bool
 
 fn sample(record: &RoundRecord, (arm, load): (&Arm, &Load), slices: &[&Judged<'_>]) -> Sample {
     let column = |measure: &measure::Measure| -> Vec<Option<f64>> {
-        slices.iter().map(|one| measure.of(record, one.slice)).collect()
+        slices.iter().map(|one| measure.value(record, one.slice)).collect()
     };
     let hops = slices.iter().map(|one| one.slice.hops_cpu_ns.len()).max().unwrap_or(0);
     let measures = measure::ALL.iter().cloned().chain(measure::hop_cpus(hops));

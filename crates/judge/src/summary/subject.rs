@@ -161,7 +161,7 @@ mod tests {
         plan.arms.iter().map(|arm| (arm.id.clone(), planned(&plan, arm, &programs, None))).collect()
     }
 
-    fn of<'a>(subjects: &'a [(String, PlannedSubject)], id: &str) -> &'a PlannedSubject {
+    fn subject<'a>(subjects: &'a [(String, PlannedSubject)], id: &str) -> &'a PlannedSubject {
         &subjects.iter().find(|(other, _)| other == id).unwrap_or_else(|| panic!("{id}: {subjects:?}")).1
     }
 
@@ -171,7 +171,7 @@ mod tests {
             "conditions: {protocol: http2, tls: tls}\narms: [direct, baseline, 'rbac{rules=5}', {unloaded: lua}, \
              workers/two, balance/maglev, control/delay]\n",
         );
-        let rbac = of(&subjects, "rbac{rules=5} @ http2, tls");
+        let rbac = subject(&subjects, "rbac{rules=5} @ http2, tls");
         assert_eq!((rbac.protocol.as_str(), rbac.application.as_str()), ("http2", "origin"));
         assert_eq!(rbac.tls, [ConnectionTls::Tls, ConnectionTls::None]);
         assert_eq!(rbac.expect, [("full".to_owned(), vec![]), ("limited".to_owned(), vec![200, 429])].into());
@@ -181,13 +181,13 @@ mod tests {
         assert_eq!((function.id.as_str(), function.unloaded), ("rbac", false));
         assert_eq!(function.knobs["rules"], "5");
 
-        let hop = |id: &str| &of(&subjects, id).hops[0];
+        let hop = |id: &str| &subject(&subjects, id).hops[0];
         assert!(hop("baseline @ http2, tls").functions.is_empty());
         assert!(hop("lua @ http2, tls unloaded").functions[0].unloaded);
         assert_eq!(hop("workers/two @ http2, tls").workers, Some(2));
-        assert_eq!(of(&subjects, "balance/maglev @ http2, tls").upstreams, 4);
+        assert_eq!(subject(&subjects, "balance/maglev @ http2, tls").upstreams, 4);
         assert_eq!(hop("control/delay @ http2, tls").environment.len(), 1);
-        let direct = of(&subjects, "direct @ http2");
+        let direct = subject(&subjects, "direct @ http2");
         assert!(direct.hops.is_empty());
         assert_eq!(direct.tls, [ConnectionTls::None]);
         // An arm without a proxy takes no part in a closed loop.
@@ -199,7 +199,7 @@ mod tests {
         let subjects = subjects(
             "application: go\narms: [baseline, {name: edge, functions: [jwt, 'rbac{rules=5}', rate-limit/library]}]\n",
         );
-        let edge = of(&subjects, "edge");
+        let edge = subject(&subjects, "edge");
         let [hop] = edge.hops.as_slice() else { panic!("{edge:?}") };
         let ids: Vec<&str> = hop.functions.iter().map(|function| function.id.as_str()).collect();
         // The application limits the rate, not the proxy.
@@ -213,12 +213,13 @@ mod tests {
     #[test]
     fn a_function_of_the_application_is_in_its_flags() {
         let subjects = subjects("application: go\narms: [baseline, rate-limit/library]\n");
-        let of_application =
-            |id: &str| (of(&subjects, id).application.clone(), &of(&subjects, id).application_flags);
+        let of_application = |id: &str| {
+            (subject(&subjects, id).application.clone(), &subject(&subjects, id).application_flags)
+        };
         let (application, flags) = of_application("rate-limit/library");
         assert!(application == "go" && !flags.is_empty(), "{flags:?}");
         assert!(of_application("baseline").1.is_empty());
-        assert!(of(&subjects, "rate-limit/library").hops[0].functions.is_empty());
+        assert!(subject(&subjects, "rate-limit/library").hops[0].functions.is_empty());
     }
 
     #[test]
@@ -227,12 +228,12 @@ mod tests {
             "arms:\n  - subject: {position: direct}\n  - subject: {position: gateway+both, mtls: true}\n  \
              - subject: {position: gateway, proxy: haproxy}\n",
         );
-        let chain = of(&subjects, "gateway+both http1 mtls");
+        let chain = subject(&subjects, "gateway+both http1 mtls");
         let names: Vec<&str> = chain.hops.iter().map(|hop| hop.name.as_str()).collect();
         assert_eq!(names, ["gateway", "client", "server"]);
         let (none, mtls) = (ConnectionTls::None, ConnectionTls::Mtls);
         assert_eq!(chain.tls, [none, mtls, mtls, none]);
-        let front = &of(&subjects, "gateway http1 haproxy").hops[0];
+        let front = &subject(&subjects, "gateway http1 haproxy").hops[0];
         assert_eq!((front.proxy.as_str(), front.workers), ("haproxy", Some(1)));
         assert_eq!(front.version.as_deref(), Some("3.2"));
         for (id, subject) in &subjects {
@@ -247,7 +248,7 @@ mod tests {
              - {name: mesh, hops: [client, {name: server, functions: [jwt], envoy: 1.39.3, flags: [--enable-core-dump]}]}\n",
         );
         let programs = |id: &str| {
-            let hops = of(&subjects, id).hops.iter();
+            let hops = subject(&subjects, id).hops.iter();
             hops.map(|hop| (hop.version.clone().unwrap(), hop.sha256.clone().unwrap())).collect::<Vec<_>>()
         };
         let [new, old] =
@@ -256,7 +257,7 @@ mod tests {
         assert_eq!(programs("lua @ envoy=1.39.3"), std::slice::from_ref(&old));
         assert_eq!(programs("baseline @ envoy=1.39.3"), std::slice::from_ref(&old));
         assert_eq!(programs("mesh"), [new, old]);
-        let hops = &of(&subjects, "mesh").hops;
+        let hops = &subject(&subjects, "mesh").hops;
         assert_eq!((hops[0].functions.len(), hops[1].functions.len()), (0, 1));
         assert_eq!(hops[1].flags, ["--enable-core-dump"]);
     }
@@ -265,8 +266,8 @@ mod tests {
     fn functions_that_set_up_tls_state_the_connection() {
         let subjects = subjects("arms: [baseline, tls/terminate-mutual, tls/originate]\n");
         let (none, tls, mtls) = (ConnectionTls::None, ConnectionTls::Tls, ConnectionTls::Mtls);
-        assert_eq!(of(&subjects, "baseline").tls, [none, none]);
-        assert_eq!(of(&subjects, "tls/terminate-mutual").tls, [mtls, none]);
-        assert_eq!(of(&subjects, "tls/originate").tls, [none, tls]);
+        assert_eq!(subject(&subjects, "baseline").tls, [none, none]);
+        assert_eq!(subject(&subjects, "tls/terminate-mutual").tls, [mtls, none]);
+        assert_eq!(subject(&subjects, "tls/originate").tls, [none, tls]);
     }
 }

@@ -22,7 +22,7 @@ pub fn screen(files: &[File], has_details: bool) -> String {
     let mut text = format!("{found} in {names}\n");
     let findings: Vec<&Finding> = Severity::ALL
         .into_iter()
-        .flat_map(|severity| files.iter().flat_map(move |file| file.of(severity)))
+        .flat_map(|severity| files.iter().flat_map(move |file| file.with_severity(severity)))
         .collect();
     text += &lines(&findings, has_details);
     let allowed: usize = files.iter().map(|file| file.linted.allowed.len()).sum();

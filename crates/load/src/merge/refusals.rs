@@ -19,7 +19,7 @@ const OWN: [&str; 9] = [
 ];
 
 /// Every reason, each with the name of the file.
-pub(super) fn of(runs: &[Run]) -> Vec<String> {
+pub(super) fn reasons(runs: &[Run]) -> Vec<String> {
     let mut problems = Vec::new();
     for (number, run) in runs.iter().enumerate() {
         let (file, result) = (&run.file, &run.result);

@@ -34,13 +34,13 @@ impl Processors {
     }
 
     /// Those that a proxy may use.
-    pub(crate) fn of(self, hop: &PlannedHop) -> u32 {
+    pub(crate) fn usable_by(self, hop: &PlannedHop) -> u32 {
         hop.processors.map_or(self.of_proxies, |processors| processors.number(self.all))
     }
 }
 
 /// The size of an arm under a closed loop, and what it is apart from that; None if it has no such size.
-pub(crate) fn of(
+pub(crate) fn size(
     over: ScaleDimension,
     arm: &ArmResult,
     load: &LoadSpec,
@@ -73,8 +73,8 @@ pub(crate) fn of(
         }
         ScaleDimension::Processors => {
             let mut subject = subject?;
-            let first = processors.of(subject.hops.first()?);
-            for hop in subject.hops.iter_mut().filter(|hop| processors.of(hop) == first) {
+            let first = processors.usable_by(subject.hops.first()?);
+            for hop in subject.hops.iter_mut().filter(|hop| processors.usable_by(hop) == first) {
                 // One worker per processor is the default.
                 hop.workers = hop.workers.filter(|workers| *workers != first);
                 hop.processors = None;

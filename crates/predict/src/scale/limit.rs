@@ -36,7 +36,7 @@ pub(crate) fn reason(
         return Some(findings.join("; "));
     }
     let busy = point.result.busy_share();
-    let saturated = limits.of(&thresholds::SATURATED_SHARE);
+    let saturated = limits.value(&thresholds::SATURATED_SHARE);
     if busy.is_some_and(|share| share >= saturated) {
         return None;
     }
@@ -45,7 +45,7 @@ pub(crate) fn reason(
         |share| format!("the proxies were busy {} of the time", percent(share)),
     );
     let above = |measure: &str, threshold: &thresholds::Threshold| {
-        point.mean(study, measure).filter(|share| *share > limits.of(threshold))
+        point.mean(study, measure).filter(|share| *share > limits.value(threshold))
     };
     if let Some(share) = above("generator_core_share", &thresholds::GENERATOR_BUSY) {
         return Some(format!("the generator used {} of its core, and {proxies}", percent(share)));

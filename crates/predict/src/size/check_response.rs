@@ -67,7 +67,7 @@ pub(crate) fn checked_response<'a>(
     (chain, placement, parts): (&[Proxy<'a>], &Placement<'a>, &ChainTimes),
     rate: f64,
 ) -> Result<CheckedResponse, String> {
-    let measured = times.of(0, arm, load).ok_or("its response times are withheld")?;
+    let measured = times.formula(0, arm, load).ok_or("its response times are withheld")?;
     let of_each = placement.busy(chain, rate, None);
     // All of them run on the same processors.
     let busy = of_each.first().map_or(0.0, |busy| busy.processors.min(1.0));
@@ -85,7 +85,7 @@ pub(crate) fn checked_response<'a>(
         || measured_at(parts.added.iter().chain(&parts.sharing)).is_beyond(busy);
     let numbers = |left_out: LeftOut| {
         let values = times.table().values([&measured, &predicted].into_iter(), left_out);
-        let [measured, predicted] = [&measured, &predicted].map(|formula| values.of(formula));
+        let [measured, predicted] = [&measured, &predicted].map(|formula| values.sums(formula));
         let pair = |[measured, predicted]: [f64; 2]| [measured, predicted, measured - predicted];
         let means = pair([mean(&measured), mean(&predicted)]);
         let tails = pair([measured, predicted].map(tail));

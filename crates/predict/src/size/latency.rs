@@ -180,7 +180,7 @@ fn simulated(services: &[Service], at: &[At], table: &Table, left_out: LeftOut, 
     let of_services: Vec<Option<&At>> = services.iter().map(of_service).collect();
     let added_by = |one: Option<&At>| -> Vec<Vec<f64>> {
         let flows = one.iter().flat_map(|one| &one.flows);
-        flows.map(|(_, formula)| values.of(formula)).collect()
+        flows.map(|(_, formula)| values.sums(formula)).collect()
     };
     let added: Vec<Vec<Vec<f64>>> = of_services.iter().copied().map(added_by).collect();
     let ahead: Vec<f64> = of_services.iter().map(|one| one.map_or(0.0, |one| one.ahead_us)).collect();

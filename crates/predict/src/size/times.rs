@@ -193,7 +193,7 @@ impl<'s, 'a> AllTimes<'s, 'a> {
     }
 
     /// The response times of an arm under one load; none if they do not count.
-    pub(crate) fn of(&mut self, source: usize, arm: &ArmResult, load: &str) -> Option<Formula> {
+    pub(crate) fn formula(&mut self, source: usize, arm: &ArmResult, load: &str) -> Option<Formula> {
         Some(Formula(vec![(1.0, self.index(source, arm, load)?)]))
     }
 
@@ -318,7 +318,7 @@ impl Values {
     /// Equally likely values of a sum, ascending. Quantiles of differences may cross; sorting them restores a distribution with the
     /// same mean (V. Chernozhukov, I. Fernandez-Val and A. Galichon, "Quantile and Probability Curves Without Crossing",
     /// *Econometrica* 78, 2010).
-    pub(crate) fn of(&self, formula: &Formula) -> Vec<f64> {
+    pub(crate) fn sums(&self, formula: &Formula) -> Vec<f64> {
         let mut sums = vec![0.0; VALUES];
         for (weight, index) in &formula.0 {
             for (sum, value) in sums.iter_mut().zip(self.0.get(index).into_iter().flatten()) {

@@ -40,7 +40,7 @@ impl Envoys {
     }
 
     /// The Envoy of a choice; none for a choice that was not looked up.
-    pub fn of(&self, choice: Option<&str>) -> Option<&Envoy> {
+    pub fn get(&self, choice: Option<&str>) -> Option<&Envoy> {
         choice.map_or(Some(&self.usual), |choice| self.chosen.get(choice))
     }
 

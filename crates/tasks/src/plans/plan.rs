@@ -43,7 +43,7 @@ pub struct Limits {
 
 impl Limits {
     /// Pulls per minute of a plan.
-    pub const fn of(&self, plan: Plan) -> u32 {
+    pub const fn pulls_per_minute(&self, plan: Plan) -> u32 {
         match plan {
             Plan::Personal => self.personal,
             Plan::Team => self.team,

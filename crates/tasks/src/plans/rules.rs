@@ -99,7 +99,7 @@ impl Rules {
 
     /// Pulls per minute of a plan.
     pub fn limit(&self, plan: Plan) -> u32 {
-        self.limits.of(plan)
+        self.limits.pulls_per_minute(plan)
     }
 
     /// A token for a grant, valid from `now_s`, seconds since 1970, for [`TOKEN_LIFETIME_S`](super::token::TOKEN_LIFETIME_S).

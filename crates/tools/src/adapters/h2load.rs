@@ -59,8 +59,8 @@ fn of_text(run: &Run<'_>, finished: &str) -> Result<Reported, String> {
     let (time, rate) = before_rate.rsplit_once(", ").ok_or("the time after `finished in` is missing")?;
     let requests = run.after("requests:").ok_or("the line `requests:` is missing")?;
     let (requests, statuses) = (listed(requests), run.after("status codes:").and_then(listed));
-    let count = |name: &str| of(requests.as_deref(), name);
-    let status = |name: &str| of(statuses.as_deref(), name);
+    let count = |name: &str| count_named(requests.as_deref(), name);
+    let status = |name: &str| count_named(statuses.as_deref(), name);
     let counts = Counts {
         total: count("total"),
         started: count("started"),
@@ -112,7 +112,7 @@ fn listed(line: &str) -> Option<Vec<(&str, u64)>> {
 }
 
 /// The count with this name.
-fn of(counts: Option<&[(&str, u64)]>, name: &str) -> Option<u64> {
+fn count_named(counts: Option<&[(&str, u64)]>, name: &str) -> Option<u64> {
     let (_, count) = counts?.iter().find(|(one, _)| *one == name)?;
     Some(*count)
 }
@@ -254,7 +254,11 @@ mod tests {
     fn counts_with_grouped_digits_are_not_read() {
         assert_eq!(listed("5 total, 4 done"), Some(vec![("total", 5), ("done", 4)]));
         for line in ["20,000 total, 20,000 done", "20 000 total, 5", "5 total, 4", ""] {
-            assert_eq!(of(listed(line).as_deref(), "total").filter(|count| *count < 20_000), None, "{line}");
+            assert_eq!(
+                count_named(listed(line).as_deref(), "total").filter(|count| *count < 20_000),
+                None,
+                "{line}"
+            );
         }
         let text = include_str!("../../recorded/h2load.txt").replace("1920", "1,920");
         let reported = read(&Output::new(&text)).unwrap();

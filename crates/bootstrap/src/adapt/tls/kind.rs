@@ -8,7 +8,7 @@ use x509_parser::public_key::PublicKey;
 use crate::adapt::Context;
 
 /// The kind of key of a `TlsCertificate`; none if its certificate cannot be read, or if the lab has no such key.
-pub(super) fn of(context: &Context<'_>, certificate: &Value) -> Option<KeyKind> {
+pub(super) fn of_certificate(context: &Context<'_>, certificate: &Value) -> Option<KeyKind> {
     of_pem(&context.content(certificate.get("certificate_chain")?)?)
 }
 
