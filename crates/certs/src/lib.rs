@@ -3,6 +3,8 @@
 //! A crate of its own, although it is short: `bootstrap`, `subject`, and the tests of `wire` and `load` use it, and none of these may
 //! depend on another only for certificates.
 
+pub mod folder;
+
 use std::time::Duration;
 
 use rcgen::{

@@ -17,7 +17,6 @@ mod import;
 mod lint;
 mod listeners;
 mod load;
-mod load_file;
 mod log;
 mod merge;
 mod origin;

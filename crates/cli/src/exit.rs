@@ -23,9 +23,8 @@ pub(crate) enum Code {
     Interrupted = 130,
 }
 
-impl Code {
-    /// The exit code for a verdict.
-    pub(crate) fn of(verdict: Verdict) -> Self {
+impl From<Verdict> for Code {
+    fn from(verdict: Verdict) -> Self {
         match verdict {
             Verdict::Sound | Verdict::Caution => Self::Success,
             Verdict::Void => Self::Void,
@@ -38,6 +37,7 @@ impl From<&Failure> for Code {
         match failure.kind {
             Kind::BadInput => Self::BadInput,
             Kind::Environment => Self::Environment,
+            Kind::Void => Self::Void,
             Kind::Interrupted => Self::Interrupted,
         }
     }

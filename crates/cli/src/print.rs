@@ -12,6 +12,7 @@ use hoptax_result::{Body, Report};
 use hoptax_session::Update;
 use rustix::fs::{FileType, fstat};
 use rustix::io::Errno;
+use serde::Serialize;
 
 use crate::exit::Failure;
 
@@ -22,6 +23,11 @@ const WIDTH: u16 = 100;
 pub(crate) fn result(text: &str) -> Result<(), Failure> {
     let end: &[u8] = if text.ends_with('\n') { b"" } else { b"\n" };
     write(&[text.as_bytes(), end])
+}
+
+/// Prints a value as JSON, in one line.
+pub(crate) fn value(value: &impl Serialize) -> Result<(), Failure> {
+    result(&serde_json::to_string(value).map_err(Failure::environment)?)
 }
 
 /// Prints a list for people, with long lines wrapped.
@@ -127,16 +133,15 @@ pub(crate) fn document_or_json<T: Body>(
     value: &Report<T>,
     document: impl FnOnce() -> Document,
 ) -> Result<(), Failure> {
-    if json == Some(Path::new("-")) {
-        return result(&json_text(value)?);
+    if json != Some(Path::new("-")) {
+        self::document(&document())?;
     }
-    self::document(&document())?;
     write_json(json, value)
 }
 
-/// Writes the JSON to its file, if there is one.
+/// Writes the JSON to its file, if there is one; `-` is stdout.
 pub(crate) fn write_json<T: Body>(file: Option<&Path>, value: &Report<T>) -> Result<(), Failure> {
-    file.map_or(Ok(()), |path| write_file(path, &json_text(value)?))
+    file.map_or(Ok(()), |path| write_value(path, value))
 }
 
 /// Writes a file that the user named.
@@ -145,7 +150,13 @@ pub(crate) fn write_file(path: &Path, text: &str) -> Result<(), Failure> {
         .map_err(|error| Failure::environment(format!("cannot write `{}`: {error}", path.display())))
 }
 
-fn json_text<T: Body>(value: &Report<T>) -> Result<String, Failure> {
+/// Writes a value as JSON to a file that the user named; `-` is stdout.
+pub(crate) fn write_value(path: &Path, value: &impl Serialize) -> Result<(), Failure> {
+    let text = json_text(value)?;
+    if path == Path::new("-") { result(&text) } else { write_file(path, &text) }
+}
+
+fn json_text(value: &impl Serialize) -> Result<String, Failure> {
     serde_json::to_string_pretty(value).map(|text| text + "\n").map_err(Failure::environment)
 }
 

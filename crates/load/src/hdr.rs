@@ -1,7 +1,6 @@
 //! Text formats of `HdrHistogram`, which other tools plot and merge: the percentile distribution (`.hgrm`) and the interval log
 //! (`.hlog`); and the buckets of a histogram, for other formats.
 
-use std::convert::Infallible;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::ops::RangeInclusive;
@@ -80,18 +79,6 @@ pub fn buckets(times: &Histogram<u64>) -> Vec<Bucket> {
             (times.lowest_equivalent(ns)..=times.highest_equivalent(ns), value.count_at_value())
         })
         .collect()
-}
-
-/// Response times in nanoseconds over all intervals, when all senders are dropped.
-pub fn response_times(parts: impl IntoIterator<Item = Part>) -> Histogram<u64> {
-    let mut all = crate::distribution::histogram();
-    let joined: Result<(), Infallible> = join(parts, |interval, _| {
-        all += &interval.response;
-        Ok(())
-    });
-    match joined {
-        Ok(()) => all,
-    }
 }
 
 /// Writes an interval log (format 1.3) with two histograms of each interval, tagged `response` and `service`. Histograms hold

@@ -1,5 +1,7 @@
 //! The default parameters of responses, which may be replaced while the origin serves.
 
+use std::fs;
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -33,6 +35,26 @@ impl Defaults {
         *self.behaviour.write().unwrap_or_else(PoisonError::into_inner) = behaviour;
         self.version.fetch_add(1, Ordering::Release);
         Ok(())
+    }
+
+    /// The default parameters in a file.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn read(file: &Path) -> Result<String, String> {
+        let text = fs::read_to_string(file)
+            .map_err(|error| format!("cannot read the default response `{}`: {error}", file.display()))?;
+        Ok(text.trim().to_owned())
+    }
+
+    /// Replaces all default parameters by those in a file.
+    ///
+    /// # Errors
+    /// When it cannot be read, or is invalid. The parameters then stay as they were, since requests are being served.
+    pub fn replace_by(&self, file: &Path) -> Result<(), String> {
+        let replaced =
+            Self::read(file).and_then(|query| self.replace(&query).map_err(|error| error.to_string()));
+        replaced.map_err(|error| format!("the default response stays as it was: {error}"))
     }
 
     fn current(&self) -> Behaviour {

@@ -14,11 +14,12 @@ use crate::update::{Say, Update};
 
 /// When idle processors are kept from halting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum NeverHalt {
     /// As root, if a probe finds that wake-ups are slow, that it helps, and that the host does not take time from the processors.
     #[default]
     Auto,
-    /// Regardless of the probe.
+    /// Regardless of the probe; for users other than root with a spinning thread, beside which other tasks may wait for seconds.
     Always,
     /// Not at all.
     Never,

@@ -10,6 +10,8 @@ pub enum Kind {
     BadInput,
     /// A requirement is missing: Envoy, a port, a folder, the server.
     Environment,
+    /// Nobody's: what was measured does not support an answer.
+    Void,
     /// Nobody's: the user interrupted the command.
     Interrupted,
 }
@@ -31,6 +33,11 @@ impl Failure {
     /// The failure of a command that lacks something on this machine.
     pub fn environment(cause: impl fmt::Display) -> Self {
         Self { kind: Kind::Environment, message: cause.to_string() }
+    }
+
+    /// The end of a command whose measurement supports no answer.
+    pub fn void(cause: impl fmt::Display) -> Self {
+        Self { kind: Kind::Void, message: cause.to_string() }
     }
 
     /// The end of a command that was interrupted.

@@ -167,6 +167,7 @@ pub struct Data {
 
 /// Order of the rows of data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum DataOrder {
     /// One after the other, from the first again after the last.
     InTurn,
@@ -185,12 +186,13 @@ pub enum ServiceSource {
 
 /// Which messages of gRPC calls are timed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum TimedMessages {
-    /// Those of the server.
+    /// Server streaming: the time from each message to the next.
     Server,
-    /// Those of the client.
+    /// Client streaming of several messages: the service time of a call divided by their number.
     Client,
-    /// Round trips.
+    /// Bidirectional: each message is sent after the response to the previous one; the time is that of a round trip.
     Both,
 }
 

@@ -1,6 +1,7 @@
 //! The published price list, and the study that carries it to this machine.
 
-use hoptax_result::StudyResult;
+use hoptax_predict::prices::{carry, known, loads_differ};
+use hoptax_result::{PricesResult, StudyResult, Verdict};
 
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
@@ -25,7 +26,7 @@ pub fn published() -> Result<StudyResult, Failure> {
 /// Measures the anchor functions, from whose costs on this machine those of the others follow.
 ///
 /// # Errors
-/// When the study cannot begin, fails or is interrupted.
+/// When the study cannot begin, fails, is interrupted or is void.
 pub fn measure_anchors(
     options: &Options<'_>,
     interrupt: &Interrupt,
@@ -35,5 +36,80 @@ pub fn measure_anchors(
     let place = Place::New { text: StudyText::named(ANCHORS)?, folder: Some(folder.path()), force: false };
     let measured = complete(&place, options, interrupt, say);
     // Its folder is removed, so nothing continues it.
-    measured.map_err(|failure| if failure.is_interrupt() { Failure::interrupted() } else { failure })
+    let here =
+        measured.map_err(|failure| if failure.is_interrupt() { Failure::interrupted() } else { failure })?;
+    if here.verdict != Verdict::Void {
+        return Ok(here);
+    }
+    let mut why = "no price can be carried: the measurement on this machine is void:".to_owned();
+    for finding in here.findings.iter().filter(|finding| finding.withholds) {
+        why += &format!("\n  {}: {}; {}", finding.id, finding.message, finding.advice);
+    }
+    Err(Failure::void(why))
+}
+
+/// The prices on this machine: those of `list`, carried by what `here` has measured of them.
+///
+/// # Errors
+/// When the two are about different loads, or share no function that both know precisely.
+pub fn carried(list: &StudyResult, here: &StudyResult) -> Result<PricesResult, Failure> {
+    if let Some(why) = loads_differ(list, here) {
+        return Err(Failure::bad_input(format!(
+            "no price can be carried: {why}; measure the functions with `hoptax study anchors`, or give a list of the same load with `--list`"
+        )));
+    }
+    carry(list, here, &known::machines()).ok_or_else(|| {
+        Failure::void(
+            "no price can be carried: neither plain proxying nor a function is known precisely both in the list and on this machine; \
+             measure again with more rounds or on a quieter machine",
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use hoptax_predict::prices::{ANCHORS as MODEL_ANCHORS, listed};
+    use hoptax_result::Loop;
+
+    use crate::library;
+
+    use super::*;
+
+    #[test]
+    fn the_anchor_study_measures_the_anchors_of_the_model() {
+        let (name, text) = library::read(ANCHORS).unwrap();
+        let (study, positions) = hoptax_plan::file::read(&name, &text).unwrap();
+        let plan = hoptax_plan::plan::Plan::new(&study, &positions, library::catalogue().unwrap()).unwrap();
+        let measured: BTreeSet<&str> =
+            plan.arms.iter().filter(|arm| !arm.functions.is_empty()).map(|arm| arm.id.as_str()).collect();
+        assert_eq!(measured, BTreeSet::from(MODEL_ANCHORS));
+    }
+
+    #[test]
+    fn costs_in_use_do_not_carry_a_list_of_a_saturated_proxy() {
+        let list = published().unwrap();
+        let mut here = list.clone();
+        here.name = "quick".to_owned();
+        here.plan.loads.retain(|load| load.loop_ == Loop::Open);
+        here.plan.loads[0].utilisation = None;
+        let refused = carried(&list, &here).unwrap_err().to_string();
+        assert!(
+            refused.contains("the list has costs of a saturated proxy, and `quick` has costs in use"),
+            "{refused}"
+        );
+    }
+
+    #[test]
+    fn the_built_in_list_carries_to_its_own_machine_unchanged() {
+        let list = published().unwrap();
+        let prices = listed(&list).body.prices;
+        assert!(prices.len() > 50);
+        assert!(prices.iter().all(|price| !price.id.starts_with("control/")), "controls are no prices");
+        assert!(list.arms.iter().any(|arm| arm.id.starts_with("control/")));
+        let carried = carried(&list, &list).unwrap();
+        assert!((carried.body.here.unwrap().factor - 1.0).abs() < 1e-9);
+        assert!(parse("it", "{}").is_err() && parse("it", "").is_err());
+    }
 }

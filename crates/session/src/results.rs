@@ -1,11 +1,12 @@
-//! Reads the results of studies, and what a run folder has to show.
+//! Reads the results of studies and loads, and what a run folder has to show.
 
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use hoptax_report::documents;
-use hoptax_result::StudyResult;
+use hoptax_result::{LoadResult, StudyResult};
 use hoptax_store::folder;
+use serde_json::Value;
 
 use crate::failure::Failure;
 use crate::run_folder::{self, RESULT};
@@ -80,6 +81,40 @@ pub fn parse(what: &str, text: &str) -> Result<StudyResult, Failure> {
         StudyResult::FORMAT => serde_json::from_str(text).map_err(|error| refused(error.to_string())),
         other => Err(refused(format!("its format is `{other}`"))),
     }
+}
+
+/// Why a file has no result of a load. The text follows its name.
+#[derive(Debug)]
+pub enum NoResult {
+    /// It is missing, or its end is.
+    Lost(String),
+    /// It is a file of another kind, or cannot be read.
+    Other(String),
+}
+
+/// Reads the result of a load from its file.
+///
+/// # Errors
+/// When there is none.
+pub fn read_load(path: &Path) -> Result<LoadResult, NoResult> {
+    let text = fs::read_to_string(path).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => NoResult::Lost("the file does not exist".to_owned()),
+        _ => NoResult::Other(format!("cannot be read: {error}")),
+    })?;
+    let value: Value = serde_json::from_str(&text).map_err(|error| {
+        if error.is_eof() {
+            NoResult::Lost(format!("its end is missing: {error}"))
+        } else {
+            NoResult::Other(format!("is not JSON: {error}"))
+        }
+    })?;
+    let format = value.get("format").and_then(Value::as_str);
+    if format != Some(LoadResult::FORMAT) {
+        let found = format.map_or_else(|| "another JSON file".to_owned(), |format| format!("`{format}`"));
+        return Err(NoResult::Other(format!("is {found}, not a result of `hoptax load --json`")));
+    }
+    serde_json::from_value(value)
+        .map_err(|error| NoResult::Other(format!("is not a result of this version of hoptax: {error}")))
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use hoptax_result::StudyResult;
 
 /// A table of a study.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum StudyTable {
     /// A row for each number of each arm, with its interval.
     Numbers,
@@ -33,7 +34,7 @@ impl StudyTable {
     }
 
     /// The table; none if the study has nothing for it.
-    pub fn of(self, result: &StudyResult) -> Option<Table> {
+    pub fn table(self, result: &StudyResult) -> Option<Table> {
         let is_timeline = result.plan.timeline.is_some();
         match self {
             Self::Numbers => Some(tables::numbers(result)),
@@ -48,11 +49,11 @@ impl StudyTable {
 
     /// The table as CSV; none if the study has nothing for it.
     pub fn csv(self, result: &StudyResult) -> Option<String> {
-        self.of(result).map(|table| csv::text(&table))
+        self.table(result).map(|table| csv::text(&table))
     }
 
     /// The names of the tables that a study has.
     pub fn names(result: &StudyResult) -> Vec<&'static str> {
-        Self::ALL.into_iter().filter(|table| table.of(result).is_some()).map(Self::as_str).collect()
+        Self::ALL.into_iter().filter(|table| table.table(result).is_some()).map(Self::as_str).collect()
     }
 }

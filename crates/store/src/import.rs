@@ -20,6 +20,21 @@ pub struct Imported {
     pub redacted: Vec<String>,
 }
 
+impl Imported {
+    /// What came of importing `from`, in words.
+    pub fn described(&self, from: &Path) -> String {
+        let new = if self.is_new { "" } else { " (was there already)" };
+        let mut text = format!("run {}{new}: {}", self.run, from.display());
+        if !self.redacted.is_empty() {
+            text += &format!("; secrets masked in {}", self.redacted.join(", "));
+        }
+        if !self.left_out.is_empty() {
+            text += &format!("; left out: {} logs and other files", self.left_out.len());
+        }
+        text
+    }
+}
+
 impl Store {
     /// Puts a run folder in, as far as it is: with its result, or the complete rounds of a study that was killed.
     ///

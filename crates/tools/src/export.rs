@@ -17,26 +17,34 @@ use crate::smp;
 
 pub use judgement::Judgement;
 
-/// A format of the result of a load.
+/// A format of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Format {
-    /// Fortio's JSON.
+    /// JSON for the report page of Fortio; its durations are response times from the intended start.
     Fortio,
-    /// The percentile distribution of response time, in the text format of `HdrHistogram`.
+    /// The percentile distribution of response time in the text format of HdrHistogram.
     Hgrm,
-    /// An interval log of `HdrHistogram` with one interval.
+    /// An interval log of HdrHistogram with one interval: response and service times, as `hoptax convert import hlog` reads them.
     Hlog,
-    /// JSON of Nighthawk's client.
+    /// JSON of Nighthawk's client, with service times: those from the sending of a request.
     Nighthawk,
-    /// The summary of k6.
+    /// The summary of k6, with service times.
     K6,
-    /// Text of `OpenMetrics`.
+    /// Text of `OpenMetrics` 2.0 with native histograms of response and service times.
+    #[cfg_attr(feature = "clap", value(name = "openmetrics"))]
     OpenMetrics,
-    /// A request of OTLP.
+    /// Metrics of OpenTelemetry: a request of OTLP in JSON, with exponential histograms.
     Otlp,
-    /// Service Mesh Performance.
+    /// Documents of Service Mesh Performance v0.0.1 as JSON, which `hoptax convert import smp` reads without loss.
     Smp,
+    /// A table of a study as a Parquet file, with the columns of the CSV files of its run folder.
+    Parquet,
 }
+
+/// Why a load has no Parquet file.
+const NO_TABLE: &str = "it is the result of a load, and `--to parquet` converts tables of studies; \
+                        use another format, such as `--to hgrm`";
 
 fn without_histograms(result: &LoadResult) -> &'static str {
     if result.verdict == Verdict::Void {
@@ -58,6 +66,7 @@ pub fn text(format: Format, result: &LoadResult) -> Result<String, &'static str>
     let times = |encoded: Option<&Histogram>| encoded::times(encoded).ok_or(DAMAGED);
     let buckets = |encoded: Option<&Histogram>| times(encoded).map(|times| hdr::buckets(&times));
     Ok(match format {
+        Format::Parquet => return Err(NO_TABLE),
         Format::Smp => smp::text(&[smp::of_load(result)]),
         Format::Hgrm => {
             let response = times(histograms()?.response.as_ref())?;

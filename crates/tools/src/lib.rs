@@ -9,6 +9,7 @@ mod exponential;
 pub mod export;
 mod formats;
 mod import;
+mod importer;
 mod reported;
 mod run;
 pub mod smp;
@@ -18,6 +19,7 @@ mod tool;
 pub use adapters::ALL;
 pub use formats::{Content, FORMATS, Format, csv_of_parquet, import_hgrm, import_hlog};
 pub use import::{import, imported};
+pub use importer::Importer;
 pub use reported::Reported;
 pub use tool::{Offer, Output, RESULT, SCRIPT, Tool};
 

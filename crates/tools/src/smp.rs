@@ -22,7 +22,7 @@ pub use load::of_load;
 pub use meshmark::meshmark;
 pub use restore::{Restored, restore};
 pub use study::of_study;
-pub use test::{PlannedLoad, plan};
+pub use test::{Chosen, PlannedLoad, choose, plan};
 
 /// The version of SMP.
 pub const VERSION: &str = "v0.0.1";

@@ -1,11 +1,10 @@
 //! Arguments of `hoptax compare`.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, ValueHint};
+use clap::Args;
 
-use super::shared::{JsonArguments, MeasureArguments};
+use super::shared::RunArguments;
 use super::values;
 
 #[derive(Debug, Args)]
@@ -50,14 +49,6 @@ pub(crate) struct CompareArguments {
     /// They are if they reach at most half of the margin, or a fifth of the difference, to each side.
     #[arg(long, value_name = "DURATION", value_parser = values::duration, conflicts_with = "rounds")]
     pub(crate) until_decided: Option<Duration>,
-    /// Number of rounds [default: those of the first study file, or 12]
-    #[arg(long, value_name = "NUMBER", value_parser = values::whole::<u32>(2..=1000))]
-    pub(crate) rounds: Option<u32>,
-    /// Run folder [default: runs/compare-TIME]
-    #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub(crate) out: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) measure: MeasureArguments,
-    #[command(flatten)]
-    pub(crate) json: JsonArguments,
+    pub(crate) run: RunArguments,
 }

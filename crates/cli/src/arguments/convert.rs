@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand, ValueEnum, ValueHint};
+use clap::{Args, Subcommand, ValueHint};
 use hoptax_session::tables::StudyTable;
 use hoptax_tools::export::Format;
 
@@ -72,76 +72,13 @@ pub(crate) struct ExportArguments {
     pub(crate) file: PathBuf,
     /// Format of the output
     #[arg(long, value_name = "FORMAT", value_enum)]
-    pub(crate) to: ExportFormat,
+    pub(crate) to: Format,
     /// Table of `--to parquet` [default: numbers]
     #[arg(long, value_name = "TABLE", value_enum)]
-    pub(crate) table: Option<ExportTable>,
+    pub(crate) table: Option<StudyTable>,
     /// Send the metrics of `--to otlp` to this URL, that of a collector, instead of printing them
     #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
     pub(crate) send_to: Option<String>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ExportFormat {
-    /// JSON for the report page of Fortio; its durations are response times from the intended start
-    Fortio,
-    /// The percentile distribution of response time in the text format of HdrHistogram
-    Hgrm,
-    /// An interval log of HdrHistogram with one interval: response and service times, as `hoptax convert import hlog` reads them
-    Hlog,
-    /// JSON of Nighthawk's client, with service times: those from the sending of a request
-    Nighthawk,
-    /// The summary of k6, with service times
-    K6,
-    /// Text of `OpenMetrics` 2.0 with native histograms of response and service times
-    #[value(name = "openmetrics")]
-    OpenMetrics,
-    /// Metrics of OpenTelemetry: a request of OTLP in JSON, with exponential histograms
-    Otlp,
-    /// Documents of Service Mesh Performance v0.0.1 as JSON, which `hoptax convert import smp` reads without loss
-    Smp,
-    /// A table of a study as a Parquet file, with the columns of the CSV files of its run folder
-    Parquet,
-}
-
-impl ExportFormat {
-    /// The format of a load; none if it is one of studies alone.
-    pub(crate) fn of_load(self) -> Option<Format> {
-        Some(match self {
-            Self::Fortio => Format::Fortio,
-            Self::Hgrm => Format::Hgrm,
-            Self::Hlog => Format::Hlog,
-            Self::Nighthawk => Format::Nighthawk,
-            Self::K6 => Format::K6,
-            Self::OpenMetrics => Format::OpenMetrics,
-            Self::Otlp => Format::Otlp,
-            Self::Smp => Format::Smp,
-            Self::Parquet => return None,
-        })
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ExportTable {
-    /// A row for each number of each arm, with its interval
-    Numbers,
-    /// A row for each slice, with its measured values
-    Slices,
-    /// A row for each interval of a timeline
-    Timeline,
-    /// A row for each bin of the response times of each arm under an open loop
-    Histograms,
-}
-
-impl From<ExportTable> for StudyTable {
-    fn from(table: ExportTable) -> Self {
-        match table {
-            ExportTable::Numbers => Self::Numbers,
-            ExportTable::Slices => Self::Slices,
-            ExportTable::Timeline => Self::Timeline,
-            ExportTable::Histograms => Self::Histograms,
-        }
-    }
 }
 
 #[derive(Debug, Args)]

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 use hoptax_session::load::GivenUrl;
 
-use super::shared::JsonArguments;
-use super::values::{self, NeverHalt};
+use super::shared::{AwakeArguments, JsonArguments};
+use super::values;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -45,9 +45,8 @@ pub(crate) struct CrosscheckArguments {
     /// Names of the tools [default: all that are found]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) tools: Vec<String>,
-    /// Keep idle processors from halting, so that wake-ups are fast
-    #[arg(long, value_name = "WHEN", value_enum, default_value_t = NeverHalt::Auto)]
-    pub(crate) never_halt: NeverHalt,
+    #[command(flatten)]
+    pub(crate) awake: AwakeArguments,
     /// Folder to search for the tools first
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) tools_dir: Option<PathBuf>,

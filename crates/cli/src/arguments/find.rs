@@ -1,15 +1,15 @@
 //! Arguments of `hoptax find`.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::parser::ValueSource;
-use clap::{Args, CommandFactory, ValueEnum, ValueHint};
+use clap::{Args, CommandFactory};
 use hoptax_checks::objective::Objective;
 use hoptax_load::Arrivals;
-use hoptax_session::find;
+use hoptax_session::find::{Goal, Preset};
 
+use super::shared::{JsonArguments, ThresholdArguments};
 use super::traffic::{CHECKS, TrafficArguments};
 use super::{Arguments, values};
 
@@ -55,8 +55,8 @@ pub(crate) struct FindArguments {
     #[arg(long = "slo", value_name = "OBJECTIVE", required_unless_present = "goal", help_heading = CHECKS)]
     pub(crate) objectives: Vec<Objective>,
     /// The rate to find
-    #[arg(long, value_name = "GOAL", value_enum, default_value_t = FindGoal::Objectives, help_heading = SEARCH)]
-    pub(crate) goal: FindGoal,
+    #[arg(long, value_name = "GOAL", value_enum, default_value_t = Goal::Objectives, help_heading = SEARCH)]
+    pub(crate) goal: Goal,
     /// Find the rates of these arms of a study, and their ratios to the first: `baseline,lua`; the argument is then the study
     ///
     /// Arms have the names that `hoptax study --dry-run` lists. All trials have the requests, connections and arrivals of the first
@@ -93,34 +93,12 @@ pub(crate) struct FindArguments {
     /// Arrival process: `poisson`, as of independent callers, `uniform`, `jitter=10%` or `burst=8`
     #[arg(long, value_name = "ARRIVALS", default_value = "poisson", help_heading = SEARCH)]
     pub(crate) arrivals: Arrivals,
-    /// Set the threshold of a check, `NAME=VALUE`; repeatable
-    ///
-    /// Checks of the generator decide whether a trial counts. `hoptax trust checks --thresholds` lists names and defaults.
-    #[arg(long = "threshold", value_name = "THRESHOLD", value_parser = values::threshold, help_heading = CHECKS)]
-    pub(crate) thresholds: Vec<(String, f64)>,
+    #[command(flatten, next_help_heading = CHECKS)]
+    pub(crate) checks: ThresholdArguments,
     #[command(flatten)]
     pub(crate) traffic: TrafficArguments,
-    /// Write the result with all trials as JSON to a file; `-` is stdout
-    #[arg(long, value_name = "FILE", value_parser = values::output_file, value_hint = ValueHint::FilePath, help_heading = SEARCH)]
-    pub(crate) json: Option<PathBuf>,
-}
-
-/// The rate that a search is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum FindGoal {
-    /// The highest at which the objectives hold
-    Objectives,
-    /// The highest at which response times stay in their fastest mode, and the objectives, if any, hold
-    FastestMode,
-}
-
-impl From<FindGoal> for find::Goal {
-    fn from(goal: FindGoal) -> Self {
-        match goal {
-            FindGoal::Objectives => Self::Objectives,
-            FindGoal::FastestMode => Self::FastestMode,
-        }
-    }
+    #[command(flatten, next_help_heading = SEARCH)]
+    pub(crate) json: JsonArguments,
 }
 
 /// The arms of a search.
@@ -181,7 +159,7 @@ pub(crate) struct Given {
 
 impl Given {
     /// That of a command line, which is valid.
-    pub(crate) fn of<T: Into<OsString> + Clone>(line: impl IntoIterator<Item = T>) -> Self {
+    pub(crate) fn on_line<T: Into<OsString> + Clone>(line: impl IntoIterator<Item = T>) -> Self {
         let mut command = Arguments::command();
         let Ok(matches) = command.try_get_matches_from_mut(line) else { return Self::default() };
         let (Some(find), Some(matches)) =
@@ -205,24 +183,6 @@ impl Given {
     }
 }
 
-/// How narrow the interval of a rate should be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Preset {
-    /// 4 % wide, in at most 5 min
-    Quick,
-    /// 2 % wide, in at most 90 min
-    Careful,
-}
-
-impl From<Preset> for find::Preset {
-    fn from(preset: Preset) -> Self {
-        match preset {
-            Preset::Quick => Self::Quick,
-            Preset::Careful => Self::Careful,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -241,7 +201,9 @@ mod tests {
     #[test]
     fn options_of_requests_are_recognised_as_given_and_defaults_are_not() {
         let of = |more: &[&str]| {
-            Given::of([&["hoptax", "find", "--slo", "p99<5ms", "--arms", "a,b", "quick"][..], more].concat())
+            Given::on_line(
+                [&["hoptax", "find", "--slo", "p99<5ms", "--arms", "a,b", "quick"][..], more].concat(),
+            )
         };
         assert_eq!(of(&["--preset", "quick", "--json", "-", "--dry-run"]), Given::default());
         assert_eq!(of(&["--seed", "1"]), Given { seed: true, ..Given::default() });

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Args, ValueHint};
 use hoptax_judge::gate::{Candidate, Limit};
 
-use super::shared::{JsonArguments, MeasureArguments};
+use super::shared::RunArguments;
 use super::values;
 
 #[derive(Debug, Args)]
@@ -68,16 +68,8 @@ pub(crate) struct GateArguments {
     /// stays undecided. Limits on other measures are not waited for.
     #[arg(long, value_name = "DURATION", value_parser = values::duration, conflicts_with = "rounds")]
     pub(crate) until_decided: Option<Duration>,
-    /// Number of rounds [default: that of the study file, or 12]
-    #[arg(long, value_name = "NUMBER", value_parser = values::whole::<u32>(2..=1000))]
-    pub(crate) rounds: Option<u32>,
-    /// Run folder [default: runs/NAME-gate-TIME]
-    #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub(crate) out: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) measure: MeasureArguments,
-    #[command(flatten)]
-    pub(crate) json: JsonArguments,
+    pub(crate) run: RunArguments,
     /// Write the outcome as Markdown to a file, for a job summary
     #[arg(long, value_name = "FILE", value_parser = values::output_file, value_hint = ValueHint::FilePath)]
     pub(crate) markdown: Option<PathBuf>,

@@ -101,7 +101,7 @@ Examples:
   hoptax load --ca lab/ca.pem --cert lab/client.pem --key lab/client.key https://127.0.0.1:8080/
 
 Each certificate is valid for its name, for localhost and the loopback addresses, and has the
-SPIFFE ID spiffe://DOMAIN/NAME. Use them for tests only: the authority's key is in the same
+SPIFFE ID spiffe://hoptax.test/NAME. Use them for tests only: the authority's key is in the same
 folder.")]
 pub(crate) struct CertsArguments {
     /// Output folder
@@ -110,9 +110,6 @@ pub(crate) struct CertsArguments {
     /// Names; each gets its own certificate
     #[arg(value_name = "NAME", default_values_t = ["server".to_owned(), "client".to_owned()], value_parser = values::file_name)]
     pub(crate) names: Vec<String>,
-    /// Trust domain of the SPIFFE IDs
-    #[arg(long, value_name = "DOMAIN", default_value = "hoptax.test")]
-    pub(crate) trust_domain: String,
     /// Validity period
     #[arg(long, value_name = "DURATION", default_value = "30days", value_parser = values::duration)]
     pub(crate) valid: Duration,

@@ -8,6 +8,7 @@ use hoptax_checks::fail_on::Condition;
 use hoptax_load::{Pace, Think, WhenBusy, WhenLate};
 use hoptax_session::load::{ArrivalsOf, Schedule};
 
+use super::shared::{JsonArguments, ThresholdArguments};
 use super::traffic::{CHECKS, CONNECTIONS, TrafficArguments};
 use super::values;
 
@@ -83,11 +84,8 @@ pub(crate) struct LoadArguments {
     /// Maximum share of sent requests that fail, time out or do not finish, 0 to 1; above it, the result is void
     #[arg(long, value_name = "SHARE", default_value_t = 0.001, value_parser = values::share, help_heading = CHECKS)]
     pub(crate) max_error_share: f64,
-    /// Set the threshold of a check, `NAME=VALUE`; repeatable
-    ///
-    /// `hoptax trust checks --thresholds` lists names and defaults. A loosened threshold is printed with the verdict.
-    #[arg(long = "threshold", value_name = "THRESHOLD", value_parser = values::threshold, help_heading = CHECKS)]
-    pub(crate) thresholds: Vec<(String, f64)>,
+    #[command(flatten, next_help_heading = CHECKS)]
+    pub(crate) checks: ThresholdArguments,
     /// Additional percentiles beside p50, p90, p99 and p99.9: `95,99.99`
     #[arg(long, value_name = "PERCENTILES", value_delimiter = ',', value_parser = values::percentile, help_heading = OUTPUT)]
     pub(crate) percentiles: Vec<f64>,
@@ -104,12 +102,6 @@ pub(crate) struct LoadArguments {
     /// Write timestamps and outcome of every request to a file, 64 bytes each; `hoptax convert log FILE` prints CSV
     #[arg(long, value_name = "FILE", value_parser = values::output_file, value_hint = ValueHint::FilePath, help_heading = OUTPUT)]
     pub(crate) log: Option<PathBuf>,
-    /// Write the percentile distribution of response time to a file, in the text format of HdrHistogram
-    ///
-    /// Comments at its end state the verdict, and which quantiles the result withholds. If the result is void, the file has only
-    /// these comments.
-    #[arg(long, value_name = "FILE", value_parser = values::output_file, value_hint = ValueHint::FilePath, help_heading = OUTPUT)]
-    pub(crate) hgrm: Option<PathBuf>,
     /// Write histograms of response and service time for every second to a file, an interval log of HdrHistogram
     ///
     /// It is written while the load runs. Comments at its end state the verdict, and which quantiles the result withholds.
@@ -124,9 +116,8 @@ pub(crate) struct LoadArguments {
     /// Write the result to a file in `OpenMetrics` text format, which Prometheus reads
     #[arg(long, value_name = "FILE", value_parser = values::output_file, value_hint = ValueHint::FilePath, help_heading = OUTPUT)]
     pub(crate) openmetrics: Option<PathBuf>,
-    /// Write the result as JSON to a file; `-` is stdout
-    #[arg(long, value_name = "FILE", value_parser = values::output_file, value_hint = ValueHint::FilePath, help_heading = OUTPUT)]
-    pub(crate) json: Option<PathBuf>,
+    #[command(flatten, next_help_heading = OUTPUT)]
+    pub(crate) json: JsonArguments,
 }
 
 impl LoadArguments {

@@ -7,7 +7,7 @@ use clap::{Args, ValueHint};
 use hoptax_bootstrap::request::RequestLine;
 use hoptax_variants::Change;
 
-use super::shared::{JsonArguments, MeasureArguments};
+use super::shared::RunArguments;
 use super::values::{self, Headers};
 
 /// Options of tries and measurements, which a dry run has not.
@@ -97,26 +97,16 @@ pub(crate) struct PriceArguments {
     /// Price of a processor core for an hour, in any currency
     #[arg(long, value_name = "PRICE", value_parser = values::price, requires = "rate")]
     pub(crate) price_per_core_hour: Option<f64>,
-    /// Number of rounds [default: 12]
-    ///
-    /// With --resume, the new total [default: as before].
-    #[arg(long, value_name = "NUMBER", value_parser = values::whole::<u32>(2..=1000))]
-    pub(crate) rounds: Option<u32>,
     /// Time of the bill, tries and a second study included, instead of a number of rounds; a study has at least two
     ///
     /// With --resume, the additional time.
     #[arg(long, value_name = "DURATION", value_parser = values::duration, conflicts_with = "rounds")]
     pub(crate) budget: Option<Duration>,
     #[command(flatten)]
-    pub(crate) measure: MeasureArguments,
-    /// Run folder [default: runs/price-TIME]
-    #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub(crate) out: Option<PathBuf>,
+    pub(crate) run: RunArguments,
     /// Continue an interrupted or killed bill in its run folder, with the same configuration and the same options
     ///
-    /// All variants are tried again, and complete rounds are kept.
+    /// All variants are tried again, and complete rounds are kept. --rounds is the new total [default: as before].
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "out")]
     pub(crate) resume: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) json: JsonArguments,
 }

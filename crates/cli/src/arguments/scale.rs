@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum, ValueHint};
+use clap::{Args, ValueHint};
 use hoptax_result::ScaleDimension;
 
 use super::shared::JsonArguments;
+use super::values;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -30,57 +31,12 @@ pub(crate) struct ScaleArguments {
     #[arg(value_name = "RESULT", value_hint = ValueHint::AnyPath)]
     pub(crate) result: PathBuf,
     /// The size that the rate grows with
-    #[arg(long, value_name = "SIZE", value_enum)]
-    pub(crate) over: Over,
+    ///
+    /// `connections` are those of a closed loop. `workers` are the threads of the first proxy, and of all others that have as many,
+    /// `processors` those that these may use. `clones` are those of the last proxy. `request_bytes` and `response_bytes` are sizes of
+    /// bodies, where a study states them.
+    #[arg(long, value_name = "SIZE", value_parser = values::one_of(ScaleDimension::ALL.map(|size| (size.as_str(), size))))]
+    pub(crate) over: ScaleDimension,
     #[command(flatten)]
     pub(crate) json: JsonArguments,
-}
-
-/// What a size counts, by the names of study files.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-#[value(rename_all = "snake_case")]
-pub(crate) enum Over {
-    /// Connections of a closed loop
-    Connections,
-    /// Worker threads of the first proxy, and of all others that have as many
-    Workers,
-    /// Processors that the first proxy may use, and all others that may use as many
-    Processors,
-    /// Clones of the last proxy
-    Clones,
-    /// Bytes in the body of each request, where a study states them
-    RequestBytes,
-    /// Bytes in the body of each response, where a study states them
-    ResponseBytes,
-}
-
-impl From<Over> for ScaleDimension {
-    fn from(over: Over) -> Self {
-        match over {
-            Over::Connections => Self::Connections,
-            Over::Workers => Self::Workers,
-            Over::Processors => Self::Processors,
-            Over::Clones => Self::Clones,
-            Over::RequestBytes => Self::RequestBytes,
-            Over::ResponseBytes => Self::ResponseBytes,
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes_have_the_names_of_results() {
-        let named: Vec<(String, &str)> = Over::value_variants()
-            .iter()
-            .map(|over| {
-                let name = over.to_possible_value().unwrap().get_name().to_owned();
-                (name, ScaleDimension::from(*over).as_str())
-            })
-            .collect();
-        assert_eq!(named.len(), ScaleDimension::ALL.len());
-        assert!(named.iter().all(|(name, of_result)| name == of_result), "{named:?}");
-    }
 }

@@ -2,8 +2,14 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum, ValueHint};
+use clap::builder::BoolishValueParser;
+use clap::{ArgAction, Args, ValueEnum, ValueHint};
 use hoptax_session::tls::{ClientTls, IdentityFiles, Versions};
+
+use super::values;
+
+/// The versions that can be chosen.
+const TLS_VERSIONS: [(&str, Versions); 2] = [("1.2", Versions::Only12), ("1.3", Versions::Only13)];
 
 /// TLS settings of a client.
 #[derive(Debug, Args)]
@@ -25,8 +31,8 @@ pub(crate) struct SecurityArguments {
     #[arg(long, value_name = "NAME")]
     pub(crate) server_name: Option<String>,
     /// TLS version [default: the highest that both sides support]
-    #[arg(long, value_name = "VERSION")]
-    pub(crate) tls_version: Option<TlsVersion>,
+    #[arg(long, value_name = "VERSION", value_parser = values::one_of(TLS_VERSIONS))]
+    pub(crate) tls_version: Option<Versions>,
     /// Offered cipher suites, separated by commas, such as `TLS13_AES_128_GCM_SHA256` [default: all]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) tls_ciphers: Vec<String>,
@@ -36,8 +42,8 @@ pub(crate) struct SecurityArguments {
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) tls_groups: Vec<String>,
     /// Resume TLS sessions on new connections
-    #[arg(long, value_name = "ON|OFF", default_value = "on")]
-    pub(crate) tls_resumption: OnOff,
+    #[arg(long, value_name = "ON|OFF", action = ArgAction::Set, default_value = "on", value_parser = BoolishValueParser::new())]
+    pub(crate) tls_resumption: bool,
 }
 
 impl From<&SecurityArguments> for ClientTls {
@@ -48,27 +54,12 @@ impl From<&SecurityArguments> for ClientTls {
             trusts_all: arguments.insecure,
             identity: identity.map(|(certificate, key)| IdentityFiles { certificate, key }),
             server_name: arguments.server_name.clone(),
-            versions: match arguments.tls_version {
-                None => Versions::Both,
-                Some(TlsVersion::V12) => Versions::Only12,
-                Some(TlsVersion::V13) => Versions::Only13,
-            },
+            versions: arguments.tls_version.unwrap_or(Versions::Both),
             ciphers: arguments.tls_ciphers.clone(),
             groups: arguments.tls_groups.clone(),
-            resumes: arguments.tls_resumption == OnOff::On,
+            resumes: arguments.tls_resumption,
         }
     }
-}
-
-/// TLS version.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum TlsVersion {
-    /// TLS 1.2
-    #[value(name = "1.2")]
-    V12,
-    /// TLS 1.3
-    #[value(name = "1.3")]
-    V13,
 }
 
 /// ALPN protocol.
@@ -94,13 +85,4 @@ impl Alpn {
             Self::H3 | Self::None => None,
         }
     }
-}
-
-/// A switch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum OnOff {
-    /// Enabled.
-    On,
-    /// Disabled.
-    Off,
 }

@@ -3,8 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueHint};
+use hoptax_session::Options;
+use hoptax_session::awake::NeverHalt;
 
-use super::values::{self, NeverHalt};
+use super::values;
 
 /// Options of every command that starts proxies and measures them.
 #[derive(Debug, Args)]
@@ -12,13 +14,54 @@ pub(crate) struct MeasureArguments {
     /// Envoy, unless one is named beside it: version, path to an Envoy binary (with a `/`), or name of a program on PATH
     #[arg(long, value_name = "VERSION|PATH")]
     pub(crate) envoy: Option<String>,
+    #[command(flatten)]
+    pub(crate) awake: AwakeArguments,
+    #[command(flatten)]
+    pub(crate) checks: ThresholdArguments,
+}
+
+impl MeasureArguments {
+    /// What they say of a study.
+    pub(crate) fn options(&self) -> Options<'_> {
+        Options {
+            envoy: self.envoy.as_deref(),
+            never_halt: self.awake.never_halt,
+            thresholds: &self.checks.thresholds,
+            ..Options::default()
+        }
+    }
+}
+
+/// Options of commands that make a study and measure it.
+#[derive(Debug, Args)]
+pub(crate) struct RunArguments {
+    /// Number of rounds [default: that of the first study file, or 12]
+    #[arg(long, value_name = "NUMBER", value_parser = values::whole::<u32>(2..=1000))]
+    pub(crate) rounds: Option<u32>,
+    /// Run folder [default: a new one in `runs`]
+    #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) measure: MeasureArguments,
+    #[command(flatten)]
+    pub(crate) json: JsonArguments,
+}
+
+/// What happens to idle processors.
+#[derive(Debug, Args)]
+pub(crate) struct AwakeArguments {
     /// Keep idle processors from halting, so that wake-ups are fast
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = NeverHalt::Auto)]
     pub(crate) never_halt: NeverHalt,
+}
+
+/// Thresholds of checks.
+#[derive(Debug, Args)]
+pub(crate) struct ThresholdArguments {
     /// Set the threshold of a check, `NAME=VALUE`; repeatable
     ///
     /// `hoptax trust checks --thresholds` lists names and defaults. A loosened threshold is printed, and a finding that depends on a
-    /// threshold names it. --resume keeps the thresholds of the study, unless it sets them.
+    /// threshold names it. A study that is continued keeps its thresholds, unless they are set again.
     #[arg(long = "threshold", value_name = "THRESHOLD", value_parser = values::threshold)]
     pub(crate) thresholds: Vec<(String, f64)>,
 }

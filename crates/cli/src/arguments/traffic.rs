@@ -6,17 +6,24 @@ use std::time::Duration;
 use clap::{Args, ValueHint};
 use hoptax_host::running::Running;
 use hoptax_load::{
-    Connect, Expectation, Family, Lifetime, PoolOrder, RequestsPerConnection, Source, StaticAddress,
+    Connect, Expectation, Family, Lifetime, PoolOrder, ProxyProtocol, RequestsPerConnection, Source,
+    StaticAddress,
 };
-use hoptax_session::load::{Body, Connections, Data, GivenUrl, Load, Requests, Servers, ServiceSource};
+use hoptax_session::awake::NeverHalt;
+use hoptax_session::load::{
+    Body, Connections, Data, DataOrder, GivenUrl, Load, Requests, Servers, ServiceSource, TimedMessages,
+};
 
 use super::security::SecurityArguments;
-use super::values::{self, DataOrder, GrpcStream, Headers, NeverHalt, ProtocolChoice, ProxyVersion};
+use super::values::{self, Headers, ProtocolChoice};
 
 /// Headings of the help.
 pub(super) const REQUESTS: &str = "Requests";
 pub(super) const CONNECTIONS: &str = "Connections";
 pub(super) const CHECKS: &str = "Checks";
+
+/// The versions of the PROXY protocol.
+const PROXY_PROTOCOLS: [(&str, ProxyProtocol); 2] = [("v1", ProxyProtocol::V1), ("v2", ProxyProtocol::V2)];
 
 #[expect(clippy::struct_excessive_bools, reason = "command-line flags are independent of each other")]
 #[derive(Debug, Args)]
@@ -66,9 +73,9 @@ pub(crate) struct TrafficArguments {
     pub(crate) source_addresses: Vec<Source>,
     /// Start each connection with a PROXY protocol header, before TLS
     ///
-    /// The header names the addresses of the connection itself.
-    #[arg(long, value_name = "VERSION", value_enum, help_heading = CONNECTIONS)]
-    pub(crate) proxy_protocol: Option<ProxyVersion>,
+    /// The header names the addresses of the connection itself. That of `v1` is text, that of `v2` is binary.
+    #[arg(long, value_name = "VERSION", value_parser = values::one_of(PROXY_PROTOCOLS), help_heading = CONNECTIONS)]
+    pub(crate) proxy_protocol: Option<ProxyProtocol>,
     /// Relative frequency of each URL, in the order of the URLs: `3,1`
     #[arg(long, value_name = "WEIGHTS", value_delimiter = ',', help_heading = REQUESTS)]
     pub(crate) weights: Vec<f64>,
@@ -101,7 +108,7 @@ pub(crate) struct TrafficArguments {
     #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = values::whole::<u32>(1..=4096), help_heading = CONNECTIONS)]
     pub(crate) streams: u32,
     /// Response size in bytes, for TCP
-    #[arg(long, alias = "answer-size", value_name = "BYTES", default_value_t = 64, value_parser = values::whole::<u64>(1..), help_heading = REQUESTS)]
+    #[arg(long, value_name = "BYTES", default_value_t = 64, value_parser = values::whole::<u64>(1..), help_heading = REQUESTS)]
     pub(crate) response_size: u64,
     /// Proto file of the gRPC service; the body is then the message as JSON
     ///
@@ -116,7 +123,7 @@ pub(crate) struct TrafficArguments {
     pub(crate) messages: u32,
     /// Measure the time per message of gRPC streams
     #[arg(long, value_name = "SIDES", value_enum, help_heading = REQUESTS)]
-    pub(crate) grpc_stream: Option<GrpcStream>,
+    pub(crate) grpc_stream: Option<TimedMessages>,
     /// Number of connections
     #[arg(short, long, value_name = "NUMBER", default_value_t = 16, value_parser = values::whole::<u32>(1..), help_heading = CONNECTIONS)]
     pub(crate) connections: u32,
@@ -203,7 +210,7 @@ impl From<&TrafficArguments> for Load {
                 resolve_every: arguments.resolve_every,
                 unix_socket: arguments.unix_socket.clone(),
                 sources: arguments.source_addresses.clone(),
-                proxy_protocol: arguments.proxy_protocol.map(Into::into),
+                proxy_protocol: arguments.proxy_protocol,
             },
             connections: Connections {
                 number: arguments.connections,
@@ -226,7 +233,7 @@ impl From<&TrafficArguments> for Load {
 impl TrafficArguments {
     fn requests_of_load(&self) -> Requests {
         let proto = self.proto.clone().map(ServiceSource::Proto);
-        let data = |file: PathBuf| Data { file, order: self.data_order.into() };
+        let data = |file: PathBuf| Data { file, order: self.data_order };
         Requests {
             urls: self.urls.clone(),
             weights: self.weights.clone(),
@@ -245,7 +252,7 @@ impl TrafficArguments {
             response_bytes: self.response_size,
             services: proto.or(self.reflection.then_some(ServiceSource::Reflection)),
             messages: self.messages,
-            timed: self.grpc_stream.map(Into::into),
+            timed: self.grpc_stream,
             timeout: self.timeout,
             expect: self.expect.clone(),
         }

@@ -3,8 +3,7 @@
 use clap::{Args, Subcommand};
 
 use super::crosscheck::CrosscheckArguments;
-use super::shared::JsonArguments;
-use super::values::NeverHalt;
+use super::shared::{AwakeArguments, JsonArguments};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TrustCommand {
@@ -60,9 +59,8 @@ pub(crate) struct CalibrateArguments {
     /// Seed of arrivals and delays
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub(crate) seed: u64,
-    /// Keep idle processors from halting, so that wake-ups are fast
-    #[arg(long, value_name = "WHEN", value_enum, default_value_t = NeverHalt::Auto)]
-    pub(crate) never_halt: NeverHalt,
+    #[command(flatten)]
+    pub(crate) awake: AwakeArguments,
     #[command(flatten)]
     pub(crate) json: JsonArguments,
 }

@@ -6,32 +6,21 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::{Duration, SystemTime};
 
-use clap::ValueEnum;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use hoptax_judge::precision::Precision;
-use hoptax_load::{ArrivalsError, MAX_RATE, Protocol, ProxyProtocol};
+use hoptax_load::{ArrivalsError, MAX_RATE, Protocol};
 use hoptax_result::grouped;
-use hoptax_session::awake;
-use hoptax_session::load::{self, ArrivalsOf};
+use hoptax_session::load::ArrivalsOf;
 
-/// When to keep idle processors from halting.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum NeverHalt {
-    /// As root, if a probe finds that wake-ups are slow, that it helps, and that the host does not take time from the processors
-    Auto,
-    /// Regardless of the probe; for users other than root with a spinning thread, beside which other tasks may wait for seconds
-    Always,
-    /// Not at all
-    Never,
-}
-
-impl From<NeverHalt> for awake::NeverHalt {
-    fn from(when: NeverHalt) -> Self {
-        match when {
-            NeverHalt::Auto => Self::Auto,
-            NeverHalt::Always => Self::Always,
-            NeverHalt::Never => Self::Never,
-        }
-    }
+/// A value that is chosen by its name.
+pub(crate) fn one_of<T: Clone + Send + Sync + 'static>(
+    choices: impl IntoIterator<Item = (&'static str, T)>,
+) -> impl TypedValueParser<Value = T> {
+    let choices: Vec<(&'static str, T)> = choices.into_iter().collect();
+    let names: Vec<&'static str> = choices.iter().map(|(name, _)| *name).collect();
+    PossibleValuesParser::new(names).try_map(move |given| {
+        choices.iter().find(|(name, _)| *name == given).map(|(_, value)| value.clone()).ok_or("no such value")
+    })
 }
 
 /// Parses the name of a file that is written at the end, when it would be too late to find that its folder is missing. `-` is stdout.
@@ -82,63 +71,6 @@ impl FromStr for ProtocolChoice {
             return Ok(Self::Auto);
         }
         text.parse().map(Self::Named).map_err(|error: String| format!("{error}, or `auto`"))
-    }
-}
-
-/// Version of the PROXY protocol.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ProxyVersion {
-    /// Text
-    V1,
-    /// Binary
-    V2,
-}
-
-impl From<ProxyVersion> for ProxyProtocol {
-    fn from(version: ProxyVersion) -> Self {
-        match version {
-            ProxyVersion::V1 => Self::V1,
-            ProxyVersion::V2 => Self::V2,
-        }
-    }
-}
-
-/// Order of the rows of data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum DataOrder {
-    /// One after the other, from the first again after the last
-    InTurn,
-    /// A random row for each request
-    Random,
-}
-
-impl From<DataOrder> for load::DataOrder {
-    fn from(order: DataOrder) -> Self {
-        match order {
-            DataOrder::InTurn => Self::InTurn,
-            DataOrder::Random => Self::Random,
-        }
-    }
-}
-
-/// Which messages of gRPC calls are timed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum GrpcStream {
-    /// Server streaming: the time from each message to the next
-    Server,
-    /// Client streaming of --messages: the service time of a call divided by their number
-    Client,
-    /// Bidirectional: each of --messages is sent after the response to the previous one; the time is that of a round trip
-    Both,
-}
-
-impl From<GrpcStream> for load::TimedMessages {
-    fn from(sides: GrpcStream) -> Self {
-        match sides {
-            GrpcStream::Server => Self::Server,
-            GrpcStream::Client => Self::Client,
-            GrpcStream::Both => Self::Both,
-        }
     }
 }
 

@@ -5,8 +5,7 @@ use hoptax_session::crosscheck::{Wanted, crosscheck};
 
 use crate::arguments::CrosscheckArguments;
 use crate::exit::{Code, Failure};
-use crate::interrupt;
-use crate::{print, progress};
+use crate::{interrupt, print, progress};
 
 /// Runs the command.
 pub(crate) fn run(arguments: &CrosscheckArguments) -> Result<Code, Failure> {
@@ -20,14 +19,9 @@ pub(crate) fn run(arguments: &CrosscheckArguments) -> Result<Code, Failure> {
         connections: arguments.connections,
         seconds: arguments.seconds,
         rounds: arguments.rounds,
-        never_halt: arguments.never_halt.into(),
+        never_halt: arguments.awake.never_halt,
     };
-    let spinner = progress::spinner();
-    let mut on_step = |step: &str| spinner.set_message(step.to_owned());
-    let result =
-        crosscheck(&wanted, &mut on_step, &interrupt, &|update| spinner.suspend(|| print::say(update)));
-    spinner.finish_and_clear();
-    let result = result?;
+    let result = progress::stepwise(|on_step, say| crosscheck(&wanted, on_step, &interrupt, say))?;
     print::document_or_json(arguments.json.file(), &result, || documents::crosscheck(&result))?;
     Ok(Code::Success)
 }

@@ -31,7 +31,7 @@ fn list(releases: &Releases, json: bool) -> Result<Code, Failure> {
                 serde_json::json!({"version": version, "program": program, "default": version == PINNED_VERSION})
             })
             .collect();
-        print::result(&serde_json::Value::from(entries).to_string())?;
+        print::value(&entries)?;
         return Ok(Code::Success);
     }
     if installed.is_empty() {

@@ -8,18 +8,18 @@ use hoptax_checks::objective::Objective;
 use hoptax_checks::thresholds::Limits;
 use hoptax_report::documents;
 use hoptax_result::{FastestMode, FindArmsResult, FindEnd, FindResult, FindState, FoundArm};
-use hoptax_session::find::{ArmsOfStudy, Found, Instead, LOWEST_RATE, Options, Server, on_server};
+use hoptax_session::find::{ArmsOfStudy, Found, Goal, Instead, LOWEST_RATE, Options, Server, on_server};
 use hoptax_session::load::Load;
 use hoptax_session::{StudyText, thresholds};
 
-use crate::arguments::{FindArguments, FindGoal, Given};
+use crate::arguments::{FindArguments, Given};
 use crate::exit::{Code, Failure};
 use crate::interrupt;
 use crate::print;
 
 /// Runs the command.
 pub(crate) fn run(arguments: &FindArguments) -> Result<Code, Failure> {
-    let limits = thresholds::limits(&arguments.thresholds)?;
+    let limits = thresholds::limits(&arguments.checks.thresholds)?;
     match &arguments.arms {
         Some(chosen) => on_arms(arguments, &chosen.0, &options(arguments, &limits)),
         None => on_one(arguments, &options(arguments, &limits)),
@@ -29,20 +29,20 @@ pub(crate) fn run(arguments: &FindArguments) -> Result<Code, Failure> {
 fn options<'a>(arguments: &'a FindArguments, limits: &'a Limits) -> Options<'a> {
     Options {
         objectives: &arguments.objectives,
-        preset: arguments.preset.into(),
+        preset: arguments.preset,
         min_rate: arguments.min_rate,
         max_rate: arguments.max_rate,
         budget: arguments.budget,
         limits,
         envoy: arguments.envoy.as_deref(),
-        never_halt: arguments.traffic.never_halt.into(),
+        never_halt: arguments.traffic.never_halt,
     }
 }
 
 /// Searches on a server.
 fn on_one(arguments: &FindArguments, options: &Options<'_>) -> Result<Code, Failure> {
     refuse_study(arguments)?;
-    if arguments.objectives.is_empty() && arguments.goal != FindGoal::FastestMode {
+    if arguments.objectives.is_empty() && arguments.goal != Goal::FastestMode {
         return Err(Failure::bad_input("name an objective that must hold, as `--slo 'p99<5ms'`"));
     }
     let load = Load::from(&arguments.traffic);
@@ -50,19 +50,19 @@ fn on_one(arguments: &FindArguments, options: &Options<'_>) -> Result<Code, Fail
     let server = Server {
         spec: load.closed_loop(&print::say)?,
         arrivals: arguments.arrivals.clone(),
-        goal: arguments.goal.into(),
+        goal: arguments.goal,
         each: arguments.each,
         sweep: arguments.sweep,
     };
     let interrupt = interrupt::listen()?;
     let Found { result, failure } = on_server(server, options, &interrupt, &print::say)?;
-    print::document_or_json(arguments.json.as_deref(), &result, || documents::find(&result))?;
+    print::document_or_json(arguments.json.file(), &result, || documents::find(&result))?;
     failure.map_or_else(|| Ok(code_of(&result)), Err)
 }
 
 /// Searches on the arms with these ids.
 fn on_arms(arguments: &FindArguments, ids: &[String], options: &Options<'_>) -> Result<Code, Failure> {
-    let given = Given::of(env::args_os());
+    let given = Given::on_line(env::args_os());
     check_options(arguments, &given)?;
     let study = StudyText::named(study(arguments)?)?;
     let instead =
@@ -74,7 +74,7 @@ fn on_arms(arguments: &FindArguments, ids: &[String], options: &Options<'_>) -> 
     }
     let interrupt = interrupt::listen()?;
     let Found { result, failure } = arms.search(options, &interrupt, &print::say)?;
-    print::document_or_json(arguments.json.as_deref(), &result, || documents::find_arms(&result))?;
+    print::document_or_json(arguments.json.file(), &result, || documents::find_arms(&result))?;
     failure.map_or_else(|| Ok(code_of_arms(&result)), Err)
 }
 

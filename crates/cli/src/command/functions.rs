@@ -10,10 +10,10 @@ use crate::print;
 pub(crate) fn run(arguments: &FunctionsArguments) -> Result<Code, Failure> {
     match &arguments.action {
         Some(FunctionsAction::Show { id }) if arguments.json => {
-            print::result(&functions::described_as_json(id)?.to_string())?;
+            print::value(&functions::described_as_json(id)?)?;
         }
         Some(FunctionsAction::Show { id }) => print::list(&functions::described(id)?)?,
-        None if arguments.json => print::result(&functions::list_as_json()?.to_string())?,
+        None if arguments.json => print::value(&functions::list_as_json()?)?,
         None => print::list(&functions::list()?)?,
     }
     Ok(Code::Success)

@@ -3,18 +3,15 @@
 use hoptax_report::render::markdown;
 use hoptax_report::{documents, junit, sarif};
 use hoptax_result::{GateResult, Verdict};
-use hoptax_session::Options;
 use hoptax_session::gate::{Against, Gated, Wanted, measure};
 
 use crate::arguments::GateArguments;
 use crate::exit::{Code, Failure};
-use crate::interrupt;
-use crate::print;
-use crate::progress::StudyOnTerminal;
+use crate::{interrupt, print, progress};
 
 /// Runs the command.
 pub(crate) fn run(arguments: &GateArguments) -> Result<Code, Failure> {
-    let interrupt = interrupt::listen()?;
+    let GateArguments { run, .. } = arguments;
     let against = match (&arguments.candidate, &arguments.reference) {
         (Some(candidate), _) => Against::Candidate(candidate),
         (None, Some(label)) => Against::Stored { label, store: arguments.store.as_deref() },
@@ -24,20 +21,15 @@ pub(crate) fn run(arguments: &GateArguments) -> Result<Code, Failure> {
         study: &arguments.study,
         against,
         limits: &arguments.fail_on,
-        rounds: arguments.rounds,
+        rounds: run.rounds,
         until_decided: arguments.until_decided,
-        folder: arguments.out.as_deref(),
-        options: Options {
-            envoy: arguments.measure.envoy.as_deref(),
-            never_halt: arguments.measure.never_halt.into(),
-            thresholds: &arguments.measure.thresholds,
-            ..Options::default()
-        },
+        folder: run.out.as_deref(),
+        options: run.measure.options(),
     };
-    let terminal = StudyOnTerminal::default();
-    let Gated { gate, folder } = measure(&wanted, &interrupt, &|update| terminal.show(update))?;
+    let interrupt = interrupt::listen()?;
+    let Gated { gate, folder } = progress::shown(|say| measure(&wanted, &interrupt, say))?;
     write_reports(arguments, &gate)?;
-    print::document_or_json(arguments.json.file(), &gate, || {
+    print::document_or_json(run.json.file(), &gate, || {
         documents::gate(&gate).in_folder(&folder, "report.html")
     })?;
     Ok(code(&gate))
@@ -64,11 +56,7 @@ fn write_reports(arguments: &GateArguments, gate: &GateResult) -> Result<(), Fai
         print::write_file(path, &junit::gate(gate).map_err(Failure::environment)?)?;
     }
     if let Some(path) = &arguments.sarif {
-        let report = sarif::gate(gate, &arguments.study);
-        print::write_file(
-            path,
-            &(serde_json::to_string_pretty(&report).map_err(Failure::environment)? + "\n"),
-        )?;
+        print::write_value(path, &sarif::gate(gate, &arguments.study))?;
     }
     Ok(())
 }

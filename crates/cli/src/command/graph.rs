@@ -25,7 +25,7 @@ pub(crate) fn run(arguments: &GraphArguments) -> Result<Code, Failure> {
 
 /// Runs a graph as processes, and compares what its proxies use with the prediction.
 fn measured(arguments: &GraphRunArguments) -> Result<Code, Failure> {
-    let limits = thresholds::limits(&arguments.measure.thresholds)?;
+    let limits = thresholds::limits(&arguments.measure.checks.thresholds)?;
     let results = arguments.from.iter().map(|path| read_run(path)).collect::<Result<Vec<_>, _>>()?;
     let wanted = Wanted {
         graph: &arguments.file,
@@ -38,13 +38,13 @@ fn measured(arguments: &GraphRunArguments) -> Result<Code, Failure> {
         },
         results: &results,
         envoy: arguments.measure.envoy.as_deref(),
-        never_halt: arguments.measure.never_halt.into(),
+        never_halt: arguments.measure.awake.never_halt,
         limits: &limits,
     };
     let result = measure(&wanted, &interrupt::listen()?, &print::say)?;
     print::document_or_json(arguments.json.file(), &result, || documents::graph_run(&result))?;
     let is_void = results.iter().any(|result| result.verdict == Verdict::Void);
-    Ok(if is_void { Code::Void } else { Code::of(result.verdict) })
+    Ok(if is_void { Code::Void } else { Code::from(result.verdict) })
 }
 
 /// The graph file, which `hoptax predict size` accepts.

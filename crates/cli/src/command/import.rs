@@ -6,83 +6,52 @@ use std::path::Path;
 use hoptax_report::documents;
 use hoptax_text::yaml::file;
 use hoptax_tools::smp::Restored;
-use hoptax_tools::{ALL, Content, FORMATS, find, import};
+use hoptax_tools::{Content, Importer};
 
 use super::{load, parquet};
 use crate::arguments::ImportArguments;
 use crate::exit::{Code, Failure};
 use crate::print;
 
-/// The format of Service Mesh Performance.
-const SMP: &str = "smp";
-
 /// Runs the command.
 pub(crate) fn run(arguments: &ImportArguments) -> Result<Code, Failure> {
-    let (named, name) = (arguments.file.display(), arguments.format.as_str());
-    let (tool, format) = (find(name), FORMATS.iter().find(|format| format.name == name));
-    if tool.is_none() && format.is_none() && name != SMP {
-        let formats = FORMATS.iter().map(|format| format.name);
-        let names: Vec<&str> =
-            [SMP].into_iter().chain(formats).chain(ALL.iter().map(|tool| tool.name)).collect();
-        return Err(Failure::bad_input(format!(
-            "unknown format `{name}`; supported are {}",
-            names.join(", ")
-        )));
-    }
+    let (path, json) = (&arguments.file, arguments.json.file());
     let statistic = arguments.statistic.as_deref();
-    let has_statistics =
-        tool.is_some_and(|tool| tool.has_statistics) || format.is_some_and(|format| format.has_statistics);
-    if statistic.is_some() && !has_statistics {
-        let formats = FORMATS.iter().filter(|format| format.has_statistics).map(|format| format.name);
-        let tools = ALL.iter().filter(|tool| tool.has_statistics).map(|tool| tool.name);
-        let names: Vec<&str> = formats.chain(tools).collect();
-        return Err(Failure::bad_input(format!(
-            "`--statistic` is for the formats `{}`; `{name}` holds one",
-            names.join("`, `")
-        )));
-    }
-    let not_output =
-        |reason| Failure::bad_input(format!("`{named}` is not output of {name} that can be read: {reason}"));
-    let text = match format.map(|format| format.content) {
-        Some(Content::Parquet) => parquet::csv(&arguments.file),
-        Some(Content::Text) | None => read(&arguments.file).map(Ok),
+    let importer = Importer::named(&arguments.format, statistic).map_err(Failure::bad_input)?;
+    let text = match importer.content() {
+        Content::Parquet => parquet::csv(path)?,
+        Content::Text => read(path)?,
     };
-    let text = text.map_err(|error| Failure::bad_input(format!("cannot read `{named}`: {error}")))?;
-    let text = text.map_err(not_output)?;
-    let result = match (tool, format) {
-        (Some(tool), _) => import(tool, &text, statistic),
-        (None, Some(format)) => (format.read)(&text, statistic),
-        (None, None) => return from_smp(arguments, &text),
-    };
-    let result = result.map_err(not_output)?;
-    load::write(arguments.json.file(), &result)?;
-    Ok(Code::Success)
-}
-
-/// A result of a load or of a study in the format of SMP.
-fn from_smp(arguments: &ImportArguments, text: &str) -> Result<Code, Failure> {
-    let (named, json) = (arguments.file.display(), arguments.json.file());
-    let bad = |problem: String| Failure::bad_input(format!("`{named}`: {problem}"));
-    let file =
-        hoptax_tools::smp::read(text).map_err(|problems| bad(problems.join(&format!("\n`{named}`: "))))?;
-    if !file.unused.is_empty() {
-        print::note(&format!("hoptax: `{named}`: not used: {}", file.unused.join(", ")));
+    let (result, unused) = importer.read(&text, statistic).map_err(|problems| refused(path, &problems))?;
+    if !unused.is_empty() {
+        print::note(&format!("hoptax: `{}`: not used: {}", path.display(), unused.join(", ")));
     }
-    match hoptax_tools::smp::restore(&file.documents).map_err(bad)? {
+    match result {
         Restored::Load(result) => load::write(json, &result)?,
-        Restored::Study(result) => {
-            print::document_or_json(json, &*result, || documents::study(&result))?;
-        }
+        Restored::Study(result) => print::document_or_json(json, &*result, || documents::study(&result))?,
     }
     Ok(Code::Success)
 }
 
 /// Reads a file; `-` is stdin.
-pub(super) fn read(path: &Path) -> io::Result<String> {
-    if path == Path::new("-") {
+pub(super) fn read(path: &Path) -> Result<String, Failure> {
+    let text = if path == Path::new("-") {
         let mut bytes = Vec::new();
-        io::stdin().read_to_end(&mut bytes)?;
-        return file::text(bytes);
-    }
-    file::read(path)
+        io::stdin().read_to_end(&mut bytes).and_then(|_| file::text(bytes))
+    } else {
+        file::read(path)
+    };
+    text.map_err(|error| unreadable(path, &error))
+}
+
+/// The failure to read a file.
+pub(super) fn unreadable(path: &Path, error: &io::Error) -> Failure {
+    Failure::bad_input(format!("cannot read `{}`: {error}", path.display()))
+}
+
+/// Problems of a file, each on a line with its name.
+pub(super) fn refused(path: &Path, problems: &[String]) -> Failure {
+    let lines: Vec<String> =
+        problems.iter().map(|problem| format!("`{}`: {problem}", path.display())).collect();
+    Failure::bad_input(lines.join("\n"))
 }

@@ -1,11 +1,10 @@
 //! `hoptax listeners`: Envoy configurations from a short list of listeners.
 
 use std::fs;
-use std::path::Path;
 
-use hoptax_listeners::{Form, Imported, Plan, Source, import, is_listeners, read, render};
+use hoptax_listeners::{Form, Imported, import, render};
+use hoptax_session::listeners::plan;
 use hoptax_subject::envoy::given::read_partly;
-use hoptax_text::yaml::file;
 
 use crate::arguments::{ImportListenersArguments, ListenersCommand, RenderArguments};
 use crate::exit::{Code, Failure};
@@ -60,31 +59,4 @@ fn imported(arguments: &ImportListenersArguments) -> Result<Code, Failure> {
         print::note(&format!("not expressed:\n  {}", left.join("\n  ")));
     }
     Ok(Code::Success)
-}
-
-/// The bootstrap for a listeners file, and for each of its lines that of the file; none for another file.
-///
-/// # Errors
-/// All problems of the file.
-pub(super) fn bootstrap_of(path: &Path) -> Result<Option<(String, Vec<u64>)>, Failure> {
-    // Other files are read, and refused, elsewhere.
-    let Ok(text) = file::read(path) else { return Ok(None) };
-    if !is_listeners(&text) {
-        return Ok(None);
-    }
-    let rendered = render(&plan(path, None)?).map_err(Failure::bad_input)?;
-    Ok(Some(rendered.traced()))
-}
-
-/// What a file says, with the services of another one.
-fn plan(path: &Path, services: Option<&Path>) -> Result<Plan, Failure> {
-    let text = text_of(path)?;
-    let other = services.map(text_of).transpose()?;
-    let (name, other_name) = (path.display().to_string(), services.map(|path| path.display().to_string()));
-    let other = other.as_deref().zip(other_name.as_deref()).map(|(text, name)| Source { name, text });
-    read(Source { name: &name, text: &text }, other).map_err(Failure::bad_input)
-}
-
-fn text_of(path: &Path) -> Result<String, Failure> {
-    file::read(path).map_err(|error| Failure::bad_input(format!("cannot read `{}`: {error}", path.display())))
 }

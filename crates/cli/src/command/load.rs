@@ -28,20 +28,16 @@ pub(crate) fn run(arguments: &LoadArguments) -> Result<Code, Failure> {
     let sending = Sending {
         load: (&arguments.traffic).into(),
         schedule: arguments.schedule(),
-        never_halt: arguments.traffic.never_halt.into(),
-        limits: thresholds::limits(&arguments.thresholds)?,
+        never_halt: arguments.traffic.never_halt,
+        limits: thresholds::limits(&arguments.checks.thresholds)?,
         fail_on: &arguments.fail_on,
         percentiles: &arguments.percentiles,
         max_error_share: Some(arguments.max_error_share),
         has_kernel_stamps: arguments.kernel_stamps,
-        files: Files {
-            log: arguments.log.as_deref(),
-            hgrm: arguments.hgrm.as_deref(),
-            hlog: arguments.hlog.as_deref(),
-        },
+        files: Files { log: arguments.log.as_deref(), hlog: arguments.hlog.as_deref() },
     };
     let outputs = Outputs {
-        json: arguments.json.as_deref(),
+        json: arguments.json.file(),
         openmetrics: arguments.openmetrics.as_deref(),
         every: arguments.every,
     };
@@ -76,7 +72,7 @@ pub(super) fn sent(sending: &Sending<'_>, outputs: Outputs<'_>) -> Result<Code, 
     if let Some(problem) = sent.problems.into_iter().next() {
         return Err(problem);
     }
-    Ok(match Code::of(result.verdict) {
+    Ok(match Code::from(result.verdict) {
         _ if interrupt.is_requested() => Code::Interrupted,
         Code::Success if !sent.all_pass => Code::ConditionFailed,
         code => code,

@@ -3,9 +3,9 @@
 use hoptax_checks::judge_merged;
 use hoptax_load::merge::{Run, merge};
 use hoptax_result::RunLeftOut;
+use hoptax_session::results::{NoResult, read_load};
 
 use super::load;
-use super::load_file::{self, NoResult};
 use crate::arguments::MergeArguments;
 use crate::exit::{Code, Failure};
 
@@ -14,7 +14,7 @@ pub(crate) fn run(arguments: &MergeArguments) -> Result<Code, Failure> {
     let (mut runs, mut left_out, mut problems) = (Vec::new(), Vec::new(), Vec::new());
     for path in &arguments.files {
         let file = path.display().to_string();
-        match load_file::read(path) {
+        match read_load(path) {
             Ok(result) => runs.push(Run { file, result }),
             Err(NoResult::Lost(reason)) => left_out.push(RunLeftOut { file, reason, planned_rate: None }),
             Err(NoResult::Other(reason)) => problems.push(format!("`{file}` {reason}")),
@@ -30,5 +30,5 @@ pub(crate) fn run(arguments: &MergeArguments) -> Result<Code, Failure> {
     };
     judge_merged(&mut result);
     load::write(arguments.json.file(), &result)?;
-    Ok(Code::of(result.verdict))
+    Ok(Code::from(result.verdict))
 }

@@ -1,5 +1,6 @@
 //! `hoptax lab origin`: runs the test server.
 
+use std::fmt::Display;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -48,7 +49,7 @@ pub(crate) fn run(arguments: &OriginArguments) -> Result<Code, Failure> {
         listen: arguments.listen,
         workers: arguments.workers as usize,
         default_query: match &arguments.default_file {
-            Some(file) => read_default(file).map_err(Failure::bad_input)?,
+            Some(file) => Defaults::read(file).map_err(Failure::bad_input)?,
             None => arguments.default.clone(),
         },
         tables: arguments.tables.clone(),
@@ -76,59 +77,42 @@ pub(crate) fn run(arguments: &OriginArguments) -> Result<Code, Failure> {
         let http3 = if origin.serves_http3() { format!("; HTTP/3 on UDP {address}") } else { String::new() };
         print::note(&format!("TLS is accepted on the same port{http3}"));
     }
-    let report = origin.run(interrupt.flag()).map_err(Failure::environment)?;
-    note(&report);
+    note(origin.run(interrupt.flag()).map_err(Failure::environment)?);
     Ok(Code::Success)
 }
 
 /// Runs an origin that makes the calls in `file` for each request.
 fn run_calling(arguments: &OriginArguments, file: &Path, interrupt: &Interrupt) -> Result<Code, Failure> {
-    let text = fs::read_to_string(file).map_err(|error| {
-        Failure::bad_input(format!("cannot read the calls `{}`: {error}", file.display()))
-    })?;
-    let calls: Calls = serde_json::from_str(&text).map_err(|error| {
-        Failure::bad_input(format!("`{}` is not a file of calls: {error}", file.display()))
-    })?;
-    let default_query = arguments.default.clone();
-    let options = CallingOptions { listen: arguments.listen, default_query, calls, seed: arguments.seed };
+    let refused = |what: &str, error: &dyn Display| {
+        Failure::bad_input(format!("the calls `{}` {what}: {error}", file.display()))
+    };
+    let text = fs::read_to_string(file).map_err(|error| refused("cannot be read", &error))?;
+    let calls: Calls = serde_json::from_str(&text).map_err(|error| refused("are none", &error))?;
+    let OriginArguments { listen, seed, .. } = *arguments;
+    let options = CallingOptions { listen, default_query: arguments.default.clone(), calls, seed };
     let origin = CallingOrigin::bind(&options).map_err(|error| match error {
         OriginError::Default(_) | OriginError::Call(_) => Failure::bad_input(error),
         _ => Failure::environment(error),
     })?;
     print::result(&format!("{LISTENING}{}", origin.local_address()))?;
-    note(&origin.run(interrupt.flag()).map_err(Failure::environment)?);
+    note(origin.run(interrupt.flag()).map_err(Failure::environment)?);
     Ok(Code::Success)
 }
 
 /// Says what the origin did.
-fn note(report: &OriginReport) {
-    print::note(&format!(
-        "{} answered on {}; {} aborted",
-        counted(report.answered, "request"),
-        counted(report.connections, "connection"),
-        counted(report.broken, "connection")
-    ));
+fn note(OriginReport { connections, answered, broken }: OriginReport) {
+    let [connections, broken] = [connections, broken].map(|number| counted(number, "connection"));
+    print::note(&format!("{} answered on {connections}; {broken} aborted", counted(answered, "request")));
 }
 
-/// The default parameters in a file.
-fn read_default(file: &Path) -> Result<String, String> {
-    let text = fs::read_to_string(file)
-        .map_err(|error| format!("cannot read the default response `{}`: {error}", file.display()))?;
-    Ok(text.trim().to_owned())
-}
-
-/// Replaces the default parameters by those in the file at each SIGHUP. A file that is invalid then is reported and changes
-/// nothing, since requests are being served.
+/// Replaces the default parameters by those in the file at each SIGHUP. A file that is invalid then is reported.
 fn read_again_at_hangup(file: PathBuf, defaults: Arc<Defaults>) -> Result<(), Failure> {
     let of = |error| Failure::environment(format!("cannot listen for SIGHUP: {error}"));
     let mut signals = Signals::new([SIGHUP]).map_err(of)?;
     let listen = move || {
         for _ in signals.forever() {
-            let query = read_default(&file);
-            let replaced =
-                query.and_then(|query| defaults.replace(&query).map_err(|error| error.to_string()));
-            if let Err(error) = replaced {
-                print::error(&format!("the default response stays as it was: {error}"));
+            if let Err(error) = defaults.replace_by(&file) {
+                print::error(&error);
             }
         }
     };

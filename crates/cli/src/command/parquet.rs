@@ -9,6 +9,7 @@ use std::process::{Command, Stdio};
 use hoptax_host::limits::confine;
 use hoptax_tools::csv_of_parquet;
 
+use super::import::{refused, unreadable};
 use crate::exit::{Code, Failure};
 use crate::print;
 
@@ -19,21 +20,24 @@ const MOST_MEMORY_BYTES: u64 = 1 << 30;
 /// The longest that it may compute.
 const MOST_PROCESSOR_S: u64 = 60;
 
-/// The table in a Parquet file as CSV, or the reason why there is none; `-` is stdin.
+/// The table in a Parquet file as CSV; `-` is stdin.
 ///
 /// # Errors
-/// When the file cannot be opened or the process cannot be started.
-pub(super) fn csv(file: &Path) -> io::Result<Result<String, String>> {
-    let input = if file == Path::new("-") { Stdio::inherit() } else { Stdio::from(File::open(file)?) };
-    let mut process = Command::new(env::current_exe()?);
-    // A panic is for developers of the library.
-    let output = process.args(COMMAND).stdin(input).stderr(Stdio::null()).output()?;
+/// When the file cannot be opened, the process cannot be started, or it reads no table.
+pub(super) fn csv(file: &Path) -> Result<String, Failure> {
+    let run = || {
+        let input = if file == Path::new("-") { Stdio::inherit() } else { Stdio::from(File::open(file)?) };
+        // A panic is for developers of the library.
+        Command::new(env::current_exe()?).args(COMMAND).stdin(input).stderr(Stdio::null()).output()
+    };
+    let output = run().map_err(|error| unreadable(file, &error))?;
     let text = String::from_utf8_lossy(&output.stdout);
-    Ok(match output.status.code() {
-        Some(code) if code == Code::Success as i32 => Ok(text.into_owned()),
-        Some(code) if code == Code::BadInput as i32 => Err(text.trim_end().to_owned()),
-        _ => Err(format!("it is damaged, or needs over {MOST_MEMORY_BYTES} bytes of memory")),
-    })
+    let reason = match output.status.code() {
+        Some(code) if code == Code::Success as i32 => return Ok(text.into_owned()),
+        Some(code) if code == Code::BadInput as i32 => text.trim_end().to_owned(),
+        _ => format!("it is damaged, or needs over {MOST_MEMORY_BYTES} bytes of memory"),
+    };
+    Err(refused(file, &[format!("it is not output of parquet that can be read: {reason}")]))
 }
 
 /// Runs the hidden command: a Parquet file on stdin, CSV on stdout, or there the reason with the exit code of invalid input.
@@ -42,13 +46,7 @@ pub(crate) fn run() -> Result<Code, Failure> {
     let mut file = Vec::new();
     let read = io::stdin().read_to_end(&mut file).map_err(|error| format!("it cannot be read: {error}"));
     match read.and_then(|_| csv_of_parquet(file)) {
-        Ok(text) => {
-            print::result(&text)?;
-            Ok(Code::Success)
-        }
-        Err(reason) => {
-            print::result(&reason)?;
-            Ok(Code::BadInput)
-        }
+        Ok(text) => print::result(&text).map(|()| Code::Success),
+        Err(reason) => print::result(&reason).map(|()| Code::BadInput),
     }
 }

@@ -4,20 +4,18 @@ use std::path::Path;
 use std::time::Instant;
 
 use hoptax_report::documents;
-use hoptax_result::Verdict;
 use hoptax_session::price::{Configuration, Studies, Wanted, outline, page, trials};
 use hoptax_session::{Asked, Interrupt, Options, run_folder, thresholds};
 
-use crate::arguments::PriceArguments;
+use crate::arguments::{PriceArguments, RunArguments};
 use crate::exit::{Code, Failure};
-use crate::interrupt;
-use crate::print;
-use crate::progress::StudyOnTerminal;
+use crate::{interrupt, print, progress};
 
 /// Runs the command.
 pub(crate) fn run(arguments: &PriceArguments) -> Result<Code, Failure> {
     // Before the tries, which take seconds.
-    thresholds::limits(&arguments.measure.thresholds)?;
+    let RunArguments { out, measure, .. } = &arguments.run;
+    thresholds::limits(&measure.checks.thresholds)?;
     let headers: Vec<_> = arguments.headers.iter().flat_map(|headers| headers.0.clone()).collect();
     let configuration = Configuration::read(Wanted {
         configuration: &arguments.config,
@@ -39,7 +37,7 @@ pub(crate) fn run(arguments: &PriceArguments) -> Result<Code, Failure> {
         // Before the tries, which take seconds.
         run_folder::read(folder)?;
     }
-    let folder = arguments.resume.as_deref().or(arguments.out.as_deref());
+    let folder = arguments.resume.as_deref().or(out.as_deref());
     let folder = Configuration::create_run_folder(folder)?;
     let ends = arguments.budget.map(|budget| Instant::now() + budget);
     let interrupt = interrupt::listen()?;
@@ -74,26 +72,20 @@ fn price(
         print::note(text);
         Ok(())
     };
-    let envoy = arguments.measure.envoy.as_deref();
-    let laboratory = configuration.laboratory(envoy, folder, interrupt, &print::say)?;
+    let RunArguments { rounds, measure, json, .. } = &arguments.run;
+    let laboratory = configuration.laboratory(measure.envoy.as_deref(), folder, interrupt, &print::say)?;
     print(&outline(configuration.described(), &laboratory.listed))?;
     let tries = laboratory.try_variants()?;
     print(&trials(&tries))?;
     if arguments.only_try {
         return Ok(Code::Success);
     }
-    let options = Options {
-        asked: Asked { rounds: arguments.rounds, ..Asked::default() },
-        envoy,
-        never_halt: arguments.measure.never_halt.into(),
-        thresholds: &arguments.measure.thresholds,
-        ..Options::default()
-    };
+    let asked = Asked { rounds: *rounds, ..Asked::default() };
+    let options = Options { asked, ..measure.options() };
     let studies = Studies { folder, is_resumed: arguments.resume.is_some(), ends, options };
-    let terminal = StudyOnTerminal::default();
-    let bill = configuration.measure(&tries, &studies, interrupt, &|update| terminal.show(update))?;
-    print::document_or_json(arguments.json.file(), &bill, || {
+    let bill = progress::shown(|say| configuration.measure(&tries, &studies, interrupt, say))?;
+    print::document_or_json(json.file(), &bill, || {
         documents::bill(&bill).with_page(page(folder)).shown_by(folder.display())
     })?;
-    Ok(if bill.verdict == Verdict::Void { Code::Void } else { Code::Success })
+    Ok(Code::from(bill.verdict))
 }

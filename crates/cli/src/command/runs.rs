@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use hoptax_report::documents;
 use hoptax_result::{RunsBody, RunsResult};
 use hoptax_session::{results, run_folder, store};
-use hoptax_store::{Filter, Imported, PathImported, RESULT, Store, folder, import_all};
+use hoptax_store::{Compacted, Filter, PathImported, RESULT, Store, StoreError, folder, import_all};
 use hoptax_text::nearest;
 
 use super::{cleanup, history, merge};
@@ -19,16 +19,20 @@ pub(super) fn run(action: &RunsAction) -> Result<Code, Failure> {
     match action {
         RunsAction::List { study, label, since, json, store } => {
             let filter = Filter { name: study.clone(), label: label.clone(), since: since.clone() };
-            list(&path(store)?, &filter, *json)?;
+            list(store, &filter, *json)?;
         }
         RunsAction::Show { run, json, .. } if results::is_path(run) => show_path(run, *json)?,
-        RunsAction::Show { run, json, store } => show(&path(store)?, run, *json)?,
-        RunsAction::Label { run, label, remove: true, store, .. } => unlabel(&path(store)?, run, label)?,
-        RunsAction::Label { run, label, only, store, .. } => self::label(&path(store)?, run, label, *only)?,
-        RunsAction::Rm { runs, store } => remove(&path(store)?, runs)?,
-        RunsAction::Export { run, folder, store } => export(&path(store)?, run, folder)?,
-        RunsAction::Import { paths, store } => import(&path(store)?, paths)?,
-        RunsAction::Gc(store) => collect(&path(store)?)?,
+        RunsAction::Show { run, json, store } => show(store, run, *json)?,
+        RunsAction::Label { run, label, remove: true, store, .. } => unlabel(store, run, label)?,
+        // With `only`, the label is taken from all other runs.
+        RunsAction::Label { run, label, only, store, .. } => with(store, |store| {
+            let id = store.resolve(run)?;
+            store.label(id, label, *only)
+        })?,
+        RunsAction::Rm { runs, store } => remove(store, runs)?,
+        RunsAction::Export { run, folder, store } => export(store, run, folder)?,
+        RunsAction::Import { paths, store } => import(store, paths)?,
+        RunsAction::Gc(store) => collect(store)?,
         RunsAction::History(arguments) => return history::run(arguments, &path(&arguments.store)?),
         RunsAction::Merge(arguments) => return merge::run(arguments),
         RunsAction::Cleanup(arguments) => return cleanup::run(arguments),
@@ -44,10 +48,18 @@ fn path(choice: &StoreChoice) -> Result<PathBuf, Failure> {
     store::path(choice.file.as_deref())
 }
 
-fn list(path: &Path, filter: &Filter, json: bool) -> Result<(), Failure> {
-    let runs = store::with(path, |store| store.list(filter), &print::say)?;
+/// Works with the store, which exists.
+fn with<T>(
+    choice: &StoreChoice,
+    work: impl FnMut(&mut Store) -> Result<T, StoreError>,
+) -> Result<T, Failure> {
+    store::with(&path(choice)?, work, &print::say)
+}
+
+fn list(choice: &StoreChoice, filter: &Filter, json: bool) -> Result<(), Failure> {
+    let runs = with(choice, |store| store.list(filter))?;
     if let (true, Some(name)) = (runs.is_empty(), &filter.name) {
-        let all = store::with(path, |store| store.list(&Filter::default()), &print::say)?;
+        let all = with(choice, |store| store.list(&Filter::default()))?;
         let names: BTreeSet<&str> = all.iter().map(|run| run.name.as_str()).collect();
         print::note(&format!("no such run is of `{name}`{}", nearest::hint(name, names)));
     }
@@ -56,15 +68,11 @@ fn list(path: &Path, filter: &Filter, json: bool) -> Result<(), Failure> {
     print::document_or_json(json, &result, || documents::runs(&result))
 }
 
-fn show(path: &Path, name: &str, json: bool) -> Result<(), Failure> {
-    let (run, paths, text) = store::with(
-        path,
-        |store| {
-            let id = store.resolve(name)?;
-            Ok((store.run(id)?, store.paths(id)?, store.document(id, RESULT)?))
-        },
-        &print::say,
-    )?;
+fn show(choice: &StoreChoice, name: &str, json: bool) -> Result<(), Failure> {
+    let (run, paths, text) = with(choice, |store| {
+        let id = store.resolve(name)?;
+        Ok((store.run(id)?, store.paths(id)?, store.document(id, RESULT)?))
+    })?;
     let Some(text) = text else {
         print::note(&documents::stored_run(&run, &paths));
         return Err(Failure::bad_input(format!(
@@ -94,68 +102,39 @@ fn print_result(text: &str, run: &str, what: &str) -> Result<(), Failure> {
     print::document(&document.shown_by(run))
 }
 
-fn collect(path: &Path) -> Result<(), Failure> {
-    let compacted = store::with(path, Store::compact, &print::say)?;
-    let mebibytes = |bytes: u64| bytes as f64 / f64::from(1 << 20);
+fn collect(choice: &StoreChoice) -> Result<(), Failure> {
+    let Compacted { verified, before_bytes, after_bytes } = with(choice, Store::compact)?;
+    let [before, after] = [before_bytes, after_bytes].map(|bytes| bytes as f64 / f64::from(1 << 20));
+    let store = path(choice)?;
     print::result(&format!(
-        "{}: {} contents verified, {:.1} MiB before, {:.1} MiB now",
-        path.display(),
-        compacted.verified,
-        mebibytes(compacted.before_bytes),
-        mebibytes(compacted.after_bytes)
+        "{}: {verified} contents verified, {before:.1} MiB before, {after:.1} MiB now",
+        store.display()
     ))
 }
 
-/// Labels a run; with `only`, the label is taken from all other runs.
-fn label(path: &Path, run: &str, label: &str, only: bool) -> Result<(), Failure> {
-    store::with(
-        path,
-        |store| {
-            let id = store.resolve(run)?;
-            store.label(id, label, only)
-        },
-        &print::say,
-    )
-}
-
-fn unlabel(path: &Path, run: &str, label: &str) -> Result<(), Failure> {
-    let (id, had_it) = store::with(
-        path,
-        |store| {
-            let id = store.resolve(run)?;
-            Ok((id, store.unlabel(id, label)?))
-        },
-        &print::say,
-    )?;
+fn unlabel(choice: &StoreChoice, run: &str, label: &str) -> Result<(), Failure> {
+    let (id, had_it) = with(choice, |store| {
+        let id = store.resolve(run)?;
+        Ok((id, store.unlabel(id, label)?))
+    })?;
     if had_it { Ok(()) } else { Err(Failure::bad_input(format!("run {id} has no label `{label}`"))) }
 }
 
-fn remove(path: &Path, names: &[String]) -> Result<(), Failure> {
-    let ids = store::with(
-        path,
-        |store| {
-            // All names are resolved first, so that a wrong one removes nothing.
-            let ids = names.iter().map(|name| store.resolve(name)).collect::<Result<Vec<_>, _>>()?;
-            ids.iter().try_for_each(|id| store.remove(*id))?;
-            Ok(ids)
-        },
-        &print::say,
-    )?;
-    for id in ids {
-        print::result(&format!("removed run {id}"))?;
-    }
-    Ok(())
+fn remove(choice: &StoreChoice, names: &[String]) -> Result<(), Failure> {
+    let ids = with(choice, |store| {
+        // All names are resolved first, so that a wrong one removes nothing.
+        let ids = names.iter().map(|name| store.resolve(name)).collect::<Result<Vec<_>, _>>()?;
+        ids.iter().try_for_each(|id| store.remove(*id))?;
+        Ok(ids)
+    })?;
+    ids.iter().try_for_each(|id| print::result(&format!("removed run {id}")))
 }
 
-fn export(path: &Path, run: &str, target: &Path) -> Result<(), Failure> {
-    let (id, documents) = store::with(
-        path,
-        |store| {
-            let id = store.resolve(run)?;
-            Ok((id, store.documents(id)?))
-        },
-        &print::say,
-    )?;
+fn export(choice: &StoreChoice, run: &str, target: &Path) -> Result<(), Failure> {
+    let (id, documents) = with(choice, |store| {
+        let id = store.resolve(run)?;
+        Ok((id, store.documents(id)?))
+    })?;
     folder::write(target, &documents)?;
     print::result(&format!("run {id}: {} files in {}", documents.len(), target.display()))?;
     let redacted = documents.iter().filter(|document| document.is_redacted);
@@ -167,12 +146,12 @@ fn export(path: &Path, run: &str, target: &Path) -> Result<(), Failure> {
 }
 
 /// Imports all that can be imported, and fails if anything cannot.
-fn import(path: &Path, paths: &[PathBuf]) -> Result<(), Failure> {
-    let outcomes = store::with_new(path, |store| import_all(store, paths), &print::say)?;
+fn import(choice: &StoreChoice, paths: &[PathBuf]) -> Result<(), Failure> {
+    let outcomes = store::with_new(&path(choice)?, |store| import_all(store, paths), &print::say)?;
     let mut problems = Vec::new();
     for PathImported { path, outcome } in outcomes {
         match outcome {
-            Ok(imported) => print::result(&text(&path, &imported))?,
+            Ok(imported) => print::result(&imported.described(&path))?,
             // Its study has no complete round yet, and no fault.
             Err(_) if path.is_dir() && run_folder::is_in_use(&path) => print::note(&format!(
                 "`{}` is not imported: its study still runs, and no round of it is complete",
@@ -182,16 +161,4 @@ fn import(path: &Path, paths: &[PathBuf]) -> Result<(), Failure> {
         }
     }
     if problems.is_empty() { Ok(()) } else { Err(Failure::bad_input(problems.join("\n"))) }
-}
-
-fn text(given: &Path, imported: &Imported) -> String {
-    let new = if imported.is_new { "" } else { " (was there already)" };
-    let mut text = format!("run {}{new}: {}", imported.run, given.display());
-    if !imported.redacted.is_empty() {
-        text += &format!("; secrets masked in {}", imported.redacted.join(", "));
-    }
-    if !imported.left_out.is_empty() {
-        text += &format!("; left out: {} logs and other files", imported.left_out.len());
-    }
-    text
 }

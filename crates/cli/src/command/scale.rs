@@ -1,7 +1,6 @@
 //! `hoptax predict scale`: fits how the rate of a study's arms grows with a size.
 
 use hoptax_report::documents;
-use hoptax_result::{ScaleResult, Verdict};
 use hoptax_session::results::read_run;
 
 use crate::arguments::ScaleArguments;
@@ -11,12 +10,8 @@ use crate::print;
 /// Runs the command.
 pub(crate) fn run(arguments: &ScaleArguments) -> Result<Code, Failure> {
     let study = read_run(&arguments.result)?;
-    let result = hoptax_predict::scale::scale(&study, arguments.over.into()).map_err(Failure::bad_input)?;
+    let result = hoptax_predict::scale::scale(&study, arguments.over).map_err(Failure::bad_input)?;
     print::document_or_json(arguments.json.file(), &result, || documents::scale(&result))?;
-    Ok(code(&result))
-}
-
-fn code(result: &ScaleResult) -> Code {
     let has_fit = result.series.iter().any(|series| series.fit.is_some());
-    if result.verdict == Verdict::Void || !has_fit { Code::Void } else { Code::Success }
+    Ok(if has_fit { Code::from(result.verdict) } else { Code::Void })
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use hoptax_predict::size::graph::{self, Graph};
 use hoptax_predict::size::{NoSize, Prices};
 use hoptax_report::documents;
-use hoptax_result::{SizeCheckResult, SizeResult, Verdict};
+use hoptax_result::Verdict;
 use hoptax_session::library;
 use hoptax_session::results::read_run;
 
@@ -19,7 +19,7 @@ pub(crate) fn run(arguments: &SizeArguments) -> Result<Code, Failure> {
     if let Some(path) = &arguments.check {
         let result = hoptax_predict::size::check(&read_run(path)?).map_err(Failure::bad_input)?;
         print::document_or_json(json, &result, || documents::size_check(&result))?;
-        return Ok(code_of_check(&result));
+        return Ok(if result.compositions.is_empty() { Code::Void } else { Code::from(result.verdict) });
     }
     let (Some(path), Some(rate)) = (&arguments.graph, arguments.rate) else {
         return Err(Failure::bad_input("name a graph file with --rate, or a result with --check"));
@@ -33,7 +33,8 @@ pub(crate) fn run(arguments: &SizeArguments) -> Result<Code, Failure> {
         Prices { per_core_hour: arguments.price_per_core_hour, per_gib_hour: arguments.price_per_gib_hour };
     result.money = hoptax_predict::size::money(&result, prices);
     print::document_or_json(json, &result, || documents::size(&result))?;
-    Ok(code(&result))
+    let is_void = result.sources.iter().any(|source| source.verdict == Verdict::Void);
+    Ok(if is_void { Code::Void } else { Code::Success })
 }
 
 /// The built-in study that measures most of what a graph needs, if results lack some of it.
@@ -43,13 +44,4 @@ fn built_in(error: &NoSize, graph: &Graph) -> String {
     study.map_or_else(String::new, |(name, count)| {
         format!("\n`hoptax study {name}` measures {count} of the {} functions of the graph", functions.len())
     })
-}
-
-fn code(result: &SizeResult) -> Code {
-    let is_void = result.sources.iter().any(|source| source.verdict == Verdict::Void);
-    if is_void { Code::Void } else { Code::Success }
-}
-
-fn code_of_check(result: &SizeCheckResult) -> Code {
-    if result.verdict == Verdict::Void || result.compositions.is_empty() { Code::Void } else { Code::Success }
 }

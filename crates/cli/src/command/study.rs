@@ -17,8 +17,7 @@ use hoptax_session::{
 
 use crate::arguments::StudyArguments;
 use crate::exit::{Code, Failure};
-use crate::progress::StudyOnTerminal;
-use crate::{interrupt, print};
+use crate::{interrupt, print, progress};
 
 /// Runs the command.
 pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
@@ -35,14 +34,12 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
     let options = Options {
         asked: Asked { rounds: arguments.rounds, budget: arguments.budget, until: arguments.until },
         seed: arguments.seed,
-        envoy: arguments.measure.envoy.as_deref(),
-        never_halt: arguments.measure.never_halt.into(),
-        thresholds: &arguments.measure.thresholds,
         store: store.as_deref(),
         smoke: arguments.smoke,
         with_speeds: arguments.with_speeds,
         like: if arguments.again { Like::Latest } else { Like::Nothing },
         accepts_memory: Some(&accepts),
+        ..arguments.measure.options()
     };
     if arguments.dry_run {
         return dry_run(arguments, &options);
@@ -56,8 +53,7 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
         },
     };
     let interrupt = interrupt::listen()?;
-    let terminal = StudyOnTerminal::default();
-    let measured = measure(&place, &options, &interrupt, &|update| terminal.show(update))?;
+    let measured = progress::shown(|say| measure(&place, &options, &interrupt, say))?;
     if measured.result.plan.rounds_completed > 0 {
         show(&measured.result, &source(arguments), &measured.folder)?;
     }
@@ -86,7 +82,7 @@ fn ended(measured: Measured, is_smoke: bool) -> Result<Code, Failure> {
         Ending::Complete if !measured.problems.is_empty() => return Ok(Code::Environment),
         Ending::Complete | Ending::Failed(_) => {}
     }
-    let code = Code::of(measured.complete()?.verdict);
+    let code = Code::from(measured.complete()?.verdict);
     if is_smoke && code == Code::Void {
         print::note("every part of the study came up; its numbers are of no use");
         return Ok(Code::Success);

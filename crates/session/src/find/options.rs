@@ -39,10 +39,11 @@ impl Options<'_> {
 
 /// How narrow the interval of a rate should be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Preset {
-    /// 4 % wide, in at most five minutes.
+    /// 4 % wide, in at most 5 min.
     Quick,
-    /// 2 % wide, in at most ninety minutes.
+    /// 2 % wide, in at most 90 min.
     Careful,
 }
 

@@ -37,6 +37,7 @@ pub struct Server {
 
 /// The rate that a search is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Goal {
     /// The highest at which the objectives hold.
     Objectives,

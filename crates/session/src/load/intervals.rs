@@ -1,16 +1,15 @@
-//! Outputs written during the load, one part per interval: lines of JSON, and `HdrHistogram` files. Each has its own
+//! Outputs written during the load, one part per interval: lines of JSON, and an interval log of `HdrHistogram`. Each has its own
 //! thread, so that no worker waits for a disk or a pipe.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use hoptax_load::hdr;
 use hoptax_load::interval::{self, IntervalSink, Part};
-use hoptax_result::{LoadInterval, LoadResult, Verdict};
+use hoptax_result::{LoadInterval, LoadResult};
 use hoptax_tools::export::Judgement;
 
 use crate::failure::Failure;
@@ -42,7 +41,7 @@ impl IntervalOutputs {
     /// Opens the requested outputs: the files of the percentile distribution and of the histograms, and the lines. Returns the sinks for their intervals; an output ends when its sink is dropped and the load
     /// is judged.
     pub(super) fn begin(
-        (hgrm, hlog): (Option<&Path>, Option<&Path>),
+        hlog: Option<&Path>,
         lines: Option<Lines>,
     ) -> Result<(Self, Vec<IntervalSink>), Failure> {
         let (mut outputs, mut sinks) = (Vec::new(), Vec::new());
@@ -52,13 +51,11 @@ impl IntervalOutputs {
             let (judged, judgement) = channel();
             outputs.push(Output { place, judged, writer: thread::spawn(move || write(parts, &judgement)) });
         };
-        if let Some(path) = hgrm {
-            let file = create(path)?;
-            let write: Writer = Box::new(move |parts, judgement| write_hgrm(file, parts, judgement));
-            add(format!("`{}`", path.display()), Duration::MAX, write);
-        }
         if let Some(path) = hlog {
-            let file = create(path)?;
+            let file = File::create(path).map_err(|error| {
+                Failure::environment(format!("cannot write `{}`: {error}", path.display()))
+            })?;
+            let file = BufWriter::new(file);
             let write: Writer = Box::new(move |parts, judgement| write_hlog(file, parts, judgement));
             add(format!("`{}`", path.display()), LOG_INTERVAL, write);
         }
@@ -86,22 +83,6 @@ impl IntervalOutputs {
 /// load has failed.
 type Writer = Box<dyn FnOnce(Receiver<Part>, &Receiver<Judgement>) -> io::Result<()> + Send>;
 
-/// Writes the percentile distribution with the judgement in comments. Of a void load it writes the comments only, because the
-/// result withholds its quantiles.
-fn write_hgrm(
-    mut file: BufWriter<File>,
-    parts: Receiver<Part>,
-    judgement: &Receiver<Judgement>,
-) -> io::Result<()> {
-    let times = hdr::response_times(parts);
-    let Ok(judgement) = judgement.recv() else { return Ok(()) };
-    if judgement.verdict != Verdict::Void {
-        file.write_all(hdr::percentile_distribution(&times).as_bytes())?;
-    }
-    file.write_all(judgement.comments.as_bytes())?;
-    file.flush()
-}
-
 /// Writes the interval log. It is written while the load runs, so the judgement is in comments at its end.
 fn write_hlog(
     mut file: BufWriter<File>,
@@ -113,12 +94,6 @@ fn write_hlog(
         file.write_all(judgement.comments.as_bytes())?;
     }
     file.flush()
-}
-
-fn create(path: &Path) -> Result<BufWriter<File>, Failure> {
-    let file = File::create(path)
-        .map_err(|error| Failure::environment(format!("cannot write `{}`: {error}", path.display())))?;
-    Ok(BufWriter::new(file))
 }
 
 /// Writes a line for each interval. If the reader of the lines is slow, the queue holds lines, which are smaller than histograms.

@@ -5,12 +5,14 @@ use std::path::Path;
 use hoptax_checks::fail_on::{self, Condition};
 use hoptax_checks::judge_load;
 use hoptax_checks::thresholds::Limits;
+use hoptax_load::Pace;
 use hoptax_load::trial::{self, LiveLine, TrialSpec};
 use hoptax_result::LoadResult;
+use hoptax_tools::smp::PlannedLoad;
 
 use super::intervals::IntervalOutputs;
 use super::log_file::LogFile;
-use super::{Lines, Load, Schedule};
+use super::{Body, Connections, GivenUrl, Lines, Load, Requests, Schedule};
 use crate::awake::NeverHalt;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
@@ -40,13 +42,35 @@ pub struct Sending<'a> {
     pub files: Files<'a>,
 }
 
+impl From<&PlannedLoad> for Sending<'_> {
+    /// The load of a test configuration of Service Mesh Performance.
+    fn from(planned: &PlannedLoad) -> Self {
+        let requests = Requests {
+            urls: planned.urls.iter().cloned().map(GivenUrl::from).collect(),
+            protocol: planned.protocol,
+            method: planned.method.to_owned(),
+            headers: planned.headers.clone(),
+            body: Body::Text(planned.body.clone()),
+            ..Requests::default()
+        };
+        let connections = Connections { number: planned.connections, ..Connections::default() };
+        Self {
+            load: Load { requests, connections, ..Load::default() },
+            schedule: Schedule {
+                pace: planned.rate.map(Pace::Constant),
+                duration: Some(planned.length),
+                ..Schedule::default()
+            },
+            ..Self::default()
+        }
+    }
+}
+
 /// Files that are written while a load runs.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Files<'a> {
     /// The log of all requests.
     pub log: Option<&'a Path>,
-    /// The percentile distribution of response time.
-    pub hgrm: Option<&'a Path>,
     /// The histograms of every second.
     pub hlog: Option<&'a Path>,
 }
@@ -78,7 +102,7 @@ pub fn send(
     let spec = load.scheduled(&sending.schedule, say)?;
     let of_conditions = fail_on.iter().filter_map(Condition::percentile);
     let log = files.log.map(LogFile::create).transpose()?;
-    let (intervals, sinks) = IntervalOutputs::begin((files.hgrm, files.hlog), lines)?;
+    let (intervals, sinks) = IntervalOutputs::begin(files.hlog, lines)?;
     let servers = spec.traffic.addresses().map(|address| address.ip());
     let awake = awake::for_servers(servers, sending.never_halt, say)?;
     let spec = TrialSpec {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use hoptax_load::{Protocol as LoadProtocol, Target};
 
-use crate::smp::document::{Client, Protocol, TestConfig};
+use crate::smp::document::{Client, Protocol, TestConfig, read};
 use crate::smp::duration;
 
 /// The highest rate of `hoptax load`, requests per second.
@@ -41,7 +41,7 @@ pub struct PlannedLoad {
 impl PlannedLoad {
     /// Why the load is refused: its URLs that are invalid, or whose server is neither on this machine nor allowed. A name other than
     /// `localhost` may have any address, so it is not looked up.
-    pub fn refused(&self, allowed: &[(String, u16)]) -> Vec<String> {
+    fn refused(&self, allowed: &[(String, u16)]) -> Vec<String> {
         let refused = |url: &String| {
             let (host, port) = match Target::host_and_port(url) {
                 Ok(found) => found,
@@ -62,6 +62,42 @@ impl PlannedLoad {
         };
         self.urls.iter().filter_map(refused).collect()
     }
+}
+
+/// The loads that a file is about.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Chosen {
+    /// Those of the clients that send, each with its number, from 1.
+    pub loads: Vec<(usize, PlannedLoad)>,
+    /// What of the file has no effect.
+    pub unused: Vec<String>,
+}
+
+impl Chosen {
+    /// Why they are refused: all targets that are neither on this machine nor allowed, before any load begins.
+    pub fn refused(&self, allowed: &[(String, u16)]) -> Vec<String> {
+        self.loads.iter().flat_map(|(_, load)| load.refused(allowed)).collect()
+    }
+}
+
+/// The loads of the only test configuration in a file: those of all clients, or of the one with this number, from 1.
+///
+/// # Errors
+/// All problems of a step.
+pub fn choose(text: &str, client: Option<u32>) -> Result<Chosen, Vec<String>> {
+    let file = read(text)?;
+    let tests: Vec<_> = file.documents.iter().filter_map(|document| document.test.as_ref()).collect();
+    let [test] = tests.as_slice() else {
+        return Err(vec![format!("it has {} test configurations, and one is needed", tests.len())]);
+    };
+    let all = plan(test)?;
+    let clients = all.len();
+    let is_chosen = |number: usize| client.is_none_or(|client| number == client as usize);
+    let loads: Vec<_> = (1..).zip(all).filter(|(number, _)| is_chosen(*number)).collect();
+    if let (Some(client), true) = (client, loads.is_empty()) {
+        return Err(vec![format!("there is no client {client}: it has {clients}")]);
+    }
+    Ok(Chosen { loads, unused: file.unused })
 }
 
 /// The loads of a test, one for each client.
@@ -259,6 +295,18 @@ mod tests {
         assert_eq!(load.headers, headers.map(|(name, value)| (name.to_owned(), value.to_owned())));
         assert_eq!((load.method, load.body.as_str(), load.rate), ("POST", "{}", None));
         assert!(load.summary.starts_with("as fast as possible (closed loop)"), "{}", load.summary);
+    }
+
+    #[test]
+    fn a_client_is_chosen_by_its_number() {
+        let text = "duration: 10s\nsmp_version: v0.0.1\nclients:\n- endpoint_urls: [\"http://127.0.0.1:1/\"]\n- endpoint_urls: [\"http://127.0.0.1:2/\"]\n";
+        let numbers = |client| {
+            let number = |(number, _): (usize, PlannedLoad)| number;
+            choose(text, client).map(|chosen| chosen.loads.into_iter().map(number).collect::<Vec<_>>())
+        };
+        assert_eq!(numbers(None), Ok(vec![1, 2]));
+        assert_eq!(numbers(Some(2)), Ok(vec![2]));
+        assert_eq!(numbers(Some(3)), Err(vec!["there is no client 3: it has 2".to_owned()]));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::CommandFactory;
 
-use super::Arguments;
+use crate::arguments::Arguments;
 
 /// The Markdown files below a folder.
 fn pages(folder: &Path) -> Vec<PathBuf> {

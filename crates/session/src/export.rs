@@ -1,0 +1,125 @@
+//! Converts a result file to the format of another tool, or a table of a study to Parquet, and sends metrics to a collector.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use hoptax_load::without_user;
+use hoptax_report::parquet;
+use hoptax_result::{LoadResult, StudyResult};
+use hoptax_tools::export::{self, Format};
+use hoptax_tools::smp;
+use serde_json::Value;
+
+use crate::failure::Failure;
+use crate::results::{NoResult, read_load, read_run};
+use crate::tables::StudyTable;
+
+/// How long a receiver of metrics may take.
+const TIMEOUT: Duration = Duration::from_secs(30);
+/// Characters of a receiver's answer in an error.
+const SHOWN: usize = 300;
+
+/// A converted result.
+#[derive(Debug)]
+pub enum Converted {
+    /// Text.
+    Text(String),
+    /// A file that is no text.
+    Binary(Vec<u8>),
+}
+
+/// Converts the result in a file; `table` is that of a study, for Parquet.
+///
+/// # Errors
+/// When the file is no result, or one without what the format holds.
+pub fn convert(file: &Path, to: Format, table: StudyTable) -> Result<Converted, Failure> {
+    let failed = |reason: &str| Failure::bad_input(format!("`{}`: {reason}", file.display()));
+    let format = format_of(file);
+    match to {
+        Format::Parquet if format.as_deref() != Some(LoadResult::FORMAT) => {
+            return table_as_parquet(&read_run(file)?, table).map_err(|reason| failed(&reason));
+        }
+        Format::Smp if format.as_deref() == Some(StudyResult::FORMAT) => {
+            let documents = smp::of_study(&read_run(file)?).map_err(|reason| failed(&reason))?;
+            return Ok(Converted::Text(smp::text(&documents)));
+        }
+        _ => {}
+    }
+    let result = read_load(file).map_err(|problem| match problem {
+        NoResult::Lost(reason) => failed(&reason),
+        NoResult::Other(reason) => failed(&format!("it {reason}")),
+    })?;
+    export::text(to, &result).map(Converted::Text).map_err(failed)
+}
+
+/// The format that a file states. If it cannot be read, what reads it as a result says so.
+fn format_of(file: &Path) -> Option<String> {
+    let value: Value = serde_json::from_str(&fs::read_to_string(file).ok()?).ok()?;
+    value.get("format")?.as_str().map(str::to_owned)
+}
+
+fn table_as_parquet(study: &StudyResult, table: StudyTable) -> Result<Converted, String> {
+    let name = table.as_str();
+    let table = table.table(study).ok_or_else(|| {
+        format!("this study has no table `{name}`; it has `{}`", StudyTable::names(study).join("`, `"))
+    })?;
+    let bytes = parquet::bytes(&table);
+    bytes.map(Converted::Binary).map_err(|error| format!("cannot convert the table `{name}`: {error}"))
+}
+
+/// Sends a request of OTLP to a collector. Names it without user information.
+///
+/// # Errors
+/// When it cannot be reached, or does not take all of the metrics.
+pub fn send(url: &str, request: &str) -> Result<String, Failure> {
+    let shown = without_user(url);
+    if !url.starts_with("http://") {
+        return Err(Failure::bad_input(format!(
+            "`--send-to {shown}`: only `http://` is supported; for another protocol, print the request and send it with a tool: \
+             `hoptax convert export FILE --to otlp | curl --json @- {shown}`"
+        )));
+    }
+    let config =
+        ureq::Agent::config_builder().timeout_global(Some(TIMEOUT)).http_status_as_error(false).proxy(None);
+    let agent: ureq::Agent = config.build().into();
+    let failed = |reason: String| {
+        Failure::environment(format!("the metrics were not received by `{shown}`: {reason}"))
+    };
+    let sent = agent.post(url).header("content-type", "application/json").send(request);
+    let mut response = sent.map_err(|error| failed(error.to_string()))?;
+    let body = response.body_mut().read_to_string().map_err(|error| failed(error.to_string()))?;
+    let status = response.status();
+    if !status.is_success() {
+        let body: String = body.chars().take(SHOWN).collect();
+        return Err(failed(format!("it answered {status}: {body}")));
+    }
+    rejected(&body).map_or(Ok(()), |reason| Err(failed(reason)))?;
+    Ok(shown)
+}
+
+/// Why a receiver rejected a part of the metrics, which it says with a status of success; none if it took all.
+fn rejected(body: &str) -> Option<String> {
+    let answer: Value = serde_json::from_str(body).ok()?;
+    let partial = answer.get("partialSuccess")?;
+    let count = partial.get("rejectedDataPoints")?;
+    let count = count.as_u64().or_else(|| count.as_str()?.parse().ok()).filter(|count| *count > 0)?;
+    let message = partial.get("errorMessage").and_then(Value::as_str).unwrap_or("without a reason");
+    Some(format!("it rejected {count} data points: {message}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_partial_success_is_a_failure() {
+        let body = r#"{"partialSuccess": {"rejectedDataPoints": "3", "errorMessage": "too old"}}"#;
+        assert_eq!(rejected(body).as_deref(), Some("it rejected 3 data points: too old"));
+        for body in
+            ["", "{}", r#"{"partialSuccess": {}}"#, r#"{"partialSuccess": {"rejectedDataPoints": 0}}"#]
+        {
+            assert_eq!(rejected(body), None, "{body}");
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! How far a study is, as numbers and in words, from what is said while it runs.
+
+use std::time::Duration;
+
+use hoptax_run::event::Event;
+
+use crate::update::Update;
+
+/// The progress of a study.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    slices_per_round: u64,
+    /// Total number of rounds, if known.
+    rounds: Option<u32>,
+    /// Current or last complete round, from 0; none before the first.
+    round: Option<u32>,
+    /// Slices of earlier sessions, which do not count towards the speed of this one.
+    done_before: u64,
+    done: u64,
+    /// Current activity other than measuring; empty if none.
+    activity: &'static str,
+}
+
+impl Progress {
+    /// That of a study that has `rounds_done` complete rounds from earlier sessions.
+    pub fn new(slices_per_round: u64, rounds_done: u32) -> Self {
+        let done = slices_per_round * u64::from(rounds_done);
+        Self {
+            slices_per_round,
+            rounds: None,
+            round: None,
+            done_before: done,
+            done,
+            activity: "starting processes",
+        }
+    }
+
+    /// Takes an update into account.
+    pub fn update(&mut self, update: &Update<'_>) {
+        match update {
+            Update::Rounds(rounds) => self.rounds = *rounds,
+            Update::Event(event) => self.on_event(event),
+            Update::Note(_) | Update::Problem(_) | Update::Begins { .. } | Update::Ends => {}
+        }
+    }
+
+    fn on_event(&mut self, event: &Event<'_>) {
+        self.activity = match event {
+            Event::Starting => "starting processes",
+            Event::Sizing => "measuring the capacity of each arm",
+            Event::Profiling => "taking profiles",
+            Event::Waiting => "waiting: the hypervisor has moved the processors apart",
+            Event::RoundBegan { .. }
+            | Event::SliceEnded { .. }
+            | Event::CourseEnded
+            | Event::RoundEnded { .. } => "",
+        };
+        match event {
+            Event::RoundBegan { round } => self.round = Some(*round),
+            Event::SliceEnded { is_again, .. } => self.done += u64::from(!is_again),
+            Event::CourseEnded => self.done += 1,
+            Event::Starting
+            | Event::Sizing
+            | Event::Waiting
+            | Event::Profiling
+            | Event::RoundEnded { .. } => {}
+        }
+    }
+
+    /// Slices that are done.
+    pub fn done(&self) -> u64 {
+        self.done
+    }
+
+    /// All slices. If the number of rounds is not known, those until the end of the current round.
+    pub fn all(&self) -> u64 {
+        let so_far = || match self.round {
+            Some(round) => u64::from(round) + 1,
+            None => self.done_before / self.slices_per_round.max(1) + 1,
+        };
+        self.slices_per_round * self.rounds.map_or_else(so_far, u64::from)
+    }
+
+    /// What happens now: `round 3 of 16`, with an activity other than measuring.
+    pub fn now(&self) -> String {
+        match (self.round_in_words(), self.activity) {
+            (Some(round), "") => round,
+            (Some(round), activity) => format!("{round}, {activity}"),
+            (None, activity) => activity.to_owned(),
+        }
+    }
+
+    /// `round 3 of 16, 41 % done, about 4 min left`, after so much time of this session. The time left is omitted if the total number of
+    /// rounds is unknown.
+    pub fn line(&self, elapsed: Duration) -> String {
+        let (Some(round), Some(mut line)) = (self.round, self.round_in_words()) else { return self.now() };
+        let percent = |done: u64, all: u64| (100 * done / all.max(1)).min(100);
+        if self.rounds.is_some() {
+            let (left, now) = (self.all().saturating_sub(self.done), self.done - self.done_before);
+            line += &format!(", {} % done", percent(self.done, self.all()));
+            if now > 0 {
+                let left = in_words(elapsed.as_secs_f64() * left as f64 / now as f64);
+                line += &format!(", about {left} left");
+            }
+        } else {
+            let of_round = self.done.saturating_sub(self.slices_per_round * u64::from(round));
+            line += &format!(", {} % of the round done", percent(of_round, self.slices_per_round));
+        }
+        if self.activity.is_empty() { line } else { format!("{line}, {}", self.activity) }
+    }
+
+    fn round_in_words(&self) -> Option<String> {
+        let of = self.rounds.map_or_else(String::new, |rounds| format!(" of {rounds}"));
+        self.round.map(|round| format!("round {}{of}", round + 1))
+    }
+}
+
+/// A duration in words.
+fn in_words(seconds: f64) -> String {
+    match seconds {
+        short if short < 90.0 => format!("{short:.0} s"),
+        middling if middling < 5_400.0 => format!("{:.0} min", middling / 60.0),
+        long => format!("{:.1} h", long / 3_600.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hoptax_plan::record::SliceRecord;
+
+    use super::*;
+
+    fn progress() -> Progress {
+        Progress { rounds: Some(10), ..Progress::new(10, 0) }
+    }
+
+    #[test]
+    fn a_line_states_the_round_the_share_done_and_the_time_left() {
+        let at = |round: u32, done: u64, seconds: u64| {
+            Progress { round: Some(round), done, activity: "", ..progress() }
+                .line(Duration::from_secs(seconds))
+        };
+        assert_eq!(at(3, 40, 160), "round 4 of 10, 40 % done, about 4 min left");
+        assert_eq!(at(9, 90, 180), "round 10 of 10, 90 % done, about 20 s left");
+        assert_eq!(at(0, 1, 120), "round 1 of 10, 1 % done, about 3.3 h left");
+        assert_eq!(at(0, 0, 5), "round 1 of 10, 0 % done");
+        assert_eq!(progress().line(Duration::from_secs(40)), "starting processes");
+    }
+
+    #[test]
+    fn without_a_known_total_a_line_states_the_progress_of_the_round() {
+        let open = Progress { rounds: None, round: Some(2), done: 24, activity: "", ..progress() };
+        assert_eq!(open.line(Duration::from_secs(61)), "round 3, 40 % of the round done");
+        assert_eq!((open.now(), open.done(), open.all()), ("round 3".to_owned(), 24, 30));
+    }
+
+    #[test]
+    fn slices_of_earlier_sessions_do_not_shorten_the_time_left() {
+        let resumed = Progress { rounds: Some(10), ..Progress::new(10, 5) };
+        assert_eq!((Progress::new(10, 5).all(), resumed.done()), (60, 50));
+        let resumed = Progress { round: Some(6), done: 60, activity: "", ..resumed };
+        assert_eq!(resumed.line(Duration::from_secs(30)), "round 7 of 10, 60 % done, about 2 min left");
+    }
+
+    #[test]
+    fn a_repeated_slice_is_no_progress_and_waiting_is_reported() {
+        let mut progress = progress();
+        let slice = SliceRecord::default();
+        let mut happens = |event: &Event<'_>| {
+            progress.update(&Update::Event(event));
+            progress
+        };
+        happens(&Event::RoundBegan { round: 0 });
+        happens(&Event::SliceEnded { slice: &slice, is_again: false });
+        assert_eq!(happens(&Event::SliceEnded { slice: &slice, is_again: true }).done(), 1);
+        let waiting = happens(&Event::Waiting);
+        let why = "waiting: the hypervisor has moved the processors apart";
+        assert!(waiting.line(Duration::from_secs(9)).ends_with(why));
+        assert_eq!(waiting.now(), format!("round 1 of 10, {why}"));
+        let measuring = happens(&Event::SliceEnded { slice: &slice, is_again: false });
+        assert!(!measuring.line(Duration::from_secs(9)).contains("waiting"));
+    }
+}

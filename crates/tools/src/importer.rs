@@ -1,0 +1,100 @@
+//! What `hoptax convert import` reads, by its name: the output of a tool, a format of results, or Service Mesh Performance.
+
+use crate::formats::{Content, FORMATS, Format};
+use crate::smp::{self, Restored};
+use crate::tool::Tool;
+use crate::{ALL, find, import};
+
+/// The format of Service Mesh Performance.
+const SMP: &str = "smp";
+
+/// What reads a file.
+#[derive(Clone, Copy, Debug)]
+pub enum Importer {
+    /// The parser of a tool's output.
+    Tool(&'static Tool),
+    /// The reader of a format.
+    Format(&'static Format),
+    /// The reader of Service Mesh Performance.
+    Smp,
+}
+
+impl Importer {
+    /// What reads files of this name; `statistic` is one of several in them.
+    ///
+    /// # Errors
+    /// When nothing has the name, and when a statistic is named of a format that holds one.
+    pub fn named(name: &str, statistic: Option<&str>) -> Result<Self, String> {
+        let format = FORMATS.iter().find(|format| format.name == name);
+        let (found, has_statistics) = match (find(name), format) {
+            (Some(tool), _) => (Self::Tool(tool), tool.has_statistics),
+            (None, Some(format)) => (Self::Format(format), format.has_statistics),
+            (None, None) if name == SMP => (Self::Smp, false),
+            (None, None) => {
+                let formats = FORMATS.iter().map(|format| format.name);
+                let names = [SMP].into_iter().chain(formats).chain(ALL.iter().map(|tool| tool.name));
+                let names: Vec<&str> = names.collect();
+                return Err(format!("unknown format `{name}`; supported are {}", names.join(", ")));
+            }
+        };
+        if statistic.is_some() && !has_statistics {
+            let formats = FORMATS.iter().filter(|format| format.has_statistics).map(|format| format.name);
+            let tools = ALL.iter().filter(|tool| tool.has_statistics).map(|tool| tool.name);
+            let names: Vec<&str> = formats.chain(tools).collect();
+            return Err(format!(
+                "`--statistic` is for the formats `{}`; `{name}` holds one",
+                names.join("`, `")
+            ));
+        }
+        Ok(found)
+    }
+
+    /// What its files are.
+    pub fn content(self) -> Content {
+        match self {
+            Self::Format(format) => format.content,
+            Self::Tool(_) | Self::Smp => Content::Text,
+        }
+    }
+
+    /// Reads the result in a text, and lists what of a document of Service Mesh Performance is not used.
+    ///
+    /// # Errors
+    /// All problems. They follow the name of the file.
+    pub fn read(self, text: &str, statistic: Option<&str>) -> Result<(Restored, Vec<String>), Vec<String>> {
+        let (name, result) = match self {
+            Self::Tool(tool) => (tool.name, import(tool, text, statistic)),
+            Self::Format(format) => (format.name, (format.read)(text, statistic)),
+            Self::Smp => {
+                let file = smp::read(text)?;
+                let restored = smp::restore(&file.documents).map_err(|problem| vec![problem])?;
+                return Ok((restored, file.unused));
+            }
+        };
+        let read = result.map(|result| (Restored::Load(Box::new(result)), Vec::new()));
+        read.map_err(|reason| vec![format!("it is not output of {name} that can be read: {reason}")])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_importer_is_found_by_its_name_and_a_statistic_only_where_there_are_several() {
+        assert!(matches!(Importer::named("wrk", None), Ok(Importer::Tool(_))));
+        assert!(matches!(Importer::named("smp", None), Ok(Importer::Smp)));
+        let parquet = Importer::named("parquet", Some("A under B")).unwrap();
+        assert_eq!(parquet.content(), Content::Parquet);
+        assert!(Importer::named("wrk", Some("p99")).unwrap_err().contains("`wrk` holds one"));
+        let unknown = Importer::named("wrk3", None).unwrap_err();
+        assert!(unknown.contains("`wrk3`") && unknown.contains("smp, hgrm"), "{unknown}");
+    }
+
+    #[test]
+    fn a_problem_names_the_format_that_was_expected() {
+        let problems = |name: &str, text: &str| Importer::named(name, None).unwrap().read(text, None);
+        assert!(problems("wrk", "nothing").unwrap_err()[0].starts_with("it is not output of wrk"));
+        assert!(problems("smp", "[").is_err());
+    }
+}
