@@ -40,7 +40,7 @@ impl Processors {
 }
 
 /// The size of an arm under a closed loop, and what it is apart from that; None if it has no such size.
-pub(crate) fn size(
+pub(crate) fn size_and_kind(
     over: ScaleDimension,
     arm: &ArmResult,
     load: &LoadSpec,
@@ -151,7 +151,7 @@ mod tests {
     const MACHINE: Processors = Processors { of_proxies: 2, all: 4 };
 
     fn size(over: ScaleDimension, arm: &ArmResult) -> Option<u32> {
-        of(over, arm, &sample::closed_loop("full", 64), MACHINE).map(|(size, _)| size)
+        size_and_kind(over, arm, &sample::closed_loop("full", 64), MACHINE).map(|(size, _)| size)
     }
 
     /// A front proxy and this many clones of a sidecar.
@@ -205,9 +205,14 @@ mod tests {
         unlike.subject.as_mut().unwrap().hops[3].workers = Some(2);
         assert_eq!(size(ScaleDimension::Clones, &unlike), Some(1));
         let kinds = [1, 5].map(|number| {
-            of(ScaleDimension::Clones, &with_clones(number), &sample::closed_loop("full", 64), MACHINE)
-                .unwrap()
-                .1
+            size_and_kind(
+                ScaleDimension::Clones,
+                &with_clones(number),
+                &sample::closed_loop("full", 64),
+                MACHINE,
+            )
+            .unwrap()
+            .1
         });
         assert_eq!(kinds[0], kinds[1]);
         let mut none = sample::arm("direct");
@@ -223,7 +228,7 @@ mod tests {
             let hop = subject.hops[0].clone();
             subject.hops =
                 workers.iter().map(|workers| PlannedHop { workers: *workers, ..hop.clone() }).collect();
-            of(ScaleDimension::Workers, &arm, &sample::closed_loop("full", 64), MACHINE).unwrap()
+            size_and_kind(ScaleDimension::Workers, &arm, &sample::closed_loop("full", 64), MACHINE).unwrap()
         };
         assert_eq!([with(&[None]).0, with(&[Some(4)]).0], [2, 4]);
         assert_eq!(with(&[Some(4), Some(4)]).1, with(&[Some(8), Some(8)]).1);
@@ -243,7 +248,8 @@ mod tests {
                 ..hop.clone()
             };
             subject.hops = hops.iter().map(one).collect();
-            of(ScaleDimension::Processors, &arm, &sample::closed_loop("full", 64), MACHINE).unwrap()
+            size_and_kind(ScaleDimension::Processors, &arm, &sample::closed_loop("full", 64), MACHINE)
+                .unwrap()
         };
         let number = |number| Some(HopProcessors::Number(number));
         let sizes = [None, number(1), Some(HopProcessors::ALL)].map(|one| with(&[(one, None)]).0);
