@@ -18,7 +18,7 @@ A URL is a server that already runs. For its CPU time and memory, add its proces
 `--account`: `+pid=ID`, `+process=NAME`, `+cgroup=PATH` or `+unit=NAME`.
 
 Study files are compared arm by arm: each arm of the first with that of the same name in the
-others, under the loads of the first.
+others, under the loads of the first, in as many rounds.
 
 Examples:
   hoptax compare 1.39.3+jwt 1.40.0+jwt --margin 1%      two releases of Envoy, with a function

@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use clap::builder::BoolishValueParser;
 use clap::{ArgAction, Args, ValueEnum, ValueHint};
 use hoptax_session::tls::{ClientTls, IdentityFiles, Versions};
 
@@ -42,7 +41,7 @@ pub(crate) struct SecurityArguments {
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) tls_groups: Vec<String>,
     /// Resume TLS sessions on new connections
-    #[arg(long, value_name = "ON|OFF", action = ArgAction::Set, default_value = "on", value_parser = BoolishValueParser::new())]
+    #[arg(long, value_name = "ON|OFF", action = ArgAction::Set, default_value = "on", value_parser = values::one_of([("on", true), ("off", false)]))]
     pub(crate) tls_resumption: bool,
 }
 

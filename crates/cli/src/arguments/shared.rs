@@ -35,7 +35,7 @@ impl MeasureArguments {
 /// Options of commands that make a study and measure it.
 #[derive(Debug, Args)]
 pub(crate) struct RunArguments {
-    /// Number of rounds [default: that of the first study file, or 12]
+    /// Number of rounds [default: 12, or that of a study file]
     #[arg(long, value_name = "NUMBER", value_parser = values::whole::<u32>(2..=1000))]
     pub(crate) rounds: Option<u32>,
     /// Run folder [default: a new one in `runs`]

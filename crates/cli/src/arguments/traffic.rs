@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::{Resettable, Str};
 use clap::{Args, ValueHint};
 use hoptax_host::running::Running;
 use hoptax_load::{
@@ -17,6 +18,8 @@ use hoptax_session::load::{
 use super::security::SecurityArguments;
 use super::values::{self, Headers, ProtocolChoice};
 
+/// No heading of the help: that of a group before would count.
+pub(super) const NONE: Resettable<Str> = Resettable::Reset;
 /// Headings of the help.
 pub(super) const REQUESTS: &str = "Requests";
 pub(super) const CONNECTIONS: &str = "Connections";
@@ -40,7 +43,7 @@ pub(crate) struct TrafficArguments {
     /// User information (`http://joe:secret@HOST/`) is sent as basic authentication. Results and messages never show it, but
     /// other users can read the command line in the process list. To keep credentials out of it, write the header
     /// `Authorization: ...` to a file and give `-H @FILE`.
-    #[arg(value_name = "URL", value_hint = ValueHint::Url, required = true)]
+    #[arg(value_name = "URL", value_hint = ValueHint::Url, required = true, help_heading = NONE)]
     pub(crate) urls: Vec<GivenUrl>,
     /// Use ADDRESS for HOST:PORT instead of the system resolver: `shop.test:443:127.0.0.1`; repeatable
     #[arg(long, value_name = "HOST:PORT:ADDRESS", help_heading = CONNECTIONS)]
@@ -148,10 +151,10 @@ pub(crate) struct TrafficArguments {
     #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = values::duration, help_heading = REQUESTS)]
     pub(crate) timeout: Duration,
     /// Number of worker threads
-    #[arg(short, long, value_name = "NUMBER", default_value_t = 1, value_parser = values::whole::<u32>(1..=1024))]
+    #[arg(short, long, value_name = "NUMBER", default_value_t = 1, value_parser = values::whole::<u32>(1..=1024), help_heading = NONE)]
     pub(crate) workers: u32,
     /// Seed of all random choices
-    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, help_heading = NONE)]
     pub(crate) seed: u64,
     /// Request method
     #[arg(short = 'X', long, default_value = "GET", help_heading = REQUESTS)]
@@ -189,7 +192,7 @@ pub(crate) struct TrafficArguments {
     /// Keep idle processors from halting, so that wake-ups are fast
     ///
     /// `auto` has no effect if the server is on this machine.
-    #[arg(long, value_name = "WHEN", value_enum, default_value_t = NeverHalt::Auto)]
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = NeverHalt::Auto, help_heading = NONE)]
     pub(crate) never_halt: NeverHalt,
     #[command(flatten)]
     pub(crate) security: SecurityArguments,

@@ -4,6 +4,8 @@ use std::ffi::OsStr;
 
 use clap::{Arg, ArgAction, Command};
 
+use super::traffic::NONE;
+
 /// The usual flags of each such command: those that nine in ten users need.
 const USUAL: [(&str, &[&str]); 2] = [
     (
@@ -53,6 +55,7 @@ pub(crate) fn help_all() -> Arg {
     Arg::new("help-all")
         .long("help-all")
         .action(ArgAction::HelpLong)
+        .help_heading(NONE)
         .help("Print the help with all flags; without it, only the usual ones are shown")
 }
 
