@@ -14,6 +14,7 @@ mod gate;
 mod graph;
 mod history;
 mod import;
+mod input;
 mod lint;
 mod listeners;
 mod load;

@@ -1,13 +1,10 @@
 //! `hoptax convert import`: converts the output of another load generator, or a result in another format, to a result.
 
-use std::io::{self, Read};
-use std::path::Path;
-
 use hoptax_report::documents;
-use hoptax_text::yaml::file;
 use hoptax_tools::smp::Restored;
 use hoptax_tools::{Content, Importer};
 
+use super::input::{read, refused};
 use super::{load, parquet};
 use crate::arguments::ImportArguments;
 use crate::exit::{Code, Failure};
@@ -31,27 +28,4 @@ pub(crate) fn run(arguments: &ImportArguments) -> Result<Code, Failure> {
         Restored::Study(result) => print::document_or_json(json, &*result, || documents::study(&result))?,
     }
     Ok(Code::Success)
-}
-
-/// Reads a file; `-` is stdin.
-pub(super) fn read(path: &Path) -> Result<String, Failure> {
-    let text = if path == Path::new("-") {
-        let mut bytes = Vec::new();
-        io::stdin().read_to_end(&mut bytes).and_then(|_| file::text(bytes))
-    } else {
-        file::read(path)
-    };
-    text.map_err(|error| unreadable(path, &error))
-}
-
-/// The failure to read a file.
-pub(super) fn unreadable(path: &Path, error: &io::Error) -> Failure {
-    Failure::bad_input(format!("cannot read `{}`: {error}", path.display()))
-}
-
-/// Problems of a file, each on a line with its name.
-pub(super) fn refused(path: &Path, problems: &[String]) -> Failure {
-    let lines: Vec<String> =
-        problems.iter().map(|problem| format!("`{}`: {problem}", path.display())).collect();
-    Failure::bad_input(lines.join("\n"))
 }

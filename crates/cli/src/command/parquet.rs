@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use hoptax_host::limits::confine;
 use hoptax_tools::csv_of_parquet;
 
-use super::import::{refused, unreadable};
+use super::input::{refused, unreadable};
 use crate::exit::{Code, Failure};
 use crate::print;
 

@@ -6,7 +6,7 @@ use hoptax_session::load::Sending;
 use hoptax_session::results;
 use hoptax_tools::smp::{Chosen, choose, meshmark};
 
-use super::import;
+use super::input;
 use super::load::{self, Outputs};
 use crate::arguments::{RunTestArguments, SmpAction, SmpArguments};
 use crate::exit::{Code, Failure};
@@ -28,8 +28,8 @@ pub(crate) fn run(arguments: &SmpArguments) -> Result<Code, Failure> {
 
 fn run_test(arguments: &RunTestArguments) -> Result<Code, Failure> {
     let json = arguments.json.file();
-    let (named, text) = (arguments.file.display(), import::read(&arguments.file)?);
-    let bad = |problems: Vec<String>| import::refused(&arguments.file, &problems);
+    let (named, text) = (arguments.file.display(), input::read(&arguments.file)?);
+    let bad = |problems: Vec<String>| input::refused(&arguments.file, &problems);
     let chosen = choose(&text, arguments.client).map_err(bad)?;
     let refused = chosen.refused(&arguments.target);
     let Chosen { loads, unused } = chosen;

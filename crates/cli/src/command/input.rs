@@ -1,0 +1,31 @@
+//! Files of other programs that a user names, and what is wrong with them.
+
+use std::io::{self, Read};
+use std::path::Path;
+
+use hoptax_text::yaml::file;
+
+use crate::exit::Failure;
+
+/// Reads a file; `-` is stdin.
+pub(super) fn read(path: &Path) -> Result<String, Failure> {
+    let text = if path == Path::new("-") {
+        let mut bytes = Vec::new();
+        io::stdin().read_to_end(&mut bytes).and_then(|_| file::text(bytes))
+    } else {
+        file::read(path)
+    };
+    text.map_err(|error| unreadable(path, &error))
+}
+
+/// The failure to read a file.
+pub(super) fn unreadable(path: &Path, error: &io::Error) -> Failure {
+    Failure::bad_input(format!("cannot read `{}`: {error}", path.display()))
+}
+
+/// Problems of a file, each on a line with its name.
+pub(super) fn refused(path: &Path, problems: &[String]) -> Failure {
+    let lines: Vec<String> =
+        problems.iter().map(|problem| format!("`{}`: {problem}", path.display())).collect();
+    Failure::bad_input(lines.join("\n"))
+}
