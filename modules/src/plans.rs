@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn settings_need_a_file_that_can_be_written() {
-        let problem = |settings: &str| Plans::of(settings).err().unwrap();
+        let problem = |settings: &str| Plans::with_settings(settings).err().unwrap();
         assert!(problem(r#"{"key": "YQ"}"#).contains("add `counts`"));
         assert!(
             problem(r#"{"key": "YQ", "counts": "/nonexistent/counts"}"#).contains("`/nonexistent/counts`")
