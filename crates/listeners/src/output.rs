@@ -9,12 +9,14 @@ use crate::yaml::{self, written};
 
 /// In which files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Form {
-    /// One bootstrap.
+    /// One bootstrap of Envoy.
     Bootstrap,
-    /// A file of listeners and one of clusters, which Envoy watches.
+    /// Files of listeners and of clusters, `lds` and `cds`, which a running Envoy watches.
     LdsCds,
     /// The bootstrap in a `ConfigMap` of Kubernetes.
+    #[cfg_attr(feature = "clap", value(name = "configmap"))]
     ConfigMap,
     /// The bootstrap as values for a chart of Helm, below `envoy.bootstrap`.
     Helm,
@@ -22,6 +24,7 @@ pub enum Form {
 
 /// How they are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Format {
     /// As YAML.
     Yaml,

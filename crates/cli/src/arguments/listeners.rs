@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand, ValueEnum, ValueHint};
+use clap::{Args, Subcommand, ValueHint};
 use hoptax_listeners::{Form, Format};
 
 #[derive(Debug, Subcommand)]
@@ -46,10 +46,10 @@ pub(crate) struct RenderArguments {
     pub(crate) services: Option<PathBuf>,
     /// Which files to make
     #[arg(long = "as", value_name = "FORM", value_enum, default_value = "bootstrap")]
-    pub(crate) form: FormWord,
+    pub(crate) form: Form,
     /// How to write them
     #[arg(long, value_name = "FORMAT", value_enum, default_value = "yaml")]
-    pub(crate) format: FormatWord,
+    pub(crate) format: Format,
     /// Write the files into this folder, instead of printing one
     #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     pub(crate) out: Option<PathBuf>,
@@ -70,43 +70,4 @@ pub(crate) struct ImportListenersArguments {
     /// Envoy configuration, or the dump of a running proxy, YAML or JSON
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) file: PathBuf,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum FormWord {
-    /// One bootstrap of Envoy
-    Bootstrap,
-    /// Files of listeners and of clusters, `lds` and `cds`, which a running Envoy watches
-    LdsCds,
-    /// The bootstrap in a `ConfigMap` of Kubernetes
-    #[value(name = "configmap")]
-    ConfigMap,
-    /// The bootstrap as values for a chart of Helm
-    Helm,
-}
-
-impl FormWord {
-    pub(crate) fn form(self) -> Form {
-        match self {
-            Self::Bootstrap => Form::Bootstrap,
-            Self::LdsCds => Form::LdsCds,
-            Self::ConfigMap => Form::ConfigMap,
-            Self::Helm => Form::Helm,
-        }
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum FormatWord {
-    Yaml,
-    Json,
-}
-
-impl FormatWord {
-    pub(crate) fn format(self) -> Format {
-        match self {
-            Self::Yaml => Format::Yaml,
-            Self::Json => Format::Json,
-        }
-    }
 }

@@ -19,12 +19,12 @@ pub(crate) fn run(command: &ListenersCommand) -> Result<Code, Failure> {
 }
 
 fn rendered(arguments: &RenderArguments) -> Result<Code, Failure> {
-    let form = arguments.form.form();
+    let form = arguments.form;
     if form == Form::LdsCds && arguments.out.is_none() {
         return Err(Failure::bad_input("`--as lds-cds` makes two files: say where with `--out FOLDER`"));
     }
     let plan = plan(&arguments.file, arguments.services.as_deref())?;
-    let outputs = render(&plan).map_err(Failure::bad_input)?.outputs(form, arguments.format.format());
+    let outputs = render(&plan).map_err(Failure::bad_input)?.outputs(form, arguments.format);
     let Some(folder) = &arguments.out else {
         let text: String = outputs.into_iter().map(|output| output.text).collect();
         print::result(text.trim_end_matches('\n'))?;

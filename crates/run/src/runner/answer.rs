@@ -12,7 +12,7 @@ use hoptax_subject::envoy::process::{Proxy, Statistics};
 use hoptax_subject::lab::Lab;
 
 use super::ends::Ends;
-use super::error::of;
+use super::error::in_arm;
 use super::traffic::{TIMEOUT, traffic};
 use super::{ArmError, RunError};
 
@@ -62,10 +62,10 @@ impl Tried<'_> {
         let Self { arm, ends, .. } = self;
         let before = self.counted()?;
         let sent = ends.at_callers(|| send(plan, arm, ends.reached_at(address), lab, stop))?;
-        let recording = sent.map_err(of(arm))?;
+        let recording = sent.map_err(in_arm(arm))?;
         let after = self.counted()?;
         if arm.request.is_some() {
-            self.judge(plan, &recording).map_err(of(arm))?;
+            self.judge(plan, &recording).map_err(in_arm(arm))?;
         }
         Ok(Answer {
             statuses: recording.statuses,
@@ -86,7 +86,8 @@ impl Tried<'_> {
                 let statistics = if Some(proxy.id()) == given { proxy.all_statistics()? } else { None };
                 Ok((statistics, proxy.requests_to(self.origins)?))
             };
-            let (statistics, requests) = self.ends.at_servers(hop.is_near(), read)?.map_err(of(self.arm))?;
+            let (statistics, requests) =
+                self.ends.at_servers(hop.is_near(), read)?.map_err(in_arm(self.arm))?;
             counted.statistics = statistics.unwrap_or(counted.statistics);
             counted.to_origin = match (counted.to_origin, requests) {
                 (Some(sum), Some(requests)) => Some(sum + requests),

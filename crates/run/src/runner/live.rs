@@ -16,7 +16,7 @@ use hoptax_result::{Answer, Environment, LoadResult};
 use hoptax_subject::envoy::process::Proxy;
 
 use super::ends::Ends;
-use super::error::{missing, of};
+use super::error::{in_arm, missing};
 use super::measure::AFTER_THAW;
 use super::subject::Connections;
 use super::subjects::Subjects;
@@ -111,7 +111,7 @@ impl Live<'_> {
         }
         let ends = Ends { link: None, network: subject.network.as_deref() };
         let result = ends.at_callers(|| trial::run(&spec, environment, stop, None))?;
-        let result = result.map_err(|error| of(planned.arm)(error.into()))?;
+        let result = result.map_err(|error| in_arm(planned.arm)(error.into()))?;
         let settle_ns = settle(&result).max(AFTER_CLOSING).as_nanos() as u64;
         clock::sleep_until(now_ns().saturating_add(settle_ns), || stop.load(Ordering::Relaxed));
         if !stop.load(Ordering::Relaxed) {

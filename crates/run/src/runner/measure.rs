@@ -216,7 +216,7 @@ impl<'a> Meter<'a> {
         let subject = &mut running.subject;
         let not_connected =
             || missing(&arm.id, &format!("connection of copy {} under the load `{}`", copy + 1, load.name));
-        let planned_rate = rate::of(self.plan, &self.record.capacities, &load, arm_number);
+        let planned_rate = rate::planned(self.plan, &self.record.capacities, &load, arm_number);
         let run = self.run_of(arm, block, planned_rate);
         let (start_ns, record_from_ns, end_ns) = (run.start_ns, run.record_from_ns, run.end_ns);
         let used = if let Some(other) = &load.caller {

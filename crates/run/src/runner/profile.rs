@@ -17,7 +17,7 @@ use hoptax_profile::{Frame, Sample, layer_of, samples};
 use hoptax_result::RoundProfile;
 use hoptax_subject::envoy::process::Proxy;
 
-use super::error::of;
+use super::error::in_arm;
 use super::measure::{AFTER_THAW, Meter, SETTLE};
 use super::perf::{Perf, ProfileError, has_perf};
 use super::running::{Last, Running};
@@ -70,7 +70,7 @@ impl Meter<'_> {
         stop: &AtomicBool,
     ) -> Result<RoundProfile, RunError> {
         let arm = running.planned.arm;
-        let failed = |cause| of(arm)(ArmError::Profile(cause));
+        let failed = |cause| in_arm(arm)(ArmError::Profile(cause));
         let directory = self.setting.directory.join(PROFILES).join(arm.folder(0));
         fs::create_dir_all(&directory)?;
         let profiler =
@@ -104,7 +104,7 @@ impl Meter<'_> {
             Err(reason) => return Ok(Err(reason)),
         };
         self.loaded(running, load, stop)?;
-        counting.end().map_err(|cause| of(arm)(ArmError::Profile(cause)))
+        counting.end().map_err(|cause| in_arm(arm)(ArmError::Profile(cause)))
     }
 
     /// Sends the load of a profile. Returns the responses, and the CPU time of the proxies meanwhile, nanoseconds.

@@ -6,7 +6,7 @@ use hoptax_plan::plan::{Load, Plan, Rate};
 use hoptax_result::Capacity;
 
 /// Requests per second of a load for the arm with this index; 0 in a closed loop.
-pub(super) fn of(plan: &Plan, capacities: &BTreeMap<usize, Capacity>, load: &Load, arm: usize) -> f64 {
+pub(super) fn planned(plan: &Plan, capacities: &BTreeMap<usize, Capacity>, load: &Load, arm: usize) -> f64 {
     match load.open.as_ref().map(|open| open.rate) {
         None => 0.0,
         Some(Rate::PerSecond(rate)) => rate,

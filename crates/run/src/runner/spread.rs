@@ -7,7 +7,7 @@ use hoptax_plan::plan::{Arm, Timeline};
 use hoptax_result::SpreadSample;
 
 use super::RunError;
-use super::error::of;
+use super::error::in_arm;
 use super::subject::Subject;
 
 /// Statistics whose names end like this have a value; others count.
@@ -66,7 +66,7 @@ impl<'a> Spread<'a> {
         let Some(pattern) = self.pattern else { return Ok(BTreeMap::new()) };
         let mut values = BTreeMap::new();
         for (hop, proxy) in self.arm.chain.hops.iter().zip(&subject.proxies) {
-            let matching = proxy.matching(pattern).map_err(|error| of(self.arm)(error.into()))?;
+            let matching = proxy.matching(pattern).map_err(|error| in_arm(self.arm)(error.into()))?;
             for (name, value) in matching {
                 let place = matched(&name, pattern);
                 let label = match (self.arm.chain.hops.len(), place) {

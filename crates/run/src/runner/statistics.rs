@@ -9,7 +9,7 @@ use hoptax_result::ProxyTraffic;
 use hoptax_subject::envoy::process::Proxy;
 
 use super::ends::Ends;
-use super::error::of;
+use super::error::in_arm;
 use super::running::Running;
 use super::subject::Subject;
 use super::{ArmError, RunError};
@@ -36,7 +36,7 @@ fn statistics(
     ends: Ends<'_>,
     patterns: &[String],
 ) -> Result<Option<Vec<u64>>, RunError> {
-    ends.at_servers(hop.is_near(), || proxy.statistics(patterns))?.map_err(|error| of(arm)(error.into()))
+    ends.at_servers(hop.is_near(), || proxy.statistics(patterns))?.map_err(|error| in_arm(arm)(error.into()))
 }
 
 /// The values of the statistics with these names, which show functions at work.
@@ -54,7 +54,7 @@ pub(super) fn stated(
     }
     let unstated = || ArmError::Unstated(names.join("`, `"));
     let values = statistics(arm, at, ends, names)?.filter(|values| values.len() == names.len());
-    values.ok_or_else(|| of(arm)(unstated()))
+    values.ok_or_else(|| in_arm(arm)(unstated()))
 }
 
 /// Reads the proofs of each proxy's functions; none for a plain proxy.

@@ -14,7 +14,7 @@ use hoptax_result::Opened;
 use hoptax_subject::envoy::process::{Proxy, ProxySpec};
 
 use super::ends::Ends;
-use super::error::of;
+use super::error::in_arm;
 use super::{ArmError, RunError};
 
 /// The processes and connections of a copy of an arm.
@@ -60,7 +60,7 @@ impl Subject {
             return Ok(false);
         };
         let ends = Ends { link: None, network: self.network.as_deref() };
-        ends.at_callers(|| connections.open())?.map_err(of(arm))
+        ends.at_callers(|| connections.open())?.map_err(in_arm(arm))
     }
 
     /// Closes the connections under a load that are not kept. Returns whether any were open.

@@ -22,7 +22,7 @@ use hoptax_subject::lab::Lab;
 use hoptax_subject::origin::OriginProcess;
 
 use super::ends::{Ends, networks};
-use super::error::{missing, of};
+use super::error::{in_arm, missing};
 use super::folders::{FILES, folder, hop_folder};
 use super::origins::{start_companion, start_origins};
 use super::running::Running;
@@ -167,12 +167,13 @@ impl<'p> Subjects<'p> {
                     let names = Names::new(setting.directory, &next, companion_address);
                     let is_near = hop.is_near();
                     let ends = Ends::of(link, &networks, arm_number);
-                    let processors = processors_of(setting, link, hop).map_err(of(arm))?;
+                    let processors = processors_of(setting, link, hop).map_err(in_arm(arm))?;
                     let place = (ends.listening(is_near), processors);
                     let directory = hop_folder(folder(setting, arm, copy_number), arm, hop);
                     if let Some(front) = hop.proxy.front() {
                         let start = || front.start(&directory, (place.0, 0).into(), &next, &place.1);
-                        let live = ends.at_servers(is_near, start)?.map_err(|error| of(arm)(error.into()))?;
+                        let live =
+                            ends.at_servers(is_near, start)?.map_err(|error| in_arm(arm)(error.into()))?;
                         let names = names.with(live.address, "OWN");
                         copy.configurations.push(file_hash(&front.config_file(&directory), &names)?);
                         let start_cpu_us = cpu_us(&live)?;
@@ -182,14 +183,15 @@ impl<'p> Subjects<'p> {
                     let behind = (next, companion_address);
                     let place = (place.0, place.1.as_slice());
                     let spec = spec(plan, (arm, at), (setting, directory), place, behind, lab.as_ref());
-                    let mut spec = spec.map_err(of(arm))?;
+                    let mut spec = spec.map_err(in_arm(arm))?;
                     copy.prepare_restarts(plan, at.number, &mut spec);
                     generations.extend(spec.generation.map(|_| spec.directory.clone()));
                     let start = || {
                         spec.configure()?;
                         spec.start()
                     };
-                    let started = ends.at_servers(is_near, start)?.map_err(|error| of(arm)(error.into()))?;
+                    let started =
+                        ends.at_servers(is_near, start)?.map_err(|error| in_arm(arm)(error.into()))?;
                     copy.configurations.push(envoy_hash(&spec, &names)?);
                     files.push(spec.directory.join(FILES));
                     of_copy.push((at, spec, started));
@@ -202,7 +204,7 @@ impl<'p> Subjects<'p> {
                 for (Place { hop, .. }, spec, one) in of_copy {
                     let wait = || one.wait_unless(stop).map_err(|error| spec.explained(error, stop));
                     let live = ends.at_servers(hop.is_near(), wait)?;
-                    let live = live.map_err(|error| of(arm)(refusal::explained(plan, hop, error)))?;
+                    let live = live.map_err(|error| in_arm(arm)(refusal::explained(plan, hop, error)))?;
                     // Before requests that the removal of a function needs.
                     let start_cpu_us = cpu_us(&live)?;
                     if arm.is_unloaded && !hop.functions.is_empty() {
@@ -258,7 +260,7 @@ impl<'p> Subjects<'p> {
         }
         for &planned in subjects {
             for proxy in &mut self.running(planned)?.subject.proxies {
-                proxy.check().map_err(|error| of(planned.arm)(error.into()))?;
+                proxy.check().map_err(|error| in_arm(planned.arm)(error.into()))?;
             }
         }
         Ok(())

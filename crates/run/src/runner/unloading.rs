@@ -9,7 +9,7 @@ use hoptax_subject::envoy::process::{Proxy, ProxySpec};
 use hoptax_subject::lab::Lab;
 
 use super::ends::Ends;
-use super::error::of;
+use super::error::in_arm;
 use super::statistics::stated;
 use super::traffic::{TIMEOUT, traffic};
 use super::{ArmError, RunError};
@@ -32,7 +32,7 @@ pub(super) fn unload(
     let names: Vec<String> = proofs.iter().map(|(_, proof)| proof.name.clone()).collect();
     let read = || stated(arm, (proxy, hop), ends, &names);
     let before = read()?;
-    send_before_unloading(plan, arm, load, (proxy.address, lab), stop).map_err(of(arm))?;
+    send_before_unloading(plan, arm, load, (proxy.address, lab), stop).map_err(in_arm(arm))?;
     let now = read()?;
     let still: Vec<String> = proofs
         .iter()
@@ -41,9 +41,9 @@ pub(super) fn unload(
         .map(|((_, proof), _)| proof.to_string())
         .collect();
     if !still.is_empty() {
-        return Err(of(arm)(ArmError::NeverAtWork(still.join("`, `"))));
+        return Err(in_arm(arm)(ArmError::NeverAtWork(still.join("`, `"))));
     }
-    ends.at_servers(hop.is_near(), || spec.unload(proxy))?.map_err(|error| of(arm)(error.into()))
+    ends.at_servers(hop.is_near(), || spec.unload(proxy))?.map_err(|error| in_arm(arm)(error.into()))
 }
 
 /// Sends requests of a load through one connection to a proxy.

@@ -35,7 +35,7 @@ pub(super) fn passed(
         )));
     }
     let meant = adapted.named_listeners(wanted.listener).map_err(Failure::bad_input)?;
-    let mut all: Vec<Passed> = meant.iter().map(|one| of(adapted, one, wanted, &headers)).collect();
+    let mut all: Vec<Passed> = meant.iter().map(|one| passed_of(adapted, one, wanted, &headers)).collect();
     for one in &mut all {
         let parts = std::mem::take(&mut one.parts);
         one.parts = with_joined_tags(parts, most_tags(wanted.without));
@@ -97,7 +97,12 @@ fn keep(all: &mut [Passed], names: &[String], catalogue: &Catalogue) -> Result<(
     Ok(())
 }
 
-fn of(adapted: &Adapted, listener: &Listener, wanted: &Wanted<'_>, headers: &[(String, String)]) -> Passed {
+fn passed_of(
+    adapted: &Adapted,
+    listener: &Listener,
+    wanted: &Wanted<'_>,
+    headers: &[(String, String)],
+) -> Passed {
     let request = request(adapted, listener, wanted.request, headers);
     let parts = request.as_ref().map(|request| parts(adapted, listener, request)).unwrap_or_default();
     Passed { listener: listener.clone(), request, parts }

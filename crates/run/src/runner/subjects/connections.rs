@@ -16,7 +16,7 @@ use hoptax_subject::lab::Lab;
 
 use super::super::answer::{self, Tried};
 use super::super::ends::{Ends, Networks};
-use super::super::error::{missing, of};
+use super::super::error::{in_arm, missing};
 use super::super::origins::Origins;
 use super::super::running::Running;
 use super::super::subject::{Connections, Subject};
@@ -42,7 +42,7 @@ pub(super) fn connect_all<'p>(
         let first = copy.proxies.first().map(|proxy| proxy.address);
         let address = match first {
             Some(address) => Some(address),
-            None => external::address(arm).map_err(of(arm))?.or(origins.of(arm).first().copied()),
+            None => external::address(arm).map_err(in_arm(arm))?.or(origins.of(arm).first().copied()),
         };
         let address = address.ok_or_else(|| missing(&arm.id, "proxy or server to connect to"))?;
         let network = networks.get(&number).map(Rc::clone);
@@ -67,7 +67,7 @@ fn subject(
     let before = proxies.first().map(|proxy| memory_bytes(proxy.id())).transpose()?;
     let ends = Ends { link: None, network: network.as_deref() };
     let connected = ends.at_callers(|| connect(plan, arm, ends.reached_at(address), lab));
-    let (connections, target) = connected?.map_err(of(arm))?;
+    let (connections, target) = connected?.map_err(in_arm(arm))?;
     let open = number_open(plan, arm, &connections);
     let before = proxies.first().filter(|_| open > 0).zip(before);
     let opened = before.map(|(_, before_bytes)| Opened { connections: open, before_bytes, after_bytes: 0 });

@@ -10,7 +10,7 @@ const FEWEST_PER_LOST: usize = 4;
 pub(super) fn with_ratios(mut arms: Vec<FoundArm>, confidence: f64) -> Vec<FoundArm> {
     let Some(first) = arms.first().cloned() else { return arms };
     for arm in arms.iter_mut().skip(1) {
-        match of(&first, arm, confidence) {
+        match ratio(&first, arm, confidence) {
             Ok(ratio) => arm.ratio = Some(ratio),
             Err(reason) => arm.no_ratio = Some(reason),
         }
@@ -19,7 +19,7 @@ pub(super) fn with_ratios(mut arms: Vec<FoundArm>, confidence: f64) -> Vec<Found
 }
 
 /// The ratio of an arm to the first, or why it is not known.
-fn of(first: &FoundArm, arm: &FoundArm, confidence: f64) -> Result<Interval, String> {
+fn ratio(first: &FoundArm, arm: &FoundArm, confidence: f64) -> Result<Interval, String> {
     for one in [first, arm] {
         if !matches!(one.found.state, FindState::Found | FindState::Bounded) {
             return Err(format!("the search found no rate of `{}`", one.arm));
