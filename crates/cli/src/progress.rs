@@ -4,7 +4,7 @@ mod plain;
 
 use std::io::{self, IsTerminal};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hoptax_load::trial::LiveLine;
 use hoptax_run::event::Event;
@@ -59,7 +59,7 @@ impl StudyOnTerminal {
             // Without breaking the bar.
             (Update::Note(text), Some((_, Display::Bar(bar)))) => bar.suspend(|| print::note(text)),
             (Update::Rounds(_) | Update::Event(_), Some((progress, display))) => {
-                progress.update(&update);
+                progress.update(&update, Instant::now());
                 display.show(*progress, matches!(update, Update::Event(Event::RoundBegan { .. })));
             }
             (update, _) => print::say(update),

@@ -1,6 +1,6 @@
 //! How far a study is, as numbers and in words, from what is said while it runs.
 
-use std::time::Duration;
+use std::time::Instant;
 
 use hoptax_run::event::Event;
 
@@ -17,6 +17,8 @@ pub struct Progress {
     /// Slices of earlier sessions, which do not count towards the speed of this one.
     done_before: u64,
     done: u64,
+    /// When the first slice of this session ended: what comes before it, such as capacities, does not come again.
+    measuring_since: Option<Instant>,
     /// Current activity other than measuring; empty if none.
     activity: &'static str,
 }
@@ -31,20 +33,24 @@ impl Progress {
             round: None,
             done_before: done,
             done,
+            measuring_since: None,
             activity: "starting processes",
         }
     }
 
-    /// Takes an update into account.
-    pub fn update(&mut self, update: &Update<'_>) {
+    /// Takes an update of this moment into account.
+    pub fn update(&mut self, update: &Update<'_>, now: Instant) {
         match update {
             Update::Rounds(rounds) => self.rounds = *rounds,
-            Update::Event(event) => self.on_event(event),
+            Update::Event(event) => self.on_event(event, now),
             Update::Note(_) | Update::Problem(_) | Update::Begins { .. } | Update::Ends => {}
         }
     }
 
-    fn on_event(&mut self, event: &Event<'_>) {
+    fn on_event(&mut self, event: &Event<'_>, now: Instant) {
+        if matches!(event, Event::SliceEnded { .. } | Event::CourseEnded) {
+            self.measuring_since.get_or_insert(now);
+        }
         self.activity = match event {
             Event::Starting => "starting processes",
             Event::Sizing => "measuring the capacity of each arm",
@@ -90,16 +96,17 @@ impl Progress {
         }
     }
 
-    /// `round 3 of 16, 41 % done, about 4 min left`, after so much time of this session. The time left is omitted if the total number of
-    /// rounds is unknown.
-    pub fn line(&self, elapsed: Duration) -> String {
+    /// `round 3 of 16, 41 % done, about 4 min left`, at this moment. The time left is omitted if the total number of rounds is unknown,
+    /// and while less than a hundredth is done.
+    pub fn line(&self, at: Instant) -> String {
         let (Some(round), Some(mut line)) = (self.round, self.round_in_words()) else { return self.now() };
         let percent = |done: u64, all: u64| (100 * done / all.max(1)).min(100);
         if self.rounds.is_some() {
             let (left, now) = (self.all().saturating_sub(self.done), self.done - self.done_before);
             line += &format!(", {} % done", percent(self.done, self.all()));
-            if now > 0 {
-                let left = in_words(elapsed.as_secs_f64() * left as f64 / now as f64);
+            if let Some(since) = self.measuring_since.filter(|_| now * 100 >= self.all()) {
+                let elapsed_s = at.saturating_duration_since(since).as_secs_f64();
+                let left = in_words(elapsed_s * left as f64 / now as f64);
                 line += &format!(", about {left} left");
             }
         } else {
@@ -126,6 +133,8 @@ fn in_words(seconds: f64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use hoptax_plan::record::SliceRecord;
 
     use super::*;
@@ -136,21 +145,22 @@ mod tests {
 
     #[test]
     fn a_line_states_the_round_the_share_done_and_the_time_left() {
+        let since = Instant::now();
+        let measuring = Progress { measuring_since: Some(since), activity: "", ..progress() };
         let at = |round: u32, done: u64, seconds: u64| {
-            Progress { round: Some(round), done, activity: "", ..progress() }
-                .line(Duration::from_secs(seconds))
+            Progress { round: Some(round), done, ..measuring }.line(since + Duration::from_secs(seconds))
         };
         assert_eq!(at(3, 40, 160), "round 4 of 10, 40 % done, about 4 min left");
         assert_eq!(at(9, 90, 180), "round 10 of 10, 90 % done, about 20 s left");
         assert_eq!(at(0, 1, 120), "round 1 of 10, 1 % done, about 3.3 h left");
         assert_eq!(at(0, 0, 5), "round 1 of 10, 0 % done");
-        assert_eq!(progress().line(Duration::from_secs(40)), "starting processes");
+        assert_eq!(progress().line(since), "starting processes");
     }
 
     #[test]
     fn without_a_known_total_a_line_states_the_progress_of_the_round() {
         let open = Progress { rounds: None, round: Some(2), done: 24, activity: "", ..progress() };
-        assert_eq!(open.line(Duration::from_secs(61)), "round 3, 40 % of the round done");
+        assert_eq!(open.line(Instant::now()), "round 3, 40 % of the round done");
         assert_eq!((open.now(), open.done(), open.all()), ("round 3".to_owned(), 24, 30));
     }
 
@@ -158,8 +168,29 @@ mod tests {
     fn slices_of_earlier_sessions_do_not_shorten_the_time_left() {
         let resumed = Progress { rounds: Some(10), ..Progress::new(10, 5) };
         assert_eq!((Progress::new(10, 5).all(), resumed.done()), (60, 50));
-        let resumed = Progress { round: Some(6), done: 60, activity: "", ..resumed };
-        assert_eq!(resumed.line(Duration::from_secs(30)), "round 7 of 10, 60 % done, about 2 min left");
+        let since = Instant::now();
+        let resumed =
+            Progress { round: Some(6), done: 60, measuring_since: Some(since), activity: "", ..resumed };
+        assert_eq!(
+            resumed.line(since + Duration::from_secs(30)),
+            "round 7 of 10, 60 % done, about 2 min left"
+        );
+    }
+
+    #[test]
+    fn what_precedes_the_first_slice_does_not_lengthen_the_time_left() {
+        let mut progress = progress();
+        let (began, slice) = (Instant::now(), SliceRecord::default());
+        let after = |seconds| began + Duration::from_secs(seconds);
+        progress.update(&Update::Event(&Event::RoundBegan { round: 0 }), began);
+        progress.update(&Update::Event(&Event::Sizing), after(1));
+        for seconds in 101..=105 {
+            progress.update(
+                &Update::Event(&Event::SliceEnded { slice: &slice, is_again: false }),
+                after(seconds),
+            );
+        }
+        assert_eq!(progress.line(after(106)), "round 1 of 10, 5 % done, about 2 min left");
     }
 
     #[test]
@@ -167,7 +198,7 @@ mod tests {
         let mut progress = progress();
         let slice = SliceRecord::default();
         let mut happens = |event: &Event<'_>| {
-            progress.update(&Update::Event(event));
+            progress.update(&Update::Event(event), Instant::now());
             progress
         };
         happens(&Event::RoundBegan { round: 0 });
@@ -175,9 +206,9 @@ mod tests {
         assert_eq!(happens(&Event::SliceEnded { slice: &slice, is_again: true }).done(), 1);
         let waiting = happens(&Event::Waiting);
         let why = "waiting: the hypervisor has moved the processors apart";
-        assert!(waiting.line(Duration::from_secs(9)).ends_with(why));
+        assert!(waiting.line(Instant::now()).ends_with(why));
         assert_eq!(waiting.now(), format!("round 1 of 10, {why}"));
         let measuring = happens(&Event::SliceEnded { slice: &slice, is_again: false });
-        assert!(!measuring.line(Duration::from_secs(9)).contains("waiting"));
+        assert!(!measuring.line(Instant::now()).contains("waiting"));
     }
 }

@@ -27,10 +27,10 @@ impl PlainLines {
     pub(super) fn begin(progress: Progress) -> Self {
         let progress = Arc::new(Mutex::new(progress));
         let (request, requests) = mpsc::channel();
-        let (seen, began) = (Arc::clone(&progress), Instant::now());
+        let seen = Arc::clone(&progress);
         let printer = thread::Builder::new().spawn(move || {
             while requests.recv_timeout(SILENCE) != Err(RecvTimeoutError::Disconnected) {
-                let line = lock(&seen).line(began.elapsed());
+                let line = lock(&seen).line(Instant::now());
                 print::note(&line);
             }
         });
