@@ -6,6 +6,8 @@ mod differences;
 mod listener;
 mod target;
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde_json::{Map, Value, json};
 
 use crate::plan::{Source, read};
@@ -24,14 +26,18 @@ pub struct Imported {
 /// The keys of a section of the file, in order.
 type Keys = Map<String, Value>;
 
+/// The clusters of a bootstrap by name.
+type Clusters<'v> = BTreeMap<&'v str, &'v Value>;
+
 /// A listeners file for a bootstrap, or for a part of one that has `static_resources`.
 pub fn import(bootstrap: &Value) -> Imported {
     let mut left = Vec::new();
     let items = |path: &str| bootstrap.pointer(path).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-    let clusters = items("/static_resources/clusters");
+    let all = items("/static_resources/clusters");
+    let clusters: Clusters<'_> = all.iter().map(|cluster| (name_of(cluster), cluster)).collect();
     let mut sections: Vec<Keys> = Vec::new();
     for one in items("/static_resources/listeners") {
-        match listener::section(one, clusters) {
+        match listener::section(one, &clusters) {
             Ok(section) => sections.push(section),
             Err(why) => left.push(format!("listener `{}`: {why}", name_of(one))),
         }
@@ -47,7 +53,7 @@ pub fn import(bootstrap: &Value) -> Imported {
     if let Some(limit) = limit.filter(|limit| **limit != 50_000) {
         file.insert("connection_limit".to_owned(), limit.clone());
     }
-    if let Some(ca) = target::authorities(clusters, &mut left) {
+    if let Some(ca) = target::authorities(all, &mut left) {
         file.insert("ca".to_owned(), ca);
     }
     let (text, rendered) = accepted(&mut file, sections, &mut left);
@@ -75,7 +81,7 @@ fn accepted(file: &mut Keys, mut sections: Vec<Keys>, left: &mut Vec<String>) ->
             .filter(|(path, _)| path.starts_with("/listeners/") && path.matches('/').count() == 2)
             .map(|(_, line)| *line)
             .collect();
-        let mut refused: Vec<usize> = Vec::new();
+        let mut refused: BTreeSet<usize> = BTreeSet::new();
         for problem in &problems.0 {
             let index = starts.partition_point(|start| *start <= problem.line).checked_sub(1);
             let name = index.and_then(|index| sections.get(index)?.get("name")?.as_str());

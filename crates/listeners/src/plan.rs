@@ -29,6 +29,9 @@ pub(crate) use retry::Retry;
 /// The number of problems up to which unknown services get a suggestion.
 const SUGGESTED: usize = 20;
 
+/// Keys of Envoy's configurations and dumps.
+const OF_ENVOY: [&str; 4] = ["static_resources", "dynamic_resources", "resources", "configs"];
+
 /// The domain of services in files of Wikimedia, which do not state it.
 const DOMAIN_OF_WIKIMEDIA: &str = "discovery.wmnet";
 
@@ -122,6 +125,11 @@ pub(crate) enum HostHeader {
 pub fn read(source: Source<'_>, services: Option<Source<'_>>) -> Result<Plan, Problems> {
     let schema = schema();
     let document = Document::read(source.name, source.text).map_err(Problems::new)?;
+    if let Some(key) = OF_ENVOY.into_iter().find(|key| document.has(key)) {
+        let message =
+            "this is an Envoy configuration; `hoptax listeners import` makes a listeners file of it";
+        return Err(Problems::new(vec![document.problem_at(&format!("/{key}"), message)]));
+    }
     let mut problems = shape::problems(&document, &schema);
     let mut other = BTreeMap::new();
     if let Some(source) = services {

@@ -84,6 +84,11 @@ impl<'t> Document<'t> {
         self.problem(&find(&self.root, path), message)
     }
 
+    /// Whether the file has a key.
+    pub(crate) fn has(&self, key: &str) -> bool {
+        matches!(&self.root.node, Node::Mapping(entries) if entries.iter().any(|(own, _)| own.text == key))
+    }
+
     /// The bytes of an item of a list of the file.
     pub(crate) fn item(&self, list: &str, index: usize) -> Option<Range<usize>> {
         let Node::Mapping(entries) = &self.root.node else { return None };

@@ -52,6 +52,11 @@ fn a_sound_file_has_no_problems_and_each_change_of_it_has_its_own() {
             "x.yaml:4:5: port 6102 is that of the admin interface",
         ),
         ("port: 6102", "port: 6102\n    listen: [127.0.0.1, 127.0.0.1]", "`127.0.0.1` is in the list twice"),
+        (
+            "listeners:",
+            "static_resources: {}\nlisteners:",
+            "x.yaml:1:1: this is an Envoy configuration; `hoptax listeners import`",
+        ),
         ("port: 6102", "port: 6102\n    listen: []", "`listen` is an empty list"),
         ("port: 6102", "port: 6102\n    <<: 5", "`<<` merges mappings only"),
         (

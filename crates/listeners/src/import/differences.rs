@@ -1,5 +1,7 @@
 //! What of a bootstrap another one lacks, or has otherwise.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use super::name_of;
@@ -20,12 +22,14 @@ fn of_resources(original: &Value, rendered: Option<&Value>, left: &mut Vec<Strin
     let Value::Object(kinds) = original else { return };
     for (kind, messages) in kinds {
         let singular = kind.trim_end_matches('s');
+        let of_kind = rendered.and_then(|all| all.get(kind)).and_then(Value::as_array);
+        let by_name: BTreeMap<&str, &Value> =
+            of_kind.into_iter().flatten().map(|one| (name_of(one), one)).collect();
         for message in messages.as_array().into_iter().flatten() {
             let name = name_of(message);
-            let of_kind = rendered.and_then(|all| all.get(kind)).and_then(Value::as_array);
             let what = format!("{singular} `{name}`");
             // Of listeners that are left out as a whole, the reason was said.
-            match of_kind.into_iter().flatten().find(|one| name_of(one) == name) {
+            match by_name.get(name).copied() {
                 Some(own) => compare(message, Some(own), &what, "", left),
                 None if kind == "listeners" => {}
                 None => left.push(format!("{what}: no listener here sends requests to it")),

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Keys, add, target};
+use super::{Clusters, Keys, add, target};
 
 const MANAGER: &str = ".HttpConnectionManager";
 
@@ -10,7 +10,7 @@ const MANAGER: &str = ".HttpConnectionManager";
 ///
 /// # Errors
 /// Why it is none.
-pub(super) fn section(listener: &Value, clusters: &[Value]) -> Result<Keys, String> {
+pub(super) fn section(listener: &Value, clusters: &Clusters<'_>) -> Result<Keys, String> {
     let chains = listener.get("filter_chains").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let [chain] = chains else {
         return Err(format!("it has {} filter chains, and the file has place for one", chains.len()));

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Keys, add, name_of};
+use super::{Clusters, Keys, add};
 use crate::plan::{DEFAULT_CA, usual_name};
 
 const HTTP_OPTIONS: &str =
@@ -13,9 +13,8 @@ const VALIDATION: &str = "/transport_socket/typed_config/common_tls_context/vali
 ///
 /// # Errors
 /// Why it cannot be expressed.
-pub(super) fn keys(name: &str, clusters: &[Value]) -> Result<Keys, String> {
-    let cluster = clusters.iter().find(|cluster| name_of(cluster) == name);
-    let cluster = cluster.ok_or_else(|| format!("its cluster `{name}` is not in the file"))?;
+pub(super) fn keys(name: &str, clusters: &Clusters<'_>) -> Result<Keys, String> {
+    let cluster = clusters.get(name).ok_or_else(|| format!("its cluster `{name}` is not in the file"))?;
     let groups = cluster.pointer("/load_assignment/endpoints").and_then(Value::as_array);
     let endpoints = groups.into_iter().flatten().filter_map(|group| group.get("lb_endpoints")?.as_array());
     let endpoints: Vec<&Value> = endpoints.flatten().collect();
