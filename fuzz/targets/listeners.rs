@@ -24,7 +24,7 @@ fuzz_target!(|input: (&str, &str)| {
         let Ok(rendered) = render(&plan) else { continue };
         for form in [Form::Bootstrap, Form::LdsCds, Form::ConfigMap, Form::Helm] {
             for format in [Format::Yaml, Format::Json] {
-                let files = rendered.outputs(form, format);
+                let files = rendered.clone().outputs(form, format);
                 assert!(files.iter().all(|file| first(&file.text).is_ok()));
             }
         }

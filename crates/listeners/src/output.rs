@@ -60,26 +60,33 @@ pub struct Output {
 impl Rendered {
     /// The bootstrap.
     pub fn bootstrap(&self) -> Value {
-        let messages = |all: &[Resource]| all.iter().map(|one| one.message.clone()).collect::<Value>();
+        self.clone().into_bootstrap()
+    }
+
+    fn into_bootstrap(self) -> Value {
+        let messages = |all: Vec<Resource>| all.into_iter().map(|one| one.message).collect::<Value>();
         let mut bootstrap = Map::new();
-        let mut rest = self.rest.clone();
+        let mut rest = self.rest;
         if let Some(admin) = rest.shift_remove("admin") {
             bootstrap.insert("admin".to_owned(), admin);
         }
         bootstrap.insert(
             "static_resources".to_owned(),
-            json!({"listeners": messages(&self.listeners), "clusters": messages(&self.clusters)}),
+            Value::Object(Map::from_iter([
+                ("listeners".to_owned(), messages(self.listeners)),
+                ("clusters".to_owned(), messages(self.clusters)),
+            ])),
         );
         bootstrap.extend(rest);
         Value::Object(bootstrap)
     }
 
     /// The files in a form.
-    pub fn outputs(&self, form: Form, format: Format) -> Vec<Output> {
+    pub fn outputs(self, form: Form, format: Format) -> Vec<Output> {
         let extension = format.extension();
         let one = |name: &str, text: String| vec![Output { name: format!("{name}.{extension}"), text }];
         match form {
-            Form::Bootstrap => one("envoy", format.text(&self.bootstrap())),
+            Form::Bootstrap => one("envoy", format.text(&self.into_bootstrap())),
             Form::Helm => one("values", format.text(&json!({"envoy": {"bootstrap": self.bootstrap()}}))),
             Form::ConfigMap => one("configmap", self.config_map(format)),
             Form::LdsCds => {

@@ -42,7 +42,22 @@ impl Writer {
     }
 
     fn indent(&mut self, by: usize) {
-        self.written.text.extend(std::iter::repeat_n(' ', by));
+        const SPACES: &str = "                                ";
+        let mut left = by;
+        while left > 0 {
+            let part = left.min(SPACES.len());
+            self.written.text.push_str(SPACES.get(..part).unwrap_or_default());
+            left -= part;
+        }
+    }
+
+    fn scalar(&mut self, text: &str) {
+        // Most texts are plain, and a large file has millions of them.
+        if is_plain(text) {
+            self.written.text.push_str(text);
+        } else {
+            self.written.text.push_str(&quoted(text));
+        }
     }
 
     fn mark(&mut self, path: &str, depth: usize) {
@@ -53,13 +68,12 @@ impl Writer {
 
     /// A value on one line.
     fn inline(&mut self, value: &Value) {
-        let text = match value {
-            Value::String(text) => scalar(text),
-            Value::Object(_) => "{}".to_owned(),
-            Value::Array(_) => "[]".to_owned(),
-            other => other.to_string(),
-        };
-        self.written.text.push_str(&text);
+        match value {
+            Value::String(text) => self.scalar(text),
+            Value::Object(_) => self.written.text.push_str("{}"),
+            Value::Array(_) => self.written.text.push_str("[]"),
+            other => self.written.text.push_str(&other.to_string()),
+        }
     }
 
     /// A value in lines of its own, or behind a dash, where its first line begins already.
@@ -72,7 +86,7 @@ impl Writer {
                     }
                     let path = if depth < MARKED { format!("{path}/{key}") } else { String::new() };
                     self.mark(&path, depth + 1);
-                    self.written.text.push_str(&scalar(key));
+                    self.scalar(key);
                     self.written.text.push(':');
                     self.behind(inner, by, &path, depth + 1);
                 }
@@ -119,14 +133,11 @@ fn is_block(value: &Value) -> bool {
     }
 }
 
-/// A text as a scalar.
-pub(crate) fn scalar(text: &str) -> String {
-    if is_plain(text) {
-        return text.to_owned();
-    }
+/// A text in quotes.
+fn quoted(text: &str) -> String {
     // What JSON escapes, YAML reads.
-    let quoted = Value::String(text.to_owned()).to_string();
-    guarded(&quoted, "\\x7b", "\\x24", "\\x60")
+    let text = Value::String(text.to_owned()).to_string();
+    guarded(&text, "\\x7b", "\\x24", "\\x60")
 }
 
 /// A value as JSON in lines, in which templates and shells find nothing to replace.
@@ -159,20 +170,20 @@ fn guarded(quoted: &str, brace: &str, dollar: &str, backtick: &str) -> String {
     guarded
 }
 
-/// Words that are no texts without quotes, in any version of YAML.
+/// Words that are no texts without quotes, in any version of YAML; of five letters at most.
 const RESERVED: [&str; 11] = ["true", "false", "yes", "no", "on", "off", "null", "y", "n", "nan", "inf"];
 
 /// Whether a text is read as itself without quotes.
 fn is_plain(text: &str) -> bool {
-    let mut letters = text.chars();
-    let begins = letters.next().is_some_and(|letter| letter.is_ascii_alphabetic() || letter == '/');
-    let is_inner = |letter: char| letter.is_ascii_alphanumeric() || "_./-".contains(letter);
-    // A time such as `4.5s` begins with a digit and is no number.
-    let is_time = text.strip_suffix('s').is_some_and(|number| {
-        number.starts_with(|digit: char| digit.is_ascii_digit())
-            && number.chars().all(|letter| letter.is_ascii_digit() || letter == '.')
-    });
-    is_time || begins && letters.all(is_inner) && !RESERVED.iter().any(|word| word.eq_ignore_ascii_case(text))
+    const LONGEST: usize = 5;
+    let is_reserved = || text.len() <= LONGEST && RESERVED.iter().any(|word| word.eq_ignore_ascii_case(text));
+    let is_inner = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'/' | b'-');
+    match text.as_bytes() {
+        [b'a'..=b'z' | b'A'..=b'Z' | b'/', ..] => text.bytes().all(is_inner) && !is_reserved(),
+        // A time such as `4.5s` begins with a digit and is no number.
+        [b'0'..=b'9', number @ .., b's'] => number.iter().all(|byte| byte.is_ascii_digit() || *byte == b'.'),
+        _ => false,
+    }
 }
 
 #[cfg(test)]
@@ -198,12 +209,12 @@ mod tests {
     #[test]
     fn templates_and_shells_find_nothing_in_it() {
         for text in ["{{ x }}", "{% x %}", "{# x #}", "${X}", "$(x)", "`x`", "{{{ x", "a{{b"] {
-            for written in [scalar(text), json(&json!({"k": text}))] {
+            for written in [quoted(text), json(&json!({"k": text}))] {
                 for sign in ["{{", "{%", "{#", "${", "$(", "`"] {
                     assert!(!written.contains(sign), "{written}");
                 }
             }
-            assert_eq!(first(&scalar(text)).unwrap().to_value(), json!(text));
+            assert_eq!(first(&quoted(text)).unwrap().to_value(), json!(text));
             assert_eq!(
                 serde_json::from_str::<Value>(&json(&json!({"k": text}))).unwrap(),
                 json!({"k": text})

@@ -69,7 +69,7 @@ fn every_form_holds_the_same_messages() {
     let bootstrap = rendered.bootstrap();
     for format in [Format::Yaml, Format::Json] {
         let values = |form| -> Vec<Value> {
-            let outputs = rendered.outputs(form, format);
+            let outputs = rendered.clone().outputs(form, format);
             outputs.iter().map(|one| hoptax_text::yaml::envoy::first(&one.text).unwrap().to_value()).collect()
         };
         assert_eq!(values(Form::Bootstrap), std::slice::from_ref(&bootstrap));

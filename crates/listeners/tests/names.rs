@@ -65,7 +65,7 @@ proptest! {
             prop_assert_eq!(&bootstrap["static_resources"]["listeners"][0]["name"], &json!(texts[0]));
             for form in [Form::Bootstrap, Form::Helm, Form::ConfigMap] {
                 for format in [Format::Yaml, Format::Json] {
-                    let text = rendered.outputs(form, format).remove(0).text;
+                    let text = rendered.clone().outputs(form, format).remove(0).text;
                     let read = first(&text).unwrap().to_value();
                     let read = match form {
                         Form::Helm => read["envoy"]["bootstrap"].clone(),
