@@ -34,6 +34,7 @@ mod spread;
 mod statistics;
 mod subject;
 mod subjects;
+mod surroundings;
 #[cfg(test)]
 mod tests;
 mod timeline;
@@ -194,9 +195,9 @@ fn all_rounds(
     rounds: &mut Vec<RoundRecord>,
 ) -> Result<(), RunError> {
     if let Some(observed) = &plan.timeline {
-        return timeline::all_rounds(plan, observed, (setting, link), began, control, rounds);
+        return timeline::all_rounds(plan, observed, setting, link, began, control, rounds);
     }
-    let mut quiet = Quiet::over(plan, (setting.placement, link.is_some()), rounds)?;
+    let mut quiet = Quiet::over(plan, setting.placement, link.is_some(), rounds)?;
     let Control { stop, should_continue, on_event } = control;
     let first = rounds.len() as u32;
     let mut capacities = rounds.last().map(|round| round.capacities.clone()).unwrap_or_default();
@@ -218,25 +219,15 @@ fn all_rounds(
             capacities = meter.capacities(&mut subjects, stop)?;
         }
         meter.set_once(&capacities, &answers);
-        let blocks = plan::blocks(plan, round);
-        for block in &blocks {
-            for &subject in &block.subjects {
-                let tools = (&mut meter, &mut subjects, &mut quiet);
-                if !measure_slice(tools, (block, subject), false, (stop, on_event))? {
-                    return Ok(());
-                }
-            }
-            subjects.check(&block.subjects)?;
-        }
-        // Slices whose time for repetitions had run out, or whose loss showed only with the subject's next slice.
-        for (block, subject) in quiet::lost(&blocks, meter.slices()) {
-            if !quiet.has_time_for(block) {
-                break;
-            }
-            let tools = (&mut meter, &mut subjects, &mut quiet);
-            if !measure_slice(tools, (block, subject), true, (stop, on_event))? {
-                return Ok(());
-            }
+        let mut slicing = Slicing {
+            meter: &mut meter,
+            subjects: &mut subjects,
+            quiet: &mut quiet,
+            stop,
+            on_event: &mut **on_event,
+        };
+        if !slicing.measure_all(&plan::blocks(plan, round))? {
+            return Ok(());
         }
         if plan.profile {
             on_event(&Event::Profiling);
@@ -253,27 +244,66 @@ fn all_rounds(
     Ok(())
 }
 
-/// Measures the slice of a subject in a block, and repeats it while it is disturbed and there is time. `is_late` states
-/// whether the slice was measured with its block before. Returns false if the run is to stop.
-fn measure_slice(
-    (meter, subjects, quiet): (&mut Meter<'_>, &mut Subjects<'_>, &mut Quiet),
-    (block, subject): (&Block<'_>, plan::Subject<'_>),
-    is_late: bool,
-    (stop, on_event): (&AtomicBool, &mut dyn FnMut(&Event<'_>)),
-) -> Result<bool, RunError> {
-    let mut repeats = true;
-    while repeats {
-        if stop.load(Ordering::Relaxed) {
-            return Ok(false);
+/// A round whose slices are being measured.
+struct Slicing<'a, 'p> {
+    /// Measures and records them.
+    meter: &'a mut Meter<'p>,
+    /// What is measured.
+    subjects: &'a mut Subjects<'p>,
+    /// Knows when the host disturbs them.
+    quiet: &'a mut Quiet,
+    /// Set to end the run.
+    stop: &'a AtomicBool,
+    /// Receives events.
+    on_event: &'a mut dyn FnMut(&Event<'_>),
+}
+
+impl Slicing<'_, '_> {
+    /// Measures the slices of all blocks. Returns false if the run is to stop.
+    fn measure_all(&mut self, blocks: &[Block<'_>]) -> Result<bool, RunError> {
+        for block in blocks {
+            for &subject in &block.subjects {
+                if !self.measure(block, subject, false)? {
+                    return Ok(false);
+                }
+            }
+            self.subjects.check(&block.subjects)?;
         }
-        let waited = quiet.wait(stop, &mut || on_event(&Event::Waiting));
-        let slice = meter.measure(subjects, (quiet, waited), block, subject, stop)?;
-        if stop.load(Ordering::Relaxed) {
-            return Ok(false);
+        // Slices whose time for repetitions had run out, or whose loss showed only with the subject's next slice.
+        for (block, subject) in quiet::lost(blocks, self.meter.slices()) {
+            if !self.quiet.has_time_for(block) {
+                break;
+            }
+            if !self.measure(block, subject, true)? {
+                return Ok(false);
+            }
         }
-        repeats = quiet.repeats(&slice);
-        on_event(&Event::SliceEnded { slice: &slice, is_again: repeats || is_late });
-        subjects.check(&[subject])?;
+        Ok(true)
     }
-    Ok(true)
+
+    /// Measures the slice of a subject in a block, and repeats it while it is disturbed and there is time. `is_late` states
+    /// whether the slice was measured with its block before. Returns false if the run is to stop.
+    fn measure(
+        &mut self,
+        block: &Block<'_>,
+        subject: plan::Subject<'_>,
+        is_late: bool,
+    ) -> Result<bool, RunError> {
+        let Self { meter, subjects, quiet, stop, on_event } = self;
+        let mut repeats = true;
+        while repeats {
+            if stop.load(Ordering::Relaxed) {
+                return Ok(false);
+            }
+            let waited = quiet.wait(stop, &mut || on_event(&Event::Waiting));
+            let slice = meter.measure(subjects, quiet, waited, block, subject, stop)?;
+            if stop.load(Ordering::Relaxed) {
+                return Ok(false);
+            }
+            repeats = quiet.repeats(&slice);
+            on_event(&Event::SliceEnded { slice: &slice, is_again: repeats || is_late });
+            subjects.check(&[subject])?;
+        }
+        Ok(true)
+    }
 }

@@ -126,7 +126,7 @@ fn send(
 ) -> Result<Recording, ArmError> {
     let mut recording = Recording::new();
     let Some(load) = plan.loads.iter().find(|load| arm.takes_part(load)) else { return Ok(recording) };
-    let mut traffic = traffic(plan, arm, load, address, (lab, None))?;
+    let mut traffic = traffic(plan, arm, load, address, lab, None)?;
     traffic.expectation.statuses = (200..600).collect();
     let mut worker = Worker::connect(&WorkerSpec::single(traffic, 1, TIMEOUT, plan.seed))?;
     let start_ns = now_ns();

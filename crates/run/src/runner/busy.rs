@@ -44,20 +44,30 @@ impl Claim {
     }
 }
 
-/// How busy an arm was in the `seconds` under load. `used` is what its processes used meanwhile, and `generator_share` the share of
-/// the time that the generator's thread was on its processor.
+/// The time in which an arm was under load.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Loaded {
+    /// Its length.
+    pub(super) seconds: f64,
+    /// The share of it that the generator's thread was on its processor.
+    pub(super) generator_share: f64,
+}
+
+/// How busy an arm was while it was under load. `used` is what its processes used meanwhile.
 ///
 /// A server that already ran is as busy as its busiest thread, or as the processors that it may use: how many threads it works with
 /// is not known, and some servers spread work over more threads than processors.
 ///
 /// None without a proxy, and if the processes are not known.
 pub(super) fn busy(
-    (subject, arm): (&Subject, &Arm),
+    subject: &Subject,
+    arm: &Arm,
     used: &Used,
-    (seconds, generator_share): (f64, f64),
+    loaded: Loaded,
     setting: &Setting<'_>,
     link: Option<&Link>,
 ) -> Option<Busy> {
+    let Loaded { seconds, generator_share } = loaded;
     let placement = setting.placement;
     // The two ends of a link are two machines: origins run on the processors of the proxies.
     let of_origins = if link.is_some() { placement.proxy.as_slice() } else { placement.origin() };
@@ -152,7 +162,8 @@ mod tests {
         let used = Used { hops_cpu_ns: vec![1_000_000_000], ..Used::default() };
         let of = |arm: &Arm| {
             let busy = fixture::with_setting(&[1, 2], |setting| {
-                super::busy((&Subject::default(), arm), &used, (2.0, 0.0), setting, None)
+                let loaded = Loaded { seconds: 2.0, generator_share: 0.0 };
+                super::busy(&Subject::default(), arm, &used, loaded, setting, None)
             });
             busy.map(|busy| busy.proxies)
         };

@@ -21,15 +21,24 @@ const GRACE_AFTER_STOP: Duration = Duration::from_secs(2);
 /// Interval at which their completion is polled.
 const POLL: Duration = Duration::from_millis(5);
 
+/// Where callers send their requests.
+pub(super) struct CallerTarget {
+    /// The URL.
+    pub(super) url: String,
+    /// The file of the authority by which they verify its certificate; none without TLS.
+    pub(super) authority: Option<PathBuf>,
+}
+
 /// Runs the callers for the length of a slice, unless `stop` is set meanwhile, and records their responses as if they had begun at `record_from_ns`, so
 /// the start of a hundred processes is not part of the slice.
 pub(super) fn call(
     caller: &Caller,
-    (url, authority): &(String, Option<PathBuf>),
+    target: &CallerTarget,
     load: &Load,
     setting: &Setting<'_>,
     record_from_ns: u64,
-    (recording, stop): (&mut Recording, &AtomicBool),
+    recording: &mut Recording,
+    stop: &AtomicBool,
 ) -> io::Result<TaskUse> {
     let output = setting.directory.join("caller.log");
     let mut script = PathBuf::new();
@@ -38,8 +47,12 @@ pub(super) fn call(
         fs::write(&script, text)?;
     }
     fs::write(&output, "")?;
-    let calls =
-        Calls { url, duration: load.slice, processes: load.connections, authority: authority.as_deref() };
+    let calls = Calls {
+        url: &target.url,
+        duration: load.slice,
+        processes: load.connections,
+        authority: target.authority.as_deref(),
+    };
     let (name, remedy) = (caller.program_name(), caller.remedy());
     let program = caller
         .program(setting.folder)
@@ -130,7 +143,7 @@ mod tests {
             awake: None,
             ticks: KERNEL_TICKS,
         };
-        let target = ("http://127.0.0.1:1/".to_owned(), None);
+        let target = CallerTarget { url: "http://127.0.0.1:1/".to_owned(), authority: None };
         let started = || fs::read_to_string(folder.path().join("started")).unwrap_or_default();
         let (stop, is_over) = (AtomicBool::new(false), AtomicBool::new(false));
         let mut recording = Recording::new();
@@ -141,7 +154,7 @@ mod tests {
                 }
                 stop.store(true, Ordering::Relaxed);
             });
-            let called = call(&caller, &target, &load, &setting, 0, (&mut recording, &stop));
+            let called = call(&caller, &target, &load, &setting, 0, &mut recording, &stop);
             is_over.store(true, Ordering::Relaxed);
             called
         });

@@ -12,7 +12,7 @@ use hoptax_stats::median;
 use hoptax_subject::envoy::process::Proxy;
 
 use super::RunError;
-use super::busy::busy;
+use super::busy::{Loaded, busy};
 use super::measure::{AFTER_THAW, Meter, SETTLE, loaded_s, share};
 use super::running::Running;
 use super::subject::Subject;
@@ -57,13 +57,13 @@ impl Meter<'_> {
                 }
                 self.freezer.thaw(&proxies)?;
                 thread::sleep(AFTER_THAW);
-                self.open(subject, (arm, open), stop)?;
-                let closed = self.try_loop(subject, (arm, open), Release::Closed, stop)?;
+                self.open(subject, arm, open, stop)?;
+                let closed = self.try_loop(subject, arm, open, Release::Closed, stop)?;
                 // Directly after it, so that the machine's speed is the same in both loops.
                 let rate = (closed.rate * IN_USE).max(1.0);
                 let seed = self.plan.seed ^ u64::from(turn);
                 let release = Release::Open(Schedule::new(Arrivals::Poisson, rate, seed, 0, 1));
-                let in_use = self.try_loop(subject, (arm, open), release, stop)?;
+                let in_use = self.try_loop(subject, arm, open, release, stop)?;
                 self.close(subject, open)?;
                 self.freezer.freeze(&proxies)?;
                 measured.entry(planned.arm_number).or_default().push(of_loops(closed, in_use));
@@ -78,7 +78,8 @@ impl Meter<'_> {
     fn try_loop(
         &mut self,
         subject: &mut Subject,
-        (arm, load): (&Arm, NumberedLoad<'_>),
+        arm: &Arm,
+        load: NumberedLoad<'_>,
         release: Release,
         stop: &AtomicBool,
     ) -> io::Result<Loop> {
@@ -99,8 +100,8 @@ impl Meter<'_> {
         let generator_share = generator.map_or(0.0, |used| share(used.cpu_ns, seconds));
         // The end of a thread of an origin does not concern the proxies.
         let used = after.since(&before).or_else(|| after.proxies_since(&before));
-        let spans = (loaded_s(start_ns..end_ns, &self.recording), generator_share);
-        let busy = used.and_then(|used| busy((&*subject, arm), &used, spans, self.setting, self.link));
+        let loaded = Loaded { seconds: loaded_s(start_ns..end_ns, &self.recording), generator_share };
+        let busy = used.and_then(|used| busy(subject, arm, &used, loaded, self.setting, self.link));
         let busy_share = busy.map(|busy| busy.processors);
         Ok(Loop { rate: answered / seconds, busy_share })
     }

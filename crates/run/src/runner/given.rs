@@ -1,16 +1,14 @@
 //! Proxies with a given configuration: how one is specified, and why Envoy rejects one.
 
-use std::net::SocketAddr;
-use std::path::PathBuf;
-
 use hoptax_bootstrap::missing_extension;
 use hoptax_plan::configurations::{COMPANION, ORIGIN, no_such_nodes};
 use hoptax_plan::plan::{Arm, GivenConfig, Hop, Plan};
 use hoptax_subject::envoy::process::{ProxyError, ProxySpec, Source};
 use hoptax_subject::lab::{Lab, PeerNames};
 
+use super::ArmError;
 use super::folders::FILES;
-use super::{ArmError, Setting};
+use super::surroundings::Surroundings;
 
 /// The names that given configurations expect in the certificates of origin and generator.
 pub(super) fn peer_names(plan: &Plan) -> PeerNames {
@@ -25,16 +23,16 @@ pub(super) fn peer_names(plan: &Plan) -> PeerNames {
     names
 }
 
-/// Writes the files of a given configuration, and returns the specification of its proxy; `next` are the addresses of the
-/// next hop.
+/// Writes the files of a given configuration, and returns the specification of its proxy.
 pub(super) fn spec(
     plan: &Plan,
-    (arm, hop, given): (&Arm, &Hop, &GivenConfig),
-    (setting, directory): (&Setting<'_>, PathBuf),
-    processors: &[u32],
-    (next, companion): (Vec<SocketAddr>, Option<SocketAddr>),
+    arm: &Arm,
+    hop: &Hop,
+    given: &GivenConfig,
     lab: &Lab,
+    around: Surroundings<'_>,
 ) -> Result<ProxySpec, ArmError> {
+    let Surroundings { setting, directory, processors, next, companion, .. } = around;
     let configuration = plan.configurations.of(&given.path).map_err(ArmError::Given)?;
     let place = hoptax_bootstrap::Lab {
         admin_port: 0,

@@ -17,7 +17,7 @@ use hoptax_plan::record::{RoundRecord, SliceRecord};
 use hoptax_result::{Answer, Capacity, RoundProfile};
 use hoptax_subject::envoy::process::Proxy;
 
-use super::busy::busy;
+use super::busy::{Loaded, busy};
 use super::error::missing;
 use super::quiet::{Quiet, Waited};
 use super::reading::{Reading, Used};
@@ -111,7 +111,7 @@ impl<'a> Meter<'a> {
         for Running { planned, subject, last, .. } in &mut subjects.all {
             for load in plan.numbered_loads() {
                 let length_ns = WARM_UP_NS / plan.loads.len().max(1) as u64;
-                self.send_unrecorded(subject, (planned.arm, load), length_ns, stop)?;
+                self.send_unrecorded(subject, planned.arm, load, length_ns, stop)?;
             }
             thread::sleep(settle(planned.arm));
             *last = Some(Last { reading: self.read(subject)?, slice: None });
@@ -124,7 +124,8 @@ impl<'a> Meter<'a> {
     fn send_unrecorded(
         &mut self,
         subject: &mut Subject,
-        (arm, load): (&Arm, NumberedLoad<'_>),
+        arm: &Arm,
+        load: NumberedLoad<'_>,
         length_ns: u64,
         stop: &AtomicBool,
     ) -> io::Result<()> {
@@ -141,11 +142,12 @@ impl<'a> Meter<'a> {
     pub(super) fn open(
         &mut self,
         subject: &mut Subject,
-        (arm, load): (&Arm, NumberedLoad<'_>),
+        arm: &Arm,
+        load: NumberedLoad<'_>,
         stop: &AtomicBool,
     ) -> Result<(), RunError> {
-        if subject.open((arm, load))? {
-            self.send_unrecorded(subject, (arm, load), WARM_UP_EACH_NS, stop)?;
+        if subject.open(arm, load)? {
+            self.send_unrecorded(subject, arm, load, WARM_UP_EACH_NS, stop)?;
         }
         Ok(())
     }
@@ -188,14 +190,15 @@ impl<'a> Meter<'a> {
     pub(super) fn read(&self, subject: &Subject) -> io::Result<Reading> {
         // Whatever happens to the companion concerns only the arms that call it.
         let companion = self.companion.filter(|_| subject.asks_companion);
-        Reading::take(subject, (&self.origins, companion), self.setting, self.link)
+        Reading::take(subject, &self.origins, companion, self.setting, self.link)
     }
 
     /// Measures the slice of a subject in `block`.
     pub(super) fn measure(
         &mut self,
         subjects: &mut Subjects<'_>,
-        (quiet, waited): (&mut Quiet, Waited),
+        quiet: &mut Quiet,
+        waited: Waited,
         block: &Block<'_>,
         planned: plan::Subject<'_>,
         stop: &AtomicBool,
@@ -205,7 +208,7 @@ impl<'a> Meter<'a> {
         let running = subjects.running(planned)?;
         self.record.waited_ns += waited.time.as_nanos() as u64;
         let proxies = self.wake(&mut running.subject, arm)?;
-        self.open(&mut running.subject, (arm, load), stop)?;
+        self.open(&mut running.subject, arm, load, stop)?;
         self.recording.clear();
         if load.expect.len() > 1 {
             self.recording.by_status = Some(BTreeMap::new());
@@ -221,7 +224,7 @@ impl<'a> Meter<'a> {
         let (start_ns, record_from_ns, end_ns) = (run.start_ns, run.record_from_ns, run.end_ns);
         let used = if let Some(other) = &load.caller {
             let target = subject.target.as_ref().ok_or_else(not_connected)?;
-            caller::call(other, target, &load, self.setting, record_from_ns, (&mut self.recording, stop))?
+            caller::call(other, target, &load, self.setting, record_from_ns, &mut self.recording, stop)?
         } else {
             subject.send(load, run, &mut self.recording, stop)?.ok_or_else(not_connected)?
         };
@@ -236,10 +239,13 @@ impl<'a> Meter<'a> {
         let is_incomplete = used_by_processes.is_none();
         // Requests in flight at the end are waited for and counted, so the time until then counts too.
         let recorded_s = self.recording.last_response_ns.saturating_sub(record_from_ns) as f64 / 1e9;
-        let spans = (loaded_s(start_ns..end_ns, &self.recording), share(used.cpu_ns, recorded_s));
+        let loaded = Loaded {
+            seconds: loaded_s(start_ns..end_ns, &self.recording),
+            generator_share: share(used.cpu_ns, recorded_s),
+        };
         let busy = used_by_processes
             .as_ref()
-            .and_then(|used| busy((&*subject, arm), used, spans, self.setting, self.link));
+            .and_then(|used| busy(subject, arm, used, loaded, self.setting, self.link));
         let Used { proxies, hops_cpu_ns, origin_cpu_ns, companion_cpu_ns, .. } =
             used_by_processes.unwrap_or_default();
         let ours = ticks_between(&before.ticks, &after.ticks, &self.setting.placement.generator);

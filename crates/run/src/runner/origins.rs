@@ -112,7 +112,8 @@ fn tls_flags(lab: &Lab, clients: ClientCertificates) -> Vec<OsString> {
 pub(super) fn start_origins(
     plan: &Plan,
     setting: &Setting<'_>,
-    (link, networks): (Option<&Link>, &Networks),
+    link: Option<&Link>,
+    networks: &Networks,
     lab: Option<&Lab>,
 ) -> Result<(Vec<OriginProcess>, Origins), RunError> {
     let is_mutual = plan.arms.iter().any(|arm| arm.origin_security() == Some(Tls::Mtls));

@@ -61,10 +61,11 @@ pub(super) struct Perf {
 }
 
 impl Perf {
-    /// Starts to sample processes, so often per second of CPU time, and returns when samples are taken. perf runs on `processors`.
+    /// Starts to sample processes, `frequency` times per second of CPU time, and returns when samples are taken. perf runs on `processors`.
     pub(super) fn start(
         directory: &Path,
-        (processes, frequency): (&[u32], u32),
+        processes: &[u32],
+        frequency: u32,
         processors: &[u32],
     ) -> Result<Self, ProfileError> {
         let (data, log, ready) = (directory.join("perf.data"), directory.join(LOG), directory.join("ready"));

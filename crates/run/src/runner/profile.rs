@@ -47,9 +47,9 @@ impl Meter<'_> {
             }
             self.freezer.thaw(&proxies)?;
             thread::sleep(AFTER_THAW);
-            self.open(&mut running.subject, (running.planned.arm, load), stop)?;
+            self.open(&mut running.subject, running.planned.arm, load, stop)?;
             let mut profile = self.profile_subject(running, load, &proxies, stop)?;
-            match self.count_subject(running, load, (&counters, &proxies), stop)? {
+            match self.count_subject(running, load, &counters, &proxies, stop)? {
                 Ok(parts) => profile.top_down = parts,
                 Err(reason) => profile.top_down_absent = Some(reason),
             }
@@ -92,7 +92,8 @@ impl Meter<'_> {
         &mut self,
         running: &mut Running<'_>,
         load: NumberedLoad<'_>,
-        (counters, proxies): (&Counters, &[u32]),
+        counters: &Counters,
+        proxies: &[u32],
         stop: &AtomicBool,
     ) -> Result<Result<BTreeMap<String, f64>, String>, RunError> {
         let arm = running.planned.arm;
@@ -134,7 +135,7 @@ impl Meter<'_> {
     /// The release of requests to the arm with this index under a load, as in the slices of the round: at another rate, a proxy spends its time on
     /// other layers, and their shares would not be those of the CPU time that the slices measured.
     fn release(&self, arm: usize, load: NumberedLoad<'_>) -> Release {
-        let rate = rate_of(self.slices(), (arm, load.number));
+        let rate = rate_of(self.slices(), arm, load.number);
         // All arms with the same rate get the same release times.
         let seed = self.plan.seed ^ (u64::from(self.round()) << 32);
         release_of(&load, rate, seed)
@@ -142,7 +143,7 @@ impl Meter<'_> {
 }
 
 /// Requests per second of an open loop in the slices of an arm; none without a slice. It is the same in all of them.
-fn rate_of(slices: &[SliceRecord], (arm, load): (usize, usize)) -> Option<f64> {
+fn rate_of(slices: &[SliceRecord], arm: usize, load: usize) -> Option<f64> {
     let slice = slices.iter().find(|slice| slice.arm == arm && slice.load == load);
     slice.map(|slice| slice.planned_rate)
 }
@@ -165,7 +166,7 @@ impl Profiler {
     /// Starts to sample processes, and returns when samples are taken. perf runs on `processors`.
     fn start(directory: &Path, processes: &[u32], processors: &[u32]) -> Result<Self, ProfileError> {
         if has_perf() {
-            return Perf::start(directory, (processes, FREQUENCY), processors).map(Self::Perf);
+            return Perf::start(directory, processes, FREQUENCY, processors).map(Self::Perf);
         }
         Sampler::start(processes, FREQUENCY).map(Self::Own).map_err(ProfileError::Sampler)
     }
@@ -217,8 +218,8 @@ mod tests {
     fn a_profile_under_an_open_loop_has_the_rate_of_the_slices_of_its_arm() {
         let slice = |arm, planned_rate| SliceRecord { arm, planned_rate, ..SliceRecord::default() };
         let slices = [slice(0, 1_000.0), slice(1, 2_000.0)];
-        assert_eq!((rate_of(&slices, (2, 0)), rate_of(&slices, (1, 1))), (None, None));
-        let rate = rate_of(&slices, (1, 0));
+        assert_eq!((rate_of(&slices, 2, 0), rate_of(&slices, 1, 1)), (None, None));
+        let rate = rate_of(&slices, 1, 0);
         let open = plan("loop: open, rate: 2000, arrivals: uniform");
         let Release::Open(mut schedule) = release_of(&open.loads[0], rate, 1) else {
             panic!("a closed loop");

@@ -60,7 +60,8 @@ impl Quiet {
     /// rounds.
     pub(super) fn over(
         plan: &Plan,
-        (placement, has_link): (&Placement, bool),
+        placement: &Placement,
+        has_link: bool,
         earlier: &[RoundRecord],
     ) -> io::Result<Self> {
         let processor = placement.proxy.first().filter(|_| placement.is_apart() && !has_link);

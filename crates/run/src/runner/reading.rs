@@ -57,7 +57,8 @@ impl Reading {
     /// When a process is gone, or the kernel does not report its CPU time.
     pub(super) fn take(
         subject: &Subject,
-        (origins, companion): (&[u32], Option<u32>),
+        origins: &[u32],
+        companion: Option<u32>,
         setting: &Setting<'_>,
         link: Option<&Link>,
     ) -> io::Result<Self> {
@@ -182,7 +183,7 @@ mod tests {
     /// Takes a reading of an origin alone.
     fn of_origin(id: u32) -> Reading {
         fixture::with_setting(&[0], |setting| {
-            Reading::take(&Subject::default(), (&[id], None), setting, None).unwrap()
+            Reading::take(&Subject::default(), &[id], None, setting, None).unwrap()
         })
     }
 

@@ -1,8 +1,7 @@
 //! What a proxy of an arm is started with: its configuration, its processors and its folder.
 
 use std::fs;
-use std::net::{IpAddr, SocketAddr};
-use std::path::PathBuf;
+use std::net::SocketAddr;
 
 use hoptax_functions::{Context, Tls};
 use hoptax_host::link::Link;
@@ -10,9 +9,10 @@ use hoptax_plan::file::Protocol;
 use hoptax_plan::plan::{Arm, Hop, Place, Plan};
 use hoptax_subject::envoy::bootstrap::{Codec, ProxyPlan, WatchedFiles};
 use hoptax_subject::envoy::process::ProxySpec;
-use hoptax_subject::lab::{GENERATOR, Lab, ORIGIN};
+use hoptax_subject::lab::{GENERATOR, ORIGIN};
 
 use super::folders::FILES;
+use super::surroundings::Surroundings;
 use super::{ArmError, Setting, given};
 
 /// The processors of a proxy. The two ends of a link are two machines.
@@ -39,29 +39,23 @@ pub(super) fn processors_of(
 /// The specification of one Envoy of an arm, with a given configuration or a generated one.
 pub(super) fn spec(
     plan: &Plan,
-    (arm, place): (&Arm, Place<'_>),
-    of_run: (&Setting<'_>, PathBuf),
-    (listen, processors): (IpAddr, &[u32]),
-    behind: (Vec<SocketAddr>, Option<SocketAddr>),
-    lab: Option<&Lab>,
+    arm: &Arm,
+    place: Place<'_>,
+    around: Surroundings<'_>,
 ) -> Result<ProxySpec, ArmError> {
-    match (&place.hop.given, lab) {
-        (Some(config), Some(lab)) => {
-            given::spec(plan, (arm, place.hop, config), of_run, processors, behind, lab)
-        }
-        _ => proxy_spec(arm, place, of_run, (listen, processors), behind, lab),
+    match (&place.hop.given, around.lab) {
+        (Some(config), Some(lab)) => given::spec(plan, arm, place.hop, config, lab, around),
+        _ => proxy_spec(arm, place, around),
     }
 }
 
-/// The specification of one Envoy of an arm; `next` are the addresses of the next hop.
+/// The specification of one Envoy of an arm with a generated configuration.
 pub(super) fn proxy_spec(
     arm: &Arm,
     Place { number, hop }: Place<'_>,
-    (setting, directory): (&Setting<'_>, PathBuf),
-    (listen, processors): (IpAddr, &[u32]),
-    (next, companion): (Vec<SocketAddr>, Option<SocketAddr>),
-    lab: Option<&Lab>,
+    around: Surroundings<'_>,
 ) -> Result<ProxySpec, ArmError> {
+    let Surroundings { setting, directory, listen, processors, next, companion, lab } = around;
     let name_of = |number: usize| arm.chain.hops.get(number).map(|hop| hop.name.as_str());
     let files = directory.join(FILES);
     fs::create_dir_all(&files)

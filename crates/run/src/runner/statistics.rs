@@ -32,7 +32,8 @@ const TRAFFIC: [(&[&str], &[&str]); 3] = [
 /// from where the proxy is.
 fn statistics(
     arm: &Arm,
-    (proxy, hop): (&Proxy, &Hop),
+    proxy: &Proxy,
+    hop: &Hop,
     ends: Ends<'_>,
     patterns: &[String],
 ) -> Result<Option<Vec<u64>>, RunError> {
@@ -45,7 +46,8 @@ fn statistics(
 /// Also if the proxy states none of them: nothing would show then that its functions did not work.
 pub(super) fn stated(
     arm: &Arm,
-    at: (&Proxy, &Hop),
+    proxy: &Proxy,
+    hop: &Hop,
     ends: Ends<'_>,
     names: &[String],
 ) -> Result<Vec<u64>, RunError> {
@@ -53,7 +55,7 @@ pub(super) fn stated(
         return Ok(Vec::new());
     }
     let unstated = || ArmError::Unstated(names.join("`, `"));
-    let values = statistics(arm, at, ends, names)?.filter(|values| values.len() == names.len());
+    let values = statistics(arm, proxy, hop, ends, names)?.filter(|values| values.len() == names.len());
     values.ok_or_else(|| in_arm(arm)(unstated()))
 }
 
@@ -62,7 +64,7 @@ pub(super) fn read_proofs(link: Option<&Link>, running: &Running<'_>) -> Result<
     let Running { planned: plan::Subject { arm, .. }, subject, .. } = running;
     let of_proxy = |(hop, proxy): (&Hop, &Proxy)| {
         let names: Vec<String> = arm.proofs(hop).into_iter().map(|(_, proof)| proof.name).collect();
-        stated(arm, (proxy, hop), ends(link, subject), &names)
+        stated(arm, proxy, hop, ends(link, subject), &names)
     };
     arm.chain.hops.iter().zip(&subject.proxies).map(of_proxy).collect()
 }
@@ -117,7 +119,7 @@ pub(super) fn carried(link: Option<&Link>, all: &[Running<'_>]) -> Vec<(usize, V
             return None;
         }
         let of_proxy = |(hop, proxy): (&Hop, &Proxy)| {
-            let read = statistics(arm, (proxy, hop), ends(link, subject), &patterns);
+            let read = statistics(arm, proxy, hop, ends(link, subject), &patterns);
             traffic_of(&read.ok()??)
         };
         let traffic: Option<Vec<ProxyTraffic>> =

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
 
@@ -13,6 +12,7 @@ use hoptax_plan::plan::{Arm, NumberedLoad};
 use hoptax_result::Opened;
 use hoptax_subject::envoy::process::{Proxy, ProxySpec};
 
+use super::caller::CallerTarget;
 use super::ends::Ends;
 use super::error::in_arm;
 use super::{ArmError, RunError};
@@ -28,8 +28,8 @@ pub(super) struct Subject {
     pub(super) specs: BTreeMap<usize, ProxySpec>,
     /// The connections under each load; none where the arm takes no part.
     pub(super) connections: Vec<Option<Connections>>,
-    /// The URL for external callers, and the authority to verify its certificate.
-    pub(super) target: Option<(String, Option<PathBuf>)>,
+    /// What callers other than hoptax call.
+    pub(super) target: Option<CallerTarget>,
     /// CPU time of each proxy until it was live, us.
     pub(super) start_cpu_us: Vec<u64>,
     /// Memory of its first proxy before and after connections to it were opened; none without proxies or connections.
@@ -54,7 +54,7 @@ impl Subject {
     }
 
     /// Opens the connections under a load that are not kept. Returns whether it opened any.
-    pub(super) fn open(&mut self, (arm, load): (&Arm, NumberedLoad<'_>)) -> Result<bool, RunError> {
+    pub(super) fn open(&mut self, arm: &Arm, load: NumberedLoad<'_>) -> Result<bool, RunError> {
         // An arm that takes no part in a load has none, and neither have callers other than hoptax.
         let Some(connections) = self.connections.get_mut(load.number).and_then(Option::as_mut) else {
             return Ok(false);

@@ -27,9 +27,11 @@ use super::folders::{FILES, folder, hop_folder};
 use super::origins::{start_companion, start_origins};
 use super::running::Running;
 use super::specification::{processors_of, spec};
-use super::{RunError, Setting, given, refusal, unloading};
+use super::surroundings::Surroundings;
+use super::unloading::ActiveProxy;
+use super::{RunError, Setting, given, refusal};
 use crate::provenance::{Names, envoy_hash, file_hash};
-use connections::connect_all;
+use connections::Connecting;
 
 /// Time for proxies to accept connections before their memory is read.
 const AFTER_OPENING: Duration = Duration::from_millis(50);
@@ -124,7 +126,7 @@ impl<'p> Subjects<'p> {
     ) -> Result<Self, RunError> {
         let lab = lab(plan, setting)?;
         let networks = networks(plan)?;
-        let (origins, addresses) = start_origins(plan, setting, (link, &networks), lab.as_ref())?;
+        let (origins, addresses) = start_origins(plan, setting, link, &networks, lab.as_ref())?;
         let companion = if plan.arms.iter().any(Arm::asks_companion) {
             let shared = Ends { link, network: None };
             Some(shared.at_servers(false, || start_companion(plan, setting, link, lab.as_ref()))??)
@@ -168,10 +170,10 @@ impl<'p> Subjects<'p> {
                     let is_near = hop.is_near();
                     let ends = Ends::of(link, &networks, arm_number);
                     let processors = processors_of(setting, link, hop).map_err(in_arm(arm))?;
-                    let place = (ends.listening(is_near), processors);
+                    let listen = ends.listening(is_near);
                     let directory = hop_folder(folder(setting, arm, copy_number), arm, hop);
                     if let Some(front) = hop.proxy.front() {
-                        let start = || front.start(&directory, (place.0, 0).into(), &next, &place.1);
+                        let start = || front.start(&directory, (listen, 0).into(), &next, &processors);
                         let live =
                             ends.at_servers(is_near, start)?.map_err(|error| in_arm(arm)(error.into()))?;
                         let names = names.with(live.address, "OWN");
@@ -180,10 +182,16 @@ impl<'p> Subjects<'p> {
                         copy.add(live, start_cpu_us);
                         continue;
                     }
-                    let behind = (next, companion_address);
-                    let place = (place.0, place.1.as_slice());
-                    let spec = spec(plan, (arm, at), (setting, directory), place, behind, lab.as_ref());
-                    let mut spec = spec.map_err(in_arm(arm))?;
+                    let around = Surroundings {
+                        setting,
+                        directory,
+                        listen,
+                        processors: &processors,
+                        next,
+                        companion: companion_address,
+                        lab: lab.as_ref(),
+                    };
+                    let mut spec = spec(plan, arm, at, around).map_err(in_arm(arm))?;
                     copy.prepare_restarts(plan, at.number, &mut spec);
                     generations.extend(spec.generation.map(|_| spec.directory.clone()));
                     let start = || {
@@ -208,13 +216,15 @@ impl<'p> Subjects<'p> {
                     // Before requests that the removal of a function needs.
                     let start_cpu_us = cpu_us(&live)?;
                     if arm.is_unloaded && !hop.functions.is_empty() {
-                        unloading::unload(plan, arm, (&spec, &live, hop), ends, lab.as_ref(), stop)?;
+                        let active = ActiveProxy { spec: &spec, proxy: &live, hop };
+                        active.unload(plan, arm, ends, lab.as_ref(), stop)?;
                     }
                     copy.add(live, start_cpu_us);
                 }
             }
         }
-        let mut all = connect_all(plan, copies, (&addresses, &networks, link, lab.as_ref()), answers, stop)?;
+        let round = Connecting { plan, origins: &addresses, networks: &networks, link, lab: lab.as_ref() };
+        let mut all = round.connect_all(copies, answers, stop)?;
         read_memory_after_opening(&mut all)?;
         Ok(Self { all, origins, generations, companion, files })
     }

@@ -18,6 +18,7 @@ use super::running::Running;
 use super::specification::proxy_spec;
 use super::subject::Subject;
 use super::subjects::Subjects;
+use super::surroundings::Surroundings;
 use super::{KERNEL_TICKS, Setting, fixture};
 use crate::provenance::{Names, envoy_hash};
 
@@ -46,17 +47,16 @@ fn hashes(arms: &str, directory: &Path, first_port: u16) -> BTreeMap<String, (St
         let next: Vec<SocketAddr> = (0..arm.upstreams as u16).map(port).collect();
         let companion = Some(port(9));
         let names = Names::new(directory, &next, companion);
-        let place = (Ipv4Addr::LOCALHOST.into(), [0].as_slice());
-        let own = folder(&setting, arm, 0);
-        let spec = proxy_spec(
-            arm,
-            arm.chain.place_of(None).unwrap(),
-            (&setting, own),
-            place,
-            (next, companion),
-            None,
-        )
-        .unwrap();
+        let around = Surroundings {
+            setting: &setting,
+            directory: folder(&setting, arm, 0),
+            listen: Ipv4Addr::LOCALHOST.into(),
+            processors: &[0],
+            next,
+            companion,
+            lab: None,
+        };
+        let spec = proxy_spec(arm, arm.chain.place_of(None).unwrap(), around).unwrap();
         spec.configure().unwrap();
         let requests = plan.loads.iter().map(|load| requests_sha256(&plan, arm, load)).collect();
         found.insert(arm.id.clone(), (envoy_hash(&spec, &names).unwrap(), requests));

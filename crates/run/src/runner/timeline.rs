@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread;
@@ -45,7 +46,8 @@ const NAP: Duration = Duration::from_millis(20);
 pub(super) fn all_rounds(
     plan: &Plan,
     timeline: &Timeline,
-    (setting, link): (&Setting<'_>, Option<&Link>),
+    setting: &Setting<'_>,
+    link: Option<&Link>,
     began: Instant,
     control: &mut Control<'_>,
     rounds: &mut Vec<RoundRecord>,
@@ -73,8 +75,8 @@ pub(super) fn all_rounds(
             let answer = rounds.last().and_then(|round| round.answers.get(&arm_number).cloned());
             let mut answers: BTreeMap<usize, Answer> = answer.map(|answer| (0, answer)).into_iter().collect();
             let mut subjects = Subjects::bring_up(&alone, setting, link, round, &mut answers, stop)?;
-            let observed = (timeline, arm, load);
-            let course = observe(&alone, observed, setting, &mut subjects, (began, round), stop)?;
+            let observation = Observation { plan: &alone, timeline, arm, load, setting, began, round };
+            let course = observation.observe(&mut subjects, stop)?;
             if stop.load(Ordering::Relaxed) {
                 return Ok(());
             }
@@ -92,74 +94,87 @@ pub(super) fn all_rounds(
     Ok(())
 }
 
-/// Observes one course of the only arm of a plan under its only load.
-fn observe(
-    plan: &Plan,
-    (timeline, arm, load): (&Timeline, &Arm, &Load),
-    setting: &Setting<'_>,
-    subjects: &mut Subjects<'_>,
-    (began, round): (Instant, u32),
-    stop: &AtomicBool,
-) -> Result<Course, RunError> {
-    if stop.load(Ordering::Relaxed) {
-        // Not all processes were started.
-        return Ok(Course::default());
-    }
-    let connections = subjects.only(arm)?.subject.connections.first_mut().and_then(Option::take);
-    let Some(Connections::Kept(mut worker)) = connections else {
-        return Err(missing(&arm.id, &format!("open connection under the load `{}`", load.name)));
-    };
-    let mut happenings = Happenings::new(timeline, arm, setting);
-    happenings.at_the_start(subjects)?;
-    let mut spread = Spread::begin(timeline, arm, &subjects.only(arm)?.subject)?;
-    let began_s = began.elapsed().as_secs_f64();
-    let start_ns = now_ns() + START.as_nanos() as u64;
-    let record_from_ns = start_ns + timeline.warm_up.as_nanos() as u64;
-    let end_ns = record_from_ns + load.slice.as_nanos() as u64;
-    let (sender, parts) = mpsc::channel();
-    let run = Run {
-        record_from_ns,
-        intervals: vec![IntervalSink { length: timeline.interval, sender }],
-        ..Run::new(release(plan, load, round), start_ns, end_ns, TIMEOUT.as_nanos() as u64)
-    };
-    let connections = arm.connections(load);
-    let addresses = worker.local_addresses();
-    let course = hoptax_load::Course::new(record_from_ns, end_ns, connections, plan.seed);
-    let mut recording = Recording::new().with_course(course);
-    let is_cut = AtomicBool::new(false);
-    let used = thread::scope(|scope| -> Result<TaskUse, RunError> {
-        let sending = scope.spawn(|| send(&mut worker, run, &mut recording, &is_cut));
-        let happened =
-            happen((&mut happenings, &mut spread), (subjects, arm), (record_from_ns, end_ns), stop);
-        if happened.is_err() || stop.load(Ordering::Relaxed) {
-            // Without its events, the rest of the slice is of no use.
-            is_cut.store(true, Ordering::Relaxed);
+/// A course that is about to be observed.
+struct Observation<'a> {
+    /// The plan of its arm under its load, and of nothing else.
+    plan: &'a Plan,
+    /// What happens meanwhile.
+    timeline: &'a Timeline,
+    /// Its arm.
+    arm: &'a Arm,
+    /// Its load.
+    load: &'a Load,
+    /// What the run has.
+    setting: &'a Setting<'a>,
+    /// When the run began.
+    began: Instant,
+    /// The number of its round.
+    round: u32,
+}
+
+impl Observation<'_> {
+    /// Observes the course.
+    fn observe(&self, subjects: &mut Subjects<'_>, stop: &AtomicBool) -> Result<Course, RunError> {
+        let &Self { plan, timeline, arm, load, setting, began, round } = self;
+        if stop.load(Ordering::Relaxed) {
+            // Not all processes were started.
+            return Ok(Course::default());
         }
-        let lost = |_| io::Error::other("the generator panicked; this is a bug in hoptax");
-        let used = sending.join().map_err(lost)?;
-        happened?;
-        Ok(used?)
-    })?;
-    let stayed = stayed(&addresses, &worker.local_addresses());
-    let workers = by_worker(&subjects.only(arm)?.subject, &stayed, &recording);
-    let events = happenings.finish()?;
-    if !stop.load(Ordering::Relaxed) {
-        let planned = subjects.only(arm)?.planned;
-        subjects.check(&[planned])?;
+        let connections = subjects.only(arm)?.subject.connections.first_mut().and_then(Option::take);
+        let Some(Connections::Kept(mut worker)) = connections else {
+            return Err(missing(&arm.id, &format!("open connection under the load `{}`", load.name)));
+        };
+        let mut happenings = Happenings::new(timeline, arm, setting);
+        happenings.at_the_start(subjects)?;
+        let mut spread = Spread::begin(timeline, arm, &subjects.only(arm)?.subject)?;
+        let began_s = began.elapsed().as_secs_f64();
+        let start_ns = now_ns() + START.as_nanos() as u64;
+        let record_from_ns = start_ns + timeline.warm_up.as_nanos() as u64;
+        let end_ns = record_from_ns + load.slice.as_nanos() as u64;
+        let (sender, parts) = mpsc::channel();
+        let run = Run {
+            record_from_ns,
+            intervals: vec![IntervalSink { length: timeline.interval, sender }],
+            ..Run::new(release(plan, load, round), start_ns, end_ns, TIMEOUT.as_nanos() as u64)
+        };
+        let connections = arm.connections(load);
+        let addresses = worker.local_addresses();
+        let course = hoptax_load::Course::new(record_from_ns, end_ns, connections, plan.seed);
+        let mut recording = Recording::new().with_course(course);
+        let is_cut = AtomicBool::new(false);
+        let used = thread::scope(|scope| -> Result<TaskUse, RunError> {
+            let sending = scope.spawn(|| send(&mut worker, run, &mut recording, &is_cut));
+            let happened = happen(&mut happenings, &mut spread, subjects, arm, record_from_ns..end_ns, stop);
+            if happened.is_err() || stop.load(Ordering::Relaxed) {
+                // Without its events, the rest of the slice is of no use.
+                is_cut.store(true, Ordering::Relaxed);
+            }
+            let lost = |_| io::Error::other("the generator panicked; this is a bug in hoptax");
+            let used = sending.join().map_err(lost)?;
+            happened?;
+            Ok(used?)
+        })?;
+        let stayed = stayed(&addresses, &worker.local_addresses());
+        let workers = by_worker(&subjects.only(arm)?.subject, &stayed, &recording);
+        let events = happenings.finish()?;
+        if !stop.load(Ordering::Relaxed) {
+            let planned = subjects.only(arm)?.planned;
+            subjects.check(&[planned])?;
+        }
+        Ok(Course {
+            arm: arm.id.clone(),
+            load: load.name.clone(),
+            began_s,
+            book: recording.book,
+            generator_core_share: used.cpu_ns as f64 / load.slice.as_nanos() as f64,
+            own_lag_p99_us: recording.own_lag.quantile_us(0.99),
+            events,
+            intervals: intervals(parts, timeline, load.slice),
+            spread: spread.finish(),
+            connections_p99: connections_p99(&recording),
+            workers,
+        })
     }
-    Ok(Course {
-        arm: arm.id.clone(),
-        load: load.name.clone(),
-        began_s,
-        book: recording.book,
-        generator_core_share: used.cpu_ns as f64 / load.slice.as_nanos() as f64,
-        own_lag_p99_us: recording.own_lag.quantile_us(0.99),
-        events,
-        intervals: intervals(parts, timeline, load.slice),
-        spread: spread.finish(),
-        connections_p99: connections_p99(&recording),
-        workers,
-    })
 }
 
 fn send(worker: &mut Worker, run: Run, recording: &mut Recording, stop: &AtomicBool) -> io::Result<TaskUse> {
@@ -179,13 +194,16 @@ fn release(plan: &Plan, load: &Load, round: u32) -> Release {
     }
 }
 
-/// Performs the events and reads the statistics when they are due, until the end of the slice.
+/// Performs the events and reads the statistics when they are due, until the end of the slice, which is recorded in `recorded_ns`.
 fn happen(
-    (happenings, spread): (&mut Happenings<'_>, &mut Spread<'_>),
-    (subjects, arm): (&mut Subjects<'_>, &Arm),
-    (record_from_ns, end_ns): (u64, u64),
+    happenings: &mut Happenings<'_>,
+    spread: &mut Spread<'_>,
+    subjects: &mut Subjects<'_>,
+    arm: &Arm,
+    recorded_ns: Range<u64>,
     stop: &AtomicBool,
 ) -> Result<(), RunError> {
+    let Range { start: record_from_ns, end: end_ns } = recorded_ns;
     loop {
         let now = now_ns();
         let due_ns = |at: Option<Duration>| at.map_or(u64::MAX, |at| record_from_ns + at.as_nanos() as u64);

@@ -28,7 +28,8 @@ pub(super) fn traffic(
     arm: &Arm,
     load: &Load,
     address: SocketAddr,
-    (lab, answer): (Option<&Lab>, Option<&Answer>),
+    lab: Option<&Lab>,
+    answer: Option<&Answer>,
 ) -> Result<Traffic, ArmError> {
     let request = Request::new(plan, arm, &address.to_string());
     let given_tls = arm.request.as_ref().and_then(|request| request.tls.as_ref());
@@ -51,7 +52,7 @@ pub(super) fn traffic(
     if let (Some(lab), Some(security)) = (lab, arm.caller_security()) {
         let is_mutual = security == Tls::Mtls;
         let group = arm.key_exchange_group().unwrap_or_default();
-        traffic.set_tls(&generator_security(lab, traffic.alpn(), (is_mutual, plan.resumes(load)), group)?);
+        traffic.set_tls(&generator_security(lab, traffic.alpn(), is_mutual, plan.resumes(load), group)?);
     }
     Ok(traffic)
 }
@@ -95,7 +96,8 @@ fn identity(lab: &Lab) -> Result<Identity, ArmError> {
 fn generator_security(
     lab: &Lab,
     alpn: Option<&[u8]>,
-    (is_mutual, resumes): (bool, bool),
+    is_mutual: bool,
+    resumes: bool,
     group: KeyExchangeGroup,
 ) -> Result<Arc<ClientConfig>, ArmError> {
     Ok(client_config(ClientSecurity {

@@ -2,19 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
 
 use hoptax_host::accounting::memory_bytes;
 use hoptax_host::link::Link;
-use hoptax_host::network::Network;
 use hoptax_load::{RequestsPerConnection, Worker, WorkerSpec};
-use hoptax_plan::plan::{self, Arm, Plan};
+use hoptax_plan::plan::{Arm, Plan};
 use hoptax_result::{Answer, Opened};
 use hoptax_subject::lab::Lab;
 
 use super::super::answer::{self, Tried};
+use super::super::caller::CallerTarget;
 use super::super::ends::{Ends, Networks};
 use super::super::error::{in_arm, missing};
 use super::super::origins::Origins;
@@ -25,100 +24,128 @@ use super::super::{ArmError, RunError, external};
 use super::Started;
 use crate::provenance::arm_hash;
 
-/// Connects the generator to all copies of all arms. `answers` gets what arms answer first, if it has none; see
-/// [`answer::is_tried`].
-pub(super) fn connect_all<'p>(
-    plan: &'p Plan,
-    copies: Vec<Started<'p>>,
-    (origins, networks, link, lab): (&Origins, &Networks, Option<&Link>, Option<&Lab>),
-    answers: &mut BTreeMap<usize, Answer>,
-    stop: &AtomicBool,
-) -> Result<Vec<Running<'p>>, RunError> {
-    let mut all = Vec::with_capacity(copies.len());
-    for copy in copies {
-        let copy = copy.into_passing_order();
-        let planned = copy.planned;
-        let (arm, number) = (planned.arm, planned.arm_number);
-        let first = copy.proxies.first().map(|proxy| proxy.address);
-        let address = match first {
-            Some(address) => Some(address),
-            None => external::address(arm).map_err(in_arm(arm))?.or(origins.of(arm).first().copied()),
-        };
-        let address = address.ok_or_else(|| missing(&arm.id, "proxy or server to connect to"))?;
-        let network = networks.get(&number).map(Rc::clone);
-        if answer::is_tried(plan, planned) && !answers.contains_key(&number) {
-            let ends = Ends { link, network: network.as_deref() };
-            let tried = Tried { arm, proxies: &copy.proxies, origins: &origins.of(arm), ends };
-            answers.insert(number, tried.answer(plan, address, lab, stop)?);
+/// What the generator needs of a round to connect to the copies of its arms.
+pub(super) struct Connecting<'a, 'p> {
+    /// The plan of the round.
+    pub(super) plan: &'p Plan,
+    /// The origins, which arms without a proxy connect to.
+    pub(super) origins: &'a Origins,
+    /// The networks of the arms that have one.
+    pub(super) networks: &'a Networks,
+    /// The link of the study.
+    pub(super) link: Option<&'a Link>,
+    /// The certificates of the round; none if no connection uses TLS.
+    pub(super) lab: Option<&'a Lab>,
+}
+
+impl<'p> Connecting<'_, 'p> {
+    /// Connects the generator to all copies of all arms. `answers` gets what arms answer first, if it has none; see
+    /// [`answer::is_tried`].
+    pub(super) fn connect_all(
+        &self,
+        copies: Vec<Started<'p>>,
+        answers: &mut BTreeMap<usize, Answer>,
+        stop: &AtomicBool,
+    ) -> Result<Vec<Running<'p>>, RunError> {
+        let mut all = Vec::with_capacity(copies.len());
+        for copy in copies {
+            let copy = copy.into_passing_order();
+            let planned = copy.planned;
+            let (arm, number) = (planned.arm, planned.arm_number);
+            let first = copy.proxies.first().map(|proxy| proxy.address);
+            let address = match first {
+                Some(address) => Some(address),
+                None => {
+                    external::address(arm).map_err(in_arm(arm))?.or(self.origins.of(arm).first().copied())
+                }
+            };
+            let address = address.ok_or_else(|| missing(&arm.id, "proxy or server to connect to"))?;
+            if answer::is_tried(self.plan, planned) && !answers.contains_key(&number) {
+                let ends = Ends { link: self.link, network: self.networks.get(&number).map(Rc::as_ref) };
+                let tried = Tried { arm, proxies: &copy.proxies, origins: &self.origins.of(arm), ends };
+                answers.insert(number, tried.answer(self.plan, address, self.lab, stop)?);
+            }
+            let subject = self.subject(copy, address, answers.get(&number))?;
+            all.push(Running::new(planned, subject));
         }
-        let subject = subject(plan, copy, (address, network), (lab, answers.get(&number)))?;
-        all.push(Running::new(planned, subject));
+        Ok(all)
     }
-    Ok(all)
-}
 
-/// Connects the generator to a copy of an arm at `address`: to its first proxy, or to the server if it has none.
-fn subject(
-    plan: &Plan,
-    Started { planned: plan::Subject { arm, .. }, proxies, specs, start_cpu_us, configurations }: Started<'_>,
-    (address, network): (SocketAddr, Option<Rc<Network>>),
-    lab: (Option<&Lab>, Option<&Answer>),
-) -> Result<Subject, RunError> {
-    let before = proxies.first().map(|proxy| memory_bytes(proxy.id())).transpose()?;
-    let ends = Ends { link: None, network: network.as_deref() };
-    let connected = ends.at_callers(|| connect(plan, arm, ends.reached_at(address), lab));
-    let (connections, target) = connected?.map_err(in_arm(arm))?;
-    let open = number_open(plan, arm, &connections);
-    let before = proxies.first().filter(|_| open > 0).zip(before);
-    let opened = before.map(|(_, before_bytes)| Opened { connections: open, before_bytes, after_bytes: 0 });
-    let (asks_companion, configuration) = (arm.asks_companion(), arm_hash(&configurations));
-    let account = external::account(arm)?;
-    Ok(Subject {
-        asks_companion,
-        proxies,
-        specs,
-        connections,
-        target,
-        start_cpu_us,
-        opened,
-        configuration,
-        account,
-        network,
-    })
-}
-
-/// The connections under each load, and the target of external callers.
-type Connected = (Vec<Option<Connections>>, Option<(String, Option<PathBuf>)>);
-
-/// Opens the connections under each load, but for those that are opened for each slice.
-fn connect(
-    plan: &Plan,
-    arm: &Arm,
-    address: SocketAddr,
-    (lab, answer): (Option<&Lab>, Option<&Answer>),
-) -> Result<Connected, ArmError> {
-    let mut target = None;
-    let connections: Result<_, ArmError> = plan
-        .loads
-        .iter()
-        .map(|load| {
-            let traffic = traffic(plan, arm, load, address, (lab, answer))?;
-            target = traffic.first().map(|target| {
-                let authority = lab.filter(|_| target.server_name.is_some()).map(Lab::authority);
-                (target.url.clone(), authority)
-            });
-            if !arm.takes_part(load) || load.caller.is_some() {
-                return Ok(None);
-            }
-            let mut spec = WorkerSpec::single(traffic, arm.connections(load), TIMEOUT, plan.seed);
-            spec.pooling.lifetime.requests = load.requests_per_connection.map(RequestsPerConnection::exactly);
-            if !plan.keeps_connections(arm, load) {
-                return Ok(Some(Connections::EachSlice(spec, None)));
-            }
-            Ok(Some(Connections::Kept(Box::new(Worker::connect(&spec)?))))
+    /// Connects the generator to a copy of an arm at `address`: to its first proxy, or to the server if it has none. `answer` is what
+    /// the arm answered first, if it was tried.
+    fn subject(
+        &self,
+        copy: Started<'_>,
+        address: SocketAddr,
+        answer: Option<&Answer>,
+    ) -> Result<Subject, RunError> {
+        let Started { planned, proxies, specs, start_cpu_us, configurations } = copy;
+        let arm = planned.arm;
+        let network = self.networks.get(&planned.arm_number).map(Rc::clone);
+        let before = proxies.first().map(|proxy| memory_bytes(proxy.id())).transpose()?;
+        let ends = Ends { link: None, network: network.as_deref() };
+        let connected = ends.at_callers(|| self.connect(arm, ends.reached_at(address), answer));
+        let Connected { connections, target } = connected?.map_err(in_arm(arm))?;
+        let open = number_open(self.plan, arm, &connections);
+        let before = proxies.first().filter(|_| open > 0).zip(before);
+        let opened =
+            before.map(|(_, before_bytes)| Opened { connections: open, before_bytes, after_bytes: 0 });
+        let (asks_companion, configuration) = (arm.asks_companion(), arm_hash(&configurations));
+        let account = external::account(arm)?;
+        Ok(Subject {
+            asks_companion,
+            proxies,
+            specs,
+            connections,
+            target,
+            start_cpu_us,
+            opened,
+            configuration,
+            account,
+            network,
         })
-        .collect();
-    Ok((connections?, target))
+    }
+
+    /// Opens the connections to an arm at `address` under each load, but for those that are opened for each slice.
+    fn connect(
+        &self,
+        arm: &Arm,
+        address: SocketAddr,
+        answer: Option<&Answer>,
+    ) -> Result<Connected, ArmError> {
+        let &Self { plan, lab, .. } = self;
+        let mut target = None;
+        let connections: Result<_, ArmError> = plan
+            .loads
+            .iter()
+            .map(|load| {
+                let traffic = traffic(plan, arm, load, address, lab, answer)?;
+                target = traffic.first().map(|target| CallerTarget {
+                    url: target.url.clone(),
+                    authority: lab.filter(|_| target.server_name.is_some()).map(Lab::authority),
+                });
+                if !arm.takes_part(load) || load.caller.is_some() {
+                    return Ok(None);
+                }
+                let mut spec = WorkerSpec::single(traffic, arm.connections(load), TIMEOUT, plan.seed);
+                spec.pooling.lifetime.requests =
+                    load.requests_per_connection.map(RequestsPerConnection::exactly);
+                if !plan.keeps_connections(arm, load) {
+                    return Ok(Some(Connections::EachSlice(spec, None)));
+                }
+                Ok(Some(Connections::Kept(Box::new(Worker::connect(&spec)?))))
+            })
+            .collect();
+        Ok(Connected { connections: connections?, target })
+    }
+}
+
+/// The connections to a copy of an arm.
+struct Connected {
+    /// Under each load; none where the arm takes no part.
+    connections: Vec<Option<Connections>>,
+    /// What callers other than hoptax call.
+    target: Option<CallerTarget>,
 }
 
 /// Number of connections from the generator to an arm that are open now.
