@@ -221,10 +221,10 @@ impl Plan {
         configurations: Configurations,
     ) -> Result<Self, Problems> {
         let mut problems = Vec::new();
-        let (arms, pointers) = arms::plan(file, positions, (catalogue, &configurations), &mut problems);
+        let (arms, pointers) = arms::plan(file, positions, catalogue, &configurations, &mut problems);
         let loads = loads::plan(&file.loads, file.observe, positions, &mut problems);
-        let timeline = timeline::plan(file, (&arms, &loads), positions, &mut problems);
-        supported::check(file, (&arms, &pointers), &loads, positions, &mut problems);
+        let timeline = timeline::plan(file, &arms, &loads, positions, &mut problems);
+        supported::check(file, &arms, &pointers, &loads, positions, &mut problems);
         let link = file.link.as_ref().map(|link| link.plan(file.seed, positions, &mut problems));
         // One entry may be several arms.
         if problems.is_empty() && arms.len() < 2 {

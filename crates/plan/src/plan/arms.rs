@@ -29,7 +29,8 @@ pub use external::External;
 pub(super) fn plan(
     file: &StudyFile,
     positions: &Positions,
-    (catalogue, configurations): (&Catalogue, &Configurations),
+    catalogue: &Catalogue,
+    configurations: &Configurations,
     problems: &mut Vec<Problem>,
 ) -> (Vec<Arm>, Vec<String>) {
     // In a timeline, no arm is compared with another.
@@ -150,7 +151,7 @@ impl Planned<'_> {
             }
             ArmEntry::Subject(entry) => {
                 let application = self.application.as_ref();
-                return match subject_arm((entry.subject, application), &self.file.arms, &mut self.arms) {
+                return match subject_arm(entry.subject, application, &self.file.arms, &mut self.arms) {
                     Ok(arm) => {
                         self.arms.extend(arm);
                         Vec::new()
@@ -185,9 +186,9 @@ impl Planned<'_> {
                         self.baseline(&resolved);
                     })
                 }
-                DIRECT => self.direct((DIRECT, hops::NO_PROXY.to_owned()), &requested, index),
+                DIRECT => self.direct(DIRECT, hops::NO_PROXY.to_owned(), &requested, index),
                 same if number_of_same(same).is_some() => self.same(same, &requested, index),
-                call => self.functions(call, &requested, index, (is_unloaded, has_points)),
+                call => self.functions(call, &requested, index, is_unloaded, has_points),
             };
             messages.extend(added.err().into_iter().flatten());
         }
@@ -254,7 +255,8 @@ impl Planned<'_> {
 
     fn direct(
         &mut self,
-        (name, summary): (&str, String),
+        name: &str,
+        summary: String,
         requested: &Requested,
         index: usize,
     ) -> Result<(), Vec<String>> {
@@ -291,7 +293,8 @@ impl Planned<'_> {
         name: &str,
         requested: &Requested,
         index: usize,
-        (is_unloaded, has_points): (bool, bool),
+        is_unloaded: bool,
+        has_points: bool,
     ) -> Result<(), Vec<String>> {
         let call = FunctionCall::parse(name).map_err(|error| vec![error.to_string()])?;
         let catalogue = self.catalogue;
@@ -299,11 +302,11 @@ impl Planned<'_> {
             let hint = hint(name, [BASELINE, DIRECT, SAME]);
             errors.iter().map(|error| format!("{error}{hint}")).collect::<Vec<_>>()
         })?;
-        self.function(&call, function, requested, (Some(index), is_unloaded))?;
+        self.function(&call, function, requested, Some(index), is_unloaded)?;
         for (name, values) in function.points.iter().filter(|_| has_points) {
             for value in values {
                 if let Some((call, requested)) = at_point(&call, function, requested, name, value) {
-                    self.function(&call, function, &requested, (None, false))?;
+                    self.function(&call, function, &requested, None, false)?;
                 }
             }
         }
@@ -316,7 +319,8 @@ impl Planned<'_> {
         call: &FunctionCall,
         function: &Function,
         requested: &Requested,
-        (index, is_unloaded): (Option<usize>, bool),
+        index: Option<usize>,
+        is_unloaded: bool,
     ) -> Result<(), Vec<String>> {
         let knobs = function
             .knobs_of(call)
@@ -328,12 +332,11 @@ impl Planned<'_> {
             return Err(vec![cannot_be_unloaded(&called, &reason)]);
         }
         let component = Component { name: called.clone(), function: function.clone(), knobs };
-        let described = (called.as_str(), function.summary.clone());
         let functions = Composition::one(component);
         let resolved =
             hops::Resolved { chain: Chain::of_functions(functions.clone()), functions, request: None };
         let named = Named { entry: index, is_unloaded, compared_with: None, network: None };
-        self.with_functions(described, resolved, requested, named)
+        self.with_functions(&called, function.summary.clone(), resolved, requested, named)
     }
 
     /// That an earlier entry has the name, if one has.
@@ -369,12 +372,13 @@ impl Planned<'_> {
     /// entry that names it.
     fn with_functions(
         &mut self,
-        (name, mut summary): (&str, String),
+        name: &str,
+        mut summary: String,
         hops::Resolved { chain, functions, request }: hops::Resolved,
         requested: &Requested,
         Named { entry: index, is_unloaded, compared_with, network }: Named<'_>,
     ) -> Result<(), Vec<String>> {
-        let resolved = points::of_chain(name, (&chain, &functions, request.as_ref()), requested)
+        let resolved = points::of_chain(name, &chain, &functions, request.as_ref(), requested)
             .map_err(|message| vec![message])?;
         let mut id = resolved.named(name);
         // The requests before the removal go to each proxy with the TLS of the generator's own connections.

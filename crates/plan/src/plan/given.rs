@@ -47,7 +47,8 @@ impl From<&RequestSection> for StatedRequest {
 /// Every problem with its place: of the configuration, of the name of a listener, of a pointer.
 pub(super) fn resolve(
     section: &HopSection,
-    (request, configurations): (&StatedRequest, &Configurations),
+    request: &StatedRequest,
+    configurations: &Configurations,
     place: &str,
 ) -> Result<Option<(GivenConfig, DerivedRequest)>, Placed> {
     let mut problems = misplaced_keys(section, place);

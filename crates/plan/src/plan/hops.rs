@@ -34,7 +34,8 @@ pub(super) struct Resolved {
 /// that cannot be combined, a configuration that cannot be used, and what a proxy does not support.
 pub(super) fn resolve(
     entry: &ChainEntry,
-    (catalogue, configurations): (&Catalogue, &Configurations),
+    catalogue: &Catalogue,
+    configurations: &Configurations,
     pointer: &str,
 ) -> Result<Resolved, Placed> {
     let mut problems = problems_of_name(&entry.name, catalogue, &format!("{pointer}/name"));
@@ -53,7 +54,7 @@ pub(super) fn resolve(
             Composition::default()
         });
         problems.extend(section::problems(section, &functions, place));
-        let found = given::resolve(section, (&stated, configurations), place).unwrap_or_else(|found| {
+        let found = given::resolve(section, &stated, configurations, place).unwrap_or_else(|found| {
             problems.extend(found);
             None
         });

@@ -210,7 +210,9 @@ pub(super) fn external(name: &str, requested: &Requested) -> Result<Resolved, St
 /// The requested conditions exclude each other, a function or a proxy.
 pub(super) fn of_chain(
     name: &str,
-    (chain, functions, request): (&Chain, &Composition, Option<&DerivedRequest>),
+    chain: &Chain,
+    functions: &Composition,
+    request: Option<&DerivedRequest>,
     requested: &Requested,
 ) -> Result<Resolved, String> {
     resolve(name, &Requirements::of(chain, functions, request), requested)
@@ -326,16 +328,17 @@ impl Requirements {
 /// Chooses between the values of the arm, the function and the study, in this order. An error if the arm requests
 /// another value than the function sets, unless the function `may` have it.
 fn choose<T: Copy + PartialEq>(
-    requested: (Option<T>, Option<T>),
+    by_arm: Option<T>,
+    by_study: Option<T>,
     required: Option<T>,
     may: bool,
     clash: impl Fn(T) -> String,
 ) -> Result<Option<T>, String> {
-    match (requested, required) {
-        ((Some(by_arm), _), Some(required)) if !may && by_arm != required => Err(clash(by_arm)),
-        ((Some(by_arm), _), _) => Ok(Some(by_arm)),
-        (_, Some(_)) => Ok(None),
-        ((None, by_study), None) => Ok(by_study),
+    match (by_arm, required) {
+        (Some(by_arm), Some(required)) if !may && by_arm != required => Err(clash(by_arm)),
+        (Some(by_arm), _) => Ok(Some(by_arm)),
+        (None, Some(_)) => Ok(None),
+        (None, None) => Ok(by_study),
     }
 }
 
@@ -343,7 +346,9 @@ fn choose<T: Copy + PartialEq>(
 fn refuse_sizes(
     name: &str,
     protocol: Protocol,
-    (request_bytes, response_bytes, headers): (Option<u64>, Option<u64>, Option<u64>),
+    request_bytes: Option<u64>,
+    response_bytes: Option<u64>,
+    headers: Option<u64>,
 ) -> Result<(), String> {
     let is = |key: &str, value: u64| {
         format!("`{name}`: `protocol: {}` does not support `{key}: {value}`", protocol.as_str())
@@ -379,14 +384,15 @@ fn resolve(name: &str, required: &Requirements, requested: &Requested) -> Result
     let protocol = required.protocol(name, requested)?;
     required.refuse_protocol(name, protocol)?;
     let secured = required.secures.then_some(TlsWord::None);
-    let tls = choose((by_arm.tls, by_study.tls), secured, false, |tls| {
+    let tls = choose(by_arm.tls, by_study.tls, secured, false, |tls| {
         format!(
             "`{name}` configures TLS of these connections itself and does not support `tls: {}`: remove it",
             tls.as_str()
         )
     })?;
     let request_bytes = choose(
-        (by_arm.request_bytes, by_study.request_bytes),
+        by_arm.request_bytes,
+        by_study.request_bytes,
         own.body.as_ref().map(|body| body.len() as u64),
         may("request_bytes"),
         |bytes| {
@@ -396,7 +402,8 @@ fn resolve(name: &str, required: &Requirements, requested: &Requested) -> Result
         },
     )?;
     let response_bytes = choose(
-        (by_arm.response_bytes, by_study.response_bytes),
+        by_arm.response_bytes,
+        by_study.response_bytes,
         own.response_bytes,
         may("response_bytes"),
         |bytes| {
@@ -414,19 +421,19 @@ fn resolve(name: &str, required: &Requirements, requested: &Requested) -> Result
         ));
     }
     let connections = by_arm.connections.or(by_study.connections).filter(|number| *number >= least);
-    let workers = choose((by_arm.workers, by_study.workers), required.workers, false, |number| {
+    let workers = choose(by_arm.workers, by_study.workers, required.workers, false, |number| {
         format!(
             "`{name}` sets `workers: {}` and does not support `workers: {number}`: remove it",
             required.workers.unwrap_or_default()
         )
     })?;
     let own_envoy = required.envoy.as_deref();
-    let envoy = choose((by_arm.envoy.as_deref(), by_study.envoy.as_deref()), own_envoy, false, |envoy| {
+    let envoy = choose(by_arm.envoy.as_deref(), by_study.envoy.as_deref(), own_envoy, false, |envoy| {
         let own = own_envoy.unwrap_or_default();
         format!("`{name}` has its own Envoy `{own}` and does not support `envoy: {envoy}`: remove it")
     })?;
     let more_headers = by_arm.headers.or(by_study.headers);
-    refuse_sizes(name, protocol, (request_bytes, response_bytes, more_headers))?;
+    refuse_sizes(name, protocol, request_bytes, response_bytes, more_headers)?;
 
     // Defaults are not part of the name: a plain arm keeps its plain id.
     let has_message = !matches!(protocol, Protocol::Http1 | Protocol::Http2);

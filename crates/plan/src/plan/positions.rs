@@ -12,7 +12,8 @@ use crate::file::{ArmEntry, Position, Protocol, SubjectEntry, SubjectSection};
 /// An arm defined by its proxies, compared with the arm without a proxy and with the same protocol, which is added if
 /// it does not exist yet. None for that arm itself. The application is that of the study; none for the origin.
 pub(super) fn subject_arm(
-    (subject, application): (SubjectSection, Option<&Application>),
+    subject: SubjectSection,
+    application: Option<&Application>,
     entries: &[ArmEntry],
     arms: &mut Vec<Arm>,
 ) -> Result<Option<Arm>, String> {

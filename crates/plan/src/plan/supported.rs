@@ -27,7 +27,8 @@ struct Lack {
 /// Adds the problems of `arms` to `problems`. `pointers` has the place in the file that each arm comes from.
 pub(super) fn check(
     file: &StudyFile,
-    (arms, pointers): (&[Arm], &[String]),
+    arms: &[Arm],
+    pointers: &[String],
     loads: &[Load],
     positions: &Positions,
     problems: &mut Vec<Problem>,

@@ -137,7 +137,8 @@ impl Timeline {
 /// Plans the timeline of a file; none if the study observes costs. Problems with it are added to `problems`.
 pub(super) fn plan(
     file: &StudyFile,
-    (arms, loads): (&[Arm], &[Load]),
+    arms: &[Arm],
+    loads: &[Load],
     positions: &Positions,
     problems: &mut Vec<Problem>,
 ) -> Option<Timeline> {
@@ -180,7 +181,7 @@ pub(super) fn plan(
         let pointer = format!("/events/{index}");
         match event(section) {
             Ok(event) => {
-                for message in misfits(file, &event, (arms, loads), interval) {
+                for message in misfits(file, &event, arms, loads, interval) {
                     problem(&pointer, message);
                 }
                 events.push((index, event));
@@ -266,7 +267,8 @@ fn event(section: &EventSection) -> Result<TimedEvent, String> {
 fn misfits(
     file: &StudyFile,
     event: &TimedEvent,
-    (arms, loads): (&[Arm], &[Load]),
+    arms: &[Arm],
+    loads: &[Load],
     interval: Option<Duration>,
 ) -> Vec<String> {
     let mut found = Vec::new();

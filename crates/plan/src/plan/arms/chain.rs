@@ -17,7 +17,7 @@ impl Planned<'_> {
         if let Some(duplicate) = self.taken(index, &entry.name) {
             return placed(pointer, vec![duplicate]);
         }
-        let found = hops::resolve(entry, (self.catalogue, self.configurations), pointer);
+        let found = hops::resolve(entry, self.catalogue, self.configurations, pointer);
         let (resolved, networks) = match (found, networks(entry, pointer)) {
             (Ok(resolved), Ok(networks)) => (resolved, networks),
             (resolved, networks) => {
@@ -55,7 +55,7 @@ impl Planned<'_> {
                 continue;
             }
             for network in &networks {
-                let added = self.chain_in(network.as_ref(), (index, entry), &resolved, &requested);
+                let added = self.chain_in(network.as_ref(), index, entry, &resolved, &requested);
                 messages.extend(added.err().into_iter().flatten());
             }
         }
@@ -66,7 +66,8 @@ impl Planned<'_> {
     fn chain_in(
         &mut self,
         network: Option<&LabelledNetwork>,
-        (index, entry): (usize, &ChainEntry),
+        index: usize,
+        entry: &ChainEntry,
         resolved: &hops::Resolved,
         requested: &Requested,
     ) -> Result<(), Vec<String>> {
@@ -76,11 +77,11 @@ impl Planned<'_> {
         let summary = [Some(hops::summary(entry)), spec.as_ref().map(network::in_words)];
         let summary = summary.into_iter().flatten().collect::<Vec<_>>().join(", ");
         if resolved.chain.hops.is_empty() {
-            return self.direct((&name, summary), requested, index);
+            return self.direct(&name, summary, requested, index);
         }
         let compared_with = entry.compared_with.as_deref();
         let named = Named { entry: Some(index), is_unloaded: entry.unloaded, compared_with, network: spec };
-        self.with_functions((&name, summary), resolved.clone(), requested, named)
+        self.with_functions(&name, summary, resolved.clone(), requested, named)
     }
 }
 

@@ -50,7 +50,7 @@ impl Planned<'_> {
             if requested.is_of_study() && points::plain(BASELINE, &requested).is_err() {
                 continue;
             }
-            let added = self.external_at(&requested, (index, entry), (&external, &request));
+            let added = self.external_at(&requested, index, entry, &external, &request);
             problems.extend(placed(pointer, added.err().into_iter().flatten().collect()));
         }
         problems
@@ -60,8 +60,10 @@ impl Planned<'_> {
     fn external_at(
         &mut self,
         requested: &Requested,
-        (index, entry): (usize, &ExternalEntry),
-        (external, request): (&External, &DerivedRequest),
+        index: usize,
+        entry: &ExternalEntry,
+        external: &External,
+        request: &DerivedRequest,
     ) -> Result<(), Vec<String>> {
         let resolved = points::external(&entry.name, requested).map_err(|message| vec![message])?;
         let named = entry.compared_with.as_deref();
