@@ -57,7 +57,7 @@ pub fn carry(list: &StudyResult, here: &StudyResult, known: &[List]) -> Option<P
     let stretches = stretches(&known.iter().collect::<Vec<&List>>());
     let measured: Vec<(&str, Cost)> = to.costs.iter().map(|(id, cost)| (id.as_str(), *cost)).collect();
     let (names, anchors): (Vec<String>, Vec<Anchor>) =
-        anchors(&from, (to.plain_us, &measured), &stretches).into_iter().unzip();
+        anchors(&from, to.plain_us, &measured, &stretches).into_iter().unzip();
     let line = Line::through(&anchors)?;
     let reach = reach(&names, &anchors);
     let errors = summarise(&trials(known));
@@ -68,7 +68,7 @@ pub fn carry(list: &StudyResult, here: &StudyResult, known: &[List]) -> Option<P
         let measured = here.arms.iter().find(|arm| arm.kind == ArmKind::Function && arm.id == price.id);
         match measured.and_then(|arm| arm.cost.cpu_us_per_request) {
             Some(cost) => (price.here_us, price.made) = (Some(cost), PriceMade::Measured),
-            None => match carried((&from, price), (&line, &reach), &stretches, &errors) {
+            None => match carried(&from, price, &line, &reach, &stretches, &errors) {
                 Ok(cost) => (price.here_us, price.made) = (Some(cost), PriceMade::Carried),
                 Err(reason) => (price.reason, price.made) = (Some(reason), PriceMade::NotCarried),
             },
@@ -102,8 +102,10 @@ fn reach(names: &[String], anchors: &[Anchor]) -> Result<RangeInclusive<f64>, St
 
 /// The carried price with its interval, or the reason why it cannot be carried.
 fn carried(
-    (list, price): (&List, &Price),
-    (line, reach): (&Line, &Result<RangeInclusive<f64>, String>),
+    list: &List,
+    price: &Price,
+    line: &Line,
+    reach: &Result<RangeInclusive<f64>, String>,
     stretches: &Stretches,
     errors: &[CarryError],
 ) -> Result<Interval, String> {
@@ -195,7 +197,7 @@ mod tests {
         let carried = |stretch: f64| {
             let functions = BTreeMap::from([("lua".to_owned(), stretch)]);
             let stretches = Stretches { plain: 0.0, functions };
-            super::carried((&list, &price), (&Line::default(), &reach), &stretches, &errors)
+            super::carried(&list, &price, &Line::default(), &reach, &stretches, &errors)
         };
         // The anchors reach from -1 to 1.
         assert!(carried(1.9).is_ok() && carried(-1.9).is_ok());

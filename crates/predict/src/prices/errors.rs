@@ -61,7 +61,7 @@ fn of_pair(list: &List, truth: &List, stretches: &Stretches) -> Vec<Trial> {
     let measured: Vec<(&str, Cost)> =
         ANCHORS.iter().filter_map(|id| Some((*id, *truth.costs.get(*id)?))).collect();
     let anchors: Vec<Anchor> =
-        anchors(list, (truth.plain_us, &measured), stretches).into_iter().map(|(_, anchor)| anchor).collect();
+        anchors(list, truth.plain_us, &measured, stretches).into_iter().map(|(_, anchor)| anchor).collect();
     let Some(line) = Line::through(&anchors) else { return Vec::new() };
     let others = list.costs.iter().filter(|(id, _)| !ANCHORS.contains(&id.as_str()));
     let trial = |(id, listed): (&String, &Cost)| {
@@ -78,7 +78,8 @@ fn of_pair(list: &List, truth: &List, stretches: &Stretches) -> Vec<Trial> {
 /// both machines.
 pub fn anchors(
     list: &List,
-    (plain_us, measured): (Option<f64>, &[(&str, Cost)]),
+    plain_us: Option<f64>,
+    measured: &[(&str, Cost)],
     stretches: &Stretches,
 ) -> Vec<(String, Anchor)> {
     let plain = list.plain_us.zip(plain_us).filter(|(from, to)| *from > 0.0 && *to > 0.0);

@@ -29,6 +29,22 @@ pub(crate) struct Placement<'a> {
     pub(crate) sharing: Option<Sharing<'a>>,
 }
 
+/// Proxies, and where they run.
+#[derive(Clone, Copy)]
+pub(crate) struct Placed<'p, 'a> {
+    /// The proxies, in the order in which others number them.
+    pub(crate) proxies: &'p [Proxy<'a>],
+    /// Where they run.
+    pub(crate) placement: &'p Placement<'a>,
+}
+
+impl Placed<'_, '_> {
+    /// How busy each of them is at `rate` requests per second to the entry of the graph.
+    pub(crate) fn busy(self, rate: f64) -> Vec<Busy> {
+        self.placement.busy(self.proxies, rate, None)
+    }
+}
+
 /// How busy a proxy and its processors are.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Busy {
@@ -65,10 +81,10 @@ impl<'a> Placement<'a> {
             }
             Processors::Shared(count) => {
                 let used = |processors: f64| -> f64 {
-                    let busy = self.at(proxies, rate, without, (count, processors));
+                    let busy = self.at(proxies, rate, without, count, processors);
                     proxies.iter().zip(busy).map(|(proxy, busy)| of_processors(proxy, busy.own, count)).sum()
                 };
-                self.at(proxies, rate, without, (count, agreed(used)))
+                self.at(proxies, rate, without, count, agreed(used))
             }
         }
     }
@@ -76,7 +92,8 @@ impl<'a> Placement<'a> {
     /// The same of one proxy, by its number.
     pub(crate) fn busy_of(
         &self,
-        (proxies, number): (&[Proxy<'a>], usize),
+        proxies: &[Proxy<'a>],
+        number: usize,
         rate: f64,
         without: Without<'a>,
     ) -> Option<Busy> {
@@ -94,13 +111,14 @@ impl<'a> Placement<'a> {
         Busy::alone(agreed(|own| self.workers(proxy, rate, Busy::alone(own), without)))
     }
 
-    /// How busy each proxy is while so many processors, which all of them share, are busy for this share of the time.
+    /// How busy each proxy is while `count` processors, which all of them share, are busy for the share `processors` of the time.
     fn at(
         &self,
         proxies: &[Proxy<'a>],
         rate: f64,
         without: Without<'a>,
-        (count, processors): (u32, f64),
+        count: u32,
+        processors: f64,
     ) -> Vec<Busy> {
         let one = |(number, proxy): (usize, &Proxy<'a>)| {
             let busy = |own: f64| {

@@ -7,7 +7,7 @@ use hoptax_result::{
 use thiserror::Error;
 
 use crate::size::arms::{hops, is_composition, plain_traffic, reference};
-use crate::size::busy::{Placement, Processors};
+use crate::size::busy::{Placed, Placement, Processors};
 use crate::size::check_response::{self, chain_times, checked_response};
 use crate::size::graph::{Called, Service, Traffic};
 use crate::size::items::Items;
@@ -89,9 +89,10 @@ pub fn check(study: &StudyResult) -> Result<SizeCheckResult, NoCheck> {
             1 => Placement { processors: Processors::Own, sharing: None },
             _ => Placement { processors, sharing: sharing() },
         };
+        let placed = Placed { proxies: &chain, placement: &placement };
         let mut rates = Vec::new();
         for load in source.loads() {
-            match checked(source, (arm, load), (&chain, &placement)) {
+            match checked(source, arm, load, placed) {
                 Ok((checked, rate)) => {
                     compositions.push(checked);
                     rates.push((load, rate));
@@ -102,12 +103,12 @@ pub fn check(study: &StudyResult) -> Result<SizeCheckResult, NoCheck> {
         let states_times =
             |load: &str| study.plan.loads.iter().any(|one| one.name == load && states_response_times(one));
         rates.retain(|(load, _)| states_times(load));
-        match chain_times((&chain, &placement), &mut times) {
+        match chain_times(placed, &mut times) {
             _ if rates.is_empty() => {}
             Err(reason) => response_times_left_out.push(leave_out(None, reason)),
             Ok(parts) => {
                 for (load, rate) in rates {
-                    match checked_response(&mut times, (arm, load), (&chain, &placement, &parts), rate) {
+                    match checked_response(&mut times, arm, load, placed, &parts, rate) {
                         Ok(checked) => response_times.push(checked),
                         Err(reason) => response_times_left_out.push(leave_out(Some(load), reason)),
                     }
@@ -221,9 +222,11 @@ fn learn<'a>(source: &Source<'a>, parts: &'a Parts<'a>) -> Result<Vec<Proxy<'a>>
 /// Which number is missing.
 fn checked<'a>(
     source: &Source<'a>,
-    (arm, load): (&ArmResult, &str),
-    (chain, placement): (&[Proxy<'a>], &Placement<'a>),
+    arm: &ArmResult,
+    load: &str,
+    placed: Placed<'_, 'a>,
 ) -> Result<(CheckedComposition, f64), String> {
+    let Placed { proxies: chain, placement } = placed;
     let composition = source.cost(arm, load).ok_or("its cost is withheld")?;
     let plain = chain.first().and_then(|proxy| proxy.flows.first()).map(|flow| &flow.plain);
     let plain = plain.ok_or("it has no proxy")?;
@@ -241,7 +244,7 @@ fn checked<'a>(
     let rate = rate.unwrap_or(busy * source.processors(arm) * 1e6 / measured.estimate());
     let mut predicted = Sum::default();
     let mut is_extrapolated = false;
-    for (proxy, busy) in chain.iter().zip(placement.busy(chain, rate, None)) {
+    for (proxy, busy) in chain.iter().zip(placed.busy(rate)) {
         // A prediction that is too high for a saturated proxy is an error, not an extrapolation.
         is_extrapolated |= proxy.measured_at().is_beyond(busy.own.min(1.0)) || placement.is_beyond(&busy);
         predicted.add_all(1e6 / rate, &placement.cores(proxy, rate, busy, None));

@@ -4,10 +4,9 @@ use hoptax_checks::thresholds::Limits;
 use hoptax_checks::vague::vague_level;
 use hoptax_result::{ArmResult, CheckedResponse, CheckedTime, ErrorSummary, Interval};
 
-use crate::size::busy::Placement;
+use crate::size::busy::Placed;
 use crate::size::latency::{intervals, tail};
 use crate::size::measured_at::MeasuredAt;
-use crate::size::proxy::Proxy;
 use crate::size::times::{AllTimes, FlowTimes, Formula, LeftOut, TimesCurve, mean, measured_at};
 
 /// What the response time of a chain consists of.
@@ -25,9 +24,10 @@ pub(crate) struct ChainTimes {
 /// # Errors
 /// What the study does not state.
 pub(crate) fn chain_times(
-    (chain, placement): (&[Proxy<'_>], &Placement<'_>),
+    placed: Placed<'_, '_>,
     times: &mut AllTimes<'_, '_>,
 ) -> Result<ChainTimes, String> {
+    let Placed { proxies: chain, placement } = placed;
     let flows = || chain.iter().filter_map(|proxy| proxy.flows.first());
     let first = flows().next().ok_or("it has no proxy")?;
     let mut functions = Vec::new();
@@ -61,14 +61,16 @@ pub(crate) fn chain_times(
 ///
 /// # Errors
 /// Which number is missing, or too vague.
-pub(crate) fn checked_response<'a>(
+pub(crate) fn checked_response(
     times: &mut AllTimes<'_, '_>,
-    (arm, load): (&ArmResult, &str),
-    (chain, placement, parts): (&[Proxy<'a>], &Placement<'a>, &ChainTimes),
+    arm: &ArmResult,
+    load: &str,
+    placed: Placed<'_, '_>,
+    parts: &ChainTimes,
     rate: f64,
 ) -> Result<CheckedResponse, String> {
     let measured = times.formula(0, arm, load).ok_or("its response times are withheld")?;
-    let of_each = placement.busy(chain, rate, None);
+    let of_each = placed.busy(rate);
     // All of them run on the same processors.
     let busy = of_each.first().map_or(0.0, |busy| busy.processors.min(1.0));
     let mut predicted = Formula::default();
@@ -79,7 +81,7 @@ pub(crate) fn checked_response<'a>(
         predicted.add_all(others, &sharing.at(busy));
     }
     let base: MeasuredAt = parts.base.measured_at();
-    let is_unknown = chain.len() > 1 && parts.sharing.is_none();
+    let is_unknown = placed.proxies.len() > 1 && parts.sharing.is_none();
     let is_extrapolated = is_unknown
         || base.is_beyond(busy)
         || measured_at(parts.added.iter().chain(&parts.sharing)).is_beyond(busy);
@@ -130,8 +132,8 @@ pub(crate) fn checked_response<'a>(
     Ok(CheckedResponse {
         arm: arm.id.clone(),
         load: load.to_owned(),
-        hops: chain.len() as u32,
-        functions: chain.iter().map(|proxy| proxy.functions().len()).sum::<usize>() as u32,
+        hops: placed.proxies.len() as u32,
+        functions: placed.proxies.iter().map(|proxy| proxy.functions().len()).sum::<usize>() as u32,
         mean: time(0).ok_or("its parts have too few rounds in common")?,
         p99: time(3).filter(|_| has_tail),
         is_extrapolated,

@@ -91,7 +91,8 @@ impl<'a> Connections<'a> {
     /// that measures it.
     pub(crate) fn learn(
         requests: u32,
-        (traffic, functions): (&Traffic, &'a [Called]),
+        traffic: &Traffic,
+        functions: &'a [Called],
         sources: &[Source<'a>],
         mut note: impl FnMut((String, String)),
     ) -> Option<Self> {

@@ -3,7 +3,7 @@
 use hoptax_result::{AddedTime, Interval, ProxyLatency, SizeLatency};
 use hoptax_stats::{jackknife, sum_of_independent};
 
-use crate::size::busy::{Busy, Placement, Processors};
+use crate::size::busy::{Busy, Placed, Placement, Processors};
 use crate::size::flow::calls;
 use crate::size::graph::{Graph, Service};
 use crate::size::measured_at::{MeasuredAt, NEARLY};
@@ -33,8 +33,8 @@ struct At {
     is_extrapolated: bool,
 }
 
-/// What the proxies of `graph` add to the response time of a request to its entry, at `rate` requests per second. `proxies` are those of
-/// the services of the graph that have one, in their order.
+/// What the proxies of `graph` add to the response time of a request to its entry, at `rate` requests per second. `placed` are the
+/// proxies of the services of the graph that have one, in their order.
 ///
 /// **Method.** A request passes proxies and services as its calls lead it: calls of a step at the same time take as long as the
 /// slowest, steps follow each other. Each pass of a proxy takes a time drawn from what the proxy adds at its busy share, independently
@@ -48,12 +48,13 @@ struct At {
 ///
 /// # Errors
 /// Why there is no number.
-pub(crate) fn latency<'a>(
+pub(crate) fn latency(
     graph: &Graph,
-    (proxies, placement): (&[Proxy<'a>], &Placement<'a>),
+    placed: Placed<'_, '_>,
     rate: f64,
     times: &mut AllTimes<'_, '_>,
 ) -> Result<Latency, String> {
+    let Placed { proxies, placement } = placed;
     let (mut at, mut extrapolations) = (Vec::new(), Vec::new());
     let sharing = placement.sharing.as_ref().map(|sharing| (sharing.arm(), times.sharing(sharing)));
     if let Some((arm, None)) = &sharing {
@@ -63,7 +64,7 @@ pub(crate) fn latency<'a>(
         ));
     }
     let sharing = sharing.and_then(|(_, times)| times);
-    for (proxy, busy) in proxies.iter().zip(placement.busy(proxies, rate, None)) {
+    for (proxy, busy) in proxies.iter().zip(placed.busy(rate)) {
         if let Processors::Shared(count) = placement.processors
             && busy.processors >= 1.0
         {
@@ -71,7 +72,7 @@ pub(crate) fn latency<'a>(
             return Err(format!("all proxies share {count} processor{plural}: too few for the rate"));
         }
         let ahead_us = ahead_us(proxy, placement, rate, busy);
-        let (mut one, extrapolation) = at_busy_share((proxy, busy, ahead_us), sharing.as_ref(), times)?;
+        let (mut one, extrapolation) = at_busy_share(proxy, busy, ahead_us, sharing.as_ref(), times)?;
         let has_others = placement.processors != Processors::Own && busy.part < 1.0 - NEARLY;
         one.is_extrapolated |= has_others && sharing.is_none();
         at.push(one);
@@ -129,7 +130,9 @@ fn ahead_us<'a>(proxy: &Proxy<'a>, placement: &Placement<'a>, rate: f64, busy: B
 
 /// A proxy at a busy share of the processors that its requests wait for, and in a sentence whether that goes beyond what was measured.
 fn at_busy_share(
-    (proxy, busy, ahead_us): (&Proxy<'_>, Busy, f64),
+    proxy: &Proxy<'_>,
+    busy: Busy,
+    ahead_us: f64,
     sharing: Option<&FlowTimes>,
     times: &mut AllTimes<'_, '_>,
 ) -> Result<(At, Option<String>), String> {

@@ -110,7 +110,7 @@ impl<'a> Source<'a> {
         let (arm, is_same_traffic) = arms.first().copied()?;
         let plain = reference(self.result, arm)?;
         let in_use = self.levels(plain, |load| !self.is_closed(load));
-        let points = self.loads().filter_map(|load| self.added(arm, (plain, in_use.as_ref()), load));
+        let points = self.loads().filter_map(|load| self.added(arm, plain, in_use.as_ref(), load));
         let curve = Curve::new(points.collect())?;
         Some(Priced { curve, source: self.number, arm, is_same_traffic })
     }
@@ -130,12 +130,7 @@ impl<'a> Source<'a> {
     /// Open loops at a share of the capacity do not make both equally busy: the capacity is measured once, and requests cost more than
     /// at capacity by another factor. So what a plain proxy costs less or more because of that is added to the cost, from its curve. A
     /// closed loop keeps both always busy. It is no point of that curve: above the busiest open loop, the curve is flat.
-    fn added(
-        &self,
-        arm: &ArmResult,
-        (plain, in_use): (&ArmResult, Option<&Curve>),
-        load: &str,
-    ) -> Option<Point> {
+    fn added(&self, arm: &ArmResult, plain: &ArmResult, in_use: Option<&Curve>, load: &str) -> Option<Point> {
         let cost = self.cost(arm, load)?;
         let [own, of_plain] = [self.busy(arm, load)?, self.busy(plain, load)?];
         if self.is_closed(load) {

@@ -6,7 +6,7 @@ use hoptax_result::{
 };
 use thiserror::Error;
 
-use crate::size::busy::{Busy, Placement, Processors};
+use crate::size::busy::{Busy, Placed, Placement, Processors};
 use crate::size::connections::Connections;
 use crate::size::extrapolation::extrapolations;
 use crate::size::flow::{Flow, flows};
@@ -84,15 +84,17 @@ pub fn size_on(
         }
     };
     let placement = Placement { processors, sharing };
-    let latency = latency(graph, (&proxies, &placement), rate, &mut AllTimes::new(&sources));
+    let in_order = Placed { proxies: &proxies, placement: &placement };
+    let latency = latency(graph, in_order, rate, &mut AllTimes::new(&sources));
     proxies.sort_by_key(|proxy| proxy.service.place);
+    let placed = Placed { proxies: &proxies, placement: &placement };
     let mut sized = Vec::new();
     let mut functions = Vec::new();
-    for (number, (proxy, busy)) in proxies.iter().zip(placement.busy(&proxies, rate, None)).enumerate() {
+    for (number, (proxy, busy)) in proxies.iter().zip(placed.busy(rate)).enumerate() {
         let imprecise = || NoSize::Imprecise { service: proxy.service.name.clone() };
         sized.push(sized_proxy(proxy, &placement, rate, busy).ok_or_else(imprecise)?);
         for function in proxy.functions() {
-            let sized = sized_function((&proxies, number, busy), &placement, rate, function);
+            let sized = sized_function(placed, number, busy, rate, function);
             functions.push(sized.ok_or_else(imprecise)?);
         }
     }
@@ -186,7 +188,7 @@ fn learn<'a>(graph: &'a Graph, sources: &[Source<'a>]) -> Result<Vec<Proxy<'a>>,
                 }
             }
             let connections = requests_per_connection
-                .and_then(|requests| Connections::learn(requests, (traffic, functions), sources, &mut note));
+                .and_then(|requests| Connections::learn(requests, traffic, functions, sources, &mut note));
             let flow = |plain| LearnedFlow { side, per_request, plain, functions: priced, connections };
             learned.extend(plain.map(flow));
         }
@@ -289,17 +291,19 @@ fn sized_proxy<'a>(
 }
 
 fn sized_function<'a>(
-    (proxies, number, busy): (&[Proxy<'a>], usize, Busy),
-    placement: &Placement<'a>,
+    placed: Placed<'_, 'a>,
+    number: usize,
+    busy: Busy,
     rate: f64,
     function: FunctionOf<'a>,
 ) -> Option<SizedFunction> {
+    let Placed { proxies, placement } = placed;
     let (side, called) = function;
     let proxy = proxies.get(number)?;
     let requests_per_second = rate * proxy.per_request_of(side);
     let cores = proxy.cores_of(rate, busy.own, function).interval()?;
     let mut saved = placement.cores(proxy, rate, busy, None);
-    let less_busy = placement.busy_of((proxies, number), rate, Some((number, function)))?;
+    let less_busy = placement.busy_of(proxies, number, rate, Some((number, function)))?;
     saved.add_all(-1.0, &placement.cores(proxy, rate, less_busy, Some(function)));
     Some(SizedFunction {
         service: proxy.service.name.clone(),

@@ -98,7 +98,7 @@ impl<'a> Walk<'a> {
                 flow += 1;
                 let from = self.way.len();
                 let times = self.times(call.factor);
-                let mut of_call = self.calls(number, service, (flow, call.service), times);
+                let mut of_call = self.calls(number, service, flow, call.service, times);
                 if let Some(first) = self.first_proxy(number, call.service).filter(|_| times > 0) {
                     if ahead > 0.0 {
                         of_call.with += ahead;
@@ -149,13 +149,7 @@ impl<'a> Walk<'a> {
     }
 
     /// So many calls to one service, one after another.
-    fn calls(
-        &mut self,
-        number: usize,
-        service: &Service,
-        (flow, called): (usize, usize),
-        times: u64,
-    ) -> Took {
+    fn calls(&mut self, number: usize, service: &Service, flow: usize, called: usize, times: u64) -> Took {
         let mut took = Took::default();
         for _ in 0..times {
             if service.outbound.is_some() {
