@@ -36,15 +36,36 @@ pub struct Differences {
     pub rest: Vec<String>,
 }
 
-/// The differences between two configurations, each with the parts that its request passes ([`crate::parts::parts`]). Both
-/// are adapted to the same lab, so addresses, certificates and secrets do not differ.
-pub fn differences(first: (&Adapted, &[Part]), second: (&Adapted, &[Part])) -> Differences {
+/// A configuration and the parts that its request passes.
+#[derive(Clone, Copy)]
+pub struct TakenApart<'a> {
+    /// The configuration as adapted to the lab.
+    pub adapted: &'a Adapted,
+    /// Its parts; see [`crate::parts::parts`].
+    pub parts: &'a [Part],
+}
+
+impl TakenApart<'_> {
+    /// The nodes of one of its parts.
+    fn nodes(self, part: &Part) -> Vec<Value> {
+        let nodes = part.pointers.iter().filter_map(|pointer| self.adapted.tree.pointer(pointer));
+        nodes.filter(|node| !node.is_null()).map(compact).collect()
+    }
+
+    /// What is left without its parts.
+    fn rest(self) -> Value {
+        without_empty(&self.adapted.without(self.parts.iter().flat_map(|part| &part.pointers)))
+    }
+}
+
+/// The differences between two configurations. Both are adapted to the same lab, so addresses, certificates and secrets do not differ.
+pub fn differences(first: TakenApart<'_>, second: TakenApart<'_>) -> Differences {
     let is_it = |one: &Part, other: &Part| one.kind == other.kind && one.name == other.name;
     let place_of = |part: &Part, all: &[Part]| all.iter().position(|other| is_it(part, other));
     let mut parts = Vec::new();
-    for part in first.1 {
-        let same = second.1.iter().find(|other| is_it(part, other));
-        let fields = same.map_or_else(Vec::new, |same| between_nodes((first.0, part), (second.0, same)));
+    for part in first.parts {
+        let same = second.parts.iter().find(|other| is_it(part, other));
+        let fields = same.map_or_else(Vec::new, |same| between_nodes(first.nodes(part), second.nodes(same)));
         if same.is_none() || !fields.is_empty() {
             parts.push(Difference {
                 kind: part.kind,
@@ -55,7 +76,7 @@ pub fn differences(first: (&Adapted, &[Part]), second: (&Adapted, &[Part])) -> D
             });
         }
     }
-    let only = second.1.iter().filter(|part| place_of(part, first.1).is_none());
+    let only = second.parts.iter().filter(|part| place_of(part, first.parts).is_none());
     parts.extend(only.map(|part| Difference {
         kind: part.kind,
         name: part.name.clone(),
@@ -63,22 +84,14 @@ pub fn differences(first: (&Adapted, &[Part]), second: (&Adapted, &[Part])) -> D
         second: Some(part.place.clone()),
         fields: Vec::new(),
     }));
-    let common: Vec<usize> = first.1.iter().filter_map(|part| place_of(part, second.1)).collect();
-    let rest = |(adapted, parts): (&Adapted, &[Part])| {
-        without_empty(&adapted.without(parts.iter().flat_map(|part| &part.pointers)))
-    };
+    let common: Vec<usize> = first.parts.iter().filter_map(|part| place_of(part, second.parts)).collect();
     let mut found = Vec::new();
-    fields(&rest(first), &rest(second), "", &mut found);
+    fields(&first.rest(), &second.rest(), "", &mut found);
     Differences { parts, is_order_different: !common.is_sorted(), rest: found }
 }
 
 /// The paths at which the nodes of a part differ.
-fn between_nodes(first: (&Adapted, &Part), second: (&Adapted, &Part)) -> Vec<String> {
-    let contents = |(adapted, part): (&Adapted, &Part)| -> Vec<Value> {
-        let nodes = part.pointers.iter().filter_map(|pointer| adapted.tree.pointer(pointer));
-        nodes.filter(|node| !node.is_null()).map(compact).collect()
-    };
-    let (one, other) = (contents(first), contents(second));
+fn between_nodes(one: Vec<Value>, other: Vec<Value>) -> Vec<String> {
     let mut found = Vec::new();
     // Most parts have one node, which needs no number.
     match (one.as_slice(), other.as_slice()) {
@@ -180,7 +193,10 @@ mod tests {
             let parts = parts(&adapted, &adapted.listeners[0], &request);
             (adapted, parts)
         });
-        differences((&first.0, &first.1), (&second.0, &second.1))
+        differences(
+            TakenApart { adapted: &first.0, parts: &first.1 },
+            TakenApart { adapted: &second.0, parts: &second.1 },
+        )
     }
 
     #[test]

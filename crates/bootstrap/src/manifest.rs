@@ -174,7 +174,7 @@ impl Object<'_> {
         match &tree.node {
             Node::Scalar(Value::String(text), style) => {
                 let Some(key) = self.key(&path.keys) else { return };
-                let source = self.source(file, (tree.line, text, *style), &path.keys);
+                let source = self.source(file, tree.line, text, *style, &path.keys);
                 found.extend(source.map(|source| Text { key, source, parent: path.parent }));
             }
             Node::Scalar(..) => {}
@@ -190,7 +190,7 @@ impl Object<'_> {
                         let key =
                             if path.container.is_empty() { FLAG.to_owned() } else { path.container.clone() };
                         let text = value.unwrap_or(text);
-                        let source = self.source(file, (item.line, text, *style), &path.keys);
+                        let source = self.source(file, item.line, text, *style, &path.keys);
                         found.extend(source.map(|source| Text { key, source, parent: item.line }));
                     }
                     is_value = text == FLAG;
@@ -219,7 +219,7 @@ impl Object<'_> {
     }
 
     /// A text with its place. None if it should be base64 and is not, or is no text.
-    fn source(&self, file: &str, (line, text, style): (u64, &str, Style), keys: &[String]) -> Option<Source> {
+    fn source(&self, file: &str, line: u64, text: &str, style: Style, keys: &[String]) -> Option<Source> {
         let key = keys.last().map(String::as_str).unwrap_or_default();
         let is_secret = self.kind == "Secret";
         let in_base64 = keys.len() == 2

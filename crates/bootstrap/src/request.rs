@@ -14,6 +14,7 @@ use serde_json::Value;
 use crate::adapt::{Adapted, Listener};
 use crate::place::Problem;
 use crate::tree::{extension_type, is_tls, items, join, sockets, text};
+use conditions::Scopes;
 
 pub use line::RequestLine;
 pub use stated::{StatedRequest, stated};
@@ -178,7 +179,8 @@ fn through_http(adapted: &Adapted, pointer: &str, chain: &Value) -> Option<Deriv
                 let first = routes.iter().find(|(_, route)| is_taken(route));
                 first.is_some_and(|(first, _)| first == route_pointer)
             };
-            credentials::add(adapted, &manager, (host, route), &[], &mut request, &is_first);
+            let scopes = Scopes { route, host };
+            credentials::add(adapted, &manager, scopes, &[], &mut request, &is_first);
             if redirects_to_tls(host) && request.tls.is_none() {
                 request.set_header("x-forwarded-proto", "https");
             }

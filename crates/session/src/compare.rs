@@ -164,8 +164,8 @@ fn comparison(
 /// Adds what differs between two proxies.
 fn add_differences(compared: &mut ComparedSubject, first: &Subject, subject: &Subject, say: Say<'_>) {
     let [Some(one), Some(other)] = [first, subject].map(Subject::proxy) else { return };
-    compared.differences =
-        configuration_differences_or_note((&one, Path::new("")), (&other, Path::new("")), say);
+    let [reference, arm] = [&one, &other].map(|entry| ArmIn { entry, folder: Path::new("") });
+    compared.differences = configuration_differences_or_note(reference, arm, say);
     // A subject is one proxy, and its configuration is compared by filter.
     let keys = key_differences(&one, &other).into_iter().map(|found| KeyDifference {
         key: found.key.strip_prefix("hops[0].").unwrap_or(&found.key).to_owned(),

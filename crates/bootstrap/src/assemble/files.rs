@@ -66,7 +66,7 @@ impl Configuration {
             let is_in_file = self.path_of(&source).is_some();
             // Several listeners may share one filter.
             let found = match filters.get(&name).cloned() {
-                None if is_in_file => self.named_at(&source, files, ("filter", "filters"), &name),
+                None if is_in_file => self.named_at(&source, files, "filter", "filters", &name),
                 of_dump => of_dump,
             };
             match (found, default) {
@@ -97,7 +97,8 @@ impl Configuration {
         &mut self,
         source: &str,
         files: &mut Files<'_>,
-        (one, several): (&str, &str),
+        one: &str,
+        several: &str,
         name: &str,
     ) -> Option<Found> {
         let before = files.problems.len();
@@ -133,7 +134,7 @@ impl Configuration {
             let source = join(&rds, "config_source");
             // Several listeners may share one table.
             let of_dump = routes.get(&name).cloned();
-            let found = of_dump.or_else(|| self.named_at(&source, files, ("route table", "routes"), &name));
+            let found = of_dump.or_else(|| self.named_at(&source, files, "route table", "routes", &name));
             self.remove_key(&pointer, "rds");
             if let Some(found) = found {
                 self.graft(&join(&pointer, "route_config"), found);

@@ -34,7 +34,11 @@ enum Condition {
 type Group = Vec<Condition>;
 
 /// The place of a filter: its route and its virtual host.
-pub(super) type Scopes<'a> = (&'a Value, &'a Value);
+#[derive(Clone, Copy)]
+pub(super) struct Scopes<'a> {
+    pub(super) route: &'a Value,
+    pub(super) host: &'a Value,
+}
 
 const HTTP: &str = "envoy.extensions.filters.http.";
 /// A filter with a matcher around it, which decides whether it acts.
@@ -90,7 +94,7 @@ pub(crate) fn needs(adapted: &Adapted, extension: &Value, request: &DerivedReque
     let host = request.route.split_once("/routes/").map_or(request.route.as_str(), |(host, _)| host);
     let host = adapted.tree.pointer(host).unwrap_or(none);
     let is_rate_limit = extension_type(extension).starts_with(&format!("{HTTP}ratelimit."));
-    let mut groups = of_filter(extension, (route, host));
+    let mut groups = of_filter(extension, Scopes { route, host });
     groups.extend(of_log(extension));
     if groups.is_empty() {
         let message = "a request to a route with rate limit actions of its stage, which this route has not";
@@ -215,7 +219,7 @@ fn words_of_header(matcher: &Value, holds: bool) -> String {
 }
 
 /// The conditions of an HTTP filter.
-fn of_filter(filter: &Value, (route, host): Scopes<'_>) -> Vec<Group> {
+fn of_filter(filter: &Value, scopes: Scopes<'_>) -> Vec<Group> {
     let configuration = filter.get("typed_config").unwrap_or(&Value::Null);
     let of = extension_type(filter);
     let settings = message(configuration).fields;
@@ -223,7 +227,7 @@ fn of_filter(filter: &Value, (route, host): Scopes<'_>) -> Vec<Group> {
         let own = scope.get("typed_per_filter_config")?.get(text(filter, "/name"))?;
         Some(message(own).fields.clone())
     };
-    let of_scope = [route, host].into_iter().find_map(own).unwrap_or_default();
+    let of_scope = [scopes.route, scopes.host].into_iter().find_map(own).unwrap_or_default();
     if of == WITH_MATCHER {
         return of_matcher(settings.get("xds_matcher").or(settings.get("matcher")).unwrap_or(&Value::Null));
     }
@@ -231,7 +235,7 @@ fn of_filter(filter: &Value, (route, host): Scopes<'_>) -> Vec<Group> {
         return Vec::new();
     };
     match kind {
-        "ratelimit" => of_rate_limits(settings, &of_scope, (route, host), &BTreeMap::new()),
+        "ratelimit" => of_rate_limits(settings, &of_scope, scopes, &BTreeMap::new()),
         "local_ratelimit" => {
             let effective = if of_scope.is_object() { &of_scope } else { settings };
             let descriptors = list(effective, "descriptors");
@@ -241,7 +245,7 @@ fn of_filter(filter: &Value, (route, host): Scopes<'_>) -> Vec<Group> {
             let entries = descriptors.iter().flat_map(|one| list(one, "entries"));
             let values =
                 entries.map(|entry| (text(entry, "/key").to_owned(), text(entry, "/value").to_owned()));
-            of_rate_limits(effective, effective, (route, host), &values.collect())
+            of_rate_limits(effective, effective, scopes, &values.collect())
         }
         "fault" => {
             let effective = if of_scope.is_object() { &of_scope } else { settings };
@@ -328,7 +332,7 @@ fn said(words: &str) -> Vec<Group> {
 fn of_rate_limits(
     settings: &Value,
     of_scope: &Value,
-    (route, host): Scopes<'_>,
+    scopes: Scopes<'_>,
     values: &BTreeMap<String, String>,
 ) -> Vec<Group> {
     let stage = |limit: &Value| limit.get("stage").and_then(Value::as_u64).unwrap_or(0);
@@ -337,17 +341,16 @@ fn of_rate_limits(
         .into_iter()
         .map(|owner| list(owner, "rate_limits"))
         .find(|limits| !limits.is_empty());
-    let limits: Vec<&Value> =
-        own.map_or_else(|| of_the_route(of_scope, (route, host)), |own| own.iter().collect());
+    let limits: Vec<&Value> = own.map_or_else(|| of_the_route(of_scope, scopes), |own| own.iter().collect());
     let of_stage = limits.into_iter().filter(|limit| stage(limit) == wanted || own.is_some());
     let group = |limit: &Value| -> Group {
-        list(limit, "actions").iter().flat_map(|action| of_action(action, route, values)).collect()
+        list(limit, "actions").iter().flat_map(|action| of_action(action, scopes.route, values)).collect()
     };
     of_stage.map(group).collect()
 }
 
 /// The rate limits of a route, with those of its virtual host if it includes them or has none.
-fn of_the_route<'a>(of_scope: &Value, (route, host): Scopes<'a>) -> Vec<&'a Value> {
+fn of_the_route<'a>(of_scope: &Value, Scopes { route, host }: Scopes<'a>) -> Vec<&'a Value> {
     let action = route.get("route").unwrap_or(&Value::Null);
     let of_route = list(action, "rate_limits");
     let includes = match text(of_scope, "/vh_rate_limits") {

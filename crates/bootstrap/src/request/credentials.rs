@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::conditions::Scopes;
 use super::{DerivedRequest, authorization, conditions, tokens};
 use crate::adapt::{Adapted, BASIC_USER};
 use crate::matcher::matched_text;
@@ -12,7 +13,7 @@ use crate::tree::{extension_type, items, join, message, message_type, text};
 pub(super) fn add(
     adapted: &Adapted,
     manager: &str,
-    (virtual_host, route): (&Value, &Value),
+    scopes: Scopes<'_>,
     stated: &[(String, String)],
     request: &mut DerivedRequest,
     is_meant: &dyn Fn(&DerivedRequest) -> bool,
@@ -24,7 +25,7 @@ pub(super) fn add(
             let own = scope.get("typed_per_filter_config")?.get(text(filter, "/name"))?;
             Some(message(own).fields.clone())
         };
-        let of_scope = || [route, virtual_host].into_iter().find_map(of_filter);
+        let of_scope = || [scopes.route, scopes.host].into_iter().find_map(of_filter);
         match extension_type(filter) {
             "envoy.extensions.filters.http.basic_auth.v3.BasicAuth" => {
                 request.set_header("authorization", BASIC_USER);
@@ -58,7 +59,7 @@ pub(super) fn add(
                 let of_route = of_scope().and_then(|scope| scope.get("rbac").cloned());
                 authorization::satisfy(of_route.as_ref().unwrap_or(configuration), request);
             }
-            _ => conditions::satisfy(filter, (route, virtual_host), request, is_meant),
+            _ => conditions::satisfy(filter, scopes, request, is_meant),
         }
     }
     for (_, log) in items(&adapted.tree, &join(manager, "access_log")) {

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use super::conditions::Scopes;
 use super::{
     DerivedRequest, HOST, causes, chains, cluster_names, connection_manager, credentials, derive, lead,
     matching, no_request, tls,
@@ -86,7 +87,8 @@ pub fn stated(
         (None, None) => {}
     }
     let none = &Value::Null;
-    let scopes = (host.map_or(none, |(_, host)| *host), route.map_or(none, |(_, route)| *route));
+    let scopes =
+        Scopes { route: route.map_or(none, |(_, route)| *route), host: host.map_or(none, |(_, host)| *host) };
     let (method, host, path) = (request.method.clone(), request.host.clone(), request.path.clone());
     let is_as_stated =
         |changed: &DerivedRequest| changed.method == method && changed.host == host && changed.path == path;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use hoptax_bootstrap::Adapted;
-use hoptax_bootstrap::differences::{Difference, differences};
+use hoptax_bootstrap::differences::{Difference, TakenApart, differences};
 use hoptax_bootstrap::parts::{Part, parts};
 use hoptax_bootstrap::request::{StatedRequest, tls_of};
 use hoptax_plan::configurations::Configuration;
@@ -12,7 +12,13 @@ use hoptax_plan::plan::listener_with_request;
 use hoptax_result::{ConfigurationDifferences, PartDifference};
 
 /// An arm of a study file in this folder.
-pub type ArmIn<'a> = (&'a ArmEntry, &'a Path);
+#[derive(Clone, Copy, Debug)]
+pub struct ArmIn<'a> {
+    /// What the file states of it.
+    pub entry: &'a ArmEntry,
+    /// The folder of the file, at which its paths start.
+    pub folder: &'a Path,
+}
 
 /// Reads the configuration at a path. The error is why it cannot be used.
 pub type Read<'a> = &'a dyn Fn(&Path) -> Result<Configuration, String>;
@@ -28,7 +34,7 @@ pub fn configuration_differences(
     other: ArmIn<'_>,
     read: Read<'_>,
 ) -> Result<Option<ConfigurationDifferences>, String> {
-    let [ones, others] = [reference, other].map(|(entry, _)| hops(entry));
+    let [ones, others] = [reference, other].map(|arm| hops(arm.entry));
     if ones.len() != others.len() {
         return Ok(None);
     }
@@ -41,7 +47,8 @@ pub fn configuration_differences(
         }
         let one = taken_apart(one, reference, read)?;
         let other = taken_apart(other_hop, other, read)?;
-        let found = differences((&one.0, &one.1), (&other.0, &other.1));
+        let [one, other] = [&one, &other].map(|(adapted, parts)| TakenApart { adapted, parts });
+        let found = differences(one, other);
         let all = all.get_or_insert_default();
         all.parts.extend(found.parts.into_iter().map(part));
         all.is_order_different |= found.is_order_different;
@@ -68,11 +75,8 @@ fn part(found: Difference) -> PartDifference {
 }
 
 /// The configuration of a proxy as it runs, with the parts that a request passes.
-fn taken_apart(
-    hop: &HopSection,
-    (entry, folder): ArmIn<'_>,
-    read: Read<'_>,
-) -> Result<(Adapted, Vec<Part>), String> {
+fn taken_apart(hop: &HopSection, arm: ArmIn<'_>, read: Read<'_>) -> Result<(Adapted, Vec<Part>), String> {
+    let ArmIn { entry, folder } = arm;
     let request = match entry {
         ArmEntry::Chain(chain) => chain.request.as_ref().map(StatedRequest::from).unwrap_or_default(),
         _ => StatedRequest::default(),
@@ -139,7 +143,8 @@ mod tests {
         fs::write(folder.path().join("edge.yaml"), EDGE).unwrap();
         let between = |one: &str, other: &str| {
             let [one, other] = [one, other].map(entry);
-            configuration_differences((&one, folder.path()), (&other, folder.path()), &read)
+            let [one, other] = [&one, &other].map(|entry| ArmIn { entry, folder: folder.path() });
+            configuration_differences(one, other, &read)
         };
         let whole = "{name: a, hops: [{config: edge.yaml}]}";
         assert_eq!(between(whole, whole), Ok(Some(ConfigurationDifferences::default())));

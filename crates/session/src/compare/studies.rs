@@ -156,7 +156,7 @@ impl Named<'_> {
     /// An arm with the folder of its study, as the user would name it.
     fn entry_in<'a>(&'a self, arm: &'a ArmOfStudy) -> ArmIn<'a> {
         let study = Path::new(self.given.get(arm.study).map_or("", String::as_str));
-        (&arm.entry, study.parent().unwrap_or(Path::new("")))
+        ArmIn { entry: &arm.entry, folder: study.parent().unwrap_or(Path::new("")) }
     }
 }
 
