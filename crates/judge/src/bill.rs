@@ -10,7 +10,7 @@ use hoptax_result::{
 use hoptax_stats::{DECISIVE, decide, rounds_needed};
 
 use crate::comparison::rounds_to_complete;
-use crate::precision::half_width_at_looks;
+use crate::precision::{Basis, half_width_at_looks};
 use crate::summary::{degrees_of_freedom_of_sum, rounds_of_sum, sum_of_cpu_costs};
 
 /// What a bill states besides the numbers of its study.
@@ -165,7 +165,8 @@ fn sum(result: &StudyResult, arms: &[&str], together: &str) -> Option<BilledSum>
     let freedom = degrees_of_freedom_of_sum(result, &terms)?;
     let decision = decide(&interaction_share, freedom, confidence, BilledSum::MARGIN_SHARE)?;
     let until_decided = || {
-        let half_width = half_width_at_looks(&interaction_share, (freedom, rounds), confidence)?;
+        let basis = Basis { degrees_of_freedom: freedom, rounds };
+        let half_width = half_width_at_looks(&interaction_share, basis, confidence)?;
         let needed = rounds_needed(half_width, rounds, DECISIVE * BilledSum::MARGIN_SHARE)?;
         Some(rounds_to_complete(result, needed, rounds))
     };

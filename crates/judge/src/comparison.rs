@@ -5,12 +5,12 @@ mod keys;
 mod of_studies;
 
 use hoptax_result::{
-    ArmKind, ArmResult, ComparedMeasure, ComparedSubject, ComparisonBody, CostMeasure, Decision, Interval,
-    StudyResult, SubjectName,
+    ArmKind, ArmResult, ComparedMeasure, ComparedSubject, ComparisonBody, Contrast, CostMeasure, Decision,
+    Interval, StudyResult, SubjectName,
 };
 use hoptax_stats::{DECISIVE, decide, rounds_needed, sum_of_dependent};
 
-use crate::precision::half_width_at_looks;
+use crate::precision::{Basis, half_width_at_looks};
 use crate::summary::once::resolution;
 
 pub use configurations::{ArmIn, Read, configuration_differences};
@@ -56,7 +56,7 @@ pub fn compare(result: &StudyResult, reference: &str, margin_share: f64) -> Comp
             OF_SLICES
                 .into_iter()
                 .chain(CostMeasure::of_rounds())
-                .filter_map(|measure| compared(result, (of, arm), measure, margin_share))
+                .filter_map(|measure| compared(result, of, arm, measure, margin_share))
                 .collect()
         }),
     };
@@ -80,7 +80,8 @@ pub(crate) fn answer_differences(reference: &ArmResult, arm: &ArmResult) -> Vec<
 /// One measure of an arm in comparison with the reference. None if a number is missing or withheld.
 fn compared(
     result: &StudyResult,
-    (reference, arm): (&ArmResult, &ArmResult),
+    reference: &ArmResult,
+    arm: &ArmResult,
     measure: CostMeasure,
     margin_share: f64,
 ) -> Option<ComparedMeasure> {
@@ -97,11 +98,11 @@ fn compared(
             high: difference.high / level,
         },
     };
-    let rounds = result.usable_rounds((arm.id.as_str(), Some(reference.id.as_str())), measure, None);
+    let contrast = Contrast { arm: &arm.id, other: Some(&reference.id) };
+    let rounds = result.usable_rounds(contrast, measure, None);
     let confidence = result.plan.quantile_confidence();
     let interval_of = if measure == CostMeasure::CpuUs { CostMeasure::CpuShare } else { measure };
-    let freedom =
-        result.degrees_of_freedom((arm.id.as_str(), Some(reference.id.as_str())), interval_of, None);
+    let freedom = result.degrees_of_freedom(contrast, interval_of, None);
     let decision = decide(&difference_share, freedom, confidence, margin_share)?;
     let needed = || {
         let resolution = match measure {
@@ -112,7 +113,8 @@ fn compared(
             return None;
         }
         // Measuring until decided uses intervals of the confidence of looks.
-        let half_width = half_width_at_looks(&difference_share, (freedom, rounds), confidence)?;
+        let basis = Basis { degrees_of_freedom: freedom, rounds };
+        let half_width = half_width_at_looks(&difference_share, basis, confidence)?;
         let needed = rounds_needed(half_width, rounds, DECISIVE * margin_share)?;
         Some(rounds_to_complete(result, needed, rounds))
     };

@@ -14,7 +14,7 @@ use hoptax_result::{
 use hoptax_stats::{rounds_needed, simultaneous};
 
 use crate::comparison::{USUAL_MARGIN_SHARE, compare, rounds_to_complete};
-use crate::precision::half_width_of_rounds;
+use crate::precision::{Basis, half_width_of_rounds};
 
 pub use candidate::Candidate;
 pub use limit::Limit;
@@ -48,7 +48,8 @@ pub fn check_limits(file: &StudyFile, limits: &[Limit]) -> Result<(), String> {
 /// reference does other work, so it fails all limits.
 pub fn judge(
     result: &StudyResult,
-    (candidate, side_by_side): (&Candidate, &SideBySide),
+    candidate: &Candidate,
+    side_by_side: &SideBySide,
     limits: &[Limit],
 ) -> GateResult {
     let found: Vec<(&Pair, String, ComparedSubject)> = side_by_side
@@ -60,7 +61,7 @@ pub fn judge(
     let of = |is_same: bool| {
         let rows = found.iter().filter(|(pair, ..)| pair.is_same == is_same);
         rows.flat_map(|(_, arm, subject)| {
-            limits.iter().map(|limit| judged(result, (arm, &subject.measures), limit, comparisons))
+            limits.iter().map(|limit| judged(result, arm, &subject.measures, limit, comparisons))
         })
         .collect::<Vec<_>>()
     };
@@ -111,7 +112,8 @@ fn measured(result: &StudyResult, pair: &Pair) -> Vec<(String, ComparedSubject)>
 
 fn judged(
     result: &StudyResult,
-    (arm, measures): (&str, &[ComparedMeasure]),
+    arm: &str,
+    measures: &[ComparedMeasure],
     limit: &Limit,
     comparisons: usize,
 ) -> GateLimit {
@@ -122,7 +124,8 @@ fn judged(
     let change = found.and_then(|one| simultaneous(&one.difference_share, freedom, confidence, comparisons));
     let outcome = change.as_ref().map_or(GateOutcome::Unknown, |change| limit.judge(change));
     let needed = |change: hoptax_result::Interval| {
-        let half_width = half_width_of_rounds(&change, (freedom, rounds), confidence)?;
+        let half_width =
+            half_width_of_rounds(&change, Basis { degrees_of_freedom: freedom, rounds }, confidence)?;
         // If the estimate is right, the interval excludes the limit once it is as narrow as their distance.
         let needed = rounds_needed(half_width, rounds, (change.estimate - limit.share).abs())?;
         Some(rounds_to_complete(result, needed, rounds))
@@ -175,7 +178,7 @@ mod tests {
                 share.map(|share| around(50.0 * share.estimate, 50.0 * share.half_width()));
         }
         let limits: Vec<Limit> = limits.iter().map(|limit| limit.parse().unwrap()).collect();
-        judge(&result, (&candidate, &side_by_side), &limits)
+        judge(&result, &candidate, &side_by_side, &limits)
     }
 
     fn outcomes(result: &GateResult) -> Vec<(&str, GateOutcome)> {

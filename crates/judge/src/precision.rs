@@ -79,14 +79,23 @@ pub fn half_widths(result: &StudyResult, precision: &Precision) -> Vec<f64> {
 fn of_own_rounds(result: &StudyResult, arm: &ArmResult, cost: &Interval) -> Option<f64> {
     let borrowed = arm.cost.borrowed.iter().find(|one| one.measure == CostMeasure::CpuUs);
     let Some(borrowed) = borrowed else { return Some(cost.half_width()) };
-    let arms = (arm.id.as_str(), arm.compared_with.as_deref());
-    let rounds = result.replicates(arms, CostMeasure::CpuUs, None);
-    half_width_of_rounds(cost, (borrowed.degrees_of_freedom, rounds), result.plan.quantile_confidence())
+    let rounds = result.replicates(arm.contrast(), CostMeasure::CpuUs, None);
+    let basis = Basis { degrees_of_freedom: borrowed.degrees_of_freedom, rounds };
+    half_width_of_rounds(cost, basis, result.plan.quantile_confidence())
 }
 
-/// The half-width that an interval with these degrees of freedom would have with those of its `rounds` alone.
-pub(crate) fn half_width_of_rounds(interval: &Interval, of: (f64, u32), confidence: f64) -> Option<f64> {
-    half_width_with(interval, of, (confidence, confidence))
+/// What an interval rests on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Basis {
+    /// Its degrees of freedom, by which its half-width is more than a standard error.
+    pub(crate) degrees_of_freedom: f64,
+    /// The number of rounds or sittings that it is over, which may have fewer.
+    pub(crate) rounds: u32,
+}
+
+/// The half-width that an interval would have with the degrees of freedom of its rounds alone.
+pub(crate) fn half_width_of_rounds(interval: &Interval, basis: Basis, confidence: f64) -> Option<f64> {
+    half_width_with(interval, basis, confidence, confidence)
 }
 
 /// The smallest half-width that satisfies [`precise_enough`] for `half_widths`.
@@ -127,25 +136,22 @@ pub fn forecast_of_more(result: &StudyResult, planned: u32) -> Option<Forecast> 
 /// The ratio between the widths of an interval over `rounds` rounds at the confidence of looks and at `confidence`.
 fn at_looks(rounds: u32, confidence: f64) -> Option<f64> {
     let one = Interval { estimate: 0.0, low: -1.0, high: 1.0 };
-    half_width_at_looks(&one, (f64::from(rounds) - 1.0, rounds), confidence)
+    let basis = Basis { degrees_of_freedom: f64::from(rounds) - 1.0, rounds };
+    half_width_at_looks(&one, basis, confidence)
 }
 
-/// The half-width that an interval with these degrees of freedom and `confidence` would have at the confidence of looks, over
-/// `rounds` rounds and with the degrees of freedom of these alone, from which numbers of rounds are forecast.
-pub(crate) fn half_width_at_looks(interval: &Interval, of: (f64, u32), confidence: f64) -> Option<f64> {
-    half_width_with(interval, of, (confidence, LOOK_CONFIDENCE))
+/// The half-width that an interval of `confidence` would have at the confidence of looks and with the degrees of freedom of its rounds
+/// alone, from which numbers of rounds are forecast.
+pub(crate) fn half_width_at_looks(interval: &Interval, basis: Basis, confidence: f64) -> Option<f64> {
+    half_width_with(interval, basis, confidence, LOOK_CONFIDENCE)
 }
 
-/// The half-width of an interval with `freedom` degrees of freedom and the first confidence, as it would be with the degrees of freedom
-/// of `rounds` alone and the second one.
-fn half_width_with(
-    interval: &Interval,
-    (freedom, rounds): (f64, u32),
-    (confidence, wanted): (f64, f64),
-) -> Option<f64> {
+/// The half-width of an interval of `confidence`, as it would be with the degrees of freedom of its rounds alone and the confidence
+/// `wanted`.
+fn half_width_with(interval: &Interval, basis: Basis, confidence: f64, wanted: f64) -> Option<f64> {
     let one = Interval { estimate: 0.0, low: -1.0, high: 1.0 };
-    let own = f64::from(rounds) - 1.0;
-    Some(standard_error(interval, freedom, confidence)? / standard_error(&one, own, wanted)?)
+    let own = f64::from(basis.rounds) - 1.0;
+    Some(standard_error(interval, basis.degrees_of_freedom, confidence)? / standard_error(&one, own, wanted)?)
 }
 
 #[cfg(test)]

@@ -200,7 +200,7 @@ fn estimate(
 ) -> Option<SittingEstimate> {
     let arm = result.arms.iter().find(|one| one.id == arm)?;
     let interval = measure.of(cost_of(arm, load)?)?;
-    let freedom = result.degrees_of_freedom((arm.id.as_str(), arm.compared_with.as_deref()), measure, load);
+    let freedom = result.degrees_of_freedom(arm.contrast(), measure, load);
     let standard_error = standard_error(&interval, freedom, result.plan.quantile_confidence())?;
     Some(SittingEstimate { interval, standard_error })
 }

@@ -93,7 +93,7 @@ pub fn summarise(plan: &Plan, records: &[RoundRecord], conditions: Conditions) -
     let proxies = Proxies { environment: &environment, others: &programs };
     let arm_result = |(index, arm)| ArmResult {
         configuration_sha256: common_configuration(records, index),
-        ..arm_result(plan, index, arm, (proxies, records.last()))
+        ..arm_result(plan, index, arm, proxies, records.last())
     };
     let arms = plan.arms.iter().enumerate().map(arm_result).collect();
     let evidence::Evidence { rounds, rule, neighbour_weight } = evidence::evidence(plan, records);
@@ -178,7 +178,8 @@ fn arm_result(
     plan: &Plan,
     index: usize,
     arm: &Arm,
-    (proxies, last): (Proxies<'_>, Option<&RoundRecord>),
+    proxies: Proxies<'_>,
+    last: Option<&RoundRecord>,
 ) -> ArmResult {
     // Every round repeats what was measured once.
     let answer = last.and_then(|round| round.answers.get(&index));

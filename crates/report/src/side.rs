@@ -236,8 +236,7 @@ fn null(result: &StudyResult) -> Option<SideTable> {
         let errors: Vec<f64> = costs
             .iter()
             .filter_map(|(arm, cost)| {
-                let arms = (arm.id.as_str(), arm.compared_with.as_deref());
-                let freedom = result.degrees_of_freedom(arms, measure, None);
+                let freedom = result.degrees_of_freedom(arm.contrast(), measure, None);
                 let error = standard_error(cost, freedom, result.plan.quantile_confidence())?;
                 Some(cost.estimate / error)
             })

@@ -43,6 +43,7 @@ pub use subject::{
     PlannedNetwork, PlannedRequest, PlannedSubject,
 };
 pub use timeline::{Phase, PlannedPhase, Timeline, TimelinePlan, TimelinePoint};
+pub use usable::Contrast;
 
 /// The complete result of a study.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -109,7 +109,7 @@ fn by_candidate(
     let text = StudyText { name, text, folder: folder_of_study };
     let place = Place::New { text, folder: Some(&folder), force: false };
     let result = complete(&place, &Options { asked, ..wanted.options }, interrupt, say)?;
-    let gate = judge(&result, (&candidate, &side_by_side), wanted.limits);
+    let gate = judge(&result, &candidate, &side_by_side, wanted.limits);
     Ok(Gated { gate, folder })
 }
 

@@ -37,7 +37,8 @@ pub struct FromReference {
 /// when a number is not finite or a standard error is negative.
 pub fn from_reference(
     reference: &[Sitting],
-    (new, rounds): (Sitting, u32),
+    new: Sitting,
+    rounds: u32,
     confidence: f64,
 ) -> Option<FromReference> {
     if !new.estimate.is_finite() || !new.standard_error.is_finite() || new.standard_error < 0.0 {
@@ -71,7 +72,7 @@ mod tests {
         // As in the tests of random effects: mean 20.266667, total variance of a sitting 0.813333, of which 0.773333 is between
         // sittings. The new sitting is measured exactly, and taken to be as precise as the others: 4.302653 * sqrt(0.813333 * 4 / 3).
         let reference = [sitting(19.4, 0.2), sitting(20.2, 0.2), sitting(21.2, 0.2)];
-        let found = from_reference(&reference, (sitting(22.0, 0.0), 12), 0.95).unwrap();
+        let found = from_reference(&reference, sitting(22.0, 0.0), 12, 0.95).unwrap();
         assert!((found.reference - 20.266_667).abs() < 1e-5, "{found:?}");
         assert!((found.difference.estimate - 1.733_333).abs() < 1e-5, "{found:?}");
         assert!((found.difference.half_width() - 4.480_63).abs() < 1e-4, "{found:?}");
@@ -82,7 +83,7 @@ mod tests {
     fn a_less_precise_sitting_has_a_wider_interval() {
         let reference = [sitting(19.4, 0.2), sitting(20.2, 0.2), sitting(21.2, 0.2)];
         let width = |error: f64| {
-            from_reference(&reference, (sitting(22.0, error), 12), 0.95).unwrap().difference.half_width()
+            from_reference(&reference, sitting(22.0, error), 12, 0.95).unwrap().difference.half_width()
         };
         assert!(width(0.0) < width(0.5) && width(0.5) < width(1.0));
     }
@@ -90,12 +91,12 @@ mod tests {
     #[test]
     fn degenerate_input_has_no_result() {
         let reference = [sitting(19.4, 0.2), sitting(20.2, 0.2)];
-        let new = (sitting(20.0, 0.2), 12);
-        assert_eq!(from_reference(&reference[..1], new, 0.95), None);
-        assert_eq!(from_reference(&reference, (sitting(f64::NAN, 0.2), 12), 0.95), None);
-        assert_eq!(from_reference(&reference, (sitting(20.0, -0.2), 12), 0.95), None);
-        assert_eq!(from_reference(&reference, new, 1.0), None);
-        assert_eq!(from_reference(&reference, (new.0, 1), 0.95), None);
-        assert_eq!(from_reference(&[sitting(f64::INFINITY, 0.2), reference[0]], new, 0.95), None);
+        let new = sitting(20.0, 0.2);
+        assert_eq!(from_reference(&reference[..1], new, 12, 0.95), None);
+        assert_eq!(from_reference(&reference, sitting(f64::NAN, 0.2), 12, 0.95), None);
+        assert_eq!(from_reference(&reference, sitting(20.0, -0.2), 12, 0.95), None);
+        assert_eq!(from_reference(&reference, new, 12, 1.0), None);
+        assert_eq!(from_reference(&reference, new, 1, 0.95), None);
+        assert_eq!(from_reference(&[sitting(f64::INFINITY, 0.2), reference[0]], new, 12, 0.95), None);
     }
 }

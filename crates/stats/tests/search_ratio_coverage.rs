@@ -77,7 +77,7 @@ fn rounds(study: &Study, capacities: [f64; 2], random: &mut SmallRng) -> Vec<(f6
             let capacity = capacities[subject] * machine * normal(random, study.level);
             let part = if study.is_dithered { random.random() } else { 0.5 };
             let limits = Limits { width: WIDTH, ..Limits::new(1.0, 1e9) };
-            let mut repetition = Repetition::new(&[P99], (near[subject], 1e9), part, limits).unwrap();
+            let mut repetition = Repetition::new(&[P99], near[subject], 1e9, part, limits).unwrap();
             while let Step::Trial(planned) = repetition.next() {
                 let samples = Some(vec![study.kinds[subject].trial(&planned, capacity, random)]);
                 repetition.record(&planned, Measured { took: planned.duration, samples });

@@ -35,7 +35,7 @@ fn record(count: usize, (between, error, rounds): (f64, f64, u32), confidence: f
         };
         let reference: Vec<Sitting> = (0..count).map(|_| sitting(50.0, 1.0, ROUNDS)).collect();
         let new = sitting(50.0 + distance, error, rounds);
-        let found = from_reference(&reference, (new, rounds), confidence).expect("there are sittings");
+        let found = from_reference(&reference, new, rounds, confidence).expect("there are sittings");
         covers += u32::from(found.difference.contains(distance));
         let of_mean =
             reference.iter().map(|one| one.standard_error.powi(2)).sum::<f64>() / (count * count) as f64;

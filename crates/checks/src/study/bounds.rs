@@ -68,7 +68,7 @@ impl Before {
         for (slot, before) in &self.numbers {
             let Some(arm) = result.arms.get(slot.arm) else { continue };
             if slot.number(arm).is_none() {
-                found.extend(self.bound(result, (slot, *before), findings).map(|bound| (*slot, bound)));
+                found.extend(self.bound(result, slot, *before, findings).map(|bound| (*slot, bound)));
             }
         }
         for arm in &mut result.arms {
@@ -90,7 +90,8 @@ impl Before {
     fn bound(
         &self,
         result: &StudyResult,
-        (slot, before): (&Slot, Option<Interval>),
+        slot: &Slot,
+        before: Option<Interval>,
         findings: &[Finding],
     ) -> Option<Bound> {
         let place = slot.place(result)?;

@@ -57,7 +57,7 @@ pub(super) const CPU_TIME: Check<StudyResult> = Check {
             let half_us = seen.half_width().hypot(empty.half_width());
             let beyond = ((seen_us - expected_us).abs() - half_us) / expected_us;
             let Some((severity, threshold)) = crate::check::severity_above(beyond, warn, fail) else {
-                return untested(result, arm, (half_us, expected_us), fail);
+                return untested(result, arm, half_us, expected_us, fail);
             };
             let message = format!(
                 "CPU time of `{}` changed by {seen_us:.2} ±{half_us:.2} us, expected {expected_us:.0} us",
@@ -79,7 +79,8 @@ pub(super) const CPU_TIME: Check<StudyResult> = Check {
 fn untested(
     result: &StudyResult,
     arm: &ArmResult,
-    (half_us, expected_us): (f64, f64),
+    half_us: f64,
+    expected_us: f64,
     limit: f64,
 ) -> Option<Finding> {
     let share = half_us / expected_us;

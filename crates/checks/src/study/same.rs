@@ -41,9 +41,7 @@ fn of_measure(
         .filter(|arm| arm.kind == ArmKind::Same)
         .filter_map(|arm| Some((arm, cost_measure.of(&arm.cost)?)))
         .collect();
-    let freedom = |arm: &ArmResult| {
-        result.degrees_of_freedom((arm.id.as_str(), arm.compared_with.as_deref()), *cost_measure, None)
-    };
+    let freedom = |arm: &ArmResult| result.degrees_of_freedom(arm.contrast(), *cost_measure, None);
     let chance = |(arm, cost): &(&ArmResult, Interval)| {
         let confidence = result.plan.quantile_confidence();
         chance_of_difference(cost, freedom(arm), confidence).unwrap_or(1.0) * same.len() as f64

@@ -25,13 +25,15 @@ pub fn key_differences(reference: &ArmEntry, other: &ArmEntry) -> Vec<KeyDiffere
         value
     };
     let mut found = Vec::new();
-    compare(("", "", String::new()), Some(&value(reference)), Some(&value(other)), &mut found);
+    compare("", "", String::new(), Some(&value(reference)), Some(&value(other)), &mut found);
     found
 }
 
 /// Adds the differences of two values under a key, which is given with the key above it and with its path.
 fn compare(
-    (above, key, path): (&str, &str, String),
+    above: &str,
+    key: &str,
+    path: String,
     one: Option<&Value>,
     other: Option<&Value>,
     found: &mut Vec<KeyDifference>,
@@ -47,12 +49,12 @@ fn compare(
     let is_named = NAMED.contains(&key) && [one, other].into_iter().flatten().all(Value::is_object);
     let [one, other] = [one, other].map(|value| value.or(is_named.then_some(&empty)));
     match (one, other) {
-        (Some(Value::Object(one)), Some(Value::Object(other))) => mappings((key, &path), (one, other), found),
+        (Some(Value::Object(one)), Some(Value::Object(other))) => mappings(key, &path, one, other, found),
         (Some(Value::Array(one)), Some(Value::Array(other)))
             if one.len() == other.len() && one.iter().chain(other).all(Value::is_object) =>
         {
             for (index, (one, other)) in one.iter().zip(other).enumerate() {
-                compare((above, key, format!("{path}[{index}]")), Some(one), Some(other), found);
+                compare(above, key, format!("{path}[{index}]"), Some(one), Some(other), found);
             }
         }
         _ => {
@@ -87,14 +89,16 @@ fn without_secrets(key: &str, value: &Value) -> Value {
 }
 
 fn mappings(
-    (key, path): (&str, &str),
-    (one, other): (&Map<String, Value>, &Map<String, Value>),
+    key: &str,
+    path: &str,
+    one: &Map<String, Value>,
+    other: &Map<String, Value>,
     found: &mut Vec<KeyDifference>,
 ) {
     let own_keys: BTreeSet<&String> = one.keys().chain(other.keys()).collect();
     for own in own_keys {
         let path = if path.is_empty() { own.clone() } else { format!("{path}.{own}") };
-        compare((key, own, path), one.get(own), other.get(own), found);
+        compare(key, own, path, one.get(own), other.get(own), found);
     }
 }
 

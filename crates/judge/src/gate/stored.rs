@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use hoptax_result::{
-    AnswerDifference, ArmKind, ArmResult, CostMeasure, GateBody, GateLimit, GateOutcome, GateResult,
-    Interval, ReferenceRun, StoredReference, StudyResult, Verdict,
+    AnswerDifference, ArmKind, ArmResult, Contrast, CostMeasure, GateBody, GateLimit, GateOutcome,
+    GateResult, Interval, ReferenceRun, StoredReference, StudyResult, Verdict,
 };
 use hoptax_stats::{FromReference, Sitting, from_reference, standard_error};
 
@@ -35,7 +35,8 @@ pub struct Earlier {
 /// When fewer than two runs can be used; the message says why the others cannot.
 pub fn judge_by_stored(
     result: &StudyResult,
-    (label, earlier): (&str, Vec<Earlier>),
+    label: &str,
+    earlier: Vec<Earlier>,
     limits: &[Limit],
 ) -> Result<GateResult, String> {
     let (mut used, mut left_out): (Vec<Earlier>, Vec<String>) = (Vec::new(), Vec::new());
@@ -59,7 +60,7 @@ pub fn judge_by_stored(
     let confidence = 1.0 - (1.0 - result.plan.confidence) / comparisons as f64;
     let limits = arms
         .iter()
-        .flat_map(|arm| limits.iter().map(|limit| judged(result, &arm.id, &used, (limit, confidence))))
+        .flat_map(|arm| limits.iter().map(|limit| judged(result, &arm.id, &used, limit, confidence)))
         .collect();
     let version = result.environment.proxy_version.as_ref();
     let answers = arms.iter().map(|arm| AnswerDifference {
@@ -124,18 +125,13 @@ fn shortest_gap(runs: &[Earlier]) -> Option<Duration> {
     gaps.map(|(one, next)| next.duration_since(*one).unwrap_or_default()).min()
 }
 
-fn judged(
-    result: &StudyResult,
-    arm: &str,
-    earlier: &[Earlier],
-    (limit, confidence): (&Limit, f64),
-) -> GateLimit {
+fn judged(result: &StudyResult, arm: &str, earlier: &[Earlier], limit: &Limit, confidence: f64) -> GateLimit {
     let measure = limit.measure;
     let reference: Vec<Sitting> =
         earlier.iter().filter_map(|one| sitting(&one.result, arm, measure)).collect();
-    let rounds = result.usable_rounds((arm, None), measure, None);
+    let rounds = result.usable_rounds(Contrast { arm, other: None }, measure, None);
     let found =
-        sitting(result, arm, measure).and_then(|new| from_reference(&reference, (new, rounds), confidence));
+        sitting(result, arm, measure).and_then(|new| from_reference(&reference, new, rounds, confidence));
     let change_share = found.as_ref().map(share);
     GateLimit {
         arm: arm.to_owned(),
@@ -155,7 +151,7 @@ fn judged(
 fn sitting(result: &StudyResult, arm: &str, measure: CostMeasure) -> Option<Sitting> {
     let arm = result.arms.iter().find(|other| other.id == arm)?;
     let level = level(arm, measure).filter(|level| level.estimate > 0.0)?;
-    let freedom = result.degrees_of_freedom((arm.id.as_str(), None), measure, None);
+    let freedom = result.degrees_of_freedom(Contrast { arm: &arm.id, other: None }, measure, None);
     let confidence = result.plan.quantile_confidence();
     let error = if level.high > level.low { standard_error(&level, freedom, confidence)? } else { 0.0 };
     Some(Sitting { estimate: level.estimate.ln(), standard_error: error / level.estimate })
@@ -191,7 +187,7 @@ mod tests {
     }
 
     fn judge(new: &StudyResult, earlier: Vec<Earlier>) -> GateResult {
-        judge_by_stored(new, ("nightly", earlier), &["cpu>+3%".parse().unwrap()]).unwrap()
+        judge_by_stored(new, "nightly", earlier, &["cpu>+3%".parse().unwrap()]).unwrap()
     }
 
     fn limit(gate: &GateResult) -> &GateLimit {
@@ -246,7 +242,7 @@ mod tests {
         assert!(stored.left_out[1].contains("run 2: processor"), "{stored:?}");
         earlier[2].result.name = "other".to_owned();
         let limits = ["cpu>+3%".parse().unwrap()];
-        let error = judge_by_stored(&run(9, 50.0).result, ("nightly", earlier), &limits).unwrap_err();
+        let error = judge_by_stored(&run(9, 50.0).result, "nightly", earlier, &limits).unwrap_err();
         assert!(
             error.contains("1 of the runs labelled `nightly`") && error.contains("run 3: study"),
             "{error}"

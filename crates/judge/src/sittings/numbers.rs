@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hoptax_plan::plan::CONFIDENCE;
 use hoptax_result::{
-    ArmLoad, ArmResult, Book, Capacity, CostMeasure, Finding, Interval, Measure, Number, Place, ProxyUse,
-    Severity, Slices, StudyResult,
+    ArmLoad, ArmResult, Book, Capacity, Contrast, CostMeasure, Finding, Interval, Measure, Number, Place,
+    ProxyUse, Severity, Slices, StudyResult,
 };
 use hoptax_stats::{Sitting, random_effects, standard_error};
 
@@ -153,7 +153,8 @@ fn rounds_of(evidence: &StudyResult, place: &Place<'_>) -> u32 {
         | Measure::NewConnections
         | Measure::Timeline => return completed,
     };
-    let usable = evidence.usable_rounds((place.arm, place.compared_with), measure, place.load);
+    let contrast = Contrast { arm: place.arm, other: place.compared_with };
+    let usable = evidence.usable_rounds(contrast, measure, place.load);
     // No interval is over fewer than two rounds.
     if usable < 2 { completed } else { usable }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use hoptax_result::{ArmResult, Borrowed, Cost, CostMeasure, Interval, StudyPlan};
 use hoptax_stats::{MOST_REPLICATES, Moderated, Replicates, costs_by_round, moderated};
 
-use super::samples::Rounds;
+use super::samples::{Pairing, Rounds};
 use super::speed::Speed;
 use crate::measure::{self, Measure};
 
@@ -94,8 +94,10 @@ impl<'a> Group<'a> {
         };
         let is_cpu = matches!(measure, CostMeasure::CpuUs | CostMeasure::CpuShare);
         let factors = self.speed.filter(|_| is_cpu).map(|speed| speed.between(&arm.id, &reference.id));
-        let pairs =
-            self.rounds.pairs((&arm.id, &reference.id), self.load, (column, factors.as_ref()), compare);
+        let (arm_id, other) = (arm.id.as_str(), reference.id.as_str());
+        let pairing =
+            Pairing { arm: arm_id, other, load: self.load, measure: column, factors: factors.as_ref() };
+        let pairs = self.rounds.pairs(pairing, compare);
         let values: Vec<f64> = costs_by_round(&pairs)?.into_iter().collect::<Option<_>>()?;
         let level = |arm: &ArmResult| {
             let level = self.rounds.level(&arm.id, self.load, column)?.estimate;
@@ -113,7 +115,7 @@ impl<'a> Group<'a> {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{SequentialPlan, StudyResult, sample};
+    use hoptax_result::{Contrast, SequentialPlan, StudyResult, sample};
 
     use super::*;
     use crate::summary::{degrees_of_freedom_of_sum, fill, sum_of_cpu_costs};
@@ -141,7 +143,7 @@ mod tests {
     }
 
     fn freedom(result: &StudyResult, arm: &str, measure: CostMeasure) -> f64 {
-        result.degrees_of_freedom((arm, Some("baseline")), measure, None)
+        result.degrees_of_freedom(Contrast { arm, other: Some("baseline") }, measure, None)
     }
 
     #[test]
@@ -152,8 +154,9 @@ mod tests {
         let (mut borrowed, mut own) = (0.0, 0.0);
         for arm in &result.arms[1..] {
             let found = arm.cost.cpu_us_per_request.unwrap();
-            let cost =
-                alone.cost((&arm.id, "baseline"), "full", (&measure::CPU, None), |own, other| own - other);
+            let measure = &measure::CPU;
+            let pairing = Pairing::new(&arm.id, "baseline", "full", measure);
+            let cost = alone.cost(pairing, |own, other| own - other);
             assert!((found.estimate - cost.unwrap().estimate).abs() < 0.1, "{found:?} {cost:?}");
             borrowed += found.half_width();
             own += cost.unwrap().half_width();

@@ -11,7 +11,7 @@ use hoptax_result::{
 };
 
 use super::histogram;
-use super::samples::Rounds;
+use super::samples::{Pairing, Rounds};
 use super::speed::{Speed, speed};
 use super::times::Times;
 use crate::measure::{self, Measure};
@@ -50,14 +50,15 @@ impl<'a> Evidence<'a> {
     pub(super) fn of_load(
         &self,
         arm: &ArmResult,
-        (under, others): (&ArmLoad, Option<&ArmLoad>),
+        under: &ArmLoad,
+        others: Option<&ArmLoad>,
         load: &LoadSpec,
     ) -> Bounds {
         let mut bounds = self.of_slices(arm, under);
         if load.loop_ == Loop::Open {
             let other = arm.compared_with.as_deref().zip(others);
             bounds.extend(
-                QUANTILES.iter().flat_map(|quantile| self.of_quantile((&arm.id, under), other, quantile)),
+                QUANTILES.iter().flat_map(|quantile| self.of_quantile(&arm.id, under, other, quantile)),
             );
         }
         Bounds(bounds)
@@ -70,11 +71,12 @@ impl<'a> Evidence<'a> {
         let cpu_cost = |rounds: &Rounds<'_>, speed: Option<&Speed>, compare: fn(f64, f64) -> f64| {
             let other = arm.compared_with.as_deref()?;
             let factors = speed.map(|speed| speed.between(id, other));
-            rounds.cost((id, other), load, (&measure::CPU, factors.as_ref()), compare)
+            let factors = factors.as_ref();
+            rounds.cost(Pairing { arm: id, other, load, measure: &measure::CPU, factors }, compare)
         };
         let rate_cost = |rounds: &Rounds<'_>| {
             let other = arm.compared_with.as_deref()?;
-            rounds.cost((id, other), load, (&measure::RATE, None), |own, other| own - other)
+            rounds.cost(Pairing::new(id, other, load, &measure::RATE), |own, other| own - other)
         };
         let numbers: [(BoundOf, CostMeasure, Option<Interval>, Again<'_>); 5] = [
             (BoundOf::Level, CostMeasure::CpuUs, under.cpu_us_per_request, &|rounds, _| {
@@ -107,7 +109,8 @@ impl<'a> Evidence<'a> {
     /// A quantile of response time, and its difference from that of another arm.
     fn of_quantile(
         &self,
-        (arm, under): (&str, &ArmLoad),
+        arm: &str,
+        under: &ArmLoad,
         other: Option<(&str, &ArmLoad)>,
         quantile: &Quantile,
     ) -> Vec<Bound> {
@@ -132,7 +135,7 @@ impl<'a> Evidence<'a> {
         let level = own.level(quantile, confidence);
         let cost = other.map(|(other, others)| {
             let stated = extended(quantile.measure.of(&under.cost), &|rounds, _| {
-                rounds.cost((arm, other), load, (p50, None), |own, other| own - other)
+                rounds.cost(Pairing::new(arm, other, load, p50), |own, other| own - other)
             });
             own.cost(&side(other, others), stated, quantile, confidence)
         });

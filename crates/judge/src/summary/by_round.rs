@@ -3,7 +3,7 @@
 use hoptax_result::StudyResult;
 use hoptax_stats::costs_by_round;
 
-use super::samples::Rounds;
+use super::samples::{Pairing, Rounds};
 use super::speed::{Speed, speed};
 use crate::measure::CPU;
 
@@ -33,8 +33,8 @@ impl<'a> CpuByRound<'a> {
     /// no finite value.
     pub fn cost(&self, arm: &str, other: &str) -> Option<Vec<Option<f64>>> {
         let factors = self.speed.as_ref().map(|speed| speed.between(arm, other));
-        let pairs =
-            self.rounds.pairs((arm, other), self.load, (&CPU, factors.as_ref()), |own, other| own - other);
+        let pairing = Pairing { arm, other, load: self.load, measure: &CPU, factors: factors.as_ref() };
+        let pairs = self.rounds.pairs(pairing, |own, other| own - other);
         costs_by_round(&pairs)
     }
 }

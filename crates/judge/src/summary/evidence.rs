@@ -63,7 +63,7 @@ fn round(plan: &Plan, record: &RoundRecord, judged: &[Judged<'_>]) -> StudyRound
             let of = |one: &&Judged<'_>| one.slice.arm == arm_number && one.slice.load == load_number;
             let slices: Vec<&Judged<'_>> = judged.iter().filter(of).collect();
             if !slices.is_empty() {
-                samples.push(sample(record, (arm, load), &slices));
+                samples.push(sample(record, arm, load, &slices));
             }
         }
     }
@@ -107,7 +107,7 @@ fn last_of_each<'a>(slices: &[&Judged<'a>], counts: impl Fn(&Judged<'a>) -> bool
     last.into_values().collect()
 }
 
-fn sample(record: &RoundRecord, (arm, load): (&Arm, &Load), slices: &[&Judged<'_>]) -> Sample {
+fn sample(record: &RoundRecord, arm: &Arm, load: &Load, slices: &[&Judged<'_>]) -> Sample {
     let column = |measure: &measure::Measure| -> Vec<Option<f64>> {
         slices.iter().map(|one| measure.value(record, one.slice)).collect()
     };

@@ -9,7 +9,7 @@ use hoptax_result::{
 use hoptax_stats::{median, quantile_supported};
 
 use super::bounds::Evidence;
-use super::samples::Rounds;
+use super::samples::{Pairing, Rounds};
 use super::speed::{Factors, Speed, speed};
 use super::{borrowed, histogram, layers, once, parts, response, rules, signs, statuses, timeline};
 use crate::measure::{self, Measure};
@@ -63,7 +63,7 @@ fn fill_bounds(arms: &mut [ArmResult], evidence: &Evidence<'_>, plan: &StudyPlan
         let of_load = |under: &ArmLoad| {
             let others = other.and_then(|other| other.loads.iter().find(|one| one.load == under.load));
             let load = plan.loads.iter().find(|load| load.name == under.load);
-            load.map(|load| evidence.of_load(arm, (under, others), load)).unwrap_or_default()
+            load.map(|load| evidence.of_load(arm, under, others, load)).unwrap_or_default()
         };
         arm.loads.iter().map(of_load).collect()
     };
@@ -142,7 +142,7 @@ fn fill_arm(study: &Study<'_>, arm: &mut ArmResult) {
     let hop = |(number, hop): (usize, &HopUse)| HopUse {
         name: hop.name.clone(),
         cpu_us_per_request: rounds.level(&arm.id, &cpu_load, &measure::hop_cpu(number)),
-        of_rounds: once::levels(rounds, (&arm.id, number)),
+        of_rounds: once::levels(rounds, &arm.id, number),
     };
     arm.hops = arm.hops.iter().enumerate().map(hop).collect();
     arm.layers = layers::layers(rounds, arm, &cpu_load);
@@ -179,7 +179,7 @@ fn under(study: &Study<'_>, arm: &ArmResult, load: &LoadSpec) -> ArmLoad {
     // CPU time is compared at the machine's usual speed, all else as measured.
     let factors = other.and_then(|other| Some(study.speeds.get(name)?.between(id, other)));
     let cost = |measure: &Measure, factors: Option<&Factors>, compare: fn(f64, f64) -> f64| {
-        rounds.cost((id, other?), name, (measure, factors), compare)
+        rounds.cost(Pairing { arm: id, other: other?, load: name, measure, factors }, compare)
     };
     // If the other side has no proxy, there is nothing to take a share of, and its rate is the generator's.
     let has_both = has_proxy && other.is_some_and(|other| study.proxied.contains(other));
@@ -200,14 +200,14 @@ fn under(study: &Study<'_>, arm: &ArmResult, load: &LoadSpec) -> ArmLoad {
         connections_per_second: new_connections(&measure::CONNECTED),
         full_handshakes_per_second: handshakes(&measure::FULL_HANDSHAKES),
         resumed_handshakes_per_second: handshakes(&measure::RESUMED_HANDSHAKES),
-        proxy_core_share: clean_mean(rounds, (id, name), &measure::PROXY_CORE).filter(|_| has_proxy),
-        proxy_busy_share: clean_mean(rounds, (id, name), &measure::PROXY_BUSY).filter(|_| has_proxy),
-        proxy_processors_busy_share: clean_mean(rounds, (id, name), &measure::PROXY_PROCESSORS)
+        proxy_core_share: clean_mean(rounds, id, name, &measure::PROXY_CORE).filter(|_| has_proxy),
+        proxy_busy_share: clean_mean(rounds, id, name, &measure::PROXY_BUSY).filter(|_| has_proxy),
+        proxy_processors_busy_share: clean_mean(rounds, id, name, &measure::PROXY_PROCESSORS)
             .filter(|_| has_proxy),
         generator: Some(generator(rounds, Some(id), load)),
         cpu_us_per_request: has_proxy.then(|| level(cpu)).flatten(),
         parts: parts::level(rounds, id, name),
-        added_parts: other.and_then(|other| parts::added(rounds, (id, other), name)),
+        added_parts: other.and_then(|other| parts::added(rounds, id, other, name)),
         origin_cpu_us_per_request: level(&measure::ORIGIN_CPU),
         companion_cpu_us_per_request: arm.asks_companion.then(|| level(&measure::COMPANION_CPU)).flatten(),
         together_cpu_us_per_request: level(&measure::TOGETHER_CPU),
@@ -287,7 +287,7 @@ fn slices(rounds: &Rounds<'_>, arm: &str) -> Slices {
 }
 
 /// The mean of a measure of an arm under a load over the slices that count for all measures. None without any.
-fn clean_mean(rounds: &Rounds<'_>, (arm, load): (&str, &str), measure: &Measure) -> Option<f64> {
+fn clean_mean(rounds: &Rounds<'_>, arm: &str, load: &str, measure: &Measure) -> Option<f64> {
     let shares: Vec<f64> = rounds
         .samples(arm, load)
         .flat_map(|(_, sample)| {

@@ -15,26 +15,26 @@ pub(super) fn costs(rounds: &Rounds<'_>, arm: &ArmResult) -> RoundNumbers {
         let difference = |round: &StudyRound| Some(total(round, &arm.id)? - total(round, other?)?);
         let differences: Vec<f64> = rounds.all.iter().filter_map(difference).collect();
         let interval = mean_over_rounds(&differences, rounds.confidence)?;
-        Some(at_resolution(interval, rounds, (&arm.id, measure)))
+        Some(at_resolution(interval, rounds, &arm.id, measure))
     };
     RoundMeasure::ALL.into_iter().map(|measure| (measure, cost(measure))).collect()
 }
 
 /// What the proxy of an arm with this number has in each measure. None if it has no value, and with too few rounds for an
 /// interval.
-pub(super) fn levels(rounds: &Rounds<'_>, (arm, proxy): (&str, usize)) -> RoundNumbers {
+pub(super) fn levels(rounds: &Rounds<'_>, arm: &str, proxy: usize) -> RoundNumbers {
     let level = |measure: RoundMeasure| {
         let value =
             |round: &StudyRound| (measure.definition().values)(round.arms.get(arm)?).get(proxy).copied();
         let values: Vec<f64> = rounds.all.iter().filter_map(value).collect();
         let interval = mean_over_rounds(&values, rounds.confidence)?;
-        Some(at_resolution(interval, rounds, (arm, measure)))
+        Some(at_resolution(interval, rounds, arm, measure))
     };
     RoundMeasure::ALL.into_iter().map(|measure| (measure, level(measure))).collect()
 }
 
 /// The interval, at least as wide as the resolution of the measure on each side.
-fn at_resolution(interval: Interval, rounds: &Rounds<'_>, (arm, measure): (&str, RoundMeasure)) -> Interval {
+fn at_resolution(interval: Interval, rounds: &Rounds<'_>, arm: &str, measure: RoundMeasure) -> Interval {
     let Some(resolution) = resolution(rounds.all, arm, measure) else { return interval };
     let (estimate, half_width) = (interval.estimate, interval.half_width().max(resolution));
     Interval { estimate, low: estimate - half_width, high: estimate + half_width }
@@ -103,7 +103,7 @@ mod tests {
         ];
         let evidence = vec![StudyRound { arms: arms.into(), ..StudyRound::default() }; 3];
         let all = Rounds { all: &evidence, times: &[], confidence: 0.95 };
-        let (costs, level) = (costs(&all, &arm("lua")), levels(&all, ("lua", 10)));
+        let (costs, level) = (costs(&all, &arm("lua")), levels(&all, "lua", 10));
         for (measure, bytes) in [(RoundMeasure::RECEIVED_BYTES, 500.0), (RoundMeasure::SENT_BYTES, 900.0)] {
             let (cost, level) = (costs.get(measure).unwrap(), level.get(measure).unwrap());
             assert!(cost.estimate.abs() < 1e-9, "{measure:?}: {cost:?}");
@@ -115,20 +115,20 @@ mod tests {
     fn a_level_is_that_of_one_proxy() {
         let evidence = rounds(&[900_000, 1_000_000, 1_100_000]);
         let all = Rounds { all: &evidence, times: &[], confidence: 0.95 };
-        let level = |proxy, measure| levels(&all, ("lua", proxy)).get(measure);
+        let level = |proxy, measure| levels(&all, "lua", proxy).get(measure);
         assert!((level(0, RoundMeasure::MEMORY).unwrap().estimate - 50_000_000.0).abs() < 1.0);
         assert!((level(1, RoundMeasure::MEMORY).unwrap().estimate - 11_000_000.0).abs() < 1.0);
         assert_eq!((level(2, RoundMeasure::MEMORY), level(0, RoundMeasure::START_CPU)), (None, None));
         assert_eq!(level(1, RoundMeasure::MEMORY_PER_CONNECTION), None);
-        assert_eq!(levels(&all, ("direct", 0)), RoundNumbers::default());
-        assert_eq!(levels(&all, ("nowhere", 0)), RoundNumbers::default());
+        assert_eq!(levels(&all, "direct", 0), RoundNumbers::default());
+        assert_eq!(levels(&all, "nowhere", 0), RoundNumbers::default());
     }
 
     #[test]
     fn rounds_that_read_the_same_leave_an_interval_as_wide_as_the_resolution() {
         let evidence = rounds(&[0; 3]);
         let all = Rounds { all: &evidence, times: &[], confidence: 0.95 };
-        let level = levels(&all, ("lua", 0)).get(RoundMeasure::MEMORY_PER_CONNECTION).unwrap();
+        let level = levels(&all, "lua", 0).get(RoundMeasure::MEMORY_PER_CONNECTION).unwrap();
         assert!((level.estimate - 10_000.0).abs() < 1e-6, "{level:?}");
         // Five pages of 4,096 bytes over 50 connections.
         assert!((level.half_width() - 409.6).abs() < 1e-6, "{level:?}");

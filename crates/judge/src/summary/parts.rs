@@ -15,7 +15,7 @@ pub(super) fn level(rounds: &Rounds<'_>, arm: &str, load: &str) -> Option<Parts>
 }
 
 /// Their activity beyond that of another arm's proxies: the difference in each round.
-pub(super) fn added(rounds: &Rounds<'_>, (arm, other): (&str, &str), load: &str) -> Option<Parts> {
+pub(super) fn added(rounds: &Rounds<'_>, arm: &str, other: &str, load: &str) -> Option<Parts> {
     let both = by_round(rounds, arm, load).into_iter().zip(by_round(rounds, other, load));
     let difference = |(own, other): (Option<Numbers>, Option<Numbers>)| -> Option<Numbers> {
         let (own, other) = (own?, other?);
@@ -115,11 +115,11 @@ mod tests {
         // A round that has only one of the two arms contributes nothing.
         all.push(round(&[("lua", 400, 9)]));
         let rounds = Rounds { all: &all, times: &[], confidence: 0.95 };
-        let parts = added(&rounds, ("lua", "baseline"), "saturation").unwrap();
+        let parts = added(&rounds, "lua", "baseline", "saturation").unwrap();
         let user_us = parts.user_us.unwrap();
         assert!((user_us.estimate - 6.0).abs() < 1e-9 && user_us.half_width() < 1e-9, "{parts:?}");
         assert!((estimate(parts.reads) - 2.0).abs() < 1e-9, "{parts:?}");
-        assert_eq!(added(&rounds, ("lua", "nowhere"), "saturation"), None);
+        assert_eq!(added(&rounds, "lua", "nowhere", "saturation"), None);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use hoptax_result::{
 };
 use hoptax_stats::{Line, Point, decide, line, median};
 
-use super::samples::Rounds;
+use super::samples::{Pairing, Rounds};
 use crate::measure;
 
 /// How far a cost may sag or bulge as a share of its rise and still count as a straight line.
@@ -23,7 +23,7 @@ pub(super) fn costs(rounds: &Rounds<'_>, arms: &[ArmResult], confidence: f64) ->
         let Some(firewall) = firewall(first) else { continue };
         let mut series: Vec<&ArmResult> = arms.iter().filter(|arm| is_in_series(first, arm)).collect();
         series.sort_by_key(|arm| rules(arm));
-        let of_load = |load: &ArmLoad| cost(rounds, (&series, firewall), &load.load, confidence);
+        let of_load = |load: &ArmLoad| cost(rounds, &series, firewall, &load.load, confidence);
         costs.extend(first.loads.iter().filter_map(of_load));
     }
     costs
@@ -51,15 +51,16 @@ fn is_in_series(one: &ArmResult, other: &ArmResult) -> bool {
 /// The cost over a series under one load; none with too few arms or rounds.
 fn cost(
     rounds: &Rounds<'_>,
-    (series, firewall): (&[&ArmResult], &PlannedFirewall),
+    series: &[&ArmResult],
+    firewall: &PlannedFirewall,
     load: &str,
     confidence: f64,
 ) -> Option<RuleCost> {
     let compared_with = series.first()?.compared_with.as_deref()?;
     let point = |arm: &&ArmResult| -> Point {
-        let pair = (arm.id.as_str(), compared_with);
-        let differences =
-            rounds.pairs(pair, load, (&measure::ALL_CPU, None), |own, other| (own - other) * 1e3);
+        let measure = &measure::ALL_CPU;
+        let pairing = Pairing::new(&arm.id, compared_with, load, measure);
+        let differences = rounds.pairs(pairing, |own, other| (own - other) * 1e3);
         (f64::from(rules(arm)), differences)
     };
     let line = line(&series.iter().map(point).collect::<Vec<Point>>(), confidence)?;

@@ -18,6 +18,28 @@ pub(super) struct Rounds<'a> {
     pub(super) confidence: f64,
 }
 
+/// Two arms whose slices of one block are compared in a measure.
+#[derive(Clone, Copy)]
+pub(super) struct Pairing<'a> {
+    /// The id of the arm whose cost it is.
+    pub(super) arm: &'a str,
+    /// The id of the arm that it is compared with.
+    pub(super) other: &'a str,
+    /// The name of the load.
+    pub(super) load: &'a str,
+    /// What is compared.
+    pub(super) measure: &'a Measure,
+    /// What the values are divided by before; none to compare them as measured.
+    pub(super) factors: Option<&'a Factors>,
+}
+
+impl<'a> Pairing<'a> {
+    /// Compares values as measured.
+    pub(super) fn new(arm: &'a str, other: &'a str, load: &'a str, measure: &'a Measure) -> Self {
+        Self { arm, other, load, measure, factors: None }
+    }
+}
+
 /// The value of one slice that counts.
 #[derive(Clone, Copy, Debug)]
 struct Counted {
@@ -68,25 +90,18 @@ impl<'a> Rounds<'a> {
     }
 
     /// The cost of an arm against another: `compare` of a slice of each from the same block, separately for each pair
-    /// of their processes ([`paired_cost_of_copies`]). Values are divided by their factors if there are factors.
-    pub(super) fn cost(
-        &self,
-        arms: (&str, &str),
-        load: &str,
-        measure: (&Measure, Option<&Factors>),
-        compare: impl Fn(f64, f64) -> f64,
-    ) -> Option<Interval> {
-        paired_cost_of_copies(&self.pairs(arms, load, measure, compare), self.confidence)
+    /// of their processes ([`paired_cost_of_copies`]).
+    pub(super) fn cost(&self, pairing: Pairing<'_>, compare: impl Fn(f64, f64) -> f64) -> Option<Interval> {
+        paired_cost_of_copies(&self.pairs(pairing, compare), self.confidence)
     }
 
     /// The differences behind [`Rounds::cost`]: by round, and within a round by pair of processes.
     pub(super) fn pairs(
         &self,
-        (arm, other): (&str, &str),
-        load: &str,
-        (measure, factors): (&Measure, Option<&Factors>),
+        pairing: Pairing<'_>,
         compare: impl Fn(f64, f64) -> f64,
     ) -> Vec<Vec<Vec<f64>>> {
+        let Pairing { arm, other, load, measure, factors } = pairing;
         let own = self.values(arm, load, measure, factors);
         let others = self.values(other, load, measure, factors);
         let pairs = |(own, others): (&Vec<Counted>, &Vec<Counted>)| -> Vec<Vec<f64>> {

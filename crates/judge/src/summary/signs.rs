@@ -25,7 +25,7 @@ pub(crate) fn judge(result: &mut StudyResult) {
             let of_arm = |arm: &ArmResult| {
                 let measures = all.iter().zip(&families);
                 let uncertain = measures.filter(|(measure, family)| {
-                    is_uncertain(result, (arm, **measure, load), family, &mut known).unwrap_or(false)
+                    is_uncertain(result, arm, **measure, load, family, &mut known).unwrap_or(false)
                 });
                 uncertain.map(|(measure, _)| *measure).collect()
             };
@@ -70,12 +70,14 @@ fn family(result: &StudyResult, measure: CostMeasure, load: Load<'_>) -> Vec<Aga
 /// cost. Without degrees of freedom there is no wider interval, and its own decides.
 fn is_uncertain(
     result: &StudyResult,
-    (arm, measure, load): (&ArmResult, CostMeasure, Load<'_>),
+    arm: &ArmResult,
+    measure: CostMeasure,
+    load: Load<'_>,
     family: &[AgainstOne],
     known: &mut BTreeMap<(Vec<AgainstOne>, u64), Option<f64>>,
 ) -> Option<bool> {
     let cost = measure.of(cost(arm, load)?)?;
-    let freedom = result.degrees_of_freedom((&arm.id, arm.compared_with.as_deref()), measure, load);
+    let freedom = result.degrees_of_freedom(arm.contrast(), measure, load);
     let mut half_width = || {
         let error = standard_error(&cost, freedom, result.plan.quantile_confidence())?;
         let rounded = ((freedom / FREEDOM_STEP).floor() * FREEDOM_STEP).max(freedom.min(1.0));

@@ -4,7 +4,7 @@ use hoptax_result::{CostMeasure, Interval, StudyResult};
 use hoptax_stats::{Moderated, Term, sum_of_costs, sum_of_moderated};
 
 use super::borrowed::Group;
-use super::samples::Rounds;
+use super::samples::{Pairing, Rounds};
 use super::speed::speed;
 use crate::measure::CPU;
 
@@ -68,7 +68,8 @@ fn terms_of(result: &StudyResult, terms: &[(&str, f64)]) -> Option<Vec<Term>> {
         arm.cost.cpu_us_per_request?;
         let other = arm.compared_with.as_deref()?;
         let factors = speed.as_ref().map(|speed| speed.between(id, other));
-        let pairs = rounds.pairs((id, other), load, (&CPU, factors.as_ref()), |own, other| own - other);
+        let pairing = Pairing { arm: id, other, load, measure: &CPU, factors: factors.as_ref() };
+        let pairs = rounds.pairs(pairing, |own, other| own - other);
         Some((*weight, pairs))
     };
     terms.iter().map(term).collect()

@@ -1,6 +1,8 @@
 //! Tests of [`StudyResult::usable_rounds`] with the measures of studies, which its crate does not know.
 
-use hoptax_result::{CostMeasure, Disturbance, Program, SittingRecord, StudyResult, Verdict, sample};
+use hoptax_result::{
+    Contrast, CostMeasure, Disturbance, Program, SittingRecord, StudyResult, Verdict, sample,
+};
 
 use crate::measure;
 
@@ -10,7 +12,7 @@ fn rounds_in_which_an_arm_lost_its_slices_do_not_count() {
     let mut result =
         sample::study_of_rates(&arms, vec![sample::closed_loop("full", 16)], 6, |_, _, _| 1_000.0);
     let usable = |result: &StudyResult, other| {
-        result.usable_rounds(("lua", other), CostMeasure::MaxRate, Some("full"))
+        result.usable_rounds(Contrast { arm: "lua", other }, CostMeasure::MaxRate, Some("full"))
     };
     assert_eq!((usable(&result, None), usable(&result, Some("baseline"))), (6, 6));
     for round in result.rounds.iter_mut().take(2) {
@@ -19,7 +21,7 @@ fn rounds_in_which_an_arm_lost_its_slices_do_not_count() {
     }
     assert_eq!((usable(&result, None), usable(&result, Some("baseline"))), (4, 4));
     assert_eq!(
-        result.usable_rounds(("baseline", None), CostMeasure::MaxRate, Some("full")),
+        result.usable_rounds(Contrast { arm: "baseline", other: None }, CostMeasure::MaxRate, Some("full")),
         6,
         "the other arm lost none"
     );
@@ -42,7 +44,7 @@ fn several_sittings_as_one_have_the_rounds_of_the_shortest_and_not_their_sum() {
         program: Program::default(),
     };
     result.sittings = [12, 3, 5].map(sitting).into();
-    assert_eq!(result.usable_rounds(("lua", None), CostMeasure::MaxRate, None), 3);
+    assert_eq!(result.usable_rounds(Contrast { arm: "lua", other: None }, CostMeasure::MaxRate, None), 3);
 }
 
 /// The columns of samples are those of the measures, and count in the same slices.
@@ -61,8 +63,9 @@ fn each_cost_is_counted_in_the_slices_of_its_measure() {
         for sample in result.rounds.iter_mut().flat_map(|round| &mut round.samples) {
             sample.values = [(measure.id.to_string(), vec![Some(1.0)])].into();
         }
-        let usable =
-            |result: &StudyResult| result.usable_rounds(("lua", Some("baseline")), cost, Some("full"));
+        let usable = |result: &StudyResult| {
+            result.usable_rounds(Contrast { arm: "lua", other: Some("baseline") }, cost, Some("full"))
+        };
         assert_eq!(usable(&result), 4, "{cost:?}");
         for (round, by) in result.rounds.iter_mut().zip([Disturbance::RunDelay, Disturbance::Stalled]) {
             for sample in &mut round.samples {

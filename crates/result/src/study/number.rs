@@ -120,13 +120,14 @@ fn visit_arm(arm: &mut ArmResult, usual: &Usual, visit: &mut dyn FnMut(&Place<'_
         }
     }
     for load in &mut arm.loads {
-        visit_load(load, (id, other), visit);
+        visit_load(load, id, other, visit);
     }
 }
 
 fn visit_load(
     load: &mut ArmLoad,
-    (id, other): (&str, Option<&str>),
+    id: &str,
+    other: Option<&str>,
     visit: &mut dyn FnMut(&Place<'_>, Number<'_>),
 ) {
     let name = Some(load.load.as_str());

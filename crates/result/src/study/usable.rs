@@ -2,50 +2,61 @@
 
 use std::collections::BTreeSet;
 
-use super::{CostMeasure, StudyResult};
+use super::{ArmResult, CostMeasure, StudyResult};
 use crate::StudyRound;
+
+/// The arm that a number is of, and the arm that it is a difference from.
+#[derive(Clone, Copy, Debug)]
+pub struct Contrast<'a> {
+    /// The id of the arm.
+    pub arm: &'a str,
+    /// The id of the other one; none if the number is of the arm alone.
+    pub other: Option<&'a str>,
+}
+
+impl ArmResult {
+    /// Its costs: the arm, and the one that it is compared with.
+    pub fn contrast(&self) -> Contrast<'_> {
+        Contrast { arm: &self.id, other: self.compared_with.as_deref() }
+    }
+}
 
 /// A column of the samples, and whether time that a proxy waited for its processor invalidates it.
 type Column = (&'static str, bool);
 
 impl StudyResult {
-    /// Number of independent observations behind the interval of a measure of an arm, or of its difference from `other`: its usable
+    /// Number of independent observations behind the interval of a measure of an arm, or of its difference from another: its usable
     /// rounds, or the sittings if the result combines several, however many rounds they have.
-    pub fn replicates(&self, arms: (&str, Option<&str>), measure: CostMeasure, load: Option<&str>) -> u32 {
+    pub fn replicates(&self, contrast: Contrast<'_>, measure: CostMeasure, load: Option<&str>) -> u32 {
         if self.sittings.len() > 1 {
             return self.sittings.len() as u32;
         }
-        self.usable_rounds(arms, measure, load)
+        self.usable_rounds(contrast, measure, load)
     }
 
-    /// Degrees of freedom of the interval of a measure of an arm, or of its difference from `other`, by which its half-width is more
+    /// Degrees of freedom of the interval of a measure of an arm, or of its difference from another, by which its half-width is more
     /// than a standard error: one less than its [`StudyResult::replicates`], or more if its variance borrows from other costs.
     pub fn degrees_of_freedom(
         &self,
-        (arm, other): (&str, Option<&str>),
+        contrast: Contrast<'_>,
         measure: CostMeasure,
         load: Option<&str>,
     ) -> f64 {
         let borrowed = || {
-            let arm = self.arms.iter().find(|one| one.id == arm && other.is_some())?;
+            let arm = self.arms.iter().find(|one| one.id == contrast.arm && contrast.other.is_some())?;
             let cost = match load {
                 None => &arm.cost,
                 Some(load) => &arm.loads.iter().find(|one| one.load == load)?.cost,
             };
             Some(cost.borrowed.iter().find(|one| one.measure == measure)?.degrees_of_freedom)
         };
-        borrowed().unwrap_or_else(|| f64::from(self.replicates((arm, other), measure, load)) - 1.0)
+        borrowed().unwrap_or_else(|| f64::from(self.replicates(contrast, measure, load)) - 1.0)
     }
 
-    /// Rounds behind the interval of a measure of an arm, or of its difference from `other`. Disturbed slices of one arm leave it
+    /// Rounds behind the interval of a measure of an arm, or of its difference from another. Disturbed slices of one arm leave it
     /// fewer than the study has, and Student's quantile depends on their number. Of several sittings as one result, which has no
     /// rounds, it is that of the sitting with the fewest. Any other result without rounds has as many as it states.
-    pub fn usable_rounds(
-        &self,
-        (arm, other): (&str, Option<&str>),
-        measure: CostMeasure,
-        load: Option<&str>,
-    ) -> u32 {
+    pub fn usable_rounds(&self, contrast: Contrast<'_>, measure: CostMeasure, load: Option<&str>) -> u32 {
         let completed = self.plan.rounds_completed;
         if self.rounds.is_empty() {
             return self.sittings.iter().map(|sitting| sitting.rounds).min().unwrap_or(completed);
@@ -64,10 +75,10 @@ impl StudyResult {
         let load = load.or(usual_load.map(|load| load.name.as_str()));
         let Some(load) = load else { return completed };
         let is_usable = |round: &&StudyRound| {
-            let own = blocks(round, (arm, load), column);
-            match other {
+            let own = blocks(round, contrast.arm, load, column);
+            match contrast.other {
                 None => !own.is_empty(),
-                Some(other) => !own.is_disjoint(&blocks(round, (other, load), column)),
+                Some(other) => !own.is_disjoint(&blocks(round, other, load, column)),
             }
         };
         self.rounds.iter().filter(is_usable).count() as u32
@@ -75,7 +86,7 @@ impl StudyResult {
 }
 
 /// The blocks in which an arm has a slice that counts. A cost is a difference of slices of the same block.
-fn blocks(round: &StudyRound, (arm, load): (&str, &str), (name, is_timed): Column) -> BTreeSet<u32> {
+fn blocks(round: &StudyRound, arm: &str, load: &str, (name, is_timed): Column) -> BTreeSet<u32> {
     let sample = round.samples.iter().find(|sample| sample.arm == arm && sample.load == load);
     let Some((sample, values)) = sample.and_then(|sample| Some((sample, sample.values.get(name)?))) else {
         return BTreeSet::new();

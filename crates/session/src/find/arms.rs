@@ -188,7 +188,7 @@ fn expected(plan: &Plan, options: &Options<'_>, budget: Duration) -> Duration {
     let criteria = common::criteria(options.objectives);
     let goals = common::goals(criteria.len(), false);
     let search = Search::new(&criteria, &goals, limits).map(|search| search.expected_duration());
-    let round = Repetition::new(&criteria, (start, max), 0.5, limits).map(|one| one.expected_duration());
+    let round = Repetition::new(&criteria, start, max, 0.5, limits).map(|one| one.expected_duration());
     let of_arms = search.unwrap_or_default() + round.unwrap_or_default() * ROUNDS;
     (of_arms * arms + RESTART * (ROUNDS + 1)).min(budget)
 }

@@ -42,7 +42,7 @@ pub(super) fn by_reference(
     let text = StudyText::named(wanted.study)?;
     let place = Place::New { text, folder: Some(&folder), force: false };
     let result = complete(&place, &options, interrupt, say)?;
-    let gate = judge_by_stored(&result, (label, earlier), wanted.limits).map_err(Failure::bad_input)?;
+    let gate = judge_by_stored(&result, label, earlier, wanted.limits).map_err(Failure::bad_input)?;
     Ok(Gated { gate, folder })
 }
 

@@ -32,13 +32,19 @@ pub(crate) struct Ends {
 }
 
 impl Known {
-    pub(crate) fn new(trials: &Trials, number: usize, criterion: &Criterion, of: (&Ladder, f64)) -> Self {
-        let near = Near::new(trials, number, criterion, of);
+    pub(crate) fn new(
+        trials: &Trials,
+        number: usize,
+        criterion: &Criterion,
+        ladder: &Ladder,
+        width: f64,
+    ) -> Self {
+        let near = Near::new(trials, number, criterion, ladder, width);
         let root = near.as_ref().and_then(Near::root);
         let dispersion = near.as_ref().and_then(|near| near.dispersion).map(|(found, _)| found);
         // What near loads say together is more than what each of them says by its own trials.
         let is_near = |rung: u32| near.as_ref().is_some_and(|near: &Near| near.has(rung));
-        let classes = classes(trials, number, criterion, dispersion, of.0);
+        let classes = classes(trials, number, criterion, dispersion, ladder);
         let decided =
             classes.into_iter().filter(|(rung, class)| *class != Class::Undecided && !is_near(*rung));
         let decided: BTreeMap<u32, Class> = decided.collect();

@@ -97,7 +97,7 @@ fn beside(known: &Known, near: &Near, root: &Root, open: Open, view: &View<'_>) 
         side.map(|(_, _, share)| share.planned).sum()
     };
     let side = if planned(true) <= planned(false) { -1.0 } else { 1.0 };
-    place(known, open, view, (root.estimate, side * distance))
+    place(known, open, view, root.estimate, side * distance)
 }
 
 /// Beyond the near load at an end. A few trials may have made it one by chance, so it is tried again first.
@@ -106,11 +106,11 @@ fn toward(known: &Known, near: &Near, open: Open, view: &View<'_>) -> Option<u32
     if !end.is_known {
         return Some(end.rung);
     }
-    place(known, open, view, (end.at, side * BESIDE))
+    place(known, open, view, end.at, side * BESIDE)
 }
 
 /// A place at a distance, or nearer if the load there is decided and not near.
-fn place(known: &Known, open: Open, view: &View<'_>, (from, distance): (f64, f64)) -> Option<u32> {
+fn place(known: &Known, open: Open, view: &View<'_>, from: f64, distance: f64) -> Option<u32> {
     let rung = |at: f64| view.ladder.nearest(at.exp());
     let distances = std::iter::successors(Some(distance), |distance| Some(distance / 2.0));
     let rungs = distances.map(|distance| rung(from + distance)).take_while(|there| *there != rung(from));

@@ -76,7 +76,8 @@ impl Near {
         trials: &Trials,
         number: usize,
         criterion: &Criterion,
-        (ladder, width): (&Ladder, f64),
+        ladder: &Ladder,
+        width: f64,
     ) -> Option<Self> {
         let permitted = criterion.permitted()?;
         let target = (permitted / (1.0 - permitted)).ln();
@@ -270,7 +271,7 @@ mod tests {
     }
 
     fn near(shares: &[(f64, f64)], size: f64) -> Near {
-        Near::new(&trials(shares, size), 0, &P99, (&ladder(), WIDTH)).unwrap()
+        Near::new(&trials(shares, size), 0, &P99, &ladder(), WIDTH).unwrap()
     }
 
     #[test]
@@ -326,7 +327,7 @@ mod tests {
             let sample = Sample::Share { all, windows: vec![window; 100] };
             trials.entry(rung).or_default().add(TRIAL, Some(vec![sample]));
         }
-        let root = Near::new(&trials, 0, &P99, (&ladder(), WIDTH)).unwrap().root().unwrap();
+        let root = Near::new(&trials, 0, &P99, &ladder(), WIDTH).unwrap().root().unwrap();
         assert!(!root.is_settled, "{root:?}");
     }
 }

@@ -37,7 +37,8 @@ impl Repetition {
     /// As [`Search::new`].
     pub fn new(
         criteria: &[Criterion],
-        (near, max): (f64, f64),
+        near: f64,
+        max: f64,
         part: f64,
         of: Limits,
     ) -> Result<Self, SearchError> {

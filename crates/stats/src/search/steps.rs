@@ -253,7 +253,7 @@ impl Search {
 
     fn known(&self) -> Vec<(Known, Ends)> {
         let of = |(number, criterion): (usize, &Criterion)| {
-            let known = Known::new(&self.trials, number, criterion, (&self.ladder, self.limits.width));
+            let known = Known::new(&self.trials, number, criterion, &self.ladder, self.limits.width);
             let ends = known.ends(&self.ladder);
             (known, ends)
         };
