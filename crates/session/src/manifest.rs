@@ -89,7 +89,8 @@ impl Manifest {
         file: &StudyText,
         environment: &Environment,
         programs: Programs<'_>,
-        (machine, never_halted): (&MachineProbe, bool),
+        machine: &MachineProbe,
+        never_halted: bool,
         plan: &Plan,
     ) -> Result<Self, Failure> {
         Ok(Self {

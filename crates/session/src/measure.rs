@@ -253,7 +253,7 @@ fn here(
     let others = programs::builds(&plan, &envoys, &file.folder).map_err(Failure::environment)?;
     let programs = Programs { hoptax: &program, envoy: &envoy.program, others };
     let mut manifest =
-        Manifest::new(&file, &environment, programs, (&machine.probe, machine.awake.is_some()), &plan)?;
+        Manifest::new(&file, &environment, programs, &machine.probe, machine.awake.is_some(), &plan)?;
     manifest.speeds = speeds;
     manifest.thresholds = set.into_iter().collect();
     let Begun { folder, manifest, rounds } = match then {

@@ -34,7 +34,8 @@ pub struct Combined {
 /// When another sitting cannot be read, or the combined result cannot be written.
 pub fn combine_with_stored(
     result: &StudyResult,
-    (folder, manifest): (&Path, &Manifest),
+    folder: &Path,
+    manifest: &Manifest,
     say: Say<'_>,
 ) -> Result<Option<Combined>, Failure> {
     let Some(parent) = folder.parent() else { return Ok(None) };

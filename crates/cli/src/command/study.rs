@@ -60,7 +60,8 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
     let combined = match measured.ending {
         Ending::Complete if arguments.again && measured.problems.is_empty() => sittings::combine_with_stored(
             &measured.result,
-            (&measured.folder, &measured.manifest),
+            &measured.folder,
+            &measured.manifest,
             &print::say,
         )?,
         _ => None,

@@ -61,14 +61,15 @@ pub fn on_server(
     let environment = environment::here(server.spec.never_halted);
     let of_machine = environment.clone();
     let send_load = move |spec: &TrialSpec| trial::run(spec, of_machine.clone(), interrupt.flag(), None);
-    search(server, options, (environment, Box::new(send_load)), interrupt, say)
+    search(server, options, environment, Box::new(send_load), interrupt, say)
 }
 
 /// Searches on a server by what sends a load to it from this machine.
 pub(super) fn search(
     server: Server,
     options: &Options<'_>,
-    (environment, send_load): (Environment, SendLoad<'_>),
+    environment: Environment,
+    send_load: SendLoad<'_>,
     interrupt: &Interrupt,
     say: Say<'_>,
 ) -> Result<Found<FindResult>, Failure> {
@@ -184,7 +185,7 @@ impl OnRange<'_> {
         let mut sweep = None;
         if let Some(highest) = highest.filter(|_| may_sweep) {
             note(&format!("sweep up to {} requests/s: about {}", rate(highest), seconds(sweep_time)));
-            let swept = sweep::run(trials, highest, (settings.warmup, settings.sweep_trial), *say);
+            let swept = sweep::run(trials, highest, settings.warmup, settings.sweep_trial, *say);
             (sweep, failure) = (Some(swept.result), swept.failure);
         }
         Ok(Searched { found, tried, sweep, is_out_of_time, failure })

@@ -26,7 +26,8 @@ pub(super) fn duration(trial: Duration, warmup: Duration) -> Duration {
 pub(super) fn run(
     trials: &mut Trials<'_>,
     highest: f64,
-    (warmup, trial): (Duration, Duration),
+    warmup: Duration,
+    trial: Duration,
     say: Say<'_>,
 ) -> Found<Sweep> {
     let rates: Vec<f64> = (1..=RATES).map(|step| highest * step as f64 / RATES as f64).collect();

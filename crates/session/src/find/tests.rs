@@ -75,8 +75,8 @@ impl Asked<'_> {
                 lines.lock().unwrap().push(text.to_owned());
             }
         };
-        let found = search(server, &options, (Environment::default(), Box::new(send_load)), &interrupt, &say)
-            .unwrap();
+        let found =
+            search(server, &options, Environment::default(), Box::new(send_load), &interrupt, &say).unwrap();
         (found, lines.into_inner().unwrap())
     }
 }

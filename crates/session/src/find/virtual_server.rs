@@ -35,7 +35,7 @@ impl VirtualServer {
             }
             _ => self.responses_us(offered, unrecorded + recorded),
         };
-        result(spec, (rate, offered), all_us.get(unrecorded..).unwrap_or_default())
+        result(spec, rate, offered, all_us.get(unrecorded..).unwrap_or_default())
     }
 
     /// Requests per second of a closed loop.
@@ -72,7 +72,7 @@ impl VirtualServer {
 }
 
 /// The result of a load, with the numbers that searches read.
-fn result(spec: &TrialSpec, (rate, offered): (Option<f64>, f64), responses_us: &[f64]) -> LoadResult {
+fn result(spec: &TrialSpec, rate: Option<f64>, offered: f64, responses_us: &[f64]) -> LoadResult {
     let (count, seconds) = (responses_us.len(), spec.duration.as_secs_f64());
     let windows: Vec<&[f64]> = responses_us.chunks(((WINDOW_S * offered) as usize).max(1)).collect();
     let within = |limit_us: f64, responses_us: &[f64]| {

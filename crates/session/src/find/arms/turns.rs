@@ -175,7 +175,7 @@ impl<'a> Turns<'a> {
     fn begin(&mut self, live: &mut Live<'_>, draws: &mut Draws) -> Result<bool, Failure> {
         let mut rates = vec![0.0; self.plan.arms.len()];
         for arm in draws.order(self.plan.arms.len()) {
-            let Some(result) = self.load(live, arm, None, (self.settings.warmup, CLOSED_LOOP))? else {
+            let Some(result) = self.load(live, arm, None, self.settings.warmup, CLOSED_LOOP)? else {
                 return Ok(false);
             };
             if result.book.answered == 0 {
@@ -220,7 +220,7 @@ impl<'a> Turns<'a> {
                 let part = draws.part();
                 let begin = |near: f64| -> Result<ArmSearch, SearchError> {
                     let limits = Limits { width, budget, warmup, ..Limits::new(near, max) };
-                    let repetition = Repetition::new(&criteria, (near, max), part, limits)?;
+                    let repetition = Repetition::new(&criteria, near, max, part, limits)?;
                     let searching = Searching::Short(repetition);
                     Ok(ArmSearch { searching, limits, closed_loop_rate: near })
                 };
@@ -284,7 +284,7 @@ impl<'a> Turns<'a> {
         planned: &Planned,
     ) -> Result<Option<Tried>, Failure> {
         let begun = Instant::now();
-        let result = self.load(live, arm, Some(planned.load), (planned.warmup, planned.duration))?;
+        let result = self.load(live, arm, Some(planned.load), planned.warmup, planned.duration)?;
         let Options { objectives, limits, .. } = self.options;
         Ok(result.map(|result| judged(result, planned, begun.elapsed(), objectives, limits)))
     }
@@ -295,7 +295,8 @@ impl<'a> Turns<'a> {
         live: &mut Live<'_>,
         arm: usize,
         rate: Option<f64>,
-        (warmup, duration): (Duration, Duration),
+        warmup: Duration,
+        duration: Duration,
     ) -> Result<Option<LoadResult>, Failure> {
         if self.interrupt.is_requested() {
             return Ok(None);
