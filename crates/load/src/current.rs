@@ -312,7 +312,8 @@ impl<'a> Current<'a> {
         &mut self,
         in_flight: &InFlight,
         index: usize,
-        (outcome, reason): (Outcome, Option<&str>),
+        outcome: Outcome,
+        reason: Option<&str>,
         now_ns: u64,
     ) {
         let response_ns = now_ns.saturating_sub(in_flight.intended_ns);

@@ -209,7 +209,7 @@ fn serve(mut stream: &TcpStream, shared: &Shared, number: u64) -> io::Result<()>
             }
             Ok(Next::Request(request)) => {
                 let (tables, random) = (&shared.tables, &mut random);
-                let closes = respond(&request, (tables, random), || peers.call_all(), &mut output);
+                let closes = respond(&request, tables, random, || peers.call_all(), &mut output);
                 shared.answered.fetch_add(1, Ordering::Relaxed);
                 closes
             }
@@ -229,7 +229,8 @@ fn serve(mut stream: &TcpStream, shared: &Shared, number: u64) -> io::Result<()>
 /// Appends the response to a request, after its delay and the calls. Returns whether the connection closes.
 fn respond(
     request: &Request,
-    (tables, random): (&Tables, &mut SmallRng),
+    tables: &Tables,
+    random: &mut SmallRng,
     call_all: impl FnOnce() -> Result<(), CallError>,
     output: &mut Vec<u8>,
 ) -> bool {

@@ -156,7 +156,7 @@ fn sentence(result: &ComparisonBody, subject: &ComparedSubject) -> String {
             "{name} costs as much as {reference}: CPU time per request is equivalent within {margin} ({share}{})",
             narrower(cpu, result)
         ),
-        Decision::Different => different(cpu, (name, reference), result.margin_share),
+        Decision::Different => different(cpu, name, reference, result.margin_share),
         Decision::Undecided => format!(
             "{name}: undecided whether it costs as much as {reference} within {margin} ({share} CPU time per request); {}",
             remedy(cpu, result)
@@ -178,7 +178,7 @@ fn costs_more_or_less(cpu: &ComparedMeasure) -> &'static str {
 }
 
 /// Which of two subjects with different CPU time is cheaper.
-fn different(cpu: &ComparedMeasure, (name, reference): (&str, &str), margin_share: f64) -> String {
+fn different(cpu: &ComparedMeasure, name: &str, reference: &str, margin_share: f64) -> String {
     let less = if cpu.difference.estimate < 0.0 { "less" } else { "more" };
     let word = costs_more_or_less(cpu);
     let share = cpu.difference_share;

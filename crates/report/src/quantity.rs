@@ -63,38 +63,38 @@ impl Quantity {
     }
 
     fn measured(interval: &Interval, unit: &'static str, form: Form) -> Self {
-        let ends = (Some(interval.low), Some(interval.high));
-        Self::new(Some(interval.estimate), ends, (unit, form), Basis::Measured)
+        Self {
+            estimate: Some(interval.estimate),
+            low: Some(interval.low),
+            high: Some(interval.high),
+            ..Self::empty(unit, form, Basis::Measured)
+        }
     }
 
     /// A number without an interval.
     pub(crate) fn point(estimate: f64, unit: &'static str, form: Form) -> Self {
-        Self::new(Some(estimate), (None, None), (unit, form), Basis::Measured)
+        Self { estimate: Some(estimate), ..Self::empty(unit, form, Basis::Measured) }
     }
 
     /// An amount with the ends of its interval, if it has one.
     pub(crate) fn estimated(estimate: f64, ends: Option<(f64, f64)>, unit: &'static str) -> Self {
-        Self::new(Some(estimate), ends.unzip(), (unit, Form::Level), Basis::Measured)
+        let (low, high) = ends.unzip();
+        Self { estimate: Some(estimate), low, high, ..Self::empty(unit, Form::Level, Basis::Measured) }
     }
 
     /// Bounds of a number: at least one of its ends.
     pub(crate) fn bounded(low: Option<f64>, high: Option<f64>, unit: &'static str, form: Form) -> Self {
-        Self::new(None, (low, high), (unit, form), Basis::Bounded)
+        Self { low, high, ..Self::empty(unit, form, Basis::Bounded) }
     }
 
     /// A number that is not known.
     pub(crate) fn unknown(why: impl Into<String>, unit: &'static str) -> Self {
-        Self::new(None, (None, None), (unit, Form::Level), Basis::Unknown(why.into()))
+        Self::empty(unit, Form::Level, Basis::Unknown(why.into()))
     }
 
-    /// A number of any kind; `has_uncertain_sign` is false.
-    pub(crate) fn new(
-        estimate: Option<f64>,
-        (low, high): (Option<f64>, Option<f64>),
-        (unit, form): (&'static str, Form),
-        basis: Basis,
-    ) -> Self {
-        Self { estimate, low, high, unit, form, basis, has_uncertain_sign: false }
+    /// A number without an estimate and ends.
+    pub(crate) fn empty(unit: &'static str, form: Form, basis: Basis) -> Self {
+        Self { estimate: None, low: None, high: None, unit, form, basis, has_uncertain_sign: false }
     }
 
     /// The difference with the mark of a sign that is not supported, if it `is_uncertain`.

@@ -70,7 +70,9 @@ pub(crate) fn run_without_files(connection: &Connection) -> Result<Option<i64>> 
 pub(crate) fn put_file(
     connection: &Connection,
     run: i64,
-    (path, bytes, is_redacted): (&str, &[u8], bool),
+    path: &str,
+    bytes: &[u8],
+    is_redacted: bool,
 ) -> Result<()> {
     let content = put(connection, bytes)?;
     let mut insert = connection.prepare_cached(

@@ -129,7 +129,7 @@ fn copy_runs(from: &Path, to: &Path) -> Result<Copied, StoreError> {
         new.change(|connection| {
             put_columns(connection, Some(id), &found.described, &found.source)?;
             for (path, bytes, is_redacted) in &found.files {
-                contents::put_file(connection, id, (path, bytes, *is_redacted))?;
+                contents::put_file(connection, id, path, bytes, *is_redacted)?;
             }
             found.labels.iter().try_for_each(|label| labels::add(connection, id, label))
         })?;

@@ -96,8 +96,8 @@ impl Store {
                 None => put_columns(connection, None, described, source)?,
             };
             for document in documents {
-                let file = (document.path.as_str(), document.text.as_bytes(), document.is_redacted);
-                contents::put_file(connection, run, file)?;
+                let bytes = document.text.as_bytes();
+                contents::put_file(connection, run, &document.path, bytes, document.is_redacted)?;
             }
             Ok(run)
         })

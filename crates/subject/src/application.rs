@@ -140,8 +140,7 @@ impl Application {
             program: self.program_name().to_owned(),
             remedy: self.remedy(),
         })?;
-        let place = (folder, log, processors);
-        self.start_at(&program, || Port::choose(listen), flags, place)
+        self.start_at(&program, || Port::choose(listen), flags, folder, log, processors)
     }
 
     /// Starts it as [`Self::start`] does, on ports from `choose`: on another one if a process has taken the port since it was chosen.
@@ -150,7 +149,9 @@ impl Application {
         program: &Path,
         mut choose: impl FnMut() -> io::Result<Port>,
         flags: &[(String, String)],
-        (folder, log, processors): (&Path, &Path, &[u32]),
+        folder: &Path,
+        log: &Path,
+        processors: &[u32],
     ) -> Result<OriginProcess, OriginError> {
         let run_error = |source| OriginError::Run { program: program.to_owned(), source };
         let mut tried = 0;
@@ -339,7 +340,7 @@ mod tests {
                 chosen.push(port.address);
                 Ok(port)
             };
-            let started = application.start_at(&program, choose, &[], (folder.path(), &log, &[]));
+            let started = application.start_at(&program, choose, &[], folder.path(), &log, &[]);
             (started, chosen)
         };
         let (started, chosen) = start(2);

@@ -122,7 +122,7 @@ mod tests {
     /// Starts a proxy whose program is an empty script, if it is in the folder.
     fn start_in(folder: &Path, listen: SocketAddr) -> ProxyError {
         let server = ([127, 0, 0, 1], 1).into();
-        nginx::NGINX.start_from(folder, listen, &[server], (&[], folder.as_os_str())).unwrap_err()
+        nginx::NGINX.start_from(folder, listen, &[server], &[], folder.as_os_str()).unwrap_err()
     }
 
     #[test]

@@ -80,7 +80,7 @@ impl Worker {
         let place = &mut self.requests[slot.index()];
         let Some(request) = place else { panic!("{slot:?} is busy but has no request") };
         let lane = self.connections.layout().lane(slot).index();
-        let (outcome, ended_ns) = match end {
+        let (outcome, reason, ended_ns) = match end {
             End::Answered => {
                 let Some(response) = request.response else {
                     panic!("{slot:?} is answered without a response")
@@ -107,14 +107,12 @@ impl Worker {
                 *place = None;
                 return self.reuse_slot(current, slot, now);
             }
-            End::Failed(cause) => {
-                ((Outcome::Failed(cause.failure), self.reasons.text(cause.reason)), now_ns())
-            }
-            End::TimedOut => ((Outcome::TimedOut, self.unwritten.remove(&slot)), now),
-            End::Unfinished => ((Outcome::Unfinished, self.unwritten.remove(&slot)), now),
+            End::Failed(cause) => (Outcome::Failed(cause.failure), self.reasons.text(cause.reason), now_ns()),
+            End::TimedOut => (Outcome::TimedOut, self.unwritten.remove(&slot), now),
+            End::Unfinished => (Outcome::Unfinished, self.unwritten.remove(&slot), now),
         };
         if request.recorded {
-            current.record_end(request, lane, outcome, ended_ns);
+            current.record_end(request, lane, outcome, reason, ended_ns);
         } else {
             current.end_unrecorded(request, ended_ns);
         }

@@ -122,8 +122,12 @@ fn value(arm: &MeshMarkArm) -> Option<Quantity> {
     let value = arm.value_for_cost?;
     let basis =
         if value.estimate.is_some() && value.high.is_some() { Basis::Measured } else { Basis::Bounded };
-    let ends = (Some(value.low), value.high);
-    Some(Quantity::new(value.estimate, ends, ("requests/s", Form::Level), basis))
+    Some(Quantity {
+        estimate: value.estimate,
+        low: Some(value.low),
+        high: value.high,
+        ..Quantity::empty("requests/s", Form::Level, basis)
+    })
 }
 
 #[cfg(test)]

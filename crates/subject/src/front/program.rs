@@ -73,7 +73,7 @@ impl Front {
         servers: &[SocketAddr],
         processors: &[u32],
     ) -> Result<Proxy, ProxyError> {
-        self.start_from(directory, listen, servers, (processors, &env::var_os("PATH").unwrap_or_default()))
+        self.start_from(directory, listen, servers, processors, &env::var_os("PATH").unwrap_or_default())
     }
 
     pub(super) fn start_from(
@@ -81,7 +81,8 @@ impl Front {
         directory: &Path,
         listen: SocketAddr,
         servers: &[SocketAddr],
-        (processors, search_path): (&[u32], &OsStr),
+        processors: &[u32],
+        search_path: &OsStr,
     ) -> Result<Proxy, ProxyError> {
         let program = in_search_path(self.program, search_path)
             .ok_or(ProxyError::Missing { program: self.program, package: self.package })?;

@@ -12,8 +12,14 @@ const EXPRESSIONS: [(&str, &str); 5] = [("{{", "}}"), ("{%", "%}"), ("<%", "%>")
 const NO_YAML: [&str; 4] = ["{{", "{%", "<%", "${"];
 /// Signs that other texts, such as scripts of a shell, do not have.
 const NOWHERE_ELSE: [&str; 3] = ["{{", "{%", "<%"];
+/// The signs around a name.
+struct Signs {
+    begin: &'static str,
+    end: &'static str,
+}
+
 /// What stands around a name that a tool replaces.
-const AROUND: [(&str, &str); 2] = [("@", "@"), ("((", "))")];
+const AROUND: [Signs; 2] = [Signs { begin: "@", end: "@" }, Signs { begin: "((", end: "))" }];
 /// The same, which is within other names too, so it counts around a whole value only.
 const AROUND_WHOLE: &str = "__";
 /// What is found in templates of Helm only.
@@ -126,7 +132,7 @@ fn is_of_variable(letter: char) -> bool {
 }
 
 /// A name with signs around it, and where it is.
-fn named(text: &str, (begin, end): &(&str, &str)) -> Option<(usize, String)> {
+fn named(text: &str, Signs { begin, end }: &Signs) -> Option<(usize, String)> {
     text.match_indices(begin).find_map(|(at, _)| {
         let rest = text.get(at + begin.len()..)?;
         let length = rest.find(|c| !is_of_name(c))?;

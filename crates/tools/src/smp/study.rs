@@ -22,7 +22,7 @@ pub fn of_study(study: &StudyResult) -> Result<Vec<Document>, String> {
     let pairs = study.arms.iter().flat_map(|arm| arm.loads.iter().map(move |load| (arm, load)));
     let mut documents: Vec<Document> = pairs
         .enumerate()
-        .map(|(index, (arm, load))| document(study, (arm, load), &format!("{id}-{index}")))
+        .map(|(index, (arm, load))| document(study, arm, load, &format!("{id}-{index}")))
         .collect();
     let first = documents.first_mut().and_then(|document| document.result.as_mut());
     let first = first.ok_or("the study has no numbers by arm and load, which results of SMP consist of")?;
@@ -30,7 +30,7 @@ pub fn of_study(study: &StudyResult) -> Result<Vec<Document>, String> {
     Ok(documents)
 }
 
-fn document(study: &StudyResult, (arm, load): (&ArmResult, &ArmLoad), id: &str) -> Document {
+fn document(study: &StudyResult, arm: &ArmResult, load: &ArmLoad, id: &str) -> Document {
     let of = |what: &str| format!("{id}-{what}");
     let spec = study.plan.loads.iter().find(|spec| spec.name == load.load);
     let subject = arm.subject.as_ref();
