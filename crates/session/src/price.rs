@@ -12,10 +12,12 @@ mod plans;
 mod second_study;
 mod text;
 mod tries;
+mod variants;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use self::variants::study_file::{STUDY, Source, StudyOfBill, study_file};
 use hoptax_bootstrap::request::RequestLine;
 use hoptax_bootstrap::{Adapted, Replacement};
 use hoptax_functions::Catalogue;
@@ -26,8 +28,6 @@ use hoptax_report::render::{html, markdown};
 use hoptax_result::{BillResult, StudyResult};
 use hoptax_subject::envoy::given::{Given, GivenError};
 use hoptax_text::secrets::without_signatures;
-use hoptax_variants::Change;
-use hoptax_variants::study_file::{STUDY, Source, StudyOfBill, study_file};
 
 use self::laboratory::{adapt, create_folder};
 use self::passed::Passed;
@@ -42,6 +42,7 @@ use crate::{library, outputs, run_folder};
 pub use self::laboratory::Laboratory;
 pub use self::text::{outline, trials};
 pub use self::tries::Tries;
+pub use self::variants::Change;
 
 /// Default number of rounds.
 const ROUNDS: u32 = 12;

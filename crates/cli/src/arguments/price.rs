@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueHint};
 use hoptax_bootstrap::request::RequestLine;
-use hoptax_variants::Change;
+use hoptax_session::price::Change;
 
 use super::shared::RunArguments;
 use super::values::{self, Headers};
@@ -34,7 +34,7 @@ Examples:
 
 The configuration is a bootstrap in YAML or JSON, with the files that it names beside it, or the
 dump of a running proxy: `curl http://ADMIN/config_dump?include_eds > dump.json`. It may be inside
-of a ConfigMap, a Secret or another object of Kubernetes, also among the documents of a rendered
+a ConfigMap, a Secret or another object of Kubernetes, also among the documents of a rendered
 chart; of several, `map.yaml#envoy.yaml` names the one with that key. It is adapted
 to this machine: listeners and upstream servers on loopback, certificates and secrets of a lab,
 external services answered by hoptax. Every replacement is listed, and secrets are never

@@ -34,6 +34,7 @@ const USUAL: [(&str, &[&str]); 2] = [
             "slo",
             "goal",
             "arms",
+            "dry-run",
             "preset",
             "sweep",
             "min-rate",

@@ -4,14 +4,14 @@ use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
+use super::variants::{
+    Answers, LabError, Stubs, Trial, TrialError, Variant, difference, make_folders, write_files,
+};
 use hoptax_bootstrap::request::DerivedRequest;
 use hoptax_bootstrap::{Adapted, Lab, missing_extension};
 use hoptax_subject::envoy::given::{FilesError, Given};
 use hoptax_subject::envoy::process::ProxyError;
 use hoptax_subject::envoy::release::Envoy;
-use hoptax_variants::{
-    Answers, LabError, Stubs, Trial, TrialError, Variant, difference, make_folders, write_files,
-};
 use serde_json::Value;
 
 use super::{Configuration, Listed};

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use super::variants::{Answers, activity};
 use hoptax_bootstrap::Replacement;
 use hoptax_bootstrap::statistics::is_matched;
 use hoptax_judge::bill::Order;
 use hoptax_result::{Activity, BilledChange, BilledPart, BilledReplacement, BilledRequest, Charge};
-use hoptax_variants::{Answers, activity};
 
 use super::Wanted;
 use super::tries::{TriedChange, Tries};

@@ -1,10 +1,10 @@
 //! The listeners that a bill may be about, each with its request and the parts that the request passes.
 
+use super::variants::{NameError, named};
 use hoptax_bootstrap::parts::{Part, PartKind, parts, with_joined_tags};
 use hoptax_bootstrap::request::{DerivedRequest, RequestLine, StatedRequest, stated};
 use hoptax_bootstrap::{Adapted, Listener, Problem};
 use hoptax_functions::Catalogue;
-use hoptax_variants::{NameError, named};
 
 use super::Wanted;
 use crate::failure::Failure;

@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
+use super::variants::study_file::{Source, StudyOfBill, study_file};
+use super::variants::{Change, Variant};
 use hoptax_bootstrap::request::DerivedRequest;
 use hoptax_functions::Catalogue;
 use hoptax_plan::file;
 use hoptax_plan::plan::{Plan, Rate};
 use hoptax_run::configurations;
-use hoptax_variants::study_file::{Source, StudyOfBill, study_file};
-use hoptax_variants::{Change, Variant};
 
 fn request() -> DerivedRequest {
     DerivedRequest {

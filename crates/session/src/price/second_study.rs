@@ -1,10 +1,10 @@
 //! The second study of a bill whose parts do not add up: whether that is confirmed, and which two parts interact.
 
+use super::variants::Variant;
+use super::variants::study_file::{Source, StudyOfBill, study_file};
 use hoptax_bootstrap::parts::Part;
 use hoptax_judge::bill::second_study::{Pair, second_study, suspects};
 use hoptax_result::{BillResult, BilledSecondStudy};
-use hoptax_variants::Variant;
-use hoptax_variants::study_file::{Source, StudyOfBill, study_file};
 
 use super::laboratory::{Laboratory, Tried, create_folder};
 use super::tries::Tries;

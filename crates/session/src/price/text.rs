@@ -1,10 +1,10 @@
 //! What the listeners of a configuration and their tries are, as text.
 
+use super::variants::{Answers, activity};
 use hoptax_bootstrap::parts::Part;
 use hoptax_bootstrap::request::DerivedRequest;
 use hoptax_result::Activity;
 use hoptax_text::secrets::is_name;
-use hoptax_variants::{Answers, activity};
 
 use super::Listed;
 use super::laboratory::Tried;

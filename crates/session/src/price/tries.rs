@@ -1,8 +1,8 @@
 //! Tries the variants of a listener: the whole, the whole without each part, changed, and with everything off.
 
+use super::variants::{Answers, Change, Changed, Variant};
 use hoptax_bootstrap::Replacement;
 use hoptax_bootstrap::request::DerivedRequest;
-use hoptax_variants::{Answers, Change, Changed, Variant};
 
 use super::laboratory::{Laboratory, Tried};
 use super::passed::Passed;

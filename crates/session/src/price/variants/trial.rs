@@ -29,20 +29,20 @@ const REQUESTS: u64 = 10;
 
 /// The servers behind the proxy.
 #[derive(Debug)]
-pub struct Stubs {
+pub(crate) struct Stubs {
     /// The server that stands for every cluster.
-    pub origin: OriginProcess,
+    pub(crate) origin: OriginProcess,
     /// The server that stands for every external service.
-    pub companion: OriginProcess,
+    pub(crate) companion: OriginProcess,
 }
 
 impl Stubs {
-    /// Starts both. `program` is hoptax; certificates are those of [`crate::write_files`]. Both request one of the proxy if
+    /// Starts both. `program` is hoptax; certificates are those of [`crate::price::variants::write_files`]. Both request one of the proxy if
     /// `presents_certificate`.
     ///
     /// # Errors
     /// When one does not start.
-    pub fn start(
+    pub(crate) fn start(
         program: &Path,
         certificates: &Path,
         presents_certificate: bool,
@@ -72,31 +72,31 @@ fn tls_flags(certificates: &Path, requests_certificates: bool) -> Vec<OsString> 
 
 /// One variant of the configuration.
 #[derive(Debug)]
-pub struct Trial<'a> {
+pub(crate) struct Trial<'a> {
     /// The Envoy to run.
-    pub envoy: &'a Envoy,
+    pub(crate) envoy: &'a Envoy,
     /// hoptax, which sends the requests.
-    pub program: &'a Path,
+    pub(crate) program: &'a Path,
     /// The folder of the bootstrap and the log of this variant.
-    pub folder: PathBuf,
+    pub(crate) folder: PathBuf,
     /// The folder of the certificates.
-    pub certificates: &'a Path,
+    pub(crate) certificates: &'a Path,
     /// The server that stands for every cluster.
-    pub origin: SocketAddr,
+    pub(crate) origin: SocketAddr,
 }
 
 /// What the requests got.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answers {
+pub(crate) struct Answers {
     /// The responses, and how far the statistics moved.
-    pub answer: Answer,
+    pub(crate) answer: Answer,
     /// Failed requests by kind.
-    pub failures: BTreeMap<String, u64>,
+    pub(crate) failures: BTreeMap<String, u64>,
 }
 
 /// Why a variant cannot be tried.
 #[derive(Debug, thiserror::Error)]
-pub enum TrialError {
+pub(crate) enum TrialError {
     /// Envoy refuses it, or does not serve.
     #[error(transparent)]
     Proxy(#[from] ProxyError),
@@ -154,7 +154,7 @@ impl Trial<'_> {
     ///
     /// # Errors
     /// When Envoy refuses it, with its reason.
-    pub fn validate(&self, bootstrap: Value, stop: &AtomicBool) -> Result<(), TrialError> {
+    pub(crate) fn validate(&self, bootstrap: Value, stop: &AtomicBool) -> Result<(), TrialError> {
         let spec = self.spec(bootstrap, "");
         spec.configure()?;
         Ok(spec.validate(stop)?)
@@ -164,7 +164,7 @@ impl Trial<'_> {
     ///
     /// # Errors
     /// When Envoy refuses the bootstrap or does not become live, or the requests cannot be sent.
-    pub fn run(
+    pub(crate) fn run(
         &self,
         bootstrap: Value,
         listener: &str,

@@ -3,7 +3,7 @@
 use hoptax_bootstrap::parts::Part;
 use hoptax_result::Activity;
 
-use crate::trial::Answers;
+use crate::price::variants::trial::Answers;
 
 /// Whether a part acted on the requests to the whole. `without` is what the same requests got without the part; none if that
 /// could not be tried.
@@ -11,7 +11,7 @@ use crate::trial::Answers;
 /// **Rule.** A statistic tells that a part acted if it moves less without the part. That it moved is not enough: filters of one
 /// type share the statistics of their connection manager, and all access logs those of writing to files. If the whole could
 /// not be tried without the part, that it moved is all there is to tell.
-pub fn activity(part: &Part, whole: &Answers, without: Option<&Answers>) -> Activity {
+pub(crate) fn activity(part: &Part, whole: &Answers, without: Option<&Answers>) -> Activity {
     let exercised_by = part.exercised_by.clone();
     if part.proof.is_empty() {
         return Activity::Unknown { exercised_by };
@@ -33,7 +33,7 @@ mod tests {
     use hoptax_result::Answer;
 
     use super::*;
-    use crate::variant::tests::part;
+    use crate::price::variants::variant::tests::part;
 
     fn answers(moved: &[(&str, u64)]) -> Answers {
         let statistics = moved.iter().map(|(name, by)| ((*name).to_owned(), *by)).collect();

@@ -8,37 +8,37 @@ use hoptax_bootstrap::request::DerivedRequest;
 use hoptax_result::BillResult;
 use serde_json::Value;
 
-use crate::trial::Answers;
+use crate::price::variants::trial::Answers;
 
 /// A variant of a configuration: an arm of the study, if it answers as the whole does.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Variant {
+pub(crate) struct Variant {
     /// The id of its arm.
-    pub arm: String,
+    pub(crate) arm: String,
     /// The pointers of the nodes that it lacks.
-    pub removed: Vec<String>,
+    pub(crate) removed: Vec<String>,
     /// Nodes of the user's configuration that it has instead of others, by their pointers.
-    pub replaced: BTreeMap<String, Value>,
+    pub(crate) replaced: BTreeMap<String, Value>,
     /// Its Envoy, if not that of all others.
-    pub envoy: Option<String>,
+    pub(crate) envoy: Option<String>,
     /// The request that goes through it.
-    pub request: DerivedRequest,
+    pub(crate) request: DerivedRequest,
 }
 
 impl Variant {
     /// The whole.
-    pub fn whole(request: &DerivedRequest) -> Self {
+    pub(crate) fn whole(request: &DerivedRequest) -> Self {
         Self::without(BillResult::WHOLE.to_owned(), [], request)
     }
 
     /// The whole without these parts; none with fewer than two, which the variants of each part contain.
-    pub fn all_off(parts: &[&Part], request: &DerivedRequest) -> Option<Self> {
+    pub(crate) fn all_off(parts: &[&Part], request: &DerivedRequest) -> Option<Self> {
         let id = BillResult::ALL_OFF.to_owned();
         (parts.len() > 1).then(|| Self::without(id, parts.iter().copied(), request))
     }
 
     /// The whole without each of these parts, in their order.
-    pub fn of_parts(parts: &[Part], request: &DerivedRequest) -> Vec<Self> {
+    pub(crate) fn of_parts(parts: &[Part], request: &DerivedRequest) -> Vec<Self> {
         let mut taken = BTreeSet::new();
         let mut id = |part: &Part| {
             let name = format!("no-{}", id_of(&part.name));
@@ -53,7 +53,7 @@ impl Variant {
     }
 
     /// The whole without two parts at once; `number` tells pairs apart.
-    pub fn of_pair(number: usize, parts: [&Part; 2], request: &DerivedRequest) -> Self {
+    pub(crate) fn of_pair(number: usize, parts: [&Part; 2], request: &DerivedRequest) -> Self {
         Self::without(format!("pair-{number}"), parts, request)
     }
 
@@ -92,7 +92,7 @@ const REFUSALS: [u16; 3] = [401, 403, 429];
 
 /// Why a variant cannot be compared with the whole: its responses have other statuses. None if it can. Another size of bodies is no
 /// obstacle: it may be the work of the part that it lacks.
-pub fn difference(whole: &Answers, variant: &Answers) -> Option<String> {
+pub(crate) fn difference(whole: &Answers, variant: &Answers) -> Option<String> {
     // How many of each come back is a matter of chance where a filter decides at random.
     let kinds = |answers: &Answers| {
         let statuses = answers.answer.statuses.keys().map(|status| format!("status {status}"));

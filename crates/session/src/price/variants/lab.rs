@@ -10,7 +10,7 @@ use hoptax_subject::lab::{Lab, LabError as CertificatesError, PeerNames};
 
 /// Why the files of a lab cannot be written.
 #[derive(Debug, thiserror::Error)]
-pub enum LabError {
+pub(crate) enum LabError {
     /// The certificates of origin and client.
     #[error(transparent)]
     Certificates(#[from] CertificatesError),
@@ -24,7 +24,7 @@ pub enum LabError {
 ///
 /// # Errors
 /// When a certificate cannot be made, a file cannot be written, or a file to copy does not exist.
-pub fn write_files(given: &Given, adapted: &Adapted, folder: &Path) -> Result<PathBuf, LabError> {
+pub(crate) fn write_files(given: &Given, adapted: &Adapted, folder: &Path) -> Result<PathBuf, LabError> {
     let certificates = folder.join("certificates");
     let names = &adapted.files;
     let peers = PeerNames { origin: names.origin_names.clone(), generator: names.client_names.clone() };
@@ -37,6 +37,6 @@ pub fn write_files(given: &Given, adapted: &Adapted, folder: &Path) -> Result<Pa
 ///
 /// # Errors
 /// When a folder cannot be made.
-pub fn make_folders(adapted: &Adapted) -> io::Result<()> {
+pub(crate) fn make_folders(adapted: &Adapted) -> io::Result<()> {
     adapted.files.folders.iter().try_for_each(fs::create_dir_all)
 }

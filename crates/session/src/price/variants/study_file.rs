@@ -8,29 +8,29 @@ use hoptax_bootstrap::request::DerivedRequest;
 use hoptax_result::BillResult;
 use serde_json::{Map, Value, json};
 
-use crate::variant::Variant;
+use crate::price::variants::variant::Variant;
 
 /// Name of the study.
-pub const STUDY: &str = "price";
+pub(crate) const STUDY: &str = "price";
 /// Slices of each arm per round.
 const BLOCKS: u32 = 12;
 
 /// The configuration of a study of a bill.
 #[derive(Clone, Copy, Debug)]
-pub struct Source<'a> {
+pub(crate) struct Source<'a> {
     /// The user's file, as an absolute path.
-    pub configuration: &'a Path,
+    pub(crate) configuration: &'a Path,
     /// The listener.
-    pub listener: &'a str,
+    pub(crate) listener: &'a str,
     /// Pointers of what Envoy lacks and no arm has.
-    pub lacking: &'a [String],
+    pub(crate) lacking: &'a [String],
     /// Statuses of the responses to the whole.
-    pub statuses: &'a [u16],
+    pub(crate) statuses: &'a [u16],
 }
 
 /// A study of a bill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StudyOfBill {
+pub(crate) enum StudyOfBill {
     /// What the whole costs, and what each part adds.
     First,
     /// Whether the parts add up, and which two interact, in CPU time.
@@ -39,7 +39,7 @@ pub enum StudyOfBill {
 
 /// The study file. Its load is an open loop at `rate` requests per second, or, without a rate, at a share of the capacity of the
 /// slowest arm.
-pub fn study_file(
+pub(crate) fn study_file(
     source: Source<'_>,
     which: StudyOfBill,
     whole: &Variant,

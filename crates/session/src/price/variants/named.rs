@@ -8,11 +8,11 @@ use hoptax_bootstrap::parts::{Form, Part};
 use hoptax_functions::{Catalogue, Context, Function};
 use hoptax_text::nearest::hint;
 
-use crate::variant::short_name;
+use crate::price::variants::variant::short_name;
 
 /// Why no part is meant.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NameError {
+pub(crate) enum NameError {
     /// No part is called so.
     #[error("no part `{wanted}`{hint}; {known}")]
     None {
@@ -44,7 +44,11 @@ pub enum NameError {
 ///
 /// # Errors
 /// When no part or several parts are meant.
-pub fn named<'p>(wanted: &str, parts: &[&'p Part], catalogue: &Catalogue) -> Result<&'p Part, NameError> {
+pub(crate) fn named<'p>(
+    wanted: &str,
+    parts: &[&'p Part],
+    catalogue: &Catalogue,
+) -> Result<&'p Part, NameError> {
     let is_written = |part: &&&Part| part.name == wanted || full_name(part) == wanted;
     let mut meant: Vec<&Part> = parts.iter().filter(is_written).copied().collect();
     if meant.is_empty() {
@@ -118,7 +122,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::variant::tests::part;
+    use crate::price::variants::variant::tests::part;
 
     fn extension(kind: PartKind, name: &str, of: &str, settings: Value) -> Part {
         let mut configuration = settings;

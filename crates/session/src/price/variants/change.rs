@@ -14,8 +14,8 @@ use hoptax_bootstrap::request::DerivedRequest;
 use hoptax_functions::{Catalogue, Context, Fragment, Function, FunctionCall, Knobs};
 use serde_json::{Map, Value};
 
-use crate::named::{NameError, named};
-use crate::variant::Variant;
+use crate::price::variants::named::{NameError, named};
+use crate::price::variants::variant::Variant;
 
 /// What stands for the part if it is removed.
 const NOTHING: &str = "nothing";
@@ -56,11 +56,11 @@ impl std::fmt::Display for Change {
 
 /// The variant of a change.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Changed {
+pub(crate) struct Changed {
     /// The variant.
-    pub variant: Variant,
+    pub(crate) variant: Variant,
     /// Statistics of Envoy, of which at least one moves if what stands for the part acts; `*` is a wildcard.
-    pub proof: Vec<String>,
+    pub(crate) proof: Vec<String>,
 }
 
 /// A function of the catalogue that stands for a part.
@@ -74,7 +74,7 @@ impl Change {
     ///
     /// # Errors
     /// When there is no such function.
-    pub fn headers(&self, catalogue: &Catalogue) -> Result<BTreeMap<String, String>, String> {
+    pub(crate) fn headers(&self, catalogue: &Catalogue) -> Result<BTreeMap<String, String>, String> {
         if self.from == ENVOY || self.to == NOTHING {
             return Ok(BTreeMap::new());
         }
@@ -87,7 +87,7 @@ impl Change {
     ///
     /// # Errors
     /// When no part is named, or nothing can stand for it, with the reason.
-    pub fn variant(
+    pub(crate) fn variant(
         &self,
         parts: &[(&Part, &Variant)],
         request: &DerivedRequest,
@@ -182,7 +182,7 @@ impl Change {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::variant::tests::part;
+    use crate::price::variants::variant::tests::part;
 
     fn changed(text: &str) -> Result<Changed, String> {
         let parts = [
