@@ -272,7 +272,7 @@ impl Resolver<'_> {
         if !has_target && section.routes.is_empty() {
             self.add(path, "has no `upstream`, `service` or `routes`: where do its requests go?");
         }
-        let fragment = self.fragment(&section.functions, &format!("{path}/functions"));
+        let fragment = self.fragment(&section.functions, &section.name.0, &format!("{path}/functions"));
         let of_cluster = fragment.as_ref().filter(|fragment| !fragment.cluster.is_empty());
         let of_cluster = of_cluster.map(|fragment| fragment.cluster.clone());
         let retry = self.retry(section, path);

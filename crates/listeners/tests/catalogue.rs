@@ -161,7 +161,7 @@ fn an_import_of_what_is_rendered_is_rendered_to_the_same() {
     let Imported { text, left } = import(&rendered.bootstrap());
     let expected = [
         "listener `guarded`: /filter_chains/0/filters/envoy.filters.network.http_connection_manager/typed_config/http_filters/\
-         envoy.filters.http.buffer",
+         envoy.filters.http.compressor",
         "listener `guarded`: /filter_chains/0/filters/envoy.filters.network.http_connection_manager/typed_config/http_filters/\
          envoy.filters.http.local_ratelimit",
     ];
