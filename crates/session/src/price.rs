@@ -218,13 +218,7 @@ impl<'a> Configuration<'a> {
         let has_time = |rounds| {
             studies.ends.is_none_or(|ends| budget::suffices(ends, began, Instant::now(), bill.rounds, rounds))
         };
-        if is_in_doubt(&bill) {
-            if !has_time(FEWEST_ROUNDS) {
-                say(Update::Note(
-                    "the parts do not add up, or may not, and --budget leaves no time for a second study",
-                ));
-                return Ok(bill);
-            }
+        if is_in_doubt(&bill) && has_time(FEWEST_ROUNDS) {
             let second = second_study::measure(self, tries, source, &bill, studies, interrupt, say);
             if second.is_err() {
                 say(Update::Note(&format!("the bill of the first study is in `{}`", folder.display())));
@@ -237,6 +231,11 @@ impl<'a> Configuration<'a> {
             let result = complete(&Place::Resumed(folder), &options, interrupt, say)?;
             bill = hoptax_judge::bill::bill(&result, order::order(wanted, tries));
             write(folder, &bill)?;
+        }
+        if is_in_doubt(&bill) && bill.second_study.is_none() {
+            say(Update::Note(
+                "--budget leaves no time for a second study, which may say whether the parts add up",
+            ));
         }
         Ok(bill)
     }
