@@ -1,6 +1,7 @@
 //! The listeners with every name resolved and every default stated, or all problems of the file.
 
 mod cluster;
+mod expression;
 mod function;
 mod retry;
 
@@ -18,6 +19,7 @@ use crate::file::{
     TracingSection, schema,
 };
 use crate::problem::{Problem, Problems};
+use crate::render::{RATELIMIT, TRACING};
 use crate::shape;
 use cluster::Clusters;
 
@@ -172,7 +174,11 @@ pub fn read(source: Source<'_>, services: Option<Source<'_>>) -> Result<Plan, Pr
         listeners.push(resolver.listener(section, index, &path, &mut clusters));
     }
     resolver.check_unique(&listeners, file.admin.port);
-    clusters.check(&mut resolver);
+    let own = [
+        file.tracing.as_ref().map(|_| (TRACING, "tracing")),
+        file.ratelimit_service.as_ref().map(|_| (RATELIMIT, "ratelimit_service")),
+    ];
+    clusters.check(&own.into_iter().flatten().collect::<Vec<_>>(), &mut resolver);
     if !resolver.problems.is_empty() {
         return Err(Problems::new(resolver.problems));
     }
@@ -288,6 +294,13 @@ impl Resolver<'_> {
             else {
                 return;
             };
+            if clusters.upstream(&cluster).is_some_and(|upstream| is_own(section, upstream)) {
+                let message = format!(
+                    "its requests come back to it: the upstream is port {} of this listener itself",
+                    section.port
+                );
+                resolver.add(&format!("{path}/upstream"), message);
+            }
             let host = match (&section.http_host, target.sets_sni, target.sni_rewrites_host_header) {
                 (Some(host), ..) => HostHeader::Literal(host.0.clone()),
                 (None, Some(true), None | Some(true)) => HostHeader::OfUpstream,
@@ -325,16 +338,11 @@ impl Resolver<'_> {
         if matches!(&section.listen, Some(OneOrMore::More(addresses)) if addresses.is_empty()) {
             self.add(&format!("{path}/listen"), "`listen` is an empty list");
         }
-        let listen = match &section.listen {
-            None => vec![IpAddr::V4(Ipv4Addr::LOCALHOST)],
-            Some(OneOrMore::One(address)) => vec![*address],
-            Some(OneOrMore::More(addresses)) => addresses.clone(),
-        };
         Listener {
             index,
             name: section.name.0.clone(),
             port: section.port,
-            listen,
+            listen: addresses(section),
             idle_timeout: section.idle_timeout,
             routes,
             tls: section.tls.clone(),
@@ -360,17 +368,18 @@ impl Resolver<'_> {
 
     /// Envoy chooses by the host first: a host is in one list of hosts, with all of its paths.
     fn check_shared_hosts(&mut self, section: &ListenerSection, path: &str) {
-        let mut lists: BTreeMap<&str, &[String]> = BTreeMap::new();
+        // Envoy compares domains without regard to case.
+        let mut lists: BTreeMap<String, &[String]> = BTreeMap::new();
         for (index, route) in section.routes.iter().enumerate() {
             for (number, host) in route.hosts.iter().enumerate() {
-                let before = lists.entry(host).or_insert(&route.hosts);
+                let before = lists.entry(host.to_ascii_lowercase()).or_insert(&route.hosts);
                 if *before != route.hosts.as_slice() {
                     let message = format!(
                         "`{}` is in another list of hosts too; give both routes the same list",
                         shortened(host)
                     );
                     self.add(&format!("{path}/routes/{index}/hosts/{number}"), message);
-                } else if route.hosts.iter().take(number).any(|other| other == host) {
+                } else if route.hosts.iter().take(number).any(|other| other.eq_ignore_ascii_case(host)) {
                     let message = format!("`{}` is in the list twice", shortened(host));
                     self.add(&format!("{path}/routes/{index}/hosts/{number}"), message);
                 }
@@ -400,10 +409,8 @@ impl Resolver<'_> {
     }
 
     fn check_expression(&mut self, split: &HostSplitSection, path: &str) {
-        if let Err(error) = regex_syntax::parse(&split.host_regex) {
-            let why = error.to_string();
-            let why = why.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
-            self.add(&format!("{path}/host_regex"), format!("is no regular expression: {why}"));
+        if let Err(why) = expression::check(&split.host_regex) {
+            self.add(&format!("{path}/host_regex"), why);
         }
     }
 
@@ -443,7 +450,7 @@ impl Resolver<'_> {
                 && listener.listen.iter().any(|address| overlap(*address, Ipv4Addr::LOCALHOST.into()));
             if is_admin {
                 let message = format!(
-                    "port {admin_port} is that of the admin interface; choose another one with `admin: {{port: PORT}}`"
+                    "port {admin_port} is the port of the admin interface; choose another one with `admin: {{port: PORT}}`"
                 );
                 self.add(&format!("{path}/port"), message);
             }
@@ -462,6 +469,26 @@ impl Resolver<'_> {
         };
         format!("unknown service `{}`{hint}", shortened(name))
     }
+}
+
+/// The addresses that a listener listens on.
+fn addresses(section: &ListenerSection) -> Vec<IpAddr> {
+    match &section.listen {
+        None => vec![IpAddr::V4(Ipv4Addr::LOCALHOST)],
+        Some(OneOrMore::One(address)) => vec![*address],
+        Some(OneOrMore::More(addresses)) => addresses.clone(),
+    }
+}
+
+/// Whether an upstream is the listener itself, as far as the file says.
+fn is_own(section: &ListenerSection, upstream: &Upstream) -> bool {
+    let is_localhost = upstream.host.0.trim_end_matches('.').eq_ignore_ascii_case("localhost");
+    let is_here = |listened: IpAddr| match upstream.host.address() {
+        Some(address) if address.is_loopback() || address.is_unspecified() => overlap(listened, address),
+        Some(address) => listened == address,
+        None => is_localhost && (listened.is_loopback() || listened.is_unspecified()),
+    };
+    upstream.port == section.port && addresses(section).into_iter().any(is_here)
 }
 
 /// Whether sockets on the same port of these addresses exclude each other.

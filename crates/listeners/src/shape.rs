@@ -47,13 +47,36 @@ impl<'t> Check<'t> {
             return self.word(&words, tree, what);
         }
         if !fits(schema, &tree.node) {
-            return self.add(tree, format!("{what} must be {}, not {}", kind(schema), shown(tree)));
+            return self.misfit(schema, tree, what);
         }
         match &tree.node {
             Node::Mapping(entries) => self.mapping(schema, tree, entries, what),
             Node::Sequence(items) => self.list(schema, tree, items, what),
             Node::Scalar(value, _) => self.scalar(schema, tree, value, what),
         }
+    }
+
+    /// A node of another type: what people see as a number may be a text, or too large.
+    fn misfit(&mut self, schema: &Value, tree: &Tree, what: &str) {
+        let message = match &tree.node {
+            Node::Scalar(Value::String(text), _)
+                if types(schema).contains(&"integer")
+                    && !text.is_empty()
+                    && text.bytes().all(|byte| byte.is_ascii_digit()) =>
+            {
+                let (least, most) = range(schema);
+                if text.parse::<i128>().is_ok_and(|number| number <= most) {
+                    format!(
+                        "{what} must be a whole number, and quotes make {} a text: remove them",
+                        shown(tree)
+                    )
+                } else {
+                    format!("{what} must be from {least} to {most}, not {}", shown(tree))
+                }
+            }
+            _ => format!("{what} must be {}, not {}", kind(schema), shown(tree)),
+        };
+        self.add(tree, message);
     }
 
     /// Of several alternatives, that whose kind the node has.
@@ -140,13 +163,17 @@ impl<'t> Check<'t> {
         let Some(number) = value.as_i64().map(i128::from).or_else(|| value.as_u64().map(i128::from)) else {
             return;
         };
-        let stated = |key: &str| schema.get(key).and_then(Value::as_i64).map(i128::from);
-        let least = stated("minimum").unwrap_or_default();
-        let most = stated("maximum").unwrap_or(i128::from(u32::MAX));
+        let (least, most) = range(schema);
         if number < least || number > most {
             self.add(tree, format!("{what} must be from {least} to {most}, not `{number}`"));
         }
     }
+}
+
+/// The least and the largest number that a schema admits. Envoy reads larger ones of YAML as texts.
+fn range(schema: &Value) -> (i128, i128) {
+    let stated = |key: &str| schema.get(key).and_then(Value::as_i64).map(i128::from);
+    (stated("minimum").unwrap_or_default(), stated("maximum").unwrap_or(i128::from(i32::MAX)))
 }
 
 fn unknown_key(key: &str, known: &[&str]) -> String {

@@ -49,7 +49,7 @@ fn a_sound_file_has_no_problems_and_each_change_of_it_has_its_own() {
         (
             "listeners:",
             "admin: {port: 6102}\nlisteners:",
-            "x.yaml:4:5: port 6102 is that of the admin interface",
+            "x.yaml:4:5: port 6102 is the port of the admin interface",
         ),
         ("port: 6102", "port: 6102\n    listen: [127.0.0.1, 127.0.0.1]", "`127.0.0.1` is in the list twice"),
         (
@@ -71,6 +71,38 @@ fn a_sound_file_has_no_problems_and_each_change_of_it_has_its_own() {
         ),
         ("port: 6102", "port: 6102\n    functions: [tracing/opentelemetry]", "calls a service of the lab"),
         ("port: 6102", "port: 6102\n    functions: [workers/two]", "set at the start of the process"),
+        (
+            "port: 6102",
+            "port: '6102'",
+            "x.yaml:3:11: `port` must be a whole number, and quotes make `6102` a text: remove them",
+        ),
+        ("timeout: 2s", "timeout: -1s", "`timeout` is `-1s`: a time must be above zero"),
+        ("timeout: 2s", "timeout: 99999999999999999999s", "a time is a year at most"),
+        (
+            "timeout: 2s",
+            "timeout: 2s\n    circuit_breakers: {max_connections: 2147483648}",
+            "`max_connections` must be from 0 to 2147483647, not `2147483648`",
+        ),
+        (
+            "listeners:",
+            "tracing: {address: b, port: 1}\nlisteners:\n  - {name: b, port: 1, timeout: 1s, cluster: tracing_collector, upstream: {address: c, port: 1}}",
+            "x.yaml:3:5: `tracing_collector` is the name of the cluster of `tracing`; choose another one with `cluster: NAME`",
+        ),
+        (
+            "address: a.example, port: 443",
+            "address: localhost, port: 6102",
+            "x.yaml:5:5: its requests come back to it",
+        ),
+        (
+            "port: 6102",
+            "port: 6102\n    routes: [{hosts: [A.example], upstream: {address: b, port: 1}}, {hosts: [a.example], upstream: {address: b, port: 1}}]",
+            "`a.example` is in another list of hosts too",
+        ),
+        (
+            "port: 6102",
+            "port: 6102\n    splits: [{name: x, host_regex: 'a{1001}', upstream: {address: b, port: 1}}]",
+            "x.yaml:4:24: is no regular expression for Envoy: its repetitions come to 1001, and RE2 admits 1000",
+        ),
         (
             "port: 6102",
             "port: 6102\n    retry: {retry_on: reset}\n    retry_policy: {}",

@@ -49,6 +49,9 @@ impl Duration {
 
 /// The length of a duration, microseconds.
 fn micros_of(text: &str) -> Result<u64, String> {
+    const MOST_DIGITS: usize = 12;
+    const ABOVE_ZERO: &str = "a time must be above zero; for no limit in practice write `24h`";
+    const A_YEAR: &str = "a time is a year at most";
     const EXAMPLES: &str = "a time has a unit: `250ms`, `4.5s`, `5m` or `24h`";
     let split = text.find(|letter: char| letter.is_ascii_alphabetic()).ok_or(EXAMPLES)?;
     let (number, unit) = text.split_at(split);
@@ -60,17 +63,25 @@ fn micros_of(text: &str) -> Result<u64, String> {
         "h" => 3_600_000_000,
         _ => return Err(EXAMPLES.to_owned()),
     };
-    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-    let is_number = |digits: &str| digits.len() <= 12 && digits.bytes().all(|digit| digit.is_ascii_digit());
+    let (unsigned, is_negative) = number.strip_prefix('-').map_or((number, false), |rest| (rest, true));
+    let (whole, fraction) = unsigned.split_once('.').unwrap_or((unsigned, ""));
+    let is_number = |digits: &str| digits.bytes().all(|digit| digit.is_ascii_digit());
     if whole.is_empty() || !is_number(whole) || !is_number(fraction) || number.ends_with('.') {
         return Err(EXAMPLES.to_owned());
     }
+    if is_negative {
+        return Err(ABOVE_ZERO.to_owned());
+    }
+    if whole.trim_start_matches('0').len() > MOST_DIGITS {
+        return Err(A_YEAR.to_owned());
+    }
+    let fraction = fraction.get(..MOST_DIGITS).unwrap_or(fraction);
     let parsed = |digits: &str| digits.parse::<u64>().unwrap_or_default();
     let of_fraction = parsed(fraction) as f64 / 10_f64.powi(fraction.len() as i32) * scale as f64;
     let us = parsed(whole).saturating_mul(scale).saturating_add(of_fraction.round() as u64);
     match us {
-        0 => Err("a time must be above zero; for no limit in practice write `24h`".to_owned()),
-        us if us > LONGEST_S * 1_000_000 => Err("a time is a year at most".to_owned()),
+        0 => Err(ABOVE_ZERO.to_owned()),
+        us if us > LONGEST_S * 1_000_000 => Err(A_YEAR.to_owned()),
         us => Ok(us),
     }
 }

@@ -85,8 +85,23 @@ impl Clusters {
         self.all
     }
 
-    /// A stated budget of retries has retries.
-    pub(super) fn check(&self, resolver: &mut Resolver<'_>) {
+    /// The upstream of a cluster.
+    pub(super) fn upstream(&self, name: &str) -> Option<&Upstream> {
+        Some(&self.all.get(*self.by_name.get(name)?)?.upstream)
+    }
+
+    /// The names of clusters of the file itself are free, and a stated budget of retries has retries.
+    pub(super) fn check(&self, own: &[(&'static str, &'static str)], resolver: &mut Resolver<'_>) {
+        for (name, key) in own {
+            if let Some(index) = self.by_name.get(*name)
+                && let Some(cluster) = self.all.get(*index)
+            {
+                let message = format!(
+                    "`{name}` is the name of the cluster of `{key}`; choose another one with `cluster: NAME`"
+                );
+                resolver.problems.push(Problem { message, ..cluster.place.clone() });
+            }
+        }
         for (is_used, path) in self.budgets.values().filter(|(_, path)| !path.is_empty()) {
             if !is_used {
                 resolver.add(path, "`retry_budget` has no effect without `retry`; add it, or remove this");

@@ -29,7 +29,7 @@ pub fn text(bytes: Vec<u8>) -> io::Result<String> {
     String::from_utf8(bytes).or_else(|error| {
         let before = error.as_bytes().get(..error.utf8_error().valid_up_to()).unwrap_or_default();
         let line = before.split(|byte| *byte == b'\n').count();
-        other(&format!("it is no text in UTF-8: line {line} has other bytes"))
+        other(&format!("it is not UTF-8 text: line {line} has other bytes"))
     })
 }
 
@@ -54,7 +54,7 @@ mod tests {
             assert_eq!(text(expected.as_bytes().to_vec()).unwrap(), expected);
         }
         let problem = text(b"a\n\nb\xe9c\n".to_vec()).unwrap_err().to_string();
-        assert_eq!(problem, "it is no text in UTF-8: line 3 has other bytes");
+        assert_eq!(problem, "it is not UTF-8 text: line 3 has other bytes");
         assert_eq!(read(Path::new("nowhere")).unwrap_err().kind(), io::ErrorKind::NotFound);
     }
 }
