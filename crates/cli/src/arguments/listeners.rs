@@ -44,7 +44,7 @@ pub(crate) struct RenderArguments {
     /// A file of services that listeners name, such as Wikimedia's `service::catalog`
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) services: Option<PathBuf>,
-    /// Which files to make
+    /// Which files to make; `lds-cds` leaves out `admin` and `connection_limit`, which belong to the bootstrap
     #[arg(long = "as", value_name = "FORM", value_enum, default_value = "bootstrap")]
     pub(crate) form: Form,
     /// How to write them

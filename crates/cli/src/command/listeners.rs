@@ -37,6 +37,11 @@ fn rendered(arguments: &RenderArguments) -> Result<Code, Failure> {
         print::write_file(&path, &output.text)?;
         print::note(&format!("{} is written", path.display()));
     }
+    if form == Form::LdsCds {
+        print::note(
+            "`admin` and `connection_limit` are not in these files: they belong to the bootstrap, which you keep",
+        );
+    }
     Ok(Code::Success)
 }
 

@@ -102,6 +102,7 @@ fn envoy_runs_with_files_of_listeners_and_clusters() {
     let out = lab.path("out");
     let ran = run(["listeners", "render", &edge, "--as", "lds-cds", "--out", out.to_str().unwrap()]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), ""), "{ran:?}");
+    assert!(ran.stderr.contains("`admin` and `connection_limit` are not in these files"), "{ran:?}");
     let source = |name: &str| json!({"path_config_source": {"path": out.join(name)}});
     let bootstrap = json!({
         "node": {"id": "a", "cluster": "a"},
