@@ -463,7 +463,7 @@ impl Resolver<'_> {
         let is_shown = self.problems.len() < SUGGESTED;
         let hint = if is_shown { hint(name, self.services()) } else { String::new() };
         let hint = if hint.is_empty() && self.services().next().is_none() {
-            "; the file has no `services`, and `--services FILE` names a file of them".to_owned()
+            "; the file has no `services`, and `hoptax listeners render --services FILE` takes those of another".to_owned()
         } else {
             hint
         };

@@ -65,7 +65,12 @@ impl<'t> Document<'t> {
         let mut problems = Vec::new();
         let root = std::mem::replace(&mut document.root, empty());
         let root = document.resolved(root, &mut problems);
-        (document.root, document.is_foreign) = foreign::translated(root);
+        let translated = foreign::translated(root);
+        for one in &translated.missing {
+            let message = format!("enables {}, and there is no listener of that name", shown(one));
+            problems.push(document.problem(&one.bytes, message));
+        }
+        (document.root, document.is_foreign) = (translated.root, translated.is_foreign);
         document.problems = problems;
         Ok(document)
     }

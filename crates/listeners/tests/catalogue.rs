@@ -137,6 +137,26 @@ listeners:
     assert!(problems.contains("x.yaml:5:5: unknown key `prot`"), "{problems}");
 }
 
+/// A host has the listeners that its file of hiera enables.
+#[test]
+fn a_file_of_hiera_says_which_listeners_a_host_has() {
+    let text = "\
+profile::services_proxy::envoy::enabled_listeners: [b]
+profile::services_proxy::envoy::listeners:
+  - {name: a, port: 6021, timeout: 2s, upstream: {address: a.example.org, port: 443}}
+  - {name: b, port: 6022, timeout: 2s, upstream: {address: b.example.org, port: 443}}
+";
+    let names = |text: &str| -> Vec<Value> {
+        let rendered = rendered(Source { name: "x.yaml", text }, None);
+        rendered.listeners.iter().map(|one| one.message["name"].clone()).collect()
+    };
+    assert_eq!(names(text), ["b"]);
+    assert_eq!(names(&text.replace("enabled_listeners", "others")), ["a", "b"]);
+    let wrong = text.replace("[b]", "[b, c]");
+    let problems = read(Source { name: "x.yaml", text: &wrong }, None).unwrap_err().to_string();
+    assert_eq!(problems, "x.yaml:1:56: enables `c`, and there is no listener of that name");
+}
+
 #[test]
 fn files_of_listeners_are_told_from_configurations_of_envoy() {
     for text in [LISTENERS.text, EDGE.text, CHART] {

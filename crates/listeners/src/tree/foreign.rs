@@ -1,11 +1,16 @@
 //! Files of Wikimedia that hold listeners: hiera of hosts and values of charts. Their keys become those of our file; positions stay.
 
+use std::collections::BTreeSet;
+
 use hoptax_text::yaml::envoy::{Key, Node, Style, Tree};
 use serde_json::Value;
 
 /// The keys of a file of hiera that hold what ours holds under shorter names.
 const OF_HIERA: [(&str, &str); 2] =
     [("profile::services_proxy::envoy::listeners", "listeners"), ("service::catalog", "services")];
+
+/// The key of a file of hiera with the names of the listeners that a host has; without it, it has all.
+const ENABLED: &str = "profile::services_proxy::envoy::enabled_listeners";
 
 /// The key of a chart's values with listeners by name.
 const OF_CHART: &str = "services_proxy";
@@ -24,9 +29,21 @@ pub(crate) fn is_of_listeners(key: &str) -> bool {
     key == OF_CHART || OF_HIERA.iter().any(|(long, short)| *long == key && *short == "listeners")
 }
 
-/// The tree with the keys of our file, and whether it had others.
-pub(super) fn translated(root: Tree) -> (Tree, bool) {
-    let Node::Mapping(entries) = root.node else { return (root, false) };
+/// The tree with the keys of our file, with the listeners alone that a file of hiera enables.
+pub(super) struct Translated {
+    pub(super) root: Tree,
+    /// Whether it had other keys.
+    pub(super) is_foreign: bool,
+    /// Names of enabled listeners that are not there.
+    pub(super) missing: Vec<Tree>,
+}
+
+/// The tree with the keys of our file.
+pub(super) fn translated(root: Tree) -> Translated {
+    let Node::Mapping(mut entries) = root.node else {
+        return Translated { root, is_foreign: false, missing: Vec::new() };
+    };
+    let missing = keep_enabled(&mut entries);
     let is_hiera = entries.iter().any(|(key, _)| OF_HIERA.iter().any(|(long, _)| *long == key.text));
     let is_chart =
         entries.iter().any(|(key, value)| key.text == OF_CHART && matches!(value.node, Node::Mapping(_)));
@@ -39,7 +56,35 @@ pub(super) fn translated(root: Tree) -> (Tree, bool) {
     } else {
         entries
     };
-    (Tree { node: Node::Mapping(entries), ..root }, is_hiera || is_chart)
+    let root = Tree { node: Node::Mapping(entries), ..root };
+    Translated { root, is_foreign: is_hiera || is_chart, missing }
+}
+
+/// Keeps the listeners that a file of hiera enables. The names of those that are not there.
+fn keep_enabled(entries: &mut [(Key, Tree)]) -> Vec<Tree> {
+    let enabled = entries.iter().find(|(key, _)| key.text == ENABLED).map(|(_, value)| value.clone());
+    let Some(Node::Sequence(enabled)) = enabled.map(|value| value.node) else { return Vec::new() };
+    let all = entries.iter_mut().find(|(key, _)| is_of_listeners(&key.text) && key.text != OF_CHART);
+    let Some(Node::Sequence(listeners)) = all.map(|(_, value)| &mut value.node) else { return Vec::new() };
+    let wanted: BTreeSet<&str> = enabled.iter().filter_map(text).collect();
+    let present: BTreeSet<String> = listeners.iter().filter_map(name).map(str::to_owned).collect();
+    // What has no name is a problem, not something that is left out.
+    listeners.retain(|listener| name(listener).is_none_or(|name| wanted.contains(name)));
+    let is_missing = |one: &&Tree| text(one).is_some_and(|name| !present.contains(name));
+    enabled.iter().filter(is_missing).cloned().collect()
+}
+
+/// The name of a listener.
+fn name(listener: &Tree) -> Option<&str> {
+    let Node::Mapping(keys) = &listener.node else { return None };
+    keys.iter().find(|(key, _)| key.text == "name").and_then(|(_, value)| text(value))
+}
+
+fn text(tree: &Tree) -> Option<&str> {
+    match &tree.node {
+        Node::Scalar(Value::String(text), _) => Some(text),
+        _ => None,
+    }
 }
 
 fn renamed(key: Key, name: &str) -> Key {
