@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use hoptax_bootstrap::Partly;
 use hoptax_lint::output::File;
 use hoptax_lint::{self as lint, ALL, Finding, Linted, Rule, Severity, in_file};
+use hoptax_listeners::is_listeners;
 use hoptax_predict::prices::listed;
 use hoptax_report::documents::at_load;
 use hoptax_result::{Interval, Price, Verdict};
@@ -17,6 +18,9 @@ use crate::listeners::bootstrap_of;
 use crate::results::read_run;
 use crate::update::{Say, Update};
 
+/// The beginning of a comment that allows a finding.
+const ALLOWING: &str = "# hoptax-lint: allow";
+
 /// What was found in files.
 #[derive(Debug)]
 pub struct Examined {
@@ -24,6 +28,8 @@ pub struct Examined {
     pub files: Vec<File>,
     /// Why others could not.
     pub failure: Option<Failure>,
+    /// What has no effect in them.
+    pub notes: Vec<String>,
 }
 
 impl Examined {
@@ -64,7 +70,10 @@ pub fn examine(paths: &[PathBuf], only: &[String], prices: Option<&Path>) -> Res
     }
     match (!failures.is_empty()).then(|| Failure::bad_input(failures.join("\n"))) {
         Some(failure) if files.is_empty() => Err(failure),
-        failure => Ok(Examined { files, failure }),
+        failure => {
+            let notes = files.iter().flat_map(|file| comments_without_effect(&file.name)).collect();
+            Ok(Examined { files, failure, notes })
+        }
     }
 }
 
@@ -113,6 +122,21 @@ fn examine_one(path: &Path, only: &[String]) -> Result<File, Failure> {
     Ok(file)
 }
 
+/// Comments of a listeners file that allow a finding, which the configuration that is made from it does not have.
+fn comments_without_effect(name: &str) -> Vec<String> {
+    let Ok(text) = fs::read_to_string(name) else { return Vec::new() };
+    if !text.contains(ALLOWING) || !is_listeners(&text) {
+        return Vec::new();
+    }
+    let lines = (1..).zip(text.lines()).filter(|(_, line)| line.contains(ALLOWING));
+    let note = |(line, _)| {
+        format!(
+            "{name}:{line}: this comment has no effect: findings of a listeners file cannot be allowed; `--only RULE` chooses rules"
+        )
+    };
+    lines.map(note).collect()
+}
+
 fn read(path: &Path) -> Result<Vec<Partly>, Failure> {
     read_partly(path).map_err(Failure::bad_input)
 }
@@ -132,7 +156,10 @@ fn by_rules(read: &Partly, only: &[String]) -> Linted {
 /// When one is a file of listeners, and when a file cannot be written.
 pub fn mend(paths: &[PathBuf], only: &[String], say: Say<'_>) -> Result<(), Failure> {
     if let Some(path) = paths.iter().find(|path| bootstrap_of(path).is_ok_and(|own| own.is_some())) {
-        let message = format!("`{}` is a listeners file, which --fix does not change", path.display());
+        let message = format!(
+            "`{}` is a listeners file, which --fix does not change: run `hoptax lint` without it, and change the keys of the listeners in the lines that it names",
+            path.display()
+        );
         return Err(Failure::bad_input(message));
     }
     if paths.iter().any(|path| read(path).is_err()) {

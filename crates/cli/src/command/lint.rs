@@ -30,6 +30,7 @@ fn lint(arguments: &LintArguments) -> Result<Code, Failure> {
     }
     let examined = examine(files, only, arguments.prices.as_deref())?;
     write(arguments, &examined.files)?;
+    examined.notes.iter().for_each(|note| print::note(note));
     let has_errors = examined.has_errors();
     match examined.failure {
         Some(failure) => Err(failure),

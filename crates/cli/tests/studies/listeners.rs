@@ -164,8 +164,13 @@ fn lint_reads_a_listeners_file_and_names_its_lines() {
     let lab = Lab::new();
     let text = "# ours\nlisteners:\n  - {name: a, port: 1234, timeout: 1s, upstream: {address: a.example, port: 1}}\n  - name: b\n    \
                 port: 1235\n    timeout: 10s\n    cluster: b\n    upstream: {address: a.example, port: 443}\n    retry: {retry_on: 5xx, num_retries: 1}\n";
+    let allowing =
+        lab.file("allowing.yaml", &text.replace("# ours", "# hoptax-lint: allow retry-writes ours"));
+    let ran = run(["lint", &allowing]);
+    assert!(ran.stderr.contains("allowing.yaml:1: this comment has no effect"), "{ran:?}");
     let file = lab.file("own.yaml", text);
     let ran = run(["lint", &file, "--json", "-"]);
+    assert_eq!(ran.stderr, "", "{ran:?}");
     let findings: Value = serde_json::from_str(&ran.stdout).unwrap();
     let findings = findings["files"][0]["findings"].as_array().unwrap();
     let line = |rule: &str| findings.iter().find(|one| one["rule"] == rule).map(|one| one["line"].as_u64());
@@ -208,6 +213,33 @@ fn every_function_is_refused_or_accepted_by_envoy() {
     }
     assert!(accepted.len() == 14 && refused > 30, "{} of {refused}", accepted.len());
     let file = lab.file("all.json", &json!({"listeners": accepted}).to_string());
+    assert_eq!(lab.refusal(&lab.rendered(&[&file], "envoy.yaml")), None);
+}
+
+/// What the check of expressions admits, Envoy does too.
+#[test]
+fn envoy_accepts_the_regular_expressions_that_are_accepted() {
+    let lab = Lab::new();
+    let expressions = [
+        "a{40}",
+        "(?i)a.*",
+        "(?:a|b){2,5}",
+        r"[a-z\x{41}]",
+        "(?P<n>a)",
+        r"\bq\B",
+        ".*.*.*",
+        "[[:alpha:]]",
+        r"\A^a$\z",
+        "(?sU)a+?",
+        "[^]a]",
+        "(?<n>a)|",
+    ];
+    let upstream = json!({"address": "127.0.0.1", "port": 1});
+    let split = |(number, regex): (usize, &&str)| json!({"name": number.to_string(), "host_regex": regex, "upstream": upstream});
+    let splits: Vec<Value> = expressions.iter().enumerate().map(split).collect();
+    let listener =
+        json!({"name": "a", "port": 6102, "timeout": "1s", "upstream": upstream, "splits": splits});
+    let file = lab.file("own.json", &json!({"listeners": [listener]}).to_string());
     assert_eq!(lab.refusal(&lab.rendered(&[&file], "envoy.yaml")), None);
 }
 
