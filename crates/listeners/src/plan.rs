@@ -19,14 +19,17 @@ use crate::file::{
     TracingSection, schema,
 };
 use crate::problem::{Problem, Problems};
-use crate::render::{RATELIMIT, TRACING};
 use crate::shape;
-use cluster::Clusters;
-
 use crate::tree::{Document, shortened};
+use cluster::Clusters;
 
 pub(crate) use cluster::{Cluster, DEFAULT_CA, Options, Upstream, usual_name};
 pub(crate) use retry::Retry;
+
+/// The cluster of the collector of spans.
+pub(crate) const TRACING: &str = "tracing_collector";
+/// The cluster of the service that decides about limits.
+pub(crate) const RATELIMIT: &str = "ratelimit_service";
 
 /// The number of problems up to which unknown services get a suggestion.
 const SUGGESTED: usize = 20;

@@ -6,13 +6,8 @@ mod merge;
 
 use serde_json::{Map, Value, json};
 
-use crate::plan::Plan;
+use crate::plan::{Plan, RATELIMIT, TRACING};
 use crate::problem::{Problem, Problems};
-
-/// The cluster of the collector of spans.
-pub(crate) const TRACING: &str = "tracing_collector";
-/// The cluster of the service that decides about limits.
-pub(crate) const RATELIMIT: &str = "ratelimit_service";
 
 /// A message, with the line of the file that it is from.
 #[derive(Clone, Debug)]

@@ -3,9 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use super::merge::merge;
-use super::{RATELIMIT, TRACING};
 use crate::file::{RateLimitKey, RateLimitSection, Scheme, TlsSection, TracingSection};
-use crate::plan::{HostHeader, Listener, Matches, Plan, Retry, Route};
+use crate::plan::{HostHeader, Listener, Matches, Plan, RATELIMIT, Retry, Route, TRACING};
 
 /// A stream without a byte ends after this time by default, microseconds.
 const STREAM_IDLE_US: u64 = 300_000_000;
