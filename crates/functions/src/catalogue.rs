@@ -263,6 +263,8 @@ mod tests {
                 ("one.yaml", SOUND.to_owned() + "known_answer: {cpu_us: fast}\n"),
                 ("one.yaml", SOUND.to_owned() + "known_answer: {cpu_us: '{{ 0 - 1 }}'}\n"),
                 ("one.yaml", SOUND.to_owned() + "knobs: {k: {default: 1, summary: K}}\n"),
+                ("one.yaml", SOUND.to_owned() + "listeners: {fit: [colour]}\n"),
+                ("one.yaml", SOUND.to_owned() + "listeners: {suits: []}\n"),
                 ("one.yaml", SOUND.to_owned() + "points: {colour: [1]}\n"),
                 ("one.yaml", SOUND.to_owned() + "points: {headers: [many]}\n"),
                 ("one.yaml", SOUND.to_owned() + "points: {headers: [5, 5]}\n"),

@@ -10,6 +10,7 @@ use crate::code_file::CodeFile;
 use crate::function::{
     Change, Context, Family, Function, KnownAnswer, PATH, RenderError, Request, Secured, environment,
 };
+use crate::in_listeners::InListeners;
 use crate::knob::{Knob, KnobRange, KnobValue};
 
 /// Variables of every fragment besides the knobs of its function: the arm's directory, for log files, the path of the
@@ -91,6 +92,9 @@ pub enum FileError {
         /// The values that it accepts.
         takes: String,
     },
+    /// A listeners file could not state it.
+    #[error("its `listeners` has `{0}`, which is none of its knobs")]
+    ListenersKnob(String),
     /// The knob would shadow a variable.
     #[error("knob `{0}` has the name of a variable of every fragment: rename it")]
     KnobName(String),
@@ -152,6 +156,8 @@ struct FunctionFile {
     points: BTreeMap<String, Vec<KnobValue>>,
     #[serde(default)]
     secured: Secured,
+    #[serde(default)]
+    listeners: InListeners,
     #[serde(default = "nothing")]
     fragment: String,
 }
@@ -250,8 +256,14 @@ pub(crate) fn read(expected: &str, contents: &[u8]) -> Result<Function, FileErro
         code_files: Vec::new(),
         points: file.points,
         secured: file.secured,
+        listeners: file.listeners,
         fragment: file.fragment,
     };
+    if let InListeners::Fit(stated) = &function.listeners
+        && let Some(name) = stated.iter().find(|name| !function.knobs.contains_key(*name))
+    {
+        return Err(FileError::ListenersKnob(name.clone()));
+    }
     check_points(&function)?;
     let used = check_variables(&function)?;
     function.asks_companion = COMPANION.iter().any(|name| used.contains(*name));

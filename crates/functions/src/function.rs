@@ -17,6 +17,7 @@ use crate::call::{CallError, FunctionCall};
 use crate::code_file::CodeFile;
 use crate::document::json_document;
 use crate::fragment::Fragment;
+use crate::in_listeners::InListeners;
 use crate::knob::{Knob, KnobValue, Knobs};
 
 /// The variable with the path of requests.
@@ -41,8 +42,7 @@ pub struct Function {
     pub request: Request,
     /// Number of origins behind the proxy.
     pub upstreams: u16,
-    /// Connections needed to saturate the proxy in a closed loop, if a load has fewer: requests delayed by a function
-    /// occupy their connections.
+    /// Connections needed to saturate the proxy in a closed loop, if a load has fewer: delayed requests occupy their connections.
     pub connections: Option<u32>,
     /// Environment variables of the proxy's process.
     pub environment: BTreeMap<String, String>,
@@ -61,9 +61,8 @@ pub struct Function {
     pub(crate) application: BTreeMap<String, String>,
     /// Worker threads of the proxy, if they are the function itself.
     pub workers: Option<u32>,
-    /// Values of its knobs, and of conditions of a study ([`NUMBERED_CONDITIONS`](crate::NUMBERED_CONDITIONS)), that
-    /// are worth measuring besides the defaults, by name: the quantities that its cost grows with. A knob takes
-    /// precedence over a condition of the same name.
+    /// Values of its knobs, and of conditions of a study ([`NUMBERED_CONDITIONS`](crate::NUMBERED_CONDITIONS)), that are worth measuring
+    /// besides the defaults, by name: the quantities that its cost grows with. A knob takes precedence over a condition of the same name.
     pub points: BTreeMap<String, Vec<KnobValue>>,
     /// Whether it calls a companion, a separate service.
     pub asks_companion: bool,
@@ -71,6 +70,8 @@ pub struct Function {
     pub(crate) code_files: Vec<CodeFile>,
     /// TLS on the connections on both sides.
     pub secured: Secured,
+    /// Whether a listeners file may name it.
+    pub listeners: InListeners,
     pub(crate) fragment: String,
 }
 

@@ -24,6 +24,7 @@ mod file;
 mod filter_order;
 mod fragment;
 mod function;
+mod in_listeners;
 mod knob;
 mod unloading;
 
@@ -37,6 +38,7 @@ pub use fragment::{Fragment, KeyExchangeGroup, count, repeated};
 pub use function::{
     Change, Context, Family, Function, KnownAnswer, Proof, RenderError, Request, Secured, Tls,
 };
+pub use in_listeners::InListeners;
 pub use knob::{Knob, KnobRange, KnobValue, Knobs};
 
 /// The numeric conditions of a study that a function may list points of.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use hoptax_functions::{Catalogue, Function, KnobRange};
+use hoptax_functions::{Catalogue, Context, Fragment, Function, InListeners, KnobRange};
 use hoptax_listeners::{Source, read, render};
 use serde_json::{Value, json};
 
@@ -111,23 +111,54 @@ fn every_value_of_a_function_is_a_knob_or_in_the_list() {
 
 #[test]
 fn functions_of_the_lab_and_those_that_have_keys_are_refused_with_the_reason() {
+    let of_lab = "are those of the lab";
     for (function, expected) in [
-        ("rbac", "its settings are those of the lab: it admits a path and a header"),
-        ("buffer", "it refuses requests of more than 64 KiB"),
-        ("cors", "it allows the site there"),
-        ("mcp", "its settings are those of the lab"),
-        ("balance/maglev", "by a header that only the lab sends"),
-        ("grpc-json", "it translates for the service there"),
-        ("circuit-breaker{limit=7}", "`circuit_breakers` of the listener sets it"),
-        ("retry/budget", "`retry_budget` of the listener sets it"),
-        ("retry/policy", "`retry` of the listener sets it"),
-        ("outlier-detection", "`outlier_detection` of the listener sets it"),
-        ("timeout/route", "`timeout` and `idle_timeout` of the listener set it"),
-        ("idle-timeout", "`keepalive` of the listener sets it"),
+        ("rbac", of_lab),
+        ("buffer", of_lab),
+        ("cors", of_lab),
+        ("mcp", of_lab),
+        ("balance/maglev", of_lab),
+        ("grpc-json", of_lab),
+        ("circuit-breaker{limit=7}", "use `circuit_breakers` of the listener"),
+        ("retry/budget", "use `retry_budget` of the listener"),
+        ("retry/policy", "use `retry` of the listener"),
+        ("outlier-detection", "use `outlier_detection` of the listener"),
+        ("timeout/route", "use `timeout` and `idle_timeout` of the listener"),
+        ("idle-timeout", "use `keepalive` of the listener"),
+        ("access-log/json", "use `access_log` of the file"),
         ("rate-limit/local", "`rate-limit/local` needs a value: write `rate-limit/local{per_second=NUMBER}`"),
         ("connection-reuse", "write `connection-reuse{requests=NUMBER}`"),
     ] {
         let error = rendered(&[function]).unwrap_err();
         assert!(error.contains(expected), "{function}: {error}");
     }
+}
+
+/// A part of a fragment that belongs to other listeners, to other clusters or to the process, which a listener has no place for.
+fn unplaced(fragment: &Fragment) -> Option<&'static str> {
+    let parts = [
+        ("routes", !fragment.routes.is_empty()),
+        ("zones of servers", !fragment.origin_zones.is_empty()),
+        ("clusters", !fragment.clusters.is_empty()),
+        ("listeners", !fragment.listeners.is_empty()),
+        ("the source of certificates", !fragment.certificate_source.is_empty()),
+        ("QUIC", fragment.quic_downstream || fragment.quic_upstream),
+        ("the process", !fragment.bootstrap.is_empty()),
+        ("files", !fragment.files.is_empty()),
+    ];
+    parts.into_iter().find(|(_, is_there)| *is_there).map(|(part, _)| part)
+}
+
+#[test]
+fn all_that_a_fit_function_sets_has_a_place_in_a_listener() {
+    let catalogue = Catalogue::load().unwrap();
+    let part = |function: &Function| {
+        let context = Context { directory: "/nowhere".as_ref(), companion: None };
+        unplaced(&function.render(&function.default_knobs(), &context).unwrap())
+    };
+    for function in catalogue.iter().filter(|one| matches!(one.listeners, InListeners::Fit(_))) {
+        assert_eq!(part(function), None, "{}", function.id);
+    }
+    let of = |id: &str| part(catalogue.iter().find(|function| function.id == id).unwrap());
+    assert_eq!((of("io-uring"), of("route/path")), (Some("the process"), Some("routes")));
 }

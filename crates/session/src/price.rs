@@ -23,6 +23,7 @@ use hoptax_bootstrap::{Adapted, Replacement};
 use hoptax_functions::Catalogue;
 use hoptax_judge::bill::bill;
 use hoptax_judge::bill::second_study::is_in_doubt;
+use hoptax_judge::length::FEWEST_ROUNDS;
 use hoptax_report::documents;
 use hoptax_report::render::{html, markdown};
 use hoptax_result::{BillResult, StudyResult};
@@ -46,8 +47,6 @@ pub use self::variants::Change;
 
 /// Default number of rounds.
 const ROUNDS: u32 = 12;
-/// Fewest rounds of a study: one has no interval.
-const FEWEST_ROUNDS: u32 = 2;
 /// The folder of the tries, in the run folder.
 const TRIES: &str = "tries";
 /// The name of a study file in errors.

@@ -1,10 +1,10 @@
 //! Functions of the catalogue that a listener names.
 
-mod fit;
-
 use std::path::Path;
 
-use hoptax_functions::{Catalogue, Component, Composition, Context, FilterOrder, Fragment, FunctionCall};
+use hoptax_functions::{
+    Catalogue, Component, Composition, Context, FilterOrder, Fragment, Function, FunctionCall, InListeners,
+};
 
 use super::Resolver;
 
@@ -33,10 +33,10 @@ impl Resolver<'_> {
                 }
             };
             match catalogue.resolve(&call) {
-                Ok((function, knobs)) => match fit::stated_knobs(&function.id) {
+                Ok((function, knobs)) => match stated_knobs(function) {
                     Err(why) => self.add(&path, format!("`{}` cannot be used here: {why}", function.id)),
                     Ok(stated) => {
-                        for knob in stated.iter().filter(|knob| !call.knobs.contains_key(**knob)) {
+                        for knob in stated.iter().filter(|knob| !call.knobs.contains_key(*knob)) {
                             let id = &function.id;
                             self.add(&path, format!("`{id}` needs a value: write `{id}{{{knob}=NUMBER}}`"));
                         }
@@ -64,6 +64,20 @@ impl Resolver<'_> {
                 self.add(path, error.to_string());
                 None
             }
+        }
+    }
+}
+
+/// The knobs of a function that a file must state.
+///
+/// # Errors
+/// Why a file cannot name it.
+fn stated_knobs(function: &Function) -> Result<&[String], String> {
+    match &function.listeners {
+        InListeners::Fit(stated) => Ok(stated),
+        InListeners::Refused(reason) => Err(reason.clone()),
+        InListeners::OfLab => {
+            Err("its settings, such as paths, headers, limits and services, are those of the lab".to_owned())
         }
     }
 }

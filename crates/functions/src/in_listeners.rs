@@ -1,0 +1,18 @@
+//! Whether a listeners file may name a function, as the file of the function states.
+
+use serde::Deserialize;
+
+/// Whether a listeners file may name a function. The catalogue is made for measurements: most of its functions hold a path, a header, a
+/// limit or a service of the lab, which nobody who names the function would know of.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum InListeners {
+    /// It may not: its settings are those of the lab.
+    #[default]
+    OfLab,
+    /// It may: all that it sets is a knob, Envoy's own default, or what its name says. The knobs whose defaults are those of the lab, which
+    /// the file must state.
+    Fit(Vec<String>),
+    /// It may not, for this reason, such as a key that states the same.
+    Refused(String),
+}
