@@ -3,6 +3,7 @@
 //! Texts that are not plain words are in double quotes, with escapes as in JSON. What templates and shells replace (`{{`, `{%`, `{#`, `${`,
 //! `$(` and backticks) is escaped too, so a file that passes through one of them stays as it is.
 
+use hoptax_text::yaml::is_plain;
 use serde_json::Value;
 
 /// Nodes up to this depth have their lines recorded: `/static_resources/listeners/3`.
@@ -168,22 +169,6 @@ fn guarded(quoted: &str, brace: &str, dollar: &str, backtick: &str) -> String {
         }
     }
     guarded
-}
-
-/// Words that are no texts without quotes, in any version of YAML; of five letters at most.
-const RESERVED: [&str; 11] = ["true", "false", "yes", "no", "on", "off", "null", "y", "n", "nan", "inf"];
-
-/// Whether a text is read as itself without quotes.
-fn is_plain(text: &str) -> bool {
-    const LONGEST: usize = 5;
-    let is_reserved = || text.len() <= LONGEST && RESERVED.iter().any(|word| word.eq_ignore_ascii_case(text));
-    let is_inner = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'/' | b'-');
-    match text.as_bytes() {
-        [b'a'..=b'z' | b'A'..=b'Z' | b'/', ..] => text.bytes().all(is_inner) && !is_reserved(),
-        // A time such as `4.5s` begins with a digit and is no number.
-        [b'0'..=b'9', number @ .., b's'] => number.iter().all(|byte| byte.is_ascii_digit() || *byte == b'.'),
-        _ => false,
-    }
 }
 
 #[cfg(test)]

@@ -2,10 +2,12 @@
 
 pub mod envoy;
 pub mod file;
+mod plain;
 pub mod template;
 
 use std::fmt;
 
+pub use plain::is_plain;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 pub use serde_saphyr::Spanned;

@@ -1,5 +1,6 @@
 //! Values as YAML or JSON, as they are inserted into a text.
 
+use hoptax_text::yaml::is_plain;
 use serde_json::{Map, Value};
 
 /// How a collection is written.
@@ -12,9 +13,6 @@ pub(super) enum Form {
     /// In brackets, with every text in quotes.
     Json,
 }
-
-/// Words that are no texts without quotes.
-const WORDS: [&str; 9] = ["y", "n", "yes", "no", "on", "off", "true", "false", "null"];
 
 /// A value inside of mappings with these keys.
 pub(super) fn nested(keys: &[String], value: &Value) -> Value {
@@ -33,11 +31,7 @@ pub(super) fn key_in(key: &str, form: Form) -> String {
 
 /// A text as it is written.
 fn text(text: &str, is_json: bool) -> String {
-    let is_plain = text.starts_with(|first: char| first.is_ascii_alphanumeric())
-        && text.chars().all(|c| c.is_ascii_alphanumeric() || "_-./".contains(c))
-        && !WORDS.contains(&text.to_ascii_lowercase().as_str())
-        && text.parse::<f64>().is_err();
-    if is_plain && !is_json { text.to_owned() } else { Value::from(text).to_string() }
+    if !is_json && is_plain(text) { text.to_owned() } else { Value::from(text).to_string() }
 }
 
 /// A value in one line.
