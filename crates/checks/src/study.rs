@@ -207,6 +207,7 @@ pub(crate) mod tests {
         let used = |name: &str, own_lag_p99_us: Option<f64>| GeneratorUse {
             load: name.to_owned(),
             own_lag_p50_us: own_lag_p99_us.map(|us| us / 10.0),
+            own_lag_p90_us: None,
             own_lag_p99_us,
             core_share: 0.2,
             processors_share: 0.4,
@@ -393,7 +394,7 @@ pub(crate) mod tests {
             );
             result.verdict
         };
-        assert_eq!(finding(vec![Measure::ResponseP99]), Verdict::Caution);
+        assert_eq!(finding(Measure::RESPONSES.to_vec()), Verdict::Caution);
         assert_eq!(fired("book", |result| result.arms[2].book.sent += 1).1.verdict, Verdict::Void);
     }
 

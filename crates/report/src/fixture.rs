@@ -179,6 +179,7 @@ pub(crate) fn study() -> StudyResult {
         generator: vec![GeneratorUse {
             load: "saturation".to_owned(),
             own_lag_p50_us: None,
+            own_lag_p90_us: None,
             own_lag_p99_us: None,
             core_share: 0.12,
             processors_share: 0.3,

@@ -17,36 +17,40 @@ pub(super) const SEND_LAG: Check<StudyResult> = Check {
             let Some(response) = under.map(|load| &load.response_us) else { return Vec::new() };
             // A lower quantile is a lower limit of one that is not known, such as p99 with too few responses. Judged against
             // nothing, every lag above the floor would fail.
-            let quantiles = [
-                (Measure::ResponseP50, used.own_lag_p50_us, response.p50),
-                (Measure::ResponseP99, used.own_lag_p99_us, response.p99.or(response.p90).or(response.p50)),
-            ];
-            let judge = |(measure, lag_us, response): (Measure, Option<f64>, Option<Interval>)| {
-                lag(measure, lag_us?, response, limits)
-            };
-            quantiles.into_iter().filter_map(judge).collect()
+            let p90 = response.p90.or(response.p50);
+            let lags_us = [used.own_lag_p50_us, used.own_lag_p90_us, used.own_lag_p99_us];
+            let responses = [response.p50, p90, response.p99.or(p90)];
+            let mut found: Vec<Finding> = Vec::new();
+            for (at, (lag_us, response)) in lags_us.into_iter().zip(responses).enumerate() {
+                let Some(finding) = lag_us.and_then(|lag_us| lag(at, lag_us, response, limits)) else {
+                    continue;
+                };
+                // A finding about a quantile covers those above it.
+                if found.iter().all(|lower| lower.severity < finding.severity) {
+                    found.push(finding);
+                }
+            }
+            found
         })
     },
     withhold: None,
 };
 
-/// Judges the generator's own lag at a quantile against response times at the same quantile. Half of the baseline's
-/// response time fails: the number would describe the generator.
-fn lag(measure: Measure, lag_us: f64, response: Option<Interval>, limits: &Limits) -> Option<Finding> {
+/// Judges the generator's own lag at one of [`Measure::RESPONSES`] against response times at the same quantile. Half of the
+/// baseline's response time fails: the number would describe the generator, and so would every quantile above it.
+fn lag(at: usize, lag_us: f64, response: Option<Interval>, limits: &Limits) -> Option<Finding> {
     let floor_us = limits.value(&thresholds::OWN_LAG_US);
     let of_response =
         |share: f64| response.map_or(floor_us, |response| (response.estimate * share).max(floor_us));
     let warn = of_response(limits.value(&thresholds::OWN_LAG_SHARE));
     let fail = of_response(limits.value(&thresholds::OWN_LAG_FAIL_SHARE));
     let (severity, threshold) = severity_above(lag_us, warn, fail)?;
-    let quantile = measure.as_str();
+    let quantile = Measure::RESPONSES[at].as_str();
     let message = format!("send lag {quantile} was {lag_us:.0} us");
     let advice = "CPU costs are valid; for response times, lower the rate, stop other work on the generator's processor, or \
                   keep processors from halting (--never-halt always)";
     let finding = Finding::new("send-lag", severity, Measured::us(lag_us, threshold), message, advice);
-    // If half of the responses are late at the median, no quantile above it is valid either.
-    let measures = if measure == Measure::ResponseP50 { Measure::RESPONSES.to_vec() } else { vec![measure] };
-    Some(Finding { measures, ..finding })
+    Some(Finding { measures: Measure::RESPONSES[at..].to_vec(), ..finding })
 }
 
 /// A generator without spare CPU time limits the rate itself.
@@ -197,6 +201,26 @@ mod tests {
         let all = withheld(late(70.0, 150.0));
         assert!(only(&all, &["ResponseP50", "ResponseP90", "ResponseP99"]), "{all:?}");
         assert!(all.contains(&"+lua fixed-rate ResponseP50".to_owned()), "{all:?}");
+    }
+
+    #[test]
+    fn a_lag_at_p90_withholds_p90_and_p99_also_where_p99_has_too_few_responses() {
+        let late = |p90_us: f64, p99_us: Option<f64>| {
+            move |result: &mut hoptax_result::StudyResult| {
+                let used = &mut result.generator[1];
+                (used.own_lag_p90_us, used.own_lag_p99_us) = (Some(p90_us), p99_us);
+                result.arms[0].loads[1].response_us.p99 = None;
+            }
+        };
+        // The baseline's p90 is 150 us.
+        assert_eq!(fired("send-lag", late(45.0, None)).0, None);
+        assert_eq!(fired("send-lag", late(70.0, None)).0, Some(Severity::Warn));
+        let (severity, result) = fired("send-lag", late(80.0, Some(90.0)));
+        assert_eq!((severity, result.findings.len()), (Some(Severity::Fail), 1), "{:#?}", result.findings);
+        let lost = withheld(late(80.0, None));
+        let is_above = |place: &String| place.ends_with("ResponseP90") || place.ends_with("ResponseP99");
+        assert!(!lost.is_empty() && lost.iter().all(is_above), "{lost:?}");
+        assert!(lost.contains(&"+lua fixed-rate ResponseP90".to_owned()), "{lost:?}");
     }
 
     #[test]

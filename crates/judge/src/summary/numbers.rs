@@ -16,7 +16,7 @@ use crate::measure::{self, Measure};
 use crate::summary::times;
 
 /// The quantiles of send lag that checks evaluate.
-const LAGS: [f64; 2] = [0.5, 0.99];
+const LAGS: [f64; 3] = [0.5, 0.9, 0.99];
 
 /// Computes every number of a result from its rounds, its plan, and its arms' descriptions. Findings and verdict are
 /// left unchanged for the checks to fill.
@@ -312,11 +312,12 @@ fn generator(rounds: &Rounds<'_>, arm: Option<&str>, load: &LoadSpec) -> Generat
         let count = own_lag.len();
         if arm.is_some() { quantile_supported(count, quantile) } else { count > 0 }
     };
-    let [p50, p99] =
+    let [p50, p90, p99] =
         LAGS.map(|quantile| is_known(quantile).then(|| own_lag.value_at_quantile(quantile) as f64 / 1e3));
     GeneratorUse {
         load: load.name.clone(),
         own_lag_p50_us: p50,
+        own_lag_p90_us: p90,
         own_lag_p99_us: p99,
         core_share: share(&measure::GENERATOR_CORE),
         processors_share: share(&measure::PROCESSORS_BUSY),

@@ -99,6 +99,7 @@ fn generator(load: &LoadSpec) -> GeneratorUse {
     GeneratorUse {
         load: load.name.clone(),
         own_lag_p50_us: None,
+        own_lag_p90_us: None,
         own_lag_p99_us: None,
         core_share: GENERATOR_CORE,
         processors_share: PROCESSORS_BUSY,
