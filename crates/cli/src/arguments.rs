@@ -44,7 +44,9 @@ pub(crate) use gate::GateArguments;
 pub(crate) use graph::{GraphArguments, GraphRunArguments, GraphSource};
 pub(crate) use lab::{CertsArguments, EnvoyArguments, EnvoyCommand, LabCommand, OriginArguments};
 pub(crate) use lint::{LintAction, LintArguments};
-pub(crate) use listeners::{ImportListenersArguments, ListenersCommand, RenderArguments};
+pub(crate) use listeners::{
+    CheckListenersArguments, ImportListenersArguments, ListenersCommand, RenderArguments,
+};
 pub(crate) use load::LoadArguments;
 pub(crate) use merge::MergeArguments;
 pub(crate) use predict::PredictCommand;

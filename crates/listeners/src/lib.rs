@@ -2,7 +2,9 @@
 //!
 //! [`read`] turns a text into a [`Plan`]: every name is resolved, every default stated. All problems of a text are reported at once, each
 //! with its line and column. [`render()`] turns a plan into Envoy's messages, and [`Form`] says in which files; [`import()`] goes the other way.
+//! [`check`] says what a plan promises, and judges what was seen.
 
+pub mod check;
 mod file;
 mod import;
 mod output;

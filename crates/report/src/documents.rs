@@ -9,6 +9,7 @@ mod find_arms;
 mod gate;
 mod graph_run;
 mod history;
+mod listeners_check;
 mod load;
 mod meshmark;
 mod prices;
@@ -37,6 +38,10 @@ pub use find_arms::find_arms;
 pub use gate::gate;
 pub use graph_run::graph_run;
 pub use history::history;
+pub use listeners_check::{
+    CheckedListener, CheckedPromise, ListenersCheckBody, ListenersCheckResult, Outcome, PromiseKind,
+    listeners_check,
+};
 pub use load::load;
 pub use meshmark::meshmark;
 pub use prices::prices;
@@ -67,6 +72,7 @@ pub const KINDS: &[Kind] = &[
     Kind::with_body::<PricesBody>(),
     Kind::with_body::<RunsBody>(),
     Kind::with_body::<HistoryBody>(),
+    Kind::with_body::<ListenersCheckBody>(),
 ];
 
 /// The kind of a result file.

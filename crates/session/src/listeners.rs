@@ -1,4 +1,8 @@
-//! Reads the files of listeners that a user names.
+//! Reads the files of listeners that a user names, and checks that Envoy does what they say ([`check`]).
+
+pub mod check;
+mod client;
+mod servers;
 
 use std::path::Path;
 

@@ -5,10 +5,14 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueHint};
 use hoptax_listeners::{Form, Format};
 
+use super::shared::JsonArguments;
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum ListenersCommand {
     /// Print the Envoy configuration of a listeners file
     Render(RenderArguments),
+    /// Run Envoy on a listeners file, and prove what the file promises
+    Check(CheckListenersArguments),
     /// Print a listeners file for an Envoy configuration, and say what it does not express
     Import(ImportListenersArguments),
 }
@@ -53,6 +57,39 @@ pub(crate) struct RenderArguments {
     /// Write the files into this folder, instead of printing one
     #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     pub(crate) out: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  hoptax listeners check listeners.yaml
+  hoptax listeners check hiera.yaml --services catalog.yaml --envoy 1.39.3 --json check.json
+
+Envoy runs on what the file becomes, with servers of the check as its upstreams, and with ports
+and certificates of its own: it needs no network, no secret and no free port. For each listener,
+requests prove that they arrive with the Host header and the SNI that the file says, that a request
+without a response ends at `timeout`, that one that fails is tried as often as `retry` says and no
+more, and that a server with the certificate of another name gets nothing. What cannot be tried,
+such as a timeout above 90 s, is said with its reason.
+
+Exit codes:
+  0  every promise that could be tried is kept
+  1  a promise is broken
+  2  invalid input: all problems of the file, each with its line, or why Envoy refuses it
+  3  a requirement is missing, such as Envoy
+  4  no promise could be tried")]
+pub(crate) struct CheckListenersArguments {
+    /// Listeners file, YAML or JSON
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) file: PathBuf,
+    /// A file of services that listeners name, such as Wikimedia's `service::catalog`
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) services: Option<PathBuf>,
+    /// The Envoy to run: a version, a path or a program [default: the pinned version]
+    #[arg(long, value_name = "VERSION|PATH")]
+    pub(crate) envoy: Option<String>,
+    #[command(flatten)]
+    pub(crate) json: JsonArguments,
 }
 
 #[derive(Debug, Args)]

@@ -3,17 +3,23 @@
 use std::fs;
 
 use hoptax_listeners::{Form, Imported, import, render};
+use hoptax_report::documents::{self, Outcome};
+use hoptax_result::Verdict;
+use hoptax_session::listeners::check::{Wanted, check};
 use hoptax_session::listeners::plan;
 use hoptax_subject::envoy::given::read_partly;
 
-use crate::arguments::{ImportListenersArguments, ListenersCommand, RenderArguments};
+use crate::arguments::{
+    CheckListenersArguments, ImportListenersArguments, ListenersCommand, RenderArguments,
+};
 use crate::exit::{Code, Failure};
-use crate::print;
+use crate::{interrupt, print};
 
 /// Runs the command.
 pub(crate) fn run(command: &ListenersCommand) -> Result<Code, Failure> {
     match command {
         ListenersCommand::Render(arguments) => rendered(arguments),
+        ListenersCommand::Check(arguments) => checked(arguments),
         ListenersCommand::Import(arguments) => imported(arguments),
     }
 }
@@ -43,6 +49,22 @@ fn rendered(arguments: &RenderArguments) -> Result<Code, Failure> {
         );
     }
     Ok(Code::Success)
+}
+
+fn checked(arguments: &CheckListenersArguments) -> Result<Code, Failure> {
+    let wanted = Wanted {
+        file: &arguments.file,
+        services: arguments.services.as_deref(),
+        envoy: arguments.envoy.as_deref(),
+    };
+    let interrupt = interrupt::listen()?;
+    let result = check(&wanted, &interrupt, &print::say)?;
+    print::document_or_json(arguments.json.file(), &result, || documents::listeners_check(&result))?;
+    Ok(match result.verdict {
+        Verdict::Void => Code::Void,
+        _ if result.count(Outcome::Broken) > 0 => Code::ConditionFailed,
+        _ => Code::Success,
+    })
 }
 
 fn imported(arguments: &ImportListenersArguments) -> Result<Code, Failure> {

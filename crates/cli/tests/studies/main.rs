@@ -25,6 +25,7 @@ mod link;
 mod lint;
 mod lint_mended;
 mod listeners;
+mod listeners_check;
 mod long;
 mod mechanisms;
 mod networks;

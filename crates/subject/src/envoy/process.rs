@@ -416,6 +416,15 @@ impl Proxy {
         read.map(Option::unwrap_or_default).map_err(|cause| self.no_statistics(cause))
     }
 
+    /// The addresses of all its listeners by name; none for a proxy without an admin interface.
+    ///
+    /// # Errors
+    /// When its admin interface does not respond.
+    pub fn listeners(&self) -> Result<BTreeMap<String, SocketAddr>, ProxyError> {
+        let read = self.admin.map(admin::listeners).transpose();
+        read.map(Option::unwrap_or_default).map_err(|cause| self.no_statistics(cause))
+    }
+
     /// Requests that it sent to endpoints with these addresses, retries included; none if it has no such endpoint or no admin interface.
     ///
     /// # Errors

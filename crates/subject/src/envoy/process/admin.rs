@@ -108,6 +108,17 @@ pub(super) fn listener_when_live(admin: SocketAddr, listener: &str) -> Result<So
         .ok_or_else(|| format!("its listener `{listener}` has no port yet"))
 }
 
+/// The addresses of its listeners by name; those without a port yet are missing.
+pub(super) fn listeners(admin: SocketAddr) -> Result<BTreeMap<String, SocketAddr>, String> {
+    let listeners: Listeners = serde_json::from_str(&get(admin, "/listeners?format=json")?)
+        .map_err(|error| format!("its list of listeners cannot be read: {error}"))?;
+    let bound = |listener: ListenerStatus| {
+        let address = listener.local_address.socket().filter(|address| address.port() != 0)?;
+        Some((listener.name, address))
+    };
+    Ok(listeners.listener_statuses.into_iter().filter_map(bound).collect())
+}
+
 /// Its statistics now, or why they cannot be read.
 pub(super) fn statistics(admin: SocketAddr) -> Result<Statistics, String> {
     Ok(Statistics::parse(&get(admin, "/stats?usedonly")?))

@@ -1,0 +1,131 @@
+//! A rendered bootstrap on this machine: its ports, its servers and its files are those of a lab, and nothing else is changed.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+/// What a bootstrap gets instead of what it names.
+#[derive(Clone, Debug)]
+pub struct Lab {
+    /// The server of each cluster.
+    pub servers: BTreeMap<String, SocketAddr>,
+    /// The server of all other clusters.
+    pub other: SocketAddr,
+    /// The authorities of servers and clients.
+    pub authority: PathBuf,
+    /// The certificate of the listeners.
+    pub certificate: PathBuf,
+    /// Its key.
+    pub key: PathBuf,
+    /// The file of all access logs.
+    pub access_log: PathBuf,
+}
+
+/// The bootstrap in a lab. Ports of listeners and of the admin interface are chosen by the kernel.
+#[must_use]
+pub fn in_lab(mut bootstrap: Value, lab: &Lab) -> Value {
+    if let Some(port) = bootstrap.pointer_mut("/admin/address/socket_address/port_value") {
+        *port = json!(0);
+    }
+    let all = |bootstrap: &mut Value, kind: &str| match bootstrap
+        .pointer_mut(&format!("/static_resources/{kind}"))
+    {
+        Some(Value::Array(messages)) => std::mem::take(messages),
+        _ => Vec::new(),
+    };
+    let mut listeners = all(&mut bootstrap, "listeners");
+    for listener in &mut listeners {
+        listener["address"] = json!({"socket_address": {"address": "127.0.0.1", "port_value": 0}});
+        if let Value::Object(keys) = listener {
+            keys.remove("additional_addresses");
+        }
+    }
+    let mut clusters = all(&mut bootstrap, "clusters");
+    for cluster in &mut clusters {
+        let server = cluster.get("name").and_then(Value::as_str).and_then(|name| lab.servers.get(name));
+        let server = server.copied().unwrap_or(lab.other);
+        move_endpoints(cluster, server);
+    }
+    bootstrap["static_resources"]["listeners"] = listeners.into();
+    bootstrap["static_resources"]["clusters"] = clusters.into();
+    replace_files(&mut bootstrap, lab);
+    bootstrap
+}
+
+/// Moves the endpoints of a cluster to a server. Their names stay: a Host header may be that of the upstream.
+fn move_endpoints(cluster: &mut Value, server: SocketAddr) {
+    let Some(Value::Array(localities)) = cluster.pointer_mut("/load_assignment/endpoints") else { return };
+    let endpoints = localities.iter_mut().filter_map(|one| one.get_mut("lb_endpoints")?.as_array_mut());
+    for endpoint in endpoints.flatten().filter_map(|one| one.get_mut("endpoint")) {
+        let name = endpoint.pointer("/address/socket_address/address").cloned().unwrap_or_default();
+        endpoint["address"] = json!({"socket_address": {
+            "address": server.ip().to_string(),
+            "port_value": server.port(),
+        }});
+        endpoint["hostname"] = name;
+    }
+}
+
+/// Replaces files of certificates and of access logs, wherever they are.
+fn replace_files(value: &mut Value, lab: &Lab) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(|item| replace_files(item, lab)),
+        Value::Object(keys) => {
+            let files = [
+                ("trusted_ca", &lab.authority),
+                ("certificate_chain", &lab.certificate),
+                ("private_key", &lab.key),
+            ];
+            for (key, file) in files {
+                if let Some(source) = keys.get_mut(key) {
+                    *source = json!({"filename": file});
+                }
+            }
+            let is_log = keys
+                .get("@type")
+                .and_then(Value::as_str)
+                .is_some_and(|name| name.ends_with(".FileAccessLog"));
+            if is_log {
+                keys.insert("path".to_owned(), json!(lab.access_log));
+            }
+            keys.values_mut().for_each(|inner| replace_files(inner, lab));
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Source, read, render};
+
+    #[test]
+    fn nothing_of_the_users_machine_is_left_in_a_lab() {
+        let text = "listeners:\n  - name: a\n    port: 6001\n    listen: [0.0.0.0, '::']\n    timeout: 1s\n    \
+            tls: {certificate: /own/a.pem, key: /own/a.key, client_ca: /own/ca.pem}\n    \
+            upstream: {address: a.example, port: 443, encryption: true}\n\
+            ca: /own/roots.pem\naccess_log: {path: /own/log}\ntracing: {address: b.example, port: 4317}\n";
+        let plan = read(Source { name: "a.yaml", text }, None).unwrap();
+        let lab = Lab {
+            servers: [("a_example_443".to_owned(), SocketAddr::from(([127, 0, 0, 1], 1111)))].into(),
+            other: SocketAddr::from(([127, 0, 0, 1], 2222)),
+            authority: "/lab/ca.pem".into(),
+            certificate: "/lab/a.pem".into(),
+            key: "/lab/a.key".into(),
+            access_log: "/lab/log".into(),
+        };
+        let before = render(&plan).unwrap().bootstrap();
+        let adapted = in_lab(before, &lab);
+        let text = adapted.to_string();
+        for own in ["/own/", "6001", "9901", "0.0.0.0", "4317"] {
+            assert!(!text.contains(own), "{own}: {text}");
+        }
+        let endpoint = "/static_resources/clusters/0/load_assignment/endpoints/0/lb_endpoints/0/endpoint";
+        let endpoint = adapted.pointer(endpoint).unwrap();
+        assert_eq!(endpoint["hostname"], "a.example");
+        assert_eq!(endpoint["address"]["socket_address"]["port_value"], 1111);
+        assert!(text.contains("2222"), "{text}");
+    }
+}
