@@ -65,7 +65,7 @@ pub fn judge(course: &Course, trial: &Trial, seen: &Seen) -> Judged {
             let promised = usize::try_from(*promised).unwrap_or(usize::MAX);
             if tries == promised { Judged::Kept(words) } else { broken(words, tries < promised) }
         }
-        Trial::WrongName if tries > 0 => {
+        Trial::WrongName if seen.arrivals.iter().any(|arrival| arrival.cluster == course.cluster) => {
             broken(format!("a server with another name gets the request: {response}"), false)
         }
         Trial::WrongName if seen.wrong_names == 0 => {

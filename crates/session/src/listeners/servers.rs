@@ -169,12 +169,17 @@ fn serve(stream: TcpStream, server: &Server, shared: &Shared) -> io::Result<()> 
     let config = if is_wrong { &security.wrong } else { &security.right };
     let connection = ServerConnection::new(Arc::clone(config)).map_err(io::Error::other)?;
     let mut stream = StreamOwned::new(connection, stream);
-    let shaken = stream.conn.complete_io(&mut stream.sock);
-    // The suite is chosen when the certificate is sent.
-    if is_wrong && stream.conn.negotiated_cipher_suite().is_some() {
+    while !stream.conn.wants_write() {
+        if stream.conn.read_tls(&mut stream.sock)? == 0 {
+            return Ok(());
+        }
+        stream.conn.process_new_packets().map_err(io::Error::other)?;
+    }
+    // It is counted before it is sent, so that whoever has the answer of the proxy finds it counted.
+    if is_wrong {
         server.wrong_names.fetch_add(1, Ordering::SeqCst);
     }
-    shaken?;
+    stream.conn.complete_io(&mut stream.sock)?;
     let name = stream.conn.server_name().map(str::to_owned);
     converse(stream, &socket, name, server, shared)
 }
