@@ -181,5 +181,8 @@ mod tests {
         assert!(is_kept(&Trial::WrongName, &with(0, 1)));
         assert!(matches!(judge(&course(), &Trial::WrongName, &with(0, 0)), Judged::Untried(_)));
         assert!(matches!(judge(&course(), &Trial::WrongName, &with(1, 1)), Judged::Broken { .. }));
+        let mut elsewhere = with(1, 0);
+        elsewhere.arrivals.iter_mut().for_each(|arrival| "b".clone_into(&mut arrival.cluster));
+        assert!(matches!(judge(&course(), &Trial::WrongName, &elsewhere), Judged::Untried(_)));
     }
 }
