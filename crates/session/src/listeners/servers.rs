@@ -35,7 +35,7 @@ pub(super) struct Security {
 #[derive(Debug)]
 pub(super) struct Servers {
     shared: Arc<Shared>,
-    servers: BTreeMap<String, Arc<Server>>,
+    by_cluster: BTreeMap<String, Arc<Server>>,
     accepting: Vec<JoinHandle<()>>,
 }
 
@@ -66,7 +66,7 @@ struct Marked {
 impl Servers {
     /// Starts a server for each cluster.
     pub(super) fn start(clusters: impl IntoIterator<Item = (String, Option<Security>)>) -> io::Result<Self> {
-        let mut all = Self { shared: Arc::default(), servers: BTreeMap::new(), accepting: Vec::new() };
+        let mut all = Self { shared: Arc::default(), by_cluster: BTreeMap::new(), accepting: Vec::new() };
         for (cluster, security) in clusters {
             let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
             let server = Arc::new(Server {
@@ -76,7 +76,7 @@ impl Servers {
                 is_wrong: AtomicBool::new(false),
                 wrong_names: AtomicU64::new(0),
             });
-            all.servers.insert(cluster, Arc::clone(&server));
+            all.by_cluster.insert(cluster, Arc::clone(&server));
             let shared = Arc::clone(&all.shared);
             all.accepting.push(thread::spawn(move || accept(&listener, &server, &shared)));
         }
@@ -85,7 +85,7 @@ impl Servers {
 
     /// The addresses, by cluster.
     pub(super) fn addresses(&self) -> BTreeMap<String, SocketAddr> {
-        self.servers.iter().map(|(cluster, server)| (cluster.clone(), server.address)).collect()
+        self.by_cluster.iter().map(|(cluster, server)| (cluster.clone(), server.address)).collect()
     }
 
     /// Says what the server of a cluster does with requests of this mark.
@@ -101,21 +101,21 @@ impl Servers {
 
     /// Has the server of a cluster show a certificate with another name from now on, or no longer.
     pub(super) fn set_wrong(&self, cluster: &str, is_wrong: bool) {
-        if let Some(server) = self.servers.get(cluster) {
+        if let Some(server) = self.by_cluster.get(cluster) {
             server.is_wrong.store(is_wrong, Ordering::SeqCst);
         }
     }
 
     /// The handshakes in which the server of a cluster showed a certificate with another name.
     pub(super) fn wrong_names(&self, cluster: &str) -> u64 {
-        self.servers.get(cluster).map_or(0, |server| server.wrong_names.load(Ordering::SeqCst))
+        self.by_cluster.get(cluster).map_or(0, |server| server.wrong_names.load(Ordering::SeqCst))
     }
 }
 
 impl Drop for Servers {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::SeqCst);
-        for server in self.servers.values() {
+        for server in self.by_cluster.values() {
             // Wakes it; if it cannot be reached it does not wait either.
             let _ = TcpStream::connect(server.address);
         }
