@@ -102,12 +102,13 @@ pub(crate) enum Command {
     Find(Box<FindArguments>),
     /// Find faults in Envoy configurations that caused incidents, and mend them
     Lint(LintArguments),
-    /// Make a safe Envoy configuration of a few lines: `render`, `import`
+    /// Make a safe Envoy configuration of a few lines: `render`, `check`, `import`
     #[command(
         subcommand,
         after_help = "\
 Examples:
   hoptax listeners render listeners.yaml > envoy.yaml
+  hoptax listeners check listeners.yaml
   hoptax listeners import envoy.yaml > listeners.yaml"
     )]
     Listeners(ListenersCommand),
