@@ -1,6 +1,6 @@
 //! What commands do with values instead of arguments: measures a study ([`measure()`]) with its run folder, its length and its files, and
-//! what else is measured: loads ([`load`]), searches ([`find`]), bills ([`price`]), comparisons ([`mod@compare`]), gates ([`gate`]), the
-//! generator itself ([`mod@calibrate`], [`mod@crosscheck`]). Nothing here prints, exits or reads arguments: it says what happens ([`Say`]).
+//! what else is measured: loads ([`load`]), searches ([`find`]), bills ([`price`]), comparisons ([`mod@compare`]), gates ([`gate`]), graphs of
+//! services ([`graph`]), the generator itself ([`mod@calibrate`], [`mod@crosscheck`]). Nothing here prints, exits or reads arguments: it says what happens ([`Say`]).
 
 pub mod awake;
 pub mod calibrate;
@@ -16,6 +16,7 @@ mod flames;
 mod forecast;
 pub mod functions;
 pub mod gate;
+pub mod graph;
 pub mod history;
 mod interrupt;
 pub mod length;

@@ -1,10 +1,10 @@
 //! `hoptax lab graph`: runs graphs of `hoptax predict size`, and makes graph files from the files of other programs.
 
-use hoptax_graph::{RunSpec, Wanted, file, measure};
-use hoptax_predict::size::graph;
+use hoptax_predict::size::graph::read;
 use hoptax_predict::size::import::Imported;
 use hoptax_report::documents;
 use hoptax_result::Verdict;
+use hoptax_session::graph::{RunSpec, Wanted, file, measure};
 use hoptax_session::{library, results::read_run, thresholds};
 
 use crate::arguments::{GraphArguments, GraphRunArguments, GraphSource};
@@ -52,7 +52,7 @@ fn checked(imported: &Imported) -> Result<String, Failure> {
     let text = imported.to_yaml();
     let problem =
         |problems| Failure::bad_input(format!("the graph cannot be predicted:\n{problems}\n\n{text}"));
-    graph::read("graph", &text, library::catalogue()?).map_err(problem)?;
+    read("graph", &text, library::catalogue()?).map_err(problem)?;
     Ok(text)
 }
 
@@ -67,7 +67,7 @@ mod tests {
         let program = Arguments::command();
         let graph = program.find_subcommand("lab").and_then(|lab| lab.find_subcommand("graph")).unwrap();
         let help = graph.get_after_help().unwrap().to_string().replace('\n', " ");
-        for name in hoptax_graph::names() {
+        for name in hoptax_session::graph::names() {
             assert!(help.contains(&name), "{name}: {help}");
         }
     }

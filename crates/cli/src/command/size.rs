@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use hoptax_predict::size::graph::{self, Graph};
+use hoptax_predict::size::graph::{Graph, read};
 use hoptax_predict::size::{NoSize, Prices};
 use hoptax_report::documents;
 use hoptax_result::Verdict;
-use hoptax_session::library;
 use hoptax_session::results::read_run;
+use hoptax_session::{graph, library};
 
 use crate::arguments::SizeArguments;
 use crate::exit::{Code, Failure};
@@ -24,8 +24,8 @@ pub(crate) fn run(arguments: &SizeArguments) -> Result<Code, Failure> {
     let (Some(path), Some(rate)) = (&arguments.graph, arguments.rate) else {
         return Err(Failure::bad_input("name a graph file with --rate, or a result with --check"));
     };
-    let file = hoptax_graph::read(path, arguments.entry.as_deref(), &print::say)?;
-    let graph = graph::read(&file.name, &file.text, library::catalogue()?).map_err(Failure::bad_input)?;
+    let file = graph::read(path, arguments.entry.as_deref(), &print::say)?;
+    let graph = read(&file.name, &file.text, library::catalogue()?).map_err(Failure::bad_input)?;
     let results = arguments.from.iter().map(|path| read_run(path)).collect::<Result<Vec<_>, _>>()?;
     let refused = |error| Failure::bad_input(format!("{error}{}", built_in(&error, &graph)));
     let mut result = hoptax_predict::size::size(&graph, rate, &results).map_err(refused)?;

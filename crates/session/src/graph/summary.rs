@@ -10,9 +10,9 @@ use hoptax_result::{
 };
 use hoptax_stats::{RoundTimes, mean_over_rounds, quantile_cost, quantile_level};
 
-use crate::findings;
-use crate::plan::RunPlan;
-use crate::run::{CONNECTIONS, RunSpec, WARMUP};
+use crate::graph::findings;
+use crate::graph::plan::RunPlan;
+use crate::graph::run::{CONNECTIONS, RunSpec, WARMUP};
 
 /// Confidence of all intervals.
 const CONFIDENCE: f64 = 0.95;
@@ -25,7 +25,7 @@ const TAIL: f64 = 0.99;
 /// add is the difference between the slices with them and those without. Intervals of means are those over rounds
 /// ([`mean_over_rounds`]), those of the tail leave each round out ([`quantile_cost`]). Requests to a proxy are those that were answered
 /// at the entry, times the calls that the graph states; a finding says if the proxy counted another number.
-pub fn result(
+pub(crate) fn result(
     plan: &RunPlan,
     spec: &RunSpec,
     rounds: Vec<GraphRound>,

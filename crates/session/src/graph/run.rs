@@ -23,13 +23,13 @@ use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 
-use crate::plan::RunPlan;
-use crate::processes::{Counted, GraphError, Processes, Setting};
+use crate::graph::plan::RunPlan;
+use crate::graph::processes::{Counted, GraphError, Processes, Setting};
 
 /// Connections to the entry, as in the studies that predictions are learned from.
-pub const CONNECTIONS: usize = 32;
+pub(crate) const CONNECTIONS: usize = 32;
 /// Time before the recorded time of a slice in which the same load is sent: connections are opened from end to end, and services start their threads.
-pub const WARMUP: Duration = Duration::from_millis(500);
+pub(crate) const WARMUP: Duration = Duration::from_millis(500);
 /// Time limit for responses, and how long they are awaited after a slice.
 const TIMEOUT: Duration = Duration::from_secs(5);
 /// Time for processes to notice that connections were closed.
@@ -54,36 +54,28 @@ pub struct RunSpec {
     pub seed: u64,
 }
 
-/// What happens during a run.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Event<'a> {
-    /// A round begins, counted from 0.
-    RoundBegan(u32),
-    /// A slice ended.
-    SliceEnded(&'a GraphSlice),
-}
-
-/// Runs the rounds, with `limits` for the load of each slice. Ends early, with the complete rounds, when `stop` is set.
+/// Runs the rounds, with `limits` for the load of each slice. `on_round` gets the number of each before it begins, from 0. Ends early, with
+/// the complete rounds, when `stop` is set.
 ///
 /// # Errors
 /// When a process cannot be started or ends, or a load cannot be sent.
-pub fn run(
+pub(crate) fn run(
     plan: &RunPlan,
     setting: &Setting<'_>,
     spec: &RunSpec,
     environment: &Environment,
     limits: &Limits,
     stop: &AtomicBool,
-    on_event: &mut dyn FnMut(Event<'_>),
+    on_round: &mut dyn FnMut(u32),
 ) -> Result<Vec<GraphRound>, GraphError> {
     processors::pin(setting.placement.caller())?;
     processors::set_min_timer_slack()?;
     let mut rounds = Vec::new();
     for round in 0..spec.rounds {
-        on_event(Event::RoundBegan(round));
+        on_round(round);
         let mut processes = Processes::bring_up(plan, setting, stop)?;
         let mut running = Running { plan, setting, spec, environment, limits, stop };
-        let recorded = running.round(&mut processes, round, on_event)?;
+        let recorded = running.round(&mut processes, round)?;
         processes.end()?;
         match recorded {
             Some(round) => rounds.push(round),
@@ -109,7 +101,6 @@ impl Running<'_> {
         &mut self,
         processes: &mut Processes<'_>,
         round: u32,
-        on_event: &mut dyn FnMut(Event<'_>),
     ) -> Result<Option<GraphRound>, GraphError> {
         let no_entry = || io::Error::other("the entry has no address; this is a bug in hoptax");
         let (proxied, direct) = processes.entries.ok_or_else(no_entry)?;
@@ -131,7 +122,6 @@ impl Running<'_> {
                     return Ok(None);
                 }
                 processes.check()?;
-                on_event(Event::SliceEnded(&slice));
                 slices.push(slice);
             }
         }
@@ -270,7 +260,7 @@ mod tests {
     use hoptax_result::{LoadHistograms, sample};
 
     use super::*;
-    use crate::plan::read;
+    use crate::graph::plan::read;
 
     fn judged(change: impl FnOnce(&mut LoadResult)) -> GraphSlice {
         let mut load = sample::load();

@@ -19,8 +19,8 @@ use hoptax_subject::envoy::process::{Proxy, ProxyError, ProxySpec, Source};
 use hoptax_subject::envoy::release::Envoy;
 use hoptax_subject::origin::{OriginError, OriginProcess};
 
-use crate::plan::{PlannedCall, PlannedProxy, PlannedService, RunPlan};
-use crate::proxy::{ConfigurationError, OUTBOUND, Outbound, configuration};
+use crate::graph::plan::{PlannedCall, PlannedProxy, PlannedService, RunPlan};
+use crate::graph::proxy::{ConfigurationError, OUTBOUND, Outbound, configuration};
 
 /// All processes listen here.
 const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -29,22 +29,22 @@ const FILES: &str = "files";
 
 /// What a run needs besides its plan.
 #[derive(Clone, Debug)]
-pub struct Setting<'a> {
+pub(crate) struct Setting<'a> {
     /// The hoptax program, which also acts as the services.
-    pub program: &'a Path,
+    pub(crate) program: &'a Path,
     /// The Envoy of all proxies.
-    pub envoy: &'a Envoy,
+    pub(crate) envoy: &'a Envoy,
     /// The directory of configurations and logs.
-    pub directory: &'a Path,
+    pub(crate) directory: &'a Path,
     /// The processors of the proxies, and those of services and generator.
-    pub placement: &'a Placement,
+    pub(crate) placement: &'a Placement,
     /// Whether the processors are kept from halting.
-    pub never_halted: bool,
+    pub(crate) never_halted: bool,
 }
 
 /// Why a graph cannot be run.
 #[derive(Debug, thiserror::Error)]
-pub enum GraphError {
+pub(crate) enum GraphError {
     /// The configuration of a proxy cannot be generated.
     #[error("the proxy of `{service}`: {cause}")]
     Configuration {

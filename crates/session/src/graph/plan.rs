@@ -13,73 +13,73 @@ use hoptax_predict::size::requests_by_proxy;
 
 /// A graph to run.
 #[derive(Clone, Debug)]
-pub struct RunPlan {
+pub(crate) struct RunPlan {
     /// The graph, for a prediction.
-    pub graph: Graph,
+    pub(crate) graph: Graph,
     /// Its name.
-    pub name: String,
+    pub(crate) name: String,
     /// Its services, in the order of the file.
-    pub services: Vec<PlannedService>,
+    pub(crate) services: Vec<PlannedService>,
     /// The index of the service that requests from outside arrive at.
-    pub entry: usize,
+    pub(crate) entry: usize,
     /// The requests from outside.
-    pub request: PlannedRequest,
+    pub(crate) request: PlannedRequest,
 }
 
 /// A service of a graph to run.
 #[derive(Clone, Debug)]
-pub struct PlannedService {
+pub(crate) struct PlannedService {
     /// Its name.
-    pub name: String,
+    pub(crate) name: String,
     /// Its proxy; none if it has none.
-    pub proxy: Option<PlannedProxy>,
+    pub(crate) proxy: Option<PlannedProxy>,
     /// The size of its responses, bytes.
-    pub response_bytes: u64,
+    pub(crate) response_bytes: u64,
     /// Time that it takes itself, us.
-    pub service_time_us: f64,
+    pub(crate) service_time_us: f64,
     /// Its calls, by step.
-    pub calls: Vec<Vec<PlannedCall>>,
+    pub(crate) calls: Vec<Vec<PlannedCall>>,
     /// Its place in the order in which services start: after all that it calls.
-    pub start: usize,
+    pub(crate) start: usize,
 }
 
 /// The proxy of a service.
 #[derive(Clone, Debug)]
-pub struct PlannedProxy {
+pub(crate) struct PlannedProxy {
     /// Worker threads.
-    pub workers: u32,
+    pub(crate) workers: u32,
     /// Functions for requests to the service.
-    pub inbound: Composition,
+    pub(crate) inbound: Composition,
     /// Functions for its calls; none if they do not pass the proxy.
-    pub outbound: Option<Composition>,
+    pub(crate) outbound: Option<Composition>,
     /// Requests that it handles for each request to the entry.
-    pub per_request: f64,
+    pub(crate) per_request: f64,
 }
 
 /// A call of a service.
 #[derive(Clone, Debug)]
-pub struct PlannedCall {
+pub(crate) struct PlannedCall {
     /// The index of the service that is called.
-    pub service: usize,
+    pub(crate) service: usize,
     /// The name of that service.
-    pub name: String,
+    pub(crate) name: String,
     /// Calls for each request.
-    pub factor: f64,
+    pub(crate) factor: f64,
     /// What is sent.
-    pub request: PlannedRequest,
+    pub(crate) request: PlannedRequest,
 }
 
 /// A request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PlannedRequest {
+pub(crate) struct PlannedRequest {
     /// The method.
-    pub method: String,
+    pub(crate) method: String,
     /// Path and query.
-    pub target: String,
+    pub(crate) target: String,
     /// Headers besides those that frame it.
-    pub headers: Vec<(String, String)>,
+    pub(crate) headers: Vec<(String, String)>,
     /// The body; empty for none.
-    pub body: String,
+    pub(crate) body: String,
 }
 
 impl PlannedService {
@@ -115,7 +115,7 @@ impl RunPlan {
     }
 
     /// Worker threads of all proxies.
-    pub fn workers(&self) -> u32 {
+    pub(crate) fn workers(&self) -> u32 {
         self.proxies().map(|(_, _, proxy)| proxy.workers).sum()
     }
 }
@@ -131,7 +131,7 @@ impl PlannedProxy {
 ///
 /// # Errors
 /// All problems of the file, as for a prediction; or else everything in it that cannot be run.
-pub fn read(name: &str, text: &str, catalogue: &Catalogue) -> Result<RunPlan, Problems> {
+pub(crate) fn read(name: &str, text: &str, catalogue: &Catalogue) -> Result<RunPlan, Problems> {
     let graph = graph::read(name, text, catalogue)?;
     let (file, positions) = GRAPH_FILE.read(name, text)?;
     let mut planning = Planning { file: &file, positions: &positions, catalogue, problems: Vec::new() };

@@ -7,7 +7,7 @@ use hoptax_result::{
 use hoptax_stats::sum_of_independent;
 
 /// The largest errors that a prediction should have.
-pub const TARGETS: GraphRunTargets = GraphRunTargets {
+pub(crate) const TARGETS: GraphRunTargets = GraphRunTargets {
     cpu_mean_share: 0.05,
     cpu_worst_share: 0.10,
     added_mean_share: 0.15,
@@ -16,7 +16,7 @@ pub const TARGETS: GraphRunTargets = GraphRunTargets {
 
 /// The prediction beside the numbers of a run. It is learned from other processes than those of the run, so the intervals of
 /// differences are those of independent numbers ([`sum_of_independent`]).
-pub fn check(run: &GraphRunResult, predicted: &SizeResult) -> GraphRunCheck {
+pub(crate) fn check(run: &GraphRunResult, predicted: &SizeResult) -> GraphRunCheck {
     let proxies: Vec<CheckedProxy> = run
         .proxies
         .iter()
@@ -82,7 +82,7 @@ mod tests {
     };
 
     use super::*;
-    use crate::summary::tests::{result_of, round};
+    use crate::graph::summary::tests::{result_of, round};
 
     fn about(estimate: f64) -> Interval {
         Interval { estimate, low: 0.97 * estimate, high: 1.03 * estimate }

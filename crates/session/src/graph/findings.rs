@@ -194,7 +194,7 @@ mod tests {
     use hoptax_result::GraphRound;
 
     use super::*;
-    use crate::summary::tests::{result_of, round};
+    use crate::graph::summary::tests::{result_of, round};
 
     /// The findings about rounds after a change, and the result.
     fn judged(change: impl FnOnce(&mut Vec<GraphRound>)) -> (Vec<(String, Severity)>, GraphRunResult) {

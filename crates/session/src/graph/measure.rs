@@ -7,16 +7,16 @@ use hoptax_checks::thresholds::Limits;
 use hoptax_host::processors::{self, Placement};
 use hoptax_predict::size::Processors;
 use hoptax_result::{GraphRunResult, SizeResult, StudyResult, counted};
-use hoptax_session::awake::{self, NeverHalt};
-use hoptax_session::{Failure, Interrupt, Say, Update, environment, library, machine};
+use crate::awake::{self, NeverHalt};
+use crate::{Failure, Interrupt, Say, Update, environment, library, machine};
 use hoptax_subject::envoy::release::Envoy;
 use include_dir::{Dir, include_dir};
 
-use crate::file;
-use crate::plan::{self, RunPlan};
-use crate::processes::Setting;
-use crate::run::{CONNECTIONS, Event, RunSpec, WARMUP, run};
-use crate::{check, summary};
+use crate::graph::file;
+use crate::graph::plan::{self, RunPlan};
+use crate::graph::processes::Setting;
+use crate::graph::run::{CONNECTIONS, RunSpec, WARMUP, run};
+use crate::graph::{check, summary};
 
 static GRAPHS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../studies/graphs");
 
@@ -67,13 +67,11 @@ pub fn measure(wanted: &Wanted<'_>, interrupt: &Interrupt, say: Say<'_>) -> Resu
     let seconds = f64::from(spec.rounds) * f64::from(2 * spec.slices) * (spec.slice + WARMUP).as_secs_f64();
     note(&format!("{}: {}, about {:.0} s", plan.name, counted(spec.rounds.into(), "round"), 1.1 * seconds));
     let began = Instant::now();
-    let mut on_event = |event: Event<'_>| {
-        if let Event::RoundBegan(round) = event {
-            let elapsed = began.elapsed().as_secs();
-            note(&format!("round {} of {}, after {elapsed} s", round + 1, spec.rounds));
-        }
+    let mut on_round = |round| {
+        let elapsed = began.elapsed().as_secs();
+        note(&format!("round {} of {}, after {elapsed} s", round + 1, spec.rounds));
     };
-    let rounds = run(&plan, &setting, spec, &environment, wanted.limits, interrupt.flag(), &mut on_event);
+    let rounds = run(&plan, &setting, spec, &environment, wanted.limits, interrupt.flag(), &mut on_round);
     drop(awake);
     // An error after an interrupt is a consequence of it.
     interrupt.check()?;

@@ -12,7 +12,7 @@ use hoptax_subject::envoy::bootstrap::{Codec, MergeError, ORIGIN, ProxyPlan, boo
 use hoptax_subject::envoy::process::Source;
 use serde_json::Value;
 
-use crate::plan::PlannedProxy;
+use crate::graph::plan::PlannedProxy;
 
 /// Calls from a service to another that pass its proxy.
 #[derive(Clone, Debug)]
@@ -27,7 +27,7 @@ pub(crate) struct Outbound {
 
 /// Why a configuration cannot be generated.
 #[derive(Debug, thiserror::Error)]
-pub enum ConfigurationError {
+pub(crate) enum ConfigurationError {
     /// A function cannot be rendered.
     #[error(transparent)]
     Render(#[from] RenderError),
@@ -171,7 +171,7 @@ mod tests {
     use hoptax_functions::Catalogue;
 
     use super::*;
-    use crate::plan::{RunPlan, read};
+    use crate::graph::plan::{RunPlan, read};
 
     fn graph(inbound: &str, outbound: &str) -> RunPlan {
         let text = format!(

@@ -1,7 +1,7 @@
 use hoptax_functions::Catalogue;
 
 use super::*;
-use crate::plan::read;
+use crate::graph::plan::read;
 
 fn plan(text: &str) -> RunPlan {
     read("graph.yaml", text, Catalogue::load().unwrap()).unwrap_or_else(|error| panic!("{error}"))
