@@ -1,4 +1,4 @@
-//! SHA-256 of what a study measures, in hexadecimal.
+//! SHA-256 of what a study measures and of what is kept of it, in hexadecimal or as bytes.
 
 use std::io::{self, Read};
 
@@ -10,6 +10,11 @@ const PIECE_BYTES: usize = 1 << 20;
 /// The SHA-256 digest of these bytes.
 pub fn sha256(bytes: &[u8]) -> String {
     hexadecimal(&digest(&SHA256, bytes))
+}
+
+/// The SHA-256 digest of these bytes, as bytes.
+pub fn sha256_bytes(bytes: &[u8]) -> Vec<u8> {
+    digest(&SHA256, bytes).as_ref().to_vec()
 }
 
 /// The SHA-256 digest of all that can be read. Programs are large, so it is read in pieces.

@@ -4,11 +4,10 @@ use std::path::Path;
 
 use hoptax_result::{HistoryBody, HistoryChange, HistoryResult, HistorySeries};
 use hoptax_stats::{change_points, median};
-use hoptax_store::{Series, Store};
 use hoptax_text::nearest::hint;
 
 use crate::failure::Failure;
-use crate::store;
+use crate::store::{self, Series};
 use crate::update::Say;
 
 /// Probability of a change that is found in a series without one. A store has many series.
@@ -49,7 +48,7 @@ pub fn history(path: &Path, wanted: &Wanted<'_>, say: Say<'_>) -> Result<History
             path.display()
         )));
     }
-    let all = store::with(path, |store: &mut Store| store.series(number), say)?;
+    let all = store::with(path, |store| store.series(number), say)?;
     let chosen = chosen(all, wanted);
     if chosen.is_empty() {
         return Err(Failure::bad_input(format!(

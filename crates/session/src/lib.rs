@@ -36,6 +36,7 @@ mod recorder;
 mod replaced;
 pub mod requirements;
 pub mod results;
+mod run_files;
 pub mod run_folder;
 pub mod sittings;
 pub mod store;

@@ -10,7 +10,7 @@ use hoptax_result::{Body, Report, StudyResult};
 
 use crate::failure::Failure;
 use crate::replaced::replace;
-use crate::run_folder::RESULT;
+use crate::run_files::RESULT;
 use crate::tables::StudyTable;
 
 /// The text of an output file, or why there is none; None if the result has nothing to write there.

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
-use hoptax_store::has_secrets;
+use crate::store::has_secrets;
 
 /// Mode of a file that its owner alone reads and writes.
 const OWNER_ONLY: u32 = 0o600;

@@ -5,11 +5,12 @@ use std::{fs, io};
 
 use hoptax_report::documents;
 use hoptax_result::{LoadResult, StudyResult};
-use hoptax_store::folder;
 use serde_json::Value;
 
 use crate::failure::Failure;
-use crate::run_folder::{self, RESULT};
+use crate::run_files::RESULT;
+use crate::run_folder;
+use crate::store::folder;
 
 /// The results in a run folder, those that a command made of a study before that of the study.
 const SHOWN: [&str; 4] = ["bill.json", "comparison.json", "gate.json", RESULT];

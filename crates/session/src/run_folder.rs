@@ -16,12 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::failure::Failure;
 use crate::manifest::Manifest;
 use crate::replaced::{replace, write_study};
-
-/// The result, which is written when the study ends.
-pub const RESULT: &str = "result.json";
-const RUN: &str = "run.json";
-const STUDY: &str = "study.yaml";
-const ROUNDS: &str = "rounds";
+use crate::run_files::{MANIFEST, RESULT, ROUNDS, STUDY, round_file};
 
 /// The content of `rounds/N.json`.
 #[derive(Serialize, Deserialize)]
@@ -56,7 +51,7 @@ pub fn read(path: &Path) -> Result<(String, Manifest), Failure> {
         Failure::bad_input(format!("`{}` is not a run folder that can be resumed: {error}", path.display()))
     };
     let text = fs::read_to_string(path.join(STUDY)).map_err(|error| of(&error))?;
-    let manifest = fs::read_to_string(path.join(RUN)).map_err(|error| of(&error))?;
+    let manifest = fs::read_to_string(path.join(MANIFEST)).map_err(|error| of(&error))?;
     let manifest: Manifest = serde_json::from_str(&manifest).map_err(|error| of(&error))?;
     if manifest.format == RUN_FOLDER_FORMAT {
         Ok((text, manifest))
@@ -105,7 +100,7 @@ pub fn create(path: &Path) -> Result<PathBuf, Failure> {
 /// Refuses a folder whose results or rounds a study would overwrite, unless `force` is set.
 pub(crate) fn check_free(path: &Path, force: bool) -> Result<(), Failure> {
     let exists = |name: &str| fs::symlink_metadata(path.join(name)).is_ok();
-    let (is_run, has_rounds) = (exists(RUN), round_file(path, 0).exists());
+    let (is_run, has_rounds) = (exists(MANIFEST), path.join(round_file(0)).exists());
     let named = path.display();
     let held = match (exists(RESULT), has_rounds) {
         (true, _) if is_run => format!("`{named}` already holds a study and its result"),
@@ -174,7 +169,7 @@ impl RunFolder {
         let folder = Self::locked(path)?;
         let mut complete = CompleteRounds { looks: then.looks.clone(), ..CompleteRounds::default() };
         // Stop at the first missing round, and at an incomplete one, which was being written.
-        while let Ok(text) = fs::read_to_string(round_file(path, complete.ended_s.len() as u32)) {
+        while let Ok(text) = fs::read_to_string(path.join(round_file(complete.ended_s.len() as u32))) {
             let Ok(round) = serde_json::from_str::<StoredRound>(&text) else { break };
             complete.earlier.elapsed_s = round.elapsed_s;
             complete.earlier.rounds.push(round.record);
@@ -196,7 +191,7 @@ impl RunFolder {
     /// Writes `run.json`.
     pub(crate) fn write(&self, manifest: &Manifest) -> Result<(), Failure> {
         let text = serde_json::to_string_pretty(manifest).map_err(Failure::environment)?;
-        replace(&self.path.join(RUN), &text).map_err(|error| unusable(&self.path, &error))
+        replace(&self.path.join(MANIFEST), &text).map_err(|error| unusable(&self.path, &error))
     }
 
     /// Writes `run.json` again if the study has looked meanwhile, so that these looks count when it is resumed.
@@ -214,7 +209,7 @@ impl RunFolder {
     pub(crate) fn store_round(&self, round: u32, record: &RoundRecord, elapsed_s: f64) -> io::Result<()> {
         remove_result(&self.path)?;
         let stored = serde_json::json!({"elapsed_s": elapsed_s, "record": record});
-        replace(&round_file(&self.path, round), &stored.to_string())
+        replace(&self.path.join(round_file(round)), &stored.to_string())
     }
 }
 
@@ -228,10 +223,6 @@ fn remove_result(path: &Path) -> io::Result<()> {
 
 fn unusable(path: &Path, error: &io::Error) -> Failure {
     Failure::environment(format!("cannot use the folder `{}`: {error}", path.display()))
-}
-
-fn round_file(path: &Path, round: u32) -> PathBuf {
-    path.join(ROUNDS).join(format!("{round}.json"))
 }
 
 #[cfg(test)]
@@ -266,6 +257,6 @@ mod tests {
         let (resumed, complete) = RunFolder::resume(at, &manifest, &manifest).unwrap();
         assert!(complete.ended_s.len() == 1 && result.exists(), "it is about all rounds so far");
         resumed.store_round(1, &RoundRecord::default(), 2.0).unwrap();
-        assert!(!result.exists() && round_file(at, 1).exists());
+        assert!(!result.exists() && at.join(round_file(1)).exists());
     }
 }

@@ -1,14 +1,44 @@
-//! The store of the user: where it is, and what to do when it is damaged.
+//! The store: results of studies and loads in one SQLite file, with the files of their run folders. Where it is, and what to do when it
+//! is damaged ([`with`]).
+//!
+//! A run is a row of columns that lists need, the files of its folder as they were, and its labels. Numbers of its result are
+//! also rows, so that [`Store::series`] reads a number over many runs without parsing results. Rows are derived from the
+//! files ([`describe`]); the files are what counts.
+//!
+//! Contents are stored once, under their SHA-256, and verified whenever they are read: SQLite does not notice a changed byte
+//! in a value. Secrets are left out ([`secrets`]). A damaged store is salvaged run by run ([`mod@salvage`]).
+
+mod contents;
+mod database;
+mod describe;
+mod error;
+pub mod folder;
+mod import;
+mod labels;
+mod list;
+mod paths;
+mod salvage;
+mod schema;
+mod secrets;
+mod series;
 
 use std::env;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use hoptax_store::{Salvaged, Store, StoreError, salvage};
-
 use crate::failure::Failure;
-
 use crate::update::{Say, Update};
+
+pub use database::{Compacted, Store};
+pub use error::StoreError;
+pub use folder::Document;
+pub use import::Imported;
+pub use list::Filter;
+pub use paths::{PathImported, import_all};
+pub(crate) use secrets::has_secrets;
+pub(crate) use series::Series;
+
+use salvage::{Salvaged, salvage};
 
 /// The variable that names the store.
 const VARIABLE: &str = "HOPTAX_STORE";

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use hoptax_report::documents;
 use hoptax_result::{RunsBody, RunsResult};
-use hoptax_session::{results, run_folder, store};
-use hoptax_store::{Compacted, Filter, PathImported, RESULT, Store, StoreError, folder, import_all};
+use hoptax_session::store::{self, Compacted, Filter, PathImported, Store, StoreError, folder, import_all};
+use hoptax_session::{results, run_folder};
 use hoptax_text::nearest;
 
 use super::{cleanup, history, merge};
@@ -71,7 +71,7 @@ fn list(choice: &StoreChoice, filter: &Filter, json: bool) -> Result<(), Failure
 fn show(choice: &StoreChoice, name: &str, json: bool) -> Result<(), Failure> {
     let (run, paths, text) = with(choice, |store| {
         let id = store.resolve(name)?;
-        Ok((store.run(id)?, store.paths(id)?, store.document(id, RESULT)?))
+        Ok((store.run(id)?, store.paths(id)?, store.result(id)?))
     })?;
     let Some(text) = text else {
         print::note(&documents::stored_run(&run, &paths));

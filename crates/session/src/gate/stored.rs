@@ -6,16 +6,16 @@ use hoptax_judge::gate::{Earlier, check_limits, judge_by_stored};
 use hoptax_judge::sittings::machine_differences;
 use hoptax_plan::file::{self, Observe};
 use hoptax_result::Verdict;
-use hoptax_store::{Filter, RESULT};
 
 use super::{Gated, Wanted};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::length::Asked;
 use crate::measure::{Like, Options, Place, complete, run_folder_path};
+use crate::store::{self, Filter};
 use crate::study_text::StudyText;
 use crate::update::Say;
-use crate::{environment, library, results, store};
+use crate::{environment, library, results};
 
 /// Measures the study as it is, and compares it with the stored runs of `label`.
 pub(super) fn by_reference(
@@ -54,7 +54,7 @@ fn earlier(store: &Path, study: &str, label: &str, say: Say<'_>) -> Result<Vec<E
         |store| {
             let runs = store.list(&filter)?;
             runs.iter()
-                .map(|run| Ok((run.run, store.document(run.run, RESULT)?)))
+                .map(|run| Ok((run.run, store.result(run.run)?)))
                 .collect::<Result<Vec<_>, _>>()
         },
         say,

@@ -11,11 +11,12 @@ use std::time::SystemTime;
 
 use rusqlite::{Connection, OptionalExtension, Result as SqlResult, params};
 
-use crate::contents;
-use crate::describe::{self, Described, MANIFEST, NumberRow, RESULT};
-use crate::list::{self, Filter};
-use crate::store::{beside, connect, create, lock_file, put_columns};
-use crate::{Store, StoreError, labels};
+use crate::run_files::{MANIFEST, RESULT};
+use crate::store::contents;
+use crate::store::database::{beside, connect, create, lock_file, put_columns};
+use crate::store::describe::{self, Described, NumberRow};
+use crate::store::list::{self, Filter};
+use crate::store::{Store, StoreError, labels};
 
 /// The largest gap between runs whose numbers can be read in which every number is tried.
 const LARGEST_GAP: i64 = 1_000_000;
@@ -29,15 +30,15 @@ const NUMBERS_OF_RUNS: [&str; 4] = [
 
 /// What was salvaged.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Salvaged {
+pub(crate) struct Salvaged {
     /// The copy of the damaged store.
-    pub copy: PathBuf,
+    pub(crate) copy: PathBuf,
     /// Number of runs in the new one.
-    pub runs: usize,
+    pub(crate) runs: usize,
     /// Those that lost files, or may have lost some, with the paths of these.
-    pub incomplete: Vec<(i64, Vec<String>)>,
+    pub(crate) incomplete: Vec<(i64, Vec<String>)>,
     /// Numbers of runs of which nothing could be read.
-    pub lost: Vec<i64>,
+    pub(crate) lost: Vec<i64>,
 }
 
 /// A run of a damaged store.
@@ -53,7 +54,7 @@ struct Found {
 ///
 /// # Errors
 /// When another process uses it, when it is no store, or when the copy or the new store cannot be written.
-pub fn salvage(path: &Path, now: SystemTime) -> Result<Option<Salvaged>, StoreError> {
+pub(crate) fn salvage(path: &Path, now: SystemTime) -> Result<Option<Salvaged>, StoreError> {
     let lock = lock_file(path)?;
     match lock.try_lock() {
         Ok(()) => {}

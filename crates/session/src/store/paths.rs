@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::{Imported, Store, StoreError, folder};
+use crate::store::{Imported, Store, StoreError, folder};
 
 /// What came of a path.
 #[derive(Debug)]

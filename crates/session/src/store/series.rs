@@ -3,25 +3,25 @@
 use hoptax_result::HistoryPoint;
 use rusqlite::Result as SqlResult;
 
-use crate::{Store, StoreError};
+use crate::store::{Store, StoreError};
 
 /// A number of one arm under one load of one study on one machine. Texts that do not apply are empty.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Series {
+pub(crate) struct Series {
     /// The name of the study, or the URL of the load.
-    pub name: String,
+    pub(crate) name: String,
     /// The machine.
-    pub machine: String,
+    pub(crate) machine: String,
     /// The arm.
-    pub arm: String,
+    pub(crate) arm: String,
     /// The arm that the number is a difference from.
-    pub compared_with: String,
+    pub(crate) compared_with: String,
     /// The load.
-    pub load: String,
+    pub(crate) load: String,
     /// The proxy.
-    pub proxy: String,
+    pub(crate) proxy: String,
     /// The number in each run that states it, in chronological order.
-    pub points: Vec<HistoryPoint>,
+    pub(crate) points: Vec<HistoryPoint>,
 }
 
 /// All series of a number: series after series, each in chronological order.
@@ -36,7 +36,7 @@ impl Store {
     ///
     /// # Errors
     /// When they cannot be read.
-    pub fn series(&self, number: &str) -> Result<Vec<Series>, StoreError> {
+    pub(crate) fn series(&self, number: &str) -> Result<Vec<Series>, StoreError> {
         let read = || -> SqlResult<Vec<Series>> {
             let mut all: Vec<Series> = Vec::new();
             let mut select = self.connection().prepare_cached(QUERY)?;
@@ -73,7 +73,7 @@ impl Store {
     ///
     /// # Errors
     /// When they cannot be read.
-    pub fn numbers(&self) -> Result<Vec<String>, StoreError> {
+    pub(crate) fn numbers(&self) -> Result<Vec<String>, StoreError> {
         let read = || -> SqlResult<Vec<String>> {
             // One look into the index for each name, instead of one for each row.
             let mut next =

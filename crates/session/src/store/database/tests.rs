@@ -10,11 +10,12 @@ use hoptax_result::{RUN_FOLDER_FORMAT, Verdict, sample};
 use proptest::prelude::*;
 use rusqlite::Connection;
 
-use crate::describe::{self, Described, MANIFEST, RESULT};
-use crate::list::{Filter, query};
-use crate::schema::STEPS;
-use crate::store::Store;
-use crate::{Document, StoreError, salvage, series};
+use crate::run_files::{MANIFEST, RESULT};
+use crate::store::database::Store;
+use crate::store::describe::{self, Described};
+use crate::store::list::{Filter, query};
+use crate::store::schema::STEPS;
+use crate::store::{Document, StoreError, salvage, series};
 
 /// Length of the first page, without which a file is no store.
 const FIRST_PAGE: usize = 4096;

@@ -1,19 +1,12 @@
 //! Derives the columns and numbers of a run from the texts of its files: a result, or the manifest of a study without one.
 
+use hoptax_plan::digest::sha256;
 use hoptax_report::documents;
 use hoptax_report::kind::Head;
 use hoptax_result::{Environment, LoadResult, RUN_FOLDER_FORMAT, StudyResult, Verdict};
 use serde::Deserialize;
-use sha2::{Digest, Sha256};
 
-/// The file with the result.
-pub const RESULT: &str = "result.json";
-/// The file with the study file.
-pub(crate) const STUDY: &str = "study.yaml";
-/// The file with everything else that the rounds of a study depend on.
-pub(crate) const MANIFEST: &str = "run.json";
-/// The folder with one file for each complete round.
-pub(crate) const ROUNDS: &str = "rounds";
+use crate::run_files::{MANIFEST, RESULT, ROUNDS};
 
 /// The columns of a run.
 #[derive(Clone, Debug, PartialEq)]
@@ -250,8 +243,7 @@ fn study_identity(name: &str, seed: u64, started_at: &str, machine: &str) -> Str
 }
 
 fn content_identity(text: &str) -> String {
-    let digits = Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-    format!("sha256 {digits}")
+    format!("sha256 {}", sha256(text.as_bytes()))
 }
 
 #[cfg(test)]
@@ -259,7 +251,7 @@ mod tests {
     use hoptax_result::sample;
 
     use super::*;
-    use crate::store::tests::study_text;
+    use crate::store::database::tests::study_text;
 
     #[test]
     fn a_study_is_the_same_run_before_and_after_its_result() {

@@ -9,9 +9,9 @@ use std::path::{Component, Path, PathBuf};
 
 use hoptax_text::secrets::has_private_key;
 
-use crate::StoreError;
-use crate::describe::{MANIFEST, RESULT, STUDY};
-use crate::secrets::Secrets;
+use crate::run_files::{MANIFEST, RESULT, STUDY};
+use crate::store::StoreError;
+use crate::store::secrets::Secrets;
 
 /// Endings of the files that are kept.
 const KEPT: [&str; 8] = ["json", "yaml", "csv", "md", "html", "svg", "txt", "folded"];

@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Result as SqlResult, TransactionBehavior, params};
 
-use crate::StoreError;
-use crate::contents::{self, StoredFile};
-use crate::describe::{Described, RESULT};
-use crate::folder::Document;
-use crate::schema::{self, APPLICATION_ID, STEPS};
+use crate::run_files::RESULT;
+use crate::store::StoreError;
+use crate::store::contents::{self, StoredFile};
+use crate::store::describe::Described;
+use crate::store::folder::Document;
+use crate::store::schema::{self, APPLICATION_ID, STEPS};
 
 /// How long a writer waits for another one. A transaction takes less than a second, but there may be several writers.
 const LONGEST_WAIT: Duration = Duration::from_mins(2);
@@ -52,7 +53,7 @@ impl Store {
     ///
     /// # Errors
     /// As [`Self::open`], and when there is none.
-    pub fn open_existing(path: &Path) -> Result<Self, StoreError> {
+    fn open_existing(path: &Path) -> Result<Self, StoreError> {
         if let Err(error) = fs::metadata(path) {
             return Err(StoreError::file("open", path, error));
         }
@@ -74,7 +75,7 @@ impl Store {
     }
 
     /// Its file.
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
@@ -127,11 +128,16 @@ impl Store {
         read.collect()
     }
 
-    /// One file of a run; none if it has no such file.
+    /// The result of a run; none if it has none.
     ///
     /// # Errors
     /// As [`Self::documents`].
-    pub fn document(&self, run: i64, path: &str) -> Result<Option<String>, StoreError> {
+    pub fn result(&self, run: i64) -> Result<Option<String>, StoreError> {
+        self.document(run, RESULT)
+    }
+
+    /// One file of a run; none if it has no such file.
+    fn document(&self, run: i64, path: &str) -> Result<Option<String>, StoreError> {
         let found = self
             .connection
             .prepare_cached("SELECT content FROM files WHERE run = ?1 AND path = ?2")
@@ -364,5 +370,4 @@ pub(crate) fn put_columns(
 }
 
 #[cfg(test)]
-#[path = "tests.rs"]
 pub(crate) mod tests;

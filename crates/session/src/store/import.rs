@@ -3,9 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-use crate::describe::{self, Described, MANIFEST, RESULT, ROUNDS, STUDY};
-use crate::folder::{self, Contents};
-use crate::{Store, StoreError};
+use crate::run_files::{MANIFEST, RESULT, ROUNDS, STUDY, round_file};
+use crate::store::describe::{self, Described};
+use crate::store::folder::{self, Contents};
+use crate::store::{Store, StoreError};
 
 /// The outcome of importing one run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,7 +70,7 @@ impl Store {
     /// # Errors
     /// When its folder cannot be read, or the store cannot be written.
     pub fn add_rounds(&mut self, folder: &Path, first: u32, end: u32) -> Result<i64, StoreError> {
-        let rounds: Vec<String> = (first..end).map(|round| format!("{ROUNDS}/{round}.json")).collect();
+        let rounds: Vec<String> = (first..end).map(round_file).collect();
         let paths: Vec<&str> =
             [STUDY, MANIFEST].into_iter().chain(rounds.iter().map(String::as_str)).collect();
         let contents = folder::read_some(folder, &paths)?;
@@ -118,7 +119,7 @@ fn described(folder: &Path, contents: &Contents) -> Result<Described, StoreError
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::tests::study_text;
+    use crate::store::database::tests::study_text;
 
     /// A run folder with a result of four rounds, and a store.
     fn folder_and_store() -> (tempfile::TempDir, Store) {
@@ -150,7 +151,7 @@ mod tests {
         assert_eq!((imported.run, imported.left_out), (1, vec![RESULT.to_owned()]));
         let stored = store.run(1).unwrap();
         assert_eq!((stored.rounds, stored.verdict), (5, None));
-        assert_eq!(store.document(1, RESULT).unwrap(), None);
+        assert_eq!(store.result(1).unwrap(), None);
         assert!(store.numbers().unwrap().is_empty());
         assert_eq!(store.paths(1).unwrap().len(), 6, "the manifest and the rounds");
         store.verify().unwrap();
@@ -165,7 +166,7 @@ mod tests {
         assert_eq!(store.import_folder(&run).unwrap().run, 1);
         let stored = store.run(1).unwrap();
         assert_eq!((stored.rounds, stored.verdict.is_some()), (4, true));
-        assert!(store.document(1, RESULT).unwrap().is_some());
+        assert!(store.result(1).unwrap().is_some());
         assert_eq!(store.numbers().unwrap().len(), 2);
     }
 }

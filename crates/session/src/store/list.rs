@@ -7,7 +7,7 @@ use hoptax_result::{StoredRun, Verdict};
 use rusqlite::types::Type;
 use rusqlite::{Connection, Error, Result as SqlResult, Row, ToSql};
 
-use crate::{Store, StoreError};
+use crate::store::{Store, StoreError};
 
 /// Which runs are listed. Everything that is stated must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Contents of files: each is stored once, and verified when it is read.
 
+use hoptax_plan::digest::sha256_bytes;
 use rusqlite::{Connection, OptionalExtension, Result, params};
-use sha2::{Digest, Sha256};
 
 /// A file of a run as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,10 +13,10 @@ pub(crate) struct StoredFile {
 
 /// Stores a content, and returns its number. One that is there already is repaired if its bytes have changed.
 pub(crate) fn put(connection: &Connection, bytes: &[u8]) -> Result<i64> {
-    let sha256 = Sha256::digest(bytes);
+    let sha256 = sha256_bytes(bytes);
     let mut find = connection.prepare_cached("SELECT id, bytes = ?2 FROM contents WHERE sha256 = ?1")?;
     let found: Option<(i64, bool)> =
-        find.query_row(params![sha256.as_slice(), bytes], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
+        find.query_row(params![sha256, bytes], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
     if let Some((id, is_intact)) = found {
         if !is_intact {
             connection.execute("UPDATE contents SET bytes = ?2 WHERE id = ?1", params![id, bytes])?;
@@ -24,7 +24,7 @@ pub(crate) fn put(connection: &Connection, bytes: &[u8]) -> Result<i64> {
         return Ok(id);
     }
     let mut insert = connection.prepare_cached("INSERT INTO contents (sha256, bytes) VALUES (?1, ?2)")?;
-    insert.insert(params![sha256.as_slice(), bytes])
+    insert.insert(params![sha256, bytes])
 }
 
 /// A content. The error says that it is damaged if it is missing or has changed.
@@ -34,7 +34,7 @@ pub(crate) fn get(connection: &Connection, content: i64) -> Result<Result<Vec<u8
         select.query_row([content], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
     Ok(match found {
         None => Err(format!("content {content} is missing")),
-        Some((sha256, bytes)) if Sha256::digest(&bytes).as_slice() == sha256 => Ok(bytes),
+        Some((sha256, bytes)) if sha256_bytes(&bytes) == sha256 => Ok(bytes),
         Some(_) => Err(format!("content {content} does not have its SHA-256")),
     })
 }
@@ -94,7 +94,7 @@ pub(crate) fn remove_file(connection: &Connection, run: i64, path: &str) -> Resu
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schema::{STEPS, migrate};
+    use crate::store::schema::{STEPS, migrate};
 
     #[test]
     fn an_intact_content_repairs_the_damaged_one_in_the_store() {

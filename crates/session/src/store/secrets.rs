@@ -2,7 +2,7 @@
 //!
 //! Everything else that hoptax writes into a run folder is free of secrets already, or is not stored: given configurations
 //! have those of a lab, results never hold the values of headers, and logs and certificates are left out
-//! ([`crate::folder`]). What is left is the study file itself (headers, environment variables, command lines, user
+//! ([`crate::store::folder`]). What is left is the study file itself (headers, environment variables, command lines, user
 //! information in URLs) and the texts that repeat it.
 
 use std::collections::BTreeSet;
@@ -37,7 +37,7 @@ const KEYS_OF_WORDS: [&str; 16] = [
 ];
 
 /// Whether a study file states secrets, so that only its owner should read it. A text that is no YAML states none.
-pub fn has_secrets(study_file: &str) -> bool {
+pub(crate) fn has_secrets(study_file: &str) -> bool {
     Secrets::of_study_file(study_file).is_some_and(|secrets| !secrets.0.is_empty())
 }
 

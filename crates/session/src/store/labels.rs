@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, OptionalExtension, Result as SqlResult};
 
-use crate::{Store, StoreError};
+use crate::store::{Store, StoreError};
 
 impl Store {
     /// The run with this number, or else the only one with this label.
