@@ -1,7 +1,7 @@
 //! Measures the errors of the load generator on this machine, and keeps what later results need to know of them.
 
 use hoptax_result::CalibrationResult;
-use hoptax_trust::calibrate::{CalibrateError, Options, run};
+use hoptax_tools::calibrate::{CalibrateError, Options, run};
 
 use crate::awake::NeverHalt;
 use crate::failure::Failure;

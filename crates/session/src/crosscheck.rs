@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use hoptax_load::{Protocol, Target};
 use hoptax_result::CrosscheckResult;
+use hoptax_tools::crosscheck::{CrosscheckError, Installed, Options, SCENARIOS, Server, run, scenario};
 use hoptax_tools::{ALL, Tool};
-use hoptax_trust::crosscheck::{CrosscheckError, Installed, Options, SCENARIOS, Server, run, scenario};
 
 use crate::awake::NeverHalt;
 use crate::failure::Failure;

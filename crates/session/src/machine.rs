@@ -70,7 +70,7 @@ pub(crate) fn speeds(
     say(Update::Note("measuring the speeds of this machine"));
     // No child runs yet, so an interrupt may simply end the process.
     let never = AtomicBool::new(false);
-    hoptax_trust::calibrate::speeds(placement, 1.0, seed.unwrap_or(1), Some(&awake::keep_awake), &never)
+    hoptax_tools::calibrate::speeds(placement, 1.0, seed.unwrap_or(1), Some(&awake::keep_awake), &never)
         .map_err(|error| Failure::environment(format!("cannot measure the machine's speeds: {error}")))
 }
 

@@ -1,9 +1,12 @@
-//! Adapters of load generators: the command line for a load, which loads are unsupported, and a parser of the output; and
-//! results in the formats of others ([`export`]).
+//! Load generators: adapters of others (the command line for a load, which loads are unsupported, and a parser of the output), results in
+//! the formats of others ([`export`]), and whether numbers can be trusted. [`calibrate`] compares the load generator of hoptax with truths
+//! that are known beforehand, and [`crosscheck`] compares it and others with what servers record of the same load.
 //!
-//! Each adapter is a file in `adapters/` and an entry of [`ALL`]. Nothing here starts a process or reads a file.
+//! Each adapter is a file in `adapters/` and an entry of [`ALL`]. Only these two start processes and read files.
 
 mod adapters;
+pub mod calibrate;
+pub mod crosscheck;
 mod document;
 mod exponential;
 pub mod export;

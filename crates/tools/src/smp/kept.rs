@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use aws_lc_rs::digest::{Context, SHA256};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
-use sha2::{Digest, Sha256};
 
 /// The beginning of the names of these labels.
 const PREFIX: &str = "hoptax/";
@@ -41,13 +41,13 @@ pub(crate) fn result<T: DeserializeOwned>(labels: &BTreeMap<String, String>) -> 
 
 /// An id that depends on the result alone.
 pub(crate) fn id(labels: &BTreeMap<String, String>) -> String {
-    let mut hash = Sha256::new();
+    let mut hash = Context::new(&SHA256);
     for (name, text) in labels {
         for part in [name, text] {
-            hash.update(part.len().to_le_bytes());
-            hash.update(part);
+            hash.update(&part.len().to_le_bytes());
+            hash.update(part.as_bytes());
         }
     }
-    let hex: String = hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    let hex: String = hash.finish().as_ref().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
     format!("hoptax-{hex}")
 }

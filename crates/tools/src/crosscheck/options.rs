@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use hoptax_host::processors::Placement;
-use hoptax_tools::Tool;
 
 use super::scenario::Server;
+use crate::Tool;
 
 /// An installed load generator.
 #[derive(Clone, Debug)]

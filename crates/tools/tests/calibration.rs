@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use hoptax_host::processors::Placement;
 use hoptax_result::{Environment, Experiment};
-use hoptax_trust::calibrate::{Options, run};
+use hoptax_tools::calibrate::{Options, run};
 
 #[test]
 fn in_a_short_calibration_no_response_is_early() {

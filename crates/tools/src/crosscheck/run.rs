@@ -12,13 +12,13 @@ use hoptax_host::child::{Child, ChildSpec};
 use hoptax_host::{command, processors};
 use hoptax_origin::{Origin, OriginOptions};
 use hoptax_result::{ToolNumbers, ToolRun, ToolRuns};
-use hoptax_tools::{Offer, Output, RESULT, Reported, SCRIPT, version};
 
 use super::control::{self, Exchange};
 use super::error::CrosscheckError;
 use super::options::{Installed, Options};
 use super::relay::Relay;
 use super::scenario::{Kind, Server};
+use crate::{Offer, Output, RESULT, Reported, SCRIPT, version};
 
 /// Interval between checks for the exit of a tool.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
