@@ -3,8 +3,8 @@
 #![cfg_attr(feature = "run", no_main)]
 
 use hoptax_fuzz::fuzz_target;
-use hoptax_profile::folded::Folded;
-use hoptax_profile::{flame, layer_of, samples, top_down};
+use hoptax_plan::profile::folded::Folded;
+use hoptax_plan::profile::{flame, layer_of, samples, top_down};
 
 fuzz_target!(|text: &str| {
     if let Ok(samples) = samples(text) {

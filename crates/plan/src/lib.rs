@@ -10,6 +10,7 @@
 //! | [`request`] | the request of an arm, and the statuses that are expected |
 //! | [`as_chain`] | arms of a file under names of their own, for studies that are made from others |
 //! | [`record`] | what is recorded of each slice and each round |
+//! | [`profile`] | what perf records of a proxy, its layers and its flame graphs |
 //! | [`disturbance`], [`placement`] | which slices are set aside |
 //! | [`build`] | the builds of programs |
 //! | [`digest`] | SHA-256 |
@@ -22,6 +23,7 @@ pub mod disturbance;
 pub mod file;
 pub mod placement;
 pub mod plan;
+pub mod profile;
 pub mod record;
 pub mod request;
 pub mod suit;

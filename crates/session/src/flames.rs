@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use hoptax_plan::plan::{Arm, Plan};
-use hoptax_profile::flame;
-use hoptax_profile::folded::Folded;
+use hoptax_plan::profile::flame;
+use hoptax_plan::profile::folded::Folded;
 use hoptax_run::runner::PROFILES;
 
 use crate::update::{Say, Update};

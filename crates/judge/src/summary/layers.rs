@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hoptax_profile::layers::names;
+use hoptax_plan::profile::layers::names;
 use hoptax_result::{ArmResult, Interval, LayerUse, RoundProfile, TopDownPart};
 use hoptax_stats::mean_over_rounds;
 

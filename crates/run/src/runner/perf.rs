@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use hoptax_host::child::{Child, ChildSpec};
 use hoptax_host::command;
-use hoptax_profile::script::FIELDS;
+use hoptax_plan::profile::script::FIELDS;
 use hoptax_subject::program::in_search_path;
 
 /// Time limit for perf to start, to end and to print.

@@ -11,9 +11,9 @@ use std::time::Duration;
 use hoptax_host::sampler::{Function, Sampler, Stack};
 use hoptax_load::{Release, Run, Schedule, now_ns};
 use hoptax_plan::plan::{self, Load, NumberedLoad};
+use hoptax_plan::profile::folded::Folded;
+use hoptax_plan::profile::{Frame, Sample, layer_of, samples};
 use hoptax_plan::record::SliceRecord;
-use hoptax_profile::folded::Folded;
-use hoptax_profile::{Frame, Sample, layer_of, samples};
 use hoptax_result::RoundProfile;
 use hoptax_subject::envoy::process::Proxy;
 

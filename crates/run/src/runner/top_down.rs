@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use hoptax_host::child::{Child, ChildSpec};
 use hoptax_host::command;
-use hoptax_profile::top_down::{GROUPS, group, shares};
+use hoptax_plan::profile::top_down::{GROUPS, group, shares};
 
 use super::perf::{ProfileError, TIMEOUT, has_perf, remove, wait};
 

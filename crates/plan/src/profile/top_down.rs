@@ -76,7 +76,7 @@ mod tests {
     fn the_parts_of_a_recorded_output_are_read() {
         // An Intel Sapphire Rapids; its invalid comma is that of perf.
         near(
-            &shares(include_str!("../recorded/top-down-intel.json")),
+            &shares(include_str!("../../recorded/top-down-intel.json")),
             &[
                 ("backend bound", 0.432_260_02),
                 ("frontend bound", 0.292_122_67),
@@ -86,7 +86,7 @@ mod tests {
         );
         // Metrics of a group are listed after the group.
         near(
-            &shares(include_str!("../recorded/top-down-group.json")),
+            &shares(include_str!("../../recorded/top-down-group.json")),
             &[
                 ("backend bound", 0.699_506_31),
                 ("bad speculation", 0.027_717_83),
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn a_processor_that_does_not_count_has_no_parts() {
-        assert!(shares(include_str!("../recorded/top-down-not-supported.json")).is_empty());
+        assert!(shares(include_str!("../../recorded/top-down-not-supported.json")).is_empty());
         assert!(shares("Cannot find metric or group `TopdownL1'\n").is_empty());
     }
 

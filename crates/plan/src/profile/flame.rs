@@ -2,7 +2,7 @@
 
 use inferno::flamegraph::{self, Options};
 
-use crate::folded::Folded;
+use crate::profile::folded::Folded;
 
 /// Why a flame graph cannot be drawn, which is a bug in hoptax unless there are no stacks.
 #[derive(Debug, thiserror::Error)]

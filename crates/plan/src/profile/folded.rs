@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::script::Sample;
+use crate::profile::script::Sample;
 
 /// Stacks with their CPU time, nanoseconds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -83,7 +83,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::script::Frame;
+    use crate::profile::script::Frame;
 
     #[test]
     fn a_sum_that_is_too_large_for_its_counter_is_cut() {
@@ -101,12 +101,12 @@ mod tests {
         assert_eq!(lines, ["main 0 9007199254740992", "main;page_7 0 5"]);
         // The input with which the drawing overflowed.
         let text = "8 11  811111111111111111 8\n<  111111111111 8\n1  8";
-        assert!(crate::flame::graph("overflow", &Folded::read(text)).is_ok());
+        assert!(crate::profile::flame::graph("overflow", &Folded::read(text)).is_ok());
         // A space behind such a frame, or another white space before it, does not hide it.
         let stacks = Folded::read("x 4666666666666666668  1\nx\u{3000}4666666666666666668 1\n");
         let lines: Vec<String> = stacks.lines().collect();
         assert_eq!(lines, ["x_4666666666666666668 1", "x_4666666666666666668 1"]);
-        assert!(crate::flame::graph("overflow", &stacks).is_ok());
+        assert!(crate::profile::flame::graph("overflow", &stacks).is_ok());
     }
 
     proptest! {

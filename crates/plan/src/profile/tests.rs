@@ -2,14 +2,12 @@
 //! `perf record -e cpu-clock -F 999 -g -- dd if=/dev/zero of=/dev/null bs=64k count=3000` and of
 //! `perf script --no-inline -F pid,period,ip,sym,dso`, with perf 6.1 on Linux 6.18.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::collections::BTreeMap;
 
-use hoptax_profile::folded::Folded;
-use hoptax_profile::{layer_of, samples};
+use super::folded::Folded;
+use super::{layer_of, samples};
 
-const TEXT: &str = include_str!("../recorded/perf-script-6.1.txt");
+const TEXT: &str = include_str!("../../recorded/perf-script-6.1.txt");
 
 #[test]
 fn recorded_samples_have_their_layers_and_lose_no_time() {

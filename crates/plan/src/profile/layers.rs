@@ -4,7 +4,7 @@
 //! kernel does for `writev` is not Envoy. What the C library does is its own layer, whoever calls it. A sample without a match
 //! belongs to what is left of its side.
 
-use crate::script::{Frame, Sample, UNKNOWN};
+use crate::profile::script::{Frame, Sample, UNKNOWN};
 
 /// A layer, with the patterns of its functions.
 #[derive(Clone, Copy, Debug)]

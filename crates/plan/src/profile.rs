@@ -1,0 +1,14 @@
+//! What perf records of a proxy: samples of CPU time with the layer of each, stacks in the folded format, flame graphs, and top-down
+//! counters. Text in, numbers and text out.
+
+pub mod flame;
+pub mod folded;
+pub mod layers;
+pub mod script;
+pub mod top_down;
+
+pub use layers::layer_of;
+pub use script::{Frame, Sample, samples};
+
+#[cfg(test)]
+mod tests;
