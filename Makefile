@@ -174,7 +174,7 @@ fuzz-corpus: $(TOOLS)/bin/cargo-fuzz ## Keep of the fuzz inputs those that reach
 
 .PHONY: schemas
 schemas: build ## Generate schemas/ from the result types
-	for name in $$($(HOPTAX) schema); do $(HOPTAX) schema $$name > schemas/$$name.json || exit 1; done
+	for name in $$($(HOPTAX) generate schema); do $(HOPTAX) generate schema $$name > schemas/$$name.json || exit 1; done
 
 $(TOOLS)/bin/cargo-deny: tools/cargo-deny
 	tools/cargo-deny $(CARGO_DENY_VERSION) $(TOOLS)

@@ -1,12 +1,13 @@
 //! The command line: all commands, their arguments and their help.
 
-mod about;
 mod compare;
 mod convert;
 mod crosscheck;
 mod find;
 mod first_page;
+mod functions;
 mod gate;
+mod generate;
 mod graph;
 mod hint;
 mod lab;
@@ -33,14 +34,13 @@ use std::ffi::OsString;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
-pub(crate) use about::{
-    CompletionsArguments, FunctionsAction, FunctionsArguments, ManArguments, SchemaArguments,
-};
 pub(crate) use compare::CompareArguments;
 pub(crate) use convert::{ConvertCommand, ExportArguments, ImportArguments, LogArguments};
 pub(crate) use crosscheck::CrosscheckArguments;
 pub(crate) use find::{FindArguments, Given};
+pub(crate) use functions::{FunctionsAction, FunctionsArguments};
 pub(crate) use gate::GateArguments;
+pub(crate) use generate::{CompletionsArguments, GenerateCommand, ManArguments, SchemaArguments};
 pub(crate) use graph::{GraphArguments, GraphRunArguments, GraphSource};
 pub(crate) use lab::{CertsArguments, EnvoyArguments, EnvoyCommand, LabCommand, OriginArguments};
 pub(crate) use lint::{LintAction, LintArguments};
@@ -156,12 +156,16 @@ Examples:
     Trust(TrustCommand),
     /// List the functions that a study can measure
     Functions(FunctionsArguments),
-    /// Print the JSON schema of a study file or of a result
-    Schema(SchemaArguments),
-    /// Print shell completions
-    Completions(CompletionsArguments),
-    /// Write man pages
-    Man(ManArguments),
+    /// Describe the program for editors, shells and packages: `schema`, `completions`, `man`
+    #[command(
+        subcommand,
+        after_help = "\
+Examples:
+  hoptax generate schema study-file > study-file.json
+  hoptax generate completions bash > ~/.local/share/bash-completion/completions/hoptax
+  hoptax generate man ~/.local/share/man/man1"
+    )]
+    Generate(GenerateCommand),
 }
 
 /// The arguments on a command line.

@@ -11,6 +11,7 @@ mod export;
 mod find;
 mod functions;
 mod gate;
+mod generate;
 mod graph;
 mod history;
 mod import;
@@ -24,14 +25,13 @@ mod origin;
 mod parquet;
 mod price;
 mod prices;
-mod reference;
 mod runs;
 mod scale;
 mod size;
 mod smp;
 mod study;
 
-use crate::arguments::{Command, ConvertCommand, LabCommand, PredictCommand, TrustCommand};
+use crate::arguments::{Command, ConvertCommand, GenerateCommand, LabCommand, PredictCommand, TrustCommand};
 use crate::exit::{Code, Failure};
 
 /// Runs a command.
@@ -65,8 +65,8 @@ pub(crate) fn run(command: Command) -> Result<Code, Failure> {
         Command::Trust(TrustCommand::Calibrate(arguments)) => calibrate::run(&arguments),
         Command::Trust(TrustCommand::Crosscheck(arguments)) => crosscheck::run(&arguments),
         Command::Functions(arguments) => functions::run(&arguments),
-        Command::Schema(arguments) => reference::schema(&arguments),
-        Command::Completions(arguments) => reference::completions(&arguments),
-        Command::Man(arguments) => reference::man(&arguments),
+        Command::Generate(GenerateCommand::Schema(arguments)) => generate::schema(&arguments),
+        Command::Generate(GenerateCommand::Completions(arguments)) => generate::completions(&arguments),
+        Command::Generate(GenerateCommand::Man(arguments)) => generate::man(&arguments),
     }
 }

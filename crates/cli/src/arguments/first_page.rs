@@ -14,7 +14,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
     ("Results", &["runs", "convert"]),
     ("Lab", &["lab"]),
     ("Trust", &["trust"]),
-    ("About", &["functions", "schema", "completions", "man"]),
+    ("About", &["functions", "generate"]),
 ];
 
 /// The template of that page. Templates of clap have one list of commands without headings, so the groups are text of the template.
@@ -55,7 +55,7 @@ mod tests {
     #[test]
     fn lines_of_the_first_page_name_the_commands_behind_them() {
         let program = Arguments::command();
-        for command in ["listeners", "predict", "convert", "lab", "trust"]
+        for command in ["listeners", "predict", "convert", "lab", "trust", "generate"]
             .map(|name| program.find_subcommand(name).unwrap())
         {
             let about = command.get_about().unwrap().to_string();

@@ -142,6 +142,7 @@ mod tests {
         for (line, tip) in [
             ("hoptax origin --listen 127.0.0.1:0", "did you mean `hoptax lab origin`?"),
             ("hoptax prices", "did you mean `hoptax predict prices`?"),
+            ("hoptax schema load", "did you mean `hoptax generate schema`?"),
             (
                 "hoptax import",
                 "did you mean `hoptax listeners import` or `hoptax runs import` or `hoptax convert import`?",

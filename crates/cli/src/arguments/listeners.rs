@@ -33,9 +33,10 @@ http://localhost:6102:
       timeout: 2s
       upstream: {address: search.example.org, port: 443, encryption: true}
 
-`hoptax schema listeners` has all keys; the keys of Wikimedia's `services_proxy` are accepted as
-they are, also in a file of hiera. What the file does not say has a safe default: certificates are
-checked, with their names; connections end before the server ends them; every limit is stated.
+`hoptax generate schema listeners` has all keys; the keys of Wikimedia's `services_proxy` are
+accepted as they are, also in a file of hiera. What the file does not say has a safe default:
+certificates are checked, with their names; connections end before the server ends them; every limit
+is stated.
 
 Exit codes:
   0  success

@@ -1,4 +1,4 @@
-//! `hoptax schema`, `hoptax completions` and `hoptax man`: descriptions of the program for other programs.
+//! `hoptax generate`: descriptions of the program for editors, shells and packages.
 
 use std::fs;
 use std::io;
@@ -11,7 +11,7 @@ use crate::arguments::{Arguments, CompletionsArguments, ManArguments, SchemaArgu
 use crate::exit::{Code, Failure};
 use crate::{print, schema};
 
-/// `hoptax schema`.
+/// `hoptax generate schema`.
 pub(crate) fn schema(arguments: &SchemaArguments) -> Result<Code, Failure> {
     let text = match &arguments.of {
         None => schema::names().join("\n"),
@@ -25,7 +25,7 @@ pub(crate) fn schema(arguments: &SchemaArguments) -> Result<Code, Failure> {
     Ok(Code::Success)
 }
 
-/// `hoptax completions`.
+/// `hoptax generate completions`.
 pub(crate) fn completions(arguments: &CompletionsArguments) -> Result<Code, Failure> {
     print::result(&script(arguments.shell))?;
     Ok(Code::Success)
@@ -37,7 +37,7 @@ fn script(shell: Shell) -> String {
     String::from_utf8_lossy(&script).into_owned()
 }
 
-/// `hoptax man`.
+/// `hoptax generate man`.
 pub(crate) fn man(arguments: &ManArguments) -> Result<Code, Failure> {
     let folder = &arguments.out;
     write_pages(folder).map_err(|error| {

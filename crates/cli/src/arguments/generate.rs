@@ -1,0 +1,52 @@
+//! Arguments of `hoptax generate`: descriptions of the program for editors, shells and packages.
+
+use std::path::PathBuf;
+
+use clap::builder::PossibleValuesParser;
+use clap::{Args, Subcommand, ValueHint};
+use clap_complete::Shell;
+
+use crate::schema;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum GenerateCommand {
+    /// Print the JSON schema of a study file or of a result
+    Schema(SchemaArguments),
+    /// Print shell completions
+    Completions(CompletionsArguments),
+    /// Write man pages
+    Man(ManArguments),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  hoptax generate schema                                the names of all
+  hoptax generate schema study-file > study-file.json   for editors that validate study files
+  hoptax generate schema load                           the result of `hoptax load --json`")]
+pub(crate) struct SchemaArguments {
+    /// File or result to describe; all are listed without it
+    #[arg(value_name = "FORMAT", value_parser = PossibleValuesParser::new(schema::names()))]
+    pub(crate) of: Option<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  hoptax generate completions bash > ~/.local/share/bash-completion/completions/hoptax
+  hoptax generate completions fish > ~/.config/fish/completions/hoptax.fish")]
+pub(crate) struct CompletionsArguments {
+    /// Shell
+    #[arg(value_enum)]
+    pub(crate) shell: Shell,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  hoptax generate man ~/.local/share/man/man1    then `man hoptax-load`")]
+pub(crate) struct ManArguments {
+    /// Output folder
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) out: PathBuf,
+}
