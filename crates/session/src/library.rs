@@ -1,4 +1,4 @@
-//! The built-in studies, and reading a study by name or path.
+//! The built-in studies and graphs of services, and reading a study by name or path.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -28,7 +28,18 @@ pub fn catalogue() -> Result<&'static Catalogue, Failure> {
     })
 }
 
+/// The built-in studies, and in a folder of them the graphs of services.
 static STUDIES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../studies");
+
+/// The names of the built-in graphs of services.
+pub fn graph_names() -> Vec<String> {
+    STUDIES.get_dir("graphs").map(names_in).unwrap_or_default()
+}
+
+/// The text of a built-in graph of services; none without one of this name.
+pub(crate) fn graph(name: &str) -> Option<&'static str> {
+    STUDIES.get_file(format!("graphs/{name}.yaml"))?.contents_utf8()
+}
 
 /// File name and text of a study: `study` is a path or the name of a built-in study.
 ///
@@ -107,8 +118,12 @@ pub fn with_most_of(functions: &BTreeSet<&str>) -> Option<(String, usize)> {
 }
 
 fn names() -> Vec<String> {
+    names_in(&STUDIES)
+}
+
+fn names_in(folder: &Dir<'_>) -> Vec<String> {
     let stem = |file: &include_dir::File<'_>| Some(file.path().file_stem()?.to_str()?.to_owned());
-    let mut names: Vec<String> = STUDIES.files().filter_map(stem).collect();
+    let mut names: Vec<String> = folder.files().filter_map(stem).collect();
     names.sort();
     names
 }

@@ -60,6 +60,7 @@ fn checked(imported: &Imported) -> Result<String, Failure> {
 mod tests {
     use clap::CommandFactory;
 
+    use super::library;
     use crate::arguments::Arguments;
 
     #[test]
@@ -67,7 +68,7 @@ mod tests {
         let program = Arguments::command();
         let graph = program.find_subcommand("lab").and_then(|lab| lab.find_subcommand("graph")).unwrap();
         let help = graph.get_after_help().unwrap().to_string().replace('\n', " ");
-        for name in hoptax_session::graph::names() {
+        for name in library::graph_names() {
             assert!(help.contains(&name), "{name}: {help}");
         }
     }

@@ -7,18 +7,15 @@ use hoptax_checks::thresholds::Limits;
 use hoptax_host::processors::{self, Placement};
 use hoptax_predict::size::Processors;
 use hoptax_result::{GraphRunResult, SizeResult, StudyResult, counted};
-use crate::awake::{self, NeverHalt};
-use crate::{Failure, Interrupt, Say, Update, environment, library, machine};
 use hoptax_subject::envoy::release::Envoy;
-use include_dir::{Dir, include_dir};
 
+use crate::awake::{self, NeverHalt};
 use crate::graph::file;
 use crate::graph::plan::{self, RunPlan};
 use crate::graph::processes::Setting;
 use crate::graph::run::{CONNECTIONS, RunSpec, WARMUP, run};
 use crate::graph::{check, summary};
-
-static GRAPHS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../studies/graphs");
+use crate::{Failure, Interrupt, Say, Update, environment, library, machine};
 
 /// What is measured, and how.
 #[derive(Clone, Copy, Debug)]
@@ -128,24 +125,15 @@ pub fn read(graph: &str, entry: Option<&str>, say: Say<'_>) -> Result<GraphText,
     if is_path {
         return Ok(GraphText { name: graph.to_owned(), text: file::graph_text(path, entry, say)? });
     }
-    let text = GRAPHS.get_file(format!("{graph}.yaml")).and_then(|file| file.contents_utf8());
     let found = |text: &str| GraphText { name: format!("{graph}.yaml"), text: text.to_owned() };
-    text.map(found).ok_or_else(|| {
-        let names = names();
+    library::graph(graph).map(found).ok_or_else(|| {
+        let names = library::graph_names();
         let hint = hoptax_text::nearest::hint(graph, names.iter().map(String::as_str));
         Failure::bad_input(format!(
             "unknown graph `{graph}`{hint}\ngraphs that come with the program are `{}`; give the path of your own graph file",
             names.join("`, `")
         ))
     })
-}
-
-/// The names of the graphs that come with the program.
-pub fn names() -> Vec<String> {
-    let stem = |file: &include_dir::File<'_>| Some(file.path().file_stem()?.to_str()?.to_owned());
-    let mut names: Vec<String> = GRAPHS.files().filter_map(stem).collect();
-    names.sort();
-    names
 }
 
 #[cfg(test)]
@@ -157,8 +145,8 @@ mod tests {
     #[test]
     fn every_graph_of_the_program_can_be_run_with_four_proxies_at_most() {
         let catalogue = Catalogue::load().unwrap();
-        assert_eq!(names().len(), 5);
-        for name in names() {
+        assert_eq!(library::graph_names().len(), 5);
+        for name in library::graph_names() {
             let graph = read(&name, None, &|_| ()).unwrap();
             let plan =
                 plan::read(&graph.name, &graph.text, catalogue).unwrap_or_else(|error| panic!("{error}"));
