@@ -7,9 +7,10 @@ use std::net::{IpAddr, UdpSocket};
 use hoptax_host::awake::Awake;
 use hoptax_host::machine::judgement::{advice, should_never_halt};
 use hoptax_host::machine::probe_briefly;
-use hoptax_host::processors::{self, Placement};
+use hoptax_host::processors::Placement;
 
 use crate::failure::Failure;
+use crate::placement::placement;
 use crate::update::{Say, Update};
 
 /// When idle processors are kept from halting.
@@ -76,9 +77,7 @@ pub fn for_servers(
     if when == NeverHalt::Never {
         return Ok(None);
     }
-    let allowed = processors::allowed()
-        .map_err(|error| Failure::environment(format!("cannot read the allowed processors: {error}")))?;
-    on(&Placement::split(&allowed, 1), when, say)
+    on(&placement()?, when, say)
 }
 
 /// Whether an address belongs to this machine: the kernel binds sockets to no other.

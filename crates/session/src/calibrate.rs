@@ -6,7 +6,7 @@ use hoptax_tools::calibrate::{CalibrateError, Options, run};
 use crate::awake::NeverHalt;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
-use crate::machine;
+use crate::placement::placement;
 use crate::update::{Say, Update};
 use crate::{awake, environment};
 
@@ -25,7 +25,7 @@ pub fn calibrate(
     interrupt: &Interrupt,
     say: Say<'_>,
 ) -> Result<CalibrationResult, Failure> {
-    let placement = machine::placement()?;
+    let placement = placement()?;
     // Let them halt again: the speeds are measured with and without halting, for which the calibration provides itself.
     let never_halted = awake::on(&placement, never_halt, say)?.is_some();
     let options = Options {

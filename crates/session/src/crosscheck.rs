@@ -13,7 +13,7 @@ use hoptax_tools::{ALL, Tool};
 use crate::awake::NeverHalt;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
-use crate::machine;
+use crate::placement::placement;
 use crate::update::Say;
 use crate::{awake, environment};
 
@@ -54,7 +54,7 @@ pub fn crosscheck(
     say: Say<'_>,
 ) -> Result<CrosscheckResult, Failure> {
     let (tools, servers) = (tools(wanted)?, servers(wanted)?);
-    let placement = machine::placement()?;
+    let placement = placement()?;
     let awake = awake::on(&placement, wanted.never_halt, say)?;
     // For scripts and output of the tools; results keep the relevant parts. Private, with an unpredictable name.
     let folder = tempfile::Builder::new()

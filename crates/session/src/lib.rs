@@ -28,6 +28,7 @@ pub mod machine;
 mod manifest;
 mod measure;
 mod outputs;
+mod placement;
 pub mod price;
 pub mod prices;
 pub mod progress;

@@ -6,7 +6,7 @@ use hoptax_host::awake::Awake;
 use hoptax_host::limits;
 use hoptax_host::machine::judgement::{advice, should_never_halt, supported_measurements};
 use hoptax_host::machine::{self as host};
-use hoptax_host::processors::{self, Placement};
+use hoptax_host::processors::Placement;
 use hoptax_plan::plan::Plan;
 use hoptax_plan::suit;
 use hoptax_result::{MachineProbe, MachineSpeeds, counted};
@@ -14,9 +14,6 @@ use hoptax_result::{MachineProbe, MachineSpeeds, counted};
 use crate::awake::{self, NeverHalt};
 use crate::failure::Failure;
 use crate::update::{Say, Update};
-
-/// Number of processors reserved for the proxy.
-const PROXY_PROCESSORS: usize = 1;
 
 /// Raises the limit on open files for this number of connections.
 ///
@@ -49,16 +46,6 @@ pub fn allow_connections_of_plan(plan: &Plan, say: Say<'_>) -> Result<(), Failur
         )));
     }
     Ok(())
-}
-
-/// The processors of generator and proxy.
-///
-/// # Errors
-/// When the allowed processors cannot be read.
-pub fn placement() -> Result<Placement, Failure> {
-    let allowed = processors::allowed()
-        .map_err(|error| Failure::environment(format!("cannot read the allowed processors: {error}")))?;
-    Ok(Placement::split(&allowed, PROXY_PROCESSORS))
 }
 
 /// Measures the machine's speeds, while processors may halt.

@@ -22,6 +22,7 @@ use super::common::{self, ABOVE_CLOSED_LOOP, BELOW_CLOSED_LOOP, LOWEST_SHARE, se
 use super::options::{Options, Settings, Time};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
+use crate::placement::placement;
 use crate::study_text::StudyText;
 use crate::update::{Say, Update};
 use crate::words::gigabytes;
@@ -98,7 +99,7 @@ impl ArmsOfStudy {
         estimate::check_memory(&estimate::Estimate::of(plan), |_| false, "name fewer arms")?;
         machine::allow_connections_of_plan(plan, say)?;
         let envoys = envoys(plan, options.envoy, say)?;
-        let placement = machine::placement()?;
+        let placement = placement()?;
         let awake = awake::on(&placement, options.never_halt, say)?;
         let environment = environment(plan, envoys.usual(), &placement, awake.as_ref());
         let program = library::program()?;

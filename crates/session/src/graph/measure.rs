@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use hoptax_checks::thresholds::Limits;
-use hoptax_host::processors::{self, Placement};
+use hoptax_host::processors::Placement;
 use hoptax_predict::size::Processors;
 use hoptax_result::{GraphRunResult, SizeResult, StudyResult, counted};
 use hoptax_subject::envoy::release::Envoy;
@@ -15,6 +15,7 @@ use crate::graph::plan::{self, RunPlan};
 use crate::graph::processes::Setting;
 use crate::graph::run::{CONNECTIONS, RunSpec, WARMUP, run};
 use crate::graph::{check, summary};
+use crate::placement::for_workers;
 use crate::{Failure, Interrupt, Say, Update, environment, library, machine};
 
 /// What is measured, and how.
@@ -45,7 +46,7 @@ pub fn measure(wanted: &Wanted<'_>, interrupt: &Interrupt, say: Say<'_>) -> Resu
     let GraphText { name, text } = read(wanted.graph, None, say)?;
     let plan = plan::read(&name, &text, library::catalogue()?).map_err(Failure::bad_input)?;
     // Before minutes of measuring: what the results lack is known now.
-    let placement = placement(&plan)?;
+    let placement = for_workers(plan.workers() as usize)?;
     let predicted = predict(&plan, spec.rate, wanted.results, &placement)?;
     machine::allow_connections(CONNECTIONS)?;
     let envoy = Envoy::find(wanted.envoy, &mut |text| note(text)).map_err(Failure::environment)?;
@@ -96,14 +97,6 @@ fn predict(
     hoptax_predict::size::size_on(&plan.graph, rate, results, processors)
         .map(Some)
         .map_err(Failure::bad_input)
-}
-
-/// The processors of proxies, and those of services and generator: a processor for each worker if at least half of all are left.
-fn placement(plan: &RunPlan) -> Result<Placement, Failure> {
-    let allowed = processors::allowed()
-        .map_err(|error| Failure::environment(format!("cannot read the allowed processors: {error}")))?;
-    let most = (allowed.len() / 2).max(1);
-    Ok(Placement::split(&allowed, (plan.workers() as usize).min(most)))
 }
 
 /// A graph file.
