@@ -44,7 +44,7 @@ pub fn bill(result: &StudyResult, order: Order) -> BillResult {
     let load = result.plan.cpu_load().filter(|load| load.rate.is_some());
     let rate = load.and_then(|load| load.rate);
     let priced = |charge: Charge| priced(charge, rate, order.price_per_core_hour);
-    let arm = |id: &str| result.arms.iter().find(|arm| arm.id == id);
+    let arm = |id: &str| result.arm(id);
     let level = |arm: &ArmResult| priced(level(arm));
     let difference = |arm: &ArmResult, sign: f64| priced(difference(arm, sign));
     let mut parts = order.parts;
@@ -102,7 +102,7 @@ fn concerns(finding: &Finding, result: &StudyResult) -> bool {
 
 /// The version of the proxy of the whole.
 fn proxy_version(result: &StudyResult) -> Option<String> {
-    let whole = result.arms.iter().find(|arm| arm.id == BillResult::WHOLE)?;
+    let whole = result.arm(BillResult::WHOLE)?;
     let hop = whole.subject.as_ref()?.hops.first()?;
     hop.version.clone()
 }
@@ -154,7 +154,7 @@ fn sum(result: &StudyResult, arms: &[&str], together: &str) -> Option<BilledSum>
     if arms.len() < 2 {
         return None;
     }
-    let whole = result.arms.iter().find(|arm| arm.id == BillResult::WHOLE)?.cpu_us_per_request?;
+    let whole = result.arm(BillResult::WHOLE)?.cpu_us_per_request?;
     let together = (together, 1.0);
     let mut terms: Vec<(&str, f64)> = arms.iter().map(|arm| (*arm, -1.0)).collect();
     let parts_us = sum_of_cpu_costs(result, &terms)?;

@@ -44,7 +44,7 @@ pub fn with_named(result: &StudyResult, margin_share: f64) -> Vec<ComparisonBody
 /// **Method.** [`decide`] for each measure. The share of CPU time has an interval of its own, in which reference and
 /// arm both vary; the shares of the other measures treat the level of the reference as known.
 pub fn compare(result: &StudyResult, reference: &str, margin_share: f64) -> ComparisonBody {
-    let of = result.arms.iter().find(|arm| arm.id == reference);
+    let of = result.arm(reference);
     let others = result.arms.iter().filter(|arm| arm.compared_with.as_deref() == Some(reference));
     let subject = |arm: &ArmResult| ComparedSubject {
         subject: SubjectName::of_arm(&arm.id),

@@ -135,19 +135,11 @@ pub fn withhold(result: &mut SittingsResult, judged: &StudyResult) {
     (result.verdict, result.findings) = (judged.verdict, judged.findings.clone());
     for arm in &mut result.arms {
         for cost in &mut arm.costs {
-            let of_arm = judged.arms.iter().find(|other| other.id == arm.id);
-            let judged = of_arm.and_then(|of_arm| cost_of(of_arm, cost.load.as_deref()));
+            let of_arm = judged.arm(&arm.id);
+            let judged = of_arm.and_then(|of_arm| of_arm.cost_under(cost.load.as_deref()));
             cost.combined =
                 cost.combined.filter(|_| judged.is_some_and(|judged| cost.measure.of(judged).is_some()));
         }
-    }
-}
-
-/// The cost of an arm under a load, or of the arm itself.
-fn cost_of<'a>(arm: &'a ArmResult, load: Option<&str>) -> Option<&'a Cost> {
-    match load {
-        None => Some(&arm.cost),
-        Some(load) => Some(&arm.loads.iter().find(|one| one.load == load)?.cost),
     }
 }
 
@@ -198,8 +190,8 @@ fn estimate(
     measure: CostMeasure,
     load: Option<&str>,
 ) -> Option<SittingEstimate> {
-    let arm = result.arms.iter().find(|one| one.id == arm)?;
-    let interval = measure.of(cost_of(arm, load)?)?;
+    let arm = result.arm(arm)?;
+    let interval = measure.of(arm.cost_under(load)?)?;
     let freedom = result.degrees_of_freedom(arm.contrast(), measure, load);
     let standard_error = standard_error(&interval, freedom, result.plan.quantile_confidence())?;
     Some(SittingEstimate { interval, standard_error })

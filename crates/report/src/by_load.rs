@@ -67,12 +67,12 @@ fn table(result: &StudyResult, title: String, columns: &[Column<'_>]) -> SideTab
 
 /// The cost of an arm under a load.
 fn cost(result: &StudyResult, arm: &ArmResult, load: &LoadSpec, measure: CostMeasure) -> Cell {
-    let is_measurable = !arm.hops.is_empty() && load_of(arm, load).is_some();
+    let is_measurable = !arm.hops.is_empty() && arm.under(&load.name).is_some();
     cell(result, arm, &Asked { measure, load: Some(load), is_measurable }, cost_under(arm, load, measure))
 }
 
 fn cost_under(arm: &ArmResult, load: &LoadSpec, measure: CostMeasure) -> Option<Interval> {
-    measure.of(&load_of(arm, load)?.cost)
+    measure.of(&arm.under(&load.name)?.cost)
 }
 
 /// The loads under which some arm has a cost: closed loops, then open ones by their rate or share.
@@ -109,7 +109,7 @@ pub(crate) fn rate(result: &StudyResult, load: &LoadSpec) -> String {
 
 /// How busy the proxies were under a load, the median over arms. None without proxies.
 pub(crate) fn busy_share(result: &StudyResult, load: &LoadSpec) -> Option<f64> {
-    let of_arm = |arm: &ArmResult| load_of(arm, load)?.busy_share();
+    let of_arm = |arm: &ArmResult| arm.under(&load.name)?.busy_share();
     median(&result.arms.iter().filter_map(of_arm).collect::<Vec<f64>>())
 }
 
@@ -121,11 +121,6 @@ pub(crate) fn percent(share: f64) -> String {
 /// Number of open loops.
 pub(crate) fn open_loops(result: &StudyResult) -> usize {
     result.plan.loads.iter().filter(|load| load.loop_ == Loop::Open).count()
-}
-
-/// What an arm has under a load.
-pub(crate) fn load_of<'a>(arm: &'a ArmResult, load: &LoadSpec) -> Option<&'a ArmLoad> {
-    arm.loads.iter().find(|one| one.load == load.name)
 }
 
 #[cfg(test)]

@@ -44,7 +44,7 @@ pub(crate) fn table(result: &StudyResult, load: &LoadSpec) -> Option<SideTable> 
 }
 
 fn under<'a>(arm: &'a ArmResult, load: &LoadSpec) -> Option<(&'a ArmResult, &'a ArmLoad)> {
-    Some((arm, arm.loads.iter().find(|one| one.load == load.name)?))
+    Some((arm, arm.under(&load.name)?))
 }
 
 /// A rate with its interval, `withheld` if a finding withheld it, `-` if there is none.

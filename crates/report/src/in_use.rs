@@ -3,7 +3,7 @@
 use hoptax_result::{ArmKind, ArmLoad, ArmResult, Interval, LoadSpec, StudyResult};
 use serde::Serialize;
 
-use crate::by_load::{self, load_of, percent};
+use crate::by_load::{self, percent};
 use crate::numbers::{grouped, level};
 use crate::rows::{self, rows};
 
@@ -145,7 +145,7 @@ pub(crate) fn multiples(result: &StudyResult) -> Vec<Multiple> {
 /// Positions of open loops on the axis with the values of an arm, ascending.
 fn series(result: &StudyResult, arm: &ArmResult, axis: Axis, value: by_load::Of) -> Vec<(f64, Interval)> {
     let at = |load: &LoadSpec| {
-        let under = load_of(arm, load)?;
+        let under = arm.under(&load.name)?;
         Some((axis.place(load, under)?, value(under)?))
     };
     let mut series: Vec<(f64, Interval)> = result.plan.loads.iter().filter_map(at).collect();

@@ -22,7 +22,7 @@ const COLUMNS: [Column; 6] = [
 pub(crate) fn table(result: &StudyResult) -> Option<SideTable> {
     let load = &result.plan.cpu_load()?.name;
     let of = |arm: &ArmResult| -> Option<(String, Vec<String>)> {
-        let under = arm.loads.iter().find(|one| one.load == *load)?;
+        let under = arm.under(load)?;
         let (parts, format): (Parts, fn(&Interval) -> String) = match arm.kind {
             ArmKind::Baseline | ArmKind::Position => (under.parts?, level),
             ArmKind::Direct | ArmKind::Same | ArmKind::Function | ArmKind::External => {

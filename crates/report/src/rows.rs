@@ -159,7 +159,7 @@ pub(crate) struct Asked<'a> {
 /// measured.
 pub(crate) fn cell(result: &StudyResult, arm: &ArmResult, asked: &Asked<'_>, cost: Option<Interval>) -> Cell {
     let (scale, unit) = (sittings::unit(asked.measure), unit_name(asked.measure));
-    let under = asked.load.map(|load| arm.loads.iter().find(|one| one.load == load.name));
+    let under = asked.load.map(|load| arm.under(&load.name));
     let (costs, bounds) = match under {
         None => (Some(&arm.cost), Some(&arm.bounds)),
         Some(load) => (load.map(|one| &one.cost), load.map(|one| &one.bounds)),

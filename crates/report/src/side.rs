@@ -80,7 +80,7 @@ const COLUMNS: [Column; 14] = [
 
 /// Every arm under one load.
 fn under(result: &StudyResult, load: &LoadSpec) -> SideTable {
-    let of = |arm: &ArmResult| arm.loads.iter().find(|one| one.load == load.name).cloned();
+    let of = |arm: &ArmResult| arm.under(&load.name).cloned();
     let arms: Vec<(&ArmResult, ArmLoad)> =
         result.arms.iter().filter_map(|arm| Some((arm, of(arm)?))).collect();
     // In an open loop all rates are the same.
@@ -106,7 +106,7 @@ fn under(result: &StudyResult, load: &LoadSpec) -> SideTable {
 fn statuses(result: &StudyResult, load: &LoadSpec) -> SideTable {
     let mut rows = Vec::new();
     for arm in &result.arms {
-        let Some(under) = arm.loads.iter().find(|one| one.load == load.name) else { continue };
+        let Some(under) = arm.under(&load.name) else { continue };
         for (place, status) in under.statuses.iter().enumerate() {
             let first = |text: String| if place == 0 { text } else { String::new() };
             let ratio = under.admitted_ratio.as_ref().map_or_else(|| "-".to_owned(), level);

@@ -123,7 +123,7 @@ const NARROW: f64 = 0.01;
 
 /// The meaning of the intervals, a sentence each.
 pub(crate) fn intervals(result: &StudyResult) -> Vec<String> {
-    let level_of = |id: &String| result.arms.iter().find(|arm| arm.id == *id)?.cpu_us_per_request;
+    let level_of = |id: &String| result.arm(id)?.cpu_us_per_request;
     // Half-width as a share of the arm compared with.
     let half = |arm: &ArmResult| {
         let cost = arm.cost.cpu_us_per_request?;

@@ -88,6 +88,13 @@ pub struct StudyBody {
 /// Its report.
 pub type StudyResult = Report<StudyBody>;
 
+impl StudyBody {
+    /// The arm with this id.
+    pub fn arm(&self, id: &str) -> Option<&ArmResult> {
+        self.arms.iter().find(|arm| arm.id == id)
+    }
+}
+
 impl Body for StudyBody {
     const FORMAT: &'static str = "hoptax.study/3";
     type Environment = Environment;

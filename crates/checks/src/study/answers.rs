@@ -37,7 +37,7 @@ pub(super) const DIFFERENT_ANSWERS: Check<StudyResult> = Check {
 /// The arm that an arm is compared with, unless that is a baseline.
 fn reference<'r>(result: &'r StudyResult, arm: &ArmResult) -> Option<&'r ArmResult> {
     let id = arm.compared_with.as_ref()?;
-    result.arms.iter().find(|other| other.id == *id && other.kind != ArmKind::Baseline)
+    result.arm(id).filter(|other| other.kind != ArmKind::Baseline)
 }
 
 #[cfg(test)]

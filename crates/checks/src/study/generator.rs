@@ -12,8 +12,8 @@ pub(super) const SEND_LAG: Check<StudyResult> = Check {
     source: "Treadmill (ISCA 2016); wrk2, which documents a lag of one millisecond",
     judge: |result, limits| {
         each(result, |used| {
-            let baseline = result.arms.iter().find(|arm| arm.id == result.plan.baseline);
-            let under = baseline.and_then(|arm| arm.loads.iter().find(|load| load.load == used.load));
+            let baseline = result.arm(&result.plan.baseline);
+            let under = baseline.and_then(|arm| arm.under(&used.load));
             let Some(response) = under.map(|load| &load.response_us) else { return Vec::new() };
             // A lower quantile is a lower limit of one that is not known, such as p99 with too few responses. Judged against
             // nothing, every lag above the floor would fail.
@@ -149,7 +149,7 @@ fn each<F: IntoIterator<Item = Finding>>(
         };
         let of_load: Vec<Finding> = judge(used).into_iter().map(|finding| about(None, finding)).collect();
         let of_arm = |arm: &ArmResult| -> Option<Vec<Finding>> {
-            let under = arm.loads.iter().find(|load| load.load == used.load)?;
+            let under = arm.under(&used.load)?;
             Some(judge(under.generator.as_ref()?).into_iter().map(|one| about(Some(&arm.id), one)).collect())
         };
         let arms: Vec<Vec<Finding>> = result.arms.iter().filter_map(of_arm).collect();

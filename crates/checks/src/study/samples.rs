@@ -123,7 +123,7 @@ fn cost_widths<'a>(
         (rate_load, Measure::MaxRate, share(arm.cost.max_rate, other.max_rate)),
     ];
     for load in &arm.loads {
-        let Some(others) = other.loads.iter().find(|one| one.load == load.load) else { continue };
+        let Some(others) = other.under(&load.load) else { continue };
         let (name, cost, level) = (Some(load.load.as_str()), &load.cost, &others.response_us);
         if name != cpu_load {
             widths.push((name, Measure::Cpu, cpu(cost, others.cpu_us_per_request)));
@@ -180,7 +180,7 @@ const NEARLY_ALL: f64 = 0.9;
 /// it cannot be forecast for so many arms.
 fn rounds_for_p99(result: &StudyResult, load: &str, limits: &Limits) -> Option<u32> {
     let measured = result.plan.rounds_completed;
-    let under = |arm: &'_ ArmResult| arm.loads.iter().find(|one| one.load == load).cloned();
+    let under = |arm: &'_ ArmResult| arm.under(load).cloned();
     let of_arm = |arm: &ArmResult| -> Option<u32> {
         let own = under(arm)?;
         let other = result.arms.iter().find(|other| Some(&other.id) == arm.compared_with.as_ref())?;

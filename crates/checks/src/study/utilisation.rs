@@ -19,7 +19,7 @@ pub(super) const UNEQUAL: Check<StudyResult> = Check {
         let loads: Vec<&str> = shares.map(|load| load.name.as_str()).collect();
         let of_arm = |arm: &ArmResult| -> Vec<Finding> {
             let other = arm.compared_with.as_deref();
-            let Some(other) = other.and_then(|id| result.arms.iter().find(|one| one.id == id)) else {
+            let Some(other) = other.and_then(|id| result.arm(id)) else {
                 return Vec::new();
             };
             let of_load = |load: &&str| -> Option<Finding> {

@@ -90,7 +90,7 @@ pub fn judge_by_stored(
 
 /// How the answer of an arm differs from that of an earlier run.
 fn differences_from(earlier: &StudyResult, arm: &ArmResult) -> Vec<String> {
-    let reference = earlier.arms.iter().find(|other| other.id == arm.id);
+    let reference = earlier.arm(&arm.id);
     reference.map(|reference| answer_differences(reference, arm)).unwrap_or_default()
 }
 
@@ -149,7 +149,7 @@ fn judged(result: &StudyResult, arm: &str, earlier: &[Earlier], limit: &Limit, c
 
 /// The logarithm of a measure of an arm, with its standard error. None if it is withheld, or not positive.
 fn sitting(result: &StudyResult, arm: &str, measure: CostMeasure) -> Option<Sitting> {
-    let arm = result.arms.iter().find(|other| other.id == arm)?;
+    let arm = result.arm(arm)?;
     let level = level(arm, measure).filter(|level| level.estimate > 0.0)?;
     let freedom = result.degrees_of_freedom(Contrast { arm: &arm.id, other: None }, measure, None);
     let confidence = result.plan.quantile_confidence();

@@ -211,7 +211,7 @@ fn keep_shared_parts(results: &mut [StudyResult]) {
 /// What an arm has besides numbers with an address: sums of counts, and means of shares.
 fn join_arm(arm: &mut ArmResult, results: &[StudyResult]) {
     let all: Vec<&ArmResult> =
-        results.iter().filter_map(|result| result.arms.iter().find(|other| other.id == arm.id)).collect();
+        results.iter().filter_map(|result| result.arm(&arm.id)).collect();
     arm.rounds = all.iter().map(|other| other.rounds).sum();
     arm.responses = all.iter().map(|other| other.responses).sum();
     arm.book = books(all.iter().map(|other| &other.book));
@@ -231,7 +231,7 @@ fn join_arm(arm: &mut ArmResult, results: &[StudyResult]) {
         });
     for load in &mut arm.loads {
         let under: Vec<&ArmLoad> =
-            all.iter().filter_map(|other| other.loads.iter().find(|one| one.load == load.load)).collect();
+            all.iter().filter_map(|other| other.under(&load.load)).collect();
         load.planned_rate = mean(under.iter().filter_map(|one| one.planned_rate));
         load.proxy_core_share = mean(under.iter().filter_map(|one| one.proxy_core_share));
         load.proxy_busy_share = mean(under.iter().filter_map(|one| one.proxy_busy_share));
@@ -275,7 +275,7 @@ fn findings(results: &[StudyResult], missing: &[Key]) -> Vec<Finding> {
             let names_it = finding.arm.is_some() && !finding.measures.is_empty();
             (finding.withholds || names_it)
                 && missing.iter().any(|(arm, is_cost, load, measure, _)| {
-                    let of_arm = result.arms.iter().find(|other| other.id == *arm);
+                    let of_arm = result.arm(arm);
                     let other = of_arm.and_then(|arm| arm.compared_with.as_deref()).filter(|_| *is_cost);
                     finding.concerns(&Place {
                         arm,

@@ -61,7 +61,7 @@ fn fill_bounds(arms: &mut [ArmResult], evidence: &Evidence<'_>, plan: &StudyPlan
     let of_arm = |arm: &ArmResult, all: &[ArmResult]| -> Vec<Bounds> {
         let other = all.iter().find(|other| Some(&other.id) == arm.compared_with.as_ref());
         let of_load = |under: &ArmLoad| {
-            let others = other.and_then(|other| other.loads.iter().find(|one| one.load == under.load));
+            let others = other.and_then(|other| other.under(&under.load));
             let load = plan.loads.iter().find(|load| load.name == under.load);
             load.map(|load| evidence.of_load(arm, under, others, load)).unwrap_or_default()
         };
@@ -104,7 +104,7 @@ fn fill_arm(study: &Study<'_>, arm: &mut ArmResult) {
     let has_proxy = !arm.hops.is_empty();
     arm.rounds = rounds.all.len() as u32;
     arm.slices = slices(rounds, &arm.id);
-    let of = |load: &str| arm.loads.iter().find(|one| one.load == load);
+    let of = |load: &str| arm.under(load);
     let (cpu, responses) = (of(&cpu_load), of(&response_load));
     arm.cpu_us_per_request = cpu.and_then(|load| load.cpu_us_per_request);
     arm.companion_cpu_us_per_request = cpu.and_then(|load| load.companion_cpu_us_per_request);

@@ -43,19 +43,12 @@ pub(crate) fn judge(result: &mut StudyResult) {
     }
 }
 
-fn cost<'a>(arm: &'a ArmResult, load: Load<'_>) -> Option<&'a Cost> {
-    match load {
-        None => Some(&arm.cost),
-        Some(load) => Some(&arm.loads.iter().find(|one| one.load == load)?.cost),
-    }
-}
-
 /// The costs in a measure, by the arm that they are against.
 fn family(result: &StudyResult, measure: CostMeasure, load: Load<'_>) -> Vec<AgainstOne> {
-    let copies = |id: &str| result.arms.iter().find(|arm| arm.id == id).map_or(1, |arm| arm.copies);
+    let copies = |id: &str| result.arm(id).map_or(1, |arm| arm.copies);
     let mut groups: BTreeMap<&str, AgainstOne> = BTreeMap::new();
     for arm in &result.arms {
-        let has_cost = cost(arm, load).is_some_and(|cost| measure.of(cost).is_some());
+        let has_cost = arm.cost_under(load).is_some_and(|cost| measure.of(cost).is_some());
         if let Some(reference) = arm.compared_with.as_deref().filter(|_| has_cost) {
             let group = groups
                 .entry(reference)
@@ -76,7 +69,7 @@ fn is_uncertain(
     family: &[AgainstOne],
     known: &mut BTreeMap<(Vec<AgainstOne>, u64), Option<f64>>,
 ) -> Option<bool> {
-    let cost = measure.of(cost(arm, load)?)?;
+    let cost = measure.of(arm.cost_under(load)?)?;
     let freedom = result.degrees_of_freedom(arm.contrast(), measure, load);
     let mut half_width = || {
         let error = standard_error(&cost, freedom, result.plan.quantile_confidence())?;

@@ -33,7 +33,7 @@ pub fn degrees_of_freedom_of_sum(result: &StudyResult, terms: &[(&str, f64)]) ->
 /// The sum of costs that borrow; none if one of them does not, or they are not against one arm.
 fn borrowed_sum(result: &StudyResult, terms: &[(&str, f64)]) -> Option<Moderated> {
     let of_arm = |id: &str| {
-        let arm = result.arms.iter().find(|arm| arm.id == id)?;
+        let arm = result.arm(id)?;
         arm.cost.borrowed.iter().find(|one| one.measure == CostMeasure::CpuUs)?;
         arm.compared_with.as_deref()
     };
@@ -64,7 +64,7 @@ fn terms_of(result: &StudyResult, terms: &[(&str, f64)]) -> Option<Vec<Term>> {
     let rounds = Rounds { all: &result.rounds, times: &[], confidence: result.plan.quantile_confidence() };
     let speed = speed(&result.rounds, load);
     let term = |(id, weight): &(&str, f64)| -> Option<Term> {
-        let arm = result.arms.iter().find(|arm| arm.id == *id)?;
+        let arm = result.arm(id)?;
         arm.cost.cpu_us_per_request?;
         let other = arm.compared_with.as_deref()?;
         let factors = speed.as_ref().map(|speed| speed.between(id, other));

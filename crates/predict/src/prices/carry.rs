@@ -127,7 +127,7 @@ fn carried(
 }
 
 fn priced(result: &StudyResult) -> PricedMachine {
-    let plain = result.arms.iter().find(|arm| arm.id == result.plan.baseline);
+    let plain = result.arm(&result.plan.baseline);
     PricedMachine {
         environment: result.environment.clone(),
         plain_us: plain.and_then(|arm| arm.cpu_us_per_request),

@@ -43,7 +43,7 @@ impl List {
         let cost = |arm: &hoptax_result::ArmResult| {
             Some((arm.id.clone(), Cost::new(arm.cost.cpu_us_per_request.as_ref()?)))
         };
-        let plain = result.arms.iter().find(|arm| arm.id == result.plan.baseline);
+        let plain = result.arm(&result.plan.baseline);
         Self {
             machine: String::new(),
             plain_us: plain.and_then(|arm| arm.cpu_us_per_request).map(|us| us.estimate),

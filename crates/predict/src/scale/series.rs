@@ -70,7 +70,7 @@ pub(crate) fn all(study: &StudyResult, over: ScaleDimension) -> Vec<Series<'_>> 
     let mut kinds: Vec<(Kind, Vec<Planned<'_>>)> = Vec::new();
     for arm in study.arms.iter().filter(|arm| arm.kind != ArmKind::Same) {
         for load in closed.iter().copied() {
-            let Some(result) = arm.loads.iter().find(|one| one.load == load.name) else { continue };
+            let Some(result) = arm.under(&load.name) else { continue };
             let Some((size, kind)) = dimension::size_and_kind(over, arm, load, processors) else { continue };
             let point = Planned { size, arm, load, result };
             match kinds.iter_mut().find(|(other, _)| *other == kind) {

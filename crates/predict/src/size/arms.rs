@@ -76,7 +76,7 @@ pub(crate) fn plain_traffic(arm: &ArmResult) -> Option<Traffic> {
 /// The arm that an arm is compared with, if that is a plain proxy.
 pub(crate) fn reference<'a>(study: &'a StudyResult, arm: &ArmResult) -> Option<&'a ArmResult> {
     let other = arm.compared_with.as_deref()?;
-    study.arms.iter().find(|one| one.id == other && one.kind == ArmKind::Baseline)
+    study.arm(other).filter(|arm| arm.kind == ArmKind::Baseline)
 }
 
 /// The arms with a function alone, under the protocol of `traffic`: first those compared with a plain proxy under the same requests, then

@@ -11,7 +11,7 @@ use crate::size::busy::{Placed, Placement, Processors};
 use crate::size::check_response::{self, chain_times, checked_response};
 use crate::size::graph::{Called, Service, Traffic};
 use crate::size::items::Items;
-use crate::size::learn::{Plain, Source, busy_share, under};
+use crate::size::learn::{Plain, Source, busy_share};
 use crate::size::memory::LearnedItems;
 use crate::size::proxy::{LearnedFlow, Proxy};
 use crate::size::sharing::Sharing;
@@ -236,7 +236,7 @@ fn checked<'a>(
     let mut measured = Sum::default();
     measured.add(1.0, &level);
     measured.add(1.0, &composition);
-    let of_load = under(arm, load).ok_or("it was not measured")?;
+    let of_load = arm.under(load).ok_or("it was not measured")?;
     let busy = busy_share(source.result, of_load).ok_or("how busy it was is not known")?;
     // The rate may be withheld where CPU times are not. CPU time is rate times CPU time per request, but the error of what was measured
     // should not move the prediction too.

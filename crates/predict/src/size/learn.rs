@@ -144,13 +144,13 @@ impl<'a> Source<'a> {
     /// What an arm costs more than the arm that it is compared with, under one load; none if that does not count.
     pub(crate) fn cost(&self, arm: &ArmResult, load: &str) -> Option<Measured> {
         let other = arm.compared_with.as_deref()?;
-        let interval = under(arm, load)?.cost.cpu_us_per_request?;
+        let interval = arm.under(load)?.cost.cpu_us_per_request?;
         Some(self.measured(interval, self.by_round(load).and_then(|by_round| by_round.cost(&arm.id, other))))
     }
 
     /// The CPU time of an arm under one load; none if that does not count.
     pub(crate) fn level(&self, arm: &ArmResult, load: &str) -> Option<Measured> {
-        let interval = under(arm, load)?.cpu_us_per_request?;
+        let interval = arm.under(load)?.cpu_us_per_request?;
         Some(self.measured(interval, self.by_round(load).map(|by_round| by_round.level(&arm.id))))
     }
 
@@ -166,7 +166,7 @@ impl<'a> Source<'a> {
 
     /// See [`busy_share`].
     fn busy(&self, arm: &ArmResult, load: &str) -> Option<f64> {
-        busy_share(self.result, under(arm, load)?)
+        busy_share(self.result, arm.under(load)?)
     }
 
     /// The processors that the proxies of an arm can keep busy at once.
@@ -209,11 +209,6 @@ impl<'a> Source<'a> {
         let has = move |arm: &&ArmResult| single_function(arm).is_some_and(|function| function.id == id);
         self.result.arms.iter().filter(has).map(|arm| arm.id.as_str())
     }
-}
-
-/// The results of an arm under one load.
-pub(crate) fn under<'a>(arm: &'a ArmResult, load: &str) -> Option<&'a ArmLoad> {
-    arm.loads.iter().find(|one| one.load == load)
 }
 
 /// How busy the proxies of an arm were under a load, as a share of what their processors can give: in the same sense as the `b` that

@@ -8,7 +8,7 @@ use hoptax_stats::{pooled_values, quantile_level};
 
 use crate::size::arms::reference;
 use crate::size::interpolation::weighted;
-use crate::size::learn::{Plain, Priced, Source, busy_share, under};
+use crate::size::learn::{Plain, Priced, Source, busy_share};
 use crate::size::measured_at::MeasuredAt;
 use crate::size::proxy::LearnedFlow;
 use crate::size::sharing::Sharing;
@@ -238,7 +238,7 @@ impl<'s, 'a> AllTimes<'s, 'a> {
         let result = self.result(source)?;
         let mut points: Vec<(f64, Formula)> = Vec::new();
         for load in result.plan.loads.iter().filter(|load| states_response_times(load)) {
-            let busy = under(plain, &load.name).and_then(|load| busy_share(result, load));
+            let busy = plain.under(&load.name).and_then(|load| busy_share(result, load));
             let terms =
                 arms.iter().map(|(weight, arm)| Some((*weight, self.index(source, arm, &load.name)?)));
             if let (Some(busy), Some(terms)) = (busy, terms.collect::<Option<Vec<_>>>()) {
@@ -256,7 +256,7 @@ impl<'s, 'a> AllTimes<'s, 'a> {
             return Some(found);
         }
         // What withholds response times withholds their median too.
-        under(arm, load)?.response_us.p50.as_ref()?;
+        arm.under(load)?.response_us.p50.as_ref()?;
         let result = self.result(source)?;
         let rounds = response_times_by_round(result, &arm.id, load);
         let slices: Vec<&[(u64, u64)]> = rounds.iter().map(Vec::as_slice).collect();

@@ -107,6 +107,16 @@ impl ArmResult {
         self.subject.as_ref()?.network.as_ref()
     }
 
+    /// Its results under a load; none if it was not measured under it.
+    pub fn under(&self, load: &str) -> Option<&ArmLoad> {
+        self.loads.iter().find(|one| one.load == load)
+    }
+
+    /// Its cost under a load, or without one that of the arm itself.
+    pub fn cost_under(&self, load: Option<&str>) -> Option<&Cost> {
+        load.map_or(Some(&self.cost), |load| Some(&self.under(load)?.cost))
+    }
+
     /// Whether it checks the method by a known answer, which nobody pays for in production.
     pub fn is_control(&self) -> bool {
         self.function.as_deref().is_some_and(|id| id.starts_with("control/"))

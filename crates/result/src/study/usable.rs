@@ -43,12 +43,8 @@ impl StudyResult {
         load: Option<&str>,
     ) -> f64 {
         let borrowed = || {
-            let arm = self.arms.iter().find(|one| one.id == contrast.arm && contrast.other.is_some())?;
-            let cost = match load {
-                None => &arm.cost,
-                Some(load) => &arm.loads.iter().find(|one| one.load == load)?.cost,
-            };
-            Some(cost.borrowed.iter().find(|one| one.measure == measure)?.degrees_of_freedom)
+            let arm = self.arm(contrast.arm).filter(|_| contrast.other.is_some())?;
+            Some(arm.cost_under(load)?.borrowed.iter().find(|one| one.measure == measure)?.degrees_of_freedom)
         };
         borrowed().unwrap_or_else(|| f64::from(self.replicates(contrast, measure, load)) - 1.0)
     }
