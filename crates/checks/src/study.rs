@@ -125,27 +125,23 @@ pub(crate) mod tests {
     use crate::thresholds::Limits;
     use crate::{judge_sittings, judge_study};
 
-    pub(crate) fn interval(estimate: f64, half_width: f64) -> Interval {
-        Interval { estimate, low: estimate - half_width, high: estimate + half_width }
-    }
-
     fn arm(id: &str, kind: ArmKind, cost_us: f64) -> ArmResult {
         let response = |us: f64| ResponseCost {
-            p50: Some(interval(us, 2.0)),
-            p90: Some(interval(us * 1.5, 4.0)),
-            p99: Some(interval(us * 2.0, 9.0)),
+            p50: Some(Interval::around(us, 2.0)),
+            p90: Some(Interval::around(us * 1.5, 4.0)),
+            p99: Some(Interval::around(us * 2.0, 9.0)),
         };
         let cost = Cost {
-            cpu_us_per_request: Some(interval(cost_us, 0.5)),
-            cpu_share: Some(interval(cost_us / 40.0, 0.01)),
+            cpu_us_per_request: Some(Interval::around(cost_us, 0.5)),
+            cpu_share: Some(Interval::around(cost_us / 40.0, 0.01)),
             response_us: response(cost_us),
-            over_1_ms_share: Some(interval(0.0, 0.001)),
-            max_rate: Some(interval(-cost_us * 100.0, 50.0)),
+            over_1_ms_share: Some(Interval::around(0.0, 0.001)),
+            max_rate: Some(Interval::around(-cost_us * 100.0, 50.0)),
             ..Cost::default()
         };
         let load = |name: &str| ArmLoad {
             load: name.to_owned(),
-            rate: Some(interval(4000.0, 10.0)),
+            rate: Some(Interval::around(4000.0, 10.0)),
             response_us: response(100.0),
             cost: Cost { max_rate: None, ..cost.clone() },
             responses: 40_000,
@@ -164,8 +160,8 @@ pub(crate) mod tests {
             rounds: 10,
             slices: Slices { used: 90, set_aside: 10, lost: 10, ..Slices::default() },
             copies: 1,
-            cpu_us_per_request: Some(interval(40.0 + cost_us, 0.5)),
-            max_rate: Some(interval(20_000.0, 300.0)),
+            cpu_us_per_request: Some(Interval::around(40.0 + cost_us, 0.5)),
+            max_rate: Some(Interval::around(20_000.0, 300.0)),
             loads: vec![load("saturation"), load("fixed-rate")],
             configuration_sha256: None,
             requests_sha256: BTreeMap::new(),
@@ -416,7 +412,7 @@ pub(crate) mod tests {
     #[test]
     fn a_vague_number_of_several_sittings_is_withheld() {
         let mut result = combined(
-            |result| result.arms[2].cost.cpu_us_per_request = Some(interval(30.0, 25.0)),
+            |result| result.arms[2].cost.cpu_us_per_request = Some(Interval::around(30.0, 25.0)),
             Vec::new(),
         );
         assert_eq!((result.verdict, result.findings[0].sitting), (Verdict::Caution, None));
@@ -438,7 +434,7 @@ pub(crate) mod tests {
         let warning = || vec![of_sitting("same-differs", Severity::Warn, false)];
         assert_eq!(combined(|_| {}, warning()).findings, []);
         let result =
-            combined(|result| result.arms[1].cost.cpu_us_per_request = Some(interval(-0.3, 0.2)), warning());
+            combined(|result| result.arms[1].cost.cpu_us_per_request = Some(Interval::around(-0.3, 0.2)), warning());
         assert_eq!(result.findings.iter().map(|one| one.sitting).collect::<Vec<_>>(), [None]);
     }
 
@@ -457,7 +453,7 @@ pub(crate) mod tests {
                     let loosened =
                         Loosened { name: "interval-fail-share".to_owned(), default: 0.5, value: set };
                     result.loosened = vec![loosened];
-                    result.arms[2].cost.cpu_us_per_request = Some(interval(30.0, 25.0));
+                    result.arms[2].cost.cpu_us_per_request = Some(Interval::around(30.0, 25.0));
                 },
                 Vec::new(),
             )
@@ -470,7 +466,7 @@ pub(crate) mod tests {
     #[test]
     fn the_chance_of_a_difference_depends_on_the_number_of_sittings() {
         let differs = |result: &mut StudyResult| {
-            result.arms[1].cost.cpu_us_per_request = Some(interval(-0.9, 0.2));
+            result.arms[1].cost.cpu_us_per_request = Some(Interval::around(-0.9, 0.2));
         };
         let severity = |result: StudyResult| result.findings[0].severity;
         let (_, single) = fired("same-differs", differs);

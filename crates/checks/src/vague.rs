@@ -32,22 +32,18 @@ pub fn vague_level(level: &Interval, limits: &Limits) -> Option<f64> {
 mod tests {
     use super::*;
 
-    fn interval(estimate: f64, half_width: f64) -> Interval {
-        Interval { estimate, low: estimate - half_width, high: estimate + half_width }
-    }
-
     #[test]
     fn a_level_is_vague_from_half_of_it_on() {
-        let vague = |estimate, half_width| vague_level(&interval(estimate, half_width), &Limits::default());
+        let vague = |estimate, half_width| vague_level(&Interval::around(estimate, half_width), &Limits::default());
         assert_eq!((vague(10.0, 4.9), vague(10.0, 6.0)), (None, Some(0.6)));
         assert_eq!(vague(-3.0, 1.0), Some(f64::INFINITY));
     }
 
     #[test]
     fn the_width_of_a_cost_is_that_against_the_larger_of_level_and_least_cost() {
-        let small = Width::new(&interval(5.0, 10.0), 100.0);
+        let small = Width::new(&Interval::around(5.0, 10.0), 100.0);
         assert!(!small.is_of_cost && (small.share - 0.1).abs() < 1e-9);
-        let large = Width::new(&interval(500.0, 100.0), 100.0);
+        let large = Width::new(&Interval::around(500.0, 100.0), 100.0);
         assert!(large.is_of_cost && (large.share - 0.25).abs() < 1e-9);
     }
 }

@@ -160,7 +160,7 @@ mod tests {
     use hoptax_result::{ArmRound, HopUse, Opened, RoundMeasure, StudyRound};
 
     use super::*;
-    use crate::fixture::{self, around};
+    use crate::fixture;
 
     /// A result with a baseline of 50 us and 20,000 requests/s, and the given costs of `same` and `lua` as shares.
     fn result(same: Option<Interval>, lua: Option<Interval>) -> StudyResult {
@@ -171,11 +171,11 @@ mod tests {
                 "lua" => lua,
                 _ => None,
             };
-            arm.cpu_us_per_request = Some(around(50.0, 1.0));
-            arm.max_rate = Some(around(20_000.0, 100.0));
+            arm.cpu_us_per_request = Some(Interval::around(50.0, 1.0));
+            arm.max_rate = Some(Interval::around(20_000.0, 100.0));
             arm.cost.cpu_share = share;
             arm.cost.cpu_us_per_request =
-                share.map(|share| around(50.0 * share.estimate, 50.0 * share.half_width()));
+                share.map(|share| Interval::around(50.0 * share.estimate, 50.0 * share.half_width()));
         }
         result
     }
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn arms_are_judged_by_their_share_of_the_reference() {
-        let result = result(Some(around(0.001, 0.005)), Some(around(0.15, 0.01)));
+        let result = result(Some(Interval::around(0.001, 0.005)), Some(Interval::around(0.15, 0.01)));
         let found = compare(&result, "baseline", 0.02);
         let names: Vec<&str> = found.subjects.iter().map(|subject| subject.subject.arm.as_str()).collect();
         assert_eq!(names, ["same", "lua"]);
@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn a_wide_interval_is_undecided_and_says_how_many_rounds_it_takes() {
-        let found = compare(&result(Some(around(0.01, 0.04)), None), "baseline", 0.02);
+        let found = compare(&result(Some(Interval::around(0.01, 0.04)), None), "baseline", 0.02);
         let same = measure(&found.subjects[0], CostMeasure::CpuUs).unwrap();
         assert_eq!(same.decision, Decision::Undecided);
         let needed = same.rounds_until_decided.unwrap();
@@ -213,9 +213,9 @@ mod tests {
         let needed = |connections: u64| {
             let mut result = result(None, None);
             for arm in &mut result.arms {
-                let of_rounds = [(memory, Some(around(8_000.0, 410.0)))].into_iter().collect();
+                let of_rounds = [(memory, Some(Interval::around(8_000.0, 410.0)))].into_iter().collect();
                 arm.hops = vec![HopUse { of_rounds, ..HopUse::default() }];
-                arm.cost.of_rounds.set(memory, Some(around(10.0, 410.0)));
+                arm.cost.of_rounds.set(memory, Some(Interval::around(10.0, 410.0)));
             }
             let opened = Opened { connections, before_bytes: 0, after_bytes: 8_000 * connections };
             let once = ArmRound { opened: Some(opened), ..ArmRound::default() };
@@ -242,8 +242,8 @@ mod tests {
 
     #[test]
     fn other_measures_are_shares_of_the_level_of_the_reference() {
-        let mut result = result(None, Some(around(0.15, 0.01)));
-        fixture::arm(&mut result, "lua").cost.max_rate = Some(around(-2_000.0, 100.0));
+        let mut result = result(None, Some(Interval::around(0.15, 0.01)));
+        fixture::arm(&mut result, "lua").cost.max_rate = Some(Interval::around(-2_000.0, 100.0));
         let found = compare(&result, "baseline", 0.02);
         let rate = measure(&found.subjects[1], CostMeasure::MaxRate).unwrap();
         assert_eq!(rate.decision, Decision::Different);
@@ -252,7 +252,7 @@ mod tests {
 
     #[test]
     fn arms_that_are_compared_with_a_named_arm_have_decisions() {
-        let mut result = result(None, Some(around(0.15, 0.01)));
+        let mut result = result(None, Some(Interval::around(0.15, 0.01)));
         assert_eq!(with_named(&result, 0.02), []);
         fixture::arm(&mut result, "lua").compared_with = Some("same".to_owned());
         let found = with_named(&result, 0.02);

@@ -3,7 +3,7 @@
 use hoptax_functions::Catalogue;
 use hoptax_plan::file;
 use hoptax_plan::plan::Plan;
-use hoptax_result::{ArmResult, Interval, StudyResult};
+use hoptax_result::{ArmResult, StudyResult};
 
 use crate::summary::{Conditions, summarise};
 
@@ -27,9 +27,4 @@ pub(crate) fn study() -> StudyResult {
 /// The arm with this id.
 pub(crate) fn arm<'a>(result: &'a mut StudyResult, id: &str) -> &'a mut ArmResult {
     result.arms.iter_mut().find(|arm| arm.id == id).unwrap()
-}
-
-/// An interval around its estimate.
-pub(crate) fn around(estimate: f64, half_width: f64) -> Interval {
-    Interval { estimate, low: estimate - half_width, high: estimate + half_width }
 }

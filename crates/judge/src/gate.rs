@@ -151,7 +151,6 @@ mod tests {
     use hoptax_result::{CostMeasure, Interval};
 
     use super::*;
-    use crate::fixture::around;
     use crate::summary::{Conditions, summarise};
 
     /// A gate of two arms whose candidates change CPU time by these shares, after ten rounds.
@@ -166,16 +165,16 @@ mod tests {
         let mut result = summarise(&plan, &[], Conditions::default());
         result.plan.rounds_completed = 10;
         for arm in &mut result.arms {
-            arm.cpu_us_per_request = Some(around(50.0, 1.0));
+            arm.cpu_us_per_request = Some(Interval::around(50.0, 1.0));
             let share = match arm.id.as_str() {
                 "baseline.candidate" => shares[0],
                 "lua.candidate" => shares[1],
-                "baseline.again" => Some(around(0.0, 0.01)),
+                "baseline.again" => Some(Interval::around(0.0, 0.01)),
                 _ => None,
             };
             arm.cost.cpu_share = share;
             arm.cost.cpu_us_per_request =
-                share.map(|share| around(50.0 * share.estimate, 50.0 * share.half_width()));
+                share.map(|share| Interval::around(50.0 * share.estimate, 50.0 * share.half_width()));
         }
         let limits: Vec<Limit> = limits.iter().map(|limit| limit.parse().unwrap()).collect();
         judge(&result, &candidate, &side_by_side, &limits)
@@ -187,7 +186,7 @@ mod tests {
 
     #[test]
     fn each_arm_has_its_own_outcome() {
-        let result = gate(&["cpu>+3%"], [Some(around(0.05, 0.01)), Some(around(0.0, 0.01))]);
+        let result = gate(&["cpu>+3%"], [Some(Interval::around(0.05, 0.01)), Some(Interval::around(0.0, 0.01))]);
         assert_eq!(outcomes(&result), [("baseline", GateOutcome::Failed), ("lua", GateOutcome::Passed)]);
         assert!(result.has_failed() && !result.is_unknown());
         let [same] = result.same.as_slice() else { panic!("{result:?}") };
@@ -200,7 +199,7 @@ mod tests {
     #[test]
     fn intervals_hold_together() {
         // Alone, the interval of 2 +-1.9 % excludes zero. Two arms with two limits widen it.
-        let change = Some(around(0.02, 0.019));
+        let change = Some(Interval::around(0.02, 0.019));
         let result = gate(&["cpu>0%", "rate<-5%"], [change, None]);
         let first = &result.limits[0];
         assert!(first.change_share.unwrap().low < 0.0, "{first:?}");

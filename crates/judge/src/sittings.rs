@@ -202,7 +202,7 @@ mod tests {
     use hoptax_result::{ArmLoad, Finding, Loosened, Measure, Severity, Verdict};
 
     use super::*;
-    use crate::fixture::{self, around};
+    use crate::fixture;
 
     /// A sitting with the given cost of `lua` and a standard error of 0.2 us over 10 rounds.
     fn part(started_at: &str, lua_us: Option<f64>) -> Part {
@@ -210,7 +210,7 @@ mod tests {
         result.environment.started_at = started_at.to_owned();
         let lua = fixture::arm(&mut result, "lua");
         // R: qt(0.975, 9) = 2.262157.
-        let measured = |us: f64| around(us, 0.2 * 2.262_157);
+        let measured = |us: f64| Interval::around(us, 0.2 * 2.262_157);
         lua.cost.cpu_us_per_request = lua_us.map(measured);
         let cost = Cost { cpu_us_per_request: lua_us.map(|us| measured(2.0 * us)), ..Cost::default() };
         lua.loads = vec![ArmLoad { load: "saturation".to_owned(), cost, ..ArmLoad::default() }];
@@ -321,7 +321,7 @@ mod tests {
         ];
         for part in &mut parts[..2] {
             let lua = part.result.arms.last_mut().unwrap();
-            lua.cost.cpu_share = Some(around(0.2, 0.01));
+            lua.cost.cpu_share = Some(Interval::around(0.2, 0.01));
             lua.loads[0].cost.cpu_share = lua.cost.cpu_share;
         }
         withheld(&mut parts[2].result, "lua", Measure::Cpu);

@@ -185,7 +185,7 @@ fn different(cpu: &ComparedMeasure, name: &str, reference: &str, margin_share: f
     let size = share.estimate.abs();
     let half_width = share.half_width();
     let size =
-        percent_difference(&Interval { estimate: size, low: size - half_width, high: size + half_width });
+        percent_difference(&Interval::around(size, half_width));
     let size = size.trim_start_matches('+');
     let decimals = decimals(cpu.difference.half_width());
     let level = |us: f64| grouped(us, decimals);
@@ -304,10 +304,6 @@ pub(crate) mod fixture {
 
     use super::*;
 
-    fn interval(estimate: f64, half_width: f64) -> Interval {
-        Interval { estimate, low: estimate - half_width, high: estimate + half_width }
-    }
-
     fn measure(measure: CostMeasure, reference: f64, share: Interval, decision: Decision) -> ComparedMeasure {
         let of = |share: f64| share * reference;
         let rounds = (decision == Decision::Undecided).then_some(140);
@@ -372,23 +368,23 @@ pub(crate) mod fixture {
                     ..subject(
                         names("B", "new", "conf/new.yaml"),
                         vec![
-                            cpu(interval(-0.071, 0.009), Decision::Different),
+                            cpu(Interval::around(-0.071, 0.009), Decision::Different),
                             measure(
                                 CostMeasure::MaxRate,
                                 20_450.0,
-                                interval(0.076, 0.012),
+                                Interval::around(0.076, 0.012),
                                 Decision::Different,
                             ),
                             measure(
                                 CostMeasure::ResponseP50Us,
                                 212.0,
-                                interval(0.01, 0.04),
+                                Interval::around(0.01, 0.04),
                                 Decision::Undecided,
                             ),
                             measure(
                                 CostMeasure::OfRounds(hoptax_result::RoundMeasure::MEMORY),
                                 7.5e7,
-                                interval(0.001, 0.002),
+                                Interval::around(0.001, 0.002),
                                 Decision::Equivalent,
                             ),
                         ],
@@ -402,13 +398,13 @@ pub(crate) mod fixture {
                     ],
                     ..subject(
                         names("C", "old+1.39.3", "conf/old.yaml+1.39.3"),
-                        vec![cpu(interval(0.012, 0.031), Decision::Undecided)],
+                        vec![cpu(Interval::around(0.012, 0.031), Decision::Undecided)],
                     )
                 },
                 subject(names("D", "lua", "lua"), Vec::new()),
                 subject(
                     names("A-again", "old again", "conf/old.yaml"),
-                    vec![cpu(interval(0.001, 0.008), Decision::Equivalent)],
+                    vec![cpu(Interval::around(0.001, 0.008), Decision::Equivalent)],
                 ),
             ],
         };

@@ -17,10 +17,6 @@ pub(crate) use timeline::timeline;
 
 const MIB: f64 = 1_048_576.0;
 
-fn interval(estimate: f64, half_width: f64) -> Interval {
-    Interval { estimate, low: estimate - half_width, high: estimate + half_width }
-}
-
 fn arm(id: &str, kind: ArmKind, compared_with: Option<&str>, cpu_us: f64, p50_us: f64) -> ArmResult {
     let has_proxy = kind != ArmKind::Direct;
     let is_compared = compared_with.is_some();
@@ -43,8 +39,8 @@ fn arm(id: &str, kind: ArmKind, compared_with: Option<&str>, cpu_us: f64, p50_us
             delayed: 2,
         },
         copies: if compared_with.is_none() { 2 } else { 1 },
-        cpu_us_per_request: has_proxy.then(|| interval(46.0 + cpu_us, 0.52)),
-        max_rate: has_proxy.then(|| interval(rate, 210.0)),
+        cpu_us_per_request: has_proxy.then(|| Interval::around(46.0 + cpu_us, 0.52)),
+        max_rate: has_proxy.then(|| Interval::around(rate, 210.0)),
         loads: Vec::new(),
         configuration_sha256: None,
         requests_sha256: BTreeMap::new(),
@@ -53,21 +49,21 @@ fn arm(id: &str, kind: ArmKind, compared_with: Option<&str>, cpu_us: f64, p50_us
         companion_cpu_us_per_request: None,
         unproven: Vec::new(),
         response_us: ResponseCost {
-            p50: Some(interval(95.0 + p50_us, 1.3)),
-            p90: Some(interval(140.0 + p50_us, 6.0)),
-            p99: Some(interval(240.0 + p50_us, 22.0)),
+            p50: Some(Interval::around(95.0 + p50_us, 1.3)),
+            p90: Some(Interval::around(140.0 + p50_us, 6.0)),
+            p99: Some(Interval::around(240.0 + p50_us, 22.0)),
         },
         cost: if is_compared {
             Cost {
-                cpu_us_per_request: has_proxy.then(|| interval(cpu_us, 0.4 + cpu_us.abs() / 50.0)),
-                cpu_share: has_proxy.then(|| interval(cpu_us / 46.0, 0.008 + cpu_us.abs() / 4_600.0)),
+                cpu_us_per_request: has_proxy.then(|| Interval::around(cpu_us, 0.4 + cpu_us.abs() / 50.0)),
+                cpu_share: has_proxy.then(|| Interval::around(cpu_us / 46.0, 0.008 + cpu_us.abs() / 4_600.0)),
                 response_us: ResponseCost {
-                    p50: Some(interval(p50_us, 1.1)),
-                    p90: Some(interval(p50_us * 1.1, 5.0)),
-                    p99: Some(interval(p50_us * 1.3, 14.0)),
+                    p50: Some(Interval::around(p50_us, 1.1)),
+                    p90: Some(Interval::around(p50_us * 1.1, 5.0)),
+                    p99: Some(Interval::around(p50_us * 1.3, 14.0)),
                 },
-                over_1_ms_share: Some(interval(0.0, 0.001)),
-                max_rate: has_proxy.then(|| interval(rate - 1e6 / 46.0, 190.0)),
+                over_1_ms_share: Some(Interval::around(0.0, 0.001)),
+                max_rate: has_proxy.then(|| Interval::around(rate - 1e6 / 46.0, 190.0)),
                 borrowed: Vec::new(),
                 // About as wide as many costs together need.
                 uncertain_signs: if has_proxy && cpu_us.abs() < 0.6 {
@@ -76,9 +72,9 @@ fn arm(id: &str, kind: ArmKind, compared_with: Option<&str>, cpu_us: f64, p50_us
                     Vec::new()
                 },
                 of_rounds: [
-                    (RoundMeasure::MEMORY, interval(cpu_us / 5.0 * MIB, 0.57 * MIB)),
-                    (RoundMeasure::MEMORY_PER_CONNECTION, interval(cpu_us * 50.0, 900.0)),
-                    (RoundMeasure::START_CPU, interval(cpu_us * 100.0, 450.0)),
+                    (RoundMeasure::MEMORY, Interval::around(cpu_us / 5.0 * MIB, 0.57 * MIB)),
+                    (RoundMeasure::MEMORY_PER_CONNECTION, Interval::around(cpu_us * 50.0, 900.0)),
+                    (RoundMeasure::START_CPU, Interval::around(cpu_us * 100.0, 450.0)),
                 ]
                 .map(|(measure, cost)| (measure, has_proxy.then_some(cost)))
                 .into_iter()
@@ -95,9 +91,9 @@ fn arm(id: &str, kind: ArmKind, compared_with: Option<&str>, cpu_us: f64, p50_us
                 name: "gateway".to_owned(),
                 cpu_us_per_request: None,
                 of_rounds: [
-                    (RoundMeasure::MEMORY, interval((67.7 + cpu_us / 5.0) * MIB, 0.4 * MIB)),
-                    (RoundMeasure::MEMORY_PER_CONNECTION, interval(21_600.0 + cpu_us * 50.0, 800.0)),
-                    (RoundMeasure::START_CPU, interval(61_000.0 + cpu_us * 100.0, 600.0)),
+                    (RoundMeasure::MEMORY, Interval::around((67.7 + cpu_us / 5.0) * MIB, 0.4 * MIB)),
+                    (RoundMeasure::MEMORY_PER_CONNECTION, Interval::around(21_600.0 + cpu_us * 50.0, 800.0)),
+                    (RoundMeasure::START_CPU, Interval::around(61_000.0 + cpu_us * 100.0, 600.0)),
                 ]
                 .map(|(measure, level)| (measure, Some(level)))
                 .into_iter()
@@ -226,7 +222,7 @@ pub(crate) fn about(estimate: f64, share: f64) -> Interval {
 /// A time beside its prediction, us. The interval of their difference reaches 9 us to either side.
 pub(crate) fn checked_time(measured: f64, predicted: f64) -> CheckedTime {
     let difference = measured - predicted;
-    let difference_us = Interval { estimate: difference, low: difference - 9.0, high: difference + 9.0 };
+    let difference_us = Interval::around(difference, 9.0);
     CheckedTime {
         measured_us: about(measured, 0.02),
         predicted_us: about(predicted, 0.03),
@@ -318,7 +314,7 @@ pub(crate) fn loaded() -> StudyResult {
     for (load, cpu, tail) in [("saturation", 1.0, 9.0), ("fixed-rate", 1.5, 1.0), ("half", 1.2, 1.6)] {
         for arm in &mut result.arms {
             let times = |one: Option<Interval>, factor: f64| {
-                one.map(|one| interval(one.estimate * factor, one.half_width() * factor))
+                one.map(|one| Interval::around(one.estimate * factor, one.half_width() * factor))
             };
             let under = ArmLoad {
                 load: load.to_owned(),

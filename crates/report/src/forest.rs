@@ -308,7 +308,7 @@ mod tests {
     use super::*;
 
     fn item(estimate: f64, half_width: f64) -> Item {
-        let interval = Interval { estimate, low: estimate - half_width, high: estimate + half_width };
+        let interval = Interval::around(estimate, half_width);
         let (family, label) = (format!("{estimate}"), "arm".to_owned());
         Item { family, label, value: String::new(), interval }
     }

@@ -229,11 +229,7 @@ pub(crate) mod fixture {
         change: Option<(f64, f64)>,
         outcome: GateOutcome,
     ) -> GateLimit {
-        let change_share = change.map(|(estimate, half_width)| Interval {
-            estimate,
-            low: estimate - half_width,
-            high: estimate + half_width,
-        });
+        let change_share = change.map(|(estimate, half_width)| Interval::around(estimate, half_width));
         GateLimit {
             arm: arm.to_owned(),
             limit: text.to_owned(),

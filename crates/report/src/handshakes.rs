@@ -75,7 +75,7 @@ mod tests {
     fn handshakes_are_shown_with_their_group_if_connections_are_reopened() {
         let mut result = fixture::loaded();
         assert!(result.plan.loads.iter().all(|load| table(&result, load).is_none()));
-        let interval = |estimate| Some(Interval { estimate, low: estimate - 20.0, high: estimate + 20.0 });
+        let interval = |estimate| Some(Interval::around(estimate, 20.0));
         result.plan.loads[0].requests_per_connection = Some(1);
         let load = result.plan.loads[0].clone();
         assert!(table(&result, &load).is_none(), "nothing was measured");

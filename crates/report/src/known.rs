@@ -34,7 +34,7 @@ fn cpu_time(result: &StudyResult, arm: &ArmResult) -> Option<String> {
     let seen = both.map(|(full, empty)| {
         // The errors of the two arms are treated as independent.
         let (estimate, half) = (full.estimate - empty.estimate, full.half_width().hypot(empty.half_width()));
-        Interval { estimate, low: estimate - half, high: estimate + half }
+        Interval::around(estimate, half)
     });
     let expected = plain(expected_us);
     Some(format!(

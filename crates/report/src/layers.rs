@@ -75,7 +75,7 @@ mod tests {
     fn an_arm_with_layers_has_a_table_whose_shares_are_of_their_sum() {
         let mut result = fixture::study();
         assert!(tables(&result).is_empty());
-        let about = |estimate: f64| Interval { estimate, low: estimate - 0.5, high: estimate + 0.5 };
+        let about = |estimate: f64| Interval::around(estimate, 0.5);
         let layer = |name: &str, cpu_us: f64, added: Option<Interval>| LayerUse {
             layer: name.to_owned(),
             cpu_us_per_request: about(cpu_us),
@@ -109,7 +109,7 @@ mod tests {
         assert!(top_down(&result).is_none());
         let part = |name: &str, estimate: f64| TopDownPart {
             part: name.to_owned(),
-            share: Interval { estimate, low: estimate - 0.01, high: estimate + 0.01 },
+            share: Interval::around(estimate, 0.01),
         };
         let [first, second, ..] = result.arms.as_mut_slice() else { panic!("two arms") };
         first.top_down = vec![part("retiring", 0.3), part("backend bound", 0.5)];

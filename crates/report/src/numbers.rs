@@ -107,17 +107,13 @@ pub(super) fn seconds(seconds: f64) -> String {
 mod tests {
     use super::*;
 
-    fn interval(estimate: f64, half_width: f64) -> Interval {
-        Interval { estimate, low: estimate - half_width, high: estimate + half_width }
-    }
-
     #[test]
     fn digits_follow_the_interval() {
-        assert_eq!(difference(&interval(4.9512, 0.654)), "+4.95 ±0.65");
-        assert_eq!(difference(&interval(-31.96, 1.74)), "-32.0 ±1.7");
-        assert_eq!(difference(&interval(-17_182.4, 431.0)), "-17,182 ±431");
-        assert_eq!(level(&interval(1_234_567.0, 20.0)), "1,234,567 ±20");
-        assert_eq!(ends(&interval(0.0, 0.5)), "-0.50 to +0.50");
+        assert_eq!(difference(&Interval::around(4.9512, 0.654)), "+4.95 ±0.65");
+        assert_eq!(difference(&Interval::around(-31.96, 1.74)), "-32.0 ±1.7");
+        assert_eq!(difference(&Interval::around(-17_182.4, 431.0)), "-17,182 ±431");
+        assert_eq!(level(&Interval::around(1_234_567.0, 20.0)), "1,234,567 ±20");
+        assert_eq!(ends(&Interval::around(0.0, 0.5)), "-0.50 to +0.50");
     }
 
     #[test]

@@ -48,7 +48,7 @@ mod tests {
     use crate::fixture;
 
     fn about(estimate: f64) -> Interval {
-        Interval { estimate, low: estimate - 0.5, high: estimate + 0.5 }
+        Interval::around(estimate, 0.5)
     }
 
     #[test]

@@ -78,7 +78,7 @@ fn sum(proxies: impl Iterator<Item = Option<Interval>>) -> Option<Interval> {
     let proxies = proxies.filter(|proxies| !proxies.is_empty())?;
     let estimate = proxies.iter().map(|proxy| proxy.estimate).sum::<f64>();
     let half = proxies.iter().fold(0.0, |half: f64, proxy| half.hypot(proxy.half_width()));
-    Some(Interval { estimate, low: estimate - half, high: estimate + half })
+    Some(Interval::around(estimate, half))
 }
 
 /// What one proxy has in a measure of rounds, in the unit of tables.
@@ -105,7 +105,7 @@ fn added(arm: &ArmResult, baseline: Option<&ArmResult>, measure: RoundMeasure) -
     let (own, other) = (level(arm)?, level(baseline?)?);
     let (own, other) = (own.times(measure.definition().unit), other.times(measure.definition().unit));
     let (estimate, half) = (own.estimate - other.estimate, own.half_width().hypot(other.half_width()));
-    Some(Interval { estimate, low: estimate - half, high: estimate + half })
+    Some(Interval::around(estimate, half))
 }
 
 fn row<'a>(result: &'a StudyResult, arm: &'a ArmResult) -> Row<'a> {

@@ -43,7 +43,7 @@ mod tests {
     fn every_series_has_a_row_for_each_load() {
         let mut result = fixture::study();
         assert!(table(&result).is_none());
-        let about = |estimate: f64| Interval { estimate, low: estimate - 0.5, high: estimate + 0.5 };
+        let about = |estimate: f64| Interval::around(estimate, 0.5);
         result.rule_costs = vec![RuleCost {
             firewall: "iptables".to_owned(),
             matching: "last".to_owned(),

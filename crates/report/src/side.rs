@@ -282,7 +282,7 @@ mod tests {
             let mut copy = same.clone();
             copy.id = format!("same#{number}");
             copy.cost.cpu_us_per_request =
-                Some(Interval { estimate, low: estimate - 0.5, high: estimate + 0.5 });
+                Some(Interval::around(estimate, 0.5));
             result.arms.push(copy);
         }
         let table = null(&result).unwrap();

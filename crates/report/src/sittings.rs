@@ -118,13 +118,9 @@ pub(crate) mod fixture {
 
     use super::*;
 
-    fn around(estimate: f64, half_width: f64) -> Interval {
-        Interval { estimate, low: estimate - half_width, high: estimate + half_width }
-    }
-
     fn cost(measure: CostMeasure, unit: f64) -> SittingCost {
         let one = |estimate: f64| {
-            let interval = around(estimate * unit, 0.45 * unit);
+            let interval = Interval::around(estimate * unit, 0.45 * unit);
             Some(SittingEstimate { interval, standard_error: 0.2 * unit })
         };
         SittingCost {
@@ -132,9 +128,9 @@ pub(crate) mod fixture {
             load: None,
             estimates: vec![one(19.4), one(20.2), one(21.2)],
             holds_for: HoldsFor::Machine,
-            combined: Some(around(20.27 * unit, 2.24 * unit)),
+            combined: Some(Interval::around(20.27 * unit, 2.24 * unit)),
             between_sittings: Some(0.88 * unit),
-            another_sitting: Some(around(20.27 * unit, 4.48 * unit)),
+            another_sitting: Some(Interval::around(20.27 * unit, 4.48 * unit)),
         }
     }
 
@@ -147,7 +143,7 @@ pub(crate) mod fixture {
             verdict: Verdict::Sound,
             program: hoptax_result::sample::program(),
         };
-        let last = SittingEstimate { interval: around(1.5, 0.3), standard_error: 0.13 };
+        let last = SittingEstimate { interval: Interval::around(1.5, 0.3), standard_error: 0.13 };
         let arm = |id: &str, costs: Vec<SittingCost>| SittingArm {
             id: id.to_owned(),
             compared_with: "baseline".to_owned(),

@@ -16,6 +16,11 @@ pub struct Interval {
 }
 
 impl Interval {
+    /// The interval that reaches `half_width` to either side of an estimate.
+    pub fn around(estimate: f64, half_width: f64) -> Self {
+        Self { estimate, low: estimate - half_width, high: estimate + half_width }
+    }
+
     /// Whether `value` lies in it, ends included.
     pub fn contains(&self, value: f64) -> bool {
         self.low <= value && value <= self.high

@@ -174,7 +174,7 @@ fn plan() -> LoadPlan {
 
 /// A study of four rounds, of plain proxying and one function, `lua`, that adds `cost_us` of CPU time per request.
 pub fn study(name: &str, started_at: &str, cost_us: f64) -> StudyResult {
-    let around = |estimate: f64| Some(Interval { estimate, low: estimate - 0.5, high: estimate + 0.5 });
+    let around = |estimate: f64| Some(Interval::around(estimate, 0.5));
     let baseline = ArmResult {
         id: "baseline".to_owned(),
         kind: ArmKind::Baseline,

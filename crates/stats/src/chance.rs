@@ -34,14 +34,10 @@ pub fn standard_error(cost: &Interval, freedom: f64, confidence: f64) -> Option<
 mod tests {
     use super::*;
 
-    fn cost(estimate: f64, half_width: f64) -> Interval {
-        Interval { estimate, low: estimate - half_width, high: estimate + half_width }
-    }
-
     #[test]
     fn an_interval_that_just_touches_zero_is_as_likely_as_its_confidence_leaves() {
         for freedom in [2.0, 9.0, 15.0] {
-            let chance = chance_of_difference(&cost(2.0, 2.0), freedom, 0.95).unwrap();
+            let chance = chance_of_difference(&Interval::around(2.0, 2.0), freedom, 0.95).unwrap();
             assert!((chance - 0.05).abs() < 1e-9, "{freedom}: {chance}");
         }
     }
@@ -50,14 +46,14 @@ mod tests {
     fn further_from_zero_is_rarer() {
         // Twice the integral of Student's density with 9 degrees of freedom from 2 * 2.262157163 upwards, by the
         // midpoint rule.
-        let chance = chance_of_difference(&cost(-4.0, 2.0), 9.0, 0.95).unwrap();
+        let chance = chance_of_difference(&Interval::around(-4.0, 2.0), 9.0, 0.95).unwrap();
         assert!((chance - 0.001_437_869).abs() < 1e-8, "{chance}");
     }
 
     #[test]
     fn degenerate_intervals_have_no_p_value() {
-        assert_eq!(chance_of_difference(&cost(1.0, 1.0), 0.0, 0.95), None);
-        assert_eq!(chance_of_difference(&cost(1.0, 0.0), 9.0, 0.95), None);
-        assert_eq!(chance_of_difference(&cost(f64::NAN, 1.0), 9.0, 0.95), None);
+        assert_eq!(chance_of_difference(&Interval::around(1.0, 1.0), 0.0, 0.95), None);
+        assert_eq!(chance_of_difference(&Interval::around(1.0, 0.0), 9.0, 0.95), None);
+        assert_eq!(chance_of_difference(&Interval::around(f64::NAN, 1.0), 9.0, 0.95), None);
     }
 }

@@ -55,10 +55,6 @@ mod tests {
     use super::*;
     use crate::sequential::OF_COST;
 
-    fn interval(estimate: f64, half_width: f64) -> Interval {
-        Interval { estimate, low: estimate - half_width, high: estimate + half_width }
-    }
-
     #[test]
     fn decisions_are_those_of_the_two_tests() {
         // Student's t with 9 degrees of freedom: 2.262157 at 0.95, 1.833113 at 0.90.
@@ -73,18 +69,18 @@ mod tests {
             (1.5, 1.6, Decision::Undecided),
             (3.0, 2.9, Decision::Different),
         ] {
-            let decision = decide(&interval(estimate, half_width), 9.0, 0.95, 2.0);
+            let decision = decide(&Interval::around(estimate, half_width), 9.0, 0.95, 2.0);
             assert_eq!(decision, Some(expected), "{estimate} +-{half_width}");
         }
     }
 
     #[test]
     fn degenerate_input_decides_nothing() {
-        assert_eq!(decide(&interval(1.0, 0.5), 0.0, 0.95, 1.0), None);
-        assert_eq!(decide(&interval(1.0, 0.0), 9.0, 0.95, 1.0), None);
-        assert_eq!(decide(&interval(1.0, 0.5), 9.0, 0.4, 1.0), None);
+        assert_eq!(decide(&Interval::around(1.0, 0.5), 0.0, 0.95, 1.0), None);
+        assert_eq!(decide(&Interval::around(1.0, 0.0), 9.0, 0.95, 1.0), None);
+        assert_eq!(decide(&Interval::around(1.0, 0.5), 9.0, 0.4, 1.0), None);
         for margin in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-            assert_eq!(decide(&interval(1.0, 0.5), 9.0, 0.95, margin), None, "{margin}");
+            assert_eq!(decide(&Interval::around(1.0, 0.5), 9.0, 0.95, margin), None, "{margin}");
         }
     }
 
@@ -94,7 +90,7 @@ mod tests {
             estimate in -10.0..10.0_f64, width in 0.001..=1.0_f64, margin in 0.01..5.0_f64, freedom in 1.0..200.0_f64,
         ) {
             let narrow_enough = (DECISIVE * margin).max(OF_COST * estimate.abs());
-            let difference = interval(estimate, narrow_enough * width);
+            let difference = Interval::around(estimate, narrow_enough * width);
             for confidence in [0.95, 0.96] {
                 let decision = decide(&difference, freedom, confidence, margin);
                 prop_assert_ne!(decision, Some(Decision::Undecided));
@@ -106,9 +102,9 @@ mod tests {
         fn sign_and_unit_do_not_matter(
             estimate in -10.0..10.0_f64, half_width in 0.01..10.0_f64, margin in 0.01..5.0_f64, unit in 0.1..100.0_f64,
         ) {
-            let decision = decide(&interval(estimate, half_width), 7.0, 0.95, margin);
-            prop_assert_eq!(decide(&interval(-estimate, half_width), 7.0, 0.95, margin), decision);
-            let scaled = decide(&interval(unit * estimate, unit * half_width), 7.0, 0.95, unit * margin);
+            let decision = decide(&Interval::around(estimate, half_width), 7.0, 0.95, margin);
+            prop_assert_eq!(decide(&Interval::around(-estimate, half_width), 7.0, 0.95, margin), decision);
+            let scaled = decide(&Interval::around(unit * estimate, unit * half_width), 7.0, 0.95, unit * margin);
             prop_assert_eq!(scaled, decision);
         }
     }

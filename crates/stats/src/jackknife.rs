@@ -26,7 +26,7 @@ pub fn jackknife(
     let pseudo_value = |round| count * of_all - (count - 1.0) * estimate(Some(round));
     let pseudo_values: Vec<f64> = (0..rounds).map(pseudo_value).collect();
     let half_width = mean_over_rounds(&pseudo_values, confidence)?.half_width();
-    Some(Interval { estimate: of_all, low: of_all - half_width, high: of_all + half_width })
+    Some(Interval::around(of_all, half_width))
 }
 
 #[cfg(test)]

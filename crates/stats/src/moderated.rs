@@ -74,7 +74,7 @@ impl Moderated {
         let Variance { value, freedom } = self.variance();
         let half_width = two_sided_t(freedom, confidence)? * (value / self.replicates as f64).sqrt();
         let estimate = self.estimate;
-        let interval = Interval { estimate, low: estimate - half_width, high: estimate + half_width };
+        let interval = Interval::around(estimate, half_width);
         (interval.low.is_finite() && interval.high.is_finite()).then_some(interval)
     }
 }

@@ -24,7 +24,7 @@ pub fn mean_over_rounds(rounds: &[f64], confidence: f64) -> Option<Interval> {
     let estimate = rounds.iter().sum::<f64>() / count;
     let variance = rounds.iter().map(|round| (round - estimate).powi(2)).sum::<f64>() / (count - 1.0);
     let half_width = t * (variance / count).sqrt();
-    let interval = Interval { estimate, low: estimate - half_width, high: estimate + half_width };
+    let interval = Interval::around(estimate, half_width);
     (interval.low.is_finite() && interval.high.is_finite()).then_some(interval)
 }
 

@@ -71,7 +71,7 @@ pub fn random_effects(sittings: &[Sitting], confidence: f64) -> Option<MachineCo
     let Combined { mean, mean_variance, between_variance, reach } = combined(sittings, confidence)?;
     let own = sittings.iter().map(|one| one.standard_error.powi(2)).sum::<f64>() / sittings.len() as f64;
     let around =
-        |half_width: f64| Interval { estimate: mean, low: mean - half_width, high: mean + half_width };
+        |half_width: f64| Interval::around(mean, half_width);
     let found = MachineCost {
         cost: around(reach * mean_variance.sqrt()),
         between_sittings: between_variance.sqrt(),

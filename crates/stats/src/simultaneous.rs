@@ -33,7 +33,7 @@ pub fn simultaneous(
     let of_each = 1.0 - (1.0 - confidence) / comparisons as f64;
     let half_width = error * two_sided_t(freedom, of_each)?;
     let Interval { estimate, .. } = *interval;
-    Some(Interval { estimate, low: estimate - half_width, high: estimate + half_width })
+    Some(Interval::around(estimate, half_width))
 }
 
 /// The half-width of the interval of a single comparison, with [`LOOK_CONFIDENCE`], at which a study that judges `comparisons`
@@ -57,18 +57,14 @@ mod tests {
 
     use super::*;
 
-    fn interval(estimate: f64, half_width: f64) -> Interval {
-        Interval { estimate, low: estimate - half_width, high: estimate + half_width }
-    }
-
     #[test]
     fn three_comparisons_share_the_error() {
         // R: qt(0.975, 11) = 2.200985, qt(1 - 0.05 / 6, 11) = 2.820006.
-        let wider = simultaneous(&interval(1.0, 2.200_985), 11.0, 0.95, 3).unwrap();
+        let wider = simultaneous(&Interval::around(1.0, 2.200_985), 11.0, 0.95, 3).unwrap();
         assert!((wider.high - 3.820_006).abs() < 1e-4, "{wider:?}");
-        assert_eq!(simultaneous(&interval(1.0, 2.0), 11.0, 0.95, 0), None);
-        assert_eq!(simultaneous(&interval(1.0, 0.0), 11.0, 0.95, 3), None);
-        assert_eq!(simultaneous(&interval(1.0, 2.0), 0.0, 0.95, 3), None);
+        assert_eq!(simultaneous(&Interval::around(1.0, 2.0), 11.0, 0.95, 0), None);
+        assert_eq!(simultaneous(&Interval::around(1.0, 0.0), 11.0, 0.95, 3), None);
+        assert_eq!(simultaneous(&Interval::around(1.0, 2.0), 0.0, 0.95, 3), None);
     }
 
     #[test]
@@ -87,7 +83,7 @@ mod tests {
         fn one_comparison_keeps_its_interval_and_more_widen_it(
             estimate in -10.0..10.0_f64, half_width in 0.01..10.0_f64, freedom in 1.0..100.0_f64, comparisons in 1_usize..50,
         ) {
-            let given = interval(estimate, half_width);
+            let given = Interval::around(estimate, half_width);
             let one = simultaneous(&given, freedom, 0.95, 1).unwrap();
             prop_assert!((one.half_width() - half_width).abs() < 1e-6 * half_width);
             let few = simultaneous(&given, freedom, 0.95, comparisons).unwrap();

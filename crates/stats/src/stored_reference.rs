@@ -51,7 +51,7 @@ pub fn from_reference(
     let own_reach = found.reach.max(two_sided_t(f64::from(rounds) - 1.0, confidence)?);
     let half_width = (found.reach.powi(2) * of_reference + own_reach.powi(2) * of_new).sqrt();
     let estimate = new.estimate - found.mean;
-    let difference = Interval { estimate, low: estimate - half_width, high: estimate + half_width };
+    let difference = Interval::around(estimate, half_width);
     (difference.low.is_finite() && difference.high.is_finite()).then_some(FromReference {
         reference: found.mean,
         difference,

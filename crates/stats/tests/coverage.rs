@@ -264,7 +264,7 @@ fn unpaired(rounds: &[Round]) -> Interval {
     let (baseline, baseline_variance) = mean_and_variance(|round| &round.baseline);
     let half_width = 1.96 * (arm_variance + baseline_variance).sqrt();
     let estimate = arm - baseline;
-    Interval { estimate, low: estimate - half_width, high: estimate + half_width }
+    Interval::around(estimate, half_width)
 }
 
 const BUSY_US: f64 = 1.0;

@@ -39,15 +39,15 @@ pub(crate) fn withhold(result: &mut StudyResult, findings: &[Finding]) {
 mod tests {
     use hoptax_result::{LayerUse, RuleCost, Shape, StudyResult};
 
-    use crate::study::tests::{fired, interval, only_closed};
+    use crate::study::tests::{fired, only_closed};
 
     /// Adds a layer to each arm and a series over the last one.
     fn add_derived(result: &mut StudyResult) {
         for arm in &mut result.arms {
             arm.layers = vec![LayerUse {
                 layer: "TCP".to_owned(),
-                cpu_us_per_request: interval(10.0, 0.1),
-                added_us_per_request: arm.compared_with.is_some().then(|| interval(1.0, 0.1)),
+                cpu_us_per_request: Interval::around(10.0, 0.1),
+                added_us_per_request: arm.compared_with.is_some().then(|| Interval::around(1.0, 0.1)),
             }];
         }
         result.rule_costs = vec![RuleCost {
@@ -58,9 +58,9 @@ mod tests {
             arms: vec!["lua".to_owned()],
             compared_with: "baseline".to_owned(),
             rules: vec![100],
-            cpu_ns_per_rule: interval(5.0, 0.1),
+            cpu_ns_per_rule: Interval::around(5.0, 0.1),
             cpu_ns_per_rule_and_packet: None,
-            sag_ns: interval(0.0, 0.1),
+            sag_ns: Interval::around(0.0, 0.1),
             shape: Shape::Linear,
         }];
     }
@@ -106,8 +106,8 @@ mod tests {
     #[test]
     fn series_and_layers_have_their_own_precision() {
         let vague = |result: &mut StudyResult| {
-            result.arms[2].cost.cpu_us_per_request = Some(interval(30.0, 25.0));
-            result.arms[2].cpu_us_per_request = Some(interval(40.0, 21.0));
+            result.arms[2].cost.cpu_us_per_request = Some(Interval::around(30.0, 25.0));
+            result.arms[2].cpu_us_per_request = Some(Interval::around(40.0, 21.0));
         };
         assert_eq!(left(vague), (true, vec![(1, 0), (1, 1), (1, 1)]));
     }

@@ -110,7 +110,7 @@ fn untested(
 mod tests {
     use hoptax_result::{KnownAnswer, Severity, StudyResult, Verdict};
 
-    use crate::study::tests::{fired, interval, withheld};
+    use crate::study::tests::{fired, withheld};
 
     fn missed(low: f64, high: f64) -> impl Fn(&mut StudyResult) {
         move |result| {
@@ -161,7 +161,7 @@ mod tests {
                 arm.id = format!("burn{{us={cpu_us}}}");
                 arm.function = Some("control/burn".to_owned());
                 arm.known_answer = Some(KnownAnswer { cpu_us: Some(cpu_us), ..KnownAnswer::default() });
-                arm.cost.cpu_us_per_request = Some(interval(cost_us, half_width_us));
+                arm.cost.cpu_us_per_request = Some(Interval::around(cost_us, half_width_us));
                 result.arms.push(arm);
             }
         }

@@ -86,10 +86,10 @@ fn of_measure(
 mod tests {
     use hoptax_result::{Disturbance, Sample, Severity, StudyResult, StudyRound, Verdict};
 
-    use crate::study::tests::{fired, interval, withheld};
+    use crate::study::tests::{fired, withheld};
 
     fn differs(estimate: f64, half_width: f64) -> impl Fn(&mut StudyResult) {
-        move |result| result.arms[1].cost.cpu_us_per_request = Some(interval(estimate, half_width))
+        move |result| result.arms[1].cost.cpu_us_per_request = Some(Interval::around(estimate, half_width))
     }
 
     #[test]
@@ -157,7 +157,7 @@ mod tests {
             for number in 2..=20 {
                 let mut copy = result.arms[1].clone();
                 copy.id = format!("same#{number}");
-                copy.cost.cpu_us_per_request = Some(interval(0.05, 0.28));
+                copy.cost.cpu_us_per_request = Some(Interval::around(0.05, 0.28));
                 result.arms.push(copy);
             }
         });
@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn tails_are_judged_too() {
         let (severity, result) = fired("same-differs", |result| {
-            result.arms[1].cost.response_us.p99 = Some(interval(90.0, 30.0));
+            result.arms[1].cost.response_us.p99 = Some(Interval::around(90.0, 30.0));
         });
         assert_eq!(severity, Some(Severity::Fail));
         assert_eq!(result.verdict, Verdict::Caution);

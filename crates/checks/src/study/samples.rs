@@ -274,7 +274,7 @@ fn levels<'a>(
 mod tests {
     use hoptax_result::{Severity, StudyResult};
 
-    use crate::study::tests::{fired, interval, sitting, withheld};
+    use crate::study::tests::{fired, sitting, withheld};
 
     #[test]
     fn too_few_responses_withhold_p99_and_keep_p50() {
@@ -320,7 +320,7 @@ mod tests {
             move |result: &mut StudyResult| {
                 // The baseline's p99 is 200 us.
                 let arm = &mut result.arms[2];
-                let cost = Some(interval(10.0, half_width));
+                let cost = Some(Interval::around(10.0, half_width));
                 arm.loads[1].cost.response_us.p99 = cost;
                 arm.cost.response_us.p99 = cost;
             }
@@ -335,7 +335,7 @@ mod tests {
         let vague = |half_width: f64| {
             move |result: &mut StudyResult| {
                 let arm = &mut result.arms[2];
-                let level = Some(interval(200.0, half_width));
+                let level = Some(Interval::around(200.0, half_width));
                 arm.loads[1].response_us.p99 = level;
                 arm.response_us.p99 = level;
             }
@@ -348,12 +348,12 @@ mod tests {
     #[test]
     fn a_vague_cost_in_cpu_time_is_withheld() {
         let vague = |result: &mut StudyResult| {
-            result.arms[2].cost.cpu_us_per_request = Some(interval(30.0, 25.0));
+            result.arms[2].cost.cpu_us_per_request = Some(Interval::around(30.0, 25.0));
         };
         assert_eq!(fired("vague-cost", vague).0, Some(Severity::Info));
         assert!(withheld(vague).contains(&"+lua fixed-rate Cpu".to_owned()));
         let vague_share = |result: &mut StudyResult| {
-            result.arms[2].cost.cpu_share = Some(interval(0.9, 0.51));
+            result.arms[2].cost.cpu_share = Some(Interval::around(0.9, 0.51));
         };
         assert!(withheld(vague_share).contains(&"+lua fixed-rate Cpu".to_owned()));
     }
@@ -368,7 +368,7 @@ mod tests {
                 // It costs nothing, which would be vague.
                 result.arms.remove(1);
                 let arm = &mut result.arms[1];
-                arm.cost.cpu_us_per_request = Some(interval(60.0, half_width));
+                arm.cost.cpu_us_per_request = Some(Interval::around(60.0, half_width));
                 arm.cost.cpu_share = None;
             }
         };
@@ -389,8 +389,8 @@ mod tests {
         // The baseline takes 40 us: an interval of ±30 us is wide against it, and narrow against 1,000 us.
         let cost = |half_width: f64| {
             move |result: &mut StudyResult| {
-                result.arms[2].cost.cpu_us_per_request = Some(interval(1_000.0, half_width));
-                result.arms[2].cost.cpu_share = Some(interval(25.0, half_width / 40.0));
+                result.arms[2].cost.cpu_us_per_request = Some(Interval::around(1_000.0, half_width));
+                result.arms[2].cost.cpu_share = Some(Interval::around(25.0, half_width / 40.0));
             }
         };
         assert_eq!(fired("vague-cost", cost(30.0)).0, None);
@@ -406,7 +406,7 @@ mod tests {
         let vague = |half_width: f64| {
             // The baseline takes 20,000 requests per second.
             move |result: &mut StudyResult| {
-                result.arms[2].cost.max_rate = Some(interval(-600.0, half_width));
+                result.arms[2].cost.max_rate = Some(Interval::around(-600.0, half_width));
             }
         };
         assert_eq!(fired("vague-cost", vague(9_900.0)).0, None);
@@ -416,11 +416,11 @@ mod tests {
     #[test]
     fn a_vague_level_in_cpu_time_or_rate_is_withheld_and_its_cost_is_kept() {
         let cpu = |result: &mut StudyResult| {
-            let vague = Some(interval(40.0, 21.0));
+            let vague = Some(Interval::around(40.0, 21.0));
             (result.arms[2].cpu_us_per_request, result.arms[2].loads[0].cpu_us_per_request) = (vague, vague);
         };
         assert_eq!(withheld(cpu), ["lua saturation Cpu"]);
-        let rate = |result: &mut StudyResult| result.arms[2].max_rate = Some(interval(20_000.0, 11_000.0));
+        let rate = |result: &mut StudyResult| result.arms[2].max_rate = Some(Interval::around(20_000.0, 11_000.0));
         assert_eq!(withheld(rate), ["lua saturation MaxRate"]);
     }
 
@@ -429,7 +429,7 @@ mod tests {
         let advice = |sittings: usize| {
             let (_, result) = fired("vague-cost", |result| {
                 result.sittings = vec![sitting(); sittings];
-                result.arms[2].cost.cpu_us_per_request = Some(interval(30.0, 25.0));
+                result.arms[2].cost.cpu_us_per_request = Some(Interval::around(30.0, 25.0));
             });
             result.findings[0].advice.clone()
         };

@@ -168,7 +168,7 @@ mod tests {
     use hoptax_result::{Finding, Measured, Severity};
 
     use super::*;
-    use crate::fixture::{self, around};
+    use crate::fixture;
 
     /// A result whose arm `lua` takes `cpu_us`, an hour after the one before.
     fn run(hour: i64, cpu_us: f64) -> Earlier {
@@ -177,7 +177,7 @@ mod tests {
         result.environment.started_at = format!("2026-11-01T{hour:02}:00:00Z");
         result.environment.proxy_version = Some("1.40.0".to_owned());
         let arm = fixture::arm(&mut result, "lua");
-        arm.cpu_us_per_request = Some(around(cpu_us, 0.2));
+        arm.cpu_us_per_request = Some(Interval::around(cpu_us, 0.2));
         Earlier { run: hour, result }
     }
 

@@ -37,7 +37,7 @@ pub(super) fn levels(rounds: &Rounds<'_>, arm: &str, proxy: usize) -> RoundNumbe
 fn at_resolution(interval: Interval, rounds: &Rounds<'_>, arm: &str, measure: RoundMeasure) -> Interval {
     let Some(resolution) = resolution(rounds.all, arm, measure) else { return interval };
     let (estimate, half_width) = (interval.estimate, interval.half_width().max(resolution));
-    Interval { estimate, low: estimate - half_width, high: estimate + half_width }
+    Interval::around(estimate, half_width)
 }
 
 /// The half-width below which no number of rounds narrows the intervals of a measure; none if rounds narrow all.

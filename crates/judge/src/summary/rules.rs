@@ -162,15 +162,10 @@ mod tests {
 
     #[test]
     fn the_shape_is_decided_by_the_sag_as_a_share_of_the_rise() {
-        let about = |estimate: f64, half_width: f64| Interval {
-            estimate,
-            low: estimate - half_width,
-            high: estimate + half_width,
-        };
         let of = |slope, sag| shape(&Line { slope, sag, rise: 100.0, rounds: 10 }, 0.95);
-        assert_eq!(of(about(1.0, 2.0), about(0.0, 1.0)), Shape::None);
-        assert_eq!(of(about(1.0, 0.1), about(2.0, 3.0)), Shape::Linear);
-        assert_eq!(of(about(1.0, 0.1), about(-20.0, 3.0)), Shape::Bent);
-        assert_eq!(of(about(1.0, 0.1), about(8.0, 30.0)), Shape::Undecided);
+        assert_eq!(of(Interval::around(1.0, 2.0), Interval::around(0.0, 1.0)), Shape::None);
+        assert_eq!(of(Interval::around(1.0, 0.1), Interval::around(2.0, 3.0)), Shape::Linear);
+        assert_eq!(of(Interval::around(1.0, 0.1), Interval::around(-20.0, 3.0)), Shape::Bent);
+        assert_eq!(of(Interval::around(1.0, 0.1), Interval::around(8.0, 30.0)), Shape::Undecided);
     }
 }

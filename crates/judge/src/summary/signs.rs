@@ -87,10 +87,6 @@ mod tests {
 
     use super::*;
 
-    fn interval(estimate: f64, half: f64) -> Interval {
-        Interval { estimate, low: estimate - half, high: estimate + half }
-    }
-
     /// A study of eleven rounds with these CPU costs, each against the baseline.
     fn study(costs: &[Interval]) -> StudyResult {
         let mut result = sample::study("x", "2026-01-01T00:00:00Z", 10.0);
@@ -115,8 +111,8 @@ mod tests {
     #[test]
     fn a_sign_needs_more_of_a_cost_among_many() {
         // With 10 degrees of freedom: Student 2.23, Dunnett for 9 costs against one reference 3.24.
-        let costs = |first: f64| [vec![interval(first, 2.23)], vec![interval(50.0, 2.23); 8]].concat();
-        assert_eq!(uncertain(study(&[interval(2.5, 2.23)])), [false]);
+        let costs = |first: f64| [vec![Interval::around(first, 2.23)], vec![Interval::around(50.0, 2.23); 8]].concat();
+        assert_eq!(uncertain(study(&[Interval::around(2.5, 2.23)])), [false]);
         for (first, expected) in [(2.5, true), (-2.5, true), (3.2, true), (3.3, false), (-3.3, false)] {
             let found = uncertain(study(&costs(first)));
             assert_eq!((found[0], found[1..].contains(&true)), (expected, false), "{first}");
@@ -125,7 +121,7 @@ mod tests {
 
     #[test]
     fn more_copies_of_the_reference_are_taken_into_account() {
-        let costs = [vec![interval(3.27, 2.228)], vec![interval(50.0, 2.228); 8]].concat();
+        let costs = [vec![Interval::around(3.27, 2.228)], vec![Interval::around(50.0, 2.228); 8]].concat();
         let mut copied = study(&costs);
         copied.arms[0].copies = 8;
         assert_eq!((uncertain(study(&costs))[0], uncertain(copied)[0]), (false, true));
@@ -133,7 +129,7 @@ mod tests {
 
     #[test]
     fn without_degrees_of_freedom_the_interval_decides() {
-        let mut result = study(&[interval(1.0, 0.5), interval(1.0, 1.5)]);
+        let mut result = study(&[Interval::around(1.0, 0.5), Interval::around(1.0, 1.5)]);
         result.plan.rounds_completed = 1;
         assert_eq!(uncertain(result), [false, true]);
     }

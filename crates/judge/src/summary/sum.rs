@@ -80,13 +80,12 @@ mod tests {
     use hoptax_result::{ArmResult, Cost, Disturbance, sample};
 
     use super::*;
-    use crate::fixture::around;
 
     #[test]
     fn a_sum_is_over_the_rounds_in_which_no_arm_lost_its_slices() {
         let arm = |id: &str| ArmResult {
             compared_with: Some("baseline".to_owned()),
-            cost: Cost { cpu_us_per_request: Some(around(10.0, 1.0)), ..Cost::default() },
+            cost: Cost { cpu_us_per_request: Some(Interval::around(10.0, 1.0)), ..Cost::default() },
             ..sample::arm(id)
         };
         let arms = [sample::arm("baseline"), arm("lua"), arm("cors")];

@@ -74,7 +74,7 @@ fn within_rounds(terms: &[(f64, &Measured)]) -> Option<Interval> {
     let sums: Vec<f64> = (0..rounds).filter_map(in_round).collect();
     let spread = mean_over_rounds(&sums, first.confidence)?;
     let estimate = terms.iter().map(|(weight, measured)| weight * measured.interval.estimate).sum::<f64>();
-    Some(Interval { estimate, low: estimate - spread.half_width(), high: estimate + spread.half_width() })
+    Some(Interval::around(estimate, spread.half_width()))
 }
 
 fn as_intervals(terms: &[(f64, &Measured)]) -> Option<Interval> {

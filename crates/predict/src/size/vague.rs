@@ -34,7 +34,7 @@ mod tests {
     #[test]
     fn only_times_with_wide_intervals_are_withheld() {
         let about = |half_width: f64| {
-            Some(Interval { estimate: 100.0, low: 100.0 - half_width, high: 100.0 + half_width })
+            Some(Interval::around(100.0, half_width))
         };
         let mut latency = SizeLatency {
             added: AddedTime { mean_us: about(20.0), p99_us: about(180.0) },

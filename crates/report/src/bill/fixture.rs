@@ -7,10 +7,6 @@ use hoptax_result::{
 
 use super::*;
 
-fn interval(estimate: f64, half_width: f64) -> Interval {
-    Interval { estimate, low: estimate - half_width, high: estimate + half_width }
-}
-
 fn charge(cpu_us: Option<Interval>, whole_us: f64) -> Charge {
     let cores = cpu_us.map(|cpu| cpu.times(3_000.0 / 1e6));
     Charge {
@@ -18,10 +14,10 @@ fn charge(cpu_us: Option<Interval>, whole_us: f64) -> Charge {
         cpu_share: cpu_us.map(|cpu| cpu.times(1.0 / whole_us)),
         response_us: ResponseCost { p50: cpu_us.map(|cpu| cpu.times(1.2)), ..ResponseCost::default() },
         of_rounds: [
-            (RoundMeasure::RECEIVED_BYTES, cpu_us.map(|_| interval(0.0, 0.1))),
-            (RoundMeasure::SENT_BYTES, cpu_us.map(|cpu| interval(4.0 * cpu.estimate, 0.3))),
-            (RoundMeasure::MEMORY, cpu_us.map(|_| interval(400_000.0, 30_000.0))),
-            (RoundMeasure::MEMORY_PER_CONNECTION, cpu_us.map(|_| interval(8_200.0, 130.0))),
+            (RoundMeasure::RECEIVED_BYTES, cpu_us.map(|_| Interval::around(0.0, 0.1))),
+            (RoundMeasure::SENT_BYTES, cpu_us.map(|cpu| Interval::around(4.0 * cpu.estimate, 0.3))),
+            (RoundMeasure::MEMORY, cpu_us.map(|_| Interval::around(400_000.0, 30_000.0))),
+            (RoundMeasure::MEMORY_PER_CONNECTION, cpu_us.map(|_| Interval::around(8_200.0, 130.0))),
         ]
         .into_iter()
         .collect(),
@@ -67,30 +63,30 @@ pub(crate) fn bill() -> BillResult {
         arrivals: Some("uniform".to_owned()),
         price_per_core_hour: Some(0.04),
         hours_per_month: BillResult::HOURS_PER_MONTH,
-        whole: Charge { cpu_share: None, ..charge(Some(interval(180.0, 3.1)), 180.0) },
+        whole: Charge { cpu_share: None, ..charge(Some(Interval::around(180.0, 3.1)), 180.0) },
         parts: vec![
-            part("lua", Some(interval(31.2, 1.3)), exercised("http.edge.lua.executions")),
-            part("rbac", Some(interval(4.1, 1.1)), exercised("http.edge.rbac.allowed")),
-            part("cors", Some(interval(0.3, 0.9)), idle),
+            part("lua", Some(Interval::around(31.2, 1.3)), exercised("http.edge.lua.executions")),
+            part("rbac", Some(Interval::around(4.1, 1.1)), exercised("http.edge.rbac.allowed")),
+            part("cors", Some(Interval::around(0.3, 0.9)), idle),
             part("rewrite", None, Activity::Unknown { exercised_by: None }),
         ],
-        rest: Some(Charge { cpu_share: None, ..charge(Some(interval(140.0, 2.4)), 180.0) }),
-        sum: Some(sum(interval(35.6, 2.9), interval(48.0, 1.9), interval(-12.4, 2.1), Decision::Different)),
+        rest: Some(Charge { cpu_share: None, ..charge(Some(Interval::around(140.0, 2.4)), 180.0) }),
+        sum: Some(sum(Interval::around(35.6, 2.9), Interval::around(48.0, 1.9), Interval::around(-12.4, 2.1), Decision::Different)),
         second_study: Some(BilledSecondStudy {
             verdict: Verdict::Sound,
             rounds: 12,
             sum: Some(sum(
-                interval(36.1, 2.7),
-                interval(47.7, 2.0),
-                interval(-11.6, 2.2),
+                Interval::around(36.1, 2.7),
+                Interval::around(47.7, 2.0),
+                Interval::around(-11.6, 2.2),
                 Decision::Different,
             )),
             pairs: vec![
-                pair("rbac", Some((interval(-12.1, 2.0), Decision::Different))),
-                pair("cors", Some((interval(0.4, 2.1), Decision::Equivalent))),
+                pair("rbac", Some((Interval::around(-12.1, 2.0), Decision::Different))),
+                pair("cors", Some((Interval::around(0.4, 2.1), Decision::Equivalent))),
                 pair("rewrite", None),
             ],
-            pairs_us: Some(interval(-11.7, 2.6)),
+            pairs_us: Some(Interval::around(-11.7, 2.6)),
         }),
         changes: vec![
             BilledChange {
@@ -99,7 +95,7 @@ pub(crate) fn bill() -> BillResult {
                 not_measured: None,
                 answer_differences: vec!["bodies of 19 bytes instead of 24".to_owned()],
                 activity: exercised("http.edge.lua.executions"),
-                difference: charge(Some(interval(-24.5, 1.4)), 180.0),
+                difference: charge(Some(Interval::around(-24.5, 1.4)), 180.0),
             },
             BilledChange {
                 change: "envoy -> 1.39.3".to_owned(),
@@ -110,7 +106,7 @@ pub(crate) fn bill() -> BillResult {
                 difference: Charge::default(),
             },
         ],
-        same_us: Some(interval(0.4, 1.2)),
+        same_us: Some(Interval::around(0.4, 1.2)),
         lacking: vec!["HTTP filter `mesh.stats`".to_owned()],
         replacements: vec![BilledReplacement {
             place: "envoy.yaml:3".to_owned(),
@@ -146,8 +142,8 @@ fn sum(parts_us: Interval, together_us: Interval, interaction_us: Interval, deci
 /// The pair of `lua` and another part, with its interaction.
 fn pair(other: &str, interaction: Option<(Interval, Decision)>) -> BilledPair {
     let sum = interaction.map(|(interaction_us, decision)| {
-        let together_us = interval(35.3 - interaction_us.estimate, 1.6);
-        sum(interval(35.3, 2.1), together_us, interaction_us, decision)
+        let together_us = Interval::around(35.3 - interaction_us.estimate, 1.6);
+        sum(Interval::around(35.3, 2.1), together_us, interaction_us, decision)
     });
     let not_measured = sum.is_none().then(|| "the response is status 404 instead of status 200".to_owned());
     BilledPair { parts: ["HTTP filter lua".to_owned(), format!("HTTP filter {other}")], sum, not_measured }

@@ -68,7 +68,7 @@ fn a_sum_that_is_undecided_says_how_many_rounds_decide_it() {
 #[test]
 fn numbers_with_the_half_width_of_the_resolution_have_the_same_decimals() {
     for estimate in [200.0, 500.0] {
-        let number = Interval { estimate, low: estimate - 0.1, high: estimate + 0.1 };
+        let number = Interval::around(estimate, 0.1);
         assert_eq!(precise(&number, level), format!("{estimate}.00 ±0.10"));
     }
 }
@@ -80,7 +80,7 @@ fn the_second_study_confirms_the_difference_of_the_first_or_does_not() {
         let again = bill.second_study.as_mut().unwrap().sum.as_mut().unwrap();
         again.decision = decision;
         again.interaction_us =
-            Interval { estimate: interaction_us, low: interaction_us - 1.0, high: interaction_us + 1.0 };
+            Interval::around(interaction_us, 1.0);
         let line = adds_up(&bill).swap_remove(1);
         for form in forms(&bill) {
             assert!(form.contains(" second study of 12 rounds"), "{form}");
@@ -117,7 +117,7 @@ fn a_confirmed_difference_that_pairs_do_not_explain_is_said_to_come_from_others(
     assert!(forms(&bill).iter().all(|form| !form.contains(elsewhere)));
     let mut pairs_are = |half_width: f64| {
         bill.second_study.as_mut().unwrap().pairs_us =
-            Some(Interval { estimate: 0.4, low: 0.4 - half_width, high: 0.4 + half_width });
+            Some(Interval::around(0.4, half_width));
         forms(&bill)
     };
     // A wide interval contains zero, and the difference as well.

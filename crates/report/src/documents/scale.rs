@@ -221,10 +221,6 @@ mod tests {
         Interval { estimate, low: estimate * (1.0 - share), high: estimate * (1.0 + 1.4 * share) }
     }
 
-    fn around(estimate: f64, half_width: f64) -> Interval {
-        Interval { estimate, low: estimate - half_width, high: estimate + half_width }
-    }
-
     fn fit(place: PeakPlace, size: Interval) -> ScaleFit {
         ScaleFit {
             lambda: about(1_003.4, 0.011),
@@ -243,7 +239,7 @@ mod tests {
             load: format!("full-{size}"),
             rate: about(rate, 0.02),
             fitted_rate: Some(about(fitted, 0.012)),
-            deviation_share: Some(around(rate / fitted - 1.0, 0.009)),
+            deviation_share: Some(Interval::around(rate / fitted - 1.0, 0.009)),
         };
         let series = ScaleSeries {
             name: "baseline".to_owned(),
@@ -256,7 +252,7 @@ mod tests {
                 reason: "the generator used 99 % of its core, and the proxies were busy 80 % of the time"
                     .to_owned(),
             }],
-            fit: Some(fit(PeakPlace::Within, around(20.0, 6.0))),
+            fit: Some(fit(PeakPlace::Within, Interval::around(20.0, 6.0))),
             no_fit: None,
         };
         let mut bare = series.clone();
@@ -287,7 +283,7 @@ mod tests {
         result.series.truncate(1);
         let series = &mut result.series[0];
         series.points[1].rate = about(3_895.0, 0.02);
-        series.points[1].deviation_share = Some(around(-0.26, 0.04));
+        series.points[1].deviation_share = Some(Interval::around(-0.26, 0.04));
         series.left_out.clear();
         series.fit.iter_mut().for_each(|fit| fit.is_refuted = true);
         insta::assert_snapshot!(terminal::screen(&scale(&result), STYLE));

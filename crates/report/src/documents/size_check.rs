@@ -229,7 +229,7 @@ mod tests {
     }
 
     fn checked(arm: &str, measured: f64, difference: f64) -> CheckedComposition {
-        let difference_us = Interval { estimate: difference, low: difference - 2.0, high: difference + 2.0 };
+        let difference_us = Interval::around(difference, 2.0);
         CheckedComposition {
             arm: arm.to_owned(),
             load: "saturation".to_owned(),

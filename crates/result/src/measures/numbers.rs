@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn numbers_are_fields_of_their_owner_and_unknown_fields_are_refused() {
-        let about = |estimate| Some(Interval { estimate, low: estimate - 1.0, high: estimate + 1.0 });
+        let about = |estimate| Some(Interval::around(estimate, 1.0));
         let numbers = [(RoundMeasure::MEMORY, about(5.0)), (RoundMeasure::START_CPU, about(7.5))];
         let of_rounds: RoundNumbers = numbers.into_iter().collect();
         let hop = HopUse { name: "gateway".to_owned(), of_rounds, ..HopUse::default() };

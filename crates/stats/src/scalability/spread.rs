@@ -76,7 +76,7 @@ impl<'a> FreeCurve<'a> {
     fn sum(&self, shares: [f64; 3]) -> Interval {
         let estimate = product(self.curve.times(), shares);
         let half_width = self.rounds.half_width(&self.values(shares));
-        Interval { estimate, low: estimate - half_width, high: estimate + half_width }
+        Interval::around(estimate, half_width)
     }
 
     /// The rate whose seconds per request are this sum; None if its interval has no upper end.

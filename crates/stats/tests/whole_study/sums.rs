@@ -29,7 +29,7 @@ fn as_if_independent(costs: &[(f64, Interval)]) -> Interval {
     let estimate = costs.iter().map(|(weight, cost)| weight * cost.estimate).sum::<f64>();
     let half_width =
         costs.iter().map(|(weight, cost)| (weight * cost.half_width()).powi(2)).sum::<f64>().sqrt();
-    Interval { estimate, low: estimate - half_width, high: estimate + half_width }
+    Interval::around(estimate, half_width)
 }
 
 /// The number that a true cost is multiplied by: with few arms a study refers to the machine's speed in the long run.

@@ -1,6 +1,6 @@
 use hoptax_result::{ArmResult, Bound, BoundOf, CostMeasure, KnownAnswer, StudyResult, Verdict};
 
-use crate::study::tests::{fired, interval, only_closed};
+use crate::study::tests::{fired, only_closed};
 
 const P50: CostMeasure = CostMeasure::ResponseP50Us;
 const P99: CostMeasure = CostMeasure::ResponseP99Us;
@@ -71,12 +71,12 @@ fn a_number_that_is_stated_has_no_bound() {
 #[test]
 fn an_interval_that_is_too_wide_is_the_bound() {
     let result = judged(|result| {
-        result.arms[2].cost.cpu_us_per_request = Some(interval(30.0, 25.0));
+        result.arms[2].cost.cpu_us_per_request = Some(Interval::around(30.0, 25.0));
     });
     assert_eq!(cost(&result, 2, CostMeasure::CpuUs), Some((Some(5.0), Some(55.0))));
     assert_eq!(result.arms[2].bounds.cost(CostMeasure::CpuUs).unwrap().by, ["vague-cost"]);
     assert_eq!(result.verdict, Verdict::Caution, "its only cost is bounded, and no more");
-    let result = judged(|result| result.arms[2].max_rate = Some(interval(20_000.0, 11_000.0)));
+    let result = judged(|result| result.arms[2].max_rate = Some(Interval::around(20_000.0, 11_000.0)));
     assert_eq!(level(&result, 2, CostMeasure::MaxRate), Some((Some(9_000.0), Some(31_000.0))));
 }
 
@@ -179,7 +179,7 @@ fn unsent_requests_leave_that_the_quantile_is_at_least_what_was_measured() {
 
 #[test]
 fn identical_arms_that_differ_widen_every_interval() {
-    let result = judged(|result| result.arms[1].cost.cpu_us_per_request = Some(interval(2.0, 0.5)));
+    let result = judged(|result| result.arms[1].cost.cpu_us_per_request = Some(Interval::around(2.0, 0.5)));
     // Student's quantile with one degree of freedom is 12.706.
     let (low, high) = cost(&result, 2, CostMeasure::CpuUs).unwrap();
     assert!((low.unwrap() - (4.5 - 25.412)).abs() < 0.01 && (high.unwrap() - (5.5 + 25.412)).abs() < 0.01);
