@@ -31,7 +31,7 @@ use crate::update::{Say, Update};
 
 pub use database::{Compacted, Store};
 pub use error::StoreError;
-pub use folder::Document;
+pub use folder::RunFile;
 pub use import::Imported;
 pub use list::Filter;
 pub use paths::{PathImported, import_all};

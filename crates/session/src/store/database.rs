@@ -11,7 +11,7 @@ use crate::run_files::RESULT;
 use crate::store::StoreError;
 use crate::store::contents::{self, StoredFile};
 use crate::store::describe::Described;
-use crate::store::folder::Document;
+use crate::store::folder::RunFile;
 use crate::store::schema::{self, APPLICATION_ID, STEPS};
 
 /// How long a writer waits for another one. A transaction takes less than a second, but there may be several writers.
@@ -89,7 +89,7 @@ impl Store {
         &mut self,
         described: &Described,
         source: &str,
-        documents: &[Document],
+        documents: &[RunFile],
     ) -> Result<i64, StoreError> {
         self.change(|connection| {
             let run = match finished_since(connection, described)? {
@@ -120,10 +120,10 @@ impl Store {
     ///
     /// # Errors
     /// When one cannot be read, is lost, or its content has changed.
-    pub fn documents(&self, run: i64) -> Result<Vec<Document>, StoreError> {
+    pub fn documents(&self, run: i64) -> Result<Vec<RunFile>, StoreError> {
         let read = self.files(run)?.into_iter().map(|file| {
             let text = self.text(file.content)?;
-            Ok(Document { path: file.path, text, is_redacted: file.is_redacted })
+            Ok(RunFile { path: file.path, text, is_redacted: file.is_redacted })
         });
         read.collect()
     }

@@ -7,20 +7,21 @@
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
+use hoptax_report::render::OUTPUTS;
 use hoptax_text::secrets::has_private_key;
 
 use crate::run_files::{MANIFEST, RESULT, STUDY};
 use crate::store::StoreError;
 use crate::store::secrets::Secrets;
 
-/// Endings of the files that are kept.
+/// Endings of the files that are kept, besides those of reports.
 const KEPT: [&str; 8] = ["json", "yaml", "csv", "md", "html", "svg", "txt", "folded"];
 /// Folders that are left out: certificates, the tries of a bill, and files that functions write.
 const LEFT_OUT: [&str; 3] = ["certificates", "tries", "files"];
 
 /// A file of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Document {
+pub struct RunFile {
     /// Its path in the run folder, with `/` between the parts.
     pub path: String,
     /// Its text.
@@ -33,7 +34,7 @@ pub struct Document {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Contents {
     /// Those that are kept.
-    pub(crate) documents: Vec<Document>,
+    pub(crate) documents: Vec<RunFile>,
     /// Paths of those that are left out.
     pub(crate) left_out: Vec<String>,
 }
@@ -89,7 +90,7 @@ pub(crate) fn read_some(folder: &Path, paths: &[&str]) -> Result<Contents, Store
 ///
 /// # Errors
 /// When the folder has files, or a file cannot be written.
-pub fn write(folder: &Path, documents: &[Document]) -> Result<(), StoreError> {
+pub fn write(folder: &Path, documents: &[RunFile]) -> Result<(), StoreError> {
     let cannot = |path: &Path, error| StoreError::file("write", path, error);
     fs::create_dir_all(folder).map_err(|error| cannot(folder, error))?;
     if !entries(folder)?.is_empty() {
@@ -149,7 +150,8 @@ fn add_file(
     inside: String,
     secrets: &Secrets,
 ) -> Result<(), StoreError> {
-    let is_kept = path.extension().is_some_and(|ending| KEPT.iter().any(|kept| ending == *kept));
+    let reports = OUTPUTS.iter().map(|output| output.extension);
+    let is_kept = path.extension().is_some_and(|ending| KEPT.into_iter().chain(reports).any(|kept| ending == kept));
     if !is_kept || !path.is_file() || path.is_symlink() {
         contents.left_out.push(inside);
         return Ok(());
@@ -159,7 +161,7 @@ fn add_file(
         if inside == STUDY { secrets.mask_study_file(&text) } else { Some(secrets.mask(&text)) }
     });
     match masked {
-        Some(masked) => contents.documents.push(Document {
+        Some(masked) => contents.documents.push(RunFile {
             path: inside,
             text: masked.text,
             is_redacted: masked.had_secrets,
@@ -247,7 +249,7 @@ mod tests {
     #[test]
     fn a_path_that_leads_out_of_the_folder_is_refused() {
         let out = tempfile::tempdir().unwrap();
-        let document = Document { path: "../escaped".to_owned(), text: String::new(), is_redacted: false };
+        let document = RunFile { path: "../escaped".to_owned(), text: String::new(), is_redacted: false };
         assert!(write(&out.path().join("in"), &[document]).is_err());
         assert!(!out.path().join("escaped").exists());
     }

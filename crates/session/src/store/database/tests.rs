@@ -15,7 +15,7 @@ use crate::store::database::Store;
 use crate::store::describe::{self, Described};
 use crate::store::list::{Filter, query};
 use crate::store::schema::STEPS;
-use crate::store::{Document, StoreError, salvage, series};
+use crate::store::{RunFile, StoreError, salvage, series};
 
 /// Length of the first page, without which a file is no store.
 const FIRST_PAGE: usize = 4096;
@@ -31,8 +31,8 @@ pub(crate) fn study_text(name: &str, started_at: &str, cost_us: f64) -> (String,
     (manifest.to_string(), serde_json::to_string_pretty(&result).unwrap())
 }
 
-fn document(path: &str, text: &str) -> Document {
-    Document { path: path.to_owned(), text: text.to_owned(), is_redacted: false }
+fn document(path: &str, text: &str) -> RunFile {
+    RunFile { path: path.to_owned(), text: text.to_owned(), is_redacted: false }
 }
 
 struct Folder(tempfile::TempDir);
@@ -62,7 +62,7 @@ impl Folder {
     }
 }
 
-fn run_of(number: u32) -> (Described, Vec<Document>) {
+fn run_of(number: u32) -> (Described, Vec<RunFile>) {
     let started_at = format!("2026-11-01T00:{:02}:{:02}Z", number / 60, number % 60);
     let (manifest, text) = study_text("ours", &started_at, f64::from(number));
     let round = format!("{{\"round\": {number}}}").repeat(400);
@@ -407,7 +407,7 @@ fn a_salvaged_store_has_no_result_that_is_out_of_date_and_uses_no_number_again()
     let path = folder.path();
     let mut store = folder.open();
     // Versions before this kept a result of four rounds beside a fifth round.
-    let rounds: Vec<Document> = (1..5).map(|round| document(&format!("rounds/{round}.json"), "{}")).collect();
+    let rounds: Vec<RunFile> = (1..5).map(|round| document(&format!("rounds/{round}.json"), "{}")).collect();
     store.put(&run_of(0).0, "runs/a", &rounds).unwrap();
     store.remove(2).unwrap();
     drop(store);
