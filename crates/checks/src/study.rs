@@ -433,8 +433,10 @@ pub(crate) mod tests {
     fn a_warning_about_a_number_of_one_sitting_is_replaced_by_the_judgement_of_the_combined_number() {
         let warning = || vec![of_sitting("same-differs", Severity::Warn, false)];
         assert_eq!(combined(|_| {}, warning()).findings, []);
-        let result =
-            combined(|result| result.arms[1].cost.cpu_us_per_request = Some(Interval::around(-0.3, 0.2)), warning());
+        let result = combined(
+            |result| result.arms[1].cost.cpu_us_per_request = Some(Interval::around(-0.3, 0.2)),
+            warning(),
+        );
         assert_eq!(result.findings.iter().map(|one| one.sitting).collect::<Vec<_>>(), [None]);
     }
 

@@ -34,7 +34,8 @@ mod tests {
 
     #[test]
     fn a_level_is_vague_from_half_of_it_on() {
-        let vague = |estimate, half_width| vague_level(&Interval::around(estimate, half_width), &Limits::default());
+        let vague =
+            |estimate, half_width| vague_level(&Interval::around(estimate, half_width), &Limits::default());
         assert_eq!((vague(10.0, 4.9), vague(10.0, 6.0)), (None, Some(0.6)));
         assert_eq!(vague(-3.0, 1.0), Some(f64::INFINITY));
     }

@@ -186,7 +186,8 @@ mod tests {
 
     #[test]
     fn each_arm_has_its_own_outcome() {
-        let result = gate(&["cpu>+3%"], [Some(Interval::around(0.05, 0.01)), Some(Interval::around(0.0, 0.01))]);
+        let result =
+            gate(&["cpu>+3%"], [Some(Interval::around(0.05, 0.01)), Some(Interval::around(0.0, 0.01))]);
         assert_eq!(outcomes(&result), [("baseline", GateOutcome::Failed), ("lua", GateOutcome::Passed)]);
         assert!(result.has_failed() && !result.is_unknown());
         let [same] = result.same.as_slice() else { panic!("{result:?}") };

@@ -3,8 +3,8 @@
 mod numbers;
 
 use hoptax_result::{
-    ArmResult, Cost, CostMeasure, Environment, HoldsFor, SittingArm, SittingCost, SittingEstimate,
-    SittingRecord, SittingsBody, SittingsMachine, SittingsResult, StudyResult,
+    ArmResult, CostMeasure, Environment, HoldsFor, SittingArm, SittingCost, SittingEstimate, SittingRecord,
+    SittingsBody, SittingsMachine, SittingsResult, StudyResult,
 };
 use hoptax_stats::{Sitting, random_effects, standard_error};
 
@@ -199,7 +199,7 @@ fn estimate(
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{ArmLoad, Finding, Loosened, Measure, Severity, Verdict};
+    use hoptax_result::{ArmLoad, Cost, Finding, Interval, Loosened, Measure, Severity, Verdict};
 
     use super::*;
     use crate::fixture;

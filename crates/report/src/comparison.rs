@@ -184,8 +184,7 @@ fn different(cpu: &ComparedMeasure, name: &str, reference: &str, margin_share: f
     let share = cpu.difference_share;
     let size = share.estimate.abs();
     let half_width = share.half_width();
-    let size =
-        percent_difference(&Interval::around(size, half_width));
+    let size = percent_difference(&Interval::around(size, half_width));
     let size = size.trim_start_matches('+');
     let decimals = decimals(cpu.difference.half_width());
     let level = |us: f64| grouped(us, decimals);

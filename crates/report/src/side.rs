@@ -281,8 +281,7 @@ mod tests {
         for (number, estimate) in [(2, -0.8), (3, 0.2), (4, 0.9), (5, 0.0)] {
             let mut copy = same.clone();
             copy.id = format!("same#{number}");
-            copy.cost.cpu_us_per_request =
-                Some(Interval::around(estimate, 0.5));
+            copy.cost.cpu_us_per_request = Some(Interval::around(estimate, 0.5));
             result.arms.push(copy);
         }
         let table = null(&result).unwrap();

@@ -70,8 +70,7 @@ pub struct MachineCost {
 pub fn random_effects(sittings: &[Sitting], confidence: f64) -> Option<MachineCost> {
     let Combined { mean, mean_variance, between_variance, reach } = combined(sittings, confidence)?;
     let own = sittings.iter().map(|one| one.standard_error.powi(2)).sum::<f64>() / sittings.len() as f64;
-    let around =
-        |half_width: f64| Interval::around(mean, half_width);
+    let around = |half_width: f64| Interval::around(mean, half_width);
     let found = MachineCost {
         cost: around(reach * mean_variance.sqrt()),
         between_sittings: between_variance.sqrt(),

@@ -193,8 +193,7 @@ pub(super) const UNEQUALLY_BUSY: Check<StudyResult> = Check {
         let limit = limits.value(&thresholds::UNEQUALLY_BUSY);
         let limit_of_costs = limits.value(&thresholds::UNEQUALLY_BUSY_FAIL);
         let load = result.plan.rate_load().map(|load| load.name.clone());
-        let busy_share =
-            |id: &str| Some(result.arm(id)?.proxy_use?.processors_busy_share());
+        let busy_share = |id: &str| Some(result.arm(id)?.proxy_use?.processors_busy_share());
         let found = result.arms.iter().filter_map(|arm| {
             let other = arm.compared_with.as_deref()?;
             let (own_share, other_share) = (busy_share(&arm.id)?, busy_share(other)?);

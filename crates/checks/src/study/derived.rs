@@ -37,7 +37,7 @@ pub(crate) fn withhold(result: &mut StudyResult, findings: &[Finding]) {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{LayerUse, RuleCost, Shape, StudyResult};
+    use hoptax_result::{Interval, LayerUse, RuleCost, Shape, StudyResult};
 
     use crate::study::tests::{fired, only_closed};
 

@@ -108,7 +108,7 @@ fn untested(
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{KnownAnswer, Severity, StudyResult, Verdict};
+    use hoptax_result::{Interval, KnownAnswer, Severity, StudyResult, Verdict};
 
     use crate::study::tests::{fired, withheld};
 

@@ -84,7 +84,7 @@ fn of_measure(
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{Disturbance, Sample, Severity, StudyResult, StudyRound, Verdict};
+    use hoptax_result::{Disturbance, Interval, Sample, Severity, StudyResult, StudyRound, Verdict};
 
     use crate::study::tests::{fired, withheld};
 

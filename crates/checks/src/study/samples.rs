@@ -272,7 +272,7 @@ fn levels<'a>(
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{Severity, StudyResult};
+    use hoptax_result::{Interval, Severity, StudyResult};
 
     use crate::study::tests::{fired, sitting, withheld};
 
@@ -420,7 +420,8 @@ mod tests {
             (result.arms[2].cpu_us_per_request, result.arms[2].loads[0].cpu_us_per_request) = (vague, vague);
         };
         assert_eq!(withheld(cpu), ["lua saturation Cpu"]);
-        let rate = |result: &mut StudyResult| result.arms[2].max_rate = Some(Interval::around(20_000.0, 11_000.0));
+        let rate =
+            |result: &mut StudyResult| result.arms[2].max_rate = Some(Interval::around(20_000.0, 11_000.0));
         assert_eq!(withheld(rate), ["lua saturation MaxRate"]);
     }
 

@@ -63,7 +63,8 @@ fn has_example(text: &str) -> bool {
 /// That each command is in them is a unit test: it knows the commands from their arguments.
 #[test]
 fn schemas_completions_and_man_pages_are_printed_or_written() {
-    let schema: serde_json::Value = serde_json::from_str(&run(["generate", "schema", "bill"]).stdout).unwrap();
+    let schema: serde_json::Value =
+        serde_json::from_str(&run(["generate", "schema", "bill"]).stdout).unwrap();
     assert!(schema["properties"]["parts"].is_object(), "{schema}");
     assert!(run(["generate", "completions", "bash"]).stdout.contains("hoptax"));
     let folder = tempfile::tempdir().unwrap();
@@ -85,7 +86,10 @@ fn help_shows_examples_and_exit_codes() {
     let (groups, _) = groups.split_once("\n\nOptions:\n").unwrap();
     let commands: Vec<&str> =
         groups.lines().filter_map(entry).filter_map(|rest| rest.split(' ').next()).collect();
-    assert!(commands.len() <= 15 && commands.contains(&"study") && commands.contains(&"generate"), "{commands:?}");
+    assert!(
+        commands.len() <= 15 && commands.contains(&"study") && commands.contains(&"generate"),
+        "{commands:?}"
+    );
     for command in commands {
         let help = run([command, "--help"]).stdout;
         assert!(help.contains("Examples:"), "{command}");

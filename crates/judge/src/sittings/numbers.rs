@@ -210,8 +210,7 @@ fn keep_shared_parts(results: &mut [StudyResult]) {
 
 /// What an arm has besides numbers with an address: sums of counts, and means of shares.
 fn join_arm(arm: &mut ArmResult, results: &[StudyResult]) {
-    let all: Vec<&ArmResult> =
-        results.iter().filter_map(|result| result.arm(&arm.id)).collect();
+    let all: Vec<&ArmResult> = results.iter().filter_map(|result| result.arm(&arm.id)).collect();
     arm.rounds = all.iter().map(|other| other.rounds).sum();
     arm.responses = all.iter().map(|other| other.responses).sum();
     arm.book = books(all.iter().map(|other| &other.book));
@@ -230,8 +229,7 @@ fn join_arm(arm: &mut ArmResult, results: &[StudyResult]) {
             closed_busy_share: of(|one| one.closed_busy_share),
         });
     for load in &mut arm.loads {
-        let under: Vec<&ArmLoad> =
-            all.iter().filter_map(|other| other.under(&load.load)).collect();
+        let under: Vec<&ArmLoad> = all.iter().filter_map(|other| other.under(&load.load)).collect();
         load.planned_rate = mean(under.iter().filter_map(|one| one.planned_rate));
         load.proxy_core_share = mean(under.iter().filter_map(|one| one.proxy_core_share));
         load.proxy_busy_share = mean(under.iter().filter_map(|one| one.proxy_busy_share));

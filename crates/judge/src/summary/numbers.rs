@@ -104,7 +104,8 @@ fn fill_arm(study: &Study<'_>, arm: &mut ArmResult) {
     let has_proxy = !arm.hops.is_empty();
     arm.rounds = rounds.all.len() as u32;
     arm.slices = slices(rounds, &arm.id);
-    let of = |load: &str| arm.under(load);
+    // Of the list alone: the arm is written meanwhile.
+    let of = |load: &str| arm.loads.iter().find(|one| one.load == load);
     let (cpu, responses) = (of(&cpu_load), of(&response_load));
     arm.cpu_us_per_request = cpu.and_then(|load| load.cpu_us_per_request);
     arm.companion_cpu_us_per_request = cpu.and_then(|load| load.companion_cpu_us_per_request);

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use hoptax_result::{ArmResult, Cost, CostMeasure, StudyResult};
+use hoptax_result::{ArmResult, CostMeasure, StudyResult};
 use hoptax_stats::{AgainstOne, dunnett, standard_error};
 
 /// Critical values are computed for degrees of freedom rounded down to a multiple of this: those of borrowed variances all differ.
@@ -83,7 +83,7 @@ fn is_uncertain(
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{ArmKind, Interval, sample};
+    use hoptax_result::{ArmKind, Cost, Interval, sample};
 
     use super::*;
 
@@ -111,7 +111,9 @@ mod tests {
     #[test]
     fn a_sign_needs_more_of_a_cost_among_many() {
         // With 10 degrees of freedom: Student 2.23, Dunnett for 9 costs against one reference 3.24.
-        let costs = |first: f64| [vec![Interval::around(first, 2.23)], vec![Interval::around(50.0, 2.23); 8]].concat();
+        let costs = |first: f64| {
+            [vec![Interval::around(first, 2.23)], vec![Interval::around(50.0, 2.23); 8]].concat()
+        };
         assert_eq!(uncertain(study(&[Interval::around(2.5, 2.23)])), [false]);
         for (first, expected) in [(2.5, true), (-2.5, true), (3.2, true), (3.3, false), (-3.3, false)] {
             let found = uncertain(study(&costs(first)));

@@ -33,9 +33,7 @@ mod tests {
 
     #[test]
     fn only_times_with_wide_intervals_are_withheld() {
-        let about = |half_width: f64| {
-            Some(Interval::around(100.0, half_width))
-        };
+        let about = |half_width: f64| Some(Interval::around(100.0, half_width));
         let mut latency = SizeLatency {
             added: AddedTime { mean_us: about(20.0), p99_us: about(180.0) },
             is_extrapolated: false,

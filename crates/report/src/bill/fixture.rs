@@ -71,7 +71,12 @@ pub(crate) fn bill() -> BillResult {
             part("rewrite", None, Activity::Unknown { exercised_by: None }),
         ],
         rest: Some(Charge { cpu_share: None, ..charge(Some(Interval::around(140.0, 2.4)), 180.0) }),
-        sum: Some(sum(Interval::around(35.6, 2.9), Interval::around(48.0, 1.9), Interval::around(-12.4, 2.1), Decision::Different)),
+        sum: Some(sum(
+            Interval::around(35.6, 2.9),
+            Interval::around(48.0, 1.9),
+            Interval::around(-12.4, 2.1),
+            Decision::Different,
+        )),
         second_study: Some(BilledSecondStudy {
             verdict: Verdict::Sound,
             rounds: 12,

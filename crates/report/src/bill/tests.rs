@@ -79,8 +79,7 @@ fn the_second_study_confirms_the_difference_of_the_first_or_does_not() {
     let mut said = |decision: Decision, interaction_us: f64| {
         let again = bill.second_study.as_mut().unwrap().sum.as_mut().unwrap();
         again.decision = decision;
-        again.interaction_us =
-            Interval::around(interaction_us, 1.0);
+        again.interaction_us = Interval::around(interaction_us, 1.0);
         let line = adds_up(&bill).swap_remove(1);
         for form in forms(&bill) {
             assert!(form.contains(" second study of 12 rounds"), "{form}");
@@ -116,8 +115,7 @@ fn a_confirmed_difference_that_pairs_do_not_explain_is_said_to_come_from_others(
     let elsewhere = "the rest comes from other pairs, or from three parts";
     assert!(forms(&bill).iter().all(|form| !form.contains(elsewhere)));
     let mut pairs_are = |half_width: f64| {
-        bill.second_study.as_mut().unwrap().pairs_us =
-            Some(Interval::around(0.4, half_width));
+        bill.second_study.as_mut().unwrap().pairs_us = Some(Interval::around(0.4, half_width));
         forms(&bill)
     };
     // A wide interval contains zero, and the difference as well.

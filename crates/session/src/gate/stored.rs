@@ -53,9 +53,7 @@ fn earlier(store: &Path, study: &str, label: &str, say: Say<'_>) -> Result<Vec<E
         store,
         |store| {
             let runs = store.list(&filter)?;
-            runs.iter()
-                .map(|run| Ok((run.run, store.result(run.run)?)))
-                .collect::<Result<Vec<_>, _>>()
+            runs.iter().map(|run| Ok((run.run, store.result(run.run)?))).collect::<Result<Vec<_>, _>>()
         },
         say,
     )?;

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use hoptax_predict::size::import::{Imported, isotope, kubernetes as manifests};
 use crate::{Failure, Say, Update};
+use hoptax_predict::size::import::{Imported, isotope, kubernetes as manifests};
 
 /// The text of a graph file at `path`, or of the graph that a topology or the manifests of a folder become. What was assumed for
 /// those is said. `entry` is the service or the workload that requests from outside arrive at.

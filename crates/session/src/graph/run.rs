@@ -97,11 +97,7 @@ struct Running<'a> {
 
 impl Running<'_> {
     /// The slices of a round; none if it was interrupted.
-    fn round(
-        &mut self,
-        processes: &mut Processes<'_>,
-        round: u32,
-    ) -> Result<Option<GraphRound>, GraphError> {
+    fn round(&mut self, processes: &mut Processes<'_>, round: u32) -> Result<Option<GraphRound>, GraphError> {
         let no_entry = || io::Error::other("the entry has no address; this is a bug in hoptax");
         let (proxied, direct) = processes.entries.ok_or_else(no_entry)?;
         let mut random = SmallRng::seed_from_u64(self.spec.seed ^ (u64::from(round) << 32));

@@ -151,7 +151,8 @@ fn add_file(
     secrets: &Secrets,
 ) -> Result<(), StoreError> {
     let reports = OUTPUTS.iter().map(|output| output.extension);
-    let is_kept = path.extension().is_some_and(|ending| KEPT.into_iter().chain(reports).any(|kept| ending == kept));
+    let is_kept =
+        path.extension().is_some_and(|ending| KEPT.into_iter().chain(reports).any(|kept| ending == kept));
     if !is_kept || !path.is_file() || path.is_symlink() {
         contents.left_out.push(inside);
         return Ok(());

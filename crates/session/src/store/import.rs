@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::run_files::{MANIFEST, RESULT, ROUNDS, STUDY, round_file};
+use crate::run_files::{MANIFEST, RESULT, STUDY, round_file};
 use crate::store::describe::{self, Described};
 use crate::store::folder::{self, Contents};
 use crate::store::{Store, StoreError};
@@ -119,6 +119,7 @@ fn described(folder: &Path, contents: &Contents) -> Result<Described, StoreError
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::run_files::ROUNDS;
     use crate::store::database::tests::study_text;
 
     /// A run folder with a result of four rounds, and a store.
@@ -139,7 +140,7 @@ mod tests {
     }
 
     fn add_round(run: &Path, round: u32) {
-        fs::write(run.join(format!("{ROUNDS}/{round}.json")), round.to_string()).unwrap();
+        fs::write(run.join(round_file(round)), round.to_string()).unwrap();
     }
 
     #[test]
@@ -162,7 +163,7 @@ mod tests {
         let (folder, mut store) = folder_and_store();
         let run = folder.path().join("run");
         fs::remove_file(run.join(RESULT)).unwrap();
-        fs::remove_file(run.join(format!("{ROUNDS}/3.json"))).unwrap();
+        fs::remove_file(run.join(round_file(3))).unwrap();
         assert_eq!(store.import_folder(&run).unwrap().run, 1);
         let stored = store.run(1).unwrap();
         assert_eq!((stored.rounds, stored.verdict.is_some()), (4, true));

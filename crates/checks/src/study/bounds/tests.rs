@@ -1,4 +1,4 @@
-use hoptax_result::{ArmResult, Bound, BoundOf, CostMeasure, KnownAnswer, StudyResult, Verdict};
+use hoptax_result::{ArmResult, Bound, BoundOf, CostMeasure, Interval, KnownAnswer, StudyResult, Verdict};
 
 use crate::study::tests::{fired, only_closed};
 
