@@ -14,7 +14,7 @@ const FREEDOM_STEP: f64 = 0.5;
 /// A load by its name; none for the usual one of each measure.
 type Load<'a> = Option<&'a str>;
 
-/// Sets [`Cost::uncertain_signs`] of all arms, which have all their costs.
+/// Sets [`hoptax_result::Cost::uncertain_signs`] of all arms, which have all their costs.
 pub(crate) fn judge(result: &mut StudyResult) {
     let loads: Vec<String> = result.plan.loads.iter().map(|load| load.name.clone()).collect();
     let mut known = BTreeMap::new();
