@@ -27,6 +27,7 @@
 //! | an arm's own CPU time, quantile or rate | [`median()`] of its slices | [`mean_over_rounds`] |
 //! | quantile of response time that a slice has too few requests for | the quantile of all of the round's requests to the arm, or its difference from the baseline's | [`mean_over_rounds`] |
 //! | share of requests that fail or are late in a timeline | their number and that of all requests | [`event_share()`] |
+//! | share of requests that go one of two ways, each by its own chance | none: the requests are independent | [`exact_share()`] |
 //! | time that a failure hurts, in intervals of a timeline | the length of these intervals | [`mean_of_steps`] |
 //!
 //! Before pairing, the CPU times of slices are normalized to the machine's usual speed, which is estimated from other
@@ -60,6 +61,7 @@ mod critical;
 mod decision;
 mod dunnett;
 mod event_share;
+mod exact_share;
 mod exponential;
 mod hodges_lehmann;
 mod independent;
@@ -98,6 +100,7 @@ pub use change_points::{ChangePoint, LONGEST_SERIES, SHORTEST_LEVEL, change_poin
 pub use decision::{DECISIVE, decide};
 pub use dunnett::{AgainstOne, dunnett};
 pub use event_share::event_share;
+pub use exact_share::exact_share;
 pub use exponential::exponential_distance;
 pub use hodges_lehmann::hodges_lehmann;
 pub use independent::{sum_of_dependent, sum_of_independent};
