@@ -14,6 +14,7 @@ mod secret_discovery;
 mod tasks;
 mod trace;
 
+use hoptax_wire::grpc::fields;
 use hoptax_wire::http2::Head;
 
 pub(crate) use rate_limit::Buckets;
@@ -80,43 +81,6 @@ pub(crate) fn reply_to(number: usize, message: &[u8], state: &mut ServiceState) 
 pub(crate) fn reply(head: &Head, message: &[u8], state: &mut ServiceState) -> Option<Vec<u8>> {
     let (_, service) = find(head)?;
     Some((service.reply)(message, state).unwrap_or_default())
-}
-
-/// The length-delimited fields of a Protobuf message, with their numbers. Other fields are skipped. Ends at the first invalid
-/// field.
-fn fields(mut message: &[u8]) -> impl Iterator<Item = (u64, &[u8])> {
-    fn varint(bytes: &mut &[u8]) -> Option<u64> {
-        let mut value = 0;
-        for shift in (0..64).step_by(7) {
-            let (byte, rest) = bytes.split_first()?;
-            *bytes = rest;
-            value |= u64::from(byte & 0x7f) << shift;
-            if byte & 0x80 == 0 {
-                return Some(value);
-            }
-        }
-        None
-    }
-    std::iter::from_fn(move || {
-        loop {
-            let tag = varint(&mut message)?;
-            let length = match tag & 7 {
-                0 => {
-                    varint(&mut message)?;
-                    continue;
-                }
-                1 => 8,
-                2 => usize::try_from(varint(&mut message)?).ok()?,
-                5 => 4,
-                _ => return None,
-            };
-            let (content, rest) = message.split_at_checked(length)?;
-            message = rest;
-            if tag & 7 == 2 {
-                return Some((tag >> 3, content));
-            }
-        }
-    })
 }
 
 /// A length-delimited field of a Protobuf message with a number below 16.

@@ -1,7 +1,9 @@
-//! gRPC messages: their framing, and calls whose messages are timed.
+//! gRPC messages: their framing, their fields, and calls whose messages are timed.
 
+mod fields;
 mod messages;
 
+pub use fields::fields;
 pub(crate) use messages::Call;
 pub use messages::Messages;
 
