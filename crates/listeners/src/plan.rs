@@ -1,5 +1,6 @@
 //! The listeners with every name resolved and every default stated, or all problems of the file.
 
+mod addresses;
 mod cluster;
 mod expression;
 mod function;
@@ -21,6 +22,7 @@ use crate::file::{
 use crate::problem::{Problem, Problems};
 use crate::shape;
 use crate::tree::{Document, shortened};
+use addresses::{addresses, is_own, overlap};
 use cluster::Clusters;
 
 pub(crate) use cluster::{Cluster, DEFAULT_CA, Options, Upstream, usual_name};
@@ -77,7 +79,9 @@ pub(crate) struct Listener {
     pub(crate) retry: Option<Retry>,
     pub(crate) ratelimit: Option<RateLimitSection>,
     pub(crate) is_traced: bool,
-    /// What the functions of the catalogue add.
+    /// Functions of the catalogue, as the file states them.
+    pub(crate) functions: Vec<String>,
+    /// What they add.
     pub(crate) fragment: Option<Fragment>,
     /// Where it is, without a message.
     pub(crate) place: Problem,
@@ -353,6 +357,7 @@ impl Resolver<'_> {
             retry,
             ratelimit: section.ratelimit.clone(),
             is_traced: section.tracing_enabled.unwrap_or(true),
+            functions: section.functions.clone(),
             fragment,
             place: self.document.problem_at(path, ""),
         }
@@ -472,29 +477,4 @@ impl Resolver<'_> {
         };
         format!("unknown service `{}`{hint}", shortened(name))
     }
-}
-
-/// The addresses that a listener listens on.
-fn addresses(section: &ListenerSection) -> Vec<IpAddr> {
-    match &section.listen {
-        None => vec![IpAddr::V4(Ipv4Addr::LOCALHOST)],
-        Some(OneOrMore::One(address)) => vec![*address],
-        Some(OneOrMore::More(addresses)) => addresses.clone(),
-    }
-}
-
-/// Whether an upstream is the listener itself, as far as the file says.
-fn is_own(section: &ListenerSection, upstream: &Upstream) -> bool {
-    let is_localhost = upstream.host.0.trim_end_matches('.').eq_ignore_ascii_case("localhost");
-    let is_here = |listened: IpAddr| match upstream.host.address() {
-        Some(address) if address.is_loopback() || address.is_unspecified() => overlap(listened, address),
-        Some(address) => listened == address,
-        None => is_localhost && (listened.is_loopback() || listened.is_unspecified()),
-    };
-    upstream.port == section.port && addresses(section).into_iter().any(is_here)
-}
-
-/// Whether sockets on the same port of these addresses exclude each other.
-fn overlap(one: IpAddr, other: IpAddr) -> bool {
-    one.is_ipv4() == other.is_ipv4() && (one == other || one.is_unspecified() || other.is_unspecified())
 }

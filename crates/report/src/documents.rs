@@ -21,8 +21,8 @@ mod study;
 
 use hoptax_result::{
     BillBody, CalibrationBody, ComparisonBody, CrosscheckBody, FindArmsBody, FindBody, GateBody,
-    GraphRunBody, HistoryBody, LoadBody, MeshMarkBody, PricesBody, RunsBody, ScaleBody, SittingsBody,
-    SizeBody, SizeCheckBody, StudiesComparisonBody, StudyBody,
+    GraphRunBody, HistoryBody, ListenersCheckBody, LoadBody, MeshMarkBody, PricesBody, RunsBody, ScaleBody,
+    SittingsBody, SizeBody, SizeCheckBody, StudiesComparisonBody, StudyBody,
 };
 use serde::Deserialize;
 
@@ -38,10 +38,7 @@ pub use find_arms::find_arms;
 pub use gate::gate;
 pub use graph_run::graph_run;
 pub use history::history;
-pub use listeners_check::{
-    CheckedListener, CheckedPromise, ListenersCheckBody, ListenersCheckResult, Outcome, PromiseKind,
-    listeners_check,
-};
+pub use listeners_check::listeners_check;
 pub use load::load;
 pub use meshmark::meshmark;
 pub use prices::prices;

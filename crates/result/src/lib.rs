@@ -21,6 +21,7 @@ mod gate;
 mod graph_run;
 mod histogram;
 mod interval;
+mod listeners_check;
 mod load;
 mod machine;
 mod measures;
@@ -78,6 +79,9 @@ pub use graph_run::{
 };
 pub use histogram::Histogram;
 pub use interval::Interval;
+pub use listeners_check::{
+    CheckedListener, CheckedPromise, ListenersCheckBody, ListenersCheckResult, PromiseKind, PromiseOutcome,
+};
 pub use load::{
     BodyBytes, CountRange, DataPlan, Drift, EndedBy, FailOn, FailOnOutcome, Generator, GeneratorWorker,
     Http2Plan, Imported, ImportedRange, InFlight, IntervalTimes, KernelStamps, Known, Latency, LatencyBounds,

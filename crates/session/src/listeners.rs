@@ -1,7 +1,9 @@
 //! Reads the files of listeners that a user names, and checks that Envoy does what they say ([`check`]).
 
+mod bench;
 pub mod check;
 mod client;
+mod limits;
 mod servers;
 
 use std::path::Path;

@@ -70,8 +70,9 @@ Envoy runs on what the file becomes, with servers of the check as its upstreams,
 and certificates of its own: it needs no network, no secret and no free port. For each listener,
 requests prove that they arrive with the Host header and the SNI that the file says, that a request
 without a response ends at `timeout`, that one that fails is tried as often as `retry` says and no
-more, and that a server with the certificate of another name gets nothing. What cannot be tried,
-such as a timeout above 90 s, is said with its reason.
+more, that a server with the certificate of another name gets nothing, that a `split` has its share,
+that `circuit_breakers` and rate limits admit what they say, and that Envoy ends idle connections at
+`keepalive`. What cannot be tried, such as a timeout above 90 s, is said with its reason.
 
 Exit codes:
   0  every promise that could be tried is kept

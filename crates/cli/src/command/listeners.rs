@@ -3,8 +3,8 @@
 use std::fs;
 
 use hoptax_listeners::{Form, Imported, import, render};
-use hoptax_report::documents::{self, Outcome};
-use hoptax_result::Verdict;
+use hoptax_report::documents;
+use hoptax_result::{PromiseOutcome, Verdict};
 use hoptax_session::listeners::check::{Wanted, check};
 use hoptax_session::listeners::plan;
 use hoptax_subject::envoy::given::read_partly;
@@ -62,7 +62,7 @@ fn checked(arguments: &CheckListenersArguments) -> Result<Code, Failure> {
     print::document_or_json(arguments.json.file(), &result, || documents::listeners_check(&result))?;
     Ok(match result.verdict {
         Verdict::Void => Code::Void,
-        _ if result.count(Outcome::Broken) > 0 => Code::ConditionFailed,
+        _ if result.count(PromiseOutcome::Broken) > 0 => Code::ConditionFailed,
         _ => Code::Success,
     })
 }

@@ -1,6 +1,7 @@
 //! `hoptax listeners check` on real Envoy: what is rendered keeps the promises of its file, and each promise that a changed configuration
 //! breaks is named.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
@@ -10,38 +11,142 @@ use serde_json::Value;
 
 use crate::support::{Ran, run};
 
+/// A listener for each promise, with numbers of its own by which a change of the configuration finds it.
 const FILE: &str = "\
 listeners:
-  - {name: plain, port: 6001, timeout: 1s, upstream: {address: plain.example, port: 80}}
+  - {name: plain, port: 6001, timeout: 1s, keepalive: 300ms, upstream: {address: plain.example, port: 80}}
   - name: tried
     port: 6002
     timeout: 1500ms
+    keepalive: 300ms
     upstream: {address: tried.example, port: 80}
+    circuit_breakers: {max_pending_requests: 5000}
     retry: {retry_on: 5xx, num_retries: 2, retry_back_off: {base_interval: 1ms}}
   - name: named
     port: 6003
     timeout: 300ms
+    keepalive: 300ms
     xfp: https
     sets_sni: true
     upstream: {address: named.example, port: 443, encryption: true}
+    circuit_breakers: {max_pending_requests: 5000}
     splits:
-      - {name: tests, host_regex: '(www\\.)?test[0-9]*\\.example', upstream: {address: tests.example, port: 80}}
+      - name: tests
+        host_regex: '(www\\.)?test[0-9]*\\.example'
+        keepalive: 300ms
+        upstream: {address: tests.example, port: 80}
+        circuit_breakers: {max_pending_requests: 5000}
   - name: divided
     port: 6004
     timeout: 300ms
+    keepalive: 300ms
     http_host: divided.example
     upstream: {address: 192.0.2.1, port: 80}
-    split: {percentage: 20, upstream: {address: south.example, port: 443, encryption: true}}
-  - {name: slow, port: 6005, timeout: 600s, upstream: {address: slow.example, port: 80}}
+    circuit_breakers: {max_pending_requests: 5000}
+    split:
+      percentage: 20
+      keepalive: 300ms
+      upstream: {address: south.example, port: 443, encryption: true}
+      circuit_breakers: {max_pending_requests: 5000}
+  - name: slow
+    port: 6005
+    timeout: 600s
+    keepalive: 2m
+    upstream: {address: slow.example, port: 80}
+    circuit_breakers: {max_connections: 4, max_pending_requests: 2}
   - name: edge
     port: 6006
     listen: 0.0.0.0
     timeout: 300ms
     tls: {certificate: /absent/edge.pem, key: /absent/edge.key, client_ca: /absent/ca.pem}
     routes:
-      - {hosts: ['*.shop.example'], prefix: /cart, upstream: {address: cart.example, port: 80}}
-      - {upstream: {address: rest.example, port: 80}}
+      - {hosts: ['*.shop.example'], prefix: /cart, keepalive: 300ms, circuit_breakers: {max_requests: 2}, upstream: {address: cart.example, port: 80}}
+      - {keepalive: 300ms, circuit_breakers: {max_requests: 3}, upstream: {address: rest.example, port: 80}}
+  - name: crowded
+    port: 6007
+    timeout: 1600ms
+    keepalive: 310ms
+    upstream: {address: crowded.example, port: 443, encryption: true}
+    circuit_breakers: {max_connections: 8, max_pending_requests: 5}
+  - name: busy
+    port: 6008
+    timeout: 1600ms
+    keepalive: 300ms
+    upstream: {address: busy.example, port: 80}
+    circuit_breakers: {max_requests: 6}
+  - name: asked
+    port: 6009
+    timeout: 300ms
+    keepalive: 300ms
+    upstream: {address: asked.example, port: 80}
+    circuit_breakers: {max_pending_requests: 5000}
+    ratelimit: {domain: api, by: user-agent}
+  - name: bucket
+    port: 6010
+    timeout: 300ms
+    keepalive: 300ms
+    upstream: {address: bucket.example, port: 80}
+    circuit_breakers: {max_pending_requests: 5000}
+    functions: ['rate-limit/local{per_second=50}']
+ratelimit_service: {address: limits.example, port: 8081}
 ";
+
+/// A change of the configuration, and what it breaks: the listener, what its promise is about, and what the check says that it sees.
+type Change = (&'static str, &'static str, &'static str, &'static str);
+
+/// More than the file says, or something else.
+const MORE: [Change; 12] = [
+    ("s/\"timeout\": \"1s\"/\"timeout\": \"2.5s\"/", "plain", "timeout", "status 504 after 2."),
+    ("s/\"num_retries\": 2/\"num_retries\": 3/", "tried", "tries", "4 tries"),
+    ("s/\"sni\": \"named.example\"/\"sni\": \"other.example\"/", "named", "arrival", "SNI `other.example`"),
+    ("s/\"auto_host_rewrite\": true/\"auto_host_rewrite\": false/", "named", "arrival", "Host `check."),
+    ("s/\"exact\": \"named.example\"/\"contains\": \".\"/", "named", "certificate", "gets the request"),
+    (
+        "s/\"numerator\": 20$/\"numerator\": 25/;s/\"numerator\": 20,/\"numerator\": 25,/",
+        "divided",
+        "share",
+        "interval",
+    ),
+    ("s/\"prefix\": \"\\/cart\"/\"prefix\": \"\\/other\"/", "edge", "arrival", "cluster `rest_example_80`"),
+    (
+        "s/\"require_client_certificate\": true/\"require_client_certificate\": false/",
+        "edge",
+        "client",
+        "gets status 200",
+    ),
+    ("s/\"max_connections\": 8,/\"max_connections\": 9,/", "crowded", "circuit_breaker", "9 at a time"),
+    ("s/\"idle_timeout\": \"0.31s\"/\"idle_timeout\": \"0.6s\"/", "crowded", "keepalive", "it ends after 0."),
+    ("s/\"domain\": \"api\"/\"domain\": \"other\"/", "asked", "rate_limit", "in domain `other`"),
+    ("s/\\(max_tokens\\|tokens_per_fill\\)\": 50/\\1\": 75/", "bucket", "rate_limit", "100 expected"),
+];
+
+/// Less than the file says, or nothing at all.
+const LESS: [Change; 9] = [
+    ("s/\"timeout\": \"1s\"/\"timeout\": \"0.8s\"/", "plain", "timeout", "status 504 after 0."),
+    ("s/\"num_retries\": 2/\"num_retries\": 1/", "tried", "tries", "2 tries"),
+    ("s/\"value\": \"https\"/\"value\": \"http\"/", "named", "arrival", "x-forwarded-proto `http`"),
+    (
+        "s/\"host_rewrite_literal\": \"divided.example\"/\"auto_host_rewrite\": true/",
+        "divided",
+        "arrival",
+        "Host `",
+    ),
+    (
+        "s/\"max_pending_requests\": 5,/\"max_pending_requests\": 2,/",
+        "crowded",
+        "circuit_breaker",
+        "6 get status 503",
+    ),
+    ("s/\"max_requests\": 6,/\"max_requests\": 5,/", "busy", "circuit_breaker", "5 at a time"),
+    ("s/\"idle_timeout\": \"0.31s\"/\"idle_timeout\": \"0.2s\"/", "crowded", "keepalive", "it ends after 0."),
+    (
+        "s/\"header_name\": \"user-agent\"/\"header_name\": \"x-other\"/",
+        "asked",
+        "rate_limit",
+        "is not asked",
+    ),
+    ("s/\\(max_tokens\\|tokens_per_fill\\)\": 50/\\1\": 25/", "bucket", "rate_limit", "100 expected"),
+];
 
 /// A folder with a listeners file, and with programs that change Envoy's configuration before they run Envoy.
 struct Lab {
@@ -77,19 +182,19 @@ impl Lab {
     }
 }
 
-/// The promises that have an outcome: their listener and what they are about.
-fn promises(ran: &Ran, outcome: &str) -> Vec<(String, String)> {
+/// The promises that have an outcome: their listener, what they are about, and what was seen.
+fn promises(ran: &Ran, outcome: &str) -> Vec<[String; 3]> {
     let result: Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {ran:?}"));
-    let listeners = result["listeners"].as_array().unwrap();
-    let of = |listener: &Value| {
-        let name = listener["name"].as_str().unwrap().to_owned();
-        let all = listener["promises"].as_array().unwrap().clone();
-        let chosen = all.into_iter().filter(|promise| promise["outcome"] == outcome);
-        chosen
-            .map(|promise| (name.clone(), promise["about"].as_str().unwrap().to_owned()))
-            .collect::<Vec<_>>()
-    };
-    listeners.iter().flat_map(of).collect()
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let mut found = Vec::new();
+    for listener in result["listeners"].as_array().unwrap() {
+        for promise in listener["promises"].as_array().unwrap() {
+            if promise["outcome"] == outcome {
+                found.push([text(&listener["name"]), text(&promise["about"]), text(&promise["seen"])]);
+            }
+        }
+    }
+    found
 }
 
 #[test]
@@ -97,54 +202,65 @@ fn what_is_rendered_keeps_the_promises_of_its_file() {
     let lab = Lab::new();
     let ran = run(["listeners", "check", &lab.file(FILE), "--json", "-"]);
     assert_eq!((ran.code, promises(&ran, "broken")), (Some(0), Vec::new()), "{ran:?}");
-    let untried = [("slow".to_owned(), "timeout".to_owned())];
-    assert_eq!(promises(&ran, "untried"), untried, "{ran:?}");
-    // Nine routes, two of them to encrypted upstreams, less the timeout.
-    assert_eq!(promises(&ran, "kept").len(), 9 * 3 + 2 - 1, "{ran:?}");
+    let kept = promises(&ran, "kept");
+    let abouts: BTreeSet<&str> = kept.iter().map(|[_, about, _]| about.as_str()).collect();
+    assert_eq!(abouts.len(), 9, "{abouts:?}");
+    let untried = promises(&ran, "untried");
+    let untried_of = |wanted: &str| {
+        let of = untried.iter().filter(|[_, about, _]| about == wanted);
+        of.map(|[listener, ..]| listener.as_str()).collect::<Vec<_>>()
+    };
+    assert_eq!((untried_of("timeout"), untried_of("keepalive")), (vec!["slow"], vec!["slow"]), "{ran:?}");
+    // More than a check sends.
+    let breakers = untried_of("circuit_breaker");
+    let many = ["tried", "named", "named", "divided", "divided", "asked", "bucket"];
+    assert_eq!(breakers, many, "{ran:?}");
+    let at_a_time = ["plain", "circuit_breaker", "1,024 at a time, 1,024 wait, 3 get status 503"];
+    assert!(kept.contains(&at_a_time.map(str::to_owned)), "{kept:?}");
+    assert_eq!(untried.len(), 2 + breakers.len(), "{untried:?}");
+}
+
+/// Checks the file on a configuration with changes: each breaks its promise, and no listener without a change breaks one.
+fn assert_named(changes: &[Change]) {
+    let lab = Lab::new();
+    let edits: Vec<&str> = changes.iter().map(|(edit, ..)| *edit).collect();
+    let sabotaged = lab.sabotaged(&edits.join(";"));
+    let ran = run(["listeners", "check", &lab.file(FILE), "--envoy", &sabotaged, "--json", "-"]);
+    let broken = promises(&ran, "broken");
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    for (edit, listener, about, seen) in changes {
+        let is_named =
+            |[name, kind, words]: &[String; 3]| name == listener && kind == about && words.contains(seen);
+        assert!(broken.iter().any(is_named), "{edit}: {broken:#?}\n{}", ran.stderr);
+    }
+    let changed: BTreeSet<&str> = changes.iter().map(|(_, listener, ..)| *listener).collect();
+    assert!(broken.iter().all(|[name, ..]| changed.contains(name.as_str())), "{broken:#?}");
 }
 
 #[test]
-fn each_promise_that_a_configuration_breaks_is_named() {
-    let lab = Lab::new();
-    let file = lab.file(FILE);
-    let cases = [
-        ("s/\"timeout\": \"1s\"/\"timeout\": \"2s\"/", "plain", "timeout"),
-        ("s/\"timeout\": \"1s\"/\"timeout\": \"0.8s\"/", "plain", "timeout"),
-        ("s/\"num_retries\": 2/\"num_retries\": 3/", "tried", "tries"),
-        ("s/\"num_retries\": 2/\"num_retries\": 1/", "tried", "tries"),
-        ("s/\"sni\": \"named.example\"/\"sni\": \"other.example\"/", "named", "arrival"),
-        ("s/\"auto_host_rewrite\": true/\"auto_host_rewrite\": false/", "named", "arrival"),
-        ("s/\"value\": \"https\"/\"value\": \"http\"/", "named", "arrival"),
-        ("s/\"exact\": \"named.example\"/\"contains\": \".\"/", "named", "certificate"),
-        (
-            "s/\"host_rewrite_literal\": \"divided.example\"/\"auto_host_rewrite\": true/",
-            "divided",
-            "arrival",
-        ),
-        ("s/\"prefix\": \"\\/cart\"/\"prefix\": \"\\/other\"/", "edge", "arrival"),
-    ];
-    for (edit, listener, about) in cases {
-        let ran = run(["listeners", "check", &file, "--envoy", &lab.sabotaged(edit), "--json", "-"]);
-        let broken = promises(&ran, "broken");
-        assert_eq!(ran.code, Some(1), "{edit}: {ran:?}");
-        assert!(broken.contains(&(listener.to_owned(), about.to_owned())), "{edit}: {broken:?}\n{ran:?}");
-        assert!(broken.iter().all(|(name, _)| name == listener), "{edit}: {broken:?}");
-    }
+fn each_promise_of_which_a_configuration_does_more_is_named() {
+    assert_named(&MORE);
+}
+
+#[test]
+fn each_promise_of_which_a_configuration_does_less_is_named() {
+    assert_named(&LESS);
 }
 
 #[test]
 fn the_first_screen_names_the_promise_and_a_wrong_file_or_a_missing_envoy_has_its_code() {
     let lab = Lab::new();
-    let text =
-        "listeners: [{name: a, port: 6001, timeout: 500ms, upstream: {address: a.example, port: 80}}]\n";
+    let text = "listeners:\n  - {name: a, port: 6001, timeout: 500ms, keepalive: 200ms, circuit_breakers: {max_requests: 2}, upstream: {address: a.example, port: 80}}\n";
     let file = lab.file(text);
     let ran = run(["listeners", "check", &file]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert!(ran.stdout.contains("1 listener keeps 3 promises"), "{ran:?}");
+    assert!(ran.stdout.contains("1 listener keeps 5 promises"), "{ran:?}");
     let late = lab.sabotaged("s/\"timeout\": \"0.5s\"/\"timeout\": \"1.5s\"/");
     let ran = run(["listeners", "check", &file, "--envoy", &late]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
-    assert!(ran.stdout.contains("Listener `a` breaks its timeout: a request ends after 0.5s"), "{ran:?}");
+    let words =
+        "Listener `a` (line 2) breaks its timeout: a request ends after 0.5s; seen: status 504 after 1.";
+    assert!(ran.stdout.contains(words), "{ran:?}");
     let refused = lab.sabotaged("s/\"timeout\": \"0.5s\"/\"timeout\": \"never\"/");
     let ran = run(["listeners", "check", &file, "--envoy", &refused]);
     assert_eq!(ran.code, Some(2), "{ran:?}");

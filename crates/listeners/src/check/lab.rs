@@ -54,6 +54,31 @@ pub fn in_lab(mut bootstrap: Value, lab: &Lab) -> Value {
     bootstrap
 }
 
+/// The bootstrap with a minute for each request, whatever time its route has: many can then be under way at a time.
+#[must_use]
+pub fn patient(mut bootstrap: Value) -> Value {
+    raise_times(&mut bootstrap);
+    bootstrap
+}
+
+fn raise_times(value: &mut Value) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(raise_times),
+        Value::Object(keys) if keys.contains_key("match") && keys.contains_key("route") => {
+            if let Some(Value::Object(action)) = keys.get_mut("route") {
+                for key in ["timeout", "idle_timeout"] {
+                    action.insert(key.to_owned(), json!("60s"));
+                }
+                if let Some(Value::Object(retry)) = action.get_mut("retry_policy") {
+                    retry.remove("per_try_timeout");
+                }
+            }
+        }
+        Value::Object(keys) => keys.values_mut().for_each(raise_times),
+        _ => {}
+    }
+}
+
 /// Moves the endpoints of a cluster to a server. Their names stay: a Host header may be that of the upstream.
 fn move_endpoints(cluster: &mut Value, server: SocketAddr) {
     let Some(Value::Array(localities)) = cluster.pointer_mut("/load_assignment/endpoints") else { return };
@@ -127,5 +152,20 @@ mod tests {
         assert_eq!(endpoint["hostname"], "a.example");
         assert_eq!(endpoint["address"]["socket_address"]["port_value"], 1111);
         assert!(text.contains("2222"), "{text}");
+    }
+
+    #[test]
+    fn a_patient_bootstrap_has_other_times_of_requests_and_nothing_else() {
+        let text = "listeners:\n  - name: a\n    port: 6001\n    timeout: 2s\n    retry: {retry_on: 5xx}\n    \
+            upstream: {address: a.example, port: 80}\n";
+        let before = render(&read(Source { name: "a.yaml", text }, None).unwrap()).unwrap().bootstrap();
+        let after = patient(before.clone());
+        let route = "/static_resources/listeners/0/filter_chains/0/filters/0/typed_config/route_config/virtual_hosts/0/routes/0/route";
+        let action = after.pointer(route).unwrap();
+        assert_eq!((&action["timeout"], &action["retry_policy"]["num_retries"]), (&json!("60s"), &json!(1)));
+        assert_eq!(action["retry_policy"].get("per_try_timeout"), None);
+        let mut restored = after;
+        *restored.pointer_mut(route).unwrap() = before.pointer(route).unwrap().clone();
+        assert_eq!(restored, before);
     }
 }

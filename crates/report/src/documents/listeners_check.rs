@@ -1,210 +1,146 @@
 //! The document of a check of a listeners file: whether Envoy does what the file says, listener by listener.
 
-use hoptax_result::{Body, Environment, Report, Verdict, counted};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use hoptax_result::{
+    CheckedListener, CheckedPromise, ListenersCheckBody, ListenersCheckResult, PromiseKind, PromiseOutcome,
+    Report, counted,
+};
 
 use crate::document::{Document, Section};
 use crate::kind::Documented;
+use crate::next::Next;
 use crate::table::{Cell, Column, Row, Table};
 
-/// What became of the promises of a listeners file.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ListenersCheckBody {
-    /// The file.
-    pub file: String,
-    /// The version of Envoy.
-    pub envoy: String,
-    /// The listeners, in the order of the file.
-    pub listeners: Vec<CheckedListener>,
-}
-
-/// A listener.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct CheckedListener {
-    /// Its name.
-    pub name: String,
-    /// Its promises.
-    pub promises: Vec<CheckedPromise>,
-}
-
-/// A promise.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct CheckedPromise {
-    /// What it is about.
-    pub about: PromiseKind,
-    /// The cluster of the requests that it is about.
-    pub cluster: String,
-    /// What the file says.
-    pub said: String,
-    /// What became of it.
-    pub outcome: Outcome,
-    /// What was seen, or why it was not tried.
-    pub seen: String,
-}
-
-/// What a promise is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum PromiseKind {
-    /// What the upstream gets: the Host header, the name in the handshake, x-forwarded-proto.
-    Arrival,
-    /// The time after which a request without a response ends.
-    Timeout,
-    /// The number of tries of a request that fails.
-    Tries,
-    /// That a certificate with another name is refused.
-    Certificate,
-}
-
-/// What became of a promise.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Outcome {
-    /// It is kept.
-    Kept,
-    /// It is broken.
-    Broken,
-    /// It could not be tried.
-    Untried,
-}
-
-/// Its report.
-pub type ListenersCheckResult = Report<ListenersCheckBody>;
-
-impl Body for ListenersCheckBody {
-    const FORMAT: &'static str = "hoptax.listeners-check/1";
-    type Environment = Environment;
-
-    fn subject(&self) -> String {
-        self.file.clone()
-    }
-
-    /// Void if no promise was tried.
-    fn verdict(&self) -> Verdict {
-        let is_tried = self.count(Outcome::Kept) + self.count(Outcome::Broken) > 0;
-        if is_tried { Verdict::Sound } else { Verdict::Void }
-    }
-}
-
-impl ListenersCheckBody {
-    /// Every promise with its listener.
-    fn promises(&self) -> impl Iterator<Item = (&CheckedListener, &CheckedPromise)> {
-        self.listeners.iter().flat_map(|one| one.promises.iter().map(move |promise| (one, promise)))
-    }
-
-    /// How many promises have this outcome.
-    pub fn count(&self, outcome: Outcome) -> usize {
-        self.promises().filter(|(_, promise)| promise.outcome == outcome).count()
-    }
-}
+/// Broken promises that the answer names; the others are details.
+const NAMED: usize = 5;
 
 impl Documented for ListenersCheckBody {
     const DOCUMENT: fn(&Report<Self>) -> Document = listeners_check;
 }
-
-/// The columns of the table, in their order.
-const COLUMNS: [(PromiseKind, &str); 4] = [
-    (PromiseKind::Arrival, "arrives"),
-    (PromiseKind::Timeout, "timeout"),
-    (PromiseKind::Tries, "tries"),
-    (PromiseKind::Certificate, "other name"),
-];
 
 /// The document of a check, listeners that break a promise first.
 pub fn listeners_check(result: &ListenersCheckResult) -> Document {
     let title = format!("what Envoy {} does with requests, and what the file says", result.envoy);
     let mut document = Document::new(format!("listeners check {}", result.file), title, answer(result));
     document.table = Some(table(result));
-    let untried = result.count(Outcome::Untried);
-    if untried > 0 {
-        document.notes.push(format!(
-            "{} not tried, each with its reason in --details",
-            counted(untried as u64, "promise")
-        ));
+    document.notes.extend(untried(result));
+    if result.count(PromiseOutcome::Broken) > 0 {
+        document.next =
+            Some(Next::new(format!("hoptax listeners render {}", result.file), "shows what Envoy gets"));
     }
-    document.sections.extend(Section::of_lines("Broken promises", lines(result, Outcome::Broken)));
-    document
-        .sections
-        .extend(Section::of_lines("Promises that were not tried", lines(result, Outcome::Untried)));
-    document.sections.extend(Section::of_lines("Promises that are kept", lines(result, Outcome::Kept)));
+    let sections = [
+        ("Broken promises", PromiseOutcome::Broken),
+        ("Promises that were not tried", PromiseOutcome::Untried),
+        ("Promises that are kept", PromiseOutcome::Kept),
+    ];
+    for (title, outcome) in sections {
+        document.sections.extend(Section::of_lines(title, lines(result, outcome)));
+    }
     document.sections.extend(Section::of_lines("Method", method()));
     document
 }
 
-fn name(kind: PromiseKind) -> &'static str {
-    match kind {
-        PromiseKind::Arrival => "what arrives",
-        PromiseKind::Timeout => "its timeout",
-        PromiseKind::Tries => "its number of tries",
-        PromiseKind::Certificate => "the name of a certificate",
-    }
-}
-
 fn answer(result: &ListenersCheckResult) -> Vec<String> {
-    let (kept, broken) = (result.count(Outcome::Kept), result.count(Outcome::Broken));
+    let (kept, broken) = (result.count(PromiseOutcome::Kept), result.count(PromiseOutcome::Broken));
     let listeners = counted(result.listeners.len() as u64, "listener");
-    let first = result.promises().find(|(_, promise)| promise.outcome == Outcome::Broken);
-    let Some((listener, promise)) = first else {
-        if kept == 0 {
-            return vec!["No promise could be tried".to_owned()];
-        }
-        let verb = if result.listeners.len() == 1 { "keeps" } else { "keep" };
-        return vec![format!("{listeners} {verb} {}", counted(kept as u64, "promise"))];
+    if kept + broken == 0 {
+        return vec!["No promise could be tried".to_owned()];
+    }
+    let untried = result.count(PromiseOutcome::Untried);
+    let untried = if untried > 0 {
+        format!("; {} not tried", counted(untried as u64, "promise"))
+    } else {
+        String::new()
     };
-    let mut answer = vec![format!(
-        "Listener `{}` breaks {}: {}, and Envoy: {}",
-        listener.name,
-        name(promise.about),
-        promise.said,
-        promise.seen
-    )];
-    answer.push(format!("{broken} of {} of {listeners} broken", counted((kept + broken) as u64, "promise")));
+    if broken == 0 {
+        let verb = if result.listeners.len() == 1 { "keeps" } else { "keep" };
+        return vec![format!("{listeners} {verb} {}{untried}", counted(kept as u64, "promise"))];
+    }
+    let all = result.promises().filter(|(_, promise)| promise.outcome == PromiseOutcome::Broken);
+    let mut answer: Vec<String> = all
+        .take(NAMED)
+        .map(|(listener, promise)| {
+            format!(
+                "Listener `{}` (line {}) breaks {}: {}; seen: {}",
+                listener.name,
+                listener.line,
+                promise.about.words().1,
+                promise.said,
+                promise.seen
+            )
+        })
+        .collect();
+    let more = broken.saturating_sub(NAMED);
+    let more = if more > 0 { format!("; {more} of them only in --details") } else { String::new() };
+    let promises = counted((kept + broken) as u64, "promise");
+    answer.push(format!("{broken} of {promises} of {listeners} broken{more}{untried}"));
     answer
 }
 
-fn lines(result: &ListenersCheckResult, outcome: Outcome) -> Vec<String> {
+/// What was not tried, by what it is about.
+fn untried(result: &ListenersCheckResult) -> Option<String> {
+    let of = |kind: PromiseKind| {
+        let untried = result.promises().filter(|(_, promise)| promise.outcome == PromiseOutcome::Untried);
+        let count = untried.filter(|(_, promise)| promise.about == kind).count();
+        (count > 0).then(|| format!("{count} of {}", kind.words().0))
+    };
+    let kinds: Vec<String> = PromiseKind::ALL.into_iter().filter_map(of).collect();
+    (!kinds.is_empty()).then(|| format!("not tried: {}; each with its reason in --details", kinds.join(", ")))
+}
+
+fn lines(result: &ListenersCheckResult, outcome: PromiseOutcome) -> Vec<String> {
     let chosen = result.promises().filter(|(_, promise)| promise.outcome == outcome);
     let line = |(listener, promise): (&CheckedListener, &CheckedPromise)| {
-        format!("`{}` to `{}`: {}: {}", listener.name, promise.cluster, promise.said, promise.seen)
+        let what = if outcome == PromiseOutcome::Untried { "not tried" } else { "seen" };
+        format!(
+            "`{}` (line {}) to `{}`: {}; {what}: {}",
+            listener.name, listener.line, promise.cluster, promise.said, promise.seen
+        )
     };
     chosen.map(line).collect()
 }
 
 fn table(result: &ListenersCheckResult) -> Table {
-    let broken =
-        |one: &CheckedListener| one.promises.iter().filter(|one| one.outcome == Outcome::Broken).count();
+    let broken = |one: &CheckedListener| {
+        one.promises.iter().filter(|one| one.outcome == PromiseOutcome::Broken).count()
+    };
     let mut listeners: Vec<&CheckedListener> = result.listeners.iter().collect();
     listeners.sort_by_key(|one| std::cmp::Reverse(broken(one)));
-    let row = |one: &&CheckedListener| Row::new(&one.name, COLUMNS.map(|(kind, _)| cell(one, kind)).into());
+    let row = |one: &&CheckedListener| {
+        let mut cells: Vec<Cell> = PromiseKind::ALL.iter().map(|kind| cell(one, *kind)).collect();
+        cells.push(Cell::words(format!("{:.1} s", one.took_us as f64 / 1e6)));
+        Row::new(&one.name, cells)
+    };
+    // A broken promise is shown on any terminal.
+    let priority = |kind: PromiseKind, place: u8| {
+        let mut promises = result.promises().filter(|(_, promise)| promise.about == kind);
+        if promises.any(|(_, promise)| promise.outcome == PromiseOutcome::Broken) { 0 } else { place }
+    };
+    let columns = PromiseKind::ALL.iter().zip(1..);
+    let mut columns: Vec<Column> =
+        columns.map(|(kind, place)| Column::text(kind.words().0, priority(*kind, place))).collect();
+    columns.push(Column::text("took", u8::MAX));
     let table = Table {
         title: "what each listener does".to_owned(),
         names: "listener".to_owned(),
-        columns: COLUMNS.iter().zip(0..).map(|((_, heading), place)| Column::text(*heading, place)).collect(),
+        columns,
         rows: listeners.iter().map(row).collect(),
     };
     table.without_empty_columns()
 }
 
-/// The promises of a listener about one thing: the worst counts, and of several routes their number is said.
+/// The promises of a listener about one thing: the worst counts, and their number is said if others are better.
 fn cell(listener: &CheckedListener, kind: PromiseKind) -> Cell {
     let promises: Vec<&CheckedPromise> = listener.promises.iter().filter(|one| one.about == kind).collect();
-    let worst = [Outcome::Broken, Outcome::Untried, Outcome::Kept]
+    let worst = [PromiseOutcome::Broken, PromiseOutcome::Untried, PromiseOutcome::Kept]
         .into_iter()
         .find_map(|outcome| promises.iter().find(|promise| promise.outcome == outcome));
     let Some(promise) = worst else { return Cell::Empty };
     let alike = promises.iter().filter(|one| one.outcome == promise.outcome).count();
-    let of = if promises.len() > 1 { format!(" ({alike} of {})", promises.len()) } else { String::new() };
+    let of = if alike < promises.len() { format!(" ({alike} of {})", promises.len()) } else { String::new() };
     Cell::words(match promise.outcome {
-        Outcome::Broken => format!("BROKEN{of}"),
-        Outcome::Untried => format!("not tried{of}"),
-        Outcome::Kept => {
-            let words = promise.seen.trim_start_matches("status ").split(':').next().unwrap_or_default();
-            format!("{words}{of}")
-        }
+        PromiseOutcome::Broken => format!("BROKEN{of}"),
+        PromiseOutcome::Untried => format!("untried{of}"),
+        PromiseOutcome::Kept => promise.seen.split(", ").next().unwrap_or_default().to_owned(),
     })
 }
 
@@ -215,7 +151,14 @@ fn method() -> Vec<String> {
          than 100 ms or 5 % after the latest",
         "tries: the server fails in the way that the file names, and counts",
         "other name: the server has a certificate of the same authority for another name, and must get no request",
-        "a promise that a busy machine can break counts as broken when three trials break it",
+        "stranger: a client without a certificate must get no response, where the file asks for one",
+        "share: of 5,000 requests those that arrive elsewhere are counted; the share of the file must lie in their exact 99.9 % interval",
+        "breaker: a second Envoy has a minute for each request; the server answers none, and counts those that it has; three more than the \
+         limits admit must get status 503",
+        "idle: the server leaves its connection open after a response, and the proxy must end it, within the limits of the timeout",
+        "limit: the service of limits refuses one of two user agents, and must be asked as the file says; a local limit must admit what \
+         its bucket holds and gets in a second, between 10 % less and 5 % more",
+        "a promise that a busy machine or chance can break counts as broken when three trials break it",
     ]
     .map(str::to_owned)
     .to_vec()
@@ -224,35 +167,44 @@ fn method() -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hoptax_result::{Body as _, Environment, Verdict};
+
     use crate::Style;
     use crate::render::terminal;
 
-    fn promise(about: PromiseKind, said: &str, outcome: Outcome, seen: &str) -> CheckedPromise {
+    fn promise(about: PromiseKind, said: &str, outcome: PromiseOutcome, seen: &str) -> CheckedPromise {
         let (cluster, said, seen) = ("search".to_owned(), said.to_owned(), seen.to_owned());
         CheckedPromise { about, cluster, said, outcome, seen }
     }
 
     fn result() -> ListenersCheckResult {
-        let listener = |name: &str, timeout: Outcome, seen: &str| CheckedListener {
+        let listener = |name: &str, timeout: PromiseOutcome, seen: &str| CheckedListener {
             name: name.to_owned(),
+            line: 2,
+            took_us: 2_034_000,
             promises: vec![
                 promise(
                     PromiseKind::Arrival,
                     "Host `a`, x-forwarded-proto `http` at `search`",
-                    Outcome::Kept,
+                    PromiseOutcome::Kept,
                     "as said",
                 ),
                 promise(PromiseKind::Timeout, "a request ends after 2s", timeout, seen),
-                promise(PromiseKind::Tries, "a request that fails is tried once", Outcome::Kept, "1 try"),
+                promise(
+                    PromiseKind::Tries,
+                    "a request that fails is tried once",
+                    PromiseOutcome::Kept,
+                    "1 try",
+                ),
             ],
         };
         let body = ListenersCheckBody {
             file: "listeners.yaml".to_owned(),
             envoy: "1.40.0".to_owned(),
             listeners: vec![
-                listener("sound", Outcome::Kept, "status 504 after 2.001 s"),
-                listener("slow", Outcome::Untried, "600s is longer than the 90s that a check waits"),
-                listener("wrong", Outcome::Broken, "status 504 after 3.001 s"),
+                listener("sound", PromiseOutcome::Kept, "2.001 s, status 504"),
+                listener("slow", PromiseOutcome::Untried, "600s is longer than the 90s that a check waits"),
+                listener("wrong", PromiseOutcome::Broken, "status 504 after 3.001 s"),
             ],
         };
         ListenersCheckResult::new(Environment::default(), body)
@@ -272,12 +224,9 @@ mod tests {
         let mut result = result();
         result.listeners.pop();
         let shown = screen(&result);
-        assert!(
-            shown.contains("2 listeners keep 5 promises") && shown.contains("1 promise not tried"),
-            "{shown}"
-        );
+        assert!(shown.contains("2 listeners keep 5 promises; 1 promise not tried"), "{shown}");
         for promise in result.listeners.iter_mut().flat_map(|one| &mut one.promises) {
-            promise.outcome = Outcome::Untried;
+            promise.outcome = PromiseOutcome::Untried;
         }
         assert_eq!(result.body.verdict(), Verdict::Void);
         let shown = screen(&result);

@@ -2,32 +2,31 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
 
 use hoptax_certs::KeyKind;
+use hoptax_host::limits::allow_connections;
 use hoptax_listeners::check::{
-    About, Course, Judged, Lab, MARK, Promise, Seen, Trial, certificate_names, courses, in_lab, judge,
+    Course, Judged, LIMITS, Lab, Procedure, Promise, certificate_names, courses, in_lab, patient,
 };
 use hoptax_listeners::{Plan, render};
-use hoptax_report::documents::{
-    CheckedListener, CheckedPromise, ListenersCheckBody, ListenersCheckResult, Outcome, PromiseKind,
+use hoptax_result::{
+    CheckedListener, CheckedPromise, Environment, ListenersCheckBody, ListenersCheckResult, PromiseOutcome,
 };
-use hoptax_result::Environment;
 use hoptax_subject::envoy::process::{Proxy, ProxyError, ProxySpec, Source};
 use hoptax_subject::envoy::release::Envoy;
 use hoptax_subject::lab::{GENERATOR, Lab as Certificates, ORIGIN, PeerNames};
 use hoptax_wire::tls::{
-    ClientConfig, ClientSecurity, Identity, ServerConfig, ServerName, ServerSecurity, Versions,
-    certificates_from_pem, client_config, server_config,
+    ClientConfig, ClientSecurity, Identity, ServerConfig, ServerSecurity, Versions, certificates_from_pem,
+    client_config, server_config,
 };
 use serde_json::Value;
 
-use super::client::{self, Response};
+use super::bench::{Bench, Tried};
+use super::limits::Limits;
 use super::plan;
 use super::servers::{Security, Servers};
 use crate::environment::here;
@@ -35,16 +34,10 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::update::{Say, Update};
 
-/// The server of clusters that no request is for: collectors of spans and services of limits.
+/// The server of clusters that no request is for, such as collectors of spans.
 const OTHER: &str = "";
 /// A name that no file asks for.
 const WRONG_NAME: &str = "other-name.hoptax.invalid";
-/// How long a response may take beyond what is promised.
-const PATIENCE: Duration = Duration::from_secs(20);
-/// The most trials of a promise that a busy machine may have broken.
-const MOST_TRIALS: u32 = 3;
-/// The most requests until one goes the way of a share. Of a share of 1 %, so many miss it once in 10^8.
-const MOST_REQUESTS: u32 = 2000;
 /// The clusters whose promises are tried at a time.
 const MOST_AT_A_TIME: usize = 64;
 
@@ -63,15 +56,8 @@ pub struct Wanted<'a> {
 struct LabTls {
     certificates: Certificates,
     client: Arc<ClientConfig>,
-}
-
-/// Where promises are tried.
-struct Bench<'a> {
-    servers: &'a Servers,
-    addresses: BTreeMap<String, SocketAddr>,
-    client: Arc<ClientConfig>,
-    marks: AtomicU64,
-    interrupt: &'a Interrupt,
+    /// Of a client without a certificate.
+    stranger: Arc<ClientConfig>,
 }
 
 /// Checks a listeners file.
@@ -92,20 +78,43 @@ pub fn check(
     let folder = interrupt.temporary_folder("listeners")?;
     let tls = LabTls::create(folder.path())?;
     let servers = tls.servers(&plan, &courses)?;
-    let proxy = started(&envoy, bootstrap, &servers, &tls, &courses, folder.path(), interrupt)?;
-    let addresses = proxy.listeners().map_err(Failure::environment)?;
-    let client = Arc::clone(&tls.client);
-    let bench = Bench { servers: &servers, addresses, client, marks: AtomicU64::new(0), interrupt };
-    let waits = longest_wait_s(&courses);
+    let limits = Limits::start().map_err(cannot_start)?;
+    // The proxy has the limit of the program that starts it.
+    let no_crowd = room_for_crowds(&courses);
+    let lab = lab(&servers, &limits, &tls, folder.path())?;
+    let bootstrap = in_lab(bootstrap, &lab);
+    let start = |bootstrap: Value, name: &str| {
+        started(&envoy, bootstrap, &courses, folder.path().join(name), interrupt)
+    };
+    let proxy = start(bootstrap.clone(), "envoy")?;
+    let has_crowds = crowds(&courses).next().is_some();
+    let patient = has_crowds.then(|| start(patient(bootstrap), "patient")).transpose()?;
+    let of_patient = patient.as_ref().map(Proxy::listeners).transpose().map_err(Failure::environment)?;
+    let bench = Bench {
+        servers: &servers,
+        limits: &limits,
+        addresses: proxy.listeners().map_err(Failure::environment)?,
+        patient: of_patient.unwrap_or_default(),
+        client: Arc::clone(&tls.client),
+        stranger: Arc::clone(&tls.stranger),
+        no_crowd,
+        marks: AtomicU64::new(0),
+        busy: Mutex::new(()),
+        interrupt,
+    };
+    let groups = groups(&courses);
+    let waits = longest_wait_s(&courses, &groups);
     if waits > 5 {
-        say(Update::Note(&format!("the check waits for every timeout: {waits} s")));
+        say(Update::Note(&format!("the check waits for every timeout and for idle connections: {waits} s")));
     }
-    let judged = bench.try_all(&courses);
+    let tried = try_all(&bench, &courses, &groups);
     interrupt.check()?;
-    proxy.end().map_err(Failure::environment)?;
+    for proxy in [Some(proxy), patient].into_iter().flatten() {
+        proxy.end().map_err(Failure::environment)?;
+    }
     let environment = Environment { proxy_version: Some(envoy.version.clone()), ..here(false) };
     let file = wanted.file.display().to_string();
-    Ok(ListenersCheckResult::new(environment, body(file, envoy.version, &courses, judged)))
+    Ok(ListenersCheckResult::new(environment, body(file, envoy.version, &courses, tried)))
 }
 
 impl LabTls {
@@ -119,13 +128,15 @@ impl LabTls {
         let authority = read(certificates.authority())?;
         let (certificate, key) =
             (read(certificates.certificate(GENERATOR))?, read(certificates.key(GENERATOR))?);
-        let client = client_config(ClientSecurity {
-            authorities: certificates_from_pem(&authority).map_err(Failure::environment)?,
-            identity: Some(Identity::from_pem(&certificate, &key).map_err(Failure::environment)?),
-            ..ClientSecurity::default()
-        })
-        .map_err(Failure::environment)?;
-        Ok(Self { certificates, client })
+        let authorities = certificates_from_pem(&authority).map_err(Failure::environment)?;
+        let client = |identity| {
+            let authorities = authorities.clone();
+            client_config(ClientSecurity { authorities, identity, ..ClientSecurity::default() })
+                .map_err(Failure::environment)
+        };
+        let identity = Identity::from_pem(&certificate, &key).map_err(Failure::environment)?;
+        let (client, stranger) = (client(Some(identity))?, client(None)?);
+        Ok(Self { certificates, client, stranger })
     }
 
     /// A server for each cluster, and one for all other clusters.
@@ -145,7 +156,7 @@ impl LabTls {
             };
             all.push((cluster.to_owned(), security));
         }
-        Servers::start(all).map_err(|error| Failure::environment(format!("cannot start a server: {error}")))
+        Servers::start(all).map_err(cannot_start)
     }
 
     fn server(&self, name: &str) -> Result<Arc<ServerConfig>, Failure> {
@@ -165,32 +176,39 @@ impl LabTls {
     }
 }
 
-/// Envoy on the bootstrap, in the lab.
-fn started(
-    envoy: &Envoy,
-    bootstrap: Value,
-    servers: &Servers,
-    tls: &LabTls,
-    courses: &[Course],
-    folder: &Path,
-    interrupt: &Interrupt,
-) -> Result<Proxy, Failure> {
-    let mut addresses = servers.addresses();
-    let other =
-        addresses.remove(OTHER).ok_or_else(|| Failure::environment("no server for other clusters"))?;
-    let lab = Lab {
-        servers: addresses,
+#[allow(clippy::needless_pass_by_value, reason = "errors are mapped by value")]
+fn cannot_start(error: std::io::Error) -> Failure {
+    Failure::environment(format!("cannot start a server: {error}"))
+}
+
+/// What the bootstrap gets instead of what it names.
+fn lab(servers: &Servers, limits: &Limits, tls: &LabTls, folder: &Path) -> Result<Lab, Failure> {
+    let mut servers = servers.addresses();
+    let other = servers.remove(OTHER).ok_or_else(|| Failure::environment("no server for other clusters"))?;
+    servers.insert(LIMITS.to_owned(), limits.address());
+    Ok(Lab {
+        servers,
         other,
         authority: tls.certificates.authority(),
         certificate: tls.certificates.certificate(ORIGIN),
         key: tls.certificates.key(ORIGIN),
         access_log: folder.join("access.log"),
-    };
+    })
+}
+
+/// Envoy on a bootstrap.
+fn started(
+    envoy: &Envoy,
+    bootstrap: Value,
+    courses: &[Course],
+    directory: PathBuf,
+    interrupt: &Interrupt,
+) -> Result<Proxy, Failure> {
     let listener = courses.first().map(|course| course.listener.clone()).unwrap_or_default();
     let spec = ProxySpec {
         envoy: envoy.clone(),
-        directory: folder.join("envoy"),
-        source: Source::Given { bootstrap: in_lab(bootstrap, &lab), listener },
+        directory,
+        source: Source::Given { bootstrap, listener },
         environment: BTreeMap::new(),
         flags: Vec::new(),
         workers: 1,
@@ -212,129 +230,93 @@ fn started(
     })
 }
 
-/// The time that all trials wait, seconds: those of a cluster wait one after the other.
-fn longest_wait_s(courses: &[Course]) -> u64 {
-    let mut waits: BTreeMap<&str, u64> = BTreeMap::new();
-    for course in courses {
-        let trials = course.promises.iter().filter_map(|promise| promise.trial.as_ref().ok());
-        *waits.entry(&course.cluster).or_default() += trials.filter_map(Trial::wait_us).sum::<u64>();
+/// The courses whose promises are tried one after the other: those to a cluster, because its limits hold for all of its requests, and
+/// those to the clusters of a split, because a request may go to any of them.
+fn groups(courses: &[Course]) -> Vec<Vec<usize>> {
+    let mut numbers: BTreeMap<&str, usize> = BTreeMap::new();
+    for (number, course) in courses.iter().enumerate() {
+        numbers.entry(&course.cluster).or_insert(number);
     }
-    waits.into_values().max().unwrap_or_default() / 1_000_000
+    let number_of =
+        |numbers: &BTreeMap<&str, usize>, cluster: &str| numbers.get(cluster).copied().unwrap_or_default();
+    let mut of_splits: BTreeMap<&str, &str> = BTreeMap::new();
+    for course in courses.iter().filter(|course| course.share < 100) {
+        let first = *of_splits.entry(&course.listener).or_insert(&course.cluster);
+        let (own, first) = (number_of(&numbers, &course.cluster), number_of(&numbers, first));
+        numbers.values_mut().filter(|number| **number == own).for_each(|number| *number = first);
+    }
+    let mut groups: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for (index, course) in courses.iter().enumerate() {
+        groups.entry(number_of(&numbers, &course.cluster)).or_default().push(index);
+    }
+    groups.into_values().collect()
 }
 
-impl Bench<'_> {
-    /// Tries all promises. Those of a cluster are tried one after the other, because its limits hold for all of its requests.
-    fn try_all(&self, courses: &[Course]) -> Vec<Vec<Judged>> {
-        let mut groups: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
-        for (index, course) in courses.iter().enumerate() {
-            groups.entry(&course.cluster).or_default().push(index);
-        }
-        let groups: Vec<Vec<usize>> = groups.into_values().collect();
-        let next = AtomicUsize::new(0);
-        let all = Mutex::new(vec![Vec::new(); courses.len()]);
-        thread::scope(|scope| {
-            for _ in 0..groups.len().min(MOST_AT_A_TIME) {
-                scope.spawn(|| {
-                    while let Some(group) = groups.get(next.fetch_add(1, Ordering::Relaxed)) {
-                        for index in group {
-                            let Some(course) = courses.get(*index) else { continue };
-                            let judged = self.try_course(course);
-                            let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
-                            if let Some(place) = all.get_mut(*index) {
-                                *place = judged;
-                            }
+/// The time that all trials wait, seconds.
+fn longest_wait_s(courses: &[Course], groups: &[Vec<usize>]) -> u64 {
+    let wait_us = |group: &Vec<usize>| {
+        let courses = group.iter().filter_map(|index| courses.get(*index));
+        let trials =
+            courses.flat_map(|course| &course.promises).filter_map(|promise| promise.trial.as_ref().ok());
+        trials.map(|trial| trial.procedure().waits_us()).sum::<u64>()
+    };
+    groups.iter().map(wait_us).max().unwrap_or_default() / 1_000_000
+}
+
+/// Tries all promises, groups at a time.
+fn try_all(bench: &Bench<'_>, courses: &[Course], groups: &[Vec<usize>]) -> Vec<Tried> {
+    let next = AtomicUsize::new(0);
+    let all = Mutex::new(vec![Tried::default(); courses.len()]);
+    thread::scope(|scope| {
+        for _ in 0..groups.len().min(MOST_AT_A_TIME) {
+            scope.spawn(|| {
+                while let Some(group) = groups.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    for index in group {
+                        let Some(course) = courses.get(*index) else { continue };
+                        let tried = bench.try_course(course);
+                        let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
+                        if let Some(place) = all.get_mut(*index) {
+                            *place = tried;
                         }
                     }
-                });
-            }
-        });
-        all.into_inner().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Tries the promises of a course; without an arrival the others cannot be.
-    fn try_course(&self, course: &Course) -> Vec<Judged> {
-        let mut obstacle = None;
-        let mut judged = Vec::with_capacity(course.promises.len());
-        for promise in &course.promises {
-            judged.push(match (&promise.trial, &obstacle) {
-                (Err(why), _) => Judged::Untried(why.clone()),
-                (_, Some(why)) => Judged::Untried(String::clone(why)),
-                (Ok(trial), None) => {
-                    let (one, arrived) = self.try_promise(course, trial);
-                    if promise.about == About::Arrival && !arrived {
-                        obstacle = Some("no request arrives".to_owned());
-                    }
-                    one
                 }
             });
         }
-        judged
-    }
-
-    /// Tries a promise, again if a busy machine may have broken it. What came of it, and whether a request arrived.
-    fn try_promise(&self, course: &Course, trial: &Trial) -> (Judged, bool) {
-        let mut trials = 1;
-        loop {
-            let seen = self.seen(course, trial);
-            let judged = judge(course, trial, &seen);
-            let may_differ = matches!(judged, Judged::Broken { is_excusable: true, .. });
-            if !may_differ || trials == MOST_TRIALS || self.interrupt.is_requested() {
-                return (judged, !seen.arrivals.is_empty());
-            }
-            trials += 1;
-        }
-    }
-
-    /// Sends requests until one goes to the cluster of a course.
-    fn seen(&self, course: &Course, trial: &Trial) -> Seen {
-        let is_wrong = *trial == Trial::WrongName;
-        self.servers.set_wrong(&course.cluster, is_wrong);
-        let wrong_before = self.servers.wrong_names(&course.cluster);
-        let mut requests = 1;
-        let seen = loop {
-            let mut seen = self.request(course, trial);
-            seen.wrong_names = self.servers.wrong_names(&course.cluster) - wrong_before;
-            let is_here =
-                seen.wrong_names > 0 || seen.arrivals.iter().any(|arrival| arrival.cluster == course.cluster);
-            if !course.is_shared || is_here || requests == MOST_REQUESTS || self.interrupt.is_requested() {
-                break seen;
-            }
-            requests += 1;
-        };
-        self.servers.set_wrong(&course.cluster, false);
-        seen
-    }
-
-    fn request(&self, course: &Course, trial: &Trial) -> Seen {
-        let Some(address) = self.addresses.get(&course.listener) else {
-            let response = Err("Envoy has no such listener".to_owned());
-            return Seen { response, took_us: 0, arrivals: Vec::new(), wrong_names: 0 };
-        };
-        let mark = format!("{}", self.marks.fetch_add(1, Ordering::Relaxed));
-        self.servers.expect(&mark, &course.cluster, trial.answer());
-        let request = format!(
-            "GET {} HTTP/1.1\r\nhost: {}\r\n{MARK}: {mark}\r\nconnection: close\r\n\r\n",
-            course.path, course.host
-        );
-        let limit = Duration::from_micros(trial.wait_us().unwrap_or_default()) + PATIENCE;
-        let name = ServerName::try_from("localhost").ok().filter(|_| course.is_tls);
-        let tls = name.map(|name| (&self.client, name));
-        let Response { status, took } = client::send(*address, tls, &request, limit, self.interrupt.flag());
-        let took_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
-        Seen { response: status, took_us, arrivals: self.servers.arrived(&mark), wrong_names: 0 }
-    }
+    });
+    all.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn body(file: String, envoy: String, courses: &[Course], judged: Vec<Vec<Judged>>) -> ListenersCheckBody {
+/// The requests of each crowd.
+fn crowds(courses: &[Course]) -> impl Iterator<Item = u32> {
+    let trials = courses.iter().flat_map(|course| &course.promises).filter_map(|one| one.trial.as_ref().ok());
+    trials.filter_map(|trial| match trial.procedure() {
+        Procedure::Crowd(crowd) => Some(crowd.all()),
+        _ => None,
+    })
+}
+
+/// Makes room for the largest crowd; why there is none.
+fn room_for_crowds(courses: &[Course]) -> Option<String> {
+    // A request has a socket of the client and one of the server; the proxy has both ends, too.
+    let needed = u64::from(crowds(courses).max()?) * 2 + courses.len() as u64;
+    let limit = allow_connections(needed).err()?;
+    Some(format!(
+        "{needed} open files are needed, and the limit is {limit}: raise it with `ulimit -Hn {needed}`"
+    ))
+}
+
+fn body(file: String, envoy: String, courses: &[Course], tried: Vec<Tried>) -> ListenersCheckBody {
     let mut listeners: Vec<CheckedListener> = Vec::new();
-    for (course, judged) in courses.iter().zip(judged) {
+    for (course, tried) in courses.iter().zip(tried) {
         if listeners.last().is_none_or(|last| last.name != course.listener) {
-            listeners.push(CheckedListener { name: course.listener.clone(), promises: Vec::new() });
+            let (name, line) = (course.listener.clone(), course.line);
+            listeners.push(CheckedListener { name, line, took_us: 0, promises: Vec::new() });
         }
-        let promises =
-            course.promises.iter().zip(judged).map(|(promise, judged)| checked(course, promise, judged));
+        let promises = course.promises.iter().zip(tried.judged);
+        let promises = promises.map(|(promise, judged)| checked(course, promise, judged));
         if let Some(last) = listeners.last_mut() {
             last.promises.extend(promises);
+            last.took_us += u64::try_from(tried.took.as_micros()).unwrap_or(u64::MAX);
         }
     }
     ListenersCheckBody { file, envoy, listeners }
@@ -342,15 +324,31 @@ fn body(file: String, envoy: String, courses: &[Course], judged: Vec<Vec<Judged>
 
 fn checked(course: &Course, promise: &Promise, judged: Judged) -> CheckedPromise {
     let (outcome, seen) = match judged {
-        Judged::Kept(seen) => (Outcome::Kept, seen),
-        Judged::Broken { seen, .. } => (Outcome::Broken, seen),
-        Judged::Untried(why) => (Outcome::Untried, why),
+        Judged::Kept(seen) => (PromiseOutcome::Kept, seen),
+        Judged::Broken { seen, .. } => (PromiseOutcome::Broken, seen),
+        Judged::Untried(why) => (PromiseOutcome::Untried, why),
     };
-    let about = match promise.about {
-        About::Arrival => PromiseKind::Arrival,
-        About::Timeout => PromiseKind::Timeout,
-        About::Tries => PromiseKind::Tries,
-        About::Certificate => PromiseKind::Certificate,
-    };
-    CheckedPromise { about, cluster: course.cluster.clone(), said: promise.said.clone(), outcome, seen }
+    let (about, cluster, said) = (promise.about, course.cluster.clone(), promise.said.clone());
+    CheckedPromise { about, cluster, said, outcome, seen }
+}
+
+#[cfg(test)]
+mod tests {
+    use hoptax_listeners::{Source as Text, read};
+
+    use super::*;
+
+    #[test]
+    fn what_shares_an_upstream_or_a_split_is_tried_in_turn() {
+        let text = "listeners:\n  - {name: a, port: 6001, timeout: 2s, upstream: {address: a.example, port: 80}}\n  \
+            - {name: b, port: 6002, timeout: 3s, upstream: {address: a.example, port: 80}}\n  \
+            - {name: c, port: 6003, timeout: 4s, upstream: {address: c.example, port: 80}}\n  \
+            - name: d\n    port: 6004\n    timeout: 5s\n    upstream: {address: c.example, port: 80}\n    \
+              split: {percentage: 5, upstream: {address: d.example, port: 80}}\n";
+        let courses = courses(&read(Text { name: "a.yaml", text }, None).unwrap());
+        let groups = groups(&courses);
+        assert_eq!(groups, [vec![0, 1], vec![2, 3, 4]]);
+        // Each cluster has one idle connection that ends after 4.5 s.
+        assert_eq!(longest_wait_s(&courses, &groups), 4 + 2 * 5 + 9);
+    }
 }

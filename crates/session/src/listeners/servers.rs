@@ -1,7 +1,7 @@
 //! Servers that stand for the upstreams of a listeners file: each notes what arrives, and answers as it was told for that request.
 //!
 //! They are threads and not an origin of their own process, because what they see is the evidence: the Host header, the name in the
-//! handshake, and how many times a request comes.
+//! handshake, how many times a request comes, and when a connection ends.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
@@ -9,7 +9,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hoptax_listeners::check::{Answer, Arrival, MARK};
 use hoptax_wire::tls::ServerConfig;
@@ -19,7 +19,7 @@ use rustls::{ServerConnection, StreamOwned};
 const MOST_HEAD_BYTES: usize = 1 << 16;
 /// Time limit for a handshake and the head of a request.
 const TIMEOUT: Duration = Duration::from_secs(20);
-/// How often a silent server looks whether its client is gone.
+/// How often a server with an idle connection looks whether anyone still waits for its end.
 const POLL: Duration = Duration::from_millis(50);
 
 /// The TLS of a server.
@@ -58,9 +58,17 @@ struct Shared {
 #[derive(Debug, Default)]
 struct Marked {
     answer: Answer,
-    /// The cluster at which it is answered so; elsewhere with success.
-    cluster: String,
+    /// The cluster at which it is answered so, and elsewhere with success; none for all.
+    cluster: Option<String>,
     arrivals: Vec<Arrival>,
+    /// How long a connection was idle when the client ended it.
+    idle: Option<Duration>,
+}
+
+impl Marked {
+    fn is_for(&self, cluster: &str) -> bool {
+        self.cluster.as_ref().is_none_or(|own| own == cluster)
+    }
 }
 
 impl Servers {
@@ -88,15 +96,27 @@ impl Servers {
         self.by_cluster.iter().map(|(cluster, server)| (cluster.clone(), server.address)).collect()
     }
 
-    /// Says what the server of a cluster does with requests of this mark.
-    pub(super) fn expect(&self, mark: &str, cluster: &str, answer: Answer) {
-        let marked = Marked { answer, cluster: cluster.to_owned(), arrivals: Vec::new() };
+    /// Says what the server of a cluster, or every server, does with requests of this mark.
+    pub(super) fn expect(&self, mark: &str, cluster: Option<&str>, answer: Answer) {
+        let marked = Marked { answer, cluster: cluster.map(str::to_owned), ..Marked::default() };
         self.shared.marks().insert(mark.to_owned(), marked);
     }
 
     /// What arrived with this mark, which is then forgotten.
     pub(super) fn arrived(&self, mark: &str) -> Vec<Arrival> {
         self.shared.marks().remove(mark).map(|marked| marked.arrivals).unwrap_or_default()
+    }
+
+    /// How many requests with this mark arrived at the cluster that it is for.
+    pub(super) fn arrived_so_far(&self, mark: &str) -> usize {
+        let marks = self.shared.marks();
+        let Some(marked) = marks.get(mark) else { return 0 };
+        marked.arrivals.iter().filter(|arrival| marked.is_for(&arrival.cluster)).count()
+    }
+
+    /// How long the connection of a request with this mark was idle when the proxy ended it; none while it is open.
+    pub(super) fn idle(&self, mark: &str) -> Option<Duration> {
+        self.shared.marks().get(mark)?.idle
     }
 
     /// Has the server of a cluster show a certificate with another name from now on, or no longer.
@@ -135,11 +155,23 @@ impl Shared {
         self.stop.load(Ordering::SeqCst)
     }
 
+    /// Whether anyone waits for what becomes of this mark.
+    fn is_known(&self, mark: &str) -> bool {
+        !self.is_stopped() && self.marks().contains_key(mark)
+    }
+
+    /// Notes for how long a connection was idle.
+    fn note_idle(&self, mark: &str, idle: Duration) {
+        if let Some(marked) = self.marks().get_mut(mark) {
+            marked.idle = Some(idle);
+        }
+    }
+
     /// Notes an arrival, and returns what is done with it.
     fn note(&self, mark: &str, arrival: Arrival) -> Answer {
         let mut marks = self.marks();
         let Some(marked) = marks.get_mut(mark) else { return Answer::Success };
-        let answer = if marked.cluster == arrival.cluster { marked.answer.clone() } else { Answer::Success };
+        let answer = if marked.is_for(&arrival.cluster) { marked.answer.clone() } else { Answer::Success };
         marked.arrivals.push(arrival);
         answer
     }
@@ -155,20 +187,19 @@ fn accept(listener: &TcpListener, server: &Arc<Server>, shared: &Arc<Shared>) {
         let (server, shared) = (Arc::clone(server), Arc::clone(shared));
         thread::spawn(move || {
             // A connection that fails is one on which nothing arrives, which is judged.
-            let _ = serve(stream, &server, &shared);
+            let _ = serve(&stream, &server, &shared);
         });
     }
 }
 
-fn serve(stream: TcpStream, server: &Server, shared: &Shared) -> io::Result<()> {
-    stream.set_read_timeout(Some(TIMEOUT))?;
-    stream.set_nodelay(true)?;
-    let socket = stream.try_clone()?;
-    let Some(security) = &server.security else { return converse(stream, &socket, None, server, shared) };
+fn serve(socket: &TcpStream, server: &Server, shared: &Shared) -> io::Result<()> {
+    socket.set_read_timeout(Some(TIMEOUT))?;
+    socket.set_nodelay(true)?;
+    let Some(security) = &server.security else { return converse(socket, socket, None, server, shared) };
     let is_wrong = server.is_wrong.load(Ordering::SeqCst);
     let config = if is_wrong { &security.wrong } else { &security.right };
     let connection = ServerConnection::new(Arc::clone(config)).map_err(io::Error::other)?;
-    let mut stream = StreamOwned::new(connection, stream);
+    let mut stream = StreamOwned::new(connection, socket);
     while !stream.conn.wants_write() {
         if stream.conn.read_tls(&mut stream.sock)? == 0 {
             return Ok(());
@@ -181,63 +212,95 @@ fn serve(stream: TcpStream, server: &Server, shared: &Shared) -> io::Result<()> 
     }
     stream.conn.complete_io(&mut stream.sock)?;
     let name = stream.conn.server_name().map(str::to_owned);
-    converse(stream, &socket, name, server, shared)
+    converse(stream, socket, name.as_deref(), server, shared)
 }
 
-/// Reads one request, answers it, and closes the connection: each try has a handshake of its own.
+/// Reads requests, and answers each as it was told. Unless it was told otherwise it closes the connection after the first: each try
+/// then has a handshake of its own.
 fn converse(
     mut stream: impl Read + Write,
     socket: &TcpStream,
-    server_name: Option<String>,
+    server_name: Option<&str>,
     server: &Server,
     shared: &Shared,
 ) -> io::Result<()> {
+    let mut idle = None;
+    while let Some(head) = head(&mut stream, idle.as_ref(), shared)? {
+        let head = String::from_utf8_lossy(&head);
+        let header = |name: &str| {
+            let value = head.lines().skip(1).find_map(|line| {
+                let (key, value) = line.split_once(':')?;
+                key.eq_ignore_ascii_case(name).then(|| value.trim().to_owned())
+            });
+            value.unwrap_or_default()
+        };
+        let mark = header(MARK);
+        let arrival = Arrival {
+            cluster: server.cluster.clone(),
+            host: header("host"),
+            server_name: server_name.map(str::to_owned),
+            scheme: header("x-forwarded-proto"),
+        };
+        let answer = shared.note(&mark, arrival);
+        let (status, more) = match answer {
+            Answer::Success | Answer::Kept => (200, None),
+            Answer::Failure(status, header) => (status, header),
+            Answer::Close => return Ok(()),
+            Answer::Silence => return wait_for_end(socket),
+        };
+        let is_kept = answer == Answer::Kept;
+        let more = more.map_or_else(String::new, |(name, value)| format!("{name}: {value}\r\n"));
+        let end = if is_kept { "" } else { "connection: close\r\n" };
+        // At once: the parts of a line would be packets of their own.
+        stream
+            .write_all(format!("HTTP/1.1 {status} Lab\r\n{more}content-length: 0\r\n{end}\r\n").as_bytes())?;
+        stream.flush()?;
+        if !is_kept {
+            return Ok(());
+        }
+        socket.set_read_timeout(Some(POLL))?;
+        idle = Some((mark, Instant::now()));
+    }
+    Ok(())
+}
+
+/// The head of the next request; none at the end, which is noted if the connection was idle, and when nobody waits for it any more.
+fn head(
+    stream: &mut impl Read,
+    idle: Option<&(String, Instant)>,
+    shared: &Shared,
+) -> io::Result<Option<Vec<u8>>> {
     let mut head = Vec::new();
     let mut bytes = [0; 4096];
     while !head.windows(4).any(|end| end == b"\r\n\r\n") {
-        let count = stream.read(&mut bytes)?;
-        if count == 0 || head.len() > MOST_HEAD_BYTES {
-            return Ok(());
+        let count = match (stream.read(&mut bytes), idle) {
+            (Ok(count), _) => count,
+            (Err(error), Some((mark, _))) if is_timeout(&error) && shared.is_known(mark) => continue,
+            // TLS may end without saying so.
+            (Err(error), Some(_)) if error.kind() == io::ErrorKind::UnexpectedEof => 0,
+            (Err(error), _) => return Err(error),
+        };
+        if count == 0 {
+            if let Some((mark, since)) = idle {
+                shared.note_idle(mark, since.elapsed());
+            }
+            return Ok(None);
+        }
+        if head.len() > MOST_HEAD_BYTES {
+            return Ok(None);
         }
         head.extend_from_slice(bytes.get(..count).unwrap_or_default());
     }
-    let head = String::from_utf8_lossy(&head);
-    let header = |name: &str| {
-        let value = head.lines().skip(1).find_map(|line| {
-            let (key, value) = line.split_once(':')?;
-            key.eq_ignore_ascii_case(name).then(|| value.trim().to_owned())
-        });
-        value.unwrap_or_default()
-    };
-    let arrival = Arrival {
-        cluster: server.cluster.clone(),
-        host: header("host"),
-        server_name,
-        scheme: header("x-forwarded-proto"),
-    };
-    let (status, more) = match shared.note(&header(MARK), arrival) {
-        Answer::Success => (200, None),
-        Answer::Failure(status, header) => (status, header),
-        Answer::Close => return Ok(()),
-        Answer::Silence => {
-            wait_for_end(socket, shared)?;
-            return Ok(());
-        }
-    };
-    let more = more.map_or_else(String::new, |(name, value)| format!("{name}: {value}\r\n"));
-    write!(stream, "HTTP/1.1 {status} Lab\r\n{more}content-length: 0\r\nconnection: close\r\n\r\n")?;
-    stream.flush()
+    Ok(Some(head))
 }
 
-/// Waits until the client closes the connection.
-fn wait_for_end(socket: &TcpStream, shared: &Shared) -> io::Result<()> {
-    socket.set_read_timeout(Some(POLL))?;
-    while !shared.is_stopped() {
-        match socket.peek(&mut [0]) {
-            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {}
-            // The end, or what TLS says before it.
-            _ => return Ok(()),
-        }
-    }
-    Ok(())
+fn is_timeout(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
+}
+
+/// Waits until the client closes the connection, which the end of the proxy does in any case.
+fn wait_for_end(socket: &TcpStream) -> io::Result<()> {
+    socket.set_read_timeout(None)?;
+    // The end, or what TLS says before it.
+    socket.peek(&mut [0]).map(|_| ())
 }

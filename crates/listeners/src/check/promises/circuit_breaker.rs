@@ -1,0 +1,150 @@
+//! So many requests are under way to an upstream as its circuit breakers say, and the next ones are refused at once.
+//!
+//! Over HTTP/1.1 a request takes a connection. Up to `max_connections` or `max_requests` of them arrive, whichever is less. If connections are the
+//! limit, `max_pending_requests` more wait; if requests are, none does. Envoy opens one connection in any case
+//! (`ConnPoolImplBase::tryCreateNewConnection`), and needs room among those that wait to open any (`newStreamImpl`).
+//!
+//! The proxy has another time for requests than the file says, so that the first are there when the last is sent.
+
+use hoptax_result::{PromiseKind, counted, grouped};
+
+use super::Subject;
+use crate::check::{Course, Crowd, Judged, Procedure, Promise, Seen, Trial};
+
+/// Requests beyond the limit.
+const REFUSED: u32 = 3;
+/// The most requests at a time: Envoy's own defaults need 2,051.
+const MOST_REQUESTS: u32 = 3000;
+/// The most requests that are sent until enough of them go the way of a share.
+const MOST_SENT: u32 = 10_000;
+
+pub(super) fn promise(subject: &Subject<'_>) -> Option<Promise> {
+    if !subject.is_of_cluster {
+        return None;
+    }
+    let limits = &subject.cluster.options.circuit_breakers;
+    let arriving = limits.max_connections.max(1).min(limits.max_requests);
+    let waiting = if limits.max_connections <= limits.max_requests { limits.max_pending_requests } else { 0 };
+    let crowd = Crowd { arriving, waiting, refused: REFUSED };
+    let wait = if waiting == 0 { String::new() } else { format!(", {} more wait", number(waiting)) };
+    let verb = if arriving == 1 { "is" } else { "are" };
+    let requests = counted(u64::from(arriving), "request");
+    let said = format!("{requests} {verb} under way at a time{wait}, and others get status 503 at once");
+    let trial: Result<Box<dyn Trial>, String> = match obstacle(subject, &crowd) {
+        Some(why) => Err(why),
+        None => Ok(Box::new(Limits(crowd))),
+    };
+    Some(Promise { about: PromiseKind::CircuitBreaker, said, trial })
+}
+
+/// Why so many requests cannot be sent; none if they can.
+fn obstacle(subject: &Subject<'_>, crowd: &Crowd) -> Option<String> {
+    let all = crowd.all();
+    if all > MOST_REQUESTS {
+        let (all, most) = (number(all), number(MOST_REQUESTS));
+        return Some(format!("{all} requests at a time are more than the {most} that a check sends"));
+    }
+    if all >= subject.plan.connection_limit {
+        return Some(format!("`connection_limit` of {} ends sooner", number(subject.plan.connection_limit)));
+    }
+    let is_too_rare = u64::from(all) * 100 > u64::from(MOST_SENT) * u64::from(subject.share);
+    is_too_rare.then(|| {
+        let (share, sent, all) = (subject.share, number(MOST_SENT), number(all));
+        format!("{share} % of {sent} requests are fewer than the {all} that it needs")
+    })
+}
+
+fn number(of: u32) -> String {
+    grouped(f64::from(of), 0)
+}
+
+/// So many arrive, wait and are refused.
+#[derive(Debug)]
+struct Limits(Crowd);
+
+impl Trial for Limits {
+    fn procedure(&self) -> Procedure {
+        Procedure::Crowd(self.0)
+    }
+
+    fn judge(&self, course: &Course, seen: &Seen) -> Judged {
+        let Crowd { arriving, waiting, refused, .. } = self.0;
+        let arrived = seen.arrivals.iter().filter(|arrival| arrival.cluster == course.cluster).count();
+        let arrived = u32::try_from(arrived).unwrap_or(u32::MAX);
+        let overflowed = seen.statuses.get(&503).copied().unwrap_or_default();
+        let waits = self.0.all().saturating_sub(arrived).saturating_sub(overflowed);
+        let words = format!(
+            "{} at a time, {} wait, {} get status 503",
+            number(arrived),
+            number(waits),
+            number(overflowed)
+        );
+        if let Some((status, _)) = seen.statuses.iter().find(|(status, _)| **status != 503) {
+            let what =
+                if *status == 504 { "requests ended before the last was sent" } else { "others answer" };
+            return Judged::Untried(format!("{what}: status {status}; {words}"));
+        }
+        if let Some(Err(why)) = &seen.response {
+            return Judged::Untried(format!("a request could not be sent: {why}; {words}"));
+        }
+        if (arrived, waits, overflowed) == (arriving, waiting, refused) {
+            Judged::Kept(words)
+        } else {
+            Judged::excusable(words)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample::{course, promises, seen};
+    use super::*;
+
+    fn procedure(keys: &str) -> Result<Procedure, String> {
+        let all = promises(&format!("{keys}, upstream: {{address: a.example, port: 80}}"));
+        let promise = all.into_iter().find(|one| one.about == PromiseKind::CircuitBreaker).unwrap();
+        promise.trial.map(|trial| trial.procedure())
+    }
+
+    fn crowd(limits: &str) -> (u32, u32) {
+        match procedure(&format!("timeout: 30s, circuit_breakers: {{{limits}}}")) {
+            Ok(Procedure::Crowd(crowd)) => (crowd.arriving, crowd.waiting),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_least_limit_counts_and_requests_wait_for_connections_only() {
+        assert_eq!(crowd("max_connections: 5, max_pending_requests: 3"), (5, 3));
+        assert_eq!(crowd("max_connections: 5, max_pending_requests: 3, max_requests: 4"), (4, 0));
+        assert_eq!(crowd("max_connections: 0, max_pending_requests: 3"), (1, 3));
+        assert_eq!(crowd(""), (1024, 1024));
+    }
+
+    #[test]
+    fn what_cannot_be_sent_is_not_tried() {
+        let why = |keys: &str| procedure(keys).unwrap_err();
+        assert!(
+            why("timeout: 1s, split: {percentage: 10, upstream: {address: b.example, port: 80}}")
+                .contains("10 % of 10,000")
+        );
+        let many = "timeout: 60s, circuit_breakers: {max_connections: 4000, max_requests: 4000}";
+        assert!(why(many).contains("5,027 requests at a time are more than the 3,000"));
+    }
+
+    #[test]
+    fn limits_hold_exactly() {
+        let limits = Limits(Crowd { arriving: 5, waiting: 2, refused: 3 });
+        let judged = |arrived, statuses: &[(u16, u32)]| {
+            let statuses = statuses.iter().copied().collect();
+            limits.judge(&course(), &Seen { response: None, statuses, ..seen(503, 1, arrived) })
+        };
+        assert!(matches!(judged(5, &[(503, 3)]), Judged::Kept(_)));
+        for (arrived, refused) in [(6, 3), (4, 3), (5, 4), (5, 2), (10, 0), (0, 0)] {
+            let judged = judged(arrived, &[(503, refused)]);
+            assert!(matches!(judged, Judged::Broken { .. }), "{arrived} {refused}: {judged:?}");
+        }
+        assert!(matches!(judged(5, &[(503, 3), (504, 1)]), Judged::Untried(_)));
+        assert!(matches!(judged(5, &[(429, 3)]), Judged::Untried(_)));
+    }
+}

@@ -1,0 +1,100 @@
+//! The function `rate-limit/local` admits its rate and its burst, and refuses the rest.
+
+use hoptax_functions::{FunctionCall, KnobValue};
+use hoptax_result::{PromiseKind, counted, grouped};
+
+use super::Subject;
+use crate::check::{Course, Judged, Procedure, Promise, Seen, Series, Trial};
+
+/// The time without requests after which the bucket is full: it holds what a second refills.
+const PAUSE_US: u64 = 1_100_000;
+/// The time for which requests are sent.
+const LASTS_US: u64 = 1_000_000;
+/// More than a client sends in that time.
+const MOST_REQUESTS: u32 = 1_000_000;
+/// How much fewer or more than expected are admitted, as a share: clocks and the turn of Envoy's loop.
+const FEWER: f64 = 0.1;
+const MORE: f64 = 0.05;
+
+pub(super) fn promise(subject: &Subject<'_>) -> Option<Promise> {
+    if !subject.is_of_listener {
+        return None;
+    }
+    let calls = subject.listener.functions.iter().filter_map(|text| FunctionCall::parse(text).ok());
+    let per_second = calls.filter(|call| call.id == "rate-limit/local").find_map(|mut call| {
+        match call.knobs.remove("per_second")? {
+            KnobValue::Integer(value) => u32::try_from(value).ok(),
+            KnobValue::Word(_) => None,
+        }
+    })?;
+    let requests = counted(u64::from(per_second), "request");
+    let said = format!("{requests} per second are admitted, and a burst of as many");
+    Some(Promise { about: PromiseKind::RateLimit, said, trial: Ok(Box::new(Bucket { per_second })) })
+}
+
+/// A full bucket is emptied, and refilled for a time.
+#[derive(Debug)]
+struct Bucket {
+    per_second: u32,
+}
+
+impl Trial for Bucket {
+    fn procedure(&self) -> Procedure {
+        Procedure::Series(Series { pause_us: PAUSE_US, requests: MOST_REQUESTS, lasts_us: LASTS_US })
+    }
+
+    fn judge(&self, _course: &Course, seen: &Seen) -> Judged {
+        let refused = seen.statuses.get(&429).copied().unwrap_or_default();
+        let all: u32 = seen.statuses.values().sum();
+        let admitted = all - refused;
+        let expected = f64::from(self.per_second) * (1.0 + seen.took_us as f64 / 1e6);
+        let seconds = seen.took_us as f64 / 1e6;
+        let count = |number: u32| grouped(f64::from(number), 0);
+        let refusals = format!("{} get status 429", count(refused));
+        if f64::from(all) < expected * (1.0 + MORE) + 1.0 {
+            let sent = count(all);
+            return Judged::Untried(format!(
+                "{sent} requests in {seconds:.2} s are too few to reach the limit, {refusals}"
+            ));
+        }
+        let expects = grouped(expected, 0);
+        let words = format!("{} in {seconds:.2} s, {expects} expected, {refusals}", count(admitted));
+        let range = expected * (1.0 - FEWER) - 1.0..=expected * (1.0 + MORE) + 1.0;
+        if range.contains(&f64::from(admitted)) { Judged::Kept(words) } else { Judged::excusable(words) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample::{is_kept, promises};
+    use super::*;
+
+    #[test]
+    fn a_limit_admits_what_it_says() {
+        let bucket = Bucket { per_second: 100 };
+        let kept = |admitted: u32, refused: u32| {
+            let statuses = [(200, admitted), (429, refused)].into();
+            is_kept(&bucket, &Seen { statuses, took_us: 1_000_000, ..Seen::default() })
+        };
+        assert_eq!(
+            [100, 170, 185, 200, 210, 230, 400].map(|admitted| kept(admitted, 5000)),
+            [false, false, true, true, true, false, false]
+        );
+    }
+
+    #[test]
+    fn too_few_requests_are_no_evidence_even_if_all_are_admitted() {
+        let seen = Seen { statuses: [(200, 200)].into(), took_us: 1_000_000, ..Seen::default() };
+        assert!(!is_kept(&Bucket { per_second: 100 }, &seen));
+    }
+
+    #[test]
+    fn the_rate_is_that_of_the_function() {
+        let keys = "timeout: 1s, functions: ['rate-limit/local{per_second=7}'], upstream: {address: a.example, port: 80}";
+        let said: Vec<String> = promises(keys).into_iter().map(|one| one.said).collect();
+        assert!(
+            said.contains(&"7 requests per second are admitted, and a burst of as many".to_owned()),
+            "{said:?}"
+        );
+    }
+}

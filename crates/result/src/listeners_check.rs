@@ -1,0 +1,144 @@
+//! What a check of a listeners file found: each promise of the file, and what became of it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Body, Environment, Report, Verdict};
+
+/// What became of the promises of a listeners file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ListenersCheckBody {
+    /// The file.
+    pub file: String,
+    /// The version of Envoy.
+    pub envoy: String,
+    /// The listeners, in the order of the file.
+    pub listeners: Vec<CheckedListener>,
+}
+
+/// A listener.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CheckedListener {
+    /// Its name.
+    pub name: String,
+    /// Its line in the file.
+    pub line: u64,
+    /// The time that its trials took, microseconds. Those of several listeners run at a time.
+    pub took_us: u64,
+    /// Its promises.
+    pub promises: Vec<CheckedPromise>,
+}
+
+/// A promise.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CheckedPromise {
+    /// What it is about.
+    pub about: PromiseKind,
+    /// The cluster of the requests that it is about.
+    pub cluster: String,
+    /// What the file says.
+    pub said: String,
+    /// What became of it.
+    pub outcome: PromiseOutcome,
+    /// What was seen, or why it was not tried. The shortest form of what was seen ends at the first comma with a space.
+    pub seen: String,
+}
+
+/// What a promise is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PromiseKind {
+    /// What the upstream gets: the Host header, the name in the handshake, x-forwarded-proto.
+    Arrival,
+    /// The time after which a request without a response ends.
+    Timeout,
+    /// The number of tries of a request that fails.
+    Tries,
+    /// That a server with the certificate of another name gets nothing.
+    Certificate,
+    /// That a client without a certificate gets nothing.
+    Client,
+    /// The share of the requests that go elsewhere.
+    Share,
+    /// The limits of what is under way to the upstream.
+    CircuitBreaker,
+    /// The time after which an idle connection to the upstream ends.
+    Keepalive,
+    /// The requests that a limit admits.
+    RateLimit,
+}
+
+impl PromiseKind {
+    /// All, in the order in which a table has them.
+    pub const ALL: [Self; 9] = [
+        Self::Arrival,
+        Self::Timeout,
+        Self::Tries,
+        Self::Certificate,
+        Self::Client,
+        Self::Share,
+        Self::CircuitBreaker,
+        Self::Keepalive,
+        Self::RateLimit,
+    ];
+
+    /// The heading of its column, and its words in a sentence.
+    pub fn words(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Arrival => ("arrives", "what arrives"),
+            Self::Timeout => ("timeout", "its timeout"),
+            Self::Tries => ("tries", "its number of tries"),
+            Self::Certificate => ("other name", "the name of a certificate"),
+            Self::Client => ("stranger", "the certificates of its clients"),
+            Self::Share => ("share", "the share of its split"),
+            Self::CircuitBreaker => ("breaker", "its circuit breakers"),
+            Self::Keepalive => ("idle", "its keepalive"),
+            Self::RateLimit => ("limit", "its rate limit"),
+        }
+    }
+}
+
+/// What became of a promise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PromiseOutcome {
+    /// It is kept.
+    Kept,
+    /// It is broken.
+    Broken,
+    /// It could not be tried.
+    Untried,
+}
+
+/// Its report.
+pub type ListenersCheckResult = Report<ListenersCheckBody>;
+
+impl Body for ListenersCheckBody {
+    const FORMAT: &'static str = "hoptax.listeners-check/1";
+    type Environment = Environment;
+
+    fn subject(&self) -> String {
+        self.file.clone()
+    }
+
+    /// Void if no promise was tried.
+    fn verdict(&self) -> Verdict {
+        let is_tried = self.count(PromiseOutcome::Kept) + self.count(PromiseOutcome::Broken) > 0;
+        if is_tried { Verdict::Sound } else { Verdict::Void }
+    }
+}
+
+impl ListenersCheckBody {
+    /// Every promise with its listener.
+    pub fn promises(&self) -> impl Iterator<Item = (&CheckedListener, &CheckedPromise)> {
+        self.listeners.iter().flat_map(|one| one.promises.iter().map(move |promise| (one, promise)))
+    }
+
+    /// How many promises have this outcome.
+    pub fn count(&self, outcome: PromiseOutcome) -> usize {
+        self.promises().filter(|(_, promise)| promise.outcome == outcome).count()
+    }
+}
