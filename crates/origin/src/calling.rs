@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::behaviour::Behaviour;
 use crate::request::{BadRequest, Next, Request, RequestReader};
-use crate::response::{Persistence, body_piece, has_no_body, write_head};
+use crate::response::{BodyPieces, Persistence, has_no_body, write_head};
 use crate::table::Tables;
 use crate::{OriginError, OriginReport, listen};
 use peer::{CallError, Peers};
@@ -254,11 +254,9 @@ fn respond(
     }
     let size = if has_no_body(drawn.status) { 0 } else { drawn.size };
     write_head(output, drawn.status, size, persistence, behaviour.headers());
-    let mut sent = if request.is_head { size } else { 0 };
-    while sent < size {
-        let piece = body_piece(sent, size - sent);
-        output.extend_from_slice(piece);
-        sent += piece.len() as u64;
+    let mut body = BodyPieces::new(if request.is_head { 0 } else { size });
+    while !body.is_buffered() {
+        body.buffer(output);
     }
     persistence == Persistence::Close
 }

@@ -48,6 +48,31 @@ pub(crate) fn body_piece(offset: u64, max_bytes: u64) -> &'static [u8] {
     rest.get(..(max_bytes.min(rest.len() as u64)) as usize).unwrap_or(rest)
 }
 
+/// A body being sent, piece by piece.
+#[derive(Debug, Default)]
+pub(crate) struct BodyPieces {
+    size_bytes: u64,
+    buffered_bytes: u64,
+}
+
+impl BodyPieces {
+    pub(crate) fn new(size_bytes: u64) -> Self {
+        Self { size_bytes, buffered_bytes: 0 }
+    }
+
+    /// Whether all of it is buffered.
+    pub(crate) fn is_buffered(&self) -> bool {
+        self.buffered_bytes == self.size_bytes
+    }
+
+    /// Appends the next piece of it, which is never longer than [`TEXT_BYTES`].
+    pub(crate) fn buffer(&mut self, output: &mut Vec<u8>) {
+        let piece = body_piece(self.buffered_bytes, self.size_bytes - self.buffered_bytes);
+        output.extend_from_slice(piece);
+        self.buffered_bytes += piece.len() as u64;
+    }
+}
+
 /// Connection persistence after a response (RFC 9112, section 9.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Persistence {

@@ -65,7 +65,7 @@ pub fn on(placement: &Placement, when: NeverHalt, say: Say<'_>) -> Result<Option
 ///
 /// # Errors
 /// As [`on`], and when the allowed processors cannot be read.
-pub fn for_servers(
+pub(crate) fn for_servers(
     servers: impl IntoIterator<Item = IpAddr>,
     when: NeverHalt,
     say: Say<'_>,

@@ -178,7 +178,7 @@ impl Estimate {
 ///
 /// # Errors
 /// When it is refused.
-pub fn check_memory(
+pub(crate) fn check_memory(
     estimate: &Estimate,
     is_wanted: impl FnOnce(&str) -> bool,
     remedy: &str,

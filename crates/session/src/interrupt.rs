@@ -41,7 +41,7 @@ impl Interrupt {
     ///
     /// # Errors
     /// When it cannot be created.
-    pub fn temporary_folder(&self, command: &str) -> Result<TempDir, Failure> {
+    pub(crate) fn temporary_folder(&self, command: &str) -> Result<TempDir, Failure> {
         let prefix = format!("hoptax-{command}-");
         let folder = tempfile::Builder::new().prefix(&prefix).tempdir();
         let folder = folder

@@ -53,6 +53,6 @@ pub use failure::{Failure, Kind};
 pub use interrupt::Interrupt;
 pub use length::Asked;
 pub use manifest::Manifest;
-pub use measure::{Like, Measured, Options, Place, complete, measure, outline, plan, run_folder_path};
+pub use measure::{Like, Measured, Options, Place, complete, measure, outline, plan};
 pub use study_text::StudyText;
 pub use update::{Say, Update};

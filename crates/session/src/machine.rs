@@ -35,7 +35,7 @@ pub fn allow_connections(connections: usize) -> Result<(), Failure> {
 ///
 /// # Errors
 /// When it cannot be raised as far as the study itself needs.
-pub fn allow_connections_of_plan(plan: &Plan, say: Say<'_>) -> Result<(), Failure> {
+pub(crate) fn allow_connections_of_plan(plan: &Plan, say: Say<'_>) -> Result<(), Failure> {
     allow_connections(plan.most_connections())?;
     let connections = plan.most_of_a_proxy();
     if let Err(limit) = limits::allow_connections(connections as u64) {

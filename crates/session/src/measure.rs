@@ -331,7 +331,7 @@ fn directory(place: &Place<'_>, study: &str) -> Result<PathBuf, Failure> {
 }
 
 /// The run folder: `out`, or one named after the study and the time.
-pub fn run_folder_path(out: Option<&Path>, name: &str) -> PathBuf {
+pub(crate) fn run_folder_path(out: Option<&Path>, name: &str) -> PathBuf {
     out.map_or_else(
         || {
             let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();

@@ -7,10 +7,8 @@ use super::{Next, ProtocolHandler};
 use crate::Served;
 use crate::context::Context;
 use crate::request::{self, BadRequest, Request, RequestReader};
-use crate::response::{Persistence, body_piece, has_no_body, write_head};
+use crate::response::{BodyPieces, Persistence, has_no_body, write_head};
 
-/// Maximum bytes of a body that are buffered at a time.
-const PIECE_BYTES: u64 = 64 * 1024;
 /// Marks, as the stream of a delay, the end of the time that the connection may be idle. The rest is the number of responses
 /// sent by then. Streams of responses are 0.
 const IDLE: u64 = 1 << 63;
@@ -22,8 +20,8 @@ pub(super) struct Http1 {
     reader: RequestReader,
     /// A delayed response.
     delayed: Option<Response>,
-    /// The body being sent: its size, and the bytes already buffered.
-    body: (u64, u64),
+    /// The body being sent.
+    body: BodyPieces,
     /// Number of responses sent.
     sent: u64,
     /// Whether the connection closes after the buffered output.
@@ -51,7 +49,7 @@ impl Http1 {
             number,
             reader: RequestReader::default(),
             delayed: None,
-            body: (0, 0),
+            body: BodyPieces::default(),
             sent: 0,
             is_closing: false,
             is_upgraded: false,
@@ -99,18 +97,11 @@ impl Http1 {
         // The shutdown may have begun during the delay.
         let persistence = if context.ending { Persistence::Close } else { response.persistence };
         write_head(output, response.status, size, persistence, &response.headers);
-        self.body = (if response.is_head { 0 } else { size }, 0);
-        self.buffer_body(output);
+        self.body = BodyPieces::new(if response.is_head { 0 } else { size });
+        self.body.buffer(output);
         self.is_closing = persistence == Persistence::Close;
         self.sent += 1;
         context.delays.extend(response.idle.map(|idle| (idle, IDLE | self.sent)));
-    }
-
-    fn buffer_body(&mut self, output: &mut Vec<u8>) {
-        let (size, done) = self.body;
-        let piece = body_piece(done, (size - done).min(PIECE_BYTES));
-        output.extend_from_slice(piece);
-        self.body.1 += piece.len() as u64;
     }
 
     fn send_text(
@@ -131,8 +122,8 @@ impl Http1 {
 
 impl ProtocolHandler for Http1 {
     fn next(&mut self, input: &mut Vec<u8>, output: &mut Vec<u8>, context: &mut Context<'_>) -> Next {
-        if self.body.1 < self.body.0 {
-            self.buffer_body(output);
+        if !self.body.is_buffered() {
+            self.body.buffer(output);
             return Next::Again;
         }
         if self.is_closing {
@@ -174,7 +165,7 @@ impl ProtocolHandler for Http1 {
     }
 
     fn is_idle(&self) -> bool {
-        self.delayed.is_none() && self.body.0 == self.body.1 && self.reader.is_idle()
+        self.delayed.is_none() && self.body.is_buffered() && self.reader.is_idle()
     }
 
     fn delayed(&self) -> u64 {

@@ -3,10 +3,7 @@
 use super::{Next, ProtocolHandler};
 use crate::Served;
 use crate::context::Context;
-use crate::response::body_piece;
-
-/// Maximum bytes of a response that are buffered at a time.
-const PIECE_BYTES: u64 = 64 * 1024;
+use crate::response::BodyPieces;
 
 /// The server's side of a connection.
 #[derive(Debug)]
@@ -19,8 +16,8 @@ pub(super) struct Tcp {
     delayed: Option<(Served, u64)>,
     /// Whether the connection closes after the response.
     is_closing: bool,
-    /// The response being sent: its size, and the bytes already buffered.
-    body: (u64, u64),
+    /// The response being sent.
+    body: BodyPieces,
 }
 
 impl Tcp {
@@ -31,22 +28,15 @@ impl Tcp {
             read: 0,
             delayed: None,
             is_closing: false,
-            body: (0, 0),
+            body: BodyPieces::default(),
         }
-    }
-
-    fn buffer_body(&mut self, output: &mut Vec<u8>) {
-        let (size, done) = self.body;
-        let piece = body_piece(done, (size - done).min(PIECE_BYTES));
-        output.extend_from_slice(piece);
-        self.body.1 += piece.len() as u64;
     }
 }
 
 impl ProtocolHandler for Tcp {
     fn next(&mut self, input: &mut Vec<u8>, output: &mut Vec<u8>, context: &mut Context<'_>) -> Next {
-        if self.body.1 < self.body.0 {
-            self.buffer_body(output);
+        if !self.body.is_buffered() {
+            self.body.buffer(output);
             return Next::Again;
         }
         if self.delayed.is_some() {
@@ -70,7 +60,7 @@ impl ProtocolHandler for Tcp {
             return Next::Wait;
         }
         context.count_response(plan);
-        self.body = (drawn.size, 0);
+        self.body = BodyPieces::new(drawn.size);
         Next::Again
     }
 
@@ -78,12 +68,12 @@ impl ProtocolHandler for Tcp {
         if let Some((plan, size)) = self.delayed.take() {
             *context.in_flight -= 1;
             context.count_response(plan);
-            self.body = (size, 0);
+            self.body = BodyPieces::new(size);
         }
     }
 
     fn is_idle(&self) -> bool {
-        self.read == 0 && self.delayed.is_none() && self.body.0 == self.body.1
+        self.read == 0 && self.delayed.is_none() && self.body.is_buffered()
     }
 
     fn delayed(&self) -> u64 {

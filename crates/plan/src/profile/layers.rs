@@ -8,9 +8,9 @@ use crate::profile::script::{Frame, Sample, UNKNOWN};
 
 /// A layer, with the patterns of its functions.
 #[derive(Clone, Copy, Debug)]
-pub struct Layer {
+struct Layer {
     /// Its name in results.
-    pub name: &'static str,
+    name: &'static str,
     side: Side,
     /// Beginnings of the names of its functions in the kernel and in C, and parts of their names in C++.
     patterns: &'static [&'static str],
@@ -32,16 +32,16 @@ const fn program(name: &'static str, patterns: &'static [&'static str]) -> Layer
 }
 
 /// The rest of the kernel.
-pub const KERNEL_OTHER: &str = "kernel: other";
+const KERNEL_OTHER: &str = "kernel: other";
 /// The C library and the dynamic linker.
-pub const LIBC: &str = "libc";
+const LIBC: &str = "libc";
 /// Functions of the proxy with symbols that no pattern names.
-pub const PROXY_OTHER: &str = "proxy: other";
+const PROXY_OTHER: &str = "proxy: other";
 /// Functions of the proxy without symbols.
-pub const PROXY_UNKNOWN: &str = "proxy: without symbols";
+const PROXY_UNKNOWN: &str = "proxy: without symbols";
 
 /// The layers with patterns, in the order in which reports show them. The first match of a frame counts.
-pub const LAYERS: &[Layer] = &[
+const LAYERS: &[Layer] = &[
     kernel("kernel: packet filter", &["nf_", "nft_", "ipt_", "xt_", "ip_set_", "iptable_"]),
     kernel(
         "kernel: scheduler",

@@ -5,6 +5,7 @@ use std::io;
 use std::sync::atomic::AtomicBool;
 use std::thread;
 
+use hoptax_host::freeze::SETTLED_AFTER;
 use hoptax_load::{Arrivals, Release, Run, Schedule, now_ns};
 use hoptax_plan::plan::{self, Arm, NumberedLoad, Plan};
 use hoptax_result::Capacity;
@@ -13,7 +14,7 @@ use hoptax_subject::envoy::process::Proxy;
 
 use super::RunError;
 use super::busy::{Loaded, busy};
-use super::measure::{AFTER_THAW, Meter, SETTLE, loaded_s, share};
+use super::measure::{Meter, SETTLE, loaded_s, share};
 use super::running::Running;
 use super::subject::Subject;
 use super::subjects::Subjects;
@@ -56,7 +57,7 @@ impl Meter<'_> {
                     continue;
                 }
                 self.freezer.thaw(&proxies)?;
-                thread::sleep(AFTER_THAW);
+                thread::sleep(SETTLED_AFTER);
                 self.open(subject, arm, open, stop)?;
                 let closed = self.try_loop(subject, arm, open, Release::Closed, stop)?;
                 // Directly after it, so that the machine's speed is the same in both loops.

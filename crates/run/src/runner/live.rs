@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use hoptax_host::clock::{self, now_ns};
-use hoptax_host::freeze::Freezer;
+use hoptax_host::freeze::{Freezer, SETTLED_AFTER};
 use hoptax_host::link::Link;
 use hoptax_load::trial::{self, Accounted, TrialSpec};
 use hoptax_plan::plan::Plan;
@@ -17,7 +17,6 @@ use hoptax_subject::envoy::process::Proxy;
 
 use super::ends::Ends;
 use super::error::{in_arm, missing};
-use super::measure::AFTER_THAW;
 use super::subject::Connections;
 use super::subjects::Subjects;
 use super::traffic::TIMEOUT;
@@ -107,7 +106,7 @@ impl Live<'_> {
         let proxies: Vec<u32> = subject.proxies.iter().map(Proxy::id).collect();
         self.freezer.thaw(&proxies)?;
         if !proxies.is_empty() {
-            thread::sleep(AFTER_THAW);
+            thread::sleep(SETTLED_AFTER);
         }
         let ends = Ends { link: None, network: subject.network.as_deref() };
         let result = ends.at_callers(|| trial::run(&spec, environment, stop, None))?;

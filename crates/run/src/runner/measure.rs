@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use hoptax_host::accounting::{memory_bytes, ticks_between};
 use hoptax_host::environment;
-use hoptax_host::freeze::Freezer;
+use hoptax_host::freeze::{Freezer, SETTLED_AFTER};
 use hoptax_host::link::Link;
 use hoptax_load::{Recording, Release, Run, Schedule, now_ns};
 use hoptax_plan::plan::{self, Arm, Block, NumberedLoad, Plan};
@@ -33,9 +33,6 @@ const WARM_UP_NS: u64 = 100_000_000;
 const LEAD_IN_SHARE: u32 = 5;
 /// The longest of these parts.
 const LONGEST_LEAD_IN: Duration = Duration::from_millis(50);
-/// Time for thawed proxies to process timers and events that became due while they were frozen. It is not part of the
-/// next slice.
-pub(super) const AFTER_THAW: Duration = Duration::from_millis(5);
 /// Requests are sent for this long over connections that were opened for a slice, before it: at full speed, so that each
 /// connection serves some, as in the warm-up of those that are kept.
 const WARM_UP_EACH_NS: u64 = 500_000_000;
@@ -312,7 +309,7 @@ impl<'a> Meter<'a> {
         let proxies: Vec<u32> = subject.proxies.iter().map(Proxy::id).collect();
         self.freezer.thaw(&proxies)?;
         if !proxies.is_empty() {
-            thread::sleep(AFTER_THAW);
+            thread::sleep(SETTLED_AFTER);
         }
         if subject.account.is_some() {
             // They may have changed since.
@@ -325,7 +322,7 @@ impl<'a> Meter<'a> {
     pub(super) fn finish(mut self, subjects: &mut Subjects<'_>) -> Result<RoundRecord, RunError> {
         self.record.ended_at = environment::now();
         self.freezer.thaw_all()?;
-        thread::sleep(AFTER_THAW);
+        thread::sleep(SETTLED_AFTER);
         for running in &subjects.all {
             let now = self.read(&running.subject)?;
             self.keep_late(running, &now)?;

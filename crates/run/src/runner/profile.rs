@@ -8,6 +8,7 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::Duration;
 
+use hoptax_host::freeze::SETTLED_AFTER;
 use hoptax_host::sampler::{Function, Sampler, Stack};
 use hoptax_load::{Release, Run, Schedule, now_ns};
 use hoptax_plan::plan::{self, Load, NumberedLoad};
@@ -18,7 +19,7 @@ use hoptax_result::RoundProfile;
 use hoptax_subject::envoy::process::Proxy;
 
 use super::error::in_arm;
-use super::measure::{AFTER_THAW, Meter, SETTLE};
+use super::measure::{Meter, SETTLE};
 use super::perf::{Perf, ProfileError, has_perf};
 use super::running::{Last, Running};
 use super::subjects::Subjects;
@@ -46,7 +47,7 @@ impl Meter<'_> {
                 continue;
             }
             self.freezer.thaw(&proxies)?;
-            thread::sleep(AFTER_THAW);
+            thread::sleep(SETTLED_AFTER);
             self.open(&mut running.subject, running.planned.arm, load, stop)?;
             let mut profile = self.profile_subject(running, load, &proxies, stop)?;
             match self.count_subject(running, load, &counters, &proxies, stop)? {

@@ -74,7 +74,7 @@ impl Load {
     ///
     /// # Errors
     /// As [`Load::closed_loop`], and when the schedule is not valid.
-    pub fn scheduled(&self, schedule: &Schedule, say: Say<'_>) -> Result<TrialSpec, Failure> {
+    pub(crate) fn scheduled(&self, schedule: &Schedule, say: Say<'_>) -> Result<TrialSpec, Failure> {
         if schedule.ramp_up.is_some() && self.connections.lifetime.connect == Connect::OnDemand {
             return Err(Failure::bad_input(
                 "`--ramp-up` opens connections before the load: remove `--connect on-demand`",

@@ -40,7 +40,7 @@ pub(crate) struct Contents {
 }
 
 /// Whether a folder is that of a run.
-pub fn is_run(folder: &Path) -> bool {
+pub(crate) fn is_run(folder: &Path) -> bool {
     [RESULT, MANIFEST].iter().any(|name| folder.join(name).is_file())
 }
 
@@ -48,7 +48,7 @@ pub fn is_run(folder: &Path) -> bool {
 ///
 /// # Errors
 /// When a folder cannot be read.
-pub fn runs_in(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
+pub(crate) fn runs_in(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
     let mut found = Vec::new();
     if is_run(folder) {
         found.push(folder.to_owned());

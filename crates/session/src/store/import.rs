@@ -41,7 +41,7 @@ impl Store {
     ///
     /// # Errors
     /// When the folder is not that of a run, or cannot be read; or the store cannot be written.
-    pub fn import_folder(&mut self, folder: &Path) -> Result<Imported, StoreError> {
+    pub(crate) fn import_folder(&mut self, folder: &Path) -> Result<Imported, StoreError> {
         let contents = folder::read(folder)?;
         let described = described(folder, &contents)?;
         self.import(folder, &described, contents)
@@ -51,7 +51,7 @@ impl Store {
     ///
     /// # Errors
     /// When it is not a result that can be read, or the store cannot be written.
-    pub fn import_file(&mut self, file: &Path) -> Result<Imported, StoreError> {
+    pub(crate) fn import_file(&mut self, file: &Path) -> Result<Imported, StoreError> {
         let parent = file.parent().unwrap_or(Path::new(""));
         let name = file.file_name().unwrap_or_default().to_string_lossy();
         let mut contents = folder::read_some(parent, &[&name])?;
@@ -69,7 +69,7 @@ impl Store {
     ///
     /// # Errors
     /// When its folder cannot be read, or the store cannot be written.
-    pub fn add_rounds(&mut self, folder: &Path, first: u32, end: u32) -> Result<i64, StoreError> {
+    pub(crate) fn add_rounds(&mut self, folder: &Path, first: u32, end: u32) -> Result<i64, StoreError> {
         let rounds: Vec<String> = (first..end).map(round_file).collect();
         let paths: Vec<&str> =
             [STUDY, MANIFEST].into_iter().chain(rounds.iter().map(String::as_str)).collect();
