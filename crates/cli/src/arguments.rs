@@ -13,6 +13,7 @@ mod hint;
 mod lab;
 mod lint;
 mod listeners;
+mod listeners_run;
 mod load;
 mod merge;
 mod predict;
@@ -47,6 +48,7 @@ pub(crate) use lint::{LintAction, LintArguments};
 pub(crate) use listeners::{
     CheckListenersArguments, ImportListenersArguments, ListenersCommand, RenderArguments,
 };
+pub(crate) use listeners_run::{RunListenersArguments, StatusArguments};
 pub(crate) use load::LoadArguments;
 pub(crate) use merge::MergeArguments;
 pub(crate) use predict::PredictCommand;
@@ -102,13 +104,15 @@ pub(crate) enum Command {
     Find(Box<FindArguments>),
     /// Find faults in Envoy configurations that caused incidents, and mend them
     Lint(LintArguments),
-    /// Make a safe Envoy configuration of a few lines: `render`, `check`, `import`
+    /// Run a safe Envoy from a few lines: `render`, `check`, `run`, `status`, `import`
     #[command(
         subcommand,
         after_help = "\
 Examples:
   hoptax listeners render listeners.yaml > envoy.yaml
   hoptax listeners check listeners.yaml
+  hoptax listeners run listeners.yaml
+  hoptax listeners status
   hoptax listeners import envoy.yaml > listeners.yaml"
     )]
     Listeners(ListenersCommand),

@@ -18,6 +18,7 @@ mod import;
 mod input;
 mod lint;
 mod listeners;
+mod listeners_run;
 mod load;
 mod log;
 mod merge;

@@ -160,6 +160,17 @@ fn json_text(value: &impl Serialize) -> Result<String, Failure> {
     serde_json::to_string_pretty(value).map(|text| text + "\n").map_err(Failure::environment)
 }
 
+/// Passes on a line that another program wrote to its stdout. If nobody reads it, it is lost.
+pub(crate) fn passed(line: &[u8]) {
+    let mut stdout = io::stdout().lock();
+    let _ = stdout.write_all(line).and_then(|()| stdout.flush());
+}
+
+/// The same for its stderr.
+pub(crate) fn passed_as_note(line: &[u8]) {
+    let _ = io::stderr().lock().write_all(line);
+}
+
 /// Prints a note to stderr.
 pub(crate) fn note(text: &str) {
     // If stderr is closed, the note is lost.

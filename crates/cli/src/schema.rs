@@ -9,9 +9,10 @@ use serde_json::Value;
 type Named = (&'static str, fn() -> Value);
 
 /// Files that are no results.
-const FILES: [Named; 4] = [
+const FILES: [Named; 5] = [
     ("study-file", hoptax_plan::file::schema),
     ("listeners", hoptax_listeners::schema),
+    ("listeners-status", hoptax_supervisor::status::schema),
     ("load-interval", || schemars::schema_for!(LoadInterval).to_value()),
     ("size-graph", || schemars::schema_for!(GraphFile).to_value()),
 ];

@@ -31,7 +31,7 @@ use rustix::process::{
 
 use crate::processors::cpu_set;
 pub use orphans::left_behind;
-use orphans::{end_group, kill_orphans};
+use orphans::{end_group, kill_orphans, reap_except};
 
 /// The process groups of all children, by the process id of their leader.
 static GROUPS: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
@@ -80,7 +80,7 @@ impl Child {
 
     /// Its process id.
     pub fn id(&self) -> u32 {
-        self.group.leader.id()
+        self.group.id()
     }
 
     /// The log file.
@@ -161,6 +161,11 @@ impl Group {
         Ok(Self { leader, pid, is_reaped: false })
     }
 
+    /// The process id of the leader.
+    pub(crate) fn id(&self) -> u32 {
+        self.leader.id()
+    }
+
     /// The exit status of the leader; None while it runs. After its exit, the rest of the group is killed.
     pub(crate) fn ended(&mut self) -> io::Result<Option<ExitStatus>> {
         if self.is_reaped {
@@ -227,6 +232,14 @@ pub fn kill_all() {
     for pid in groups().iter() {
         let _ = kill_process_group(*pid, Signal::KILL);
     }
+}
+
+/// Waits for descendants that outlived their parents and have ended: the first process of a container inherits all of them, and those
+/// that nobody waits for stay in the table of processes. For a program that starts all its children by this module and those on it.
+pub fn reap_adopted() {
+    // Held, so that no child has started that is not registered yet.
+    let groups = groups();
+    reap_except(&groups);
 }
 
 /// The last `lines` non-empty lines of a log, for error messages. Empty if it cannot be read.

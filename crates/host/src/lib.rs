@@ -27,6 +27,7 @@ pub mod reserved_port;
 pub mod running;
 pub mod sampler;
 pub mod scoped;
+pub mod service;
 pub mod signals;
 pub mod sockets;
 pub mod spinner;

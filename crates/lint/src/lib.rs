@@ -64,6 +64,18 @@ pub fn lint(read: &Partly) -> Linted {
     linted
 }
 
+/// As [`lint`], for a configuration that was made from another file: findings are at lines of that file. `lines` has for each line of the
+/// configuration that of the other file, from 1, or 0 if it has none.
+pub fn lint_generated(read: &Partly, lines: &[u64]) -> Linted {
+    let mut linted = lint(read);
+    for finding in &mut linted.findings {
+        let line = lines.get((finding.place.line as usize).saturating_sub(1)).copied();
+        finding.place.line = line.filter(|line| *line > 0).unwrap_or(1);
+        finding.place.column = 0;
+    }
+    linted
+}
+
 /// The rule with this id.
 pub fn rule(id: &str) -> Option<&'static Rule> {
     ALL.iter().copied().find(|rule| rule.id == id)

@@ -59,6 +59,9 @@ pub(crate) struct ListenersFile {
     pub(crate) tracing: Option<TracingSection>,
     /// The service that decides about `ratelimit` of listeners, over gRPC.
     pub(crate) ratelimit_service: Option<ServerSection>,
+    /// The times of a hot restart by `hoptax listeners run`.
+    #[serde(default)]
+    pub(crate) restart: RestartSection,
 }
 
 /// A listener: where requests arrive, and where they go.
@@ -397,6 +400,22 @@ pub(crate) struct AccessLogSection {
 impl Default for AccessLogSection {
     fn default() -> Self {
         Self { path: FilePath("/dev/stdout".to_owned()), min_status: 500 }
+    }
+}
+
+/// The times of a hot restart, whole seconds.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(default)]
+pub(crate) struct RestartSection {
+    /// The time during which the process before asks its clients to connect again.
+    pub(crate) drain: Duration,
+    /// The time after which it ends, with the requests that it still has. Default: half as long again as `drain`.
+    pub(crate) shutdown: Option<Duration>,
+}
+
+impl Default for RestartSection {
+    fn default() -> Self {
+        Self { drain: Duration::from_ms(60_000), shutdown: None }
     }
 }
 

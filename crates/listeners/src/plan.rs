@@ -4,6 +4,7 @@ mod addresses;
 mod cluster;
 mod expression;
 mod function;
+mod restart;
 mod retry;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,6 +27,7 @@ use addresses::{addresses, is_own, overlap};
 use cluster::Clusters;
 
 pub(crate) use cluster::{Cluster, DEFAULT_CA, Options, Upstream, usual_name};
+pub use restart::Restart;
 pub(crate) use retry::Retry;
 
 /// The cluster of the collector of spans.
@@ -62,6 +64,14 @@ pub struct Plan {
     pub(crate) connection_limit: u32,
     pub(crate) tracing: Option<TracingSection>,
     pub(crate) ratelimit_service: Option<ServerSection>,
+    pub(crate) restart: Restart,
+}
+
+impl Plan {
+    /// The times of a hot restart.
+    pub fn restart(&self) -> Restart {
+        self.restart
+    }
 }
 
 /// A listener.
@@ -186,6 +196,7 @@ pub fn read(source: Source<'_>, services: Option<Source<'_>>) -> Result<Plan, Pr
         file.ratelimit_service.as_ref().map(|_| (RATELIMIT, "ratelimit_service")),
     ];
     clusters.check(&own.into_iter().flatten().collect::<Vec<_>>(), &mut resolver);
+    let restart = resolver.restart(&file.restart);
     if !resolver.problems.is_empty() {
         return Err(Problems::new(resolver.problems));
     }
@@ -202,6 +213,7 @@ pub fn read(source: Source<'_>, services: Option<Source<'_>>) -> Result<Plan, Pr
         connection_limit: file.connection_limit.unwrap_or(50_000),
         tracing: file.tracing,
         ratelimit_service: file.ratelimit_service,
+        restart,
     })
 }
 

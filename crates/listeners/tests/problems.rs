@@ -57,6 +57,16 @@ fn a_sound_file_has_no_problems_and_each_change_of_it_has_its_own() {
             "static_resources: {}\nlisteners:",
             "x.yaml:1:1: this is an Envoy configuration; `hoptax listeners import`",
         ),
+        (
+            "listeners:",
+            "restart: {drain: 1500ms}\nlisteners:",
+            "x.yaml:1:11: Envoy takes whole seconds here: write `2s`",
+        ),
+        (
+            "listeners:",
+            "restart: {drain: 20s, shutdown: 10s}\nlisteners:",
+            "x.yaml:1:23: is less than `drain`, 20 s",
+        ),
         ("port: 6102", "port: 6102\n    listen: []", "`listen` is an empty list"),
         ("port: 6102", "port: 6102\n    <<: 5", "`<<` merges mappings only"),
         (

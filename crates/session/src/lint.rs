@@ -105,16 +105,12 @@ fn examine_one(path: &Path, only: &[String]) -> Result<File, Failure> {
     if let Some((bootstrap, lines)) = bootstrap_of(path)? {
         let nothing = |_: &str| Err("a listeners file names no other".to_owned());
         let read = hoptax_bootstrap::read_partly(&file.name, &bootstrap, None, &nothing);
-        file.linted = by_rules(&read.map_err(Failure::bad_input)?, only);
-        for finding in &mut file.linted.findings {
-            let line = lines.get((finding.place.line as usize).saturating_sub(1)).copied();
-            finding.place.line = line.filter(|line| *line > 0).unwrap_or(1);
-            finding.place.column = 0;
-        }
+        let linted = lint::lint_generated(&read.map_err(Failure::bad_input)?, &lines);
+        file.linted = of_rules(linted, only);
         return Ok(file);
     }
     for read in read(path)? {
-        let linted = by_rules(&read, only);
+        let linted = of_rules(lint::lint(&read), only);
         file.linted.findings.extend(linted.findings);
         file.linted.allowed.extend(linted.allowed);
         file.unread.extend(read.unread);
@@ -141,8 +137,8 @@ fn read(path: &Path) -> Result<Vec<Partly>, Failure> {
     read_partly(path).map_err(Failure::bad_input)
 }
 
-fn by_rules(read: &Partly, only: &[String]) -> Linted {
-    let mut linted = lint::lint(read);
+/// What the rules with these ids found, or all if there are none.
+fn of_rules(mut linted: Linted, only: &[String]) -> Linted {
     let is_meant = |finding: &Finding| only.is_empty() || only.iter().any(|id| id == finding.rule.id);
     linted.findings.retain(is_meant);
     linted.allowed.retain(|(finding, _)| is_meant(finding));
@@ -174,7 +170,7 @@ fn mend_one(path: &Path, only: &[String], say: Say<'_>) -> Result<(), Failure> {
     let number = read(path)?.len();
     for index in 0..number {
         let Some(read) = read(path)?.into_iter().nth(index) else { break };
-        let linted = by_rules(&read, only);
+        let linted = of_rules(lint::lint(&read), only);
         // What an info is about may be as it should.
         let is_meant = |finding: &&Finding| finding.rule.severity != Severity::Info || !only.is_empty();
         let findings: Vec<&Finding> =

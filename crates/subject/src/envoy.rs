@@ -5,3 +5,4 @@ pub mod chosen;
 pub mod given;
 pub mod process;
 pub mod release;
+pub mod shared_memory;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueHint};
 use hoptax_listeners::{Form, Format};
 
+use super::listeners_run::{RunListenersArguments, StatusArguments};
 use super::shared::JsonArguments;
 
 #[derive(Debug, Subcommand)]
@@ -13,6 +14,10 @@ pub(crate) enum ListenersCommand {
     Render(RenderArguments),
     /// Run Envoy on a listeners file, and prove what the file promises
     Check(CheckListenersArguments),
+    /// Run Envoy on a listeners file, and replace it by hot restart when the file changes
+    Run(RunListenersArguments),
+    /// Print whether the file of `run` is served, and which upstream is slow since when
+    Status(StatusArguments),
     /// Print a listeners file for an Envoy configuration, and say what it does not express
     Import(ImportListenersArguments),
 }

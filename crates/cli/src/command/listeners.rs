@@ -12,6 +12,7 @@ use hoptax_subject::envoy::given::read_partly;
 use crate::arguments::{
     CheckListenersArguments, ImportListenersArguments, ListenersCommand, RenderArguments,
 };
+use crate::command::listeners_run;
 use crate::exit::{Code, Failure};
 use crate::{interrupt, print};
 
@@ -20,6 +21,8 @@ pub(crate) fn run(command: &ListenersCommand) -> Result<Code, Failure> {
     match command {
         ListenersCommand::Render(arguments) => rendered(arguments),
         ListenersCommand::Check(arguments) => checked(arguments),
+        ListenersCommand::Run(arguments) => listeners_run::run(arguments),
+        ListenersCommand::Status(arguments) => listeners_run::status(arguments),
         ListenersCommand::Import(arguments) => imported(arguments),
     }
 }

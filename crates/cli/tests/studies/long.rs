@@ -4,5 +4,6 @@ mod bill;
 mod bill_continues;
 mod gate;
 mod gate_in_ci;
+mod listeners_run;
 mod smoke;
 mod timeline;

@@ -26,6 +26,7 @@ mod lint;
 mod lint_mended;
 mod listeners;
 mod listeners_check;
+mod listeners_run;
 mod long;
 mod mechanisms;
 mod networks;

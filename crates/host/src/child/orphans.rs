@@ -32,6 +32,14 @@ pub fn left_behind() -> Vec<u32> {
     left.iter().map(|pid| pid.as_raw_pid().cast_unsigned()).collect()
 }
 
+/// Waits for the children of this process that have ended, except for these.
+pub(super) fn reap_except(spared: &[Pid]) {
+    for pid in children().into_iter().filter(|pid| !spared.contains(pid)) {
+        // One that runs is left alone.
+        let _ = waitpid(Some(pid), WaitOptions::NOHANG);
+    }
+}
+
 fn kill(pid: Pid) -> Result<(), Errno> {
     kill_process(pid, Signal::KILL)
 }
@@ -89,6 +97,36 @@ mod tests {
             .unwrap();
         let said = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success() && said.contains("1 passed"), "{said}");
+    }
+
+    #[test]
+    fn a_child_that_has_ended_is_reaped_unless_it_is_spared() {
+        // In a separate process, as concurrent tests wait for their own children.
+        let test = "child::orphans::tests::two_children_of_which_one_is_spared";
+        let output = Command::new(std::env::current_exe().unwrap())
+            .args([test, "--exact", "--ignored"])
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && said.contains("1 passed"), "{said}");
+    }
+
+    #[test]
+    #[ignore = "run by the test above"]
+    fn two_children_of_which_one_is_spared() {
+        let (spared, other) = (Command::new("true").spawn().unwrap(), Command::new("true").spawn().unwrap());
+        let mut running = Command::new("sleep").arg("1000").spawn().unwrap();
+        let state = |id: u32| fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+        for child in [&spared, &other] {
+            while !state(child.id()).contains(") Z ") {
+                thread::sleep(Duration::from_millis(1));
+            }
+        }
+        reap_except(&[Pid::from_raw(spared.id().cast_signed()).unwrap()]);
+        assert!(state(spared.id()).contains(") Z ") && state(other.id()).is_empty());
+        assert!(running.try_wait().unwrap().is_none());
+        running.kill().unwrap();
+        running.wait().unwrap();
     }
 
     #[test]

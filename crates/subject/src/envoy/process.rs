@@ -1,6 +1,6 @@
 //! The process of one Envoy: configuration, validation, start, readiness, statistics and end.
 
-mod admin;
+pub mod admin;
 mod generation;
 mod hot_restart;
 mod validation;
@@ -27,6 +27,7 @@ use watched::Watched;
 pub use admin::Statistics;
 pub use generation::Generation;
 pub use hot_restart::{BASE_ID, PARENT_SHUTDOWN, shared_memory};
+pub use validation::validate_file;
 
 /// Time limit for Envoy to become live. One with 10,000 listeners needs 13 s of CPU time for it, of which a busy machine gives it a
 /// fraction.

@@ -98,12 +98,18 @@ impl AdminAddress {
     }
 }
 
+/// Whether an Envoy is live, or what it reports instead.
+///
+/// # Errors
+/// When it is not live, or does not respond.
+pub fn live(admin: SocketAddr) -> Result<(), String> {
+    let state = get(admin, "/ready")?;
+    if state.trim() == "LIVE" { Ok(()) } else { Err(format!("its admin interface reports {}", state.trim())) }
+}
+
 /// The address of the listener of this name, or what is still missing.
 pub(super) fn listener_when_live(admin: SocketAddr, listener: &str) -> Result<SocketAddr, String> {
-    let state = get(admin, "/ready")?;
-    if state.trim() != "LIVE" {
-        return Err(format!("its admin interface reports {}", state.trim()));
-    }
+    live(admin)?;
     listen_address(&get(admin, "/listeners?format=json")?, listener)
         .ok_or_else(|| format!("its listener `{listener}` has no port yet"))
 }
@@ -149,17 +155,36 @@ fn requests_in(clusters: &str, addresses: &[SocketAddr]) -> Result<Option<u64>, 
     Ok(requests.reduce(|sum: u64, one: u64| sum.saturating_add(one)))
 }
 
-fn get(admin: SocketAddr, path: &str) -> Result<String, String> {
+/// The answer to a request.
+///
+/// # Errors
+/// When the admin interface does not respond within five seconds.
+pub fn get(admin: SocketAddr, path: &str) -> Result<String, String> {
+    text(agent().get(format!("http://{admin}{path}")).call())
+}
+
+/// Asks it to do something.
+///
+/// # Errors
+/// As [`get`].
+pub fn post(admin: SocketAddr, path: &str) -> Result<String, String> {
+    text(agent().post(format!("http://{admin}{path}")).send_empty())
+}
+
+fn agent() -> ureq::Agent {
     // While Envoy starts, `/ready` responds with an error status and the state.
-    let agent: ureq::Agent = ureq::Agent::config_builder()
+    ureq::Agent::config_builder()
         .timeout_global(Some(TIMEOUT))
         .http_status_as_error(false)
         // It is on this machine, whatever proxy the environment names for others.
         .proxy(None)
         .build()
-        .into();
+        .into()
+}
+
+fn text(response: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> Result<String, String> {
     let failure = |error: ureq::Error| format!("its admin interface does not respond: {error}");
-    let mut response = agent.get(format!("http://{admin}{path}")).call().map_err(failure)?;
+    let mut response = response.map_err(failure)?;
     response.body_mut().with_config().limit(MOST_BYTES).read_to_string().map_err(failure)
 }
 

@@ -9,8 +9,6 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::hash::{BuildHasher, RandomState};
-use std::io;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -19,6 +17,7 @@ use hoptax_host::reserved_port::ReservedPort;
 
 use super::generation::Generation;
 use super::{POLL, Proxy, ProxyError, ProxySpec, START_TIMEOUT, Source, check};
+use crate::envoy::shared_memory::BaseId;
 
 /// The file in the folder of a proxy with the base id of its generations.
 pub const BASE_ID: &str = "base-id";
@@ -26,10 +25,6 @@ pub const BASE_ID: &str = "base-id";
 const DRAIN_S: u32 = 2;
 /// Time after which it ends.
 pub const PARENT_SHUTDOWN: Duration = Duration::from_secs(3);
-/// Factor between a base id and the number in the name of its memory.
-const MEMORY_PER_BASE_ID: u64 = 10;
-/// Number of base ids of which one is chosen. The numbers of their memories fit into 32 bits, as Envoy demands.
-const BASE_IDS: u64 = 400_000_000;
 
 impl ProxySpec {
     /// The flags of its generation; those that disable hot restart if it has none.
@@ -52,14 +47,9 @@ impl ProxySpec {
         Ok(flags.into_iter().flat_map(|(flag, value)| [flag.into(), value.to_string().into()]).collect())
     }
 
-    /// Chooses a base id that no Envoy of this machine has, and writes it into the folder. Envoy could choose it
-    /// (`--use-dynamic-base-id`), but a kill before it has written its choice would leave memory that nobody can find.
+    /// Chooses a base id that no Envoy of this machine has, and writes it into the folder.
     fn choose_base_id(&self) -> Result<u32, ProxyError> {
-        // A new state has new keys, so its hashes are random numbers.
-        let random = RandomState::new();
-        let ids = (0_u32..).map(|attempt| (random.hash_one(attempt) % BASE_IDS) as u32);
-        let free = |id: &u32| !memory_of(*id).exists();
-        let base_id = ids.into_iter().find(free).unwrap_or_default();
+        let base_id = BaseId::unused().number();
         let path = self.directory.join(BASE_ID);
         match fs::write(&path, base_id.to_string()) {
             Ok(()) => Ok(base_id),
@@ -74,7 +64,7 @@ impl ProxySpec {
     /// When its folder has no base id: its generation was not [`Generation::First`].
     pub fn successor(&self, live: &Proxy, epoch: u32) -> Result<Self, ProxyError> {
         let path = self.directory.join(BASE_ID);
-        let base_id = base_id(&path).map_err(|source| ProxyError::File { path, source })?;
+        let base_id = BaseId::read(&path).map_err(|source| ProxyError::File { path, source })?.number();
         Ok(Self { generation: Some(Generation::Successor { base_id, epoch }), ..self.at_address_of(live) })
     }
 
@@ -149,21 +139,10 @@ impl Proxy {
     }
 }
 
-fn base_id(path: &Path) -> io::Result<u32> {
-    let text = fs::read_to_string(path)?;
-    text.trim().parse().map_err(|_| {
-        io::Error::new(io::ErrorKind::InvalidData, format!("`{}` is not a base id", text.trim()))
-    })
-}
-
 /// The shared memory of the generations of a proxy in `folder`; none if it had no generations, or if it was removed.
 pub fn shared_memory(folder: &Path) -> Option<PathBuf> {
-    let path = memory_of(base_id(&folder.join(BASE_ID)).ok()?);
+    let path = BaseId::read(&folder.join(BASE_ID)).ok()?.memory();
     path.exists().then_some(path)
-}
-
-fn memory_of(base_id: u32) -> PathBuf {
-    PathBuf::from(format!("/dev/shm/envoy_shared_memory_{}", u64::from(base_id) * MEMORY_PER_BASE_ID))
 }
 
 #[cfg(test)]
@@ -176,6 +155,8 @@ mod tests {
         assert_eq!(shared_memory(folder.path()), None);
         fs::write(folder.path().join(BASE_ID), "not a number").unwrap();
         assert_eq!(shared_memory(folder.path()), None);
-        assert!(base_id(&folder.path().join(BASE_ID)).unwrap_err().to_string().contains("`not a number`"));
+        assert!(
+            BaseId::read(&folder.path().join(BASE_ID)).unwrap_err().to_string().contains("`not a number`")
+        );
     }
 }

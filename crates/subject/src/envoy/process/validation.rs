@@ -1,5 +1,6 @@
 //! Envoy's own validation of a configuration: whether it refuses it, and why.
 
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -8,11 +9,35 @@ use hoptax_host::child::last_lines_of;
 use hoptax_host::command::{self, CommandError};
 
 use super::{LOG_LINES, ProxyError, ProxySpec, START_TIMEOUT, Source};
+use crate::envoy::release::Envoy;
 
 /// The beginning of a reason that concerns a constraint of a message.
 const CONSTRAINT: &str = "Proto constraint validation failed";
 /// Time limit, the same as for Envoy to become live.
 const TIMEOUT: Duration = START_TIMEOUT;
+
+/// Runs Envoy's validation of a configuration in a file, unless `stop` is set meanwhile.
+///
+/// # Errors
+/// When Envoy rejects it, with its reason; when Envoy does not exit, or is stopped.
+pub fn validate_file(envoy: &Envoy, config: &Path, stop: &AtomicBool) -> Result<(), ProxyError> {
+    let mut command = Command::new(&envoy.program);
+    command.arg("--config-path").arg(config).args(["--mode", "validate", "--log-level", "critical"]);
+    command.arg("--disable-hot-restart");
+    match command::run(command, TIMEOUT, stop) {
+        Ok(output) if output.status.success() => Ok(()),
+        Ok(output) => Err(ProxyError::Refused { config: config.to_owned(), reason: reason_of(&output.text) }),
+        Err(source) => Err(unchecked(envoy.program.clone(), config.to_owned(), source)),
+    }
+}
+
+/// Why a validation did not end.
+fn unchecked(program: PathBuf, config: PathBuf, source: CommandError) -> ProxyError {
+    match source {
+        CommandError::Start(source) => ProxyError::Run { program, source },
+        source => ProxyError::Unchecked { program, config, source },
+    }
+}
 
 impl ProxySpec {
     /// Runs Envoy's validation of the configuration, unless `stop` is set meanwhile.
@@ -41,8 +66,7 @@ impl ProxySpec {
                 };
                 Err(ProxyError::Refused { config: self.config(), reason })
             }
-            Err(CommandError::Start(source)) => Err(ProxyError::Run { program, source }),
-            Err(source) => Err(ProxyError::Unchecked { program, config: self.config(), source }),
+            Err(source) => Err(unchecked(program, self.config(), source)),
         }
     }
 

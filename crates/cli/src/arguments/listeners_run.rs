@@ -1,0 +1,69 @@
+//! Arguments of `hoptax listeners run` and `hoptax listeners status`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+
+use super::shared::JsonArguments;
+
+/// Where the status is served.
+const STATUS: &str = "127.0.0.1:9902";
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  hoptax listeners run listeners.yaml
+  hoptax listeners run hiera.yaml --services catalog.yaml --envoy 1.40.0
+  kill -HUP PID      restart Envoy, also if the file is as it was, such as after a new certificate
+
+When the file changes, it is rendered, linted, and validated by Envoy; only then another Envoy
+takes over by hot restart. A file that is refused, or an Envoy that does not start, leaves the one
+before serving, and the log, the status and the metrics say so. `restart: {drain: 60s, shutdown: 90s}`
+in the file has the times of a restart; restarts are at least `shutdown` apart, because Envoy would
+cut off requests otherwise. All output of Envoy is passed on.
+
+http://127.0.0.1:9902/ is the status, /status.json the same as JSON, /metrics for Prometheus. It
+works as the first process of a container, and under systemd with Type=notify-reload. SIGTERM and
+Ctrl-C drain first, for `drain` at most, or until no connection is left; a second one does not wait.
+
+Exit codes:
+  0  it was asked to end
+  2  invalid input: the first file is refused
+  3  a requirement is missing, such as Envoy, or Envoy does not start on the first file")]
+pub(crate) struct RunListenersArguments {
+    /// Listeners file, YAML or JSON
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) file: PathBuf,
+    /// A file of services that listeners name, such as Wikimedia's `service::catalog`
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) services: Option<PathBuf>,
+    /// The Envoy to run: a version, a path or a program [default: the pinned version]
+    #[arg(long, value_name = "VERSION|PATH")]
+    pub(crate) envoy: Option<String>,
+    /// Where the status is served; whoever reaches it can read it
+    #[arg(long, value_name = "ADDRESS", default_value = STATUS)]
+    pub(crate) status_address: SocketAddr,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  hoptax listeners status
+  hoptax listeners status 127.0.0.1:9902 --json -
+
+It names each upstream that is slow, and since when: one whose 90th percentile of the time to the
+first byte is twice what is usual for it, or five times that of the others if it always was. Times
+are from Envoy itself, in microseconds, so neither the client nor the filters are in them.
+
+Exit codes:
+  0  the file is served, and no upstream is slow
+  1  somebody should look: no Envoy serves, the file is refused, or an upstream is slow
+  3  nothing answers at the address")]
+pub(crate) struct StatusArguments {
+    /// The address of the status of `hoptax listeners run`
+    #[arg(value_name = "ADDRESS", default_value = STATUS)]
+    pub(crate) address: SocketAddr,
+    #[command(flatten)]
+    pub(crate) json: JsonArguments,
+}

@@ -1,0 +1,354 @@
+//! `hoptax listeners run` on real Envoy: no request is lost over restarts, broken files and killed Envoys, no process is left, and the
+//! slow upstream among ten is named.
+
+use std::fs;
+use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::os::unix::net::UnixDatagram;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::support::{Guarded, Ran, Watched, checked, hoptax, is_alive, origin, run, signal, wait_until};
+
+/// A port of loopback that is free for TCP and UDP.
+fn free_port() -> u16 {
+    loop {
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        if UdpSocket::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
+}
+
+/// The port of the URL of an origin.
+fn port_of(url: &str) -> u16 {
+    url.trim_end_matches('/').rsplit_once(':').unwrap().1.parse().unwrap()
+}
+
+/// A supervisor of a file.
+pub(crate) struct Supervised {
+    hoptax: Guarded,
+    folder: tempfile::TempDir,
+    status: SocketAddr,
+    /// Envoys that were seen, with the memory of their base ids.
+    seen: Vec<(u32, PathBuf)>,
+}
+
+impl Supervised {
+    /// Starts it, and waits until it serves.
+    pub(crate) fn start(file: &Value) -> Self {
+        let mut supervised = Self::begin(&file.to_string(), |_| {});
+        wait_until("an Envoy that serves", || {
+            assert!(supervised.hoptax.0.try_wait().unwrap().is_none(), "{}", supervised.log());
+            supervised.status().is_some_and(|status| status["state"] == "serving")
+        });
+        supervised
+    }
+
+    /// Starts it with a file of this text.
+    fn begin(text: &str, change: impl FnOnce(&mut Command)) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let status = SocketAddr::from(([127, 0, 0, 1], free_port()));
+        let file = folder.path().join("listeners.yaml");
+        fs::write(&file, text).unwrap();
+        let log = fs::File::create(folder.path().join("log")).unwrap();
+        let mut command = hoptax();
+        command.args(["listeners", "run"]).arg(&file).args(["--status-address", &status.to_string()]);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+        change(&mut command);
+        Self { hoptax: Guarded(command.spawn().unwrap()), folder, status, seen: Vec::new() }
+    }
+
+    pub(crate) fn log(&self) -> String {
+        fs::read_to_string(self.folder.path().join("log")).unwrap()
+    }
+
+    /// Replaces the file, as editors do.
+    pub(crate) fn write(&self, text: &str) {
+        let (new, file) = (self.folder.path().join("new"), self.folder.path().join("listeners.yaml"));
+        fs::write(&new, text).unwrap();
+        fs::rename(new, file).unwrap();
+    }
+
+    fn get(&self, path: &str) -> Option<String> {
+        ureq::get(format!("http://{}{path}", self.status)).call().ok()?.into_body().read_to_string().ok()
+    }
+
+    /// The status; none if it is not served.
+    pub(crate) fn status(&self) -> Option<Value> {
+        self.get("/status.json").map(|text| checked("listeners-status", &text))
+    }
+
+    /// Waits until the status is so, and returns it.
+    pub(crate) fn wait(&mut self, what: &str, is_so: impl Fn(&Value) -> bool) -> Value {
+        let mut status = Value::Null;
+        // The log says more than that it did not come.
+        for _ in 0..6_000 {
+            self.look();
+            status = self.status().unwrap_or_default();
+            if is_so(&status) {
+                return status;
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+        panic!("{what} did not come: {status:#}\n{}", self.log());
+    }
+
+    /// The Envoys that run, but for those that validate; it remembers them.
+    fn look(&mut self) -> Vec<(u32, u64)> {
+        let mut found = Vec::new();
+        for id in self.hoptax.children() {
+            let Ok(line) = fs::read_to_string(format!("/proc/{id}/cmdline")) else { continue };
+            let words: Vec<&str> = line.split('\0').collect();
+            let value = |flag: &str| {
+                let at = words.iter().position(|word| *word == flag)?;
+                words.get(at + 1)?.parse::<u64>().ok()
+            };
+            let (Some(base), Some(epoch)) = (value("--base-id"), value("--restart-epoch")) else { continue };
+            let memory = PathBuf::from(format!("/dev/shm/envoy_shared_memory_{}", base * 10));
+            if !self.seen.iter().any(|(seen, _)| *seen == id) {
+                self.seen.push((id, memory));
+            }
+            found.push((id, epoch));
+        }
+        found
+    }
+
+    /// Waits until an Envoy of an epoch is there, and kills it some time later.
+    pub(crate) fn kill(&mut self, epoch: u64, after: Duration) {
+        loop {
+            if let Some((id, _)) = self.look().into_iter().find(|(_, of)| *of == epoch) {
+                thread::sleep(after);
+                signal(id, "KILL");
+                return;
+            }
+            assert!(self.hoptax.0.try_wait().unwrap().is_none(), "{}", self.log());
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// Asks it to end, and waits; its exit code. Nothing is left.
+    pub(crate) fn end(mut self) -> Option<i32> {
+        self.look();
+        self.hoptax.signal("TERM");
+        let code = self.hoptax.0.wait().unwrap().code();
+        for (id, memory) in &self.seen {
+            assert!(!is_alive(*id), "process {id} is left: {}", self.log());
+            assert!(!memory.exists(), "{} is left", memory.display());
+        }
+        code
+    }
+}
+
+/// A file with one listener, on a port, to an origin; the number makes it another one.
+pub(crate) fn one_listener(port: u16, admin: u16, origin: &str, number: u64) -> Value {
+    json!({
+        "admin": {"port": admin},
+        "access_log": {"path": "/dev/stdout"},
+        "restart": {"drain": "1s", "shutdown": "2s"},
+        "listeners": [{
+            "name": "a", "port": port, "timeout": format!("{}s", 10 + number),
+            "upstream": {"address": "127.0.0.1", "port": port_of(origin)},
+        }],
+    })
+}
+
+/// What happens while the load goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// A file that is sound.
+    Sound,
+    /// A file that is broken.
+    Broken,
+    /// A sound one, whose Envoy is killed so long after it was seen.
+    Killed(Duration),
+}
+
+/// Makes changes under a load of 1,000 requests/s, of which none may be lost. Returns the result of the load.
+pub(crate) fn under_load(changes: &[Change]) -> Value {
+    let (_origin, origin) = origin(&["--default", "delay=2ms"]);
+    let (port, admin) = (free_port(), free_port());
+    let mut supervised = Supervised::start(&one_listener(port, admin, &origin, 0));
+    let url = format!("http://127.0.0.1:{port}/");
+    let mut load =
+        Watched::start(&["-q", "1000", "-c", "64", "-d", "1h", "--warmup", "0s", "--timeout", "10m", &url]);
+    load.wait_for(|line| line["answered"].as_u64() > Some(50));
+    let (mut epoch, mut refused, mut failed) = (0, 0, 0);
+    for (number, change) in (1..).zip(changes) {
+        let file = one_listener(port, admin, &origin, number);
+        if *change == Change::Broken {
+            supervised.write(&file.to_string().replace("timeout", "timeuot"));
+            refused += 1;
+            let status = supervised.wait("a refusal", |status| {
+                status["last"]["outcome"] == "refused" && status["counts"]["refused"] == refused
+            });
+            assert_eq!(status["serving"]["epoch"], epoch, "{status:#}");
+            assert!(
+                status["last"]["reason"].as_str().unwrap().contains("`timeuot`; did you mean `timeout`?")
+            );
+            assert!(supervised.get("/metrics").unwrap().contains("\nhoptax_listeners_file_refused 1\n"));
+            continue;
+        }
+        epoch += 1;
+        supervised.write(&file.to_string());
+        if let Change::Killed(after) = *change {
+            supervised.kill(epoch, after);
+            failed += 1;
+        }
+        supervised.wait("the next epoch", |status| {
+            status["serving"]["epoch"] == epoch && status["last"]["outcome"] == "served"
+        });
+    }
+    let status = supervised.status().unwrap();
+    let counts = json!({"restarts": epoch, "refused": refused, "not_started": failed, "lost": 0});
+    assert_eq!(status["counts"], counts, "{}", supervised.log());
+    // Requests that are under way when a load is interrupted have their responses.
+    let result = load.interrupt();
+    assert_eq!(supervised.end(), Some(0));
+    assert_eq!(result["failures"], json!({}), "{:#}", result["failures"]);
+    let book = &result["book"];
+    assert_eq!(book["sent"], book["answered"], "{book:#}");
+    result
+}
+
+#[test]
+fn no_request_is_lost_over_restarts_a_broken_file_and_a_killed_envoy() {
+    let killed = Change::Killed(Duration::from_millis(20));
+    under_load(&[Change::Sound, Change::Broken, Change::Sound, killed]);
+}
+
+#[test]
+fn a_planted_slow_upstream_among_ten_is_named_with_the_time_since_when() {
+    let (_nine, fast) = origin(&["--default", "delay=1ms"]);
+    let folder = tempfile::tempdir().unwrap();
+    let default = folder.path().join("default");
+    fs::write(&default, "delay=1ms").unwrap();
+    let (planted, slow) = origin(&["--default-file", default.to_str().unwrap()]);
+    let port = free_port();
+    let route = |number: u32| {
+        let origin = if number == 7 { &slow } else { &fast };
+        json!({
+            "prefix": format!("/{number}/"), "cluster": format!("up.{number}"),
+            "upstream": {"address": "127.0.0.1", "port": port_of(origin)},
+        })
+    };
+    let file = json!({
+        "admin": {"port": free_port()},
+        "restart": {"drain": "1s", "shutdown": "2s"},
+        "listeners": [{"name": "a", "port": port, "timeout": "10s", "routes": (0..10).map(route).collect::<Value>()}],
+    });
+    let mut supervised = Supervised::start(&file);
+    let urls: Vec<String> = (0..10).map(|number| format!("http://127.0.0.1:{port}/{number}/")).collect();
+    let load = |url: &String| {
+        let mut load = hoptax();
+        load.args(["load", "-q", "40", "-c", "8", "-d", "1h", url]);
+        Guarded(load.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
+    };
+    let _loads: Vec<Guarded> = urls.iter().map(load).collect();
+    let times = |status: &Value| status["upstreams"].as_array().is_some_and(|all| all.len() == 10);
+    supervised.wait("ten upstreams", times);
+    // What is usual needs some windows.
+    thread::sleep(Duration::from_secs(11));
+    let sound = supervised.wait("ten upstreams", times);
+    assert!(sound["upstreams"].as_array().unwrap().iter().all(|one| one["slow"].is_null()), "{sound:#}");
+    fs::write(&default, "delay=50ms").unwrap();
+    planted.signal("HUP");
+    let status = supervised.wait("a slow upstream", |status| {
+        status["upstreams"].as_array().unwrap().iter().any(|one| !one["slow"].is_null())
+    });
+    let slow: Vec<&Value> =
+        status["upstreams"].as_array().unwrap().iter().filter(|one| !one["slow"].is_null()).collect();
+    assert_eq!(slow.len(), 1, "{status:#}");
+    assert_eq!(slow[0]["name"], "up.7");
+    assert!(slow[0]["first_byte_p90_us"].as_f64() > Some(50_000.0), "{status:#}");
+    let usual = slow[0]["slow"]["usual_us"].as_f64().unwrap();
+    assert!((1_000.0..25_000.0).contains(&usual), "{usual}");
+    let printed = run(["listeners", "status", &supervised.status.to_string()]);
+    assert_eq!(printed.code, Some(1), "{printed:?}");
+    assert!(printed.stdout.contains("`up.7` is SLOW since "), "{printed:?}");
+    assert_eq!(supervised.end(), Some(0));
+}
+
+#[test]
+fn a_first_file_that_is_refused_ends_the_command_with_its_problems() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("listeners.yaml");
+    fs::write(&file, "listeners: [{name: a, port: 1, timeuot: 1s}]").unwrap();
+    let refused = |path: &Path| -> Ran {
+        run(["listeners", "run", path.to_str().unwrap(), "--status-address", "127.0.0.1:0"])
+    };
+    let ran = refused(&file);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(ran.stderr.contains("`timeuot`; did you mean `timeout`?"), "{ran:?}");
+    let ran = refused(&folder.path().join("none"));
+    assert!(ran.code == Some(2) && ran.stderr.contains("cannot read"), "{ran:?}");
+    // The address of the admin interface is in use.
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    fs::write(&file, one_listener(free_port(), port, "http://127.0.0.1:1/", 0).to_string()).unwrap();
+    let ran = refused(&file);
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+    assert!(ran.stderr.contains("Address already in use"), "{ran:?}");
+}
+
+#[test]
+fn a_lost_envoy_is_replaced_and_a_killed_supervisor_leaves_none() {
+    let (_origin, origin) = origin(&[]);
+    let port = free_port();
+    let mut supervised = Supervised::start(&one_listener(port, free_port(), &origin, 0));
+    supervised.kill(0, Duration::ZERO);
+    let status = supervised
+        .wait("another Envoy", |status| status["counts"]["lost"] == 1 && status["state"] == "serving");
+    assert_eq!((&status["serving"]["epoch"], &status["counts"]["restarts"]), (&json!(0), &json!(0)));
+    assert!(ureq::get(format!("http://127.0.0.1:{port}/")).call().is_ok());
+    supervised.look();
+    supervised.hoptax.signal("KILL");
+    supervised.hoptax.0.wait().unwrap();
+    for (id, memory) in &supervised.seen {
+        wait_until("the end of Envoy", || !is_alive(*id));
+        // Nobody could remove it.
+        let _ = fs::remove_file(memory);
+    }
+}
+
+#[test]
+fn a_hangup_restarts_envoy_on_the_same_file_and_systemd_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("notify");
+    let socket = UnixDatagram::bind(&path).unwrap();
+    socket.set_read_timeout(Some(Duration::from_mins(1))).unwrap();
+    let told = || {
+        let mut bytes = [0; 4096];
+        let count = socket.recv(&mut bytes).unwrap();
+        String::from_utf8_lossy(&bytes[..count]).into_owned()
+    };
+    let (_origin, origin) = origin(&[]);
+    let file = one_listener(free_port(), free_port(), &origin, 0);
+    let mut supervised =
+        Supervised::begin(&file.to_string(), |command| drop(command.env("NOTIFY_SOCKET", &path)));
+    let ready = told();
+    assert!(ready.starts_with("READY=1\nSTATUS=Envoy 1."), "{ready}");
+    supervised.hoptax.signal("HUP");
+    let reloading = told();
+    assert!(reloading.starts_with("RELOADING=1\nMONOTONIC_USEC="), "{reloading}");
+    assert!(told().starts_with("READY=1\n"));
+    supervised.wait("a restart", |status| status["counts"]["restarts"] == 1);
+    // A file that is written again as it was changes nothing.
+    supervised.write(&file.to_string());
+    assert!(told().starts_with("RELOADING=1"));
+    assert!(told().starts_with("READY=1\n"));
+    assert_eq!(supervised.status().unwrap()["counts"]["restarts"], 1);
+    supervised.write("listeners: [");
+    assert!(told().starts_with("RELOADING=1"));
+    let refused = told();
+    assert!(
+        refused.starts_with("READY=1\nSTATUS=the file of ") && refused.contains("is not served"),
+        "{refused}"
+    );
+    supervised.hoptax.signal("TERM");
+    assert!(told().starts_with("STOPPING=1"));
+    assert_eq!(supervised.end(), Some(0));
+}

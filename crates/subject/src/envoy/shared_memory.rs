@@ -1,0 +1,141 @@
+//! The shared memory of Envoys that replace each other by hot restart: the base id that its name follows from, and the mark of a start
+//! in it.
+//!
+//! An Envoy that starts marks the memory, and removes the mark once it serves and has told its predecessor to drain. One that finds the
+//! mark exits with `previous envoy process is still initializing`. If an Envoy is killed while it starts, the mark stays, and no other can
+//! follow ([issue 33446](https://github.com/envoyproxy/envoy/issues/33446)) until it is removed here.
+
+use std::fs::{self, File};
+use std::hash::{BuildHasher, RandomState};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+/// Factor between a base id and the number in the name of its memory.
+const MEMORY_PER_BASE_ID: u64 = 10;
+/// Number of base ids of which one is chosen. The numbers of their memories fit into 32 bits, as Envoy demands.
+const BASE_IDS: u64 = 400_000_000;
+/// The version of the memory that is known here, the same since Envoy 1.8 (`HOT_RESTART_VERSION` in `hot_restart_impl.h`). In this version
+/// it is: its size, its version, two locks, and the mark in the last eight bytes.
+const VERSION: u64 = 11;
+/// The least and the largest size of it, bytes. The size of a lock differs between architectures.
+const SIZES: std::ops::RangeInclusive<u64> = 32..=4096;
+/// The mark of an Envoy that starts.
+const STARTING: u64 = 1;
+
+/// What Envoys that replace each other have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BaseId(u32);
+
+impl BaseId {
+    /// One that no Envoy of this machine has. Envoy could choose it (`--use-dynamic-base-id`), but a kill before it has written its choice
+    /// would leave memory that nobody can find.
+    pub fn unused() -> Self {
+        // A new state has new keys, so its hashes are random numbers.
+        let random = RandomState::new();
+        let ids = (0_u32..).map(|attempt| Self((random.hash_one(attempt) % BASE_IDS) as u32));
+        ids.into_iter().find(|id| !id.memory().exists()).unwrap_or(Self(0))
+    }
+
+    /// The one that a file states.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or states no number.
+    pub(super) fn read(path: &Path) -> io::Result<Self> {
+        let text = fs::read_to_string(path)?;
+        text.trim().parse().map(Self).map_err(|_| {
+            io::Error::new(io::ErrorKind::InvalidData, format!("`{}` is not a base id", text.trim()))
+        })
+    }
+
+    /// Its number.
+    pub fn number(self) -> u32 {
+        self.0
+    }
+
+    /// The memory.
+    pub fn memory(self) -> PathBuf {
+        PathBuf::from(format!("/dev/shm/envoy_shared_memory_{}", u64::from(self.0) * MEMORY_PER_BASE_ID))
+    }
+
+    /// Removes the mark of a start that failed, so that another Envoy can start; true if there was one. None of the Envoys may be
+    /// starting.
+    ///
+    /// # Errors
+    /// When the memory cannot be opened, or has a form that is not known here; it is then unchanged.
+    pub fn remove_mark(self) -> io::Result<bool> {
+        remove_mark_of(&self.memory())
+    }
+}
+
+fn remove_mark_of(memory: &Path) -> io::Result<bool> {
+    let file = File::options().read(true).write(true).open(memory)?;
+    let number = |at: u64| -> io::Result<u64> {
+        let mut bytes = [0; 8];
+        file.read_exact_at(&mut bytes, at)?;
+        Ok(u64::from_ne_bytes(bytes))
+    };
+    let length = file.metadata()?.len();
+    let (is_known, at) = match length.checked_sub(8) {
+        Some(at) if SIZES.contains(&length) => (number(0)? == length && number(8)? == VERSION, at),
+        _ => (false, 0),
+    };
+    let mark = if is_known { number(at)? } else { u64::MAX };
+    match mark {
+        0 => Ok(false),
+        STARTING => file.write_all_at(&0_u64.to_ne_bytes(), at).map(|()| true),
+        _ => Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            format!("`{}` has a form that is not known", memory.display()),
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A memory of this size, version and mark, as on x86-64 if its size is 104.
+    fn memory(folder: &Path, size: u64, version: u64, mark: u64) -> PathBuf {
+        let path = folder.join("memory");
+        let mut bytes = vec![0; 104];
+        for (at, number) in [(0, size), (8, version), (96, mark)] {
+            bytes.splice(at..at + 8, number.to_ne_bytes());
+        }
+        fs::write(&path, bytes).unwrap();
+        path
+    }
+
+    #[test]
+    fn the_mark_of_a_start_is_removed_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = memory(folder.path(), 104, VERSION, STARTING);
+        let before = fs::read(&path).unwrap();
+        assert!(remove_mark_of(&path).unwrap());
+        let after = fs::read(&path).unwrap();
+        assert_eq!(before.get(..96), after.get(..96));
+        assert_eq!(after.get(96..), Some([0; 8].as_slice()));
+        assert!(!remove_mark_of(&path).unwrap(), "it is gone");
+    }
+
+    #[test]
+    fn a_memory_of_another_form_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        for (size, version, mark) in [(112, VERSION, 1), (104, VERSION + 1, 1), (104, VERSION, 2)] {
+            let path = memory(folder.path(), size, version, mark);
+            let before = fs::read(&path).unwrap();
+            let error = remove_mark_of(&path).unwrap_err().to_string();
+            assert!(error.contains("not known"), "{error}");
+            assert_eq!(fs::read(&path).unwrap(), before);
+        }
+        let path = folder.path().join("memory");
+        fs::write(&path, "").unwrap();
+        assert!(remove_mark_of(&path).is_err());
+        assert!(remove_mark_of(&folder.path().join("none")).is_err());
+    }
+
+    #[test]
+    fn an_unused_base_id_has_no_memory() {
+        assert!(!BaseId::unused().memory().exists());
+    }
+}

@@ -1,0 +1,155 @@
+//! The status over HTTP: `/` is the page, `/status.json` the JSON, `/metrics` the metrics. It reads nothing from who asks but a path.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use crate::status::Status;
+
+/// Time limit for a request, and for its response.
+const TIMEOUT: Duration = Duration::from_secs(5);
+/// The longest request, bytes.
+const LONGEST: u64 = 16 * 1024;
+/// The most requests at a time. Others are closed: who opens connections without end gets no more of this process than these.
+const MOST: usize = 16;
+
+/// The status that is shown, which the supervisor replaces.
+pub(crate) type Shown = Arc<Mutex<Status>>;
+
+/// Opens the address.
+///
+/// # Errors
+/// When it cannot be bound.
+pub(crate) fn open(address: SocketAddr) -> io::Result<TcpListener> {
+    TcpListener::bind(address)
+}
+
+/// Serves the status in a thread that lasts as long as the process.
+///
+/// # Errors
+/// When the thread cannot be started.
+pub(crate) fn serve(listener: TcpListener, shown: Shown) -> io::Result<()> {
+    let active = Arc::new(AtomicUsize::new(0));
+    let accept = move || {
+        loop {
+            let Ok((stream, _)) = listener.accept() else {
+                // Out of file descriptors, for example.
+                thread::sleep(Duration::from_millis(100));
+                continue;
+            };
+            if active.fetch_add(1, Ordering::Relaxed) >= MOST {
+                active.fetch_sub(1, Ordering::Relaxed);
+                continue;
+            }
+            let (shown, of_thread) = (Arc::clone(&shown), Arc::clone(&active));
+            let serve = move || {
+                // Who asked has gone.
+                let _ = answer(stream, &shown);
+                of_thread.fetch_sub(1, Ordering::Relaxed);
+            };
+            if thread::Builder::new().name("status".to_owned()).spawn(serve).is_err() {
+                active.fetch_sub(1, Ordering::Relaxed);
+            }
+        }
+    };
+    thread::Builder::new().name("status".to_owned()).spawn(accept).map(drop)
+}
+
+fn answer(mut stream: TcpStream, shown: &Shown) -> io::Result<()> {
+    stream.set_read_timeout(Some(TIMEOUT))?;
+    stream.set_write_timeout(Some(TIMEOUT))?;
+    let mut request = BufReader::new((&stream).take(LONGEST));
+    let mut first = Vec::new();
+    request.read_until(b'\n', &mut first)?;
+    // The rest is read, because closing a connection with unread bytes resets it.
+    let mut line = Vec::new();
+    while request.read_until(b'\n', &mut line)? > 2 {
+        line.clear();
+    }
+    let status = || shown.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let (code, kind, body) = match path_of(&String::from_utf8_lossy(&first)) {
+        Some("/") => ("200 OK", "text/plain; charset=utf-8", status().to_string()),
+        Some("/status.json") => {
+            let text = serde_json::to_string_pretty(&status()).map_err(io::Error::other)?;
+            ("200 OK", "application/json", text + "\n")
+        }
+        Some("/metrics") => ("200 OK", "text/plain; version=0.0.4; charset=utf-8", status().metrics()),
+        Some(_) => ("404 Not Found", "text/plain", "/ /status.json /metrics\n".to_owned()),
+        None => ("400 Bad Request", "text/plain", "GET / HTTP/1.1\n".to_owned()),
+    };
+    let head = format!(
+        "HTTP/1.1 {code}\r\ncontent-type: {kind}\r\ncontent-length: {}\r\ncache-control: no-store\r\nconnection: close\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(head.as_bytes())?;
+    stream.write_all(body.as_bytes())
+}
+
+/// The path of a request for a page; None if it is another one.
+fn path_of(line: &str) -> Option<&str> {
+    let (target, version) = line.trim_end().strip_prefix("GET ")?.rsplit_once(' ')?;
+    let path = target.split('?').next()?;
+    (version.starts_with("HTTP/1.") && path.starts_with('/')).then_some(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::status::{ask, sample};
+
+    /// What is answered to some bytes.
+    fn answered(bytes: &[u8]) -> String {
+        let listener = open(([127, 0, 0, 1], 0).into()).unwrap();
+        let address = listener.local_addr().unwrap();
+        serve(listener, Arc::new(Mutex::new(sample()))).unwrap();
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.write_all(bytes).unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        text
+    }
+
+    #[test]
+    fn each_form_of_the_status_has_a_path() {
+        let get = |path: &str| answered(format!("GET {path} HTTP/1.1\r\nhost: a\r\n\r\n").as_bytes());
+        assert!(get("/").contains("\r\n\r\nEnvoy 1.40.0 serves"), "{}", get("/"));
+        assert!(get("/status.json?now").contains("\"format\": \"hoptax.listeners-status/1\""));
+        assert!(get("/metrics").contains("\nhoptax_listeners_file_refused 1\n"));
+        assert!(get("/other").starts_with("HTTP/1.1 404"));
+    }
+
+    #[test]
+    fn a_status_is_asked_for_and_something_else_is_none() {
+        let listener = open(([127, 0, 0, 1], 0).into()).unwrap();
+        let address = listener.local_addr().unwrap();
+        serve(listener, Arc::new(Mutex::new(sample()))).unwrap();
+        assert_eq!(ask(address).unwrap().file, "listeners.yaml");
+        let other = open(([127, 0, 0, 1], 0).into()).unwrap();
+        let address = other.local_addr().unwrap();
+        let serving = thread::spawn(move || {
+            let (mut stream, _) = other.accept().unwrap();
+            let _ = stream.read(&mut [0; 4096]).unwrap();
+            stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n<html>").unwrap();
+        });
+        assert!(ask(address).unwrap_err().to_string().contains("no status"));
+        serving.join().unwrap();
+        assert!(ask(address).is_err(), "nothing listens any more");
+    }
+
+    #[test]
+    fn what_is_no_request_is_refused() {
+        let others: [&[u8]; 5] = [
+            b"POST / HTTP/1.1\r\n\r\n",
+            b"GET /\r\n\r\n",
+            b"GET x HTTP/1.1\r\n\r\n",
+            b"\r\n\r\n",
+            b"\xff\n\n",
+        ];
+        for bytes in others {
+            assert!(answered(bytes).starts_with("HTTP/1.1 400"), "{bytes:?}");
+        }
+    }
+}

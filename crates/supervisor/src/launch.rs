@@ -1,0 +1,177 @@
+//! An Envoy as a process: how it is started, when it is live, and what its admin interface tells.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use hoptax_host::service::{OnLine, Service};
+use hoptax_host::usable::usable_processors;
+use hoptax_listeners::phases;
+use hoptax_subject::envoy::process::admin;
+use hoptax_subject::envoy::shared_memory::BaseId;
+
+use crate::machine::Process;
+use crate::observed::{self, Observed};
+use crate::prepare::Prepared;
+
+/// Interval between two questions whether an Envoy is live.
+const POLL: Duration = Duration::from_millis(10);
+
+/// A process, with what is needed to ask it.
+#[derive(Debug)]
+pub(crate) struct Running {
+    /// What it is for the machine.
+    pub(crate) process: Process,
+    /// The process itself.
+    pub(crate) service: Service,
+    /// Where it writes the address of its admin interface.
+    admin_file: PathBuf,
+    /// Set when nobody waits for it to become live any more.
+    pub(crate) is_unwanted: Arc<AtomicBool>,
+}
+
+/// What all processes have in common.
+#[derive(Clone, Debug)]
+pub(crate) struct Common {
+    /// The program.
+    pub(crate) program: PathBuf,
+    /// Where files are written.
+    pub(crate) folder: PathBuf,
+    /// Worker threads. They are the same for all: a successor with fewer would leave connections that wait to be accepted.
+    pub(crate) workers: usize,
+}
+
+impl Common {
+    /// Starts a process.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub(crate) fn start(
+        &self,
+        process: Process,
+        base: BaseId,
+        prepared: &Prepared,
+        on_line: &OnLine,
+    ) -> io::Result<Running> {
+        let admin_file = self.folder.join(format!("admin-{}", process.number));
+        let mut command = Command::new(&self.program);
+        command.arg("--config-path").arg(&prepared.config).arg("--admin-address-path").arg(&admin_file);
+        for (flag, value) in [
+            ("--restart-epoch", u64::from(process.epoch)),
+            ("--base-id", u64::from(base.number())),
+            ("--drain-time-s", u64::from(prepared.restart.drain_s)),
+            ("--parent-shutdown-time-s", u64::from(prepared.restart.shutdown_s)),
+            ("--concurrency", self.workers as u64),
+        ] {
+            command.arg(flag).arg(value.to_string());
+        }
+        // The histograms of phases log an error for each request that never reached an upstream, under this name.
+        command.args(["--log-level", "warning", "--component-log-level", "misc:critical"]);
+        let service = Service::start(command, on_line)?;
+        Ok(Running { process, service, admin_file, is_unwanted: Arc::default() })
+    }
+}
+
+impl Running {
+    /// The address of its admin interface, if it is open.
+    pub(crate) fn admin(&self) -> Option<SocketAddr> {
+        admin_of(&self.admin_file)
+    }
+
+    /// Calls `then` in another thread when it is live.
+    ///
+    /// # Errors
+    /// When no thread can be started.
+    pub(crate) fn when_live(&self, then: impl FnOnce() + Send + 'static) -> io::Result<()> {
+        let (file, is_unwanted) = (self.admin_file.clone(), Arc::clone(&self.is_unwanted));
+        let wait = move || {
+            while !is_unwanted.load(Ordering::Relaxed) {
+                if admin_of(&file).is_some_and(|admin| admin::live(admin).is_ok()) {
+                    then();
+                    return;
+                }
+                thread::sleep(POLL);
+            }
+        };
+        thread::Builder::new().name("live".to_owned()).spawn(wait).map(drop)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.is_unwanted.store(true, Ordering::Relaxed);
+        // Left behind if the folder is gone already.
+        let _ = fs::remove_file(&self.admin_file);
+    }
+}
+
+fn admin_of(file: &Path) -> Option<SocketAddr> {
+    fs::read_to_string(file).ok()?.trim().parse().ok()
+}
+
+/// What the histograms of a process say.
+///
+/// # Errors
+/// When its admin interface does not respond as it should.
+pub(crate) fn observe(admin: SocketAddr) -> Result<Observed, String> {
+    let query = format!(
+        "/stats?format=json&type=Histograms&usedonly&histogram_buckets=detailed&filter={}",
+        phases::PREFIX
+    );
+    let histograms = admin::get(admin, &query)?;
+    let timeouts = admin::get(admin, "/stats?usedonly&type=Counters&filter=upstream_rq_.*timeout")?;
+    observed::read(&histograms, &timeouts)
+}
+
+/// The number of connections from clients that a process has.
+///
+/// # Errors
+/// When its admin interface does not respond.
+pub(crate) fn connections(admin: SocketAddr) -> Result<u64, String> {
+    let text = admin::get(admin, "/stats?type=Gauges&filter=listener.*downstream_cx_active")?;
+    Ok(connections_in(&text))
+}
+
+fn connections_in(text: &str) -> u64 {
+    let of = |line: &str| {
+        let (name, value) = line.split_once(": ")?;
+        let is_meant = name.starts_with("listener.") && !name.starts_with("listener.admin.");
+        // Those of workers are counted once more.
+        is_meant.then(|| value.trim().parse::<u64>().ok()).flatten()
+    };
+    text.lines().filter_map(of).sum()
+}
+
+/// Asks a process to take no new connections, and to close the others when their requests have ended.
+///
+/// # Errors
+/// When its admin interface does not respond.
+pub(crate) fn drain(admin: SocketAddr) -> Result<(), String> {
+    admin::post(admin, "/drain_listeners?graceful&skip_exit").map(drop)
+}
+
+/// The number of worker threads: that of the processors which this process may use.
+pub(crate) fn workers() -> usize {
+    let usable = usable_processors(&BTreeSet::from([std::process::id()]));
+    usable.map_or(1, |usable| usable.floor().max(1.0) as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_to_the_admin_interface_are_not_counted() {
+        let text = "listener.127.0.0.1_1.downstream_cx_active: 3\nlistener.admin.downstream_cx_active: 1\n\
+                    listener.127.0.0.1_1.worker_0.downstream_cx_active: 3\nother.downstream_cx_active: 7\n";
+        assert_eq!(connections_in(text), 6);
+        assert_eq!(connections_in(""), 0);
+    }
+}

@@ -1,0 +1,19 @@
+//! Keeps an Envoy running on a listeners file: it prepares the file, replaces Envoy by hot restart when the file changes, and tells which
+//! upstream is slow.
+//!
+//! [`machine`] decides and does nothing; [`run()`] does what it decides, and is the only owner of the processes. [`status`] is what both
+//! tell people and machines.
+
+mod endpoint;
+mod launch;
+pub mod machine;
+mod notify;
+mod observed;
+mod prepare;
+mod report;
+mod run;
+mod slow;
+pub mod status;
+mod watch;
+
+pub use run::{Failure, Options, Request, run};

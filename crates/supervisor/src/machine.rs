@@ -1,0 +1,452 @@
+//! When which Envoy is started, drained and ended: a state machine that is told what happens, with the time, and answers with what to do.
+//! It does nothing itself.
+//!
+//! Its rules, each of which a test of properties checks over random courses of events:
+//!
+//! - At most one process starts at a time, and nothing that happens to it touches the one that serves.
+//! - A successor takes over only when the process before the one that serves has ended: Envoy would cut off the requests that it still has.
+//! - A successor that failed is tried again with the same epoch, as Envoy demands; after three failures the configuration is given up.
+//! - If the process that serves is lost, another one starts anew, with the last configuration that served.
+//! - A file that is refused changes nothing.
+
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+/// The time since the supervisor began.
+pub type Moment = Duration;
+
+/// Time limit for an Envoy to become live. One with 10,000 listeners needs 13 s of CPU time for it, of which a busy machine gives it a
+/// fraction.
+pub const START_LIMIT: Duration = Duration::from_mins(2);
+/// Time beyond that of its shutdown that a process gets before it is told to end, and then again before it is killed.
+pub const GRACE: Duration = Duration::from_secs(10);
+/// Failures to start after which a configuration is given up while another one serves.
+pub const MOST_FAILURES: u32 = 3;
+/// The longest time between two attempts.
+const LONGEST_DELAY: Duration = Duration::from_mins(1);
+/// Time after which the loss of a process is not counted any more.
+const FORGOTTEN: Duration = Duration::from_mins(5);
+
+/// A configuration that was rendered, linted and validated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Configuration {
+    /// Its number; a later one is larger.
+    pub number: u64,
+    /// The time during which an Envoy asks its clients to connect again.
+    pub drain: Duration,
+    /// The time after which the predecessor of an Envoy ends.
+    pub shutdown: Duration,
+}
+
+/// An Envoy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Process {
+    /// Its number; a later one is larger.
+    pub number: u64,
+    /// The number of the base id that it shares with those that it replaces.
+    pub base: u64,
+    /// Its epoch: how many it follows.
+    pub epoch: u32,
+    /// What it was started with.
+    pub configuration: Configuration,
+}
+
+/// What happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The file changed, or the user asks for a restart.
+    Asked,
+    /// The file was accepted.
+    Accepted(Configuration),
+    /// The file was refused.
+    Refused,
+    /// The file is as it was.
+    Unchanged,
+    /// A process is live.
+    Live(u64),
+    /// A process has ended.
+    Ended(u64),
+    /// The process that drains has no connection left.
+    Unconnected,
+    /// The user asks to end; twice, to end at once.
+    Stop,
+    /// Nothing, but time has passed.
+    Tick,
+}
+
+/// What to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Render, lint and validate the file as it is now.
+    Prepare,
+    /// Start an Envoy.
+    Start(Process),
+    /// Remove the mark that a start may have left in the memory of a base id: no process of it is starting.
+    RemoveMark(u64),
+    /// Ask a process to finish its requests and take no others.
+    Drain(u64),
+    /// Send SIGTERM to a process.
+    Terminate(u64),
+    /// Send SIGKILL to a process.
+    Kill(u64),
+    /// Say what happened.
+    Say(News),
+    /// End the supervisor. No process is left.
+    Exit(End),
+}
+
+/// What happened, for people.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum News {
+    /// A configuration waits until the process before has ended.
+    Waits(Configuration),
+    /// A process serves.
+    Serves(Process),
+    /// A process did not start.
+    NotStarted {
+        /// The process.
+        process: Process,
+        /// When the next attempt is; none if it is given up.
+        again: Option<Moment>,
+    },
+    /// The process that served ended on its own.
+    Lost {
+        /// The process.
+        process: Process,
+        /// When another one starts.
+        again: Moment,
+    },
+    /// A process that was replaced has ended.
+    Gone(Process),
+}
+
+/// How the supervisor ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The user asked for it.
+    Stopped,
+    /// The first file was refused.
+    Refused,
+    /// The first Envoy did not start.
+    NotStarted,
+}
+
+/// A process that starts.
+#[derive(Clone, Copy, Debug)]
+struct Starting {
+    process: Process,
+    since: Moment,
+    /// Failures of the same configuration before.
+    failures: u32,
+    is_killed: bool,
+}
+
+/// A process that was replaced, and ends by itself unless it hangs.
+#[derive(Clone, Copy, Debug)]
+struct Leaving {
+    process: Process,
+    /// When it must have ended.
+    until: Moment,
+    told: Told,
+}
+
+/// What a process was told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Told {
+    Nothing,
+    Terminate,
+    Kill,
+}
+
+/// A configuration that is to be started.
+#[derive(Clone, Copy, Debug)]
+struct Wanted {
+    configuration: Configuration,
+    failures: u32,
+    not_before: Moment,
+    /// Whether it was said that it waits.
+    is_said: bool,
+}
+
+impl Wanted {
+    fn new(configuration: Configuration) -> Self {
+        Self { configuration, failures: 0, not_before: Moment::ZERO, is_said: false }
+    }
+}
+
+/// The end of everything.
+#[derive(Clone, Copy, Debug)]
+struct Stopping {
+    told: Told,
+    /// When the next thing is told.
+    until: Moment,
+}
+
+/// The state.
+#[derive(Clone, Debug, Default)]
+pub struct Machine {
+    serving: Option<Process>,
+    starting: Option<Starting>,
+    leaving: Vec<Leaving>,
+    wanted: Option<Wanted>,
+    /// The last configuration that served.
+    good: Option<Configuration>,
+    is_asked: bool,
+    is_preparing: bool,
+    stopping: Option<Stopping>,
+    is_over: bool,
+    processes: u64,
+    bases: u64,
+    /// Losses of a process that served, which follow each other.
+    losses: u32,
+    last_loss: Moment,
+    /// When another process may start after a loss.
+    after_loss: Moment,
+}
+
+impl Machine {
+    /// The process that serves.
+    pub fn serving(&self) -> Option<Process> {
+        self.serving
+    }
+
+    /// The process that starts, if one does.
+    pub fn starting(&self) -> Option<Process> {
+        self.starting.map(|starting| starting.process)
+    }
+
+    /// The processes that were replaced and have not ended, the latest last.
+    pub fn leaving(&self) -> impl Iterator<Item = Process> {
+        self.leaving.iter().map(|leaving| leaving.process)
+    }
+
+    /// The configuration that is to be started next.
+    pub fn wanted(&self) -> Option<Configuration> {
+        self.wanted.map(|wanted| wanted.configuration)
+    }
+
+    /// Whether it ends.
+    pub fn is_stopping(&self) -> bool {
+        self.stopping.is_some()
+    }
+
+    /// What to do after an event.
+    pub fn step(&mut self, now: Moment, event: Event) -> Vec<Action> {
+        let mut actions = Vec::new();
+        if self.is_over {
+            return actions;
+        }
+        match event {
+            Event::Asked => self.is_asked = true,
+            Event::Accepted(configuration) => {
+                self.is_preparing = false;
+                self.wanted = Some(Wanted::new(configuration));
+            }
+            Event::Refused => {
+                self.is_preparing = false;
+                if self.good.is_none() && self.starting.is_none() && self.stopping.is_none() {
+                    self.exit(End::Refused, &mut actions);
+                }
+            }
+            Event::Unchanged => self.is_preparing = false,
+            Event::Live(number) => self.live(now, number, &mut actions),
+            Event::Ended(number) => self.ended(now, number, &mut actions),
+            Event::Stop => self.stop(now, &mut actions),
+            Event::Unconnected => {
+                if let Some(stopping) = self.stopping.as_mut().filter(|one| one.told == Told::Nothing) {
+                    stopping.until = now;
+                }
+            }
+            Event::Tick => {}
+        }
+        if self.stopping.is_some() {
+            self.go_on_stopping(now, &mut actions);
+        } else if !self.is_over {
+            self.go_on(now, &mut actions);
+        }
+        actions
+    }
+
+    fn exit(&mut self, end: End, actions: &mut Vec<Action>) {
+        self.is_over = true;
+        actions.push(Action::Exit(end));
+    }
+
+    fn live(&mut self, now: Moment, number: u64, actions: &mut Vec<Action>) {
+        // One that was killed, or told to end, will end, whatever it said before.
+        let Some(started) = self.starting.filter(|one| one.process.number == number && !one.is_killed) else {
+            return;
+        };
+        if self.stopping.is_some() {
+            return;
+        }
+        self.starting = None;
+        if let Some(process) = self.serving.take() {
+            let until = now + started.process.configuration.shutdown + GRACE;
+            self.leaving.push(Leaving { process, until, told: Told::Nothing });
+        }
+        self.serving = Some(started.process);
+        self.good = Some(started.process.configuration);
+        actions.push(Action::Say(News::Serves(started.process)));
+    }
+
+    fn ended(&mut self, now: Moment, number: u64, actions: &mut Vec<Action>) {
+        if let Some(at) = self.leaving.iter().position(|leaving| leaving.process.number == number) {
+            actions.push(Action::Say(News::Gone(self.leaving.remove(at).process)));
+        } else if let Some(process) = self.serving.take_if(|process| process.number == number) {
+            if self.stopping.is_none() {
+                self.lost(now, process, actions);
+            }
+        } else if let Some(failed) = self.starting.take_if(|one| one.process.number == number)
+            && self.stopping.is_none()
+        {
+            self.not_started(now, failed, actions);
+        }
+    }
+
+    fn lost(&mut self, now: Moment, process: Process, actions: &mut Vec<Action>) {
+        if now.saturating_sub(self.last_loss) > FORGOTTEN {
+            self.losses = 0;
+        }
+        self.last_loss = now;
+        // The first time without a delay.
+        self.after_loss = self.losses.checked_sub(1).map_or(now, |before| now + delay(before));
+        self.losses += 1;
+        actions.push(Action::Say(News::Lost { process, again: self.after_loss }));
+    }
+
+    fn not_started(&mut self, now: Moment, failed: Starting, actions: &mut Vec<Action>) {
+        let process = failed.process;
+        if process.epoch > 0 {
+            actions.push(Action::RemoveMark(process.base));
+        }
+        let Some(good) = self.good else {
+            actions.push(Action::Say(News::NotStarted { process, again: None }));
+            self.exit(End::NotStarted, actions);
+            return;
+        };
+        let failures = failed.failures + 1;
+        let again = now + delay(failed.failures);
+        let is_given_up =
+            failures >= MOST_FAILURES && (self.serving.is_some() || good != process.configuration);
+        // A later file is tried next, in any case.
+        if self.wanted.is_none() && !is_given_up {
+            self.wanted = Some(Wanted { failures, not_before: again, ..Wanted::new(process.configuration) });
+        }
+        if self.serving.is_none() {
+            self.after_loss = self.after_loss.max(again);
+        }
+        let again = (!is_given_up).then_some(again);
+        actions.push(Action::Say(News::NotStarted { process, again }));
+    }
+
+    fn stop(&mut self, now: Moment, actions: &mut Vec<Action>) {
+        match &mut self.stopping {
+            Some(stopping) if stopping.told == Told::Nothing => stopping.until = now,
+            Some(_) => {}
+            None => {
+                self.wanted = None;
+                if let Some(starting) = &self.starting {
+                    actions.push(Action::Terminate(starting.process.number));
+                }
+                let drain = self.serving.map(|serving| {
+                    actions.push(Action::Drain(serving.number));
+                    serving.configuration.drain
+                });
+                let until = now + drain.unwrap_or_default();
+                self.stopping = Some(Stopping { told: Told::Nothing, until });
+            }
+        }
+    }
+
+    fn go_on_stopping(&mut self, now: Moment, actions: &mut Vec<Action>) {
+        let numbers: Vec<u64> = self.alive().map(|process| process.number).collect();
+        if numbers.is_empty() {
+            self.exit(End::Stopped, actions);
+            return;
+        }
+        let is_unserved = self.serving.is_none();
+        let Some(stopping) = &mut self.stopping else { return };
+        if now < stopping.until && !(is_unserved && stopping.told == Told::Nothing) {
+            return;
+        }
+        stopping.until = now + GRACE;
+        match stopping.told {
+            Told::Nothing => {
+                stopping.told = Told::Terminate;
+                actions.extend(numbers.into_iter().map(Action::Terminate));
+            }
+            Told::Terminate | Told::Kill => {
+                stopping.told = Told::Kill;
+                actions.extend(numbers.into_iter().map(Action::Kill));
+            }
+        }
+    }
+
+    /// All processes that have not ended.
+    fn alive(&self) -> impl Iterator<Item = Process> {
+        self.serving.into_iter().chain(self.starting()).chain(self.leaving())
+    }
+
+    fn go_on(&mut self, now: Moment, actions: &mut Vec<Action>) {
+        if self.is_asked && !self.is_preparing {
+            self.is_asked = false;
+            self.is_preparing = true;
+            actions.push(Action::Prepare);
+        }
+        for leaving in &mut self.leaving {
+            if now >= leaving.until && leaving.told < Told::Kill {
+                let number = leaving.process.number;
+                let is_first = leaving.told == Told::Nothing;
+                leaving.until = now + GRACE;
+                leaving.told = if is_first { Told::Terminate } else { Told::Kill };
+                actions.push(if is_first { Action::Terminate(number) } else { Action::Kill(number) });
+            }
+        }
+        if let Some(starting) = &mut self.starting {
+            if now.saturating_sub(starting.since) >= START_LIMIT && !starting.is_killed {
+                starting.is_killed = true;
+                actions.push(Action::Kill(starting.process.number));
+            }
+            return;
+        }
+        if self.serving.is_none() && self.wanted.is_none() {
+            self.wanted = self.good.map(Wanted::new);
+        }
+        self.start_wanted(now, actions);
+    }
+
+    fn start_wanted(&mut self, now: Moment, actions: &mut Vec<Action>) {
+        let Some(wanted) = &mut self.wanted else { return };
+        let (base, epoch) = match self.serving {
+            Some(serving) => {
+                if self.leaving.iter().any(|leaving| leaving.process.base == serving.base) {
+                    if !wanted.is_said {
+                        wanted.is_said = true;
+                        actions.push(Action::Say(News::Waits(wanted.configuration)));
+                    }
+                    return;
+                }
+                (serving.base, serving.epoch + 1)
+            }
+            None if now < self.after_loss => return,
+            None => (self.bases + 1, 0),
+        };
+        if now < wanted.not_before {
+            return;
+        }
+        self.processes += 1;
+        self.bases = self.bases.max(base);
+        let process = Process { number: self.processes, base, epoch, configuration: wanted.configuration };
+        self.starting = Some(Starting { process, since: now, failures: wanted.failures, is_killed: false });
+        self.wanted = None;
+        actions.push(Action::Start(process));
+    }
+}
+
+/// The time before the next attempt after this many others failed before: it doubles.
+fn delay(before: u32) -> Duration {
+    Duration::from_secs(1).saturating_mul(1 << before.min(6)).min(LONGEST_DELAY)
+}

@@ -1,0 +1,91 @@
+//! A listeners file as a configuration that Envoy accepts: rendered, linted and validated, or the reason why not.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+use hoptax_bootstrap::read_partly;
+use hoptax_lint::{Severity, lint_generated};
+use hoptax_listeners::{Form, Format, Restart, Source, phases, read, render};
+use hoptax_subject::envoy::process::{ProxyError, validate_file};
+use hoptax_subject::envoy::release::Envoy;
+use hoptax_text::yaml::file;
+
+/// The files of a user.
+#[derive(Clone, Debug)]
+pub(crate) struct Files {
+    /// The listeners.
+    pub(crate) listeners: PathBuf,
+    /// Services that they name.
+    pub(crate) services: Option<PathBuf>,
+}
+
+/// A configuration that Envoy accepts.
+#[derive(Clone, Debug)]
+pub(crate) struct Prepared {
+    /// Where it is.
+    pub(crate) config: PathBuf,
+    /// Its text.
+    pub(crate) text: String,
+    /// The times of hot restarts.
+    pub(crate) restart: Restart,
+    /// The number of its listeners.
+    pub(crate) listeners: usize,
+    /// The number of warnings that `hoptax lint` has for it.
+    pub(crate) warnings: usize,
+}
+
+/// Prepares the files as they are now, and writes what becomes of them to `config`.
+///
+/// # Errors
+/// Why they are refused.
+pub(crate) fn prepare(
+    files: &Files,
+    envoy: &Envoy,
+    config: &Path,
+    stop: &AtomicBool,
+) -> Result<Prepared, String> {
+    let name = files.listeners.display().to_string();
+    let text = text_of(&files.listeners)?;
+    let other = match &files.services {
+        Some(path) => Some((path.display().to_string(), text_of(path)?)),
+        None => None,
+    };
+    let services = other.as_ref().map(|(name, text)| Source { name, text });
+    let plan =
+        read(Source { name: &name, text: &text }, services).map_err(|problems| problems.to_string())?;
+    let mut rendered = render(&plan).map_err(|problems| problems.to_string())?;
+    let (bootstrap, lines) = rendered.traced();
+    let warnings = lint(&name, &bootstrap, &lines)?;
+    let listeners = rendered.listeners.len();
+    phases::add(&mut rendered);
+    let text: String =
+        rendered.outputs(Form::Bootstrap, Format::Json).into_iter().map(|one| one.text).collect();
+    fs::write(config, &text).map_err(|error| format!("cannot write `{}`: {error}", config.display()))?;
+    validate_file(envoy, config, stop).map_err(|error| match error {
+        ProxyError::Refused { reason, .. } => format!("{name}: Envoy refuses what it becomes: {reason}"),
+        other => other.to_string(),
+    })?;
+    Ok(Prepared { config: config.to_owned(), text, restart: plan.restart(), listeners, warnings })
+}
+
+fn text_of(path: &Path) -> Result<String, String> {
+    file::read(path).map_err(|error| format!("cannot read `{}`: {error}", path.display()))
+}
+
+/// The number of warnings.
+///
+/// # Errors
+/// The errors.
+fn lint(name: &str, bootstrap: &str, lines: &[u64]) -> Result<usize, String> {
+    let nothing = |_: &str| Err("a listeners file names no other".to_owned());
+    let read = read_partly(name, bootstrap, None, &nothing).map_err(|error| error.to_string())?;
+    let findings = lint_generated(&read, lines).findings;
+    let of = |severity: Severity| findings.iter().filter(move |finding| finding.rule.severity == severity);
+    let errors: Vec<String> = of(Severity::Error)
+        .map(|finding| {
+            format!("{name}:{}: {} ({})", finding.place.line, finding.found.message, finding.rule.id)
+        })
+        .collect();
+    if errors.is_empty() { Ok(of(Severity::Warning).count()) } else { Err(errors.join("\n")) }
+}

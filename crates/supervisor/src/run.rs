@@ -1,0 +1,500 @@
+//! Does what the state machine decides: prepares files, starts, watches and ends processes, and tells what happened.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fs;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+
+use hoptax_host::child::reap_adopted;
+use hoptax_host::environment::now;
+use hoptax_host::service::OnLine;
+use hoptax_subject::envoy::release::Envoy;
+use hoptax_subject::envoy::shared_memory::BaseId;
+use tempfile::TempDir;
+
+use crate::endpoint;
+use crate::launch::{Common, Running, connections, drain, observe, workers};
+use crate::machine::{Action, Configuration, End, Event, Machine, Moment, News, Process};
+use crate::observed::Observed;
+use crate::prepare::{Files, Prepared, prepare};
+use crate::report::Reporter;
+use crate::slow::Upstreams;
+use crate::status::{Outcome, Serving, State};
+use crate::watch::{self, Watch};
+
+/// The longest time in which nothing is looked at.
+const TICK: Duration = Duration::from_millis(25);
+/// The time between two looks at the phases of requests: that between two updates of Envoy's histograms.
+const OBSERVED_EVERY: Duration = Duration::from_secs(5);
+/// The time between two looks at the connections of an Envoy that drains, and at processes that were adopted.
+const COUNTED_EVERY: Duration = Duration::from_millis(200);
+
+/// What to run.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The listeners file.
+    pub listeners: PathBuf,
+    /// A file with services that it names.
+    pub services: Option<PathBuf>,
+    /// The Envoy.
+    pub envoy: Envoy,
+    /// Where the status is served.
+    pub status: SocketAddr,
+}
+
+/// What a user asks for while it runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// Read the file again, and restart Envoy even if the file is as it was.
+    Restart,
+    /// End; twice, end at once.
+    Stop,
+}
+
+/// Why it does not run.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// The first file is refused.
+    #[error("{0}")]
+    Refused(String),
+    /// Something is missing on this machine.
+    #[error("{0}")]
+    Environment(String),
+}
+
+/// What other threads tell.
+enum Message {
+    Prepared(u64, Result<Box<Prepared>, String>),
+    Live(u64),
+    Observed(u64, Result<Observed, String>),
+    Connections(Result<u64, String>),
+}
+
+/// Runs until the user asks to end. `log` takes lines for people, `on_line` what the Envoys write. The thread that calls this must be the
+/// one that lasts longest: the kernel kills the Envoys when it ends.
+///
+/// # Errors
+/// When the first file is refused, the first Envoy does not start, or the status cannot be served.
+pub fn run(
+    options: &Options,
+    requests: &Receiver<Request>,
+    log: &dyn Fn(&str),
+    on_line: &OnLine,
+) -> Result<(), Failure> {
+    let environment =
+        |what: &str, error: &dyn std::fmt::Display| Failure::Environment(format!("{what}: {error}"));
+    let listener = endpoint::open(options.status)
+        .map_err(|error| environment(&format!("cannot serve the status at {}", options.status), &error))?;
+    let address = listener.local_addr().map_err(|error| environment("no address", &error))?;
+    let folder = tempfile::Builder::new().prefix("hoptax-listeners-").tempdir();
+    let folder = folder.map_err(|error| environment("cannot create a temporary folder", &error))?;
+    let began = SystemTime::now();
+    let reporter = Reporter::new(&options.listeners.display().to_string(), began, log);
+    endpoint::serve(listener, reporter.shown())
+        .map_err(|error| environment("cannot start a thread", &error))?;
+    log(&format!("the status is at http://{address}/"));
+    let mut supervisor = Supervisor::new(options, reporter, on_line, folder);
+    supervisor.tell(Event::Asked);
+    let end = supervisor.go_on(requests);
+    supervisor.clean_up();
+    let why = supervisor.why;
+    match end {
+        End::Stopped => Ok(()),
+        End::Refused => Err(Failure::Refused(why)),
+        End::NotStarted => Err(Failure::Environment(why)),
+    }
+}
+
+struct Supervisor<'a> {
+    options: &'a Options,
+    reporter: Reporter<'a>,
+    on_line: &'a OnLine,
+    began: Instant,
+    machine: Machine,
+    end: Option<End>,
+    common: Common,
+    running: BTreeMap<u64, Running>,
+    bases: BTreeMap<u64, BaseId>,
+    /// Accepted configurations that may still be started, by number.
+    configurations: BTreeMap<u64, Prepared>,
+    /// The number of the next configuration.
+    next: u64,
+    /// The last one that was accepted, unless it was given up.
+    accepted: Option<u64>,
+    /// Whether the file that is read next is started even if it is as it was.
+    is_forced: bool,
+    /// Ends what other threads wait for.
+    stop: Arc<AtomicBool>,
+    /// Why the last file was refused, or the last process ended.
+    why: String,
+    sender: Sender<Message>,
+    messages: Receiver<Message>,
+    watch: Watch,
+    upstreams: Upstreams,
+    /// Whether an answer of an admin interface is awaited.
+    is_asking: bool,
+    looked: Moment,
+    observed: Moment,
+    counted: Moment,
+    /// Removed with all that is in it.
+    folder: TempDir,
+}
+
+impl<'a> Supervisor<'a> {
+    fn new(options: &'a Options, reporter: Reporter<'a>, on_line: &'a OnLine, folder: TempDir) -> Self {
+        let (sender, messages) = mpsc::channel();
+        let program = options.envoy.program.clone();
+        let paths = [Some(options.listeners.clone()), options.services.clone()];
+        Self {
+            options,
+            reporter,
+            on_line,
+            began: Instant::now(),
+            machine: Machine::default(),
+            end: None,
+            common: Common { program, folder: folder.path().to_owned(), workers: workers() },
+            running: BTreeMap::new(),
+            bases: BTreeMap::new(),
+            configurations: BTreeMap::new(),
+            next: 1,
+            accepted: None,
+            is_forced: false,
+            stop: Arc::default(),
+            why: String::new(),
+            sender,
+            messages,
+            watch: Watch::new(paths.into_iter().flatten().collect()),
+            upstreams: Upstreams::default(),
+            is_asking: false,
+            looked: Moment::ZERO,
+            observed: Moment::ZERO,
+            counted: Moment::ZERO,
+            folder,
+        }
+    }
+
+    fn now(&self) -> Moment {
+        self.began.elapsed()
+    }
+
+    /// Goes on until the end.
+    fn go_on(&mut self, requests: &Receiver<Request>) -> End {
+        loop {
+            if let Some(end) = self.end {
+                return end;
+            }
+            if let Ok(message) = self.messages.recv_timeout(TICK) {
+                self.take(message);
+            }
+            while let Ok(request) = requests.try_recv() {
+                self.answer(request);
+            }
+            self.look();
+            self.tell(Event::Tick);
+        }
+    }
+
+    fn answer(&mut self, request: Request) {
+        match request {
+            Request::Restart => {
+                self.is_forced = true;
+                self.tell(Event::Asked);
+            }
+            Request::Stop => {
+                self.stop.store(true, Ordering::Relaxed);
+                self.reporter.stopping();
+                self.tell(Event::Stop);
+            }
+        }
+    }
+
+    /// Looks at files and processes.
+    fn look(&mut self) {
+        let now = self.now();
+        for number in self.running.keys().copied().collect::<Vec<_>>() {
+            let Some(running) = self.running.get_mut(&number) else { continue };
+            let Ok(Some(status)) = running.service.ended() else { continue };
+            let last = running.service.last_lines();
+            let last = if last.is_empty() { String::new() } else { format!("; it wrote last:\n{last}") };
+            self.why = format!("process {} ended ({status}){last}", running.service.id());
+            let base = running.process.base;
+            self.running.remove(&number);
+            self.tell(Event::Ended(number));
+            self.forget(base);
+        }
+        if now.saturating_sub(self.looked) >= watch::INTERVAL {
+            self.looked = now;
+            if self.watch.is_changed() {
+                self.reporter.log("the file has changed");
+                self.tell(Event::Asked);
+            }
+        }
+        if now.saturating_sub(self.counted) >= COUNTED_EVERY {
+            self.counted = now;
+            reap_adopted();
+            if self.machine.is_stopping() {
+                self.ask(|admin, sender, _| drop(sender.send(Message::Connections(connections(admin)))));
+            }
+        }
+        if now.saturating_sub(self.observed) >= OBSERVED_EVERY && !self.machine.is_stopping() {
+            self.observed = now;
+            self.ask(|admin, sender, number| drop(sender.send(Message::Observed(number, observe(admin)))));
+        }
+    }
+
+    /// Asks the process that serves something in another thread.
+    fn ask(&mut self, question: impl FnOnce(SocketAddr, &Sender<Message>, u64) + Send + 'static) {
+        let Some(serving) = self.machine.serving().filter(|_| !self.is_asking) else { return };
+        let Some(admin) = self.running.get(&serving.number).and_then(Running::admin) else { return };
+        let sender = self.sender.clone();
+        let ask = move || question(admin, &sender, serving.number);
+        // Without a thread it is asked the next time.
+        self.is_asking = thread::Builder::new().name("ask".to_owned()).spawn(ask).is_ok();
+    }
+
+    fn take(&mut self, message: Message) {
+        match message {
+            Message::Prepared(number, Ok(prepared)) => self.accept(number, *prepared),
+            Message::Prepared(_, Err(why)) => {
+                self.is_forced = false;
+                self.why.clone_from(&why);
+                if self.machine.serving().is_some() {
+                    self.reporter.log(&format!("the file is refused, and the one before is served:\n{why}"));
+                }
+                self.reporter.outcome(Outcome::Refused, Some(why));
+                self.tell(Event::Refused);
+            }
+            Message::Live(number) => self.tell(Event::Live(number)),
+            Message::Observed(number, Ok(observed)) => {
+                self.is_asking = false;
+                self.upstreams.take(self.now(), number, observed);
+                self.reporter.upstreams(&self.upstreams);
+            }
+            Message::Observed(_, Err(why)) => {
+                self.is_asking = false;
+                self.reporter.change(|status| status.unknown_times = Some(why));
+            }
+            Message::Connections(count) => {
+                self.is_asking = false;
+                if count == Ok(0) {
+                    self.tell(Event::Unconnected);
+                }
+            }
+        }
+    }
+
+    fn accept(&mut self, number: u64, prepared: Prepared) {
+        let is_forced = std::mem::take(&mut self.is_forced);
+        let before = self.accepted.and_then(|before| self.configurations.get(&before));
+        if !is_forced && before.is_some_and(|before| before.text == prepared.text) {
+            // Nothing reads it.
+            let _ = fs::remove_file(&prepared.config);
+            self.reporter.log("the configuration is as it was");
+            let is_served = self.machine.serving().map(|one| one.configuration.number) == self.accepted;
+            let outcome = if is_served { Outcome::Served } else { Outcome::Waiting };
+            self.reporter.outcome(outcome, None);
+            self.tell(Event::Unchanged);
+            return;
+        }
+        let seconds = |seconds: u32| Duration::from_secs(seconds.into());
+        let restart = prepared.restart;
+        let configuration =
+            Configuration { number, drain: seconds(restart.drain_s), shutdown: seconds(restart.shutdown_s) };
+        self.configurations.insert(number, prepared);
+        self.accepted = Some(number);
+        let reason = "its Envoy starts".to_owned();
+        self.reporter.change(|status| {
+            (status.last.outcome, status.last.reason) = (Outcome::Waiting, Some(reason));
+        });
+        self.tell(Event::Accepted(configuration));
+    }
+
+    /// Tells the machine, and does what it says.
+    fn tell(&mut self, event: Event) {
+        let mut events = VecDeque::from([event]);
+        while let Some(event) = events.pop_front() {
+            for action in self.machine.step(self.now(), event) {
+                events.extend(self.act(action));
+            }
+        }
+        let leaving: Vec<u32> = self
+            .machine
+            .leaving()
+            .filter_map(|process| Some(self.running.get(&process.number)?.service.id()))
+            .collect();
+        self.reporter.change(|status| status.leaving = leaving);
+    }
+
+    /// Does something; what happened at once.
+    fn act(&mut self, action: Action) -> Option<Event> {
+        let running = |number: u64| self.running.get(&number);
+        match action {
+            Action::Prepare => self.prepare(),
+            Action::Start(process) => return self.start(process),
+            Action::RemoveMark(base) => {
+                if let Some(Err(error)) = self.bases.get(&base).map(|base| base.remove_mark()) {
+                    self.reporter.log(&format!("the next restart may fail: {error}"));
+                }
+            }
+            Action::Drain(number) => {
+                if let Some(admin) = running(number).and_then(Running::admin) {
+                    self.reporter.log("ends when no connection is left");
+                    // If it fails, the time of the drain passes.
+                    let _ = thread::Builder::new().name("drain".to_owned()).spawn(move || drain(admin));
+                }
+            }
+            Action::Terminate(number) => {
+                if let Some(running) = running(number) {
+                    running.service.terminate();
+                }
+            }
+            Action::Kill(number) => {
+                if let Some(running) = running(number) {
+                    self.reporter.log(&format!(
+                        "process {} does not do as it was told, and is killed",
+                        running.service.id()
+                    ));
+                    running.service.kill();
+                }
+            }
+            Action::Say(news) => self.say(news),
+            Action::Exit(end) => self.end = Some(end),
+        }
+        None
+    }
+
+    fn prepare(&mut self) {
+        self.reporter.reading();
+        let files =
+            Files { listeners: self.options.listeners.clone(), services: self.options.services.clone() };
+        let number = self.next;
+        self.next += 1;
+        let config = self.folder.path().join(format!("envoy-{number}.json"));
+        let (envoy, stop, sender) = (self.options.envoy.clone(), Arc::clone(&self.stop), self.sender.clone());
+        let prepare = move || {
+            let prepared = prepare(&files, &envoy, &config, &stop);
+            // Nobody listens when the supervisor has ended.
+            let _ = sender.send(Message::Prepared(number, prepared.map(Box::new)));
+        };
+        if let Err(error) = thread::Builder::new().name("prepare".to_owned()).spawn(prepare) {
+            let why = format!("cannot start a thread: {error}");
+            let _ = self.sender.send(Message::Prepared(number, Err(why)));
+        }
+    }
+
+    fn start(&mut self, process: Process) -> Option<Event> {
+        let base = *self.bases.entry(process.base).or_insert_with(BaseId::unused);
+        let started = match self.configurations.get(&process.configuration.number) {
+            Some(prepared) => self.common.start(process, base, prepared, self.on_line),
+            None => Err(std::io::ErrorKind::NotFound.into()),
+        };
+        let sender = self.sender.clone();
+        let tell = move || drop(sender.send(Message::Live(process.number)));
+        match started.and_then(|running| running.when_live(tell).map(|()| running)) {
+            Ok(running) => {
+                self.running.insert(process.number, running);
+                None
+            }
+            Err(error) => {
+                self.why = format!("cannot start `{}`: {error}", self.common.program.display());
+                Some(Event::Ended(process.number))
+            }
+        }
+    }
+
+    fn say(&mut self, news: News) {
+        match news {
+            News::Waits(_) => {
+                let reason = "until the process before the last has ended: Envoy would cut off its requests"
+                    .to_owned();
+                self.reporter.log(&format!("the file is accepted, and waits {reason}"));
+                self.reporter.outcome(Outcome::Waiting, Some(reason));
+            }
+            News::Serves(process) => self.serves(process),
+            News::NotStarted { process, again } => {
+                self.reporter.change(|status| status.counts.not_started += 1);
+                let (outcome, next) = match again {
+                    Some(again) => {
+                        (Outcome::Waiting, format!("the next attempt is at {}", self.reporter.time(again)))
+                    }
+                    None => (Outcome::NotStarted, "it is not tried again".to_owned()),
+                };
+                let reason = format!("an Envoy did not start, and {next}: {}", self.why);
+                self.reporter.log(&reason);
+                let is_last = self.accepted == Some(process.configuration.number);
+                if is_last {
+                    self.reporter.outcome(outcome, Some(reason));
+                }
+                if is_last && again.is_none() {
+                    self.accepted = None;
+                }
+            }
+            News::Lost { again, .. } => {
+                let next = self.reporter.time(again);
+                self.reporter.log(&format!(
+                    "the Envoy that served is lost, the next one starts at {next}: {}",
+                    self.why
+                ));
+                self.reporter.change(|status| {
+                    status.counts.lost += 1;
+                    status.serving = None;
+                    if status.state == State::Serving {
+                        status.state = State::Starting;
+                    }
+                });
+            }
+            News::Gone(process) => self.reporter.log(&format!("epoch {} has ended", process.epoch)),
+        }
+    }
+
+    fn serves(&mut self, process: Process) {
+        let number = process.configuration.number;
+        let Some(running) = self.running.get(&process.number) else { return };
+        let prepared = self.configurations.get(&number);
+        let serving = Serving {
+            envoy: self.options.envoy.version.clone(),
+            process_id: running.service.id(),
+            epoch: process.epoch,
+            since: now(),
+            listeners: prepared.map_or(0, |prepared| prepared.listeners),
+            warnings: prepared.map_or(0, |prepared| prepared.warnings),
+        };
+        if self.accepted == Some(number) {
+            self.reporter.change(|status| {
+                (status.last.outcome, status.last.reason) = (Outcome::Served, None);
+            });
+        }
+        self.reporter.serves(process, serving);
+        // Older ones are never started again.
+        self.configurations.retain(|of, prepared| {
+            let is_kept = *of >= number;
+            if !is_kept {
+                let _ = fs::remove_file(&prepared.config);
+            }
+            is_kept
+        });
+    }
+
+    /// Removes the memory of a base id that no process has any more.
+    fn forget(&mut self, base: u64) {
+        let is_needed = self.running.values().any(|running| running.process.base == base);
+        if let Some(id) = self.bases.get(&base).filter(|_| !is_needed) {
+            // It may never have been made.
+            let _ = fs::remove_file(id.memory());
+            self.bases.remove(&base);
+        }
+    }
+
+    /// Removes what would outlive this process.
+    fn clean_up(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        for base in self.bases.keys().copied().collect::<Vec<_>>() {
+            self.forget(base);
+        }
+    }
+}
