@@ -5,7 +5,7 @@ use std::fs;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::thread;
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ pub(crate) struct Supervised {
 impl Supervised {
     /// Starts it, and waits until it serves.
     pub(crate) fn start(file: &Value) -> Self {
-        let mut supervised = Self::begin(&file.to_string(), |_| {});
+        let mut supervised = Self::begin(&file.to_string(), &[]);
         wait_until("an Envoy that serves", || {
             assert!(supervised.hoptax.0.try_wait().unwrap().is_none(), "{}", supervised.log());
             supervised.status().is_some_and(|status| status["state"] == "serving")
@@ -48,8 +48,8 @@ impl Supervised {
         supervised
     }
 
-    /// Starts it with a file of this text.
-    fn begin(text: &str, change: impl FnOnce(&mut Command)) -> Self {
+    /// Starts it with a file of this text, and environment variables.
+    fn begin(text: &str, environment: &[(&str, &str)]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let status = SocketAddr::from(([127, 0, 0, 1], free_port()));
         let file = folder.path().join("listeners.yaml");
@@ -58,7 +58,7 @@ impl Supervised {
         let mut command = hoptax();
         command.args(["listeners", "run"]).arg(&file).args(["--status-address", &status.to_string()]);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
-        change(&mut command);
+        command.envs(environment.iter().copied());
         Self { hoptax: Guarded(command.spawn().unwrap()), folder, status, seen: Vec::new() }
     }
 
@@ -327,8 +327,7 @@ fn a_hangup_restarts_envoy_on_the_same_file_and_systemd_is_told() {
     };
     let (_origin, origin) = origin(&[]);
     let file = one_listener(free_port(), free_port(), &origin, 0);
-    let mut supervised =
-        Supervised::begin(&file.to_string(), |command| drop(command.env("NOTIFY_SOCKET", &path)));
+    let mut supervised = Supervised::begin(&file.to_string(), &[("NOTIFY_SOCKET", path.to_str().unwrap())]);
     let ready = told();
     assert!(ready.starts_with("READY=1\nSTATUS=Envoy 1."), "{ready}");
     supervised.hoptax.signal("HUP");
