@@ -222,11 +222,6 @@ impl Machine {
         self.leaving.iter().map(|leaving| leaving.process)
     }
 
-    /// The configuration that is to be started next.
-    pub fn wanted(&self) -> Option<Configuration> {
-        self.wanted.map(|wanted| wanted.configuration)
-    }
-
     /// Whether it ends.
     pub fn is_stopping(&self) -> bool {
         self.stopping.is_some()
@@ -347,7 +342,6 @@ impl Machine {
             Some(stopping) if stopping.told == Told::Nothing => stopping.until = now,
             Some(_) => {}
             None => {
-                self.wanted = None;
                 if let Some(starting) = &self.starting {
                     actions.push(Action::Terminate(starting.process.number));
                 }

@@ -5,13 +5,15 @@ use std::fs;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::{Guarded, Ran, Watched, checked, hoptax, is_alive, origin, run, signal, wait_until};
+use crate::support::{
+    Guarded, Ran, Watched, checked, hoptax, is_alive, name_of, origin, program, root, run, signal, wait_until,
+};
 
 /// A port of loopback that is free for TCP and UDP.
 fn free_port() -> u16 {
@@ -86,7 +88,7 @@ impl Supervised {
     pub(crate) fn wait(&mut self, what: &str, is_so: impl Fn(&Value) -> bool) -> Value {
         let mut status = Value::Null;
         // The log says more than that it did not come.
-        for _ in 0..6_000 {
+        for _ in 0..2_000 {
             self.look();
             status = self.status().unwrap_or_default();
             if is_so(&status) {
@@ -117,11 +119,15 @@ impl Supervised {
         found
     }
 
-    /// Waits until an Envoy of an epoch is there, and kills it some time later.
-    pub(crate) fn kill(&mut self, epoch: u64, after: Duration) {
+    /// Waits until an Envoy of an epoch is there, and kills it: at once, or when it has marked the memory that it shares with the one before.
+    pub(crate) fn kill(&mut self, epoch: u64, is_marked: bool) {
         loop {
             if let Some((id, _)) = self.look().into_iter().find(|(_, of)| *of == epoch) {
-                thread::sleep(after);
+                let memory = &self.seen.iter().find(|(seen, _)| *seen == id).unwrap().1;
+                // The mark is its last number.
+                while is_marked && fs::read(memory).unwrap().last_chunk::<8>() != Some(&1_u64.to_ne_bytes()) {
+                    assert!(is_alive(id), "{}", self.log());
+                }
                 signal(id, "KILL");
                 return;
             }
@@ -163,8 +169,10 @@ pub(crate) enum Change {
     Sound,
     /// A file that is broken.
     Broken,
-    /// A sound one, whose Envoy is killed so long after it was seen.
-    Killed(Duration),
+    /// A sound one, whose Envoy is killed as soon as it is seen.
+    Killed,
+    /// A sound one, whose Envoy is killed while it reads its configuration, and leaves a mark that keeps others from starting.
+    KilledMarked,
 }
 
 /// Makes changes under a load of 1,000 requests/s, of which none may be lost. Returns the result of the load.
@@ -178,7 +186,7 @@ pub(crate) fn under_load(changes: &[Change]) -> Value {
     load.wait_for(|line| line["answered"].as_u64() > Some(50));
     let (mut epoch, mut refused, mut failed) = (0, 0, 0);
     for (number, change) in (1..).zip(changes) {
-        let file = one_listener(port, admin, &origin, number);
+        let mut file = one_listener(port, admin, &origin, number);
         if *change == Change::Broken {
             supervised.write(&file.to_string().replace("timeout", "timeuot"));
             refused += 1;
@@ -193,9 +201,14 @@ pub(crate) fn under_load(changes: &[Change]) -> Value {
             continue;
         }
         epoch += 1;
+        if *change == Change::KilledMarked {
+            // It takes a while to read.
+            let route = |number: u32| json!({"prefix": format!("/{number}/"), "cluster": format!("c{number}"), "upstream": {"address": "127.0.0.1", "port": 1}});
+            file["listeners"][0]["routes"] = (0..300).map(route).collect();
+        }
         supervised.write(&file.to_string());
-        if let Change::Killed(after) = *change {
-            supervised.kill(epoch, after);
+        if matches!(change, Change::Killed | Change::KilledMarked) {
+            supervised.kill(epoch, *change == Change::KilledMarked);
             failed += 1;
         }
         supervised.wait("the next epoch", |status| {
@@ -216,8 +229,7 @@ pub(crate) fn under_load(changes: &[Change]) -> Value {
 
 #[test]
 fn no_request_is_lost_over_restarts_a_broken_file_and_a_killed_envoy() {
-    let killed = Change::Killed(Duration::from_millis(20));
-    under_load(&[Change::Sound, Change::Broken, Change::Sound, killed]);
+    under_load(&[Change::Sound, Change::Broken, Change::KilledMarked, Change::Sound]);
 }
 
 #[test]
@@ -299,7 +311,7 @@ fn a_lost_envoy_is_replaced_and_a_killed_supervisor_leaves_none() {
     let (_origin, origin) = origin(&[]);
     let port = free_port();
     let mut supervised = Supervised::start(&one_listener(port, free_port(), &origin, 0));
-    supervised.kill(0, Duration::ZERO);
+    supervised.kill(0, false);
     let status = supervised
         .wait("another Envoy", |status| status["counts"]["lost"] == 1 && status["state"] == "serving");
     assert_eq!((&status["serving"]["epoch"], &status["counts"]["restarts"]), (&json!(0), &json!(0)));
@@ -350,4 +362,52 @@ fn a_hangup_restarts_envoy_on_the_same_file_and_systemd_is_told() {
     supervised.hoptax.signal("TERM");
     assert!(told().starts_with("STOPPING=1"));
     assert_eq!(supervised.end(), Some(0));
+}
+
+/// The first process of a container inherits those whose parents have ended.
+#[test]
+fn the_first_process_of_a_namespace_waits_for_processes_that_others_left() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("not tested: a namespace of processes needs root");
+        return;
+    }
+    let (_origin, origin) = origin(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("listeners.yaml");
+    fs::write(&file, one_listener(free_port(), free_port(), &origin, 0).to_string()).unwrap();
+    let status = format!("127.0.0.1:{}", free_port());
+    let script = format!(
+        "(sleep 0.1 & sleep 1000 &); exec {} listeners run {} --status-address {status}",
+        program().display(),
+        file.display()
+    );
+    let mut unshare = Command::new("unshare");
+    unshare.args(["--pid", "--fork", "--mount-proc", "--kill-child", "sh", "-c", &script]);
+    unshare.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut outer = Guarded(unshare.spawn().unwrap());
+    wait_until("the status", || ureq::get(format!("http://{status}/")).call().is_ok());
+    let first = outer.children()[0];
+    let children = || {
+        let list = fs::read_to_string(format!("/proc/{first}/task/{first}/children")).unwrap();
+        list.split_whitespace().map(|id| id.parse::<u32>().unwrap()).collect::<Vec<u32>>()
+    };
+    let names = |ids: &[u32]| ids.iter().map(|id| name_of(*id)).collect::<Vec<String>>();
+    wait_until("the end of one of two", || {
+        names(&children()).iter().filter(|name| *name == "sleep").count() == 1
+    });
+    assert!(children().into_iter().all(is_alive), "a process that ended is waited for");
+    let all = children();
+    signal(first, "TERM");
+    assert_eq!(outer.0.wait().unwrap().code(), Some(0));
+    assert!(!all.into_iter().any(is_alive));
+}
+
+#[test]
+fn the_unit_of_systemd_has_a_command_line_that_is_understood() {
+    let unit = fs::read_to_string(root().join("docs/guide/hoptax-listeners.service")).unwrap();
+    let line = unit.lines().find_map(|line| line.strip_prefix("ExecStart=/usr/local/bin/hoptax ")).unwrap();
+    let ran = run(line.split(' ').chain(["--help"]));
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let ran = run(line.split(' ').chain(["--nonsense", "--help"]));
+    assert_eq!(ran.code, Some(2), "{ran:?}");
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::{Mutex, PoisonError};
 
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, WaitOptions, getpgid, getpgrp, kill_process, waitpgid, waitpid};
+use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, waitpgid, waitpid};
 
 /// The orphans that [`kill_orphans`] could not end.
 static LEFT: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
@@ -12,15 +12,15 @@ static LEFT: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
 /// Kills all descendants that outlived their parents and left their groups. Call it when no group is left, as it is unknown which
 /// child an orphan belonged to. Children in the group of this process were started by other code and are spared.
 pub(super) fn kill_orphans() {
-    let own_group = getpgrp();
-    let left = end(|group| group != own_group, kill);
+    let own_group = group_of(getpid());
+    let left = end(|group| Some(group) != own_group, kill);
     *LEFT.lock().unwrap_or_else(PoisonError::into_inner) = left;
 }
 
 /// Kills what is left of a group whose leader has been reaped, and waits for it.
 pub(super) fn end_group(group: Pid) {
     // Where the kernel does not list children, all of them are waited for.
-    if end(|of| of == group, kill).is_empty() {
+    if end(|of| of == group.as_raw_pid(), kill).is_empty() {
         while let Ok(Some(_)) = waitpgid(group, WaitOptions::empty()) {}
     }
 }
@@ -46,12 +46,12 @@ fn kill(pid: Pid) -> Result<(), Errno> {
 
 /// Kills the children of this process in the groups that are meant, and waits for them. Returns those that run as another user: they
 /// cannot be killed, and may never end, so they are not waited for.
-fn end(is_meant: impl Fn(Pid) -> bool, kill: impl Fn(Pid) -> Result<(), Errno>) -> Vec<Pid> {
+fn end(is_meant: impl Fn(i32) -> bool, kill: impl Fn(Pid) -> Result<(), Errno>) -> Vec<Pid> {
     let mut left: Vec<Pid> = Vec::new();
     loop {
         let orphans: Vec<Pid> = children()
             .into_iter()
-            .filter(|pid| !left.contains(pid) && getpgid(Some(*pid)).is_ok_and(&is_meant))
+            .filter(|pid| !left.contains(pid) && group_of(*pid).is_some_and(&is_meant))
             .collect();
         if orphans.is_empty() {
             return left;
@@ -66,6 +66,13 @@ fn end(is_meant: impl Fn(Pid) -> bool, kill: impl Fn(Pid) -> Result<(), Errno>) 
             }
         }
     }
+}
+
+/// The group of a process; 0 if its leader is outside of the namespace of processes, which `getpgid` of rustix does not expect.
+fn group_of(pid: Pid) -> Option<i32> {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_pid())).ok()?;
+    // Behind the name, which may have spaces and parentheses: the state, the parent, the group.
+    stat.rsplit_once(')')?.1.split_whitespace().nth(2)?.parse().ok()
 }
 
 /// The children that any thread of this process started or adopted; empty if the kernel does not list them.
@@ -137,8 +144,8 @@ mod tests {
         let other_pid = Pid::from_raw(other.id().cast_signed()).unwrap();
         // The kernel's answer for a process of another user, which only root could start.
         let refuse = |pid: Pid| if pid == other_pid { Err(Errno::PERM) } else { kill(pid) };
-        let own_group = getpgrp();
-        assert_eq!(end(|group| group != own_group, refuse), [other_pid]);
+        let own_group = group_of(getpid());
+        assert_eq!(end(|group| Some(group) != own_group, refuse), [other_pid]);
         assert!(own.wait().is_err(), "it was killed and reaped");
         assert!(other.try_wait().unwrap().is_none(), "it runs");
         kill(other_pid).unwrap();
@@ -146,7 +153,7 @@ mod tests {
         while !stat().contains(") Z ") {
             thread::sleep(Duration::from_millis(1));
         }
-        assert!(end(|group| group != own_group, refuse).is_empty());
+        assert!(end(|group| Some(group) != own_group, refuse).is_empty());
         assert!(other.wait().is_err(), "it had exited, and was reaped");
     }
 }

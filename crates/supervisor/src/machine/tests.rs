@@ -97,6 +97,16 @@ fn a_file_that_is_refused_changes_nothing_unless_it_is_the_first() {
 }
 
 #[test]
+fn a_file_that_is_as_it_was_starts_nothing_and_is_read_again_when_it_changes() {
+    let mut machine = serving();
+    assert_eq!(machine.step(seconds(10), Event::Asked), [Action::Prepare]);
+    assert_eq!(machine.step(seconds(10), Event::Asked), []);
+    assert_eq!(machine.step(seconds(11), Event::Unchanged), [Action::Prepare]);
+    assert_eq!(machine.step(seconds(12), Event::Unchanged), []);
+    assert_eq!(machine.step(seconds(13), Event::Asked), [Action::Prepare]);
+}
+
+#[test]
 fn a_first_process_that_does_not_start_is_the_end() {
     let mut machine = Machine::default();
     machine.step(seconds(0), Event::Asked);
@@ -230,10 +240,12 @@ struct World {
     alive: BTreeMap<u64, Simulated>,
     fates: Vec<Fate>,
     started: usize,
-    /// When the file was read, and whether it is accepted.
-    prepared: Option<(Moment, bool)>,
-    is_accepted: bool,
-    accepted: u64,
+    /// When the file that is read is prepared, its version, and whether it is accepted.
+    prepared: Option<(Moment, u64, bool)>,
+    /// The version of the file on disk, and whether it is accepted.
+    file: (u64, bool),
+    /// The versions of accepted files; the number of a configuration is that of its version here, from 1.
+    accepted: Vec<u64>,
     bases: BTreeSet<u64>,
     given_up: Option<u64>,
     is_stopped: bool,
@@ -249,8 +261,8 @@ impl World {
             fates,
             started: 0,
             prepared: None,
-            is_accepted: true,
-            accepted: 0,
+            file: (0, true),
+            accepted: Vec::new(),
             bases: BTreeSet::new(),
             given_up: None,
             is_stopped: false,
@@ -277,7 +289,7 @@ impl World {
         match action {
             Action::Prepare => {
                 assert!(self.prepared.is_none(), "two files are prepared at once");
-                self.prepared = Some((soon, self.is_accepted));
+                self.prepared = Some((soon, self.file.0, self.file.1));
             }
             Action::Start(process) => self.start(process),
             Action::RemoveMark(base) => {
@@ -307,7 +319,7 @@ impl World {
     fn start(&mut self, process: Process) {
         assert!(!self.is_stopped, "a start after a stop");
         assert!(!self.alive.values().any(|one| one.state == State::Starting), "two starts at once");
-        assert!(process.configuration.number <= self.accepted, "it was not accepted");
+        assert!(process.configuration.number <= self.accepted.len() as u64, "it was not accepted");
         if let Some(serving) = self.serving() {
             let before = serving.process;
             assert_eq!((process.base, process.epoch), (before.base, before.epoch + 1));
@@ -331,10 +343,10 @@ impl World {
 
     fn tick(&mut self, sticks: bool) {
         self.now += TICK;
-        if let Some((_, is_accepted)) = self.prepared.take_if(|(at, _)| *at <= self.now) {
+        if let Some((_, version, is_accepted)) = self.prepared.take_if(|(at, ..)| *at <= self.now) {
             if is_accepted {
-                self.accepted += 1;
-                self.tell(Event::Accepted(configuration(self.accepted)));
+                self.accepted.push(version);
+                self.tell(Event::Accepted(configuration(self.accepted.len() as u64)));
             } else {
                 self.tell(Event::Refused);
             }
@@ -392,7 +404,7 @@ proptest! {
             match step {
                 Step::Wait(ticks) => (0..ticks).for_each(|_| world.tick(sticks)),
                 Step::Change(is_accepted) => {
-                    world.is_accepted = is_accepted;
+                    world.file = (world.file.0 + 1, is_accepted);
                     world.tell(Event::Asked);
                 }
                 Step::Lose => {
@@ -419,7 +431,10 @@ proptest! {
         } else {
             let serving = world.serving().map(|one| one.process.configuration.number);
             prop_assert!(serving.is_some(), "nothing serves");
-            prop_assert!(serving == Some(world.accepted) || world.given_up == Some(world.accepted));
+            let last = world.accepted.len() as u64;
+            prop_assert!(serving == Some(last) || world.given_up == Some(last));
+            let (version, is_accepted) = world.file;
+            prop_assert!(!is_accepted || world.accepted.last() == Some(&version), "the file on disk was not read");
             prop_assert_eq!(world.alive.len(), 1);
             prop_assert_eq!(world.machine.serving().map(|one| one.configuration.number), serving);
         }
