@@ -111,9 +111,7 @@ pub(crate) enum Command {
 Examples:
   hoptax listeners render listeners.yaml > envoy.yaml
   hoptax listeners check listeners.yaml
-  hoptax listeners run listeners.yaml
-  hoptax listeners status
-  hoptax listeners import envoy.yaml > listeners.yaml"
+  hoptax listeners run listeners.yaml"
     )]
     Listeners(ListenersCommand),
     /// Predict from results: `prices` of functions, `size` of a mesh, `scale` of a rate

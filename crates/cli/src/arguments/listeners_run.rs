@@ -19,9 +19,9 @@ Examples:
 
 When the file changes, it is rendered, linted, and validated by Envoy; only then another Envoy
 takes over by hot restart. A file that is refused, or an Envoy that does not start, leaves the one
-before serving, and the log, the status and the metrics say so. `restart: {drain: 60s, shutdown: 90s}`
-in the file has the times of a restart; restarts are at least `shutdown` apart, because Envoy would
-cut off requests otherwise. All output of Envoy is passed on.
+before serving, and the log, the status and the metrics say so. The times of a restart are
+`restart: {drain: 60s, shutdown: 90s}` of the file; restarts are at least `shutdown` apart, because
+Envoy would cut off requests otherwise. All output of Envoy is passed on.
 
 http://127.0.0.1:9902/ is the status, /status.json the same as JSON, /metrics for Prometheus. It
 works as the first process of a container, and under systemd with Type=notify-reload. SIGTERM and
