@@ -30,13 +30,43 @@ fn port_of(url: &str) -> u16 {
     url.trim_end_matches('/').rsplit_once(':').unwrap().1.parse().unwrap()
 }
 
+/// An Envoy that was seen.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Seen {
+    id: u32,
+    base: u64,
+    epoch: u64,
+}
+
+impl Seen {
+    /// The Envoy of a process; none if it is another one, or one that validates.
+    fn new(id: u32) -> Option<Self> {
+        let line = fs::read_to_string(format!("/proc/{id}/cmdline")).ok()?;
+        let words: Vec<&str> = line.split('\0').collect();
+        let value = |flag: &str| {
+            let at = words.iter().position(|word| *word == flag)?;
+            words.get(at + 1)?.parse::<u64>().ok()
+        };
+        Some(Self { id, base: value("--base-id")?, epoch: value("--restart-epoch")? })
+    }
+
+    /// Whether it is there. Another process may have its id meanwhile.
+    fn is_there(self) -> bool {
+        Self::new(self.id) == Some(self)
+    }
+
+    fn memory(self) -> PathBuf {
+        PathBuf::from(format!("/dev/shm/envoy_shared_memory_{}", self.base * 10))
+    }
+}
+
 /// A supervisor of a file.
 pub(crate) struct Supervised {
     hoptax: Guarded,
     folder: tempfile::TempDir,
     status: SocketAddr,
-    /// Envoys that were seen, with the memory of their base ids.
-    seen: Vec<(u32, PathBuf)>,
+    /// Envoys that were seen.
+    seen: Vec<Seen>,
 }
 
 impl Supervised {
@@ -100,35 +130,24 @@ impl Supervised {
     }
 
     /// The Envoys that run, but for those that validate; it remembers them.
-    fn look(&mut self) -> Vec<(u32, u64)> {
-        let mut found = Vec::new();
-        for id in self.hoptax.children() {
-            let Ok(line) = fs::read_to_string(format!("/proc/{id}/cmdline")) else { continue };
-            let words: Vec<&str> = line.split('\0').collect();
-            let value = |flag: &str| {
-                let at = words.iter().position(|word| *word == flag)?;
-                words.get(at + 1)?.parse::<u64>().ok()
-            };
-            let (Some(base), Some(epoch)) = (value("--base-id"), value("--restart-epoch")) else { continue };
-            let memory = PathBuf::from(format!("/dev/shm/envoy_shared_memory_{}", base * 10));
-            if !self.seen.iter().any(|(seen, _)| *seen == id) {
-                self.seen.push((id, memory));
-            }
-            found.push((id, epoch));
-        }
+    fn look(&mut self) -> Vec<Seen> {
+        let found: Vec<Seen> = self.hoptax.children().into_iter().filter_map(Seen::new).collect();
+        let new = found.iter().filter(|one| !self.seen.contains(one)).copied().collect::<Vec<_>>();
+        self.seen.extend(new);
         found
     }
 
     /// Waits until an Envoy of an epoch is there, and kills it: at once, or when it has marked the memory that it shares with the one before.
     pub(crate) fn kill(&mut self, epoch: u64, is_marked: bool) {
         loop {
-            if let Some((id, _)) = self.look().into_iter().find(|(_, of)| *of == epoch) {
-                let memory = &self.seen.iter().find(|(seen, _)| *seen == id).unwrap().1;
+            if let Some(one) = self.look().into_iter().find(|one| one.epoch == epoch) {
+                let memory = one.memory();
                 // The mark is its last number.
-                while is_marked && fs::read(memory).unwrap().last_chunk::<8>() != Some(&1_u64.to_ne_bytes()) {
-                    assert!(is_alive(id), "{}", self.log());
+                while is_marked && fs::read(&memory).unwrap().last_chunk::<8>() != Some(&1_u64.to_ne_bytes())
+                {
+                    assert!(one.is_there(), "{}", self.log());
                 }
-                signal(id, "KILL");
+                signal(one.id, "KILL");
                 return;
             }
             assert!(self.hoptax.0.try_wait().unwrap().is_none(), "{}", self.log());
@@ -141,9 +160,10 @@ impl Supervised {
         self.look();
         self.hoptax.signal("TERM");
         let code = self.hoptax.0.wait().unwrap().code();
-        for (id, memory) in &self.seen {
-            assert!(!is_alive(*id), "process {id} is left: {}", self.log());
-            assert!(!memory.exists(), "{} is left", memory.display());
+        assert!(!self.seen.is_empty());
+        for one in &self.seen {
+            assert!(!one.is_there(), "process {} is left: {}", one.id, self.log());
+            assert!(!one.memory().exists(), "{} is left", one.memory().display());
         }
         code
     }
@@ -319,10 +339,10 @@ fn a_lost_envoy_is_replaced_and_a_killed_supervisor_leaves_none() {
     supervised.look();
     supervised.hoptax.signal("KILL");
     supervised.hoptax.0.wait().unwrap();
-    for (id, memory) in &supervised.seen {
-        wait_until("the end of Envoy", || !is_alive(*id));
+    for one in &supervised.seen {
+        wait_until("the end of Envoy", || !one.is_there());
         // Nobody could remove it.
-        let _ = fs::remove_file(memory);
+        let _ = fs::remove_file(one.memory());
     }
 }
 
