@@ -42,12 +42,12 @@ listeners:
     keepalive: 300ms
     http_host: divided.example
     upstream: {address: 192.0.2.1, port: 80}
-    circuit_breakers: {max_pending_requests: 5000}
+    circuit_breakers: {max_connections: 3, max_pending_requests: 7}
     split:
       percentage: 20
       keepalive: 300ms
       upstream: {address: south.example, port: 443, encryption: true}
-      circuit_breakers: {max_pending_requests: 5000}
+      circuit_breakers: {max_connections: 3, max_pending_requests: 7}
   - name: slow
     port: 6005
     timeout: 600s
@@ -213,7 +213,7 @@ fn what_is_rendered_keeps_the_promises_of_its_file() {
     assert_eq!((untried_of("timeout"), untried_of("keepalive")), (vec!["slow"], vec!["slow"]), "{ran:?}");
     // More than a check sends.
     let breakers = untried_of("circuit_breaker");
-    let many = ["tried", "named", "named", "divided", "divided", "asked", "bucket"];
+    let many = ["tried", "named", "named", "asked", "bucket"];
     assert_eq!(breakers, many, "{ran:?}");
     let at_a_time = ["plain", "circuit_breaker", "1,024 at a time, 1,024 wait, 3 get status 503"];
     assert!(kept.contains(&at_a_time.map(str::to_owned)), "{kept:?}");

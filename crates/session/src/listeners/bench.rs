@@ -25,8 +25,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const MOST_TRIALS: u32 = 3;
 /// The most requests until one goes the way of a share. Of a share of 1 %, so many miss it once in 10^8.
 const MOST_REQUESTS: u32 = 2000;
-/// The most requests of a crowd that go elsewhere.
-const MOST_ELSEWHERE: u32 = 10_000;
+/// The most requests of a crowd, with those of a share that go elsewhere.
+const MOST_OF_CROWD: u32 = 15_000;
 /// How often a wait for a server looks.
 const POLL: Duration = Duration::from_micros(200);
 /// How long an idle connection is watched beyond its time, and how long the last requests of a crowd may take to be refused.
@@ -105,7 +105,7 @@ impl Bench<'_> {
                 (procedure, _) => self.seen(course, &procedure),
             };
             let judged = judge(course, trial, &seen);
-            let may_differ = matches!(judged, Judged::Broken { is_excusable: true, .. });
+            let may_differ = matches!(judged, Judged::Broken { is_excusable: true, .. } | Judged::Untried(_));
             if !may_differ || trials == MOST_TRIALS || self.interrupt.is_requested() {
                 return (judged, !seen.arrivals.is_empty());
             }
@@ -304,39 +304,47 @@ impl Bench<'_> {
         let destination = destination(&self.patient, course, self.usual_tls(course));
         let began = Instant::now();
         let mut open: Vec<Connection> = Vec::new();
-        let (mut count, mut elsewhere, mut is_paced) = (0, 0, true);
-        while count < crowd.all() && !self.interrupt.is_requested() {
+        let mut sent_in_all = 0;
+        let mut send = |seen: &mut Seen| {
+            sent_in_all += 1;
+            let destination = destination.as_ref().map_err(String::clone);
+            let is_enough = sent_in_all > MOST_OF_CROWD || self.interrupt.is_requested();
+            let sent =
+                destination.and_then(|one| sent(one, &request)).map_err(|why| seen.response = Some(Err(why)));
+            sent.ok().filter(|_| !is_enough)
+        };
+        while open.len() < crowd.arriving as usize {
             // Read first: it may arrive before anything else is done here.
             let before = self.servers.arrived_so_far(&mark);
-            let sent = destination.as_ref().map_err(String::clone);
-            let mut connection = match sent.and_then(|destination| self::sent(destination, &request)) {
-                Ok(connection) => connection,
-                Err(why) => {
-                    seen.response = Some(Err(why));
+            let Some(mut connection) = send(&mut seen) else { break };
+            match self.outcome(&mark, before, &mut connection) {
+                Some(response) if is_elsewhere(course, &response) => {}
+                Some(response) => {
+                    note(&mut seen, response);
                     break;
                 }
-            };
-            let is_to_arrive = is_paced && count < crowd.arriving;
-            // One of a share that goes elsewhere is answered.
-            let limit = match (is_to_arrive, course.share) {
-                (true, _) => ARRIVES,
-                (false, 100) => Duration::ZERO,
-                (false, _) => CLEAR,
-            };
-            match self.outcome(&mark, before, limit, &mut connection) {
-                Some(Ok(200)) if course.share < 100 && elsewhere < MOST_ELSEWHERE => {
-                    elsewhere += 1;
-                    continue;
-                }
-                Some(response) => note(&mut seen, response),
                 None => {
-                    is_paced &= !is_to_arrive || self.servers.arrived_so_far(&mark) > before;
                     open.push(connection);
+                    if self.servers.arrived_so_far(&mark) == before {
+                        break;
+                    }
                 }
             }
-            count += 1;
         }
-        self.settle(&mark, crowd, &mut open, &mut seen);
+        while seen.response.is_none() {
+            let refused: u32 = seen.statuses.values().sum();
+            let missing = (crowd.all() as usize).saturating_sub(open.len() + refused as usize);
+            let more: Vec<Connection> = (0..missing).map_while(|_| send(&mut seen)).collect();
+            if more.is_empty() {
+                break;
+            }
+            open.extend(more);
+            if course.share < 100 {
+                thread::sleep(CLEAR);
+                sweep(course, &mut open, &mut seen);
+            }
+        }
+        self.settle(&mark, course, crowd, &mut open, &mut seen);
         seen.took_us = micros(began.elapsed());
         // Before their clients end: each end lets one that waits arrive.
         seen.arrivals = self.servers.arrived(&mark);
@@ -347,15 +355,9 @@ impl Bench<'_> {
     }
 
     /// The response to the last request of a crowd; none if it arrives, or nothing happens in time.
-    fn outcome(
-        &self,
-        mark: &str,
-        before: usize,
-        limit: Duration,
-        connection: &mut Connection,
-    ) -> Option<Result<u16, String>> {
+    fn outcome(&self, mark: &str, before: usize, connection: &mut Connection) -> Option<Result<u16, String>> {
         let began = Instant::now();
-        while began.elapsed() < limit && self.servers.arrived_so_far(mark) == before {
+        while began.elapsed() < ARRIVES && self.servers.arrived_so_far(mark) == before {
             let response = connection.response_now();
             if response.is_some() {
                 return response;
@@ -366,19 +368,17 @@ impl Bench<'_> {
     }
 
     /// Waits until as many requests have arrived and were refused as are to, and a moment more for those that should not have.
-    fn settle(&self, mark: &str, crowd: &Crowd, open: &mut Vec<Connection>, seen: &mut Seen) {
-        let sweep = |open: &mut Vec<Connection>, seen: &mut Seen| {
-            open.retain_mut(|connection| match connection.response_now() {
-                None => true,
-                Some(response) => {
-                    note(seen, response);
-                    false
-                }
-            });
-        };
+    fn settle(
+        &self,
+        mark: &str,
+        course: &Course,
+        crowd: &Crowd,
+        open: &mut Vec<Connection>,
+        seen: &mut Seen,
+    ) {
         let began = Instant::now();
         while began.elapsed() < LATE && !self.interrupt.is_requested() {
-            sweep(open, seen);
+            sweep(course, open, seen);
             let refused: u32 = seen.statuses.values().sum();
             if refused >= crowd.refused && self.servers.arrived_so_far(mark) >= crowd.arriving as usize {
                 break;
@@ -386,7 +386,7 @@ impl Bench<'_> {
             thread::sleep(50 * POLL);
         }
         thread::sleep(SETTLE);
-        sweep(open, seen);
+        sweep(course, open, seen);
     }
 }
 
@@ -409,6 +409,23 @@ fn sent(destination: &Destination, request: &str) -> Result<Connection, String> 
         Ok(connection)
     };
     open().map_err(|error: io::Error| error.to_string())
+}
+
+/// Whether a response is that of a request of a share that went elsewhere, where it is answered.
+fn is_elsewhere(course: &Course, response: &Result<u16, String>) -> bool {
+    course.share < 100 && *response == Ok(200)
+}
+
+/// Takes the requests of a crowd that have a response, and notes those that did not go elsewhere.
+fn sweep(course: &Course, open: &mut Vec<Connection>, seen: &mut Seen) {
+    open.retain_mut(|connection| match connection.response_now() {
+        None => true,
+        Some(response) if is_elsewhere(course, &response) => false,
+        Some(response) => {
+            note(seen, response);
+            false
+        }
+    });
 }
 
 /// Notes a response of several requests.

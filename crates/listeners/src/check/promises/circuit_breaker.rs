@@ -80,8 +80,11 @@ impl Trial for Limits {
             number(overflowed)
         );
         if let Some((status, _)) = seen.statuses.iter().find(|(status, _)| **status != 503) {
-            let what =
-                if *status == 504 { "requests ended before the last was sent" } else { "others answer" };
+            let what = if *status == 504 {
+                "requests ended before the last was sent"
+            } else {
+                "something else answers"
+            };
             return Judged::Untried(format!("{what}: status {status}; {words}"));
         }
         if let Some(Err(why)) = &seen.response {
