@@ -54,10 +54,16 @@ pub fn in_lab(mut bootstrap: Value, lab: &Lab) -> Value {
     bootstrap
 }
 
-/// The bootstrap with a minute for each request, whatever time its route has: many can then be under way at a time.
+/// The bootstrap with a minute for each request and each connection, whatever time its route and its cluster have: many can then be under
+/// way at a time, also on a busy machine.
 #[must_use]
 pub fn patient(mut bootstrap: Value) -> Value {
     raise_times(&mut bootstrap);
+    if let Some(Value::Array(clusters)) = bootstrap.pointer_mut("/static_resources/clusters") {
+        for cluster in clusters {
+            cluster["connect_timeout"] = json!("60s");
+        }
+    }
     bootstrap
 }
 
@@ -166,6 +172,8 @@ mod tests {
         assert_eq!(action["retry_policy"].get("per_try_timeout"), None);
         let mut restored = after;
         *restored.pointer_mut(route).unwrap() = before.pointer(route).unwrap().clone();
+        let cluster = restored.pointer_mut("/static_resources/clusters/0/connect_timeout").unwrap();
+        assert_eq!(std::mem::replace(cluster, json!("0.25s")), "60s");
         assert_eq!(restored, before);
     }
 }

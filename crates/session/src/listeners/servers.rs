@@ -251,6 +251,8 @@ fn converse(
         let is_kept = answer == Answer::Kept;
         let more = more.map_or_else(String::new, |(name, value)| format!("{name}: {value}\r\n"));
         let end = if is_kept { "" } else { "connection: close\r\n" };
+        // The proxy's clock may start before a busy machine comes back here from the write.
+        let written = Instant::now();
         // At once: the parts of a line would be packets of their own.
         stream
             .write_all(format!("HTTP/1.1 {status} Lab\r\n{more}content-length: 0\r\n{end}\r\n").as_bytes())?;
@@ -259,7 +261,7 @@ fn converse(
             return Ok(());
         }
         socket.set_read_timeout(Some(POLL))?;
-        idle = Some((mark, Instant::now()));
+        idle = Some((mark, written));
     }
     Ok(())
 }
