@@ -1,11 +1,10 @@
 //! Comments that allow a finding: `# hoptax-lint: allow RULE-ID reason`, on the line of the finding or the line above it.
 
-use hoptax_bootstrap::{Configuration, Place};
+use hoptax_bootstrap::Configuration;
 use hoptax_text::nearest;
 use hoptax_text::yaml::envoy;
 
 use crate::finding::Finding;
-use crate::found::Found;
 use crate::rule::Rule;
 use crate::rules::{ALLOWED_FOR_NO_REASON, ALLOWED_WITHOUT_EFFECT};
 use crate::{ALL, Linted};
@@ -26,10 +25,30 @@ struct Comment {
     is_used: bool,
 }
 
-/// Sets aside the findings that are allowed, and adds those about comments that allow nothing.
+/// Sets aside the findings that comments of the texts of a configuration allow, and adds those about comments that allow nothing.
 pub(crate) fn sort_out(findings: Vec<Finding>, configuration: &Configuration) -> Linted {
-    let mut comments = comments(configuration);
-    let mut linted = Linted::default();
+    let mut comments = Vec::new();
+    for (number, text) in configuration.texts().enumerate() {
+        // JSON has no comments.
+        if text.tree.is_some() {
+            comments.extend(comments_of(number, text.text, text.first_line));
+        }
+    }
+    let names: Vec<&str> = configuration.texts().map(|text| text.name).collect();
+    by_comments(Linted { findings, allowed: Vec::new() }, comments, &names)
+}
+
+/// As [`lint`](crate::lint()) does with the texts of a configuration, for the file that it was rendered from: its comments allow findings,
+/// whose lines are those of the file.
+pub fn allow_by_comments(linted: Linted, name: &str, file: &str) -> Linted {
+    let mut linted = by_comments(linted, comments_of(0, file, 1), &[name]);
+    linted.findings.sort_by(|one, other| one.order().cmp(&other.order()));
+    linted
+}
+
+fn by_comments(linted: Linted, mut comments: Vec<Comment>, names: &[&str]) -> Linted {
+    let Linted { findings, allowed } = linted;
+    let mut linted = Linted { findings: Vec::with_capacity(findings.len()), allowed };
     for finding in findings {
         let is_meant = |comment: &&mut Comment| {
             comment.text == finding.text
@@ -44,7 +63,6 @@ pub(crate) fn sort_out(findings: Vec<Finding>, configuration: &Configuration) ->
             None => linted.findings.push(finding),
         }
     }
-    let names: Vec<&str> = configuration.texts().map(|text| text.name).collect();
     for comment in comments {
         let about: Option<(&'static Rule, String)> = if !comment.is_used {
             let hint = if ALL.iter().any(|rule| rule.id == comment.id) {
@@ -65,9 +83,8 @@ pub(crate) fn sort_out(findings: Vec<Finding>, configuration: &Configuration) ->
             None
         };
         let Some((rule, message)) = about else { continue };
-        let file = names.get(comment.text).copied().unwrap_or_default().to_owned();
-        let place = Place { file, line: comment.line, column: 1, pointer: String::new() };
-        linted.findings.push(Finding { rule, place, text: comment.text, found: Found::new("", message) });
+        let file = names.get(comment.text).copied().unwrap_or_default();
+        linted.findings.push(Finding::of_line(rule, file, comment.text, comment.line, message));
     }
     linted
 }
@@ -76,34 +93,32 @@ fn hint(id: &str) -> String {
     nearest::hint(id, ALL.iter().map(|rule| rule.id))
 }
 
-fn comments(configuration: &Configuration) -> Vec<Comment> {
+/// The comments of a text that allow findings. `first_line` is the line of the file that is the first of the text.
+fn comments_of(number: usize, text: &str, first_line: u64) -> Vec<Comment> {
     let mut found = Vec::new();
-    for (number, text) in configuration.texts().enumerate() {
-        // JSON has no comments, and most texts none of these.
-        if text.tree.is_none() || !text.text.contains(MARK) {
-            continue;
-        }
-        let lines: Vec<&str> = text.text.lines().collect();
-        for (line, comment) in envoy::comments(text.text) {
-            let Some(rest) = comment.trim().strip_prefix(MARK) else { continue };
-            let Some(rest) = rest.trim_start().strip_prefix(ALLOW) else { continue };
-            let (id, reason) = rest.trim_start().split_once(char::is_whitespace).unwrap_or((rest.trim(), ""));
-            // Several comments may be above one line.
-            let is_other = |line: &str| !line.trim_start().starts_with('#');
-            let after = usize::try_from(line).unwrap_or(usize::MAX);
-            let is_alone =
-                after.checked_sub(1).and_then(|at| lines.get(at)).is_some_and(|line| !is_other(line));
-            let next = lines.iter().skip(after).position(|line| is_other(line)).unwrap_or_default() as u64;
-            let line = line + text.first_line - 1;
-            found.push(Comment {
-                text: number,
-                line,
-                lines: [line, if is_alone { line + 1 + next } else { line }],
-                id: id.to_owned(),
-                reason: reason.trim().to_owned(),
-                is_used: false,
-            });
-        }
+    // Most texts have none of these.
+    if !text.contains(MARK) {
+        return found;
+    }
+    let lines: Vec<&str> = text.lines().collect();
+    for (line, comment) in envoy::comments(text) {
+        let Some(rest) = comment.trim().strip_prefix(MARK) else { continue };
+        let Some(rest) = rest.trim_start().strip_prefix(ALLOW) else { continue };
+        let (id, reason) = rest.trim_start().split_once(char::is_whitespace).unwrap_or((rest.trim(), ""));
+        // Several comments may be above one line.
+        let is_other = |line: &str| !line.trim_start().starts_with('#');
+        let after = usize::try_from(line).unwrap_or(usize::MAX);
+        let is_alone = after.checked_sub(1).and_then(|at| lines.get(at)).is_some_and(|line| !is_other(line));
+        let next = lines.iter().skip(after).position(|line| is_other(line)).unwrap_or_default() as u64;
+        let line = line + first_line - 1;
+        found.push(Comment {
+            text: number,
+            line,
+            lines: [line, if is_alone { line + 1 + next } else { line }],
+            id: id.to_owned(),
+            reason: reason.trim().to_owned(),
+            is_used: false,
+        });
     }
     found
 }

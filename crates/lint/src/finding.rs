@@ -1,6 +1,7 @@
 //! A finding: what a rule found, at its place in the texts of a configuration.
 
-use hoptax_bootstrap::{Configuration, Place};
+use hoptax_bootstrap::{Configuration, Place, tree};
+use serde_json::Value;
 
 use crate::found::Found;
 use crate::rule::{Rule, Severity};
@@ -12,6 +13,9 @@ pub struct Finding {
     pub rule: &'static Rule,
     /// The place.
     pub place: Place,
+    /// The way to the node in the configuration: its pointer, with the names of items instead of their numbers. Other lines and other items
+    /// around it leave it as it is.
+    pub path: String,
     /// The number of the text of the configuration with that place.
     pub text: usize,
     /// What was found.
@@ -22,7 +26,19 @@ impl Finding {
     pub(crate) fn new(rule: &'static Rule, found: Found, configuration: &Configuration) -> Self {
         let of_pointer = || (configuration.origin(&found.at).0, configuration.place(&found.at));
         let (text, place) = found.place.clone().unwrap_or_else(of_pointer);
-        Self { rule, place, text, found }
+        Self { rule, place, path: named(configuration.tree(), &found.at), text, found }
+    }
+
+    /// About a line of a file that no node of a configuration is on.
+    pub(crate) fn of_line(
+        rule: &'static Rule,
+        file: &str,
+        text: usize,
+        line: u64,
+        message: String,
+    ) -> Self {
+        let place = Place { file: file.to_owned(), line, column: 1, pointer: String::new() };
+        Self { rule, place, path: String::new(), text, found: Found::new("", message) }
     }
 
     /// The worst first, then by text and place.
@@ -34,5 +50,39 @@ impl Finding {
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         let is_there = self.text == other.text && self.place.line == other.place.line && self.place.line > 0;
         is_there && self.rule.id == other.rule.id && self.found.message == other.found.message
+    }
+}
+
+/// A pointer with the names of items instead of their numbers, as far as they have names.
+fn named(root: &Value, pointer: &str) -> String {
+    let mut path = String::new();
+    let mut node = Some(root);
+    for step in pointer.split('/').skip(1) {
+        let key = step.replace("~1", "/").replace("~0", "~");
+        let is_item = node.is_some_and(Value::is_array);
+        node = node.and_then(|node| match node {
+            Value::Array(items) => items.get(key.parse::<usize>().ok()?),
+            other => other.get(&key),
+        });
+        let name = node.filter(|_| is_item).map_or("", |item| tree::text(item, "/name"));
+        path = tree::join(&path, if name.is_empty() { &key } else { name });
+    }
+    path
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn items_are_named_if_they_have_names() {
+        let tree = json!({"a": [{"b": 1}, {"name": "x/y", "c~": [{"d": 2}]}]});
+        for (pointer, expected) in
+            [("", ""), ("/a/0/b", "/a/0/b"), ("/a/1/c~0/0/d", "/a/x~1y/c~0/0/d"), ("/a/7/e", "/a/7/e")]
+        {
+            assert_eq!(named(&tree, pointer), expected);
+        }
     }
 }

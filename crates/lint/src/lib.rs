@@ -3,6 +3,7 @@
 //! [`lint`] applies all rules of [`ALL`] to a configuration that `hoptax_bootstrap` read; [`mend()`] changes its texts. Nothing here opens
 //! a file.
 
+mod allowances;
 mod allowed;
 mod finding;
 mod found;
@@ -12,6 +13,8 @@ mod proxy;
 mod rule;
 mod rules;
 
+pub use allowances::Allowances;
+pub use allowed::allow_by_comments;
 pub use finding::Finding;
 pub use found::{Change, Found, Price};
 pub use mend::{Mended, Refused, in_file, mend};
@@ -27,7 +30,7 @@ use crate::proxy::Proxy;
 pub struct Linted {
     /// What is wrong.
     pub findings: Vec<Finding>,
-    /// What a comment in the file allows, with its reason.
+    /// What a comment or a file of allowances allows, with the reason.
     pub allowed: Vec<(Finding, String)>,
 }
 

@@ -132,13 +132,13 @@ pub(crate) static ALLOWED_FOR_NO_REASON: Rule = Rule {
     check: |_| Vec::new(),
 };
 
-/// A comment that allows what is not found.
+/// A comment, or an entry of a file of allowances, that allows what is not found.
 pub(crate) static ALLOWED_WITHOUT_EFFECT: Rule = Rule {
     id: "allowed-without-effect",
     severity: Severity::Warning,
-    title: "a comment allows a finding that is not there",
+    title: "a comment or an entry of `--allow` allows a finding that is not there",
     why: "It would hide the finding if it came back, long after its reason is gone.",
-    cure: "Remove the comment, or move it to the line of the finding or the line above that.",
+    cure: "Remove it; or move the comment to the line of the finding or the line above that, and correct the path of the entry.",
     source: "hoptax",
     check: |_| Vec::new(),
 };

@@ -9,14 +9,12 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use hoptax_text::yaml::envoy::{Key, Node, Tree, documents};
+use hoptax_text::yaml::file::LARGEST_BYTES;
 use serde_json::Value;
 
 use crate::problem::Problem;
 
 pub(crate) use foreign::is_of_listeners;
-
-/// The largest text, bytes. Ten thousand listeners with all keys have a tenth of it.
-const LARGEST: usize = 64 << 20;
 
 /// A text with its tree.
 #[derive(Debug)]
@@ -41,10 +39,10 @@ impl<'t> Document<'t> {
     pub(crate) fn read(name: &'t str, text: &'t str) -> Result<Self, Vec<Problem>> {
         let at_line =
             |line, message: String| vec![Problem { file: name.to_owned(), line, column: 0, message }];
-        if text.len() > LARGEST {
+        if text.len() > LARGEST_BYTES {
             return Err(at_line(
                 1,
-                format!("the file has {} MiB, more than {}", text.len() >> 20, LARGEST >> 20),
+                format!("the file has {} MiB, more than {}", text.len() >> 20, LARGEST_BYTES >> 20),
             ));
         }
         let mut all = documents(text);

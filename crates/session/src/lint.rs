@@ -6,20 +6,30 @@ use std::path::{Path, PathBuf};
 
 use hoptax_bootstrap::Partly;
 use hoptax_lint::output::File;
-use hoptax_lint::{self as lint, ALL, Finding, Linted, Rule, Severity, in_file};
-use hoptax_listeners::is_listeners;
+use hoptax_lint::{self as lint, ALL, Allowances, Finding, Linted, Rule, Severity, in_file};
 use hoptax_predict::prices::listed;
 use hoptax_report::documents::at_load;
 use hoptax_result::{Interval, Price, Verdict};
 use hoptax_subject::envoy::given::read_partly;
+use hoptax_text::yaml::file;
 
 use crate::failure::Failure;
-use crate::listeners::bootstrap_of;
+use crate::listeners::{Own, is_own, own};
 use crate::results::read_run;
 use crate::update::{Say, Update};
 
-/// The beginning of a comment that allows a finding.
-const ALLOWING: &str = "# hoptax-lint: allow";
+/// How files are examined.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Examination<'a> {
+    /// The ids of the rules; empty for all.
+    pub only: &'a [String],
+    /// A study result with what functions cost.
+    pub prices: Option<&'a Path>,
+    /// A file of findings that are allowed.
+    pub allow: Option<&'a Path>,
+    /// A file of services that listeners files name.
+    pub services: Option<&'a Path>,
+}
 
 /// What was found in files.
 #[derive(Debug)]
@@ -28,8 +38,6 @@ pub struct Examined {
     pub files: Vec<File>,
     /// Why others could not.
     pub failure: Option<Failure>,
-    /// What has no effect in them.
-    pub notes: Vec<String>,
 }
 
 impl Examined {
@@ -51,16 +59,20 @@ pub fn rule(id: &str) -> Result<&'static Rule, Failure> {
     })
 }
 
-/// Finds faults in files by the rules with these ids, or by all if there are none. What a finding costs is taken from the study result
-/// `prices`.
+/// Finds faults in files.
 ///
 /// # Errors
-/// When no file can be read, and when `prices` cannot.
-pub fn examine(paths: &[PathBuf], only: &[String], prices: Option<&Path>) -> Result<Examined, Failure> {
-    let costs = prices.map(costs).transpose()?.unwrap_or_default();
+/// When no file can be read, and when another one that `how` names cannot.
+pub fn examine(paths: &[PathBuf], how: &Examination<'_>) -> Result<Examined, Failure> {
+    let costs = how.prices.map(costs).transpose()?.unwrap_or_default();
+    let mut allowances = how.allow.map(allowances).transpose()?;
+    if how.services.is_some() && !paths.iter().any(|path| is_own(path)) {
+        let message = "`--services` is for listeners files, and none of these files is one: remove it";
+        return Err(Failure::bad_input(message));
+    }
     let (mut files, mut failures) = (Vec::new(), Vec::new());
     for path in paths {
-        match examine_one(path, only) {
+        match examine_one(path, how, allowances.as_mut()) {
             Ok(mut file) => {
                 file.linted.add_prices(&|arm| costs.get(arm).cloned());
                 files.push(file);
@@ -70,11 +82,25 @@ pub fn examine(paths: &[PathBuf], only: &[String], prices: Option<&Path>) -> Res
     }
     match (!failures.is_empty()).then(|| Failure::bad_input(failures.join("\n"))) {
         Some(failure) if files.is_empty() => Err(failure),
-        failure => {
-            let notes = files.iter().flat_map(|file| comments_without_effect(&file.name)).collect();
-            Ok(Examined { files, failure, notes })
+        // An entry may be for a file that could not be read.
+        Some(failure) => Ok(Examined { files, failure: Some(failure) }),
+        None => {
+            if let Some((path, allowances)) = how.allow.zip(allowances) {
+                let mut linted = Linted { findings: allowances.without_effect(), allowed: Vec::new() };
+                keep_meant(&mut linted, how.only);
+                if !linted.findings.is_empty() {
+                    files.push(File { name: path.display().to_string(), linted, unread: Vec::new() });
+                }
+            }
+            Ok(Examined { files, failure: None })
         }
     }
+}
+
+fn allowances(path: &Path) -> Result<Allowances, Failure> {
+    let text = file::configuration(path)
+        .map_err(|error| Failure::bad_input(format!("cannot read `{}`: {error}", path.display())))?;
+    Allowances::read(&path.display().to_string(), &text).map_err(Failure::bad_input)
 }
 
 /// What functions cost by a study result, in words.
@@ -100,58 +126,62 @@ fn costs(path: &Path) -> Result<BTreeMap<String, String>, Failure> {
     Ok(list.prices.iter().filter_map(words).collect())
 }
 
-fn examine_one(path: &Path, only: &[String]) -> Result<File, Failure> {
+fn examine_one(
+    path: &Path,
+    how: &Examination<'_>,
+    mut allowances: Option<&mut Allowances>,
+) -> Result<File, Failure> {
     let mut file = File { name: path.display().to_string(), linted: Linted::default(), unread: Vec::new() };
-    if let Some((bootstrap, lines)) = bootstrap_of(path)? {
-        let nothing = |_: &str| Err("a listeners file names no other".to_owned());
-        let read = hoptax_bootstrap::read_partly(&file.name, &bootstrap, None, &nothing);
-        let linted = lint::lint_generated(&read.map_err(Failure::bad_input)?, &lines);
-        file.linted = of_rules(linted, only);
+    let mut add = |mut linted: Linted| {
+        if let Some(allowances) = &mut allowances {
+            allowances.sort_out(&mut linted);
+        }
+        keep_meant(&mut linted, how.only);
+        file.linted.findings.extend(linted.findings);
+        file.linted.allowed.extend(linted.allowed);
+    };
+    if let Some(own) = own(path, how.services)? {
+        add(of_own(&path.display().to_string(), &own)?);
         return Ok(file);
     }
     for read in read(path)? {
-        let linted = of_rules(lint::lint(&read), only);
-        file.linted.findings.extend(linted.findings);
-        file.linted.allowed.extend(linted.allowed);
+        add(lint::lint(&read));
         file.unread.extend(read.unread);
     }
     Ok(file)
 }
 
-/// Comments of a listeners file that allow a finding, which the configuration that is made from it does not have.
-fn comments_without_effect(name: &str) -> Vec<String> {
-    let Ok(text) = fs::read_to_string(name) else { return Vec::new() };
-    if !text.contains(ALLOWING) || !is_listeners(&text) {
-        return Vec::new();
+/// What is found in the bootstrap of a listeners file, in the lines of the file.
+fn of_own(name: &str, own: &Own) -> Result<Linted, Failure> {
+    let nothing = |_: &str| Err("a listeners file names no other".to_owned());
+    let read = hoptax_bootstrap::read_partly(name, &own.bootstrap, None, &nothing);
+    let mut linted = lint::lint(&read.map_err(Failure::bad_input)?);
+    for finding in &mut linted.findings {
+        let line = own.lines.get((finding.place.line as usize).saturating_sub(1)).copied();
+        finding.place.line = line.filter(|line| *line > 0).unwrap_or(1);
+        finding.place.column = 0;
     }
-    let lines = (1..).zip(text.lines()).filter(|(_, line)| line.contains(ALLOWING));
-    let note = |(line, _)| {
-        format!(
-            "{name}:{line}: this comment has no effect: findings of a listeners file cannot be allowed; `--only RULE` chooses rules"
-        )
-    };
-    lines.map(note).collect()
+    Ok(lint::allow_by_comments(linted, name, &own.text))
 }
 
 fn read(path: &Path) -> Result<Vec<Partly>, Failure> {
     read_partly(path).map_err(Failure::bad_input)
 }
 
-/// What the rules with these ids found, or all if there are none.
-fn of_rules(mut linted: Linted, only: &[String]) -> Linted {
+/// Keeps what the rules with these ids found, or all if there are none.
+fn keep_meant(linted: &mut Linted, only: &[String]) {
     let is_meant = |finding: &Finding| only.is_empty() || only.iter().any(|id| id == finding.rule.id);
     linted.findings.retain(is_meant);
     linted.allowed.retain(|(finding, _)| is_meant(finding));
-    linted
 }
 
-/// Mends what needs no decision, by the rules with these ids or by all, in files and in those that they name. Nothing is mended if one
-/// of the files cannot be read: who corrects its name wants all of them mended at once.
+/// Mends what needs no decision in files and in those that they name. Nothing is mended if one of the files cannot be read: who corrects
+/// its name wants all of them mended at once.
 ///
 /// # Errors
 /// When one is a file of listeners, and when a file cannot be written.
-pub fn mend(paths: &[PathBuf], only: &[String], say: Say<'_>) -> Result<(), Failure> {
-    if let Some(path) = paths.iter().find(|path| bootstrap_of(path).is_ok_and(|own| own.is_some())) {
+pub fn mend(paths: &[PathBuf], how: &Examination<'_>, say: Say<'_>) -> Result<(), Failure> {
+    if let Some(path) = paths.iter().find(|path| is_own(path)) {
         let message = format!(
             "`{}` is a listeners file, which --fix does not change: run `hoptax lint` without it, and change the keys of the listeners in the lines that it names",
             path.display()
@@ -161,16 +191,26 @@ pub fn mend(paths: &[PathBuf], only: &[String], say: Say<'_>) -> Result<(), Fail
     if paths.iter().any(|path| read(path).is_err()) {
         return Ok(());
     }
-    paths.iter().try_for_each(|path| mend_one(path, only, say))
+    let mut allowances = how.allow.map(allowances).transpose()?;
+    paths.iter().try_for_each(|path| mend_one(path, how.only, allowances.as_mut(), say))
 }
 
 /// Mends a file, and those that it names. Each configuration of a file is read again after a change of the one before it.
-fn mend_one(path: &Path, only: &[String], say: Say<'_>) -> Result<(), Failure> {
+fn mend_one(
+    path: &Path,
+    only: &[String],
+    mut allowances: Option<&mut Allowances>,
+    say: Say<'_>,
+) -> Result<(), Failure> {
     let note = |text: &str| say(Update::Note(text));
     let number = read(path)?.len();
     for index in 0..number {
         let Some(read) = read(path)?.into_iter().nth(index) else { break };
-        let linted = of_rules(lint::lint(&read), only);
+        let mut linted = lint::lint(&read);
+        if let Some(allowances) = &mut allowances {
+            allowances.sort_out(&mut linted);
+        }
+        keep_meant(&mut linted, only);
         // What an info is about may be as it should.
         let is_meant = |finding: &&Finding| finding.rule.severity != Severity::Info || !only.is_empty();
         let findings: Vec<&Finding> =
@@ -213,7 +253,7 @@ mod tests {
     const WITH_ERROR: &str = include_str!("../../lint/tests/rules/unknown-cluster/fires.yaml");
 
     fn findings(path: &PathBuf) -> usize {
-        examine(slice::from_ref(path), &[], None).unwrap().files[0].linted.findings.len()
+        examine(slice::from_ref(path), &Examination::default()).unwrap().files[0].linted.findings.len()
     }
 
     #[test]
@@ -222,13 +262,14 @@ mod tests {
         let (good, missing) = (folder.path().join("a.yaml"), folder.path().join("none.yaml"));
         fs::write(&good, FILE).unwrap();
         let paths = [good.clone(), missing.clone()];
-        let examined = examine(&paths, &[], None).unwrap();
+        let all = Examination::default();
+        let examined = examine(&paths, &all).unwrap();
         assert!(examined.files.len() == 1 && examined.failure.is_some() && !examined.has_errors());
-        assert!(examine(&[missing], &[], None).is_err());
-        mend(&paths, &[], &|_| {}).unwrap();
+        assert!(examine(&[missing], &all).is_err());
+        mend(&paths, &all, &|_| {}).unwrap();
         assert_eq!(fs::read_to_string(&good).unwrap(), FILE);
         let before = findings(&good);
-        mend(slice::from_ref(&good), &[], &|_| {}).unwrap();
+        mend(slice::from_ref(&good), &all, &|_| {}).unwrap();
         assert!(findings(&good) < before);
     }
 
@@ -237,9 +278,69 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("a.yaml");
         fs::write(&file, WITH_ERROR).unwrap();
-        let has_errors = |only: &[String]| examine(slice::from_ref(&file), only, None).unwrap().has_errors();
+        let has_errors = |only: &[String]| {
+            let how = Examination { only, ..Examination::default() };
+            examine(slice::from_ref(&file), &how).unwrap().has_errors()
+        };
         assert!(has_errors(&[]) && has_errors(&["unknown-cluster".to_owned()]));
         assert!(!has_errors(&["cors-after-auth".to_owned()]));
+    }
+
+    #[test]
+    fn what_a_file_allows_is_neither_found_nor_mended_and_entries_without_effect_are_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, allow) = (folder.path().join("a.yaml"), folder.path().join("allow.yaml"));
+        fs::write(&file, FILE).unwrap();
+        fs::write(&allow, "- {rule: outlier-ejects-none, reason: ours}\n- {rule: admin-exposed, reason: x}\n")
+            .unwrap();
+        let how = Examination { allow: Some(&allow), ..Examination::default() };
+        let of = |examined: &Examined, id: &str| {
+            let findings = examined.files.iter().flat_map(|file| &file.linted.findings);
+            findings.filter(|finding| finding.rule.id == id).count()
+        };
+        let examined = examine(slice::from_ref(&file), &how).unwrap();
+        assert_eq!(of(&examined, "outlier-ejects-none"), 0);
+        assert_eq!(of(&examined, "allowed-without-effect"), 1);
+        let without = examine(slice::from_ref(&file), &Examination::default()).unwrap();
+        assert_eq!(of(&without, "outlier-ejects-none"), 1);
+        let only = ["outlier-ejects-none".to_owned()];
+        let how = Examination { only: &only, ..how };
+        assert_eq!(examine(slice::from_ref(&file), &how).unwrap().files.len(), 1);
+        mend(slice::from_ref(&file), &how, &|_| {}).unwrap();
+        assert_eq!(fs::read_to_string(&file).unwrap(), FILE);
+        let both = [file, folder.path().join("none.yaml")];
+        let examined = examine(&both, &Examination { allow: Some(&allow), ..Examination::default() }).unwrap();
+        assert_eq!(of(&examined, "allowed-without-effect"), 0);
+    }
+
+    const LISTENERS: &str = "\
+listeners:
+  # hoptax-lint: allow retry-writes the service does the same twice without harm
+  - {name: a, port: 6001, timeout: 1s, service: a, retry: {retry_on: 5xx, num_retries: 1}}
+  - {name: b, port: 6002, timeout: 1s, service: a, cluster: b, retry: {retry_on: 5xx, num_retries: 1}}
+  # hoptax-lint: allow timeout-off nowhere
+";
+
+    #[test]
+    fn comments_of_a_listeners_file_allow_and_its_services_may_be_elsewhere() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, services) = (folder.path().join("a.yaml"), folder.path().join("services.yaml"));
+        fs::write(&file, LISTENERS).unwrap();
+        fs::write(&services, "a: {port: 80, upstream: a.example.org}\n").unwrap();
+        let how = Examination { services: Some(&services), ..Examination::default() };
+        let linted = &examine(slice::from_ref(&file), &how).unwrap().files[0].linted;
+        let lines = |id: &str| -> Vec<u64> {
+            let of = linted.findings.iter().filter(|finding| finding.rule.id == id);
+            of.map(|finding| finding.place.line).collect()
+        };
+        assert_eq!((lines("retry-writes"), lines("allowed-without-effect")), (vec![4], vec![5]));
+        let allowed: Vec<(&str, u64)> =
+            linted.allowed.iter().map(|(finding, _)| (finding.rule.id, finding.place.line)).collect();
+        assert_eq!(allowed, [("retry-writes", 3)]);
+        assert!(examine(slice::from_ref(&file), &Examination::default()).is_err());
+        let error = examine(slice::from_ref(&services), &how).unwrap_err().to_string();
+        assert!(error.contains("`--services` is for listeners files"), "{error}");
+        assert!(mend(&[file], &how, &|_| {}).is_err());
     }
 
     #[test]

@@ -13,18 +13,35 @@ use hoptax_text::yaml::file;
 
 use crate::failure::Failure;
 
-/// The bootstrap for a listeners file, and for each of its lines that of the file; none for another file.
+/// A listeners file with the bootstrap that it stands for.
+#[derive(Debug)]
+pub(crate) struct Own {
+    /// The file.
+    pub(crate) text: String,
+    /// The bootstrap.
+    pub(crate) bootstrap: String,
+    /// For each line of the bootstrap that of the file; 0 for none.
+    pub(crate) lines: Vec<u64>,
+}
+
+/// Whether a file is one of listeners.
+pub(crate) fn is_own(path: &Path) -> bool {
+    file::configuration(path).is_ok_and(|text| is_listeners(&text))
+}
+
+/// A listeners file with the services of another one, and its bootstrap; none for another file.
 ///
 /// # Errors
-/// All problems of the file.
-pub fn bootstrap_of(path: &Path) -> Result<Option<(String, Vec<u64>)>, Failure> {
+/// All problems of the files.
+pub(crate) fn own(path: &Path, services: Option<&Path>) -> Result<Option<Own>, Failure> {
     // Other files are read, and refused, elsewhere.
-    let Ok(text) = file::read(path) else { return Ok(None) };
+    let Ok(text) = file::configuration(path) else { return Ok(None) };
     if !is_listeners(&text) {
         return Ok(None);
     }
-    let rendered = render(&plan(path, None)?).map_err(Failure::bad_input)?;
-    Ok(Some(rendered.traced()))
+    let rendered = render(&plan(path, services)?).map_err(Failure::bad_input)?;
+    let (bootstrap, lines) = rendered.traced();
+    Ok(Some(Own { text, bootstrap, lines }))
 }
 
 /// What a file says, with the services of another one.
@@ -40,5 +57,5 @@ pub fn plan(path: &Path, services: Option<&Path>) -> Result<Plan, Failure> {
 }
 
 fn text_of(path: &Path) -> Result<String, Failure> {
-    file::read(path).map_err(|error| Failure::bad_input(format!("cannot read `{}`: {error}", path.display())))
+    file::configuration(path).map_err(|error| Failure::bad_input(format!("cannot read `{}`: {error}", path.display())))
 }

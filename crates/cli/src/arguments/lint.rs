@@ -26,7 +26,9 @@ Kubernetes; all of a file are read, or with `map.yaml#envoy.yaml` the one with t
 An error: the file alone shows that it does not do what it says, or that Envoy refuses it. A
 warning fails under conditions that are usual, and an info is a default that the owner should know.
 A comment on the line of a finding, or above it, allows it:
-`# hoptax-lint: allow RULE-ID REASON`.
+`# hoptax-lint: allow RULE-ID REASON`. For JSON and dumps, --allow FILE has a list of
+`{rule: RULE-ID, at: PATH, reason: TEXT}`: --json prints the path of each finding, and an entry
+without `at` is for all of its rule.
 
 --fix changes the lines that are wrong, and keeps all others with their comments. It mends errors
 and warnings, and infos only if --only names their rules.
@@ -51,6 +53,12 @@ pub(crate) struct LintArguments {
     /// Say what findings cost by this study result, such as a price list
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) prices: Option<PathBuf>,
+    /// Allow the findings that this file lists, with a reason each
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) allow: Option<PathBuf>,
+    /// A file of services that listeners files name, as `hoptax listeners render` takes it
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) services: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) json: JsonArguments,
     /// Write the findings as SARIF to a file, for code scanning

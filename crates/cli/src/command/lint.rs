@@ -5,7 +5,7 @@ use std::path::Path;
 use hoptax_lint::output::{self, File};
 use hoptax_report::sarif;
 use hoptax_result::Program;
-use hoptax_session::lint::{examine, mend, rule};
+use hoptax_session::lint::{Examination, examine, mend, rule};
 
 use crate::arguments::{LintAction, LintArguments};
 use crate::exit::{Code, Failure};
@@ -25,12 +25,17 @@ pub(crate) fn run(arguments: &LintArguments) -> Result<Code, Failure> {
 fn lint(arguments: &LintArguments) -> Result<Code, Failure> {
     let (files, only) = (&arguments.files, &arguments.only);
     only.iter().try_for_each(|id| rule(id).map(drop))?;
+    let how = Examination {
+        only,
+        prices: arguments.prices.as_deref(),
+        allow: arguments.allow.as_deref(),
+        services: arguments.services.as_deref(),
+    };
     if arguments.fix {
-        mend(files, only, &print::say)?;
+        mend(files, &how, &print::say)?;
     }
-    let examined = examine(files, only, arguments.prices.as_deref())?;
+    let examined = examine(files, &how)?;
     write(arguments, &examined.files)?;
-    examined.notes.iter().for_each(|note| print::note(note));
     let has_errors = examined.has_errors();
     match examined.failure {
         Some(failure) => Err(failure),

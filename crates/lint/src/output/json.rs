@@ -35,7 +35,7 @@ pub fn json(files: &[File], version: &str) -> Value {
 }
 
 fn finding(finding: &Finding) -> Value {
-    let Finding { rule, place, found, .. } = finding;
+    let Finding { rule, place, path, found, .. } = finding;
     let change = |change: &Change| match change {
         Change::Set { at, value } => json!({"set": at, "value": value}),
         Change::Remove { at } => json!({"remove": at}),
@@ -48,6 +48,7 @@ fn finding(finding: &Finding) -> Value {
         "line": place.line,
         "column": place.column,
         "pointer": place.pointer,
+        "path": path,
         "fix": found.fix.iter().map(change).collect::<Vec<_>>(),
         "source": rule.source,
     })

@@ -28,7 +28,7 @@ pub fn screen(files: &[File], has_details: bool) -> String {
     let allowed: usize = files.iter().map(|file| file.linted.allowed.len()).sum();
     let mut notes = Vec::new();
     if allowed > 0 {
-        notes.push(format!("{} allowed by comments", counted(allowed as u64, "finding")));
+        notes.push(format!("{} allowed", counted(allowed as u64, "finding")));
     }
     let unread: Vec<String> = files
         .iter()

@@ -197,7 +197,7 @@ pub fn read_partly(path: &Path) -> Result<Vec<Partly>, GivenError> {
 }
 
 fn text_of(path: &Path) -> Result<String, GivenError> {
-    file::read(path).map_err(|source| GivenError::File { path: path.to_owned(), source })
+    file::configuration(path).map_err(|source| GivenError::File { path: path.to_owned(), source })
 }
 
 fn folder_of(path: &Path) -> PathBuf {
@@ -207,7 +207,7 @@ fn folder_of(path: &Path) -> PathBuf {
 /// A file that a configuration in a folder names, with its path.
 fn load(folder: &Path, named: &str) -> Result<(PathBuf, Loaded), String> {
     let path = locate(folder, named).ok_or_else(|| format!("`{named}` does not exist"))?;
-    let text = file::read(&path).map_err(|error| format!("`{}`: {error}", path.display()))?;
+    let text = file::configuration(&path).map_err(|error| format!("`{}`: {error}", path.display()))?;
     let name = path.display().to_string();
     Ok((path, Loaded { name, text }))
 }

@@ -19,6 +19,10 @@ use self::scalar::scalar;
 
 /// Most nodes that aliases may stand for. A bootstrap with thousands of clusters has fewer; a few lines of nested aliases more.
 const MOST_ALIASED: usize = 1_000_000;
+/// Most nodes in all of a text, each of which takes a hundred bytes of memory and more.
+const MOST_NODES: usize = 10_000_000;
+/// Most nodes that anchors keep for aliases. Anchors inside of each other keep the innermost nodes once for each of them.
+const MOST_KEPT: usize = 2_000_000;
 /// Most collections inside of each other, as in yaml-cpp.
 const MOST_NESTED: usize = 500;
 /// The tag of keys that Envoy leaves out.
@@ -122,6 +126,10 @@ pub fn first(text: &str) -> Result<Tree, Error> {
 
 /// All documents, for files that are not for Envoy itself. It ends with the first error.
 pub fn documents(text: &str) -> impl Iterator<Item = Result<Tree, Error>> {
+    documents_up_to(text, MOST_NODES)
+}
+
+fn documents_up_to(text: &str, most_nodes: usize) -> impl Iterator<Item = Result<Tree, Error>> {
     let options = granit_parser::options! {
         emit_comments: false,
         flow_nesting_limit: MOST_NESTED,
@@ -134,6 +142,8 @@ pub fn documents(text: &str) -> impl Iterator<Item = Result<Tree, Error>> {
         open: Vec::new(),
         anchors: BTreeMap::new(),
         aliased: 0,
+        kept: 0,
+        nodes_left: most_nodes,
         has_failed: false,
     };
     std::iter::from_fn(move || loader.document())
@@ -193,6 +203,10 @@ struct Loader<'input, T: granit_parser::BorrowedInput<'input>> {
     open: Vec<Open>,
     anchors: BTreeMap<usize, Complete>,
     aliased: usize,
+    /// The nodes that anchors keep.
+    kept: usize,
+    /// How many more nodes the text may have.
+    nodes_left: usize,
     has_failed: bool,
 }
 
@@ -216,12 +230,21 @@ impl<'input, T: granit_parser::BorrowedInput<'input>> Loader<'input, T> {
     /// Takes an event. A document is complete with its root.
     fn take(&mut self, event: Event<'input>, span: Span) -> Result<Option<Tree>, Error> {
         let line = span.start.line() as u64;
+        let is_node = matches!(
+            event,
+            Event::Scalar(..) | Event::SequenceStart(..) | Event::MappingStart(..) | Event::Alias(_)
+        );
+        if is_node {
+            let left = self.nodes_left.checked_sub(1);
+            self.nodes_left = left.ok_or_else(|| error(line, "more than ten million nodes"))?;
+        }
         let [start, end] =
             [span.start, span.end].map(|mark| self.before + mark.byte_offset().unwrap_or_default());
         match event {
             Event::DocumentStart(..) => {
                 self.anchors.clear();
                 self.aliased = 0;
+                self.kept = 0;
                 Ok(None)
             }
             Event::Scalar(text, style, anchor, tag) => {
@@ -290,8 +313,13 @@ impl<'input, T: granit_parser::BorrowedInput<'input>> Loader<'input, T> {
 
     /// Places a node into the collection around it.
     fn place(&mut self, complete: Complete) -> Result<Option<Tree>, Error> {
-        if complete.tree.anchor != 0 {
-            self.anchors.entry(complete.tree.anchor).or_insert_with(|| complete.clone());
+        let anchor = complete.tree.anchor;
+        if anchor != 0 && !self.anchors.contains_key(&anchor) {
+            self.kept += complete.tree.size();
+            if self.kept > MOST_KEPT {
+                return Err(error(complete.tree.line, "its anchors keep more than two million nodes"));
+            }
+            self.anchors.insert(anchor, complete.clone());
         }
         let Complete { tree, key, tag } = complete;
         let Some(around) = self.open.last_mut() else { return Ok(Some(tree)) };
@@ -387,6 +415,17 @@ mod tests {
             format!("{text}a{number}: &a{number} [*a{before}, *a{before}]\n")
         });
         assert!(first(&many).unwrap_err().message.contains("a million nodes"));
+        // Each of these anchors keeps all nodes inside of it.
+        let anchored = |depth: usize, nodes: usize| {
+            let opened: String = (0..depth).map(|number| format!("&a{number} [")).collect();
+            opened + &"1,".repeat(nodes) + &"]".repeat(depth)
+        };
+        assert!(first(&anchored(400, 5_100)).unwrap_err().message.contains("two million nodes"));
+        assert!(first(&anchored(400, 4_000)).is_ok());
+        assert!(first(&anchored(0, 0)).is_ok());
+        let limited = |most| documents_up_to("a: 1\n---\nb: [2,\n*x]\n", most).last().unwrap();
+        let limit = error(3, "more than ten million nodes");
+        assert_eq!((limited(5).unwrap_err(), limited(9).unwrap_err().line), (limit, 4));
         let nested = "[".repeat(100_000);
         assert!(first(&nested).is_err());
     }

@@ -1,7 +1,11 @@
 //! Files of users as text, with an error that says what to do if their encoding is another one.
 
+use std::io::Read;
 use std::path::Path;
 use std::{fs, io};
+
+/// The most bytes of a configuration. Its tree takes many times as much memory; ten thousand listeners with all keys have a tenth of it.
+pub const LARGEST_BYTES: usize = 64 << 20;
 
 /// The text of a file.
 ///
@@ -9,6 +13,22 @@ use std::{fs, io};
 /// When the file cannot be read, or is not in UTF-8.
 pub fn read(path: &Path) -> io::Result<String> {
     text(fs::read(path)?)
+}
+
+/// The text of a configuration, of which no more than [`LARGEST_BYTES`] are read.
+///
+/// # Errors
+/// When the file cannot be read, is not in UTF-8, or is larger.
+pub fn configuration(path: &Path) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    fs::File::open(path)?.take(LARGEST_BYTES as u64 + 1).read_to_end(&mut bytes)?;
+    if bytes.len() > LARGEST_BYTES {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            format!("it has more than {} MiB, too much for a configuration", LARGEST_BYTES >> 20),
+        ));
+    }
+    text(bytes)
 }
 
 /// The text of a file with these bytes.
@@ -46,6 +66,18 @@ mod tests {
             let problem = text(bytes).unwrap_err().to_string();
             assert!(problem.starts_with("it is in UTF-16") && problem.contains("iconv"), "{problem}");
         }
+    }
+
+    #[test]
+    fn a_configuration_has_a_largest_size() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.yaml");
+        let file = fs::File::create(&path).unwrap();
+        file.set_len(LARGEST_BYTES as u64).unwrap();
+        assert_eq!(configuration(&path).unwrap().len(), LARGEST_BYTES);
+        file.set_len(LARGEST_BYTES as u64 + 1).unwrap();
+        assert!(configuration(&path).unwrap_err().to_string().contains("more than 64 MiB"));
+        assert_eq!(read(&path).unwrap().len(), LARGEST_BYTES + 1);
     }
 
     #[test]
