@@ -1,11 +1,11 @@
-//! Envoy configurations of strangers: linted, mended, linted again, and shown in every form.
+//! Envoy configurations of strangers: linted, mended, linted again, and shown in every form; and files of what is allowed.
 
 #![cfg_attr(feature = "run", no_main)]
 
 use hoptax_bootstrap::{Loaded, choices, read_partly};
 use hoptax_fuzz::fuzz_target;
 use hoptax_lint::output::{self, File};
-use hoptax_lint::{Finding, in_file, lint, mend};
+use hoptax_lint::{Allowances, Finding, allow_by_comments, in_file, lint, mend};
 
 fuzz_target!(|input: (&str, &str)| {
     let (text, other) = input;
@@ -15,7 +15,11 @@ fuzz_target!(|input: (&str, &str)| {
     };
     let _ = choices("envoy.yaml", text);
     let Ok(read) = read_partly("envoy.yaml", text, None, &load) else { return };
-    let linted = lint(&read);
+    let mut linted = allow_by_comments(lint(&read), "other.yaml", other);
+    if let Ok(mut allowances) = Allowances::read("allow.yaml", other) {
+        allowances.sort_out(&mut linted);
+        let _ = allowances.without_effect();
+    }
     let findings: Vec<&Finding> = linted.findings.iter().collect();
     let (mended, _) = mend(&read.configuration, &findings);
     for one in mended {

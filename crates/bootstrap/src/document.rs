@@ -55,8 +55,7 @@ impl Source {
 impl Document {
     /// Parses a text by the rules of Envoy, which reads the first of several documents.
     pub(crate) fn parse(source: &Source) -> Result<Self, Problem> {
-        // The JSON parser is faster than that of YAML, which matters for dumps of many megabytes.
-        if let Ok(value) = serde_json::from_str(&source.text) {
+        if let Some(value) = envoy::json(&source.text) {
             return Ok(Self::of_json(source, value));
         }
         let tree = envoy::first(&source.text).map_err(|error| source.unreadable(&error))?;

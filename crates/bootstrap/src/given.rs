@@ -55,7 +55,7 @@ pub(crate) fn given(
     accepted: Accepted,
 ) -> Result<Given, Problems> {
     let source = Source::file(name, text);
-    if let Ok(value) = serde_json::from_str::<Value>(text)
+    if let Some(value) = envoy::json(text)
         && accepted.is(&value)
     {
         return whole(&source, Document::of_json(&source, value), choice);
@@ -137,7 +137,7 @@ fn chosen(source: &Source, embedded: &[Embedded], choice: Option<&str>) -> Resul
 /// holds none.
 pub fn choices(name: &str, text: &str) -> Vec<String> {
     let is_whole = |value: &Value| Accepted::Resources.is(value);
-    if serde_json::from_str(text).is_ok_and(|value: Value| is_whole(&value)) {
+    if envoy::json(text).is_some_and(|value| is_whole(&value)) {
         return Vec::new();
     }
     let documents: Vec<Tree> = envoy::documents(text).map_while(Result::ok).collect();

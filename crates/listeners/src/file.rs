@@ -117,6 +117,8 @@ pub(crate) struct TargetSection {
     pub(crate) upstream: Option<UpstreamEntry>,
     /// A name of its own for the connections. Without one, listeners with the same upstream share connections.
     pub(crate) cluster: Option<Name>,
+    /// Whether requests to the upstream are sent in HTTP/2, which services of gRPC need. Default: false, in HTTP/1.1.
+    pub(crate) http2: Option<bool>,
     /// The time after which an idle connection to the upstream is closed, less than the upstream waits. Default: 4.5 s.
     pub(crate) keepalive: Option<Duration>,
     /// The time to open a connection to the upstream. Default: 250 ms.

@@ -4,6 +4,7 @@
 
 mod differences;
 mod listener;
+mod pruned;
 mod target;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -36,11 +37,18 @@ pub fn import(bootstrap: &Value) -> Imported {
     let all = items("/static_resources/clusters");
     let clusters: Clusters<'_> = all.iter().map(|cluster| (name_of(cluster), cluster)).collect();
     let mut sections: Vec<Keys> = Vec::new();
+    let mut listeners = Vec::new();
     for one in items("/static_resources/listeners") {
-        match listener::section(one, &clusters) {
-            Ok(section) => sections.push(section),
-            Err(why) => left.push(format!("listener `{}`: {why}", name_of(one))),
+        let name = name_of(one);
+        let (one, removed) = pruned::pruned(one, &clusters);
+        match listener::section(&one, &clusters) {
+            Ok(section) => {
+                left.extend(removed.iter().map(|line| format!("listener `{name}`: {line}")));
+                sections.push(section);
+            }
+            Err(why) => left.push(format!("listener `{name}`: {why}")),
         }
+        listeners.push(one);
     }
     let mut file = Keys::new();
     let admin = bootstrap.pointer("/admin/address/socket_address/port_value").filter(|port| **port != 9901);
@@ -58,7 +66,13 @@ pub fn import(bootstrap: &Value) -> Imported {
     }
     let (text, rendered) = accepted(&mut file, sections, &mut left);
     match rendered {
-        Some(rendered) => differences::of_bootstrap(bootstrap, &rendered.bootstrap(), &mut left),
+        Some(rendered) => {
+            let mut expressible = bootstrap.clone();
+            if let Some(all) = expressible.pointer_mut("/static_resources/listeners") {
+                *all = listeners.into();
+            }
+            differences::of_bootstrap(&expressible, &rendered.bootstrap(), &mut left);
+        }
         None => left.push("no listener can be expressed".to_owned()),
     }
     Imported { text, left }

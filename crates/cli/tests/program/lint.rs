@@ -2,10 +2,11 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::support::{root, run};
+use crate::support::{program, ran, root, run};
 
 /// A configuration with an error, warnings and an info. One of the warnings can be mended, and so can the info.
 const FAULTY: &str = "\
@@ -159,6 +160,36 @@ fn all_configurations_in_a_config_map_are_linted_and_mended_there() {
     assert_eq!(text.matches("\n  other: x\n").count(), 2, "{text}");
 }
 
+/// What is refused with its line, instead of filling the memory. Most would need many times the limit.
+#[test]
+fn files_that_would_take_all_memory_are_refused_with_their_lines() {
+    const LIMIT_KIB: &str = "4000000";
+    let folder = tempfile::tempdir().unwrap();
+    let aliases: String = (1..40).map(|n| format!("a{n}: &a{n} [*a{}, *a{}]\n", n - 1, n - 1)).collect();
+    let anchors: String = (0..400).map(|n| format!("&a{n} [")).collect();
+    let cases: [(&str, Vec<u8>, &str); 11] = [
+        ("aliases.yaml", format!("a0: &a0 [1]\n{aliases}").into(), ":22: neither YAML nor JSON: its aliases stand for"),
+        ("anchors.yaml", (anchors + &"1,".repeat(100_000)).into(), ":1: neither YAML nor JSON"),
+        ("cycle.yaml", "a: &a\n  b: *a\n".into(), ":2: neither YAML nor JSON: an alias stands for a node that it is inside of"),
+        ("deep.yaml", "[".repeat(1_000_000).into(), ":1: neither YAML nor JSON"),
+        ("deep.json", "{\"a\":".repeat(1_000_000).into(), ":1: neither YAML nor JSON"),
+        ("tab.yaml", "admin:\n\taddress: {}\n".into(), ":2: neither YAML nor JSON: tabs"),
+        ("bytes.yaml", b"admin:\n  address: \xff\n".to_vec(), "it is not UTF-8 text: line 2 has other bytes"),
+        ("wide.json", format!("[{}1]", "1,".repeat(20 << 20)).into(), ":1: neither YAML nor JSON: more than ten million nodes"),
+        ("wide.yaml", "- 1\n".repeat(12 << 20).into(), "neither YAML nor JSON: more than ten million nodes"),
+        ("large.json", vec![b' '; 100 << 20], "it has more than 64 MiB"),
+        ("nothing.json", vec![0; 1000], "neither YAML nor JSON"),
+    ];
+    for (name, bytes, expected) in cases {
+        let path = folder.path().join(name);
+        fs::write(&path, bytes).unwrap();
+        let limited = format!("ulimit -v {LIMIT_KIB}; exec \"$0\" lint \"$1\"");
+        let ran = ran(Command::new("sh").args(["-c", &limited]).arg(program()).arg(&path));
+        assert!(ran.code == Some(2) && ran.stderr.contains(expected), "{name}: {expected}: {ran:?}");
+        fs::remove_file(&path).unwrap();
+    }
+}
+
 #[test]
 fn findings_are_json_sarif_and_annotations() {
     let folder = tempfile::tempdir().unwrap();
@@ -176,6 +207,30 @@ fn findings_are_json_sarif_and_annotations() {
     let annotations = run(["lint", name, "--github"]).stdout;
     assert!(annotations.starts_with("::error file="), "{annotations}");
     assert!(annotations.contains(",line=5,col=7,title=admin-exposed::"), "{annotations}");
+}
+
+#[test]
+fn a_file_allows_findings_of_json_by_their_paths() {
+    let folder = tempfile::tempdir().unwrap();
+    let endpoint = json!({"endpoint": {"address": {"socket_address": {"address": "http://shop", "port_value": 80}}}});
+    let cluster = json!({"name": "shop", "type": "STRICT_DNS", "load_assignment": {"endpoints": [{"lb_endpoints": [endpoint]}]}});
+    let path = file(folder.path(), "envoy.json", &json!({"static_resources": {"clusters": [cluster]}}).to_string());
+    let name = path.to_str().unwrap();
+    let ran = run(["lint", name, "--json", "-"]);
+    let json: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let first = &json["files"][0]["findings"][0];
+    assert_eq!((ran.code, &first["rule"]), (Some(1), &"address-with-scheme".into()), "{json}");
+    let at = first["path"].as_str().unwrap();
+    assert!(at.starts_with("/static_resources/clusters/shop/load_assignment/"), "{at}");
+    let allow = format!("- {{rule: address-with-scheme, at: '{at}', reason: a name of the test}}\n- {{rule: admin-exposed, reason: x}}\n");
+    let allow = file(folder.path(), "allow.yaml", &allow);
+    let ran = run(["lint", name, "--details", "--allow", allow.to_str().unwrap()]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.stdout.contains("1 finding allowed") && ran.stdout.contains(": a name of the test"), "{ran:?}");
+    assert!(ran.stdout.contains("allow.yaml:2: warning allowed-without-effect: "), "{ran:?}");
+    let wrong = file(folder.path(), "wrong.yaml", "- {rule: admin-exposd, reason: x}\n");
+    let ran = run(["lint", name, "--allow", wrong.to_str().unwrap()]);
+    assert!(ran.code == Some(2) && ran.stderr.contains("wrong.yaml:1: unknown rule `admin-exposd`"), "{ran:?}");
 }
 
 #[test]

@@ -21,7 +21,7 @@ const ROUTER: &str = "{name: envoy.filters.http.router, typed_config: {\"@type\"
     type.googleapis.com/envoy.extensions.filters.http.router.v3.Router}}";
 
 /// A listener whose connection manager has these fields.
-fn listener(name: &str, address: &str, port: u16, fields: &str) -> String {
+pub(super) fn listener(name: &str, address: &str, port: u16, fields: &str) -> String {
     let fields: String = fields.lines().map(|line| format!("          {line}\n")).collect();
     format!(
         "  - name: {name}\n    address: {{socket_address: {{address: {address}, port_value: {port}}}}}\n    filter_chains:\n    - filters:\n      \
@@ -31,7 +31,7 @@ fn listener(name: &str, address: &str, port: u16, fields: &str) -> String {
 }
 
 /// The fields of a manager with one route, and with filters before the router.
-fn routed(route: &str, filters: &str) -> String {
+pub(super) fn routed(route: &str, filters: &str) -> String {
     let route: String = route.lines().map(|line| format!("    {line}\n")).collect();
     format!(
         "route_config:\n  virtual_hosts:\n  - name: all\n    domains: ['*']\n    routes:\n{route}http_filters:\n{filters}- {ROUTER}"
@@ -39,7 +39,7 @@ fn routed(route: &str, filters: &str) -> String {
 }
 
 /// A cluster of static servers, with more fields.
-fn cluster(name: &str, servers: &[SocketAddr], more: &str) -> String {
+pub(super) fn cluster(name: &str, servers: &[SocketAddr], more: &str) -> String {
     let endpoints: String = servers
         .iter()
         .map(|server| {
@@ -57,7 +57,7 @@ fn cluster(name: &str, servers: &[SocketAddr], more: &str) -> String {
     )
 }
 
-fn bootstrap(listeners: &str, clusters: &str) -> String {
+pub(super) fn bootstrap(listeners: &str, clusters: &str) -> String {
     format!(
         "admin:\n  address: {{socket_address: {{address: 127.0.0.1, port_value: 0}}}}\nstatic_resources:\n  listeners:\n{listeners}  clusters:\n{clusters}"
     )
@@ -73,13 +73,13 @@ fn http_options(options: &str) -> String {
 }
 
 /// A running Envoy with a configuration.
-struct Running {
-    proxy: Proxy,
+pub(super) struct Running {
+    pub(super) proxy: Proxy,
     _folder: tempfile::TempDir,
 }
 
 impl Running {
-    fn new(text: &str) -> Self {
+    pub(super) fn new(text: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let spec = ProxySpec {
             envoy: Envoy::find(None, &mut |_| {}).unwrap(),
@@ -102,7 +102,7 @@ impl Running {
     }
 
     /// The status of a response.
-    fn status(&self) -> String {
+    pub(super) fn status(&self) -> String {
         self.get().split(' ').nth(1).unwrap_or_default().to_owned()
     }
 
@@ -119,7 +119,7 @@ impl Running {
 }
 
 /// Whether the program finds a fault in a text.
-fn finds(id: &str, text: &str) -> bool {
+pub(super) fn finds(id: &str, text: &str) -> bool {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("envoy.yaml");
     fs::write(&path, text).unwrap();
@@ -141,7 +141,7 @@ fn mended(id: &str, text: &str) -> String {
 
 /// A server of HTTP/1.1 that calls `serve` for each request, with the number of its connection, that of the request on it and the time since
 /// the one before; it closes the connection for `None`.
-fn server(serve: impl Fn(usize, usize, Duration) -> Option<u16> + Send + Sync + 'static) -> SocketAddr {
+pub(super) fn server(serve: impl Fn(usize, usize, Duration) -> Option<u16> + Send + Sync + 'static) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let serve = Arc::new(serve);
@@ -178,7 +178,7 @@ fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
-const PLAIN: &str = "- match: {prefix: /}\n  route: {cluster: shop, timeout: 5s}";
+pub(super) const PLAIN: &str = "- match: {prefix: /}\n  route: {cluster: shop, timeout: 5s}";
 
 /// That a limit holds for all requests.
 const ALWAYS: &str =

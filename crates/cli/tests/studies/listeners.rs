@@ -10,7 +10,7 @@ use hoptax_certs::{Authority, KeyKind, Request};
 use hoptax_subject::envoy::release::Envoy;
 use serde_json::{Value, json};
 
-use crate::support::{Guarded, root, run, wait_until};
+use crate::support::{Guarded, origin, root, run, wait_until};
 
 /// A folder with a certificate, to which files of the catalogue are copied.
 struct Lab {
@@ -26,6 +26,7 @@ impl Lab {
         let names = vec!["localhost".to_owned()];
         let request = Request { names, spiffe: Vec::new(), key: KeyKind::P256, seconds: 3600 };
         let signed = authority.sign(&request).unwrap();
+        fs::write(lab.path("authority.pem"), authority.certificate()).unwrap();
         fs::write(lab.path("certificate.pem"), signed.certificate).unwrap();
         fs::write(lab.path("key.pem"), signed.key).unwrap();
         lab
@@ -56,6 +57,17 @@ impl Lab {
             .output()
             .unwrap();
         (!validate.status.success()).then(|| String::from_utf8_lossy(&validate.stderr).into_owned())
+    }
+
+    /// An Envoy with a file.
+    fn running(&self, path: &Path) -> Guarded {
+        let child = Command::new(&self.envoy.program)
+            .args(["--disable-hot-restart", "--log-level", "off", "--concurrency", "1", "--config-path"])
+            .arg(path)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn();
+        Guarded(child.unwrap())
     }
 
     /// What a command renders, written to a file.
@@ -112,6 +124,45 @@ fn envoy_runs_with_files_of_listeners_and_clusters() {
     assert_eq!(lab.refusal(&path), None);
     let without = run(["listeners", "render", &edge, "--as", "lds-cds"]);
     assert_eq!(without.code, Some(2), "{without:?}");
+}
+
+/// A port that is free now.
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+/// The body of a response; none if there is no such response yet.
+fn body(url: &str) -> Option<String> {
+    ureq::get(url).call().ok()?.into_body().read_to_string().ok()
+}
+
+#[test]
+fn an_upstream_is_spoken_to_in_http_2_where_the_file_says_so() {
+    let lab = Lab::new();
+    let path = |name: &str| lab.path(name).display().to_string();
+    let (certificate, key) = (path("certificate.pem"), path("key.pem"));
+    let (_origin, url) = origin(&["--cert", &certificate, "--key", &key, "--alpn", "h2"]);
+    let port: u16 = url.trim_end_matches('/').rsplit(':').next().unwrap().parse().unwrap();
+    let [admin, plain, encrypted, old] = [(); 4].map(|()| free_port());
+    let listener = |name: &str, own: u16, encryption: bool, http2: bool| {
+        json!({
+            "name": name, "port": own, "timeout": "5s", "cluster": name, "http2": http2,
+            "upstream": {"address": "localhost", "port": port, "encryption": encryption},
+        })
+    };
+    let listeners =
+        [listener("plain", plain, false, true), listener("encrypted", encrypted, true, true), listener("old", old, false, false)];
+    let text = json!({"admin": {"port": admin}, "ca": path("authority.pem"), "listeners": listeners});
+    let rendered = lab.rendered(&[&lab.file("own.json", &text.to_string())], "envoy.yaml");
+    let _envoy = lab.running(&rendered);
+    for (name, own, expected) in [("plain", plain, [0, 1]), ("encrypted", encrypted, [0, 1]), ("old", old, [1, 0])] {
+        wait_until("an answer", || body(&format!("http://127.0.0.1:{own}/")).is_some());
+        let of = |version: &str| -> usize {
+            let stats = body(&format!("http://127.0.0.1:{admin}/stats?filter=cluster.{name}.upstream_cx_{version}_total"));
+            stats.unwrap().trim().rsplit(": ").next().unwrap().parse().unwrap()
+        };
+        assert_eq!([of("http1"), of("http2")], expected, "{name}");
+    }
 }
 
 /// What is imported from a bootstrap is rendered to the same bootstrap.
@@ -258,11 +309,10 @@ const NAMES: [&str; 12] = [
 #[test]
 fn names_arrive_at_envoy_as_they_are() {
     let lab = Lab::new();
-    let free = || TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let admin = free();
+    let admin = free_port();
     let listener = |name: &&str| {
         json!({
-            "name": name, "port": free(), "timeout": "1s", "cluster": name,
+            "name": name, "port": free_port(), "timeout": "1s", "cluster": name,
             "upstream": {"address": "127.0.0.1", "port": 1},
         })
     };
@@ -271,18 +321,10 @@ fn names_arrive_at_envoy_as_they_are() {
     let file = lab.file("names.json", &text);
     for format in ["yaml", "json"] {
         let path = lab.rendered(&[&file, "--format", format], &format!("envoy.{format}"));
-        let child = Command::new(&lab.envoy.program)
-            .args(["--disable-hot-restart", "--log-level", "off", "--concurrency", "1", "--config-path"])
-            .arg(&path)
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let _envoy = Guarded(child);
+        let _envoy = lab.running(&path);
         let mut dump = None;
         wait_until("Envoy dumps its configuration", || {
-            let response = ureq::get(format!("http://127.0.0.1:{admin}/config_dump")).call();
-            dump = response.ok().and_then(|response| response.into_body().read_to_string().ok());
+            dump = body(&format!("http://127.0.0.1:{admin}/config_dump"));
             dump.as_ref().is_some_and(|text| text.contains("static_listeners"))
         });
         let dump: Value = serde_json::from_str(&dump.unwrap()).unwrap();

@@ -23,6 +23,7 @@ mod given;
 mod graph_run;
 mod link;
 mod lint;
+mod lint_faults;
 mod lint_mended;
 mod listeners;
 mod listeners_check;

@@ -52,9 +52,11 @@ fn compare(original: &Value, own: Option<&Value>, what: &str, path: &str, left: 
         (Value::Array(items), Some(Value::Array(other))) => {
             for (index, item) in items.iter().enumerate() {
                 let name = name_of(item);
-                // Filters and hosts have names, by which they are found in another order.
+                // Filters and hosts have names, by which they are found in another order. Hosts may have another name, and routes none.
                 let same = if name.is_empty() { None } else { other.iter().find(|one| name_of(one) == name) };
-                let same = same.or_else(|| if name.is_empty() { other.get(index) } else { None });
+                let domains = item.get("domains");
+                let same = same.or_else(|| domains.and_then(|own| other.iter().find(|one| one.get("domains") == Some(own))));
+                let same = same.or_else(|| other.get(index).filter(|one| name_of(one).is_empty() || name.is_empty()));
                 let step = if name.is_empty() { index.to_string() } else { name.to_owned() };
                 compare(item, same, what, &format!("{path}/{step}"), left);
             }
@@ -74,6 +76,15 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn hosts_are_found_by_their_domains_and_routes_by_their_numbers_if_their_names_are_not_there() {
+        let hosts = |name: &str, route: &Value| json!({"hosts": [{"name": name, "domains": ["*"], "routes": [route]}]});
+        let (original, rendered) = (hosts("a", &json!({"name": "b", "c": 1})), hosts("x", &json!({"c": 1})));
+        let mut left = Vec::new();
+        of_bootstrap(&original, &rendered, &mut left);
+        assert_eq!(left, ["the bootstrap: /hosts/a/name", "the bootstrap: /hosts/a/routes/b/name"]);
+    }
 
     #[test]
     fn what_is_missing_is_named_once_and_what_is_the_same_is_not() {

@@ -2,25 +2,18 @@
 
 use serde_json::{Value, json};
 
-use super::{Clusters, Keys, add, target};
+use super::{Clusters, Keys, add, pruned, target};
 
-const MANAGER: &str = ".HttpConnectionManager";
-
-/// The section of a listener.
+/// The section of a listener without what the file has no place for.
 ///
 /// # Errors
 /// Why it is none.
 pub(super) fn section(listener: &Value, clusters: &Clusters<'_>) -> Result<Keys, String> {
     let chains = listener.get("filter_chains").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let [chain] = chains else {
-        return Err(format!("it has {} filter chains, and the file has place for one", chains.len()));
+        return Err(format!("it has {} filter chains, none of them of HTTP", chains.len()));
     };
-    let filters = chain.get("filters").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-    let is_manager = |filter: &&Value| {
-        filter.pointer("/typed_config/@type").and_then(Value::as_str).is_some_and(|of| of.ends_with(MANAGER))
-    };
-    let manager = filters.iter().find(is_manager).and_then(|filter| filter.get("typed_config"));
-    let manager = manager.ok_or("it is none of HTTP")?;
+    let manager = pruned::manager(chain)?;
     let hosts = manager.pointer("/route_config/virtual_hosts").and_then(Value::as_array);
     let hosts = hosts.ok_or("its routes are not in the file")?;
     let mut section = Keys::new();
@@ -33,16 +26,11 @@ pub(super) fn section(listener: &Value, clusters: &Clusters<'_>) -> Result<Keys,
         let domains = host.get("domains").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
         let is_all = domains.iter().any(|domain| domain == "*");
         for route in host.get("routes").and_then(Value::as_array).into_iter().flatten() {
-            let Some(action) = route.get("route") else {
-                return Err("a route of it has an answer of its own, or redirects".to_owned());
-            };
-            let cluster = action.get("cluster").and_then(Value::as_str);
-            let cluster = cluster.ok_or("a route of it does not name one cluster")?;
+            let Some(action) = route.get("route") else { continue };
+            let cluster = action.get("cluster").and_then(Value::as_str).unwrap_or_default();
+            let prefix = route.pointer("/match/prefix").and_then(Value::as_str).unwrap_or_default();
             let mut keys = target::keys(cluster, clusters)?;
             timeout = timeout.or_else(|| action.get("timeout").cloned());
-            let prefix = route.pointer("/match/prefix").and_then(Value::as_str);
-            let prefix =
-                prefix.ok_or("a route of it matches in another way than by the beginning of paths")?;
             let regex = route.pointer("/match/headers/0/string_match/safe_regex/regex");
             let share = route.pointer("/match/runtime_fraction/default_value/numerator");
             if let Some(regex) = regex.filter(|_| is_all) {
@@ -72,6 +60,9 @@ pub(super) fn section(listener: &Value, clusters: &Clusters<'_>) -> Result<Keys,
                 routes.push(Value::Object(own));
             }
         }
+    }
+    if last.is_none() && routes.is_empty() && !["split", "splits"].iter().any(|key| section.contains_key(*key)) {
+        return Err("none of its routes sends requests to one upstream by the beginning of paths".to_owned());
     }
     // The default of Envoy.
     section.insert("timeout".to_owned(), timeout.unwrap_or_else(|| "15s".into()));

@@ -36,6 +36,7 @@ pub(crate) struct Upstream {
 /// How connections are kept.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Options {
+    pub(crate) http2: bool,
     pub(crate) keepalive: Duration,
     pub(crate) connect_timeout: Duration,
     pub(crate) max_requests_per_connection: u32,
@@ -53,6 +54,7 @@ impl Options {
     /// The keys of the file in which two differ.
     fn differences(&self, other: &Self) -> Vec<&'static str> {
         let all = [
+            ("http2", self.http2 == other.http2),
             ("keepalive", self.keepalive == other.keepalive),
             ("connect_timeout", self.connect_timeout == other.connect_timeout),
             (
@@ -135,6 +137,7 @@ impl Resolver<'_> {
             _ => usual_name(&upstream.host.0, u64::from(upstream.port)),
         };
         let options = Options {
+            http2: section.http2.unwrap_or_default(),
             keepalive: section.keepalive.unwrap_or(Duration::from_ms(4500)),
             connect_timeout: section.connect_timeout.unwrap_or(Duration::from_ms(250)),
             max_requests_per_connection: section.max_requests_per_connection.unwrap_or(1000),

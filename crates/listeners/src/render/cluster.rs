@@ -24,13 +24,14 @@ pub(super) fn message(cluster: &Cluster, ca: &FilePath) -> Result<Value, String>
             "min_retry_concurrency": options.retry_budget.min_retry_concurrency,
         },
     }]});
+    let protocol = if options.http2 { "http2_protocol_options" } else { "http_protocol_options" };
     message["typed_extension_protocol_options"] = json!({HTTP_OPTIONS: {
         "@type": format!("type.googleapis.com/{HTTP_OPTIONS}"),
         "common_http_protocol_options": {
             "idle_timeout": options.keepalive.in_seconds(),
             "max_requests_per_connection": options.max_requests_per_connection,
         },
-        "explicit_http_config": {"http_protocol_options": {}},
+        "explicit_http_config": {protocol: {}},
     }});
     if let Some(probes) = &options.tcp_keepalive {
         message["upstream_connection_options"] = json!({"tcp_keepalive": keepalive(probes)});

@@ -1,0 +1,159 @@
+//! A listener of Envoy without what a listeners file has no place for: filter chains beside one of HTTP, and routes that do not send their
+//! requests to one upstream.
+
+use serde_json::Value;
+
+use super::{Clusters, name_of, target};
+
+const MANAGER: &str = ".HttpConnectionManager";
+const CHAINS: &str = "filter_chains";
+const DEFAULT_CHAIN: &str = "default_filter_chain";
+
+/// Whether a network filter is a connection manager of HTTP.
+fn is_manager(filter: &Value) -> bool {
+    let of = filter.pointer("/typed_config/@type").and_then(Value::as_str);
+    of.is_some_and(|of| of.ends_with(MANAGER))
+}
+
+/// The number of the connection manager of HTTP among the filters of a chain.
+fn manager_of(chain: &Value) -> Option<usize> {
+    chain.get("filters")?.as_array()?.iter().position(is_manager)
+}
+
+/// The connection manager of a filter chain, which is the only one of its listener.
+///
+/// # Errors
+/// Why there is none.
+pub(super) fn manager(chain: &Value) -> Result<&Value, String> {
+    let number = manager_of(chain).ok_or("it is none of HTTP")?;
+    let manager = chain.pointer(&format!("/filters/{number}/typed_config"));
+    manager.ok_or_else(|| "it is none of HTTP".to_owned())
+}
+
+/// A listener without what has no place, and a line for each part that was removed.
+pub(super) fn pruned(listener: &Value, clusters: &Clusters<'_>) -> (Value, Vec<String>) {
+    let mut listener = listener.clone();
+    let mut removed = Vec::new();
+    keep_one_chain(&mut listener, &mut removed);
+    if let Some(chain) = listener.pointer_mut(&format!("/{CHAINS}/0"))
+        && let Some(number) = manager_of(chain)
+        && let Some(Value::Array(hosts)) =
+            chain.pointer_mut(&format!("/filters/{number}/typed_config/route_config/virtual_hosts"))
+    {
+        for host in hosts {
+            keep_routes(host, clusters, &mut removed);
+        }
+    }
+    (listener, removed)
+}
+
+/// Keeps the first filter chain of HTTP.
+fn keep_one_chain(listener: &mut Value, removed: &mut Vec<String>) {
+    let Value::Object(keys) = listener else { return };
+    let listed = keys.get(CHAINS).and_then(Value::as_array).cloned().unwrap_or_default();
+    let number = listed.len();
+    let all: Vec<Value> = listed.into_iter().chain(keys.get(DEFAULT_CHAIN).cloned()).collect();
+    if all.len() < 2 && number == all.len() {
+        return;
+    }
+    let Some(kept) = all.iter().position(|chain| manager_of(chain).is_some()) else { return };
+    for (index, chain) in all.iter().enumerate().filter(|(index, _)| *index != kept) {
+        let shown = match name_of(chain) {
+            _ if index == number => "its default filter chain".to_owned(),
+            "" => format!("filter chain {}", index + 1),
+            name => format!("filter chain `{name}`"),
+        };
+        removed.push(format!("{shown}: the file has place for one"));
+    }
+    keys.shift_remove(DEFAULT_CHAIN);
+    keys.insert(CHAINS.to_owned(), all.into_iter().nth(kept).into_iter().collect());
+}
+
+/// Keeps the routes of a virtual host that the file has place for.
+fn keep_routes(host: &mut Value, clusters: &Clusters<'_>, removed: &mut Vec<String>) {
+    let name = name_of(host).to_owned();
+    let Some(Value::Array(routes)) = host.get_mut("routes") else { return };
+    let mut number = 0;
+    routes.retain(|route| {
+        number += 1;
+        let why = why_not(route, clusters);
+        if let Some(why) = &why {
+            removed.push(format!("route {number} of `{name}`: {why}"));
+        }
+        why.is_none()
+    });
+}
+
+/// Why a route has no place in the file.
+fn why_not(route: &Value, clusters: &Clusters<'_>) -> Option<String> {
+    let Some(action) = route.get("route") else {
+        let why = if route.get("redirect").is_some() { "it redirects" } else { "it has an answer of its own" };
+        return Some(why.to_owned());
+    };
+    let Some(cluster) = action.get("cluster").and_then(Value::as_str) else {
+        return Some("it does not name one cluster".to_owned());
+    };
+    if route.pointer("/match/prefix").is_none_or(|prefix| !prefix.is_string()) {
+        return Some("it matches in another way than by the beginning of paths".to_owned());
+    }
+    target::keys(cluster, clusters).err()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn chain(name: &str, routes: &Value) -> Value {
+        json!({"name": name, "filters": [{"name": "other"}, {"typed_config": {
+            "@type": "x.HttpConnectionManager",
+            "route_config": {"virtual_hosts": [{"name": "all", "routes": routes}]},
+        }}]})
+    }
+
+    #[test]
+    fn one_chain_of_http_and_its_routes_to_upstreams_stay() {
+        let cluster = json!({"name": "a", "load_assignment": {"endpoints": [{"lb_endpoints": [
+            {"endpoint": {"address": {"socket_address": {"address": "a", "port_value": 1}}}},
+        ]}]}});
+        let clusters = Clusters::from_iter([("a", &cluster)]);
+        let sound = json!({"match": {"prefix": "/"}, "route": {"cluster": "a"}});
+        let routes = json!([
+            {"match": {"prefix": "/"}, "redirect": {}},
+            {"match": {"prefix": "/"}, "direct_response": {}},
+            sound,
+            {"match": {"prefix": "/"}, "route": {"weighted_clusters": {}}},
+            {"match": {"path": "/"}, "route": {"cluster": "a"}},
+            {"match": {"prefix": "/"}, "route": {"cluster": "b"}},
+        ]);
+        let listener = json!({
+            "filter_chains": [{"name": "tcp"}, chain("http", &routes), chain("", &routes)],
+            "default_filter_chain": {},
+        });
+        let (kept, removed) = pruned(&listener, &clusters);
+        assert_eq!(kept, json!({"filter_chains": [chain("http", &json!([sound]))]}));
+        let expected = [
+            "filter chain `tcp`: the file has place for one",
+            "filter chain 3: the file has place for one",
+            "its default filter chain: the file has place for one",
+            "route 1 of `all`: it redirects",
+            "route 2 of `all`: it has an answer of its own",
+            "route 4 of `all`: it does not name one cluster",
+            "route 5 of `all`: it matches in another way than by the beginning of paths",
+            "route 6 of `all`: its cluster `b` is not in the file",
+        ];
+        assert_eq!(removed, expected);
+    }
+
+    #[test]
+    fn a_default_chain_alone_is_the_only_one_and_what_has_no_http_stays_as_it_is() {
+        let clusters = Clusters::new();
+        let (kept, removed) = pruned(&json!({"default_filter_chain": chain("", &json!([]))}), &clusters);
+        assert_eq!(kept, json!({"filter_chains": [chain("", &json!([]))]}));
+        assert!(removed.is_empty(), "{removed:?}");
+        for other in [json!({}), json!(5), json!({"filter_chains": [{}, {}]})] {
+            assert_eq!(pruned(&other, &clusters), (other.clone(), Vec::new()));
+        }
+    }
+}
