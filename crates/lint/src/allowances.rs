@@ -45,23 +45,23 @@ impl Allowances {
     /// # Errors
     /// All problems of the file.
     pub fn read(name: &str, text: &str) -> Result<Self, Problems> {
-        let mut problems = Reader { name, problems: Vec::new() };
+        let mut reader = Reader { name, problems: Vec::new() };
         let root = match envoy::first(text) {
             Ok(root) => root,
             Err(error) => {
-                problems.add(error.line, format!("not YAML: {}", error.message));
-                return Err(Problems::new(problems.problems));
+                reader.add(error.line, format!("not YAML: {}", error.message));
+                return Err(Problems::new(reader.problems));
             }
         };
         let mut entries = Vec::new();
         match &root.node {
-            Node::Sequence(items) => entries.extend(items.iter().filter_map(|item| problems.entry(item))),
-            _ => problems.add(root.line, "needs a list of `{rule: RULE-ID, at: PATH, reason: TEXT}`"),
+            Node::Sequence(items) => entries.extend(items.iter().filter_map(|item| reader.entry(item))),
+            _ => reader.add(root.line, "needs a list of `{rule: RULE-ID, at: PATH, reason: TEXT}`"),
         }
-        if problems.problems.is_empty() {
+        if reader.problems.is_empty() {
             Ok(Self { name: name.to_owned(), entries })
         } else {
-            Err(Problems::new(problems.problems))
+            Err(Problems::new(reader.problems))
         }
     }
 
