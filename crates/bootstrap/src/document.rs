@@ -59,7 +59,8 @@ impl Document {
             return Ok(Self::of_json(source, value));
         }
         let tree = envoy::first(&source.text).map_err(|error| source.unreadable(&error))?;
-        Ok(Self::of_yaml(source, tree))
+        let value = tree.to_value();
+        Ok(Self::of_yaml(source, tree, value))
     }
 
     /// A text that is JSON.
@@ -67,9 +68,14 @@ impl Document {
         Self::new(source, value, Lines::of_json(&source.text))
     }
 
-    /// A text that is YAML.
-    pub(crate) fn of_yaml(source: &Source, tree: Tree) -> Self {
-        Self::new(source, tree.to_value(), Some(Lines::Yaml(tree)))
+    /// A text that is YAML, with its value.
+    pub(crate) fn of_yaml(source: &Source, tree: Tree, value: Value) -> Self {
+        Self::new(source, value, Some(Lines::Yaml(tree)))
+    }
+
+    /// What no text holds.
+    pub(crate) fn of_value(name: &str, value: Value) -> Self {
+        Self::new(&Source::file(name, ""), value, None)
     }
 
     fn new(source: &Source, mut value: Value, lines: Option<Lines>) -> Self {

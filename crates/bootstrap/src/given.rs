@@ -67,7 +67,7 @@ pub(crate) fn given(
         return Err(one(problem));
     }
     if accepted.is(&value) {
-        return whole(&source, Document::of_yaml(&source, first), choice);
+        return whole(&source, Document::of_yaml(&source, first, value), choice);
     }
     let documents = envoy::documents(text).collect::<Result<Vec<Tree>, _>>();
     let documents = documents.map_err(|error| one(unreadable(&source, &error)))?;

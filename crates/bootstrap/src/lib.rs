@@ -40,5 +40,5 @@ pub use lab::Lab;
 pub use lines::Way;
 pub use outside::{is_loopback, leads_to, outside_addresses};
 pub use place::{Place, Problem, Problems};
-pub use read::{Partly, read, read_partly};
+pub use read::{Partly, of_value, read, read_partly};
 pub use refusal::Refusal;

@@ -1,9 +1,13 @@
 //! Reads a configuration from its text and the files that it names, and tells all that is wrong with it at once.
 
+use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 
+use serde_json::Value;
+
 use crate::assemble::{Configuration, Joined, Loaded, join_all};
-use crate::given::{Accepted, given};
+use crate::document::Document;
+use crate::given::{Accepted, Given, given};
 use crate::lab::Lab;
 use crate::place::{Problem, Problems};
 use crate::resource::{is_list, is_one};
@@ -58,7 +62,20 @@ pub fn read_partly(
     choice: Option<&str>,
     load: &dyn Fn(&str) -> Result<Loaded, String>,
 ) -> Result<Partly, Problems> {
-    let given = given(name, text, choice, Accepted::Resources)?;
+    partly(given(name, text, choice, Accepted::Resources)?, load)
+}
+
+/// As [`read_partly`], for a bootstrap that no text holds and that names no file. Places have pointers instead of lines.
+///
+/// # Errors
+/// All problems that make Envoy refuse it.
+pub fn of_value(name: &str, bootstrap: Value) -> Result<Partly, Problems> {
+    let document = Document::of_value(name, bootstrap);
+    let given = Given { document, described: None, beside: BTreeMap::new() };
+    partly(given, &|_| Err("there are no files beside it".to_owned()))
+}
+
+fn partly(given: Given, load: &dyn Fn(&str) -> Result<Loaded, String>) -> Result<Partly, Problems> {
     let is_part = is_list(&given.document.value) || is_one(&given.document.value);
     let Joined { configuration, unread } = join_all(given, load)?;
     let refused = configuration.merge_keys();

@@ -32,6 +32,28 @@ fn push(pointer: &mut String, key: &str) {
     }
 }
 
+/// The node at a pointer, as [`Value::pointer`] finds it, but without copies of the steps: rules look at millions of nodes.
+pub fn at<'a>(root: &'a Value, pointer: &str) -> Option<&'a Value> {
+    let steps = match pointer.strip_prefix('/') {
+        Some(steps) => steps.split('/'),
+        None => return pointer.is_empty().then_some(root),
+    };
+    let mut node = root;
+    for step in steps {
+        node = match node {
+            Value::Object(entries) if step.contains('~') => {
+                entries.get(&step.replace("~1", "/").replace("~0", "~"))?
+            }
+            Value::Object(entries) => entries.get(step)?,
+            Value::Array(items) if step == "0" || !step.starts_with(['0', '+']) => {
+                items.get(step.parse::<usize>().ok()?)?
+            }
+            _ => return None,
+        };
+    }
+    Some(node)
+}
+
 /// The last step of a pointer.
 pub fn last_step(pointer: &str) -> &str {
     pointer.rsplit('/').next().unwrap_or_default()
@@ -163,7 +185,7 @@ pub fn items<'a>(root: &'a Value, pointer: &str) -> Vec<(String, &'a Value)> {
 
 /// The text at `pointer` below a node; empty if there is none.
 pub fn text<'a>(node: &'a Value, pointer: &str) -> &'a str {
-    node.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+    at(node, pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// The message type of a typed configuration, without the part before the slash; empty if it has none.
@@ -199,5 +221,39 @@ pub fn extension_type(extension: &Value) -> &str {
     match extension.get("typed_config").map(|configuration| message(configuration).of) {
         None | Some("") => text(extension, "/name"),
         Some(of) => of,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_pointer_leads_where_that_of_a_value_leads() {
+        let root = json!({"a": [{"b/c~": 1}, 2], "": {"": null}, "0": "x"});
+        for pointer in [
+            "",
+            "/",
+            "//",
+            "/a",
+            "/a/0",
+            "/a/1",
+            "/a/2",
+            "/a/00",
+            "/a/01",
+            "/a/+1",
+            "/a/-",
+            "/a/0/b~1c~0",
+            "/a/0/b",
+            "/0",
+            "/a/1/x",
+            "a",
+            "/a/",
+            "/a/99999999999999999999",
+        ] {
+            assert_eq!(at(&root, pointer), root.pointer(pointer), "{pointer}");
+        }
     }
 }

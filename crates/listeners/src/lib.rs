@@ -18,7 +18,7 @@ mod yaml;
 
 pub use file::schema;
 pub use import::{Imported, import};
-pub use output::{Form, Format, Output, is_listeners};
+pub use output::{Form, Format, Lines, Output, is_listeners};
 pub use plan::{Plan, Restart, Source, read};
 pub use problem::{Problem, Problems};
 pub use render::{Rendered, Resource, render};

@@ -57,6 +57,30 @@ pub struct Output {
     pub text: String,
 }
 
+/// The lines of a listeners file that the messages of its bootstrap are from.
+#[derive(Clone, Debug)]
+pub struct Lines {
+    listeners: Vec<u64>,
+    clusters: Vec<u64>,
+}
+
+impl Lines {
+    /// The line for a pointer of the bootstrap; the first for what no line of its own states.
+    pub fn line(&self, pointer: &str) -> u64 {
+        let of_resource = || {
+            let (kind, rest) = pointer.strip_prefix("/static_resources/")?.split_once('/')?;
+            let lines = match kind {
+                "listeners" => &self.listeners,
+                "clusters" => &self.clusters,
+                _ => return None,
+            };
+            let number: usize = rest.split('/').next()?.parse().ok()?;
+            lines.get(number).copied().filter(|line| *line > 0)
+        };
+        of_resource().unwrap_or(1)
+    }
+}
+
 impl Rendered {
     /// The bootstrap.
     pub fn bootstrap(&self) -> Value {
@@ -118,26 +142,11 @@ impl Rendered {
         }
     }
 
-    /// The bootstrap as YAML, with the line of the listeners file for each of its lines that has one.
-    pub fn traced(&self) -> (String, Vec<u64>) {
-        let written = written(&self.bootstrap());
-        let lines = written.text.lines().count();
-        let mut origin = vec![0; lines];
-        let all = [("listeners", &self.listeners), ("clusters", &self.clusters)];
-        let of = |path: &str| {
-            let (kind, index) = path.strip_prefix("/static_resources/")?.split_once('/')?;
-            let resources = all.iter().find(|(name, _)| *name == kind)?.1;
-            resources.get(index.parse::<usize>().ok()?).map(|one| one.line)
-        };
-        let mut marks = written.lines.iter().peekable();
-        while let Some((path, line)) = marks.next() {
-            let end = marks.peek().map_or(lines, |(_, next)| *next as usize - 1);
-            if let Some(source) = of(path) {
-                let part = origin.get_mut(*line as usize - 1..end);
-                part.into_iter().flatten().for_each(|line| *line = source);
-            }
-        }
-        (written.text, origin)
+    /// The bootstrap, with the lines of the listeners file that its messages are from.
+    pub fn traced(self) -> (Value, Lines) {
+        let of = |all: &[Resource]| all.iter().map(|one| one.line).collect();
+        let lines = Lines { listeners: of(&self.listeners), clusters: of(&self.clusters) };
+        (self.into_bootstrap(), lines)
     }
 }
 

@@ -92,16 +92,29 @@ fn every_form_holds_the_same_messages() {
 }
 
 #[test]
-fn lines_of_the_bootstrap_lead_to_their_listener() {
-    let (text, lines) = rendered(EDGE, None).traced();
-    let line_of =
-        |needle: &str| text.lines().position(|line| line.contains(needle)).map(|at| lines[at]).unwrap();
+fn pointers_of_the_bootstrap_lead_to_the_lines_of_their_listeners() {
+    let (bootstrap, lines) = rendered(EDGE, None).traced();
+    let of = |kind: &str, name: &str| {
+        let all = bootstrap["static_resources"][kind].as_array().unwrap();
+        let number = all.iter().position(|one| one["name"] == name).unwrap();
+        [
+            lines.line(&format!("/static_resources/{kind}/{number}")),
+            lines.line(&format!("/static_resources/{kind}/{number}/type")),
+        ]
+    };
     let expected =
         |needle: &str| EDGE.text.lines().position(|line| line.contains(needle)).unwrap() as u64 + 1;
-    assert_eq!(text.lines().count(), lines.len());
-    assert_eq!(line_of("stat_prefix: guarded_egress"), expected("name: guarded"));
-    assert_eq!(line_of("cluster_name: shop-search"), expected("cluster: shop-search"));
-    assert_eq!(line_of("port_value: 9902"), 0);
+    assert_eq!(of("listeners", "guarded"), [expected("name: guarded"); 2]);
+    assert_eq!(of("clusters", "shop-search"), [expected("cluster: shop-search"); 2]);
+    for other in [
+        "",
+        "/admin",
+        "/static_resources/listeners",
+        "/static_resources/listeners/99/name",
+        "/static_resources/x/0",
+    ] {
+        assert_eq!(lines.line(other), 1, "{other}");
+    }
 }
 
 /// Listeners in the form of values of Wikimedia's charts.

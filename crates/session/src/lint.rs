@@ -141,7 +141,7 @@ fn examine_one(
         file.linted.allowed.extend(linted.allowed);
     };
     if let Some(own) = own(path, how.services)? {
-        add(of_own(&path.display().to_string(), &own)?);
+        add(of_own(&path.display().to_string(), own)?);
         return Ok(file);
     }
     for read in read(path)? {
@@ -152,16 +152,14 @@ fn examine_one(
 }
 
 /// What is found in the bootstrap of a listeners file, in the lines of the file.
-fn of_own(name: &str, own: &Own) -> Result<Linted, Failure> {
-    let nothing = |_: &str| Err("a listeners file names no other".to_owned());
-    let read = hoptax_bootstrap::read_partly(name, &own.bootstrap, None, &nothing);
-    let mut linted = lint::lint(&read.map_err(Failure::bad_input)?);
+fn of_own(name: &str, own: Own) -> Result<Linted, Failure> {
+    let Own { text, bootstrap, lines } = own;
+    let read = hoptax_bootstrap::of_value(name, bootstrap).map_err(Failure::bad_input)?;
+    let mut linted = lint::lint(&read);
     for finding in &mut linted.findings {
-        let line = own.lines.get((finding.place.line as usize).saturating_sub(1)).copied();
-        finding.place.line = line.filter(|line| *line > 0).unwrap_or(1);
-        finding.place.column = 0;
+        finding.place.line = lines.line(&finding.found.at);
     }
-    Ok(lint::allow_by_comments(linted, name, &own.text))
+    Ok(lint::allow_by_comments(linted, name, &text))
 }
 
 fn read(path: &Path) -> Result<Vec<Partly>, Failure> {
@@ -291,8 +289,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (file, allow) = (folder.path().join("a.yaml"), folder.path().join("allow.yaml"));
         fs::write(&file, FILE).unwrap();
-        fs::write(&allow, "- {rule: outlier-ejects-none, reason: ours}\n- {rule: admin-exposed, reason: x}\n")
-            .unwrap();
+        fs::write(
+            &allow,
+            "- {rule: outlier-ejects-none, reason: ours}\n- {rule: admin-exposed, reason: x}\n",
+        )
+        .unwrap();
         let how = Examination { allow: Some(&allow), ..Examination::default() };
         let of = |examined: &Examined, id: &str| {
             let findings = examined.files.iter().flat_map(|file| &file.linted.findings);
@@ -309,7 +310,8 @@ mod tests {
         mend(slice::from_ref(&file), &how, &|_| {}).unwrap();
         assert_eq!(fs::read_to_string(&file).unwrap(), FILE);
         let both = [file, folder.path().join("none.yaml")];
-        let examined = examine(&both, &Examination { allow: Some(&allow), ..Examination::default() }).unwrap();
+        let examined =
+            examine(&both, &Examination { allow: Some(&allow), ..Examination::default() }).unwrap();
         assert_eq!(of(&examined, "allowed-without-effect"), 0);
     }
 

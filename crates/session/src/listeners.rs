@@ -8,8 +8,9 @@ mod servers;
 
 use std::path::Path;
 
-use hoptax_listeners::{Plan, Source, is_listeners, read, render};
+use hoptax_listeners::{Lines, Plan, Source, is_listeners, read, render};
 use hoptax_text::yaml::file;
+use serde_json::Value;
 
 use crate::failure::Failure;
 
@@ -19,9 +20,9 @@ pub(crate) struct Own {
     /// The file.
     pub(crate) text: String,
     /// The bootstrap.
-    pub(crate) bootstrap: String,
-    /// For each line of the bootstrap that of the file; 0 for none.
-    pub(crate) lines: Vec<u64>,
+    pub(crate) bootstrap: Value,
+    /// The lines of the file that it is from.
+    pub(crate) lines: Lines,
 }
 
 /// Whether a file is one of listeners.
@@ -57,5 +58,6 @@ pub fn plan(path: &Path, services: Option<&Path>) -> Result<Plan, Failure> {
 }
 
 fn text_of(path: &Path) -> Result<String, Failure> {
-    file::configuration(path).map_err(|error| Failure::bad_input(format!("cannot read `{}`: {error}", path.display())))
+    file::configuration(path)
+        .map_err(|error| Failure::bad_input(format!("cannot read `{}`: {error}", path.display())))
 }

@@ -168,16 +168,28 @@ fn files_that_would_take_all_memory_are_refused_with_their_lines() {
     let aliases: String = (1..40).map(|n| format!("a{n}: &a{n} [*a{}, *a{}]\n", n - 1, n - 1)).collect();
     let anchors: String = (0..400).map(|n| format!("&a{n} [")).collect();
     let cases: [(&str, Vec<u8>, &str); 11] = [
-        ("aliases.yaml", format!("a0: &a0 [1]\n{aliases}").into(), ":22: neither YAML nor JSON: its aliases stand for"),
+        (
+            "aliases.yaml",
+            format!("a0: &a0 [1]\n{aliases}").into(),
+            ":22: neither YAML nor JSON: its aliases stand for",
+        ),
         ("anchors.yaml", (anchors + &"1,".repeat(100_000)).into(), ":1: neither YAML nor JSON"),
-        ("cycle.yaml", "a: &a\n  b: *a\n".into(), ":2: neither YAML nor JSON: an alias stands for a node that it is inside of"),
+        (
+            "cycle.yaml",
+            "a: &a\n  b: *a\n".into(),
+            ":2: neither YAML nor JSON: an alias stands for a node that it is inside of",
+        ),
         ("deep.yaml", "[".repeat(1_000_000).into(), ":1: neither YAML nor JSON"),
         ("deep.json", "{\"a\":".repeat(1_000_000).into(), ":1: neither YAML nor JSON"),
         ("tab.yaml", "admin:\n\taddress: {}\n".into(), ":2: neither YAML nor JSON: tabs"),
         ("bytes.yaml", b"admin:\n  address: \xff\n".to_vec(), "it is not UTF-8 text: line 2 has other bytes"),
-        ("wide.json", format!("[{}1]", "1,".repeat(20 << 20)).into(), ":1: neither YAML nor JSON: more than ten million nodes"),
+        (
+            "wide.json",
+            format!("[{}1]", "1,".repeat(20 << 20)).into(),
+            ":1: neither YAML nor JSON: more than ten million nodes",
+        ),
         ("wide.yaml", "- 1\n".repeat(12 << 20).into(), "neither YAML nor JSON: more than ten million nodes"),
-        ("large.json", vec![b' '; 100 << 20], "it has more than 64 MiB"),
+        ("large.json", vec![b' '; 100 << 20], "it has more than 80 MiB"),
         ("nothing.json", vec![0; 1000], "neither YAML nor JSON"),
     ];
     for (name, bytes, expected) in cases {
@@ -212,9 +224,11 @@ fn findings_are_json_sarif_and_annotations() {
 #[test]
 fn a_file_allows_findings_of_json_by_their_paths() {
     let folder = tempfile::tempdir().unwrap();
-    let endpoint = json!({"endpoint": {"address": {"socket_address": {"address": "http://shop", "port_value": 80}}}});
+    let endpoint =
+        json!({"endpoint": {"address": {"socket_address": {"address": "http://shop", "port_value": 80}}}});
     let cluster = json!({"name": "shop", "type": "STRICT_DNS", "load_assignment": {"endpoints": [{"lb_endpoints": [endpoint]}]}});
-    let path = file(folder.path(), "envoy.json", &json!({"static_resources": {"clusters": [cluster]}}).to_string());
+    let path =
+        file(folder.path(), "envoy.json", &json!({"static_resources": {"clusters": [cluster]}}).to_string());
     let name = path.to_str().unwrap();
     let ran = run(["lint", name, "--json", "-"]);
     let json: Value = serde_json::from_str(&ran.stdout).unwrap();
@@ -222,15 +236,23 @@ fn a_file_allows_findings_of_json_by_their_paths() {
     assert_eq!((ran.code, &first["rule"]), (Some(1), &"address-with-scheme".into()), "{json}");
     let at = first["path"].as_str().unwrap();
     assert!(at.starts_with("/static_resources/clusters/shop/load_assignment/"), "{at}");
-    let allow = format!("- {{rule: address-with-scheme, at: '{at}', reason: a name of the test}}\n- {{rule: admin-exposed, reason: x}}\n");
+    let allow = format!(
+        "- {{rule: address-with-scheme, at: '{at}', reason: a name of the test}}\n- {{rule: admin-exposed, reason: x}}\n"
+    );
     let allow = file(folder.path(), "allow.yaml", &allow);
     let ran = run(["lint", name, "--details", "--allow", allow.to_str().unwrap()]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert!(ran.stdout.contains("1 finding allowed") && ran.stdout.contains(": a name of the test"), "{ran:?}");
+    assert!(
+        ran.stdout.contains("1 finding allowed") && ran.stdout.contains(": a name of the test"),
+        "{ran:?}"
+    );
     assert!(ran.stdout.contains("allow.yaml:2: warning allowed-without-effect: "), "{ran:?}");
     let wrong = file(folder.path(), "wrong.yaml", "- {rule: admin-exposd, reason: x}\n");
     let ran = run(["lint", name, "--allow", wrong.to_str().unwrap()]);
-    assert!(ran.code == Some(2) && ran.stderr.contains("wrong.yaml:1: unknown rule `admin-exposd`"), "{ran:?}");
+    assert!(
+        ran.code == Some(2) && ran.stderr.contains("wrong.yaml:1: unknown rule `admin-exposd`"),
+        "{ran:?}"
+    );
 }
 
 #[test]

@@ -141,7 +141,9 @@ fn mended(id: &str, text: &str) -> String {
 
 /// A server of HTTP/1.1 that calls `serve` for each request, with the number of its connection, that of the request on it and the time since
 /// the one before; it closes the connection for `None`.
-pub(super) fn server(serve: impl Fn(usize, usize, Duration) -> Option<u16> + Send + Sync + 'static) -> SocketAddr {
+pub(super) fn server(
+    serve: impl Fn(usize, usize, Duration) -> Option<u16> + Send + Sync + 'static,
+) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let serve = Arc::new(serve);

@@ -158,8 +158,10 @@ fn certificates_of_strangers_and_with_other_names_are_accepted() {
             "transport_socket:\n  name: envoy.transport_sockets.tls\n  typed_config:\n    \"@type\": \
              type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext\n    common_tls_context: {{{context}}}"
         );
-        let text =
-            bootstrap(&listener("in", "127.0.0.1", 0, &routed(PLAIN, "")), &cluster("shop", &[address], &socket));
+        let text = bootstrap(
+            &listener("in", "127.0.0.1", 0, &routed(PLAIN, "")),
+            &cluster("shop", &[address], &socket),
+        );
         for rule in ["tls-unverified", "tls-any-name"] {
             assert_eq!(finds(rule, &text), faults.contains(&rule), "{rule}: {context}");
         }
@@ -183,7 +185,8 @@ fn refusal(text: &str) -> Option<String> {
 
 #[test]
 fn envoy_refuses_what_is_there_twice_and_what_is_not_there() {
-    let text = |rule: &str| fs::read_to_string(root().join("crates/lint/tests/rules").join(rule).join("fires.yaml"));
+    let text =
+        |rule: &str| fs::read_to_string(root().join("crates/lint/tests/rules").join(rule).join("fires.yaml"));
     for (rule, fault, cure, reason) in [
         ("duplicate-cluster", "- name: shop # here", "- name: cart", "duplicate cluster 'shop'"),
         ("duplicate-domain", "- SHOP.example # here", "- cart.example", "Only unique values for domains"),
@@ -191,7 +194,11 @@ fn envoy_refuses_what_is_there_twice_and_what_is_not_there() {
         ("duplicate-address", "port_value: 80 # here", "port_value: 81", "duplicate address"),
     ] {
         let faulty = text(rule).unwrap();
-        assert!(finds(rule, &faulty) && refusal(&faulty).is_some_and(|why| why.contains(reason)), "{rule}: {:?}", refusal(&faulty));
+        assert!(
+            finds(rule, &faulty) && refusal(&faulty).is_some_and(|why| why.contains(reason)),
+            "{rule}: {:?}",
+            refusal(&faulty)
+        );
         let cured = faulty.replace(fault, cure);
         assert!(cured != faulty && !finds(rule, &cured), "{rule}");
         // A certificate that is in no file is refused for another reason.
@@ -201,7 +208,10 @@ fn envoy_refuses_what_is_there_twice_and_what_is_not_there() {
     let witness = Witness::start();
     let routed = |named: &str| {
         let route = format!("- match: {{prefix: /}}\n  route: {{cluster: {named}, timeout: 5s}}");
-        bootstrap(&listener("in", "127.0.0.1", 0, &routed(&route, "")), &cluster("shop", &[witness.address], ""))
+        bootstrap(
+            &listener("in", "127.0.0.1", 0, &routed(&route, "")),
+            &cluster("shop", &[witness.address], ""),
+        )
     };
     let (faulty, cured) = (routed("shpo"), routed("shop"));
     assert!(finds("unknown-cluster", &faulty) && !finds("unknown-cluster", &cured));

@@ -150,15 +150,22 @@ fn an_upstream_is_spoken_to_in_http_2_where_the_file_says_so() {
             "upstream": {"address": "localhost", "port": port, "encryption": encryption},
         })
     };
-    let listeners =
-        [listener("plain", plain, false, true), listener("encrypted", encrypted, true, true), listener("old", old, false, false)];
+    let listeners = [
+        listener("plain", plain, false, true),
+        listener("encrypted", encrypted, true, true),
+        listener("old", old, false, false),
+    ];
     let text = json!({"admin": {"port": admin}, "ca": path("authority.pem"), "listeners": listeners});
     let rendered = lab.rendered(&[&lab.file("own.json", &text.to_string())], "envoy.yaml");
     let _envoy = lab.running(&rendered);
-    for (name, own, expected) in [("plain", plain, [0, 1]), ("encrypted", encrypted, [0, 1]), ("old", old, [1, 0])] {
+    for (name, own, expected) in
+        [("plain", plain, [0, 1]), ("encrypted", encrypted, [0, 1]), ("old", old, [1, 0])]
+    {
         wait_until("an answer", || body(&format!("http://127.0.0.1:{own}/")).is_some());
         let of = |version: &str| -> usize {
-            let stats = body(&format!("http://127.0.0.1:{admin}/stats?filter=cluster.{name}.upstream_cx_{version}_total"));
+            let stats = body(&format!(
+                "http://127.0.0.1:{admin}/stats?filter=cluster.{name}.upstream_cx_{version}_total"
+            ));
             stats.unwrap().trim().rsplit(": ").next().unwrap().parse().unwrap()
         };
         assert_eq!([of("http1"), of("http2")], expected, "{name}");

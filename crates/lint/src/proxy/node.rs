@@ -18,13 +18,13 @@ pub(crate) struct Node<'a> {
 impl<'a> Node<'a> {
     /// The node at a pointer below this one.
     pub(crate) fn get(&self, pointer: &str) -> Option<Self> {
-        let value = self.value.pointer(pointer).filter(|value| !value.is_null())?;
+        let value = tree::at(self.value, pointer).filter(|value| !value.is_null())?;
         Some(Self { at: format!("{}{pointer}", self.at), value })
     }
 
     /// Whether there is a node at a pointer below this one.
     pub(crate) fn has(&self, pointer: &str) -> bool {
-        self.value.pointer(pointer).is_some_and(|value| !value.is_null())
+        tree::at(self.value, pointer).is_some_and(|value| !value.is_null())
     }
 
     /// The text at a pointer below this one; empty if there is none.
@@ -62,7 +62,7 @@ impl<'a> Node<'a> {
     /// The items of a list below this one; a value that is no list is one item.
     pub(crate) fn items(&self, pointer: &str) -> Vec<Self> {
         let at = format!("{}{pointer}", self.at);
-        match self.value.pointer(pointer) {
+        match tree::at(self.value, pointer) {
             Some(Value::Array(items)) => {
                 let items = items.iter().enumerate().filter(|(_, item)| !item.is_null());
                 items.map(|(index, value)| Self { at: format!("{at}/{index}"), value }).collect()
@@ -75,7 +75,7 @@ impl<'a> Node<'a> {
     /// The entries of a mapping below this one.
     pub(crate) fn entries(&self, pointer: &str) -> Vec<(&'a str, Self)> {
         let at = format!("{}{pointer}", self.at);
-        let entries = self.value.pointer(pointer).and_then(Value::as_object);
+        let entries = tree::at(self.value, pointer).and_then(Value::as_object);
         let entries = entries.into_iter().flatten().filter(|(_, value)| !value.is_null());
         entries.map(|(key, value)| (key.as_str(), Self { at: tree::join(&at, key), value })).collect()
     }
@@ -87,18 +87,18 @@ impl<'a> Node<'a> {
 
     /// A number, which may be written as a text.
     pub(crate) fn number(&self, pointer: &str) -> Option<f64> {
-        let value = self.value.pointer(pointer)?;
+        let value = tree::at(self.value, pointer)?;
         value.as_f64().or_else(|| value.as_str()?.parse().ok())
     }
 
     /// A boolean; false if there is none.
     pub(crate) fn is_set(&self, pointer: &str) -> bool {
-        self.value.pointer(pointer).and_then(Value::as_bool).unwrap_or_default()
+        tree::at(self.value, pointer).and_then(Value::as_bool).unwrap_or_default()
     }
 
     /// Whether a boolean is false, and not only left out.
     pub(crate) fn is_off(&self, pointer: &str) -> bool {
-        self.value.pointer(pointer).and_then(Value::as_bool) == Some(false)
+        tree::at(self.value, pointer).and_then(Value::as_bool) == Some(false)
     }
 
     /// The type of an extension, or its name if it states none.

@@ -55,8 +55,11 @@ fn compare(original: &Value, own: Option<&Value>, what: &str, path: &str, left: 
                 // Filters and hosts have names, by which they are found in another order. Hosts may have another name, and routes none.
                 let same = if name.is_empty() { None } else { other.iter().find(|one| name_of(one) == name) };
                 let domains = item.get("domains");
-                let same = same.or_else(|| domains.and_then(|own| other.iter().find(|one| one.get("domains") == Some(own))));
-                let same = same.or_else(|| other.get(index).filter(|one| name_of(one).is_empty() || name.is_empty()));
+                let same = same.or_else(|| {
+                    domains.and_then(|own| other.iter().find(|one| one.get("domains") == Some(own)))
+                });
+                let same = same
+                    .or_else(|| other.get(index).filter(|one| name_of(one).is_empty() || name.is_empty()));
                 let step = if name.is_empty() { index.to_string() } else { name.to_owned() };
                 compare(item, same, what, &format!("{path}/{step}"), left);
             }

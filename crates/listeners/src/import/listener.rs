@@ -61,7 +61,10 @@ pub(super) fn section(listener: &Value, clusters: &Clusters<'_>) -> Result<Keys,
             }
         }
     }
-    if last.is_none() && routes.is_empty() && !["split", "splits"].iter().any(|key| section.contains_key(*key)) {
+    if last.is_none()
+        && routes.is_empty()
+        && !["split", "splits"].iter().any(|key| section.contains_key(*key))
+    {
         return Err("none of its routes sends requests to one upstream by the beginning of paths".to_owned());
     }
     // The default of Envoy.

@@ -87,7 +87,8 @@ fn keep_routes(host: &mut Value, clusters: &Clusters<'_>, removed: &mut Vec<Stri
 /// Why a route has no place in the file.
 fn why_not(route: &Value, clusters: &Clusters<'_>) -> Option<String> {
     let Some(action) = route.get("route") else {
-        let why = if route.get("redirect").is_some() { "it redirects" } else { "it has an answer of its own" };
+        let why =
+            if route.get("redirect").is_some() { "it redirects" } else { "it has an answer of its own" };
         return Some(why.to_owned());
     };
     let Some(cluster) = action.get("cluster").and_then(Value::as_str) else {

@@ -44,7 +44,8 @@ pub(super) fn keys(name: &str, clusters: &Clusters<'_>) -> Result<Keys, String> 
     }
     let at = |path: &str| cluster.pointer(path);
     let option = |path: &str| cluster.pointer(&format!("{HTTP_OPTIONS}/common_http_protocol_options{path}"));
-    let http2 = [&format!("{HTTP_OPTIONS}/explicit_http_config/http2_protocol_options"), "/http2_protocol_options"];
+    let http2 =
+        [&format!("{HTTP_OPTIONS}/explicit_http_config/http2_protocol_options"), "/http2_protocol_options"];
     if http2.iter().any(|path| at(path).is_some()) {
         keys.insert("http2".to_owned(), true.into());
     }

@@ -189,11 +189,13 @@ pub fn read_partly(path: &Path) -> Result<Vec<Partly>, GivenError> {
         let load = |named: &str| load(&folder, named).map(|(_, loaded)| loaded);
         hoptax_bootstrap::read_partly(&name, &text, choice, &load).map_err(GivenError::from)
     };
+    let error = match read(choice) {
+        Ok(one) => return Ok(vec![one]),
+        Err(error) => error,
+    };
+    // It may hold several.
     let names = if choice.is_none() { hoptax_bootstrap::choices(&name, &text) } else { Vec::new() };
-    match names.as_slice() {
-        [] => read(choice).map(|one| vec![one]),
-        names => names.iter().map(|name| read(Some(name))).collect(),
-    }
+    if names.is_empty() { Err(error) } else { names.iter().map(|name| read(Some(name))).collect() }
 }
 
 fn text_of(path: &Path) -> Result<String, GivenError> {
