@@ -167,11 +167,11 @@ fn files_that_would_take_all_memory_are_refused_with_their_lines() {
     let folder = tempfile::tempdir().unwrap();
     let aliases: String = (1..40).map(|n| format!("a{n}: &a{n} [*a{}, *a{}]\n", n - 1, n - 1)).collect();
     let anchors: String = (0..400).map(|n| format!("&a{n} [")).collect();
-    let cases: [(&str, Vec<u8>, &str); 11] = [
+    let cases: [(&str, Vec<u8>, &str); 10] = [
         (
             "aliases.yaml",
             format!("a0: &a0 [1]\n{aliases}").into(),
-            ":22: neither YAML nor JSON: its aliases stand for",
+            ":19: neither YAML nor JSON: its aliases stand for",
         ),
         ("anchors.yaml", (anchors + &"1,".repeat(100_000)).into(), ":1: neither YAML nor JSON"),
         (
@@ -185,10 +185,9 @@ fn files_that_would_take_all_memory_are_refused_with_their_lines() {
         ("bytes.yaml", b"admin:\n  address: \xff\n".to_vec(), "it is not UTF-8 text: line 2 has other bytes"),
         (
             "wide.json",
-            format!("[{}1]", "1,".repeat(20 << 20)).into(),
-            ":1: neither YAML nor JSON: more than ten million nodes",
+            format!("[{}1]", "1,".repeat(6 << 20)).into(),
+            ":1: neither YAML nor JSON: more than five million nodes",
         ),
-        ("wide.yaml", "- 1\n".repeat(12 << 20).into(), "neither YAML nor JSON: more than ten million nodes"),
         ("large.json", vec![b' '; 100 << 20], "it has more than 80 MiB"),
         ("nothing.json", vec![0; 1000], "neither YAML nor JSON"),
     ];

@@ -56,18 +56,23 @@ fn a_path_with_dots_gets_around_a_rule_of_paths() {
 
 #[test]
 fn a_filter_that_asks_for_credentials_refuses_the_question_of_a_browser() {
+    let witness = Witness::start();
     let cors = "- name: envoy.filters.http.cors\n  typed_config: {\"@type\": type.googleapis.com/envoy.extensions.filters.http.cors.v3.Cors}\n";
     let auth = "- name: envoy.filters.http.basic_auth\n  typed_config:\n    \"@type\": \
                 type.googleapis.com/envoy.extensions.filters.http.basic_auth.v3.BasicAuth\n    \
                 users: {inline_string: 'user:{SHA}hhndxzZ1JYy/gCM0RJ7wkTxaAhk='}\n";
-    let route = "- match: {prefix: /}\n  direct_response: {status: 200}\n  typed_per_filter_config:\n    envoy.filters.http.cors:\n      \
+    // Of a route with an answer of its own, Envoy does not look at the policy.
+    let route = "- match: {prefix: /}\n  route: {cluster: shop, timeout: 5s}\n  typed_per_filter_config:\n    envoy.filters.http.cors:\n      \
                  \"@type\": type.googleapis.com/envoy.extensions.filters.http.cors.v3.CorsPolicy\n      \
                  allow_origin_string_match: [{exact: 'http://shop.example'}]\n      allow_methods: GET\n";
     let question = [("origin", "http://shop.example"), ("access-control-request-method", "GET")];
     for (filters, is_fault, expected) in
         [(auth.to_owned() + cors, true, "401"), (cors.to_owned() + auth, false, "200")]
     {
-        let text = bootstrap(&listener("in", "127.0.0.1", 0, &routed(route, &filters)), NO_CLUSTER);
+        let text = bootstrap(
+            &listener("in", "127.0.0.1", 0, &routed(route, &filters)),
+            &cluster("shop", &[witness.address], ""),
+        );
         assert_eq!(finds("cors-after-auth", &text), is_fault);
         let running = Running::new(&text);
         assert_eq!(status(&running, "OPTIONS", "/", &question), expected);
@@ -191,7 +196,6 @@ fn envoy_refuses_what_is_there_twice_and_what_is_not_there() {
         ("duplicate-cluster", "- name: shop # here", "- name: cart", "duplicate cluster 'shop'"),
         ("duplicate-domain", "- SHOP.example # here", "- cart.example", "Only unique values for domains"),
         ("unknown-secret", "name: sever # here", "name: server", "Unknown static secret: sever"),
-        ("duplicate-address", "port_value: 80 # here", "port_value: 81", "duplicate address"),
     ] {
         let faulty = text(rule).unwrap();
         assert!(
@@ -206,14 +210,24 @@ fn envoy_refuses_what_is_there_twice_and_what_is_not_there() {
         assert!(left.as_ref().is_none_or(|why| !why.contains(reason)), "{rule}: {left:?}");
     }
     let witness = Witness::start();
-    let routed = |named: &str| {
+    let to = |named: &str| {
         let route = format!("- match: {{prefix: /}}\n  route: {{cluster: {named}, timeout: 5s}}");
         bootstrap(
             &listener("in", "127.0.0.1", 0, &routed(&route, "")),
             &cluster("shop", &[witness.address], ""),
         )
     };
-    let (faulty, cured) = (routed("shpo"), routed("shop"));
+    let twice = |port: u16| {
+        let fields = routed(PLAIN, "");
+        let listeners =
+            listener("a", "127.0.0.1", 28_080, &fields) + &listener("b", "127.0.0.1", port, &fields);
+        bootstrap(&listeners, &cluster("shop", &[witness.address], ""))
+    };
+    let (faulty, cured) = (twice(28_080), twice(28_081));
+    assert!(finds("duplicate-address", &faulty) && !finds("duplicate-address", &cured));
+    assert!(refusal(&faulty).is_some_and(|why| why.contains("duplicate address")), "{:?}", refusal(&faulty));
+    assert_eq!(refusal(&cured), None);
+    let (faulty, cured) = (to("shpo"), to("shop"));
     assert!(finds("unknown-cluster", &faulty) && !finds("unknown-cluster", &cured));
     assert!(refusal(&faulty).is_some_and(|why| why.contains("unknown cluster 'shpo'")));
     assert_eq!(refusal(&cured), None);

@@ -20,7 +20,7 @@ use self::scalar::scalar;
 /// Most nodes that aliases may stand for. A bootstrap with thousands of clusters has fewer; a few lines of nested aliases more.
 const MOST_ALIASED: usize = 1_000_000;
 /// Most nodes in all of a text, each of which takes a hundred bytes of memory and more.
-const MOST_NODES: usize = 10_000_000;
+const MOST_NODES: usize = 5_000_000;
 /// Most nodes that anchors keep for aliases. Anchors inside of each other keep the innermost nodes once for each of them.
 const MOST_KEPT: usize = 2_000_000;
 /// Most collections inside of each other, as in yaml-cpp.
@@ -244,7 +244,7 @@ impl<'input, T: granit_parser::BorrowedInput<'input>> Loader<'input, T> {
         );
         if is_node {
             let left = self.nodes_left.checked_sub(1);
-            self.nodes_left = left.ok_or_else(|| error(line, "more than ten million nodes"))?;
+            self.nodes_left = left.ok_or_else(|| error(line, "more than five million nodes"))?;
         }
         let [start, end] =
             [span.start, span.end].map(|mark| self.before + mark.byte_offset().unwrap_or_default());
@@ -432,7 +432,7 @@ mod tests {
         assert!(first(&anchored(400, 4_000)).is_ok());
         assert!(first(&anchored(0, 0)).is_ok());
         let limited = |most| documents_up_to("a: 1\n---\nb: [2,\n*x]\n", most).last().unwrap();
-        let limit = error(3, "more than ten million nodes");
+        let limit = error(3, "more than five million nodes");
         assert_eq!((limited(5).unwrap_err(), limited(9).unwrap_err().line), (limit, 4));
         let nested = "[".repeat(100_000);
         assert!(first(&nested).is_err());
