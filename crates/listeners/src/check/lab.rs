@@ -6,6 +6,11 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
+use crate::plan::RATELIMIT;
+
+/// Where a cluster says which HTTP its connections speak.
+const PROTOCOL: &str = "/typed_extension_protocol_options/envoy.extensions.upstreams.http.v3.HttpProtocolOptions/explicit_http_config";
+
 /// What a bootstrap gets instead of what it names.
 #[derive(Clone, Debug)]
 pub struct Lab {
@@ -47,6 +52,12 @@ pub fn in_lab(mut bootstrap: Value, lab: &Lab) -> Value {
         let server = cluster.get("name").and_then(Value::as_str).and_then(|name| lab.servers.get(name));
         let server = server.copied().unwrap_or(lab.other);
         move_endpoints(cluster, server);
+        // The servers of a lab speak HTTP/1.1, but for the service of limits.
+        if cluster["name"] != RATELIMIT
+            && let Some(protocol) = cluster.pointer_mut(PROTOCOL)
+        {
+            *protocol = json!({"http_protocol_options": {}});
+        }
     }
     bootstrap["static_resources"]["listeners"] = listeners.into();
     bootstrap["static_resources"]["clusters"] = clusters.into();
@@ -136,7 +147,7 @@ mod tests {
     fn nothing_of_the_users_machine_is_left_in_a_lab() {
         let text = "listeners:\n  - name: a\n    port: 6001\n    listen: [0.0.0.0, '::']\n    timeout: 1s\n    \
             tls: {certificate: /own/a.pem, key: /own/a.key, client_ca: /own/ca.pem}\n    \
-            upstream: {address: a.example, port: 443, encryption: true}\n\
+            http2: true\n    upstream: {address: a.example, port: 443, encryption: true}\n\
             ca: /own/roots.pem\naccess_log: {path: /own/log}\ntracing: {address: b.example, port: 4317}\n";
         let plan = read(Source { name: "a.yaml", text }, None).unwrap();
         let lab = Lab {
@@ -158,6 +169,8 @@ mod tests {
         assert_eq!(endpoint["hostname"], "a.example");
         assert_eq!(endpoint["address"]["socket_address"]["port_value"], 1111);
         assert!(text.contains("2222"), "{text}");
+        let protocol = adapted.pointer(&format!("/static_resources/clusters/0{PROTOCOL}"));
+        assert_eq!(protocol, Some(&json!({"http_protocol_options": {}})));
     }
 
     #[test]
