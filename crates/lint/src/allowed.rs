@@ -38,9 +38,8 @@ pub(crate) fn sort_out(findings: Vec<Finding>, configuration: &Configuration) ->
     by_comments(Linted { findings, allowed: Vec::new() }, comments, &names)
 }
 
-/// As [`lint`](crate::lint()) does with the texts of a configuration, for the file that it was rendered from: its comments allow findings,
-/// whose lines are those of the file.
-pub fn allow_by_comments(linted: Linted, name: &str, file: &str) -> Linted {
+/// As [`sort_out`] for the file that a configuration was rendered from, in whose lines the findings are.
+pub(crate) fn allow_by_comments(linted: Linted, name: &str, file: &str) -> Linted {
     let mut linted = by_comments(linted, comments_of(0, file, 1), &[name]);
     linted.findings.sort_by(|one, other| one.order().cmp(&other.order()));
     linted

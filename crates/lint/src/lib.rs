@@ -14,7 +14,6 @@ mod rule;
 mod rules;
 
 pub use allowances::Allowances;
-pub use allowed::allow_by_comments;
 pub use finding::Finding;
 pub use found::{Change, Found, Price};
 pub use mend::{Mended, Refused, in_file, mend};
@@ -23,6 +22,7 @@ pub use rules::ALL;
 
 use hoptax_bootstrap::Partly;
 
+use crate::allowed::allow_by_comments;
 use crate::proxy::Proxy;
 
 /// Findings of a configuration, the most severe first, then by their places.
@@ -67,16 +67,15 @@ pub fn lint(read: &Partly) -> Linted {
     linted
 }
 
-/// As [`lint`], for a configuration that was made from another file: findings are at lines of that file. `lines` has for each line of the
-/// configuration that of the other file, from 1, or 0 if it has none.
-pub fn lint_generated(read: &Partly, lines: &[u64]) -> Linted {
+/// As [`lint()`], for a bootstrap that was rendered from another file, with its name and text: findings are in the lines of that file, which
+/// `line` has for pointers of the bootstrap, and its comments allow them.
+pub fn lint_generated(read: &Partly, name: &str, file: &str, line: &dyn Fn(&str) -> u64) -> Linted {
     let mut linted = lint(read);
     for finding in &mut linted.findings {
-        let line = lines.get((finding.place.line as usize).saturating_sub(1)).copied();
-        finding.place.line = line.filter(|line| *line > 0).unwrap_or(1);
+        finding.place.line = line(&finding.found.at);
         finding.place.column = 0;
     }
-    linted
+    allow_by_comments(linted, name, file)
 }
 
 /// The rule with this id.

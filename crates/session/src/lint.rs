@@ -155,11 +155,7 @@ fn examine_one(
 fn of_own(name: &str, own: Own) -> Result<Linted, Failure> {
     let Own { text, bootstrap, lines } = own;
     let read = hoptax_bootstrap::of_value(name, bootstrap).map_err(Failure::bad_input)?;
-    let mut linted = lint::lint(&read);
-    for finding in &mut linted.findings {
-        finding.place.line = lines.line(&finding.found.at);
-    }
-    Ok(lint::allow_by_comments(linted, name, &text))
+    Ok(lint::lint_generated(&read, name, &text, &|pointer| lines.line(pointer)))
 }
 
 fn read(path: &Path) -> Result<Vec<Partly>, Failure> {

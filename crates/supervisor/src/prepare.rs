@@ -4,12 +4,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use hoptax_bootstrap::read_partly;
+use hoptax_bootstrap::of_value;
 use hoptax_lint::{Severity, lint_generated};
-use hoptax_listeners::{Form, Format, Restart, Source, phases, read, render};
+use hoptax_listeners::{Form, Format, Lines, Restart, Source, phases, read, render};
 use hoptax_subject::envoy::process::{ProxyError, validate_file};
 use hoptax_subject::envoy::release::Envoy;
 use hoptax_text::yaml::file;
+use serde_json::Value;
 
 /// The files of a user.
 #[derive(Clone, Debug)]
@@ -55,8 +56,8 @@ pub(crate) fn prepare(
     let plan =
         read(Source { name: &name, text: &text }, services).map_err(|problems| problems.to_string())?;
     let mut rendered = render(&plan).map_err(|problems| problems.to_string())?;
-    let (bootstrap, lines) = rendered.traced();
-    let warnings = lint(&name, &bootstrap, &lines)?;
+    let (bootstrap, lines) = rendered.clone().traced();
+    let warnings = lint(&name, &text, bootstrap, &lines)?;
     let listeners = rendered.listeners.len();
     phases::add(&mut rendered);
     let text: String =
@@ -77,10 +78,9 @@ fn text_of(path: &Path) -> Result<String, String> {
 ///
 /// # Errors
 /// The errors.
-fn lint(name: &str, bootstrap: &str, lines: &[u64]) -> Result<usize, String> {
-    let nothing = |_: &str| Err("a listeners file names no other".to_owned());
-    let read = read_partly(name, bootstrap, None, &nothing).map_err(|error| error.to_string())?;
-    let findings = lint_generated(&read, lines).findings;
+fn lint(name: &str, text: &str, bootstrap: Value, lines: &Lines) -> Result<usize, String> {
+    let read = of_value(name, bootstrap).map_err(|error| error.to_string())?;
+    let findings = lint_generated(&read, name, text, &|pointer| lines.line(pointer)).findings;
     let of = |severity: Severity| findings.iter().filter(move |finding| finding.rule.severity == severity);
     let errors: Vec<String> = of(Severity::Error)
         .map(|finding| {
