@@ -12,7 +12,7 @@ use crate::words::{duration, gigabytes};
 /// Time of a slice in addition to its length, seconds: 1.7 ms until all responses are in and the accounts are read, and 7.8 ms
 /// between two slices, 5 ms of it for the proxies to settle (medians of 260 slices of the study `quick`, on a virtual machine with
 /// two processors).
-const SLICE_OVERHEAD_S: f64 = 0.0095;
+pub(crate) const SLICE_OVERHEAD_S: f64 = 0.0095;
 /// Additional time of a slice whose connections are opened for it, seconds: half a second of requests before it.
 const OPENED_SLICE_S: f64 = 0.5;
 /// The same for each of these connections, seconds: 0.13 s for 1,000 and 1.7 s for 10,000 to open, to end their last responses and to
@@ -20,7 +20,7 @@ const OPENED_SLICE_S: f64 = 0.5;
 const OPENED_CONNECTION_S: f64 = 0.00017;
 /// Time per proxy and round to start, warm up and stop, seconds: 5.3 s in each of three rounds, for 25 proxies. The warm-up of all
 /// proxies together takes a tenth of a second.
-const PROXY_S: f64 = 0.21;
+pub(crate) const PROXY_S: f64 = 0.21;
 /// Time per item of a configuration, each time an Envoy starts with it, seconds: its CPU time with 10,000 and with 1,000, less that of a plain
 /// one (round 1 of the study `configuration-size`). That of a listener also grows with their number, for every listener is compared with
 /// all before it.

@@ -17,7 +17,7 @@ mod variants;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use self::variants::study_file::{STUDY, Source, StudyOfBill, study_file};
+use self::variants::study_file::{FEWEST_BLOCKS, MOST_BLOCKS, STUDY, Source, StudyOfBill, study_file};
 use hoptax_bootstrap::request::RequestLine;
 use hoptax_bootstrap::{Adapted, Replacement};
 use hoptax_functions::Catalogue;
@@ -193,23 +193,35 @@ impl<'a> Configuration<'a> {
             Failure::environment(format!("cannot find `{}`: {error}", wanted.configuration.display()))
         })?;
         let statuses: Vec<u16> = tries.answers.answer.statuses.keys().copied().collect();
-        let source = Source {
+        let began = Instant::now();
+        let budget = studies.ends.map(|ends| budget::of_first(ends, began, tries.all_off.is_some()));
+        let measured = tries.measured();
+        // Plain proxying, the whole and its second copy.
+        let arms = measured.len() + 3;
+        let mut source = Source {
             configuration: &configuration,
             listener: &tries.passed.listener.name,
             lacking: &tries.lacking,
             statuses: &statuses,
+            blocks: budget.map_or(MOST_BLOCKS, |budget| budget::blocks(budget, arms)),
         };
-        let whole = &tries.whole.variant;
-        let text = study_file(source, StudyOfBill::First, whole, &tries.measured(), wanted.rate);
-        if studies.is_resumed && !is_same(&run_folder::read(folder)?.0, &text) {
-            return Err(Failure::bad_input(format!(
-                "`{}` holds the study of another bill (study.yaml): --resume needs the configuration and the options that it was \
-                 started with; --out starts another one",
-                folder.display()
-            )));
+        let text_of =
+            |source| study_file(source, StudyOfBill::First, &tries.whole.variant, &measured, wanted.rate);
+        if studies.is_resumed {
+            let begun = run_folder::read(folder)?.0;
+            // Its slices depend on the time that the tries left.
+            let blocks = (FEWEST_BLOCKS..=MOST_BLOCKS)
+                .find(|blocks| is_same(&begun, &text_of(Source { blocks: *blocks, ..source })));
+            let Some(blocks) = blocks else {
+                return Err(Failure::bad_input(format!(
+                    "`{}` holds the study of another bill (study.yaml): --resume needs the configuration and the options that it was \
+                     started with; --out starts another one",
+                    folder.display()
+                )));
+            };
+            source.blocks = blocks;
         }
-        let began = Instant::now();
-        let budget = studies.ends.map(|ends| budget::of_first(ends, began, tries.all_off.is_some()));
+        let text = text_of(source);
         let result = studies.run(&text, Length { rounds: ROUNDS, budget }, folder, interrupt, say)?;
         let mut bill = bill(&result, order::order(wanted, tries));
         // What comes after it takes nothing from the first study if it fails or is interrupted.

@@ -2,9 +2,26 @@
 
 use std::time::{Duration, Instant};
 
+use super::variants::study_file::{FEWEST_BLOCKS, MOST_BLOCKS, SLICE};
+use crate::estimate::{PROXY_S, SLICE_OVERHEAD_S};
+
 /// Share of the time left that the first study gets if a second one may follow. The second has fewer arms, but as many slices of each:
 /// with about as many rounds it decides about as well.
 const FIRST_SHARE: f64 = 0.55;
+
+/// Rounds that a budget is to have time for. The variation between restarts is estimated from rounds, so an interval of two is six times
+/// as wide as one of four with as many slices in all (Student's t: 12.7 and 3.2, and the moderation of variances helps less).
+const ROUNDS: f64 = 4.0;
+/// Share of the budget that rounds get: the first also measures capacities.
+const OF_ROUNDS: f64 = 0.8;
+
+/// Slices of each of `arms` arms per round, so that a study of this length has enough rounds.
+pub(super) fn blocks(length: Duration, arms: usize) -> u32 {
+    let round_s = length.as_secs_f64() * OF_ROUNDS / ROUNDS;
+    let slices_s = round_s / arms as f64 - PROXY_S;
+    let blocks = slices_s / (SLICE.as_secs_f64() + SLICE_OVERHEAD_S);
+    (blocks as u32).clamp(FEWEST_BLOCKS, MOST_BLOCKS)
+}
 
 /// The time that the first study takes.
 pub(super) fn of_first(ends: Instant, now: Instant, may_have_second: bool) -> Duration {
@@ -29,6 +46,17 @@ mod tests {
         assert_eq!(of_first(ends, now, false), Duration::from_mins(1));
         assert_eq!(of_first(ends, now, true), Duration::from_secs(33));
         assert_eq!(of_first(now, ends, true), Duration::ZERO);
+    }
+
+    #[test]
+    fn a_short_budget_has_shorter_rounds() {
+        let of = |seconds, arms| blocks(Duration::from_secs(seconds), arms);
+        // 14 arms: 2.9 s to start, and 0.83 s for each slice of all.
+        assert_eq!(of(33, 14), FEWEST_BLOCKS);
+        assert_eq!(of(45, 14), 7);
+        assert_eq!(of(120, 14), MOST_BLOCKS);
+        assert_eq!(of(33, 5), MOST_BLOCKS);
+        assert_eq!(of(0, 100), FEWEST_BLOCKS);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::variants::study_file::{Source, StudyOfBill, study_file};
+use super::variants::study_file::{MOST_BLOCKS, SLICE, Source, StudyOfBill, study_file};
 use super::variants::{Change, Variant};
 use hoptax_bootstrap::request::DerivedRequest;
 use hoptax_functions::Catalogue;
@@ -23,7 +23,13 @@ fn request() -> DerivedRequest {
 fn plan_of(others: &[Variant], rate: Option<f64>) -> Plan {
     let configuration = Path::new(env!("CARGO_MANIFEST_DIR")).join("../bootstrap/fixtures/edge.yaml");
     let configuration = configuration.canonicalize().unwrap();
-    let source = Source { configuration: &configuration, listener: "edge", lacking: &[], statuses: &[200] };
+    let source = Source {
+        configuration: &configuration,
+        listener: "edge",
+        lacking: &[],
+        statuses: &[200],
+        blocks: MOST_BLOCKS,
+    };
     let text = study_file(source, StudyOfBill::First, &Variant::whole(&request()), others, rate);
     let (file, positions) = file::read("price.yaml", &text).unwrap();
     let configurations = configurations::of_study(&file, Path::new("/"));
@@ -52,4 +58,9 @@ fn the_only_load_at_a_rate_is_an_open_loop_at_this_rate() {
     assert_eq!(rates(Some(500.0)), [Some(Rate::PerSecond(500.0))]);
     let without = rates(None);
     assert!(matches!(without.as_slice(), [Some(Rate::OfSlowest(_))]), "{without:?}");
+}
+
+#[test]
+fn a_slice_is_as_long_as_budgets_assume() {
+    assert!(plan_of(&[], None).loads.iter().all(|load| load.slice == SLICE));
 }

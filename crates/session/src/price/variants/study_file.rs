@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::Path;
+use std::time::Duration;
 
 use hoptax_bootstrap::request::DerivedRequest;
 use hoptax_result::BillResult;
@@ -12,8 +13,11 @@ use crate::price::variants::variant::Variant;
 
 /// Name of the study.
 pub(crate) const STUDY: &str = "price";
-/// Slices of each arm per round.
-const BLOCKS: u32 = 12;
+/// Slices of each arm per round: as many as a budget has time for in enough rounds, and the most without one.
+pub(crate) const FEWEST_BLOCKS: u32 = 4;
+pub(crate) const MOST_BLOCKS: u32 = 12;
+/// The length of a slice of an open loop whose file states none.
+pub(crate) const SLICE: Duration = Duration::from_millis(50);
 
 /// The configuration of a study of a bill.
 #[derive(Clone, Copy, Debug)]
@@ -26,6 +30,8 @@ pub(crate) struct Source<'a> {
     pub(crate) lacking: &'a [String],
     /// Statuses of the responses to the whole.
     pub(crate) statuses: &'a [u16],
+    /// Slices of each arm per round.
+    pub(crate) blocks: u32,
 }
 
 /// A study of a bill.
@@ -67,7 +73,7 @@ pub(crate) fn study_file(
     }
     let expect =
         expect(source.statuses).map_or_else(String::new, |expect| format!(", expect: {}", json!(expect)));
-    let _ = write!(text, "loads:\n  - {{{}{expect}}}\n", in_use(rate));
+    let _ = write!(text, "loads:\n  - {{{}{expect}}}\n", in_use(rate, source.blocks));
     text
 }
 
@@ -103,9 +109,9 @@ fn request(request: &DerivedRequest) -> Value {
 }
 
 /// The load of a proxy in use.
-fn in_use(rate: Option<f64>) -> String {
+fn in_use(rate: Option<f64>, blocks: u32) -> String {
     let rate = rate.map_or_else(String::new, |rate| format!("rate: {rate}, "));
-    format!("name: in-use, loop: open, {rate}arrivals: uniform, connections: 32, blocks: {BLOCKS}")
+    format!("name: in-use, loop: open, {rate}arrivals: uniform, connections: 32, blocks: {blocks}")
 }
 
 #[cfg(test)]
@@ -137,6 +143,7 @@ mod tests {
             listener: "edge",
             lacking: &["/static_resources/b".to_owned()],
             statuses: &[200],
+            blocks: MOST_BLOCKS,
         };
         let whole = Variant::whole(&request);
         let others = [part, changed];
