@@ -46,9 +46,12 @@ Exit codes:
   130  interrupted
 
 docs/guide/find.md describes the method, the presets and the objectives.")]
-#[command(arg = super::usual::help_all())]
+#[command(
+    arg = super::usual::help_all(),
+    override_usage = "hoptax find --slo <OBJECTIVE>... [OPTIONS] <URL>...\n       hoptax find --goal <GOAL> [OPTIONS] <URL>..."
+)]
 pub(crate) struct FindArguments {
-    /// Objective that must hold, for example `p99<5ms`; repeatable
+    /// Objective that must hold, for example `p99<5ms`: one or more, unless --goal is given
     ///
     /// Metrics are those of `hoptax load --fail-on` that describe the server, with `<` or `<=`. Percentiles and `errors` count
     /// every scheduled request: with `p99<5ms`, at most 1 % may be later, fail, or never be sent.
