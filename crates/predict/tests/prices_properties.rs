@@ -48,7 +48,7 @@ proptest! {
             prop_assert!((here.estimate / listed.estimate / factor - 1.0).abs() < 1e-9, "{:?}", price);
             prop_assert!(here.low < here.estimate && here.estimate < here.high && here.low > 0.0, "{:?}", price);
         }
-        prop_assert!(prices.body.here.unwrap().slope.abs() < 1e-9);
+        prop_assert!((prices.body.here.unwrap().factor / factor - 1.0).abs() < 1e-9);
     }
 }
 

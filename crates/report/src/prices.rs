@@ -1,6 +1,6 @@
 //! Prices as lines and a table, for all outputs.
 
-use hoptax_result::{CarriedTo, CarryError, Interval, PriceMade, PricedMachine, PricesResult};
+use hoptax_result::{CarryError, Interval, PriceMade, PricedMachine, PricesResult};
 
 use crate::numbers::{difference, ends, grouped, level, signed};
 use crate::rows::in_percent;
@@ -13,13 +13,13 @@ pub(crate) fn lines(result: &PricesResult) -> Vec<String> {
     lines.push(format!("here: {}", machine(&here.machine)));
     if result.prices.iter().any(|price| price.made == PriceMade::Carried) {
         lines.push(format!(
-            "carried by {} and {}: a function of average stretch costs {} times its listed price",
+            "carried by {} and {}: a function costs {} times its listed price",
             here.anchors.split_last().map_or(String::new(), |(_, first)| first.join(", ")),
             here.anchors.last().map_or("no anchor", String::as_str),
             grouped(here.factor, 2)
         ));
     }
-    lines.extend(errors(here));
+    lines.extend(here.error.as_ref().map(error));
     lines
 }
 
@@ -37,33 +37,18 @@ fn machine(machine: &PricedMachine) -> String {
     )
 }
 
-/// Errors of carried prices where the truth is known, one line per class.
-fn errors(here: &CarriedTo) -> Vec<String> {
-    let mut below: Option<f64> = None;
-    let mut lines = Vec::new();
-    for error in &here.errors {
-        lines.push(format!(
-            "functions of {}: the error of {} prices ({} functions) carried between known machines was {:.0} % at the median and \
-             {:.0} % at the 90th percentile; the intervals here are a factor of {} both ways and cover {:.0} % of such prices",
-            class(error, below),
-            error.count,
-            error.functions,
-            error.median_share * 100.0,
-            error.p90_share * 100.0,
-            grouped(error.factor, 2),
-            (error.confidence * 100.0).floor()
-        ));
-        below = Some(error.from_share);
-    }
-    lines
-}
-
-fn class(error: &CarryError, below: Option<f64>) -> String {
-    let from = error.from_share * 100.0;
-    match below {
-        None => format!("{from:.0} % of plain proxying and more"),
-        Some(below) => format!("{from:.0} to {:.0} %", below * 100.0),
-    }
+/// Errors of carried prices where the truth is known.
+fn error(error: &CarryError) -> String {
+    format!(
+        "the error of {} prices ({} functions) carried between known machines was {:.0} % at the median and {:.0} % at the 90th \
+         percentile; the intervals here are a factor of {} both ways and cover {:.0} % of such prices",
+        error.count,
+        error.functions,
+        error.median_share * 100.0,
+        error.p90_share * 100.0,
+        grouped(error.factor, 2),
+        (error.confidence * 100.0).floor()
+    )
 }
 
 /// One row per function.
@@ -100,7 +85,7 @@ pub(crate) fn table(result: &PricesResult) -> SideTable {
 
 #[cfg(test)]
 pub(crate) mod fixture {
-    use hoptax_result::{Environment, Price, PricesBody};
+    use hoptax_result::{CarriedTo, Environment, Price, PricesBody};
 
     use super::*;
 
@@ -142,14 +127,13 @@ pub(crate) mod fixture {
 
     /// A carried list.
     pub(crate) fn carried() -> PricesResult {
-        let error = |from_share, factor| CarryError {
-            from_share,
+        let error = CarryError {
             count: 40,
             functions: 10,
             median_share: 0.09,
             p90_share: 0.24,
-            factor,
-            confidence: 0.95,
+            factor: 1.5,
+            confidence: 0.9,
         };
         let body = PricesBody {
             study: "price-list".to_owned(),
@@ -157,9 +141,8 @@ pub(crate) mod fixture {
             here: Some(CarriedTo {
                 machine: PricedMachine { never_halted: true, ..machine("Other", 40.0) },
                 factor: 2.0,
-                slope: 0.3,
                 anchors: ["plain proxying", "jwt"].map(str::to_owned).to_vec(),
-                errors: vec![error(0.25, 1.5), error(0.12, 2.0)],
+                error: Some(error),
             }),
             prices: vec![
                 price("jwt", 20.0, PriceMade::Measured, Some(interval(39.0, 40.0, 41.0))),

@@ -23,7 +23,7 @@ pub struct PricesBody {
 pub type PricesResult = Report<PricesBody>;
 
 impl Body for PricesBody {
-    const FORMAT: &'static str = "hoptax.prices/2";
+    const FORMAT: &'static str = "hoptax.prices/3";
     // That which the prices are for.
     type Environment = Environment;
 
@@ -50,23 +50,18 @@ pub struct PricedMachine {
 pub struct CarriedTo {
     /// The machine.
     pub machine: PricedMachine,
-    /// The factor by which a function of average stretch costs more here.
+    /// The factor by which functions cost more here than on the list: the geometric mean of those of the anchors.
     pub factor: f64,
-    /// The effect of stretch here, relative to that between the machines that stretch was estimated from.
-    pub slope: f64,
-    /// The points that the line was fitted to: functions by their ids, and `plain proxying`.
+    /// What the factor was measured with: functions by their ids, and `plain proxying`.
     pub anchors: Vec<String>,
-    /// Errors of carried prices on machines where the true costs are known, by class of cost.
-    pub errors: Vec<CarryError>,
+    /// Errors of carried prices on machines where the true costs are known. Null if there are none.
+    pub error: Option<CarryError>,
 }
 
 /// Errors of carried prices.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CarryError {
-    /// Lower limit of the class: cost on the list as a share of plain proxying there, 0.1 for a tenth. The upper limit
-    /// is that of the class before.
-    pub from_share: f64,
     /// Number of carried prices that were compared with a measurement.
     pub count: u32,
     /// Number of functions among them.

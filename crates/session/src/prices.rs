@@ -1,6 +1,6 @@
 //! The published price list, and the study that carries it to this machine.
 
-use hoptax_predict::prices::{carry, known, loads_differ};
+use hoptax_predict::prices::{carry, known, not_in_use};
 use hoptax_result::{PricesResult, StudyResult, Verdict};
 
 use crate::failure::Failure;
@@ -51,11 +51,11 @@ pub fn measure_anchors(
 /// The prices on this machine: those of `list`, carried by what `here` has measured of them.
 ///
 /// # Errors
-/// When the two are about different loads, or share no function that both know precisely.
+/// When one of the two has no costs in use, or when they share no function that both know precisely.
 pub fn carried(list: &StudyResult, here: &StudyResult) -> Result<PricesResult, Failure> {
-    if let Some(why) = loads_differ(list, here) {
+    if let Some(why) = not_in_use(list, here) {
         return Err(Failure::bad_input(format!(
-            "no price can be carried: {why}; measure the functions with `hoptax study anchors`, or give a list of the same load with `--list`"
+            "no price can be carried: {why}; measure it again with a load `in-use`, as `hoptax study anchors` has"
         )));
     }
     carry(list, here, &known::machines()).ok_or_else(|| {
@@ -88,17 +88,15 @@ mod tests {
     }
 
     #[test]
-    fn costs_in_use_do_not_carry_a_list_of_a_saturated_proxy() {
+    fn costs_of_a_saturated_proxy_carry_nothing() {
         let list = published().unwrap();
-        let mut here = list.clone();
-        here.name = "quick".to_owned();
-        here.plan.loads.retain(|load| load.loop_ == Loop::Open);
-        here.plan.loads[0].utilisation = None;
-        let refused = carried(&list, &here).unwrap_err().to_string();
-        assert!(
-            refused.contains("the list has costs of a saturated proxy, and `quick` has costs in use"),
-            "{refused}"
-        );
+        let mut saturated = list.clone();
+        saturated.name = "old".to_owned();
+        saturated.plan.loads.retain(|load| load.loop_ == Loop::Closed);
+        for (list, here) in [(&list, &saturated), (&saturated, &list)] {
+            let refused = carried(list, here).unwrap_err().to_string();
+            assert!(refused.contains("`old` has no load in use"), "{refused}");
+        }
     }
 
     #[test]

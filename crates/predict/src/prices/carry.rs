@@ -1,23 +1,17 @@
 //! Prices for a machine, from a price list and a few costs measured on that machine.
 
-use std::ops::RangeInclusive;
-
 use hoptax_result::{
     ArmKind, ArmResult, CarriedTo, CarryError, Interval, Loop, Price, PriceMade, PricedMachine, PricesBody,
     PricesResult, StudyResult,
 };
 
-use super::line::ANCHORS;
-use crate::prices::errors::{CLASSES, PLAIN, anchors, class_of, summarise, trials};
-use crate::prices::line::{Anchor, Line};
-use crate::prices::list::{Cost, List};
-use crate::prices::stretch::{KNOWN_WITHIN, Stretches, stretches};
+use crate::prices::errors::{summarise, trials};
+use crate::prices::factor::{ANCHORS, Anchor, PLAIN, anchors, factor};
+use crate::prices::list::{Cost, KNOWN_WITHIN, List};
 
-/// Fewest functions of [`ANCHORS`] that a list is carried by, besides plain proxying. The known errors are those of lines through all
-/// of them, and say nothing about a line through one or two.
+/// Fewest functions of [`ANCHORS`] that a list is carried by, besides plain proxying. The known errors are those of factors of all of
+/// them, and say nothing about a factor of one or two.
 const MIN_ANCHORS: usize = 3;
-/// How far outside the stretch of the anchors a function may lie on either side, as a share of their range.
-const BEYOND: f64 = 0.5;
 
 /// The prices of a list as measured.
 pub fn listed(list: &StudyResult) -> PricesResult {
@@ -38,29 +32,25 @@ pub fn listed(list: &StudyResult) -> PricesResult {
     .judged_as(list)
 }
 
-/// Why costs of `list` cannot be carried by those of `here`: one has costs in use, and the other those of a saturated proxy, which
-/// handles more requests per wake-up. None if both are of one kind.
-pub fn loads_differ(list: &StudyResult, here: &StudyResult) -> Option<String> {
-    let kind = |result: &StudyResult| match result.plan.cpu_load()?.loop_ {
-        Loop::Open => Some("costs in use"),
-        Loop::Closed => Some("costs of a saturated proxy"),
-    };
-    let (of_list, of_here) = (kind(list)?, kind(here)?);
-    (of_list != of_here).then(|| format!("the list has {of_list}, and `{}` has {of_here}", here.name))
+/// Why costs of `list` cannot be carried by those of `here`: one of them has no costs in use. A saturated proxy handles more requests
+/// per wake-up, differently for each function, and the known errors are of costs in use. None if both have them.
+pub fn not_in_use(list: &StudyResult, here: &StudyResult) -> Option<String> {
+    let is_in_use =
+        |result: &&StudyResult| result.plan.cpu_load().is_some_and(|load| load.loop_ == Loop::Open);
+    let other = [list, here].into_iter().find(|result| !is_in_use(result))?;
+    Some(format!("`{}` has no load in use, whose CPU costs are carried", other.name))
 }
 
 /// Carries a list to the machine of `here`, a study that measured plain proxying and some functions of the list. `known` are the
-/// machines from which stretch and errors are derived. None if `here` and the list have no anchor in common. With too few anchors for
-/// the known errors, prices that `here` did not measure are not carried.
+/// machines from which errors are derived. None if `here` and the list have no anchor in common. With too few anchors for the known
+/// errors, prices that `here` did not measure are not carried.
 pub fn carry(list: &StudyResult, here: &StudyResult, known: &[List]) -> Option<PricesResult> {
     let (from, to) = (List::new(list), List::new(here));
-    let stretches = stretches(&known.iter().collect::<Vec<&List>>());
     let measured: Vec<(&str, Cost)> = to.costs.iter().map(|(id, cost)| (id.as_str(), *cost)).collect();
-    let (names, anchors): (Vec<String>, Vec<Anchor>) =
-        anchors(&from, to.plain_us, &measured, &stretches).into_iter().unzip();
-    let line = Line::through(&anchors)?;
-    let reach = reach(&names, &anchors);
-    let errors = summarise(&trials(known));
+    let anchors = anchors(&from, to.plain_us, &measured);
+    let factor = factor(&anchors)?;
+    let lacking = lacking(&anchors);
+    let error = summarise(&trials(known));
     // Findings are about arms, and both studies have these.
     let mut result = PricesResult { environment: here.environment.clone(), ..listed(list) }
         .judged(list.verdict.max(here.verdict), Vec::new());
@@ -68,7 +58,7 @@ pub fn carry(list: &StudyResult, here: &StudyResult, known: &[List]) -> Option<P
         let measured = here.arms.iter().find(|arm| arm.kind == ArmKind::Function && arm.id == price.id);
         match measured.and_then(|arm| arm.cost.cpu_us_per_request) {
             Some(cost) => (price.here_us, price.made) = (Some(cost), PriceMade::Measured),
-            None => match carried(&from, price, &line, &reach, &stretches, &errors) {
+            None => match carried(&from, price, factor, lacking.as_deref(), error.as_ref()) {
                 Ok(cost) => (price.here_us, price.made) = (Some(cost), PriceMade::Carried),
                 Err(reason) => (price.reason, price.made) = (Some(reason), PriceMade::NotCarried),
             },
@@ -77,52 +67,43 @@ pub fn carry(list: &StudyResult, here: &StudyResult, known: &[List]) -> Option<P
     result.body.prices = sorted(result.body.prices);
     result.here = Some(CarriedTo {
         machine: priced(here),
-        factor: line.factor(0.0),
-        slope: line.slope,
-        anchors: names,
-        errors,
+        factor,
+        anchors: anchors.into_iter().map(|anchor| anchor.name).collect(),
+        error,
     });
     Some(result)
 }
 
-/// The stretch of functions that a line through these anchors carries, or the reason why it carries none.
-fn reach(names: &[String], anchors: &[Anchor]) -> Result<RangeInclusive<f64>, String> {
-    if !names.iter().any(|name| name == PLAIN) {
-        return Err(format!("the line has no {PLAIN}"));
+/// Why these anchors carry no price. None if they do.
+fn lacking(anchors: &[Anchor]) -> Option<String> {
+    if !anchors.iter().any(|anchor| anchor.name == PLAIN) {
+        return Some(format!("{PLAIN} is not known on both machines"));
     }
-    let count = names.iter().filter(|name| ANCHORS.contains(&name.as_str())).count();
-    if count < MIN_ANCHORS {
-        return Err(format!("the line has {count} of {}, not {MIN_ANCHORS}", ANCHORS.join(", ")));
-    }
-    let stretch = |of: fn(f64, f64) -> f64, first: f64| anchors.iter().map(|one| one.stretch).fold(first, of);
-    let (low, high) = (stretch(f64::min, f64::INFINITY), stretch(f64::max, f64::NEG_INFINITY));
-    let beyond = BEYOND * (high - low);
-    Ok(low - beyond..=high + beyond)
+    let count = anchors.iter().filter(|anchor| ANCHORS.contains(&anchor.name.as_str())).count();
+    (count < MIN_ANCHORS)
+        .then(|| format!("{count} of {} are known precisely, not {MIN_ANCHORS}", ANCHORS.join(", ")))
 }
 
 /// The carried price with its interval, or the reason why it cannot be carried.
 fn carried(
     list: &List,
     price: &Price,
-    line: &Line,
-    reach: &Result<RangeInclusive<f64>, String>,
-    stretches: &Stretches,
-    errors: &[CarryError],
+    factor: f64,
+    lacking: Option<&str>,
+    error: Option<&CarryError>,
 ) -> Result<Interval, String> {
-    let reach = reach.as_ref().map_err(String::clone)?;
-    let listed = price.listed_us.ok_or("withheld on the list")?;
-    if Cost::new(&listed).relative() > KNOWN_WITHIN {
+    if let Some(lacking) = lacking {
+        return Err(lacking.to_owned());
+    }
+    let listed = Cost::new(&price.listed_us.ok_or("withheld on the list")?);
+    if !list.is_carried(&listed) {
+        return Err("too small on the list".to_owned());
+    }
+    if listed.relative() > KNOWN_WITHIN {
         return Err("not measured precisely on the list".to_owned());
     }
-    let from_share = class_of(list, listed.estimate).and_then(|class| CLASSES.get(class));
-    let from_share = from_share.ok_or("too small on the list")?;
-    let error = errors.iter().find(|error| error.from_share.total_cmp(from_share).is_eq());
-    let error = error.ok_or("no known errors for costs of this size")?;
-    let stretch = stretches.functions.get(&price.id).ok_or("not measured precisely on two machines")?;
-    if !reach.contains(stretch) {
-        return Err("its stretch is far from those of the anchors".to_owned());
-    }
-    let estimate = listed.estimate * line.factor(*stretch);
+    let error = error.ok_or("no known errors")?;
+    let estimate = listed.us * factor;
     Ok(Interval { estimate, low: estimate / error.factor, high: estimate * error.factor })
 }
 
@@ -144,65 +125,56 @@ fn sorted(mut prices: Vec<Price>) -> Vec<Price> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use super::*;
 
-    fn names(functions: &[&str]) -> Vec<String> {
-        std::iter::once(&PLAIN).chain(functions).map(|name| (*name).to_owned()).collect()
-    }
-
-    /// As many anchors as names, with stretches from -1 to 1.
-    fn anchors_of(names: &[String]) -> Vec<Anchor> {
-        let last = names.len() as f64 - 1.0;
-        let anchor = |place: usize| Anchor { stretch: 2.0 * place as f64 / last - 1.0, log_factor: 0.0 };
-        (0..names.len()).map(anchor).collect()
-    }
-
-    fn reach_of(names: &[String]) -> Result<RangeInclusive<f64>, String> {
-        reach(names, &anchors_of(names))
+    fn anchors_of(functions: &[&str], plain: bool) -> Vec<Anchor> {
+        let anchor = |name: &&str| Anchor { name: (*name).to_owned(), log_factor: 0.0 };
+        plain.then_some(PLAIN).iter().chain(functions).map(anchor).collect()
     }
 
     #[test]
-    fn a_line_through_few_anchors_carries_nothing() {
-        assert!(reach_of(&names(&ANCHORS)).is_ok() && reach_of(&names(&ANCHORS[1..])).is_ok());
-        let two = reach_of(&names(&ANCHORS[2..])).unwrap_err();
+    fn few_anchors_carry_nothing() {
+        assert_eq!(lacking(&anchors_of(&ANCHORS, true)), None);
+        assert_eq!(lacking(&anchors_of(&ANCHORS[1..], true)), None);
+        let two = lacking(&anchors_of(&ANCHORS[2..], true)).unwrap();
         assert!(two.contains("2 of ext-authz/http, jwt"), "{two}");
-        assert!(reach_of(&names(&["lua", "cors", "rbac", "jwt"])).is_err(), "others have unknown errors");
-        let without_plain = reach_of(&names(&ANCHORS)[1..]).unwrap_err();
+        assert!(
+            lacking(&anchors_of(&["lua", "cors", "rbac", "jwt"], true)).is_some(),
+            "others: unknown errors"
+        );
+        let without_plain = lacking(&anchors_of(&ANCHORS, false)).unwrap();
         assert!(without_plain.contains("plain proxying"), "{without_plain}");
     }
 
     #[test]
-    fn a_function_whose_stretch_is_far_from_those_of_the_anchors_is_not_carried() {
+    fn a_price_that_is_small_or_vague_on_the_list_is_not_carried() {
         let list = List { plain_us: Some(20.0), ..List::default() };
-        let price = Price {
-            id: "lua".to_owned(),
-            listed_share: None,
-            listed_us: Some(Interval { estimate: 10.0, low: 9.9, high: 10.1 }),
-            here_us: None,
-            made: PriceMade::Listed,
-            reason: None,
-        };
-        let errors = [CarryError {
-            from_share: CLASSES[0],
+        let error = CarryError {
             count: 20,
             functions: 20,
             median_share: 0.1,
             p90_share: 0.2,
             factor: 1.5,
             confidence: 0.95,
-        }];
-        let reach = reach_of(&names(&ANCHORS));
-        let carried = |stretch: f64| {
-            let functions = BTreeMap::from([("lua".to_owned(), stretch)]);
-            let stretches = Stretches { plain: 0.0, functions };
-            super::carried(&list, &price, &Line::default(), &reach, &stretches, &errors)
         };
-        // The anchors reach from -1 to 1.
-        assert!(carried(1.9).is_ok() && carried(-1.9).is_ok());
-        for stretch in [2.1, -2.1] {
-            assert!(carried(stretch).unwrap_err().contains("far from"), "{stretch}");
-        }
+        let carried = |estimate: f64, half_width: f64, error: Option<&CarryError>| {
+            let price = Price {
+                id: "lua".to_owned(),
+                listed_share: None,
+                listed_us: Some(Interval {
+                    estimate,
+                    low: estimate - half_width,
+                    high: estimate + half_width,
+                }),
+                here_us: None,
+                made: PriceMade::Listed,
+                reason: None,
+            };
+            super::carried(&list, &price, 2.0, None, error)
+        };
+        assert_eq!(carried(3.0, 0.1, Some(&error)), Ok(Interval { estimate: 6.0, low: 4.0, high: 9.0 }));
+        assert!(carried(0.9, 0.1, Some(&error)).unwrap_err().contains("too small"));
+        assert!(carried(3.0, 1.0, Some(&error)).unwrap_err().contains("not measured precisely"));
+        assert!(carried(3.0, 0.1, None).unwrap_err().contains("no known errors"));
     }
 }

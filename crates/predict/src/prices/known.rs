@@ -1,16 +1,11 @@
-//! Machines on which all costs were measured. Stretch and errors of the model are derived from them.
+//! Machines on which all costs were measured. The errors of carried prices are derived from them.
 //!
-//! Each file of `known/` has the costs of a study, one function per line, and a header that describes the machine. The files are
+//! Each file of `known/` has the costs in use of a study, one function per line, and a header that describes the machine. The files are
 //! independent of the published list: when a new list replaces it, the known machines remain.
 
 use crate::prices::list::List;
 
-const FILES: [&str; 4] = [
-    include_str!("../../known/epyc.tsv"),
-    include_str!("../../known/xeon-never-halted.tsv"),
-    include_str!("../../known/epyc-nested.tsv"),
-    include_str!("../../known/xeon-three-sittings.tsv"),
-];
+const FILES: [&str; 2] = [include_str!("../../known/epyc.tsv"), include_str!("../../known/xeon.tsv")];
 
 /// The lists of the known machines. A machine may have several.
 pub fn machines() -> Vec<List> {
@@ -20,7 +15,7 @@ pub fn machines() -> Vec<List> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::prices::line::ANCHORS;
+    use crate::prices::factor::ANCHORS;
 
     #[test]
     fn every_machine_has_plain_proxying_and_all_anchors() {

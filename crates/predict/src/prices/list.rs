@@ -4,6 +4,11 @@ use std::collections::BTreeMap;
 
 use hoptax_result::{ArmKind, Interval, StudyResult};
 
+/// Largest relative uncertainty of a cost that prices are carried from, or compared with. Ratios of vaguer ones are mostly noise.
+pub(crate) const KNOWN_WITHIN: f64 = 0.3;
+/// Smallest cost that is carried, as a share of plain proxying on the list: the error of smaller ones is not known.
+pub const CARRIED_FROM: f64 = 0.05;
+
 /// A cost with its uncertainty.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cost {
@@ -51,6 +56,11 @@ impl List {
         }
     }
 
+    /// Whether a cost is large enough, against plain proxying, to be carried.
+    pub(crate) fn is_carried(&self, cost: &Cost) -> bool {
+        self.plain_us.is_some_and(|plain_us| plain_us > 0.0 && cost.us / plain_us >= CARRIED_FROM)
+    }
+
     /// Parses tab-separated lines of an id, a cost and half the width of its interval, both in microseconds. The line `plain` has
     /// the CPU time of plain proxying. The line `# machine: NAME` names the machine; other lines that begin with `#` are comments.
     /// Invalid lines are skipped.
@@ -87,6 +97,14 @@ mod tests {
         assert_eq!((list.machine.as_str(), list.plain_us), ("one", Some(22.5)));
         assert_eq!(list.costs.keys().collect::<Vec<_>>(), ["f{a=1,b=2}", "jwt"]);
         assert_eq!(list.costs["jwt"], Cost { us: 19.8, half_width_us: 0.2 });
+    }
+
+    #[test]
+    fn costs_are_carried_from_a_twentieth_of_plain_proxying() {
+        let list = List { plain_us: Some(20.0), ..List::default() };
+        let cost = |us: f64| Cost { us, half_width_us: 0.1 };
+        assert_eq!([20.0, 1.0, 0.9, -1.0].map(|us| list.is_carried(&cost(us))), [true, true, false, false]);
+        assert!(!List::default().is_carried(&cost(20.0)), "without plain proxying");
     }
 
     #[test]

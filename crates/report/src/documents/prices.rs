@@ -19,7 +19,7 @@ pub fn prices(result: &PricesResult) -> Document {
             let carried = result.prices.iter().filter(|price| price.here_us.is_some()).count();
             format!(
                 "{carried} of {count} functions of Envoy have a price on this machine, within a factor of {:.2}",
-                here.errors.iter().map(|error| error.factor).fold(1.0, f64::max)
+                here.error.as_ref().map_or(1.0, |error| error.factor)
             )
         }
     };
