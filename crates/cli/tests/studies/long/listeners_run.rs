@@ -16,6 +16,6 @@ fn no_request_is_lost_over_fifty_restarts_ten_broken_files_and_two_killed_envoys
     }
     assert_eq!(changes.iter().filter(|change| **change != Change::Broken).count(), 50);
     let result = under_load(&changes);
-    println!("{:#}", result["book"]);
-    println!("{:#}", result["percentiles"]);
+    eprintln!("{:#}", result["book"]);
+    eprintln!("{:#}", result["percentiles"]);
 }
