@@ -15,7 +15,7 @@ use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use hoptax_host::child::{Child, ChildSpec};
+use hoptax_host::child::{self, Child, ChildSpec};
 use hoptax_host::sockets;
 use hoptax_host::unassigned_port::UnassignedPort;
 
@@ -31,7 +31,8 @@ pub static ALL: [&Known; 2] = [&go::GO, &image_registry::IMAGE_REGISTRY];
 const BUILT: &str = ".tools/bin";
 /// Time limit for an application to be ready. Some load much before they listen.
 const START_TIMEOUT: Duration = Duration::from_mins(1);
-/// Time for a command whose port another process has to notice it and to end.
+/// Time asleep for a command whose port another process has to notice it and to end. One that works, or waits for a processor, may still
+/// be about to listen.
 const HAND_OVER: Duration = Duration::from_secs(3);
 /// Time limit for an answer about readiness.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
@@ -222,14 +223,15 @@ impl fmt::Display for Application {
 /// A process that listens, or whose descendant does, has answered itself. A command that hands over to a server elsewhere, such as that of
 /// a container, does not listen either; it has time to end if it cannot have the port.
 fn end_of_another(process: &mut OriginProcess) -> Result<(), OriginError> {
-    let began = Instant::now();
+    let (began, mut asleep) = (Instant::now(), Duration::ZERO);
     loop {
         process.check()?;
         let is_own = sockets::listens(process.id(), process.address.port()).unwrap_or(false);
-        if is_own || began.elapsed() > HAND_OVER {
+        if is_own || asleep > HAND_OVER || began.elapsed() > START_TIMEOUT {
             return Ok(());
         }
         std::thread::sleep(POLL);
+        asleep += if child::sleeps(process.id()) { POLL } else { Duration::ZERO };
     }
 }
 

@@ -105,7 +105,7 @@ Examples:
   hoptax listeners import envoy.yaml > listeners.yaml
 
 What the file does not express is printed on stderr, a line each: the listener or cluster, and the
-field in it. What it has no place for, such as listeners of TCP and routes that redirect, is left out.
+field in it. What it has no place for, such as listeners of TCP and redirects, is left out.
 
 Exit codes:
   0  success, also if something is not expressed
