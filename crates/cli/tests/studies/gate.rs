@@ -137,7 +137,12 @@ fn invalid_gates_are_refused_with_the_reason() {
         assert_eq!(ran.code, Some(2), "{arguments:?}: {}", ran.stderr);
         assert!(ran.stderr.contains(expected), "{arguments:?}: {}", ran.stderr);
     }
-    let ran = run(["gate", "anchors", "--candidate", "envoy=1.39.3", "--fail-on", "p99>+3%"]);
+    let folder = tempfile::tempdir().unwrap();
+    let closed = folder.path().join("closed.yaml");
+    let text = "name: closed\narms: [baseline, lua]\nloads: [{name: saturation, loop: closed}]\n";
+    fs::write(&closed, text).unwrap();
+    let closed = closed.to_str().unwrap();
+    let ran = run(["gate", closed, "--candidate", "envoy=1.39.3", "--fail-on", "p99>+3%"]);
     assert!(ran.code == Some(2) && ran.stderr.contains("needs a load in open loop"), "{}", ran.stderr);
     let ran = run(["gate", "quick", "--candidate", "envoy=1.39.3", "--fail-on", "cqu>+3%"]);
     assert!(ran.code == Some(2) && ran.stderr.contains("did you mean `cpu`"), "{}", ran.stderr);
