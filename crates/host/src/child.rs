@@ -227,13 +227,6 @@ fn groups() -> MutexGuard<'static, Vec<Pid>> {
     GROUPS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether the first thread of a process waits for something other than a processor or a disk. False if it has ended.
-pub fn sleeps(process_id: u32) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{process_id}/stat")).unwrap_or_default();
-    // The letter after the program name, which may contain parentheses.
-    stat.rsplit_once(") ").is_some_and(|(_, fields)| fields.starts_with('S'))
-}
-
 /// Kills the process groups of all children and returns at once, for a program that is about to exit.
 pub fn kill_all() {
     for pid in groups().iter() {
@@ -313,23 +306,6 @@ mod tests {
 
     fn is_alive(process_id: u32) -> bool {
         fs::read_to_string(format!("/proc/{process_id}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
-    }
-
-    #[test]
-    fn a_process_sleeps_unless_it_works_or_has_ended() {
-        let folder = tempfile::tempdir().unwrap();
-        let child = |script: &str| Child::start(&spec(folder.path(), script)).unwrap();
-        let (asleep, busy) = (child("exec sleep 60"), child("while :; do :; done"));
-        let began = Instant::now();
-        while !sleeps(asleep.id()) && began.elapsed() < Duration::from_mins(1) {
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        assert!(sleeps(asleep.id()) && !sleeps(u32::MAX));
-        // It may sleep before it has begun.
-        while sleeps(busy.id()) && began.elapsed() < Duration::from_mins(1) {
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        assert!(!sleeps(busy.id()));
     }
 
     #[test]

@@ -19,6 +19,8 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
+use crate::process_state;
+
 /// Time after which a resumed idle Envoy has handled the timers that expired during the stop. Measured with Envoy 1.40.0, 100
 /// processes stopped for some 20 s each, on two virtual processors: they used 0.38 ms of CPU time in the first millisecond (median
 /// of 200; at most 0.50), some of them a part of that up to the fifth millisecond, and none from the fifth to the fiftieth.
@@ -212,7 +214,7 @@ fn describe(process_id: u32, task: u32) -> String {
     let read =
         |name: &str| fs::read_to_string(format!("/proc/{process_id}/task/{task}/{name}")).unwrap_or_default();
     let (name, stat, waits_in) = (read("comm"), read("stat"), read("wchan"));
-    let letter = stat.rsplit_once(") ").and_then(|(_, fields)| fields.chars().next()).unwrap_or('?');
+    let letter = process_state::letter(&stat).unwrap_or('?');
     let place =
         if ["", "0"].contains(&waits_in.as_str()) { String::new() } else { format!(" in {waits_in}") };
     format!("{} (state {letter}{place})", name.trim_end())
@@ -231,9 +233,9 @@ fn thread_states(process_id: u32) -> io::Result<Vec<(u32, State)>> {
     Ok(states)
 }
 
-/// The state in a line of `/proc/PID/stat`: the letter after the program name, which may contain parentheses.
+/// The state in a line of `/proc/PID/stat`.
 fn state(stat: &str) -> State {
-    match stat.rsplit_once(") ").and_then(|(_, fields)| fields.chars().next()) {
+    match process_state::letter(stat) {
         Some('T' | 't') => State::Stopped,
         Some('Z' | 'X') => State::Exited,
         _ => State::Other,

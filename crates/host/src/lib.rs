@@ -21,6 +21,7 @@ pub mod network;
 pub mod open_files;
 pub mod parts;
 pub mod pressure;
+pub mod process_state;
 pub mod processors;
 pub mod reload;
 pub mod reserved_port;

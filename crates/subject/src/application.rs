@@ -15,7 +15,8 @@ use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use hoptax_host::child::{self, Child, ChildSpec};
+use hoptax_host::child::{Child, ChildSpec};
+use hoptax_host::process_state;
 use hoptax_host::sockets;
 use hoptax_host::unassigned_port::UnassignedPort;
 
@@ -231,7 +232,7 @@ fn end_of_another(process: &mut OriginProcess) -> Result<(), OriginError> {
             return Ok(());
         }
         std::thread::sleep(POLL);
-        asleep += if child::sleeps(process.id()) { POLL } else { Duration::ZERO };
+        asleep += if process_state::sleeps(process.id()) { POLL } else { Duration::ZERO };
     }
 }
 

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand, ValueHint};
 use hoptax_listeners::{Form, Format};
 
 use super::listeners_run::{RunListenersArguments, StatusArguments};
-use super::shared::JsonArguments;
+use super::shared::{JsonArguments, ListenersFileArguments};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ListenersCommand {
@@ -48,12 +48,8 @@ Exit codes:
   2  invalid input: all problems of the file, each with its line
   3  a file cannot be written")]
 pub(crate) struct RenderArguments {
-    /// Listeners file, YAML or JSON
-    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) file: PathBuf,
-    /// A file of services that listeners name, such as Wikimedia's `service::catalog`
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) services: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) listeners: ListenersFileArguments,
     /// Which files to make; `lds-cds` leaves out `admin` and `connection_limit`, which belong to the bootstrap
     #[arg(long = "as", value_name = "FORM", value_enum, default_value = "bootstrap")]
     pub(crate) form: Form,
@@ -86,12 +82,8 @@ Exit codes:
   3  a requirement is missing, such as Envoy
   4  no promise could be tried")]
 pub(crate) struct CheckListenersArguments {
-    /// Listeners file, YAML or JSON
-    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) file: PathBuf,
-    /// A file of services that listeners name, such as Wikimedia's `service::catalog`
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) services: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) listeners: ListenersFileArguments,
     /// The Envoy to run: a version, a path or a program [default: the pinned version]
     #[arg(long, value_name = "VERSION|PATH")]
     pub(crate) envoy: Option<String>,

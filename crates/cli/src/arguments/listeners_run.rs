@@ -1,11 +1,10 @@
 //! Arguments of `hoptax listeners run` and `hoptax listeners status`.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
 
-use clap::{Args, ValueHint};
+use clap::Args;
 
-use super::shared::JsonArguments;
+use super::shared::{JsonArguments, ListenersFileArguments};
 
 /// Where the status is served.
 const STATUS: &str = "127.0.0.1:9902";
@@ -32,12 +31,8 @@ Exit codes:
   2  invalid input: the first file is refused
   3  a requirement is missing, such as Envoy, or Envoy does not start on the first file")]
 pub(crate) struct RunListenersArguments {
-    /// Listeners file, YAML or JSON
-    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) file: PathBuf,
-    /// A file of services that listeners name, such as Wikimedia's `service::catalog`
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) services: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) listeners: ListenersFileArguments,
     /// The Envoy to run: a version, a path or a program [default: the pinned version]
     #[arg(long, value_name = "VERSION|PATH")]
     pub(crate) envoy: Option<String>,

@@ -66,6 +66,17 @@ pub(crate) struct ThresholdArguments {
     pub(crate) thresholds: Vec<(String, f64)>,
 }
 
+/// A file of listeners, and what it names.
+#[derive(Debug, Args)]
+pub(crate) struct ListenersFileArguments {
+    /// Listeners file, YAML or JSON
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) file: PathBuf,
+    /// A file of services that listeners name, such as Wikimedia's `service::catalog`
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) services: Option<PathBuf>,
+}
+
 /// Where the result goes as JSON.
 #[derive(Debug, Default, Args)]
 pub(crate) struct JsonArguments {

@@ -32,7 +32,7 @@ fn rendered(arguments: &RenderArguments) -> Result<Code, Failure> {
     if form == Form::LdsCds && arguments.out.is_none() {
         return Err(Failure::bad_input("`--as lds-cds` makes two files: say where with `--out FOLDER`"));
     }
-    let plan = plan(&arguments.file, arguments.services.as_deref())?;
+    let plan = plan(&arguments.listeners.file, arguments.listeners.services.as_deref())?;
     let outputs = render(&plan).map_err(Failure::bad_input)?.outputs(form, arguments.format);
     let Some(folder) = &arguments.out else {
         let text: String = outputs.into_iter().map(|output| output.text).collect();
@@ -56,8 +56,8 @@ fn rendered(arguments: &RenderArguments) -> Result<Code, Failure> {
 
 fn checked(arguments: &CheckListenersArguments) -> Result<Code, Failure> {
     let wanted = Wanted {
-        file: &arguments.file,
-        services: arguments.services.as_deref(),
+        file: &arguments.listeners.file,
+        services: arguments.listeners.services.as_deref(),
         envoy: arguments.envoy.as_deref(),
     };
     let interrupt = interrupt::listen()?;

@@ -21,8 +21,8 @@ pub(crate) fn run(arguments: &RunListenersArguments) -> Result<Code, Failure> {
         requests().map_err(|error| Failure::environment(format!("cannot listen for signals: {error}")))?;
     let envoy = Envoy::find(arguments.envoy.as_deref(), &mut print::note).map_err(Failure::environment)?;
     let options = Options {
-        listeners: arguments.file.clone(),
-        services: arguments.services.clone(),
+        listeners: arguments.listeners.file.clone(),
+        services: arguments.listeners.services.clone(),
         envoy,
         status: arguments.status_address,
     };

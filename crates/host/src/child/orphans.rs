@@ -94,12 +94,11 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn processes_of_another_user_are_not_waited_for() {
-        // In a separate process, as concurrent tests end the children of this one.
-        let test = "child::orphans::tests::two_children_of_which_one_cannot_be_signalled";
+    /// Runs an ignored test of this module in a process of its own, as concurrent tests wait for the children of this one, or end them.
+    fn run_alone(test: &str) {
+        let test = format!("child::orphans::tests::{test}");
         let output = Command::new(std::env::current_exe().unwrap())
-            .args([test, "--exact", "--ignored"])
+            .args([&test, "--exact", "--ignored"])
             .output()
             .unwrap();
         let said = String::from_utf8_lossy(&output.stdout);
@@ -107,15 +106,13 @@ mod tests {
     }
 
     #[test]
+    fn processes_of_another_user_are_not_waited_for() {
+        run_alone("two_children_of_which_one_cannot_be_signalled");
+    }
+
+    #[test]
     fn a_child_that_has_ended_is_reaped_unless_it_is_spared() {
-        // In a separate process, as concurrent tests wait for their own children.
-        let test = "child::orphans::tests::two_children_of_which_one_is_spared";
-        let output = Command::new(std::env::current_exe().unwrap())
-            .args([test, "--exact", "--ignored"])
-            .output()
-            .unwrap();
-        let said = String::from_utf8_lossy(&output.stdout);
-        assert!(output.status.success() && said.contains("1 passed"), "{said}");
+        run_alone("two_children_of_which_one_is_spared");
     }
 
     #[test]
