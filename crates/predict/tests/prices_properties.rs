@@ -121,4 +121,8 @@ fn carried_prices_are_as_doubtful_as_the_worse_of_their_two_studies() {
         (list.verdict, here.verdict) = (of_list, of_here);
         assert_eq!(carry(&list, &here, &known).unwrap().verdict, expected);
     }
+    let (mut list, mut here) = (list.clone(), anchors(&list, 1.0));
+    (list.verdict, here.verdict) = (Verdict::Sound, Verdict::Sound);
+    here.plan.never_halted = !list.plan.never_halted;
+    assert_eq!(carry(&list, &here, &known).unwrap().verdict, Verdict::Caution, "no error is known for this");
 }

@@ -40,12 +40,11 @@ fn machine(machine: &PricedMachine) -> String {
 /// Errors of carried prices where the truth is known.
 fn error(error: &CarryError) -> String {
     format!(
-        "the error of {} prices ({} functions) carried between known machines was {:.0} % at the median and {:.0} % at the 90th \
-         percentile; the intervals here are a factor of {} both ways and cover {:.0} % of such prices",
-        error.count,
+        "{} functions carried between {} known machines were off by {:.0} % at the median; the intervals here are a factor of {} both ways \
+         and cover {:.0} % of other functions on such machines",
         error.functions,
+        error.machines,
         error.median_share * 100.0,
-        error.p90_share * 100.0,
         grouped(error.factor, 2),
         (error.confidence * 100.0).floor()
     )
@@ -127,14 +126,8 @@ pub(crate) mod fixture {
 
     /// A carried list.
     pub(crate) fn carried() -> PricesResult {
-        let error = CarryError {
-            count: 40,
-            functions: 10,
-            median_share: 0.09,
-            p90_share: 0.24,
-            factor: 1.5,
-            confidence: 0.9,
-        };
+        let error =
+            CarryError { functions: 10, machines: 3, median_share: 0.09, factor: 1.5, confidence: 0.9 };
         let body = PricesBody {
             study: "price-list".to_owned(),
             listed: machine("One", 20.0),

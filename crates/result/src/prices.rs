@@ -19,6 +19,13 @@ pub struct PricesBody {
     pub prices: Vec<Price>,
 }
 
+impl PricesBody {
+    /// Whether the prices are carried between a machine whose processors halt when idle and one that was kept from it.
+    pub fn halts_differently(&self) -> bool {
+        self.here.as_ref().is_some_and(|here| here.machine.never_halted != self.listed.never_halted)
+    }
+}
+
 /// Its report.
 pub type PricesResult = Report<PricesBody>;
 
@@ -58,18 +65,16 @@ pub struct CarriedTo {
     pub error: Option<CarryError>,
 }
 
-/// Errors of carried prices.
+/// Errors of carried prices, of functions that are known precisely on several machines.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CarryError {
-    /// Number of carried prices that were compared with a measurement.
-    pub count: u32,
-    /// Number of functions among them.
+    /// Number of functions whose carried prices were compared with a measurement. Each counts once, with its largest error.
     pub functions: u32,
+    /// Number of machines that they were carried between.
+    pub machines: u32,
     /// Median error, as a share of the true cost.
     pub median_share: f64,
-    /// 90th percentile of the error.
-    pub p90_share: f64,
     /// The factor within which the true cost lies, either way: the largest error of nearly all functions.
     pub factor: f64,
     /// The share of other functions for which the factor holds on all machines like these.

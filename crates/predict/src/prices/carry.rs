@@ -2,14 +2,14 @@
 
 use hoptax_result::{
     ArmKind, ArmResult, CarriedTo, CarryError, Interval, Loop, Price, PriceMade, PricedMachine, PricesBody,
-    PricesResult, StudyResult,
+    PricesResult, StudyResult, Verdict,
 };
 
-use crate::prices::errors::{summarise, trials};
+use crate::prices::errors::known_errors;
 use crate::prices::factor::{ANCHORS, Anchor, PLAIN, anchors, factor};
 use crate::prices::list::{Cost, KNOWN_WITHIN, List};
 
-/// Fewest functions of [`ANCHORS`] that a list is carried by, besides plain proxying. The known errors are those of factors of all of
+/// Fewest functions of [`ANCHORS`] that a list is carried by, besides plain proxying. The known errors are those of factors of three of
 /// them, and say nothing about a factor of one or two.
 const MIN_ANCHORS: usize = 3;
 
@@ -50,7 +50,7 @@ pub fn carry(list: &StudyResult, here: &StudyResult, known: &[List]) -> Option<P
     let anchors = anchors(&from, to.plain_us, &measured);
     let factor = factor(&anchors)?;
     let lacking = lacking(&anchors);
-    let error = summarise(&trials(known));
+    let error = known_errors(known);
     // Findings are about arms, and both studies have these.
     let mut result = PricesResult { environment: here.environment.clone(), ..listed(list) }
         .judged(list.verdict.max(here.verdict), Vec::new());
@@ -71,6 +71,10 @@ pub fn carry(list: &StudyResult, here: &StudyResult, known: &[List]) -> Option<P
         anchors: anchors.into_iter().map(|anchor| anchor.name).collect(),
         error,
     });
+    if result.halts_differently() {
+        // No error is known for that.
+        result.verdict = result.verdict.max(Verdict::Caution);
+    }
     Some(result)
 }
 
@@ -149,14 +153,8 @@ mod tests {
     #[test]
     fn a_price_that_is_small_or_vague_on_the_list_is_not_carried() {
         let list = List { plain_us: Some(20.0), ..List::default() };
-        let error = CarryError {
-            count: 20,
-            functions: 20,
-            median_share: 0.1,
-            p90_share: 0.2,
-            factor: 1.5,
-            confidence: 0.95,
-        };
+        let error =
+            CarryError { functions: 20, machines: 3, median_share: 0.1, factor: 1.5, confidence: 0.95 };
         let carried = |estimate: f64, half_width: f64, error: Option<&CarryError>| {
             let price = Price {
                 id: "lua".to_owned(),

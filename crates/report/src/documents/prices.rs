@@ -27,6 +27,9 @@ pub fn prices(result: &PricesResult) -> Document {
     document.table = Some(table(result).into());
     let usable = match result.verdict {
         Verdict::Sound => "no check of the studies behind the prices warned or failed",
+        Verdict::Caution if result.halts_differently() => {
+            "carried between a machine whose processors halt and one that was kept from it: their errors are not known"
+        }
         Verdict::Caution => {
             "a check of the studies behind the prices warned or failed; prices without support are left out"
         }
