@@ -9,8 +9,9 @@ use crate::estimate::{PROXY_S, SLICE_OVERHEAD_S};
 /// with about as many rounds it decides about as well.
 const FIRST_SHARE: f64 = 0.55;
 
-/// Rounds that a budget is to have time for. The variation between restarts is estimated from rounds, so an interval of two is six times
-/// as wide as one of four with as many slices in all (Student's t: 12.7 and 3.2, and the moderation of variances helps less).
+/// Rounds that a budget is to have time for. The variation between restarts is estimated from rounds: with as many slices in all, an
+/// interval of two rounds is four times as wide as one of four (Student's t: 12.7 and 3.2), and nearly three times where variances
+/// are moderated, which narrows the former to 0.6 of that and the latter to 0.9 (`stats::moderated`).
 const ROUNDS: f64 = 4.0;
 /// Share of the budget that rounds get: the first also measures capacities.
 const OF_ROUNDS: f64 = 0.8;
