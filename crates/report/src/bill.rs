@@ -201,7 +201,7 @@ pub(crate) fn table(bill: &BillResult, columns: &[Column]) -> SideTable {
     let header =
         ["part", "kind"].into_iter().chain(columns.iter().map(|column| column.heading)).chain(["activity"]);
     SideTable {
-        title: "what each part adds per request".to_owned(),
+        title: "cost of each part per request".to_owned(),
         header: header.map(str::to_owned).collect(),
         rows: charges.iter().map(row).collect(),
     }
@@ -250,9 +250,9 @@ pub(crate) fn activity(activity: &Activity) -> String {
 /// Whether the parts add up, the A/A arm, parts and changes that did nothing or may have, and those that were not measured.
 pub(crate) fn notes(bill: &BillResult) -> Vec<String> {
     let idle = idle(bill).into_iter().map(|line| format!("not exercised: {line}"));
-    let untold = untold(bill).into_iter().map(|line| format!("no statistic: {line}"));
+    let without_statistic = without_statistic(bill).into_iter().map(|line| format!("no statistic: {line}"));
     let not_measured = not_measured(bill).into_iter().map(|line| format!("not measured: {line}"));
-    adds_up(bill).into_iter().chain(idle).chain(untold).chain(not_measured).collect()
+    adds_up(bill).into_iter().chain(idle).chain(without_statistic).chain(not_measured).collect()
 }
 
 /// Whether the parts add up, which of them interact, and the A/A arm.
@@ -280,7 +280,7 @@ pub(crate) fn idle(bill: &BillResult) -> Vec<String> {
 }
 
 /// Parts of which no statistic tells whether they acted, with what exercises them.
-pub(crate) fn untold(bill: &BillResult) -> Vec<String> {
+pub(crate) fn without_statistic(bill: &BillResult) -> Vec<String> {
     let told = bill.parts.iter().filter_map(|part| {
         let Activity::Unknown { exercised_by: Some(by) } = &part.activity else { return None };
         Some(format!("{} ({}): exercised by {by}", named(part), part.place))

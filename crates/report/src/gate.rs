@@ -6,7 +6,6 @@ use crate::more_rounds;
 use crate::numbers::{counted, decimals, grouped, percent_difference};
 use crate::side_table::SideTable;
 use crate::sittings::{scaled, unit};
-use crate::words;
 
 /// Time between the starts of two runs, below which they may share the level of the machine.
 const SITTING_SECONDS: f64 = 3_600.0;
@@ -209,11 +208,6 @@ fn caveats(reference: &StoredReference) -> Vec<String> {
         lines.push(format!("not compared with: {}", reference.left_out.join("; ")));
     }
     lines
-}
-
-/// That the numbers cannot be used, if so.
-pub(crate) fn warning(result: &GateResult) -> Option<&'static str> {
-    words::warning(result.verdict, "the study is void: nothing can be judged")
 }
 
 #[cfg(test)]

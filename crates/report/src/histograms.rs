@@ -60,14 +60,14 @@ mod tests {
     use crate::csv;
     use crate::histograms::bins::bin_of;
 
-    fn of(counts: Vec<(u64, u64)>) -> String {
+    fn csv_of(counts: Vec<(u64, u64)>) -> String {
         let histogram = ResponseHistogram { arm: "f{a=1,b=2}".to_owned(), load: "open".to_owned(), counts };
         csv::text(&table(&[histogram]))
     }
 
     #[test]
     fn counts_are_listed_plain_and_cumulative_with_the_empty_bins_between() {
-        let text = of(vec![(100_000, 3), (101_000, 1), (126_000, 4)]);
+        let text = csv_of(vec![(100_000, 3), (101_000, 1), (126_000, 4)]);
         let lines: Vec<&str> = text.lines().skip(1).collect();
         assert_eq!(
             lines,
@@ -78,7 +78,7 @@ mod tests {
                 "\"f{a=1,b=2}\",\"open\",125.893,141.254,4,0.500000,8,1.000000",
             ]
         );
-        assert_eq!(of(Vec::new()).lines().count(), 1);
+        assert_eq!(csv_of(Vec::new()).lines().count(), 1);
     }
 
     proptest! {

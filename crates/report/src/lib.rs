@@ -41,6 +41,7 @@ mod style;
 mod table;
 pub mod tables;
 mod timeline;
+mod usable;
 mod words;
 
 #[cfg(test)]

@@ -89,10 +89,11 @@ impl Style {
         format!("{}...", kept.trim_end())
     }
 
-    /// Wraps text to the terminal's width, with lines after the first indented by `indent`.
+    /// Wraps text to the terminal's width, with lines after the first indented by `indent`. A number stays beside its half-width and its
+    /// unit.
     pub(crate) fn wrap(self, text: &str, indent: usize) -> String {
         let mut lines = vec![String::new()];
-        for word in text.split(' ') {
+        for word in unbroken(text) {
             let line = lines.last().map_or("", String::as_str);
             let is_start = line.trim().is_empty();
             if !is_start && line.chars().count() + 1 + word.chars().count() > usize::from(self.width) {
@@ -101,11 +102,31 @@ impl Style {
                 if !is_start || !line.is_empty() {
                     line.push(' ');
                 }
-                line.push_str(word);
+                line.push_str(&word);
             }
         }
         lines.join("\n")
     }
+}
+
+/// The words of a text, a number with its half-width and its unit as one.
+fn unbroken(text: &str) -> Vec<String> {
+    const UNITS: [&str; 9] = ["%", "ns", "us", "ms", "s", "min", "kB", "MiB", "GiB"];
+    let mut words: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        let bare = word.trim_end_matches(['.', ',', ';', ':', ')']);
+        match words.last_mut() {
+            Some(number)
+                if number.ends_with(|last: char| last.is_ascii_digit())
+                    && (word.starts_with('±') || UNITS.contains(&bare)) =>
+            {
+                number.push(' ');
+                number.push_str(word);
+            }
+            _ => words.push(word.to_owned()),
+        }
+    }
+    words
 }
 
 /// The column at which the rest of a wrapped line begins, at most `most`.
@@ -124,6 +145,18 @@ fn indent_of_rest(line: &str, most: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_number_stays_beside_its_half_width_and_its_unit() {
+        let wrapped = |text: &str, width| Style { width, colour: false }.wrap(text, 0);
+        for width in 14..40 {
+            let text = wrapped("it adds +12.2 ±0.4 %, 8.2 ±1.1 us (43 MiB) to 3 arms", width);
+            for whole in ["+12.2 ±0.4 %,", "8.2 ±1.1 us", "(43 MiB)"] {
+                assert!(text.contains(whole), "{width}: {text}");
+            }
+        }
+        assert_eq!(wrapped("a us", 2), "a\nus", "a unit without a number is a word");
+    }
 
     #[test]
     fn long_lines_of_a_list_are_wrapped_below_their_last_column() {

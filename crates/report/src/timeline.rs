@@ -45,17 +45,20 @@ fn failures(phase: &Phase) -> String {
 
 /// The numbers of each arm over the whole slice, and by phase if there are several.
 pub(crate) fn tables(result: &StudyResult) -> Vec<SideTable> {
-    let whole =
-        result.timelines.iter().map(|timeline| (name(result, timeline), String::new(), &timeline.whole));
-    let all = table("what callers saw in the whole slice".to_owned(), &whole.collect::<Vec<_>>());
+    let whole = result.timelines.iter().map(|timeline| PhaseRow {
+        arm: name(result, timeline),
+        title: String::new(),
+        phase: &timeline.whole,
+    });
+    let all = table("callers over the whole slice".to_owned(), &whole.collect::<Vec<_>>());
     let phases = result.timelines.iter().flat_map(|timeline| {
         let first = move |number: usize| if number == 0 { name(result, timeline) } else { String::new() };
         let phases = timeline.phases.iter().enumerate();
-        phases.map(move |(number, phase)| (first(number), title(phase), phase))
+        phases.map(move |(number, phase)| PhaseRow { arm: first(number), title: title(phase), phase })
     });
     let has_phases = result.timelines.iter().any(|timeline| timeline.phases.len() > 1);
     let by_phase = has_phases
-        .then(|| table("what callers saw from event to event".to_owned(), &phases.collect::<Vec<_>>()))
+        .then(|| table("callers from event to event".to_owned(), &phases.collect::<Vec<_>>()))
         .flatten();
     all.into_iter().chain(connections(result)).chain(workers(result)).chain(by_phase).collect()
 }
@@ -116,23 +119,29 @@ fn short(seconds: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
+/// A row of a table of phases.
+struct PhaseRow<'a> {
+    /// Empty in all rows of an arm but its first.
+    arm: String,
+    /// Empty if the phase is all of the slice.
+    title: String,
+    phase: &'a Phase,
+}
+
 /// A table of phases, with those columns that have a number; none without any.
-fn table(title: String, rows: &[(String, String, &Phase)]) -> Option<SideTable> {
+fn table(title: String, rows: &[PhaseRow<'_>]) -> Option<SideTable> {
     let columns: Vec<&Column> =
-        COLUMNS.iter().filter(|column| rows.iter().any(|(_, _, phase)| column.1(phase).is_some())).collect();
-    let has_phases = rows.iter().any(|(_, phase, _)| !phase.is_empty());
+        COLUMNS.iter().filter(|column| rows.iter().any(|row| column.1(row.phase).is_some())).collect();
+    let has_phases = rows.iter().any(|row| !row.title.is_empty());
     let header = std::iter::once("arm").chain(has_phases.then_some("phase"));
-    let cells = |phase_title: &String, phase: &Phase| {
-        let numbers = columns.iter().map(|column| column.1(phase).unwrap_or_else(|| "-".to_owned()));
-        has_phases.then(|| phase_title.clone()).into_iter().chain(numbers).collect()
+    let cells = |row: &PhaseRow<'_>| {
+        let numbers = columns.iter().map(|column| column.1(row.phase).unwrap_or_else(|| "-".to_owned()));
+        has_phases.then(|| row.title.clone()).into_iter().chain(numbers).collect()
     };
     (!columns.is_empty()).then(|| SideTable {
         title,
         header: header.chain(columns.iter().map(|column| column.0)).map(str::to_owned).collect(),
-        rows: rows
-            .iter()
-            .map(|(name, phase_title, phase)| (name.clone(), cells(phase_title, phase)))
-            .collect(),
+        rows: rows.iter().map(|row| (row.arm.clone(), cells(row))).collect(),
     })
 }
 

@@ -1,10 +1,7 @@
 //! Sentences shared by all outputs of a study.
 
-use hoptax_result::{
-    ArmKind, ArmResult, Disturbance, LoadSpec, Loop, Loosened, Slices, Standing, StudyResult, Verdict,
-};
+use hoptax_result::{ArmKind, ArmResult, Disturbance, LoadSpec, Loop, Loosened, Slices, StudyResult};
 
-use crate::findings::listed;
 use crate::numbers::{counted, grouped, percent_difference};
 use crate::{by_load, probe, timeline};
 
@@ -28,15 +25,6 @@ pub(crate) fn other_work(subject: &str, reference: &str, differences: &[String])
             differences.join(", ")
         )
     })
-}
-
-/// That the numbers cannot be used without reading on, if so. `void` is the sentence about a void study.
-pub(crate) fn warning(verdict: Verdict, void: &'static str) -> Option<&'static str> {
-    match verdict {
-        Verdict::Void => Some(void),
-        Verdict::Caution => Some("the verdict of the study is caution: read its findings first"),
-        Verdict::Sound => None,
-    }
 }
 
 /// How the study was measured.
@@ -264,54 +252,9 @@ pub(crate) fn loosened(all: &[Loosened]) -> Vec<String> {
     all.iter().map(line).collect()
 }
 
-/// The numbers of a study that may be used: `CPU time and p50 are sound; p99 is only bounded`.
-pub(crate) fn usable(result: &StudyResult) -> String {
-    let standings = result.standings();
-    let named = |is_it: fn(&Standing) -> bool, one: &str, several: &str| {
-        let its = standings.iter().filter(|standing| is_it(standing));
-        let names: Vec<&str> = its.map(|standing| standing.measure.measure().as_str()).collect();
-        let verb = if names.len() == 1 { one } else { several };
-        (!names.is_empty()).then(|| format!("{} {verb}", listed(&names)))
-    };
-    let lacking = |standing: &Standing| standing.bounded + standing.withheld;
-    let of_some = standings.iter().filter(|standing| (1..standing.arms()).contains(&lacking(standing)));
-    let of_some = of_some.map(|standing| {
-        let how = if standing.withheld == 0 { "only bounded" } else { "bounded or withheld" };
-        let (lacking, all) = (lacking(standing), counted(standing.arms().into(), "arm"));
-        format!("{} is {how} for {lacking} of {all}", standing.measure.measure().as_str())
-    });
-    let of_all = [
-        named(|one| one.sound == one.arms(), "is sound", "are sound"),
-        named(
-            |one| one.doubted > 0 && one.sound + one.doubted == one.arms(),
-            "has a warning, see the findings",
-            "have warnings, see the findings",
-        ),
-    ];
-    let of_none = [
-        named(
-            |one| one.bounded > 0 && one.bounded + one.withheld == one.arms(),
-            "is only bounded",
-            "are only bounded",
-        ),
-        named(|one| one.withheld == one.arms(), "is withheld", "are withheld"),
-    ];
-    let parts: Vec<String> =
-        of_all.into_iter().flatten().chain(of_some).chain(of_none.into_iter().flatten()).collect();
-    if !parts.is_empty() {
-        return parts.join("; ");
-    }
-    match result.verdict {
-        Verdict::Sound => "no check warned or failed",
-        Verdict::Caution => "read the findings before you use the numbers",
-        Verdict::Void => "no number of the study can be used",
-    }
-    .to_owned()
-}
-
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{Bound, BoundOf, CostMeasure, Disturbance};
+    use hoptax_result::Disturbance;
 
     use super::*;
     use crate::fixture;
@@ -341,21 +284,5 @@ mod tests {
         assert_eq!(slices(&result)[0], "130 slices used, 13 set aside; all were measured again");
         result.arms[0].slices.set_aside_by.insert(Disturbance::Handover, 1);
         assert!(slices(&result)[0].contains("(1 for handover)"));
-    }
-
-    #[test]
-    fn the_verdict_says_which_measures_may_be_used() {
-        let sound = "CPU time, memory and memory per connection are sound";
-        assert_eq!(usable(&fixture::study()), sound);
-        let mut result = fixture::loaded();
-        result.findings.clear();
-        for arm in &mut result.arms {
-            arm.cost.response_us.p99 = None;
-            let bound = Bound::new(BoundOf::Cost, CostMeasure::ResponseP99Us, Some(-20.0), Some(300.0));
-            arm.bounds.0.extend(bound);
-        }
-        let words = usable(&result);
-        assert!(words.contains(" are sound; ") && words.contains("p99 is only bounded"), "{words}");
-        assert!(usable(&fixture::void()).contains("withheld"), "{}", usable(&fixture::void()));
     }
 }

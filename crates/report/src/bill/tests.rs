@@ -21,7 +21,7 @@ fn each_form_says_what_exercises_a_part_without_a_statistic() {
     }
     // Of a part of an unknown type there is nothing to say.
     bill.parts[0].activity = Activity::Unknown { exercised_by: None };
-    assert_eq!(untold(&bill), Vec::<String>::new());
+    assert_eq!(without_statistic(&bill), Vec::<String>::new());
 }
 
 #[test]

@@ -8,7 +8,8 @@ use hoptax_result::{
 };
 
 use crate::bill::{
-    self, activity, adds_up, columns_of_rounds, columns_of_time, idle, method, not_measured, untold,
+    self, activity, adds_up, columns_of_rounds, columns_of_time, idle, method, not_measured,
+    without_statistic,
 };
 use crate::document::{Block, Document, FindingText, Intervals, Judgement, Next, Section};
 use crate::forest::Item;
@@ -18,6 +19,7 @@ use crate::numbers::difference;
 use crate::quantity::{Form, Quantity};
 use crate::sittings;
 use crate::table::{Cell, Column, Row, Table};
+use crate::usable;
 
 /// Number of replacements on a page: a dump of a large proxy has thousands.
 const MOST_REPLACEMENTS: usize = 200;
@@ -33,7 +35,7 @@ pub fn bill(result: &BillResult) -> Document {
         bill::subject(result),
         bill::sentences(result),
     );
-    document.verdict = Some(Judgement { verdict: result.verdict, usable: usable(result) });
+    document.verdict = Some(Judgement { verdict: result.verdict, usable: usable::of_bill(result) });
     document.table = Some(parts(result));
     document.notes = withheld(result);
     document.notes.extend(document.table.as_ref().and_then(Table::meaning_of_mark));
@@ -56,7 +58,7 @@ pub fn bill(result: &BillResult) -> Document {
         .extend(bill::changes(result, &bill::all_columns()).map(|table| Section::of_table(table.into())));
     document.sections.extend(Section::of_sentences("Sum of the parts", &adds_up(result)));
     document.sections.extend(Section::of_lines("Not exercised", idle(result)));
-    document.sections.extend(Section::of_lines("No statistic", untold(result)));
+    document.sections.extend(Section::of_lines("No statistic", without_statistic(result)));
     document.sections.extend(Section::of_lines("Not measured", not_measured(result)));
     document.sections.extend(Section::of_sentences("Method", &method(result)));
     document.sections.extend(replacements(result));
@@ -83,15 +85,6 @@ fn withheld(result: &BillResult) -> Vec<String> {
         .collect()
 }
 
-fn usable(result: &BillResult) -> String {
-    match result.verdict {
-        Verdict::Void => "the study is void: its evidence does not support a bill",
-        Verdict::Caution => "some numbers are limited by the findings of the study",
-        Verdict::Sound => "no check warned or failed",
-    }
-    .to_owned()
-}
-
 /// CPU time, share, p50 and memory of each part, then the rest and the whole.
 fn parts(result: &BillResult) -> Table {
     let measured = result.parts.iter().filter(|part| part.arm.is_some());
@@ -108,7 +101,7 @@ fn parts(result: &BillResult) -> Table {
     rows.extend(result.rest.as_ref().map(|rest| level("rest", rest)));
     rows.push(level("whole", &result.whole));
     let table = Table {
-        title: "what each part adds per request".to_owned(),
+        title: "cost of each part per request".to_owned(),
         names: "part".to_owned(),
         columns: vec![
             Column::new("CPU us", 0),

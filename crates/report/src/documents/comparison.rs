@@ -8,7 +8,7 @@ use crate::comparison::{decisions as decided, differences, legend, method, missi
 use crate::document::{Block, Document, FindingText, Judgement, Next, Section};
 use crate::kind::Documented;
 use crate::table::Table;
-use crate::{more_rounds, words};
+use crate::{more_rounds, usable, words};
 
 impl Documented for ComparisonBody {
     const DOCUMENT: fn(&Report<Self>) -> Document = comparison;
@@ -20,7 +20,7 @@ impl Documented for StudiesComparisonBody {
 
 /// The document of one comparison: one sentence per subject, then what differs between configurations, then all measures.
 pub fn comparison(result: &ComparisonResult) -> Document {
-    with_findings(document(result.verdict, &[&result.body], None), &result.findings)
+    document(result.verdict, &result.findings, &[&result.body], None)
 }
 
 /// The same for the arms of several studies, and which of them were not measured.
@@ -29,7 +29,7 @@ pub fn studies_comparison(result: &StudiesComparison) -> Document {
     let left_out: Vec<String> =
         result.left_out.iter().map(|one| format!("`{}` ({})", one.arm, one.reason)).collect();
     let left_out = (!left_out.is_empty()).then(|| format!("arms not measured: {}", left_out.join(", ")));
-    with_findings(document(result.verdict, &all, left_out), &result.findings)
+    document(result.verdict, &result.findings, &all, left_out)
 }
 
 /// The decisions of the comparisons of one study; none if there are none.
@@ -42,18 +42,21 @@ pub fn decisions(comparisons: &[ComparisonBody]) -> Option<Document> {
     Some(document)
 }
 
-fn with_findings(document: Document, findings: &[Finding]) -> Document {
-    Document { findings: FindingText::all(findings), ..document }
-}
-
-fn document(verdict: Verdict, results: &[&ComparisonBody], left_out: Option<String>) -> Document {
+fn document(
+    verdict: Verdict,
+    findings: &[Finding],
+    results: &[&ComparisonBody],
+    left_out: Option<String>,
+) -> Document {
     let Some(first) = results.first() else {
         return Document::new("compare", "", left_out.into_iter().collect());
     };
     let mut answers = sentences(results).into_iter();
     let answer = answers.by_ref().take(2).collect();
     let mut document = Document::new(format!("compare {}", first.study), "", answer);
-    document.verdict = Some(Judgement { verdict, usable: usable(verdict) });
+    document.verdict =
+        Some(Judgement { verdict, usable: usable::of_comparisons(verdict, findings, results) });
+    document.findings = FindingText::all(findings);
     document.table = Some(Table::from(table(results)).with_words(&["measure", "decision"]));
     document.notes = answers.chain(legend(results)).chain(missing(results)).chain(left_out).collect();
     document.next = next(results);
@@ -63,15 +66,6 @@ fn document(verdict: Verdict, results: &[&ComparisonBody], left_out: Option<Stri
     }
     document.sections.extend(Section::of_sentences("Method", &[method(first)]));
     document
-}
-
-fn usable(verdict: Verdict) -> String {
-    match verdict {
-        Verdict::Void => "the study is void, so nothing can be decided",
-        Verdict::Caution => "read the findings of the study before you use the decisions",
-        Verdict::Sound => "no check warned or failed",
-    }
-    .to_owned()
 }
 
 /// More rounds, if they decide what is undecided. The arms of studies are given by their files, which this result does not name.

@@ -3,9 +3,10 @@
 use hoptax_result::{GateBody, GateResult, Report};
 
 use crate::document::{Document, FindingText, Judgement, Section};
-use crate::gate::{method, outcome, sentences, table, warning};
+use crate::gate::{method, outcome, sentences, table};
 use crate::kind::Documented;
 use crate::table::Table;
+use crate::usable;
 use crate::words::capitalised;
 
 impl Documented for GateBody {
@@ -17,8 +18,7 @@ pub fn gate(result: &GateResult) -> Document {
     let mut sentences = sentences(result).into_iter();
     let answer = std::iter::once(capitalised(&outcome(result))).chain(sentences.by_ref().take(1)).collect();
     let mut document = Document::new(format!("gate {}", result.study), "", answer);
-    let usable = warning(result).unwrap_or("no check of the study warned or failed");
-    document.verdict = Some(Judgement { verdict: result.verdict, usable: usable.to_owned() });
+    document.verdict = Some(Judgement { verdict: result.verdict, usable: usable::of_gate(result) });
     document.notes = sentences.collect();
     document.findings = FindingText::all(&result.findings);
     document.table = Some(Table::from(table(result)).with_words(&["limit", "measure", "outcome"]));

@@ -10,6 +10,7 @@ use crate::numbers::{counted, grouped};
 use crate::quantity::{Form, Quantity};
 use crate::rows::MIB;
 use crate::table::{Cell, Column, Row, Table};
+use crate::usable;
 use crate::words::capitalised;
 
 impl Documented for GraphRunBody {
@@ -23,7 +24,8 @@ pub fn graph_run(result: &GraphRunResult) -> Document {
         format!("{} at {} requests/s, measured", result.graph, grouped(result.rate, 0)),
         answer(result),
     );
-    document.verdict = Some(Judgement { verdict: result.verdict, usable: usable(result).to_owned() });
+    let usable = usable::of_whole("CPU times and added times", result.verdict, &result.findings);
+    document.verdict = Some(Judgement { verdict: result.verdict, usable });
     document.table = Some(proxies(result));
     document.findings = FindingText::all(&result.findings);
     document.sections.push(Section::of_table(responses(result)));
@@ -34,14 +36,6 @@ pub fn graph_run(result: &GraphRunResult) -> Document {
     }
     document.sections.extend(Section::of_lines("Method", method(result)));
     document
-}
-
-fn usable(result: &GraphRunResult) -> &'static str {
-    match result.verdict {
-        Verdict::Void => "the run is void: its numbers are withheld",
-        Verdict::Caution => "the findings limit the numbers",
-        Verdict::Sound => "no check warned or failed",
-    }
 }
 
 /// What all proxies use and add, and the error of the prediction.

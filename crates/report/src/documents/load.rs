@@ -146,11 +146,22 @@ fn trouble(result: &LoadResult) -> Vec<String> {
 /// None if something else is the reason, and for requests that a short command cannot repeat.
 fn next(result: &LoadResult) -> Option<Next> {
     let (plan, book) = (&result.plan, &result.book);
-    let is_other = result.imported.is_some() || result.merged.is_some() || !plan.is_plain();
+    let is_other = result.imported.is_some() || result.merged.is_some();
     if is_other || book.answered == 0 || result.ended_by == EndedBy::Interrupt {
         return None;
     }
     let has = |id: &str| result.findings.iter().any(|finding| finding.id == id);
+    let is_late =
+        ["send-lag", "run-delay", "generator-saturated", "steal", "cpu-pressure"].into_iter().any(has);
+    if is_late {
+        return Some(Next::new(
+            "hoptax trust calibrate",
+            "finds the rate up to which this machine sends on time",
+        ));
+    }
+    if !plan.is_plain() {
+        return None;
+    }
     let again = |connections: u32, duration_s: f64, purpose: &str| {
         let rate = result.rate.target.map_or_else(String::new, |rate| format!(" -q {rate}"));
         let command = format!("hoptax load{rate} -c {connections} -d {duration_s}s '{}'", plan.url);
@@ -159,12 +170,22 @@ fn next(result: &LoadResult) -> Option<Next> {
     if has("offered") || has("connections-busy") {
         return again(4 * plan.connections, plan.duration_s, "has more connections for the rate");
     }
-    let is_late =
-        ["send-lag", "run-delay", "generator-saturated", "steal", "cpu-pressure"].into_iter().any(has);
-    if !is_late && (has("too-few-samples") || has("vague-quantile")) {
+    if has("too-few-samples") || has("vague-quantile") {
         return again(plan.connections, 4.0 * plan.duration_s, "narrows the intervals");
     }
-    None
+    let Known::Measured(p99_us) = result.response(TimeOf::Percentile(99.0)) else { return None };
+    let command = format!("hoptax find --slo 'p99<{}' '{}'", objective(2.0 * p99_us), plan.url);
+    Some(Next::new(command, "finds the highest rate that holds this p99"))
+}
+
+/// The least round time from these us on: 1, 2 or 5 us, 10, 20 and so on.
+fn objective(least_us: f64) -> String {
+    let mut steps = (0..12).flat_map(|power| [1.0, 2.0, 5.0].map(|step| step * 10.0_f64.powi(power)));
+    match steps.find(|us| *us >= least_us).unwrap_or(least_us) {
+        us if us < 1e3 => format!("{us}us"),
+        us if us < 1e6 => format!("{}ms", us / 1e3),
+        us => format!("{}s", us / 1e6),
+    }
 }
 
 fn generator(result: &LoadResult) -> Option<String> {

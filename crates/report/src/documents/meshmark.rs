@@ -1,12 +1,13 @@
 //! The document of the index `MeshMark` of the arms of a study, and of their value for cost.
 
-use hoptax_result::{MeshMarkArm, MeshMarkBody, MeshMarkResult, Report, Verdict};
+use hoptax_result::{MeshMarkArm, MeshMarkBody, MeshMarkResult, Report};
 
-use crate::document::{Document, Judgement, Section};
+use crate::document::{Document, FindingText, Judgement, Section};
 use crate::kind::Documented;
 use crate::numbers::grouped;
 use crate::quantity::{Basis, Form, Quantity};
 use crate::table::{Cell, Column, Row, Table};
+use crate::usable;
 
 impl Documented for MeshMarkBody {
     const DOCUMENT: fn(&Report<Self>) -> Document = meshmark;
@@ -21,7 +22,9 @@ pub fn meshmark(result: &MeshMarkResult) -> Document {
     arms.sort_by(|one, other| estimate(other).total_cmp(&estimate(one)));
     let mut document =
         Document::new(format!("convert smp meshmark {}", result.study), "", answer(result, &arms));
-    document.verdict = Some(Judgement { verdict: result.verdict, usable: usable(result.verdict).to_owned() });
+    let usable = usable::of_whole("values and marks", result.verdict, &result.findings);
+    document.verdict = Some(Judgement { verdict: result.verdict, usable });
+    document.findings = FindingText::all(&result.findings);
     document.table = Some(table(&arms));
     if arms.iter().any(|arm| arm.asks_companion && arm.value_for_cost.is_some()) {
         document.notes.push("*: without the CPU time of the service that the function calls".to_owned());
@@ -43,14 +46,6 @@ pub fn meshmark(result: &MeshMarkResult) -> Document {
         ],
     ));
     document
-}
-
-fn usable(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Void => "the study is void: its numbers are not supported",
-        Verdict::Caution => "read the findings of the study before you use the numbers",
-        Verdict::Sound => "no check of the study warned or failed",
-    }
 }
 
 fn answer(result: &MeshMarkResult, arms: &[&MeshMarkArm]) -> Vec<String> {
@@ -132,7 +127,7 @@ fn value(arm: &MeshMarkArm) -> Option<Quantity> {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{MeshMarkBody, ValueForCost};
+    use hoptax_result::{MeshMarkBody, ValueForCost, Verdict};
 
     use super::*;
     use crate::Style;
@@ -180,7 +175,7 @@ mod tests {
     fn a_void_study_is_said() {
         let void = MeshMarkResult { verdict: Verdict::Void, ..result(vec![arm("lua", None)]) };
         let text = |result: &MeshMarkResult| terminal::screen(&meshmark(result), STYLE);
-        assert!(text(&void).contains("the study is void"));
+        assert!(text(&void).contains("void: values and marks cannot be used"));
         assert!(!text(&result(vec![arm("lua", None)])).contains("void"));
     }
 }

@@ -4,6 +4,7 @@ use hoptax_result::{PricesBody, PricesResult, Report, Verdict};
 
 use crate::document::{Document, Judgement, Next, Section};
 use crate::kind::Documented;
+use crate::numbers::{ends, level, percent_difference, signed};
 use crate::prices::{lines, table};
 
 impl Documented for PricesBody {
@@ -12,18 +13,7 @@ impl Documented for PricesBody {
 
 /// The document of prices.
 pub fn prices(result: &PricesResult) -> Document {
-    let count = result.prices.len();
-    let answer = match &result.here {
-        None => format!("Prices of {count} functions of Envoy, measured on another machine"),
-        Some(here) => {
-            let carried = result.prices.iter().filter(|price| price.here_us.is_some()).count();
-            format!(
-                "{carried} of {count} functions of Envoy have a price on this machine, within a factor of {:.2}",
-                here.error.as_ref().map_or(1.0, |error| error.factor)
-            )
-        }
-    };
-    let mut document = Document::new("predict prices", "", vec![answer]);
+    let mut document = Document::new("predict prices", "", answer(result));
     document.table = Some(table(result).into());
     let usable = match result.verdict {
         Verdict::Sound => "no check of the studies behind the prices warned or failed",
@@ -42,6 +32,36 @@ pub fn prices(result: &PricesResult) -> Document {
     }
     document.sections.extend(Section::of_lines("Source", lines(result)));
     document
+}
+
+/// Where the prices hold, and the highest.
+fn answer(result: &PricesResult) -> Vec<String> {
+    let count = result.prices.len();
+    let Some(here) = &result.here else {
+        let machine = &result.listed.environment.cpu_model;
+        let plain = result.listed.plain_us.as_ref();
+        let plain = plain.map_or_else(String::new, |us| {
+            format!(": plain proxying takes {} us of CPU time per request", level(us))
+        });
+        let highest = result.prices.iter().find_map(|price| Some((price, price.listed_share?)));
+        let highest = highest.map(|(price, share)| {
+            format!("`{}` adds most of {count} functions, {}", price.id, percent_difference(&share))
+        });
+        return std::iter::once(format!("Measured on another machine ({machine}){plain}"))
+            .chain(highest)
+            .collect();
+    };
+    let carried = result.prices.iter().filter(|price| price.here_us.is_some()).count();
+    let within = here.error.as_ref().map_or(1.0, |error| error.factor);
+    let highest = result.prices.iter().find_map(|price| Some((price, price.here_us?)));
+    let highest = highest.map(|(price, us)| {
+        format!("`{}` adds most: {} us ({})", price.id, signed(us.estimate, 1), ends(&us))
+    });
+    std::iter::once(format!(
+        "{carried} of {count} functions of Envoy have a price on this machine, within a factor of {within:.2}"
+    ))
+    .chain(highest)
+    .collect()
 }
 
 #[cfg(test)]

@@ -2,14 +2,15 @@
 
 use hoptax_result::{
     Interval, PeakPlace, Report, ScaleBody, ScaleDimension, ScaleFit, ScaleLeftOut, ScalePoint, ScaleResult,
-    ScaleSeries, Verdict,
+    ScaleSeries,
 };
 
-use crate::document::{Block, Document, Judgement, Section};
+use crate::document::{Block, Document, FindingText, Judgement, Section};
 use crate::kind::Documented;
 use crate::numbers::{counted, grouped};
 use crate::quantity::{Form, Quantity};
 use crate::table::{Cell, Column, Row, Table};
+use crate::usable;
 
 impl Documented for ScaleBody {
     const DOCUMENT: fn(&Report<Self>) -> Document = scale;
@@ -22,7 +23,9 @@ pub fn scale(result: &ScaleResult) -> Document {
         format!("rate over {}", result.over.as_str()),
         result.series.iter().take(2).map(|series| sentence(series, result.over)).collect(),
     );
-    document.verdict = Some(Judgement { verdict: result.verdict, usable: usable(result.verdict).to_owned() });
+    let usable = usable::of_whole("rates and the laws that fit them", result.verdict, &result.findings);
+    document.verdict = Some(Judgement { verdict: result.verdict, usable });
+    document.findings = FindingText::all(&result.findings);
     document.table = Some(laws(result));
     let deviating = result.series.iter().filter(|series| is_refuted(series)).count();
     if deviating > 0 {
@@ -40,14 +43,6 @@ pub fn scale(result: &ScaleResult) -> Document {
     }
     document.sections.extend(Section::of_lines("Method", method(result)));
     document
-}
-
-fn usable(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Void => "the study is void: read its findings first",
-        Verdict::Caution => "read the findings of the study before you use the numbers",
-        Verdict::Sound => "no check of the study warned or failed",
-    }
 }
 
 /// The peak of a series, or why there is none.
@@ -209,7 +204,7 @@ fn method(result: &ScaleResult) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{ScaleBody, ScalePeak};
+    use hoptax_result::{ScaleBody, ScalePeak, Verdict};
 
     use super::*;
     use crate::Style;

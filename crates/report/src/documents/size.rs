@@ -6,6 +6,7 @@ use hoptax_result::{
 };
 
 use crate::document::{Block, Document, Judgement, Section};
+use crate::findings::listed;
 use crate::kind::Documented;
 use crate::numbers::grouped;
 use crate::quantity::Quantity;
@@ -28,7 +29,7 @@ pub fn size(result: &SizeResult) -> Document {
         format!("{} at {} requests/s", result.graph, number(result.rate)),
         answer(result),
     );
-    document.verdict = Some(Judgement { verdict: result.verdict, usable: usable(result).to_owned() });
+    document.verdict = Some(Judgement { verdict: result.verdict, usable: usable(result) });
     document.table = Some(proxies(result));
     document.notes = notes(result);
     document.sections.push(curve(result));
@@ -43,14 +44,22 @@ pub fn size(result: &SizeResult) -> Document {
     document
 }
 
-fn usable(result: &SizeResult) -> &'static str {
+fn usable(result: &SizeResult) -> String {
+    let worst = result.sources.iter().filter(|source| source.verdict == result.verdict);
+    let worst: Vec<String> = worst.map(|source| format!("`{}`", source.study)).collect();
+    let worst: Vec<&str> = worst.iter().map(String::as_str).collect();
     match result.verdict {
-        Verdict::Void => "a result is void: its numbers do not support a prediction",
-        Verdict::Caution => "read the findings of the results before you use the prediction",
-        Verdict::Sound if !result.extrapolations.is_empty() => {
-            "part of the prediction is beyond what was measured"
+        Verdict::Void => {
+            format!("nothing can be used of {}: a prediction needs another result", listed(&worst))
         }
-        Verdict::Sound => "no check of the results warned or failed",
+        Verdict::Caution => format!(
+            "CPU times and added times may be used with the warnings of {}, which `hoptax runs show` prints",
+            listed(&worst)
+        ),
+        Verdict::Sound if !result.extrapolations.is_empty() => {
+            "CPU times and added times are sound within what was measured; part of them is beyond".to_owned()
+        }
+        Verdict::Sound => "CPU times and added times are sound".to_owned(),
     }
 }
 

@@ -2,14 +2,15 @@
 
 use hoptax_result::{
     CheckedComposition, CheckedResponse, CheckedTime, ErrorSummary, Report, SizeCheckBody, SizeCheckResult,
-    UncheckedComposition, Verdict,
+    UncheckedComposition,
 };
 
-use crate::document::{Block, Document, Judgement, Section};
+use crate::document::{Block, Document, FindingText, Judgement, Section};
 use crate::kind::Documented;
 use crate::numbers::grouped;
 use crate::quantity::{Form, Quantity};
 use crate::table::{Cell, Column, Row, Table};
+use crate::usable;
 
 impl Documented for SizeCheckBody {
     const DOCUMENT: fn(&Report<Self>) -> Document = size_check;
@@ -18,7 +19,9 @@ impl Documented for SizeCheckBody {
 /// The document of a check, the largest error first.
 pub fn size_check(result: &SizeCheckResult) -> Document {
     let mut document = Document::new(format!("predict size --check {}", result.study), "", answer(result));
-    document.verdict = Some(Judgement { verdict: result.verdict, usable: usable(result.verdict).to_owned() });
+    let usable = usable::of_whole("the errors", result.verdict, &result.findings);
+    document.verdict = Some(Judgement { verdict: result.verdict, usable });
+    document.findings = FindingText::all(&result.findings);
     document.table = (!result.compositions.is_empty()).then(|| compositions(result));
     let extrapolated = result.compositions.iter().filter(|one| one.is_extrapolated).count();
     if extrapolated > 0 {
@@ -38,14 +41,6 @@ pub fn size_check(result: &SizeCheckResult) -> Document {
         .extend(Section::of_lines("Left out of response times", left_out(&result.response_times_left_out)));
     document.sections.extend(Section::of_lines("Method", method(result)));
     document
-}
-
-fn usable(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Void => "the study is void: read its findings first",
-        Verdict::Caution => "read the findings of the study before you use the errors",
-        Verdict::Sound => "no check of the study warned or failed",
-    }
 }
 
 /// The errors, and the compositions whose difference is more than chance.

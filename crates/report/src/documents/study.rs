@@ -15,7 +15,7 @@ use crate::rows::{Row, baselines, in_percent, rows};
 use crate::side::{levels_by_load, side_tables, work};
 use crate::side_table::SideTable;
 use crate::table::{Cell, Column, Row as DocumentRow, Table};
-use crate::{by_load, findings, known, levels, sittings as by_sitting, timeline, words};
+use crate::{by_load, findings, known, levels, sittings as by_sitting, timeline, usable, words};
 
 impl Documented for StudyBody {
     const DOCUMENT: fn(&Report<Self>) -> Document = study;
@@ -35,7 +35,7 @@ pub fn study_of(result: &StudyResult, source: &str, folder: &str) -> Document {
     let rows = rows(result);
     let mut document =
         Document::new(format!("study {}", result.name), &result.summary, answer(result, &rows));
-    document.verdict = Some(Judgement { verdict: result.verdict, usable: words::usable(result) });
+    document.verdict = Some(Judgement { verdict: result.verdict, usable: usable::of_study(result) });
     let mut sides = by_load::cpu(result);
     sides.extend(side_tables(result));
     // In a timeline, no arm is compared with another: its first table is about the phases of each.
@@ -92,12 +92,9 @@ pub(super) fn stored_sittings(result: &SittingsResult) -> Document {
     let sittings = counted(result.sittings.len() as u64, "sitting");
     let answer = format!("{sittings} of {} on one machine", result.study);
     let mut document = Document::new(format!("sittings of {}", result.study), "", vec![answer]);
-    let usable = match result.verdict {
-        Verdict::Void => "the sittings are void: their numbers are not supported",
-        Verdict::Caution => "read the findings of the sittings before you use the numbers",
-        Verdict::Sound => "no check warned or failed",
-    };
-    document.verdict = Some(Judgement { verdict: result.verdict, usable: usable.to_owned() });
+    let usable = usable::of_whole("the costs", result.verdict, &result.findings);
+    document.verdict = Some(Judgement { verdict: result.verdict, usable });
+    document.findings = FindingText::all(&result.findings);
     document.table = by_sitting::tables(result, &by_sitting::CPU).into_iter().next().map(Table::from);
     document.sections.push(sittings_section(result));
     document
@@ -146,7 +143,7 @@ fn costs(result: &StudyResult, rows: &[Row<'_>]) -> Vec<String> {
     let most = dearest.map(|row| {
         let cost = match (share(row), us(row)) {
             (Some(share), Some(us)) => {
-                format!("{}, {} us", percent_difference(&share), crate::numbers::difference(&us))
+                format!("{} ({} us)", percent_difference(&share), crate::numbers::difference(&us))
             }
             (Some(share), None) => percent_difference(&share),
             (None, us) => us.map_or_else(String::new, |us| format!("{} us", crate::numbers::difference(&us))),
@@ -163,7 +160,7 @@ fn costs(result: &StudyResult, rows: &[Row<'_>]) -> Vec<String> {
     let measured = functions().filter(|row| row.cpu.is_stated()).count();
     let clear = functions().filter(|row| share(row).or(us(row)).is_some()).count();
     let clear = (measured > 1)
-        .then(|| format!("the costs of {clear} of {} are above zero", counted(measured as u64, "arm")));
+        .then(|| format!("{clear} of {measured} costs {} above zero", if clear == 1 { "is" } else { "are" }));
     [plain, [most, clear].into_iter().flatten().reduce(|one, other| format!("{one}; {other}"))]
         .into_iter()
         .flatten()
@@ -233,7 +230,10 @@ fn table(result: &StudyResult, rows: &[Row<'_>]) -> Option<Table> {
         }
     };
     let table = Table {
-        title: "cost of each arm per request, its difference from the arm it is compared with".to_owned(),
+        title: match &others(rows)[..] {
+            [other] => format!("cost of each arm per request, its difference from `{other}`"),
+            _ => "cost of each arm per request, its difference from the arm it is compared with".to_owned(),
+        },
         names: "arm".to_owned(),
         columns,
         rows: rows.iter().map(row).collect(),
@@ -252,6 +252,14 @@ fn table(result: &StudyResult, rows: &[Row<'_>]) -> Option<Table> {
         }
     };
     (!table.columns.is_empty()).then_some(table)
+}
+
+/// The arms that others are compared with, each once.
+fn others<'r>(rows: &'r [Row<'_>]) -> Vec<&'r str> {
+    let mut all: Vec<&str> = rows.iter().filter_map(|row| row.arm.compared_with.as_deref()).collect();
+    all.sort_unstable();
+    all.dedup();
+    all
 }
 
 /// The arm in words, and the arm that it is compared with if that is not the main baseline.

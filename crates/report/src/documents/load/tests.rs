@@ -297,7 +297,7 @@ fn an_imported_result_states_what_its_file_does() {
 }
 
 #[test]
-fn the_next_load_mends_what_the_findings_are_about_or_there_is_none() {
+fn the_next_command_mends_what_the_findings_are_about_or_searches_the_rate() {
     let next_of = |ids: &[&str], change: fn(&mut LoadResult)| {
         let mut result = fixture::load();
         let finding = |id: &&str| Finding::new(id, Severity::Warn, Measured::us(1.0, 0.0), String::new(), "");
@@ -311,16 +311,23 @@ fn the_next_load_mends_what_the_findings_are_about_or_there_is_none() {
     assert_eq!(next_of(&["too-few-samples"], |_| ()), longer);
     let more = Some("hoptax load -q 500 -c 64 -d 10s 'http://127.0.0.1:1/'".to_owned());
     assert_eq!(next_of(&["too-few-samples", "offered"], |_| ()), more);
-    assert_eq!(next_of(&[], |_| ()), None);
+    let p99_us = fixture::load().latency.response.p99_us;
+    assert_eq!(p99_us, Some(200.0), "the objective is above it");
+    let search = Some("hoptax find --slo 'p99<500us' 'http://127.0.0.1:1/'".to_owned());
+    assert_eq!(next_of(&[], |_| ()), search);
+    let slow = |result: &mut LoadResult| result.latency.response.p99_us = Some(1_200.0);
+    assert_eq!(next_of(&[], slow), Some("hoptax find --slo 'p99<5ms' 'http://127.0.0.1:1/'".to_owned()));
     for change in [
         (|result| result.book.answered = 0) as fn(&mut LoadResult),
+        |result| result.latency.response.p99_us = None,
         |result| result.ended_by = EndedBy::Interrupt,
         |result| result.plan.protocol = "http2".to_owned(),
         |result| result.plan.method = "POST".to_owned(),
         |result| result.plan.network.unix_socket = Some("/run/x".to_owned()),
     ] {
-        assert_eq!(next_of(&["too-few-samples"], change), None);
+        assert_eq!(next_of(&[], change), None);
     }
     // A longer load is as late.
-    assert_eq!(next_of(&["too-few-samples", "send-lag"], |_| ()), None);
+    let calibrate = Some("hoptax trust calibrate".to_owned());
+    assert_eq!(next_of(&["too-few-samples", "send-lag"], |_| ()), calibrate);
 }

@@ -155,8 +155,9 @@ fn a_bar_shows_where_cores_in_proportion_would_end() {
 #[test]
 fn a_void_source_is_said() {
     let mut sized = sized();
-    sized.verdict = Verdict::Void;
-    assert!(terminal::screen(&size(&sized), STYLE).contains("void: a result is void"));
+    (sized.verdict, sized.sources[0].verdict) = (Verdict::Void, Verdict::Void);
+    let void = format!("void: nothing can be used of `{}`", sized.sources[0].study);
+    assert!(terminal::screen(&size(&sized), STYLE).contains(&void));
 }
 
 #[test]

@@ -188,8 +188,8 @@ fn a_cost_that_may_be_chance_among_all_has_a_mark_and_is_not_counted() {
     let usual = of(|_| ());
     let uncertain = of(|arm| arm.cost.uncertain_signs.extend([CostMeasure::CpuShare, CostMeasure::CpuUs]));
     assert_eq!((cpu(&usual).as_str(), cpu(&uncertain).as_str()), ("+10.76 ±0.91", "+10.76 ±0.91 ?"));
-    assert!(usual.answer.concat().contains("4 of 6 arms"), "{:?}", usual.answer);
-    assert!(uncertain.answer.concat().contains("3 of 6 arms"), "{:?}", uncertain.answer);
+    assert!(usual.answer.concat().contains("4 of 6 costs"), "{:?}", usual.answer);
+    assert!(uncertain.answer.concat().contains("3 of 6 costs"), "{:?}", uncertain.answer);
     assert!(uncertain.notes.iter().any(|note| note.starts_with("?: ")), "{:?}", uncertain.notes);
     let without = of(|arm| arm.cost.uncertain_signs.clear());
     let mut certain = fixture::study();
