@@ -1,8 +1,10 @@
-//! Listeners files of strangers: read, rendered in every form, and imported again; and configurations of strangers, imported.
+//! Listeners files of strangers: read, rendered in every form, imported again, and asked for what they promise; and configurations of
+//! strangers, imported.
 
 #![cfg_attr(feature = "run", no_main)]
 
 use hoptax_fuzz::fuzz_target;
+use hoptax_listeners::check::courses;
 use hoptax_listeners::{Form, Format, Source, import, is_listeners, read, render};
 use hoptax_text::yaml::envoy::first;
 
@@ -21,6 +23,7 @@ fuzz_target!(|input: (&str, &str)| {
                 continue;
             }
         };
+        let _ = courses(&plan);
         let Ok(rendered) = render(&plan) else { continue };
         for form in [Form::Bootstrap, Form::LdsCds, Form::ConfigMap, Form::Helm] {
             for format in [Format::Yaml, Format::Json] {

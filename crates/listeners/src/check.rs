@@ -3,8 +3,10 @@
 //! The promises come from the plan and not from what was rendered: a fault of the rendering breaks a promise.
 
 mod lab;
+mod procedure;
 mod promises;
 mod request;
+mod seen;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,7 +16,10 @@ use hoptax_result::PromiseKind;
 use crate::plan::{Cluster, Listener, Matches, Plan, RATELIMIT, Route};
 use promises::Subject;
 
-pub use lab::{Lab, in_lab, patient};
+pub use lab::{Lab, Variant, in_lab};
+pub use procedure::{Answer, Crowd, Procedure, Retries, Series};
+use seen::response_in_words;
+pub use seen::{Arrival, Ejected, Judged, Limited, Seen};
 
 /// The header by which a server of the lab knows a request.
 pub const MARK: &str = "x-hoptax-probe";
@@ -65,192 +70,6 @@ pub trait Trial: fmt::Debug + Send + Sync {
     fn judge(&self, course: &Course, seen: &Seen) -> Judged;
 }
 
-/// What is done to try a promise.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Procedure {
-    /// A request.
-    Request {
-        /// What the server does with it.
-        answer: Answer,
-        /// The longest time that it takes if the promise is kept, microseconds; 0 if that is short.
-        waits_us: u64,
-    },
-    /// A request, while the server has a certificate with another name.
-    WrongName,
-    /// A request of a client without a certificate.
-    Stranger,
-    /// A request, and then none until the proxy ends its connection to the server.
-    Idle {
-        /// The longest time that it takes if the promise is kept, microseconds.
-        waits_us: u64,
-    },
-    /// A request that the service of limits admits, and one that it refuses.
-    Limited,
-    /// Requests on one connection, one after the other.
-    Series(Series),
-    /// Requests at a time, of which the server answers none, to a proxy that is [`patient`].
-    Crowd(Crowd),
-}
-
-/// Requests on one connection, one after the other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Series {
-    /// The time before them, microseconds.
-    pub pause_us: u64,
-    /// The most requests.
-    pub requests: u32,
-    /// The longest time, microseconds.
-    pub lasts_us: u64,
-}
-
-/// Requests at a time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Crowd {
-    /// Those that the server is to get.
-    pub arriving: u32,
-    /// Those that are to wait in the proxy.
-    pub waiting: u32,
-    /// Those that the proxy is to refuse.
-    pub refused: u32,
-}
-
-impl Crowd {
-    /// All.
-    pub fn all(&self) -> u32 {
-        self.arriving.saturating_add(self.waiting).saturating_add(self.refused)
-    }
-}
-
-impl Procedure {
-    /// Whether others like it wait, because it keeps the processors busy.
-    pub fn is_busy(&self) -> bool {
-        matches!(self, Self::Series(_) | Self::Crowd(_))
-    }
-
-    /// The longest time that it takes if the promise is kept, microseconds; 0 if that is short.
-    pub fn waits_us(&self) -> u64 {
-        match self {
-            Self::Request { waits_us, .. } | Self::Idle { waits_us } => *waits_us,
-            _ => 0,
-        }
-    }
-}
-
-/// What a server of the lab does with a request.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Answer {
-    /// It answers with status 200, and closes the connection.
-    #[default]
-    Success,
-    /// It answers with status 200, and leaves the connection open.
-    Kept,
-    /// It answers with this status, and a header, and closes the connection.
-    Failure(u16, Option<(&'static str, &'static str)>),
-    /// It never answers.
-    Silence,
-    /// It closes the connection without an answer.
-    Close,
-}
-
-/// What a server sees of a request.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Arrival {
-    /// The cluster that the server stands for.
-    pub cluster: String,
-    /// The Host header.
-    pub host: String,
-    /// The name in the handshake.
-    pub server_name: Option<String>,
-    /// The x-forwarded-proto header.
-    pub scheme: String,
-}
-
-/// What came of a trial. What its procedure does not show is empty.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Seen {
-    /// The status of the last response, or why there was none.
-    pub response: Option<Result<u16, String>>,
-    /// The first line of its body: why the proxy answered itself.
-    pub reason: String,
-    /// The time until then, of a series that of all requests, microseconds.
-    pub took_us: u64,
-    /// The requests that servers got, in their order.
-    pub arrivals: Vec<Arrival>,
-    /// The handshakes in which the server showed a certificate with another name.
-    pub wrong_names: u64,
-    /// The time for which a connection to the server was idle until the proxy ended it, microseconds.
-    pub idle_us: Option<u64>,
-    /// Responses by status, of several requests.
-    pub statuses: BTreeMap<u16, u32>,
-    /// What the service of limits was asked, and what became of the requests.
-    pub limited: Option<Limited>,
-}
-
-/// What the service of limits was asked, and what became of the requests.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Limited {
-    /// The domain and the descriptor of the first question.
-    pub asked: Option<(String, Vec<(String, String)>)>,
-    /// The user agent of the request that it admits.
-    pub admitted_agent: String,
-    /// Its status, or why there was no response, and whether a server got it.
-    pub admitted: Option<(Result<u16, String>, bool)>,
-    /// The same of the request that it refuses.
-    pub refused: Option<(Result<u16, String>, bool)>,
-}
-
-/// What became of a promise.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Judged {
-    /// What was seen is what was promised; the shortest form of it ends at the first comma with a space.
-    Kept(String),
-    /// It is not.
-    Broken {
-        /// What was seen.
-        seen: String,
-        /// Whether a busy machine or chance explains it, so that another trial may tell.
-        is_excusable: bool,
-    },
-    /// What was seen says nothing about the promise, and why.
-    Untried(String),
-}
-
-impl Judged {
-    /// What no busy machine explains.
-    pub(crate) fn broken(seen: impl Into<String>) -> Self {
-        Self::Broken { seen: seen.into(), is_excusable: false }
-    }
-
-    /// What a busy machine or chance explains.
-    pub(crate) fn excusable(seen: impl Into<String>) -> Self {
-        Self::Broken { seen: seen.into(), is_excusable: true }
-    }
-}
-
-impl Seen {
-    /// The response, in words.
-    pub(crate) fn response(&self) -> String {
-        response_in_words(self.response.as_ref())
-    }
-}
-
-/// A response, in words.
-pub(crate) fn response_in_words(response: Option<&Result<u16, String>>) -> String {
-    match response {
-        Some(Ok(status)) => format!("status {status}"),
-        Some(Err(why)) => format!("no response: {why}"),
-        None => "no response".to_owned(),
-    }
-}
-
-impl Arrival {
-    /// In words.
-    pub(crate) fn in_words(&self) -> String {
-        let name = self.server_name.as_ref().map_or_else(String::new, |name| format!(", SNI `{name}`"));
-        format!("Host `{}`{name}, x-forwarded-proto `{}` at `{}`", self.host, self.scheme, self.cluster)
-    }
-}
-
 /// Judges what came of a trial.
 pub fn judge(course: &Course, trial: &dyn Trial, seen: &Seen) -> Judged {
     match seen.arrivals.iter().find(|arrival| course.rivals.contains(&arrival.cluster)) {
@@ -281,25 +100,45 @@ pub fn courses(plan: &Plan) -> Vec<Course> {
             let Some(cluster) = clusters.get(route.cluster.as_str()) else { continue };
             let share = share(listener, &route.matches);
             // The last route is that of all other requests.
-            let (is_of_listener, is_of_cluster) = (index + 1 == listener.routes.len(), false);
-            subjects.push(Subject { plan, listener, route, cluster, share, is_of_listener, is_of_cluster });
+            let is_of_listener = index + 1 == listener.routes.len();
+            let (is_of_cluster, is_of_retries) = (false, false);
+            subjects.push(Subject {
+                plan,
+                listener,
+                route,
+                cluster,
+                share,
+                is_of_listener,
+                is_of_cluster,
+                is_of_retries,
+            });
         }
     }
     // What a cluster promises is tried once, by the route that leaves most time for it.
-    let mut best: BTreeMap<&str, usize> = BTreeMap::new();
-    for (index, subject) in subjects.iter().enumerate() {
-        let rank = |subject: &Subject<'_>| (subject.share, subject.ends_us());
-        let before = best.get(subject.cluster.name.as_str()).and_then(|first| subjects.get(*first));
-        if before.is_none_or(|before| rank(subject) > rank(before)) {
-            best.insert(&subject.cluster.name, index);
-        }
-    }
-    for index in best.into_values().collect::<Vec<usize>>() {
+    for index in best(&subjects, |_| true) {
         if let Some(subject) = subjects.get_mut(index) {
             subject.is_of_cluster = true;
         }
     }
+    for index in best(&subjects, |subject| subject.listener.retry.is_some()) {
+        if let Some(subject) = subjects.get_mut(index) {
+            subject.is_of_retries = true;
+        }
+    }
     subjects.iter().map(course).collect()
+}
+
+/// Of the routes to each cluster that do, the one that gets most of its requests and then leaves most time for them.
+fn best(subjects: &[Subject<'_>], does: impl Fn(&Subject<'_>) -> bool) -> Vec<usize> {
+    let mut best: BTreeMap<&str, (usize, (u8, u64))> = BTreeMap::new();
+    for (index, subject) in subjects.iter().enumerate().filter(|(_, subject)| does(subject)) {
+        let rank = (subject.share, subject.ends_us());
+        let first = best.entry(&subject.cluster.name).or_insert((index, rank));
+        if rank > first.1 {
+            *first = (index, rank);
+        }
+    }
+    best.into_values().map(|(index, _)| index).collect()
 }
 
 fn course(subject: &Subject<'_>) -> Course {

@@ -35,6 +35,9 @@ pub(crate) const TRACING: &str = "tracing_collector";
 /// The cluster of the service that decides about limits.
 pub(crate) const RATELIMIT: &str = "ratelimit_service";
 
+/// The time without a byte after which Envoy ends a request by default, microseconds.
+pub(crate) const STREAM_IDLE_US: u64 = 300_000_000;
+
 /// The number of problems up to which unknown services get a suggestion.
 const SUGGESTED: usize = 20;
 
@@ -101,6 +104,12 @@ impl Listener {
     /// Whether it serves clients of other machines, rather than the applications of this one.
     pub(crate) fn is_ingress(&self) -> bool {
         self.tls.is_some() || self.listen.iter().any(|address| !address.is_loopback())
+    }
+
+    /// The time without a byte after which a request of a route ends; none if it is Envoy's own. It does not end before the request does,
+    /// unless the file says so.
+    pub(crate) fn stream_idle(&self, route: &Route) -> Option<Duration> {
+        self.idle_timeout.or((route.timeout.us > STREAM_IDLE_US).then_some(route.timeout))
     }
 }
 

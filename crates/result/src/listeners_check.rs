@@ -13,6 +13,8 @@ pub struct ListenersCheckBody {
     pub file: String,
     /// The version of Envoy.
     pub envoy: String,
+    /// The workers of Envoy: limits of connections are kept less exactly with several.
+    pub workers: usize,
     /// The listeners, in the order of the file.
     pub listeners: Vec<CheckedListener>,
 }
@@ -45,6 +47,9 @@ pub struct CheckedPromise {
     pub outcome: PromiseOutcome,
     /// What was seen, or why it was not tried. The shortest form of what was seen ends at the first comma with a space.
     pub seen: String,
+    /// What trials before the last one saw: a trial that a busy machine may have disturbed is repeated twice at most.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub earlier: Vec<String>,
 }
 
 /// What a promise is about.
@@ -67,13 +72,21 @@ pub enum PromiseKind {
     CircuitBreaker,
     /// The time after which an idle connection to the upstream ends.
     Keepalive,
+    /// The requests of a connection to the upstream.
+    RequestsPerConnection,
+    /// The time after which a connection to the upstream that does not open is given up.
+    ConnectTimeout,
+    /// The requests that are tried again at a time.
+    RetryBudget,
+    /// That a server which fails is left out for a time.
+    OutlierDetection,
     /// The requests that a limit admits.
     RateLimit,
 }
 
 impl PromiseKind {
     /// All, in the order in which a table has them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 13] = [
         Self::Arrival,
         Self::Timeout,
         Self::Tries,
@@ -82,6 +95,10 @@ impl PromiseKind {
         Self::Share,
         Self::CircuitBreaker,
         Self::Keepalive,
+        Self::RequestsPerConnection,
+        Self::ConnectTimeout,
+        Self::RetryBudget,
+        Self::OutlierDetection,
         Self::RateLimit,
     ];
 
@@ -96,6 +113,10 @@ impl PromiseKind {
             Self::Share => ("share", "the share of its split"),
             Self::CircuitBreaker => ("breaker", "its circuit breakers"),
             Self::Keepalive => ("idle", "its keepalive"),
+            Self::RequestsPerConnection => ("reuse", "its max_requests_per_connection"),
+            Self::ConnectTimeout => ("connect", "its connect_timeout"),
+            Self::RetryBudget => ("budget", "its retry_budget"),
+            Self::OutlierDetection => ("ejection", "its outlier_detection"),
             Self::RateLimit => ("limit", "its rate limit"),
         }
     }

@@ -170,23 +170,26 @@ fn keep_meant(linted: &mut Linted, only: &[String]) {
 }
 
 /// Mends what needs no decision in files and in those that they name. Nothing is mended if one of the files cannot be read: who corrects
-/// its name wants all of them mended at once.
+/// its name wants all of them mended at once. A listeners file stays as it is, which is said.
 ///
 /// # Errors
-/// When one is a file of listeners, and when a file cannot be written.
+/// When a file cannot be written.
 pub fn mend(paths: &[PathBuf], how: &Examination<'_>, say: Say<'_>) -> Result<(), Failure> {
-    if let Some(path) = paths.iter().find(|path| is_own(path)) {
-        let message = format!(
-            "`{}` is a listeners file, which --fix does not change: run `hoptax lint` without it, and change the keys of the listeners in the lines that it names",
-            path.display()
-        );
-        return Err(Failure::bad_input(message));
-    }
-    if paths.iter().any(|path| read(path).is_err()) {
+    let (listeners, others): (Vec<&PathBuf>, Vec<&PathBuf>) = paths.iter().partition(|path| is_own(path));
+    let is_read = |path: &&PathBuf| matches!(own(path, how.services), Ok(Some(_)));
+    if !listeners.iter().all(is_read) || others.iter().any(|path| read(path).is_err()) {
         return Ok(());
     }
+    for path in listeners {
+        let text = format!(
+            "{}: nothing to mend: fields that --fix would set are written right when the file is rendered, and what is found needs a decision \
+             about a key of the listener in its line",
+            path.display()
+        );
+        say(Update::Note(&text));
+    }
     let mut allowances = how.allow.map(allowances).transpose()?;
-    paths.iter().try_for_each(|path| mend_one(path, how.only, allowances.as_mut(), say))
+    others.into_iter().try_for_each(|path| mend_one(path, how.only, allowances.as_mut(), say))
 }
 
 /// Mends a file, and those that it names. Each configuration of a file is read again after a change of the one before it.
@@ -238,6 +241,7 @@ fn mend_one(
 #[cfg(test)]
 mod tests {
     use std::slice;
+    use std::sync::Mutex;
 
     use super::*;
 
@@ -338,7 +342,57 @@ listeners:
         assert!(examine(slice::from_ref(&file), &Examination::default()).is_err());
         let error = examine(slice::from_ref(&services), &how).unwrap_err().to_string();
         assert!(error.contains("`--services` is for listeners files"), "{error}");
-        assert!(mend(&[file], &how, &|_| {}).is_err());
+    }
+
+    /// What is said while files are mended.
+    fn said(paths: &[PathBuf], how: &Examination<'_>) -> Vec<String> {
+        let notes = Mutex::new(Vec::new());
+        let note = |update: Update<'_>| {
+            if let Update::Note(text) = update {
+                notes.lock().unwrap().push(text.to_owned());
+            }
+        };
+        mend(paths, how, &note).unwrap();
+        notes.into_inner().unwrap()
+    }
+
+    #[test]
+    fn a_listeners_file_stays_as_it_is_which_is_said_and_other_files_are_mended() {
+        let folder = tempfile::tempdir().unwrap();
+        let [file, other, services] =
+            ["a.yaml", "b.yaml", "services.yaml"].map(|name| folder.path().join(name));
+        fs::write(&file, LISTENERS).unwrap();
+        fs::write(&other, FILE).unwrap();
+        fs::write(&services, "a: {port: 80, upstream: a.example.org}\n").unwrap();
+        let paths = [file.clone(), other.clone()];
+        // Without its services it cannot be read, so nothing is mended.
+        assert_eq!(said(&paths, &Examination::default()), Vec::<String>::new());
+        assert_eq!(fs::read_to_string(&other).unwrap(), FILE);
+        let said = said(&paths, &Examination { services: Some(&services), ..Examination::default() });
+        assert!(said.len() == 2 && said[0].contains("a.yaml: nothing to mend"), "{said:?}");
+        assert_eq!(fs::read_to_string(&file).unwrap(), LISTENERS);
+        assert_ne!(fs::read_to_string(&other).unwrap(), FILE);
+    }
+
+    #[test]
+    fn no_finding_about_a_listeners_file_has_a_fix() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../listeners/tests/catalogue");
+        let services = folder.join("services.yaml");
+        let mut found = 0;
+        for (name, services) in [("listeners.yaml", Some(services.as_path())), ("edge.yaml", None)] {
+            let path = folder.join(name);
+            let own = own(&path, services).unwrap().unwrap();
+            for finding in of_own(name, own).unwrap().findings {
+                found += 1;
+                assert!(
+                    finding.found.fix.is_empty(),
+                    "{name}: {}: {}",
+                    finding.rule.id,
+                    finding.found.message
+                );
+            }
+        }
+        assert!(found > 0);
     }
 
     #[test]

@@ -1,8 +1,10 @@
 //! Reads the files of listeners that a user names, and checks that Envoy does what they say ([`check`]).
 
+mod acceptor;
 mod bench;
 pub mod check;
 mod client;
+mod deaf;
 mod limits;
 mod servers;
 

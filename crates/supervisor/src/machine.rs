@@ -14,12 +14,11 @@ mod tests;
 
 use std::time::Duration;
 
+use hoptax_subject::envoy::process::START_TIMEOUT;
+
 /// The time since the supervisor began.
 pub type Moment = Duration;
 
-/// Time limit for an Envoy to become live. One with 10,000 listeners needs 13 s of CPU time for it, of which a busy machine gives it a
-/// fraction.
-pub const START_LIMIT: Duration = Duration::from_mins(2);
 /// Time beyond that of its shutdown that a process gets before it is told to end, and then again before it is killed.
 pub const GRACE: Duration = Duration::from_secs(10);
 /// Failures to start after which a configuration is given up while another one serves.
@@ -400,7 +399,7 @@ impl Machine {
             }
         }
         if let Some(starting) = &mut self.starting {
-            if now.saturating_sub(starting.since) >= START_LIMIT && !starting.is_killed {
+            if now.saturating_sub(starting.since) >= START_TIMEOUT && !starting.is_killed {
                 starting.is_killed = true;
                 actions.push(Action::Kill(starting.process.number));
             }

@@ -14,14 +14,16 @@ use crate::support::{Ran, run};
 /// A listener for each promise, with numbers of its own by which a change of the configuration finds it.
 const FILE: &str = "\
 listeners:
-  - {name: plain, port: 6001, timeout: 1s, keepalive: 300ms, upstream: {address: plain.example, port: 80}}
+  - {name: plain, port: 6001, timeout: 1s, keepalive: 300ms, connect_timeout: 700ms, upstream: {address: plain.example, port: 80}}
   - name: tried
     port: 6002
     timeout: 1500ms
     keepalive: 300ms
     upstream: {address: tried.example, port: 80}
+    max_requests_per_connection: 9
     circuit_breakers: {max_pending_requests: 5000}
     retry: {retry_on: 5xx, num_retries: 2, retry_back_off: {base_interval: 1ms}}
+    retry_budget: {budget_percent: 37, min_retry_concurrency: 2}
   - name: named
     port: 6003
     timeout: 300ms
@@ -88,6 +90,13 @@ listeners:
     upstream: {address: bucket.example, port: 80}
     circuit_breakers: {max_pending_requests: 5000}
     functions: ['rate-limit/local{per_second=50}']
+  - name: ejected
+    port: 6011
+    timeout: 300ms
+    keepalive: 300ms
+    upstream: {address: ejected.example, port: 443, encryption: true}
+    circuit_breakers: {max_pending_requests: 5000}
+    outlier_detection: {consecutive_5xx: 4, interval: 200ms, base_ejection_time: 2s}
 ratelimit_service: {address: limits.example, port: 8081}
 ";
 
@@ -95,7 +104,7 @@ ratelimit_service: {address: limits.example, port: 8081}
 type Change = (&'static str, &'static str, &'static str, &'static str);
 
 /// More than the file says, or something else.
-const MORE: [Change; 12] = [
+const MORE: [Change; 16] = [
     ("s/\"timeout\": \"1s\"/\"timeout\": \"2.5s\"/", "plain", "timeout", "status 504 after 2."),
     ("s/\"num_retries\": 2/\"num_retries\": 3/", "tried", "tries", "4 tries"),
     ("s/\"sni\": \"named.example\"/\"sni\": \"other.example\"/", "named", "arrival", "SNI `other.example`"),
@@ -116,12 +125,31 @@ const MORE: [Change; 12] = [
     ),
     ("s/\"max_connections\": 8,/\"max_connections\": 9,/", "crowded", "circuit_breaker", "9 at a time"),
     ("s/\"idle_timeout\": \"0.31s\"/\"idle_timeout\": \"0.6s\"/", "crowded", "keepalive", "it ends after 0."),
+    (
+        "s/\"connect_timeout\": \"0.7s\"/\"connect_timeout\": \"2s\"/",
+        "plain",
+        "connect_timeout",
+        "status 503 after 2.",
+    ),
+    (
+        "s/\"max_requests_per_connection\": 9$/\"max_requests_per_connection\": 12/",
+        "tried",
+        "requests_per_connection",
+        "has 10 requests",
+    ),
+    ("s/\"value\": 37$/\"value\": 80/", "tried", "retry_budget", "are not tried again"),
+    (
+        "s/\"consecutive_5xx\": 4,/\"consecutive_5xx\": 6,/",
+        "ejected",
+        "outlier_detection",
+        "it gets a request 1.",
+    ),
     ("s/\"domain\": \"api\"/\"domain\": \"other\"/", "asked", "rate_limit", "in domain `other`"),
     ("s/\\(max_tokens\\|tokens_per_fill\\)\": 50/\\1\": 75/", "bucket", "rate_limit", "100 expected"),
 ];
 
 /// Less than the file says, or nothing at all.
-const LESS: [Change; 9] = [
+const LESS: [Change; 13] = [
     ("s/\"timeout\": \"1s\"/\"timeout\": \"0.8s\"/", "plain", "timeout", "status 504 after 0."),
     ("s/\"num_retries\": 2/\"num_retries\": 1/", "tried", "tries", "2 tries"),
     ("s/\"value\": \"https\"/\"value\": \"http\"/", "named", "arrival", "x-forwarded-proto `http`"),
@@ -144,6 +172,25 @@ const LESS: [Change; 9] = [
         "asked",
         "rate_limit",
         "is not asked",
+    ),
+    (
+        "s/\"connect_timeout\": \"0.7s\"/\"connect_timeout\": \"0.4s\"/",
+        "plain",
+        "connect_timeout",
+        "status 503 after 0.4",
+    ),
+    (
+        "s/\"max_requests_per_connection\": 9$/\"max_requests_per_connection\": 5/",
+        "tried",
+        "requests_per_connection",
+        "has 5 requests",
+    ),
+    ("s/\"value\": 37$/\"value\": 10/", "tried", "retry_budget", "are not tried again"),
+    (
+        "s/\"base_ejection_time\": \"2s\"/\"base_ejection_time\": \"1.4s\"/",
+        "ejected",
+        "outlier_detection",
+        "s after 4 failures",
     ),
     ("s/\\(max_tokens\\|tokens_per_fill\\)\": 50/\\1\": 25/", "bucket", "rate_limit", "100 expected"),
 ];
@@ -204,7 +251,7 @@ fn what_is_rendered_keeps_the_promises_of_its_file() {
     assert_eq!((ran.code, promises(&ran, "broken")), (Some(0), Vec::new()), "{ran:?}");
     let kept = promises(&ran, "kept");
     let abouts: BTreeSet<&str> = kept.iter().map(|[_, about, _]| about.as_str()).collect();
-    assert_eq!(abouts.len(), 9, "{abouts:?}");
+    assert_eq!(abouts.len(), 13, "{abouts:?}");
     let untried = promises(&ran, "untried");
     let untried_of = |wanted: &str| {
         let of = untried.iter().filter(|[_, about, _]| about == wanted);
@@ -213,11 +260,16 @@ fn what_is_rendered_keeps_the_promises_of_its_file() {
     assert_eq!((untried_of("timeout"), untried_of("keepalive")), (vec!["slow"], vec!["slow"]), "{ran:?}");
     // More than a check sends.
     let breakers = untried_of("circuit_breaker");
-    let many = ["tried", "named", "named", "asked", "bucket"];
+    let many = ["tried", "named", "named", "asked", "bucket", "ejected"];
     assert_eq!(breakers, many, "{ran:?}");
     let at_a_time = ["plain", "circuit_breaker", "1,024 at a time, 1,024 wait, 3 get status 503"];
     assert!(kept.contains(&at_a_time.map(str::to_owned)), "{kept:?}");
-    assert_eq!(untried.len(), 2 + breakers.len(), "{untried:?}");
+    // Requests that end before a connection is given up, or go the way of a share.
+    let connects = untried_of("connect_timeout");
+    let soon = ["named", "named", "divided", "divided", "edge", "edge", "asked", "bucket", "ejected"];
+    assert_eq!(connects, soon, "{ran:?}");
+    assert_eq!(untried_of("requests_per_connection"), ["bucket"], "{ran:?}");
+    assert_eq!(untried.len(), 2 + breakers.len() + connects.len() + 1, "{untried:?}");
 }
 
 /// Checks the file on a configuration with changes: each breaks its promise, and no listener without a change breaks one.
@@ -248,13 +300,35 @@ fn each_promise_of_which_a_configuration_does_less_is_named() {
 }
 
 #[test]
+fn a_refusal_without_the_header_of_circuit_breakers_is_named_and_connections_of_http2_are_not_tried() {
+    let lab = Lab::new();
+    let file = lab.file(
+        "listeners:\n  - {name: a, port: 6001, timeout: 500ms, keepalive: 200ms, circuit_breakers: {max_requests: 2}, \
+         upstream: {address: a.example, port: 80}}\n  - {name: b, port: 6002, timeout: 500ms, http2: true, \
+         upstream: {address: b.example, port: 80}}\n",
+    );
+    let sabotaged =
+        lab.sabotaged("s/\\(filters.http.router.v3.Router\"\\)/\\1, \"suppress_envoy_headers\": true/");
+    let ran = run(["listeners", "check", &file, "--envoy", &sabotaged, "--json", "-"]);
+    let broken = promises(&ran, "broken");
+    assert_eq!(broken.len(), 1, "{broken:?} {ran:?}");
+    assert_eq!((broken[0][0].as_str(), broken[0][1].as_str()), ("a", "circuit_breaker"));
+    assert!(broken[0][2].contains("3 of them without `x-envoy-overloaded`"), "{broken:?}");
+    let untried = promises(&ran, "untried");
+    let of = untried.iter().map(|[listener, about, _]| (listener.as_str(), about.as_str()));
+    let connections = ["circuit_breaker", "keepalive", "requests_per_connection"].map(|about| ("b", about));
+    assert_eq!(of.collect::<Vec<_>>(), connections, "{untried:?}");
+    assert!(untried.iter().all(|[.., why]| why.contains("speaks HTTP/2")), "{untried:?}");
+}
+
+#[test]
 fn the_first_screen_names_the_promise_and_a_wrong_file_or_a_missing_envoy_has_its_code() {
     let lab = Lab::new();
     let text = "listeners:\n  - {name: a, port: 6001, timeout: 500ms, keepalive: 200ms, circuit_breakers: {max_requests: 2}, upstream: {address: a.example, port: 80}}\n";
     let file = lab.file(text);
     let ran = run(["listeners", "check", &file]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert!(ran.stdout.contains("1 listener keeps 5 promises"), "{ran:?}");
+    assert!(ran.stdout.contains("1 listener keeps 7 promises"), "{ran:?}");
     let late = lab.sabotaged("s/\"timeout\": \"0.5s\"/\"timeout\": \"1.5s\"/");
     let ran = run(["listeners", "check", &file, "--envoy", &late]);
     assert_eq!(ran.code, Some(1), "{ran:?}");

@@ -4,6 +4,7 @@ mod bill;
 mod bill_continues;
 mod gate;
 mod gate_in_ci;
+mod listeners_check;
 mod listeners_run;
 mod smoke;
 mod timeline;

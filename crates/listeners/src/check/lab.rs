@@ -16,6 +16,10 @@ const PROTOCOL: &str = "/typed_extension_protocol_options/envoy.extensions.upstr
 pub struct Lab {
     /// The server of each cluster.
     pub servers: BTreeMap<String, SocketAddr>,
+    /// The second server of clusters that need one.
+    pub seconds: BTreeMap<String, SocketAddr>,
+    /// An address at which no connection opens.
+    pub deaf: SocketAddr,
     /// The server of all other clusters.
     pub other: SocketAddr,
     /// The authorities of servers and clients.
@@ -28,9 +32,28 @@ pub struct Lab {
     pub access_log: PathBuf,
 }
 
+/// What a proxy in a lab has otherwise than the file says, because some promises cannot be tried else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Variant {
+    /// Nothing.
+    Usual,
+    /// A minute for each request and each connection, whatever time its route and its cluster have: many can then be under way at a time,
+    /// also on a busy machine.
+    Patient,
+    /// Servers to which no connection opens.
+    Deaf,
+    /// A second server for clusters that leave out one that fails: Envoy does not leave out the only one.
+    Doubled,
+}
+
+impl Variant {
+    /// All.
+    pub const ALL: [Self; 4] = [Self::Usual, Self::Patient, Self::Deaf, Self::Doubled];
+}
+
 /// The bootstrap in a lab. Ports of listeners and of the admin interface are chosen by the kernel.
 #[must_use]
-pub fn in_lab(mut bootstrap: Value, lab: &Lab) -> Value {
+pub fn in_lab(mut bootstrap: Value, lab: &Lab, variant: Variant) -> Value {
     if let Some(port) = bootstrap.pointer_mut("/admin/address/socket_address/port_value") {
         *port = json!(0);
     }
@@ -49,31 +72,28 @@ pub fn in_lab(mut bootstrap: Value, lab: &Lab) -> Value {
     }
     let mut clusters = all(&mut bootstrap, "clusters");
     for cluster in &mut clusters {
-        let server = cluster.get("name").and_then(Value::as_str).and_then(|name| lab.servers.get(name));
-        let server = server.copied().unwrap_or(lab.other);
-        move_endpoints(cluster, server);
+        let name = cluster.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let server = lab.servers.get(&name).copied().unwrap_or(lab.other);
+        let is_limits = name == RATELIMIT;
+        let servers = match (variant, lab.seconds.get(&name)) {
+            (Variant::Deaf, _) if !is_limits => vec![lab.deaf],
+            (Variant::Doubled, Some(second)) => vec![server, *second],
+            _ => vec![server],
+        };
+        move_endpoints(cluster, &servers);
+        if variant == Variant::Patient {
+            cluster["connect_timeout"] = json!("60s");
+        }
         // The servers of a lab speak HTTP/1.1, but for the service of limits.
-        if cluster["name"] != RATELIMIT
-            && let Some(protocol) = cluster.pointer_mut(PROTOCOL)
-        {
+        if !is_limits && let Some(protocol) = cluster.pointer_mut(PROTOCOL) {
             *protocol = json!({"http_protocol_options": {}});
         }
     }
     bootstrap["static_resources"]["listeners"] = listeners.into();
     bootstrap["static_resources"]["clusters"] = clusters.into();
     replace_files(&mut bootstrap, lab);
-    bootstrap
-}
-
-/// The bootstrap with a minute for each request and each connection, whatever time its route and its cluster have: many can then be under
-/// way at a time, also on a busy machine.
-#[must_use]
-pub fn patient(mut bootstrap: Value) -> Value {
-    raise_times(&mut bootstrap);
-    if let Some(Value::Array(clusters)) = bootstrap.pointer_mut("/static_resources/clusters") {
-        for cluster in clusters {
-            cluster["connect_timeout"] = json!("60s");
-        }
+    if variant == Variant::Patient {
+        raise_times(&mut bootstrap);
     }
     bootstrap
 }
@@ -96,17 +116,23 @@ fn raise_times(value: &mut Value) {
     }
 }
 
-/// Moves the endpoints of a cluster to a server. Their names stay: a Host header may be that of the upstream.
-fn move_endpoints(cluster: &mut Value, server: SocketAddr) {
+/// Moves the endpoints of a cluster to servers. Their names stay: a Host header may be that of the upstream.
+fn move_endpoints(cluster: &mut Value, servers: &[SocketAddr]) {
     let Some(Value::Array(localities)) = cluster.pointer_mut("/load_assignment/endpoints") else { return };
-    let endpoints = localities.iter_mut().filter_map(|one| one.get_mut("lb_endpoints")?.as_array_mut());
-    for endpoint in endpoints.flatten().filter_map(|one| one.get_mut("endpoint")) {
-        let name = endpoint.pointer("/address/socket_address/address").cloned().unwrap_or_default();
-        endpoint["address"] = json!({"socket_address": {
-            "address": server.ip().to_string(),
-            "port_value": server.port(),
-        }});
-        endpoint["hostname"] = name;
+    for endpoints in localities.iter_mut().filter_map(|one| one.get_mut("lb_endpoints")?.as_array_mut()) {
+        let moved = |one: &Value, server: &SocketAddr| {
+            let mut moved = one.clone();
+            let Some(endpoint) = moved.get_mut("endpoint") else { return moved };
+            let name = endpoint.pointer("/address/socket_address/address").cloned().unwrap_or_default();
+            endpoint["address"] = json!({"socket_address": {
+                "address": server.ip().to_string(),
+                "port_value": server.port(),
+            }});
+            endpoint["hostname"] = name;
+            moved
+        };
+        *endpoints =
+            endpoints.iter().flat_map(|one| servers.iter().map(|server| moved(one, server))).collect();
     }
 }
 
@@ -143,42 +169,56 @@ mod tests {
     use super::*;
     use crate::{Source, read, render};
 
+    /// A lab for the only cluster of a file.
+    fn lab(cluster: &str) -> Lab {
+        let server = |port| (cluster.to_owned(), SocketAddr::from(([127, 0, 0, 1], port)));
+        Lab {
+            servers: [server(1111)].into(),
+            seconds: [server(3333)].into(),
+            deaf: SocketAddr::from(([127, 0, 0, 1], 4444)),
+            other: SocketAddr::from(([127, 0, 0, 1], 2222)),
+            authority: "/lab/ca.pem".into(),
+            certificate: "/lab/a.pem".into(),
+            key: "/lab/a.key".into(),
+            access_log: "/lab/log".into(),
+        }
+    }
+
+    fn rendered(text: &str) -> Value {
+        render(&read(Source { name: "a.yaml", text }, None).unwrap()).unwrap().bootstrap()
+    }
+
+    const ENDPOINTS: &str = "/static_resources/clusters/0/load_assignment/endpoints/0/lb_endpoints";
+
     #[test]
     fn nothing_of_the_users_machine_is_left_in_a_lab() {
         let text = "listeners:\n  - name: a\n    port: 6001\n    listen: [0.0.0.0, '::']\n    timeout: 1s\n    \
             tls: {certificate: /own/a.pem, key: /own/a.key, client_ca: /own/ca.pem}\n    \
             http2: true\n    upstream: {address: a.example, port: 443, encryption: true}\n\
             ca: /own/roots.pem\naccess_log: {path: /own/log}\ntracing: {address: b.example, port: 4317}\n";
-        let plan = read(Source { name: "a.yaml", text }, None).unwrap();
-        let lab = Lab {
-            servers: [("a_example_443".to_owned(), SocketAddr::from(([127, 0, 0, 1], 1111)))].into(),
-            other: SocketAddr::from(([127, 0, 0, 1], 2222)),
-            authority: "/lab/ca.pem".into(),
-            certificate: "/lab/a.pem".into(),
-            key: "/lab/a.key".into(),
-            access_log: "/lab/log".into(),
-        };
-        let before = render(&plan).unwrap().bootstrap();
-        let adapted = in_lab(before, &lab);
-        let text = adapted.to_string();
-        for own in ["/own/", "6001", "9901", "0.0.0.0", "4317"] {
-            assert!(!text.contains(own), "{own}: {text}");
+        let before = rendered(text);
+        for variant in Variant::ALL {
+            let text = in_lab(before.clone(), &lab("a_example_443"), variant).to_string();
+            for own in ["/own/", "6001", "9901", "0.0.0.0", "4317"] {
+                assert!(!text.contains(own), "{variant:?} {own}: {text}");
+            }
         }
-        let endpoint = "/static_resources/clusters/0/load_assignment/endpoints/0/lb_endpoints/0/endpoint";
-        let endpoint = adapted.pointer(endpoint).unwrap();
+        let adapted = in_lab(before, &lab("a_example_443"), Variant::Usual);
+        let endpoint = adapted.pointer(&format!("{ENDPOINTS}/0/endpoint")).unwrap();
         assert_eq!(endpoint["hostname"], "a.example");
         assert_eq!(endpoint["address"]["socket_address"]["port_value"], 1111);
-        assert!(text.contains("2222"), "{text}");
+        assert!(adapted.to_string().contains("2222"), "{adapted}");
         let protocol = adapted.pointer(&format!("/static_resources/clusters/0{PROTOCOL}"));
         assert_eq!(protocol, Some(&json!({"http_protocol_options": {}})));
     }
 
+    const RETRIES: &str = "listeners:\n  - name: a\n    port: 6001\n    timeout: 2s\n    retry: {retry_on: 5xx}\n    \
+        upstream: {address: a.example, port: 80}\n";
+
     #[test]
     fn a_patient_bootstrap_has_other_times_of_requests_and_nothing_else() {
-        let text = "listeners:\n  - name: a\n    port: 6001\n    timeout: 2s\n    retry: {retry_on: 5xx}\n    \
-            upstream: {address: a.example, port: 80}\n";
-        let before = render(&read(Source { name: "a.yaml", text }, None).unwrap()).unwrap().bootstrap();
-        let after = patient(before.clone());
+        let before = in_lab(rendered(RETRIES), &lab("a_example_80"), Variant::Usual);
+        let after = in_lab(rendered(RETRIES), &lab("a_example_80"), Variant::Patient);
         let route = "/static_resources/listeners/0/filter_chains/0/filters/0/typed_config/route_config/virtual_hosts/0/routes/0/route";
         let action = after.pointer(route).unwrap();
         assert_eq!((&action["timeout"], &action["retry_policy"]["num_retries"]), (&json!("60s"), &json!(1)));
@@ -188,5 +228,19 @@ mod tests {
         let cluster = restored.pointer_mut("/static_resources/clusters/0/connect_timeout").unwrap();
         assert_eq!(std::mem::replace(cluster, json!("0.25s")), "60s");
         assert_eq!(restored, before);
+    }
+
+    #[test]
+    fn other_variants_have_other_servers_and_nothing_else() {
+        let usual = in_lab(rendered(RETRIES), &lab("a_example_80"), Variant::Usual);
+        for (variant, ports) in [(Variant::Deaf, &[4444][..]), (Variant::Doubled, &[1111, 3333])] {
+            let mut other = in_lab(rendered(RETRIES), &lab("a_example_80"), variant);
+            let endpoints = other.pointer_mut(ENDPOINTS).unwrap().as_array_mut().unwrap();
+            let port = |one: &Value| one.pointer("/endpoint/address/socket_address/port_value").cloned();
+            assert_eq!(endpoints.iter().filter_map(port).collect::<Vec<_>>(), ports);
+            endpoints.truncate(1);
+            *endpoints.first_mut().unwrap() = usual.pointer(&format!("{ENDPOINTS}/0")).unwrap().clone();
+            assert_eq!(other, usual);
+        }
     }
 }

@@ -4,9 +4,13 @@ mod arrival;
 mod certificate;
 mod circuit_breaker;
 mod client;
+mod connect_timeout;
 mod keepalive;
 mod local_rate_limit;
+mod outlier_detection;
 mod rate_limit;
+mod requests_per_connection;
+mod retry_budget;
 mod share;
 mod timeout;
 mod tries;
@@ -16,12 +20,10 @@ use std::ops::RangeInclusive;
 
 use super::Promise;
 use crate::file::Duration;
-use crate::plan::{Cluster, Listener, Plan, Retry, Route};
+use crate::plan::{Cluster, Listener, Plan, Retry, Route, STREAM_IDLE_US};
 
 /// The longest time that is waited for, microseconds: what takes longer is not tried.
 const LONGEST_WAIT_US: u64 = 90_000_000;
-/// The time without a byte after which Envoy ends a request by default, microseconds.
-const STREAM_IDLE_US: u64 = 300_000_000;
 /// How much earlier than promised something may end, microseconds: Envoy's timers count whole milliseconds from the turn of its loop.
 const EARLY_US: u64 = 10_000;
 /// How much later it may end, microseconds, and as a share of the time.
@@ -29,17 +31,21 @@ const LATE_US: u64 = 100_000;
 const LATE_SHARE: u64 = 20;
 
 /// All kinds. The first is tried first: without an arrival nothing else can be.
-const ALL: [fn(&Subject<'_>, &str) -> Option<Promise>; 10] = [
-    |subject, host| Some(arrival::promise(subject, host)),
-    |subject, _| Some(timeout::promise(subject)),
-    |subject, _| Some(tries::promise(subject)),
-    |subject, _| certificate::promise(subject),
-    |subject, _| client::promise(subject),
-    |subject, _| share::promise(subject),
-    |subject, _| circuit_breaker::promise(subject),
-    |subject, _| keepalive::promise(subject),
-    |subject, _| rate_limit::promise(subject),
-    |subject, _| local_rate_limit::promise(subject),
+const ALL: [fn(&Subject<'_>, &str) -> Vec<Promise>; 14] = [
+    |subject, host| vec![arrival::promise(subject, host)],
+    |subject, _| vec![timeout::promise(subject)],
+    |subject, _| tries::promises(subject),
+    |subject, _| Vec::from_iter(certificate::promise(subject)),
+    |subject, _| Vec::from_iter(client::promise(subject)),
+    |subject, _| Vec::from_iter(share::promise(subject)),
+    |subject, _| Vec::from_iter(circuit_breaker::promise(subject)),
+    |subject, _| Vec::from_iter(keepalive::promise(subject)),
+    |subject, _| Vec::from_iter(requests_per_connection::promise(subject)),
+    |subject, _| Vec::from_iter(connect_timeout::promise(subject)),
+    |subject, _| Vec::from_iter(retry_budget::promise(subject)),
+    |subject, _| Vec::from_iter(outlier_detection::promise(subject)),
+    |subject, _| Vec::from_iter(rate_limit::promise(subject)),
+    |subject, _| Vec::from_iter(local_rate_limit::promise(subject)),
 ];
 
 /// A route, with what a promise may be about.
@@ -55,11 +61,13 @@ pub(super) struct Subject<'p> {
     pub(super) is_of_listener: bool,
     /// Whether promises of the cluster are tried by it.
     pub(super) is_of_cluster: bool,
+    /// Whether promises of the cluster about requests that are tried again are tried by it.
+    pub(super) is_of_retries: bool,
 }
 
 /// All promises about a route, whose requests have this Host header.
 pub(super) fn all(subject: &Subject<'_>, host: &str) -> Vec<Promise> {
-    ALL.iter().filter_map(|promise| promise(subject, host)).collect()
+    ALL.iter().flat_map(|promises| promises(subject, host)).collect()
 }
 
 impl Subject<'_> {
@@ -72,8 +80,13 @@ impl Subject<'_> {
 
     /// The time without a byte after which a request ends, microseconds.
     fn idle_us(&self) -> u64 {
-        let usual_us = STREAM_IDLE_US.max(self.route.timeout.us);
-        self.listener.idle_timeout.map_or(usual_us, |idle| idle.us)
+        self.listener.stream_idle(self.route).map_or(STREAM_IDLE_US, |idle| idle.us)
+    }
+
+    /// Why the connections to the upstream are not those that the file means; none if they are.
+    fn other_connections(&self) -> Option<String> {
+        let is_http2 = self.cluster.options.http2;
+        is_http2.then(|| "the upstream speaks HTTP/2, and the servers of a check HTTP/1.1".to_owned())
     }
 }
 
@@ -84,14 +97,18 @@ fn has(retry: &Retry, condition: &str) -> bool {
 
 /// Whether a time is below what is promised, or above it by more than a busy machine explains.
 fn compared(took_us: u64, promised: &RangeInclusive<u64>) -> Ordering {
-    let latest = promised.end() + LATE_US.max(promised.end() / LATE_SHARE);
     if took_us + EARLY_US < *promised.start() {
         Ordering::Less
-    } else if took_us > latest {
+    } else if took_us > latest(*promised.end()) {
         Ordering::Greater
     } else {
         Ordering::Equal
     }
+}
+
+/// The latest moment at which what is promised then may be seen, microseconds.
+fn latest(promised_us: u64) -> u64 {
+    promised_us.saturating_add(LATE_US.max(promised_us / LATE_SHARE))
 }
 
 /// Why a time is not waited for; none if it is short enough.

@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::{Clusters, name_of, target};
 
 const MANAGER: &str = ".HttpConnectionManager";
+const TCP_PROXY: &str = ".TcpProxy";
 const CHAINS: &str = "filter_chains";
 const DEFAULT_CHAIN: &str = "default_filter_chain";
 
@@ -25,9 +26,23 @@ fn manager_of(chain: &Value) -> Option<usize> {
 /// # Errors
 /// Why there is none.
 pub(super) fn manager(chain: &Value) -> Result<&Value, String> {
-    let number = manager_of(chain).ok_or("it is none of HTTP")?;
-    let manager = chain.pointer(&format!("/filters/{number}/typed_config"));
-    manager.ok_or_else(|| "it is none of HTTP".to_owned())
+    let number = manager_of(chain);
+    let manager = number.and_then(|number| chain.pointer(&format!("/filters/{number}/typed_config")));
+    manager.ok_or_else(|| format!("{}, and the file has place for listeners of HTTP only", kind_of(chain)))
+}
+
+/// What a listener whose only chain is not of HTTP does.
+fn kind_of(chain: &Value) -> String {
+    let filters = chain.get("filters").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let is_tcp = |config: &&Value| {
+        config.get("@type").and_then(Value::as_str).is_some_and(|name| name.ends_with(TCP_PROXY))
+    };
+    let proxy = filters.iter().filter_map(|filter| filter.get("typed_config")).find(is_tcp);
+    match proxy.map(|proxy| proxy.get("cluster").and_then(Value::as_str)) {
+        Some(Some(cluster)) => format!("it forwards TCP to `{cluster}`"),
+        Some(None) => "it forwards TCP".to_owned(),
+        None => "it is not a listener of HTTP".to_owned(),
+    }
 }
 
 /// A listener without what has no place, and a line for each part that was removed.
@@ -111,6 +126,18 @@ mod tests {
             "@type": "x.HttpConnectionManager",
             "route_config": {"virtual_hosts": [{"name": "all", "routes": routes}]},
         }}]})
+    }
+
+    #[test]
+    fn a_listener_of_another_kind_is_named_by_what_it_does() {
+        let why = |config: &Value| manager(&json!({"filters": [{"typed_config": config}]})).unwrap_err();
+        let tcp = "type.googleapis.com/envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy";
+        assert_eq!(
+            why(&json!({"@type": tcp, "cluster": "db"})),
+            "it forwards TCP to `db`, and the file has place for listeners of HTTP only"
+        );
+        assert!(why(&json!({"@type": tcp, "weighted_clusters": {}})).starts_with("it forwards TCP, and"));
+        assert!(why(&json!({"@type": "x.RedisProxy"})).starts_with("it is not a listener of HTTP, and"));
     }
 
     #[test]

@@ -6,9 +6,6 @@ use super::merge::merge;
 use crate::file::{RateLimitKey, RateLimitSection, Scheme, TlsSection, TracingSection};
 use crate::plan::{HostHeader, Listener, Matches, Plan, RATELIMIT, Retry, Route, TRACING};
 
-/// A stream without a byte ends after this time by default, microseconds.
-const STREAM_IDLE_US: u64 = 300_000_000;
-
 /// The message of a listener.
 ///
 /// # Errors
@@ -265,9 +262,7 @@ fn route(listener: &Listener, one: &Route) -> Value {
         }),
     };
     let mut action = json!({"cluster": one.cluster, "timeout": one.timeout.in_seconds()});
-    // A stream that has less time than its route would end before it.
-    let idle = listener.idle_timeout.or((one.timeout.us > STREAM_IDLE_US).then_some(one.timeout));
-    if let Some(idle) = idle {
+    if let Some(idle) = listener.stream_idle(one) {
         action["idle_timeout"] = json!(idle.in_seconds());
     }
     match &one.host {

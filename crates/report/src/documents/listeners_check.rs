@@ -19,10 +19,13 @@ impl Documented for ListenersCheckBody {
 
 /// The document of a check, listeners that break a promise first.
 pub fn listeners_check(result: &ListenersCheckResult) -> Document {
-    let title = format!("what Envoy {} does with requests, and what the file says", result.envoy);
+    let workers = counted(result.workers as u64, "worker");
+    let title =
+        format!("what Envoy {} with {workers} does with requests, and what the file says", result.envoy);
     let mut document = Document::new(format!("listeners check {}", result.file), title, answer(result));
     document.table = Some(table(result));
     document.notes.extend(untried(result));
+    document.notes.extend(repeated(result));
     if result.count(PromiseOutcome::Broken) > 0 {
         document.next =
             Some(Next::new(format!("hoptax listeners render {}", result.file), "shows what Envoy gets"));
@@ -87,13 +90,27 @@ fn untried(result: &ListenersCheckResult) -> Option<String> {
     (!kinds.is_empty()).then(|| format!("not tried: {}; each with its reason in --details", kinds.join(", ")))
 }
 
+/// What was kept, but not at once.
+fn repeated(result: &ListenersCheckResult) -> Option<String> {
+    let is_repeated = |one: &CheckedPromise| one.outcome == PromiseOutcome::Kept && !one.earlier.is_empty();
+    let count = result.promises().filter(|(_, promise)| is_repeated(promise)).count();
+    let promises = counted(count as u64, "promise");
+    (count > 0).then(|| format!("{promises} kept by a second or third trial only: see --details"))
+}
+
 fn lines(result: &ListenersCheckResult, outcome: PromiseOutcome) -> Vec<String> {
     let chosen = result.promises().filter(|(_, promise)| promise.outcome == outcome);
     let line = |(listener, promise): (&CheckedListener, &CheckedPromise)| {
         let what = if outcome == PromiseOutcome::Untried { "not tried" } else { "seen" };
+        let earlier: Vec<String> = promise.earlier.iter().map(|seen| format!("; before: {seen}")).collect();
         format!(
-            "`{}` (line {}) to `{}`: {}; {what}: {}",
-            listener.name, listener.line, promise.cluster, promise.said, promise.seen
+            "`{}` (line {}) to `{}`: {}; {what}: {}{}",
+            listener.name,
+            listener.line,
+            promise.cluster,
+            promise.said,
+            promise.seen,
+            earlier.concat()
         )
     };
     chosen.map(line).collect()
@@ -118,7 +135,7 @@ fn table(result: &ListenersCheckResult) -> Table {
     let columns = PromiseKind::ALL.iter().zip(1..);
     let mut columns: Vec<Column> =
         columns.map(|(kind, place)| Column::text(kind.words().0, priority(*kind, place))).collect();
-    columns.push(Column::text("took", u8::MAX));
+    columns.push(Column::text("took", 0));
     let table = Table {
         title: "what each listener does".to_owned(),
         names: "listener".to_owned(),
@@ -147,18 +164,27 @@ fn cell(listener: &CheckedListener, kind: PromiseKind) -> Cell {
 fn method() -> Vec<String> {
     [
         "Envoy runs on what the file becomes; its upstreams are servers of the check on this machine, and so are all ports and certificates",
+        "Envoy has one worker: with several, each opens a connection to an upstream in any case, so limits of connections are kept less exactly",
         "timeout: the server is silent, and the request ends with status 504 not more than 10 ms before the time that the file says, and not more \
          than 100 ms or 5 % after the latest",
-        "tries: the server fails in the way that the file names, and counts",
+        "tries: the server fails in each way of the file that a response can show, and counts",
         "other name: the server has a certificate of the same authority for another name, and must get no request",
-        "stranger: a client without a certificate must get no response, where the file asks for one",
-        "share: of 5,000 requests those that arrive elsewhere are counted; the share of the file must lie in their exact 99.9 % interval",
+        "stranger: where the file asks for a certificate, the handshake of a client without one must end with the alert that says so",
+        "share: of 5,000 requests those that arrive elsewhere are counted, once; the share of the file must lie in their exact 99.99 % interval, \
+         so that one of 10,000 checks calls a share broken that is not",
         "breaker: a second Envoy has a minute for each request; the server answers none, and counts those that it has; three more than the \
-         limits admit must get status 503",
+         limits admit must get status 503 with `x-envoy-overloaded`",
         "idle: the server leaves its connection open after a response, and the proxy must end it, within the limits of the timeout",
+        "reuse: requests are sent one after the other; a server counts those of each connection",
+        "connect: a third Envoy has upstreams whose queue of connections is full, so that none opens; the limits of the timeout hold",
+        "budget: first tries fail, and second tries are not answered; so many are under way as the budget admits beside other requests, and two \
+         more are not tried again",
+        "ejection: a fourth Envoy has a second server for the upstream; the first one fails as often as the file says, must get no request \
+         from 1.3 s on until its time is over, and then one within the interval and the second in which Envoy tells its workers; there is one trial",
         "limit: the service of limits refuses one of two user agents, and must be asked as the file says; a local limit must admit what \
          its bucket holds and gets in a second, between 10 % less and 5 % more",
-        "a promise that a busy machine or chance can break counts as broken when three trials break it",
+        "a promise that a busy machine can break counts as broken when three trials break it; what trials before the last one saw is said \
+         behind it",
     ]
     .map(str::to_owned)
     .to_vec()
@@ -174,7 +200,7 @@ mod tests {
 
     fn promise(about: PromiseKind, said: &str, outcome: PromiseOutcome, seen: &str) -> CheckedPromise {
         let (cluster, said, seen) = ("search".to_owned(), said.to_owned(), seen.to_owned());
-        CheckedPromise { about, cluster, said, outcome, seen }
+        CheckedPromise { about, cluster, said, outcome, seen, earlier: Vec::new() }
     }
 
     fn result() -> ListenersCheckResult {
@@ -201,6 +227,7 @@ mod tests {
         let body = ListenersCheckBody {
             file: "listeners.yaml".to_owned(),
             envoy: "1.40.0".to_owned(),
+            workers: 1,
             listeners: vec![
                 listener("sound", PromiseOutcome::Kept, "2.001 s, status 504"),
                 listener("slow", PromiseOutcome::Untried, "600s is longer than the 90s that a check waits"),
@@ -217,6 +244,30 @@ mod tests {
     #[test]
     fn the_first_screen_names_the_promise_that_is_broken() {
         insta::assert_snapshot!(screen(&result()));
+    }
+
+    #[test]
+    fn a_narrow_screen_of_all_promises_has_the_time_and_says_which_columns_are_left_out() {
+        let mut result = result();
+        for listener in &mut result.listeners {
+            let kept = |kind: &PromiseKind| promise(*kind, "said", PromiseOutcome::Kept, "1,024 at a time");
+            listener.promises.extend(PromiseKind::ALL.iter().skip(3).map(kept));
+        }
+        insta::assert_snapshot!(screen(&result));
+    }
+
+    #[test]
+    fn what_was_kept_by_a_later_trial_only_is_said_with_what_was_seen_before() {
+        let mut result = result();
+        for promise in result.listeners.iter_mut().flat_map(|one| &mut one.promises) {
+            promise.earlier = vec!["status 504 after 9.000 s".to_owned()];
+        }
+        let document = listeners_check(&result);
+        let shown = screen(&result);
+        assert!(shown.contains("7 promises kept by a second or third trial only"), "{shown}");
+        let details = terminal::details(&document, Style { width: 100, colour: false });
+        let details = details.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(details.matches("; before: status 504 after 9.000").count(), 9, "{details}");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Runs Envoy on what a listeners file becomes, and tries each promise of the file with requests of its own.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -10,7 +10,7 @@ use std::thread;
 use hoptax_certs::KeyKind;
 use hoptax_host::limits::allow_connections;
 use hoptax_listeners::check::{
-    Course, Judged, LIMITS, Lab, Procedure, Promise, certificate_names, courses, in_lab, patient,
+    Course, Judged, LIMITS, Lab, Procedure, Promise, Variant, certificate_names, courses, in_lab,
 };
 use hoptax_listeners::{Plan, render};
 use hoptax_result::{
@@ -25,7 +25,8 @@ use hoptax_wire::tls::{
 };
 use serde_json::Value;
 
-use super::bench::{Bench, Tried};
+use super::bench::{Bench, Outcome, Tried};
+use super::deaf::Deaf;
 use super::limits::Limits;
 use super::plan;
 use super::servers::{Security, Servers};
@@ -36,8 +37,12 @@ use crate::update::{Say, Update};
 
 /// The server of clusters that no request is for, such as collectors of spans.
 const OTHER: &str = "";
+/// What the name of a cluster's second server has behind it.
+const SECOND: &str = " (second)";
 /// A name that no file asks for.
 const WRONG_NAME: &str = "other-name.hoptax.invalid";
+/// The workers of Envoy: with several, each opens a connection to an upstream in any case, so limits of connections are kept less exactly.
+const WORKERS: usize = 1;
 /// The clusters whose promises are tried at a time.
 const MOST_AT_A_TIME: usize = 64;
 
@@ -79,25 +84,26 @@ pub fn check(
     let tls = LabTls::create(folder.path())?;
     let servers = tls.servers(&plan, &courses)?;
     let limits = Limits::start().map_err(cannot_start)?;
+    let deaf = Deaf::start().map_err(|error| format!("no address is deaf: {error}"));
     // The proxy has the limit of the program that starts it.
     let no_crowd = room_for_crowds(&courses);
-    let lab = lab(&servers, &limits, &tls, folder.path())?;
-    let bootstrap = in_lab(bootstrap, &lab);
-    let start = |bootstrap: Value, name: &str| {
-        started(&envoy, bootstrap, &courses, folder.path().join(name), interrupt)
-    };
-    let proxy = start(bootstrap.clone(), "envoy")?;
-    let has_crowds = crowds(&courses).next().is_some();
-    let patient = has_crowds.then(|| start(patient(bootstrap), "patient")).transpose()?;
-    let of_patient = patient.as_ref().map(Proxy::listeners).transpose().map_err(Failure::environment)?;
+    let lab = lab(&servers, &limits, deaf.as_ref().ok(), &tls, folder.path())?;
+    let mut proxies = BTreeMap::new();
+    for variant in variants(&courses) {
+        let bootstrap = in_lab(bootstrap.clone(), &lab, variant);
+        let directory = folder.path().join(format!("{variant:?}").to_lowercase());
+        proxies.insert(variant, started(&envoy, bootstrap, &courses, directory, interrupt)?);
+    }
+    let listeners = |(variant, proxy): (&Variant, &Proxy)| Ok((*variant, proxy.listeners()?));
+    let addresses = proxies.iter().map(listeners).collect::<Result<_, ProxyError>>();
     let bench = Bench {
         servers: &servers,
         limits: &limits,
-        addresses: proxy.listeners().map_err(Failure::environment)?,
-        patient: of_patient.unwrap_or_default(),
+        addresses: addresses.map_err(Failure::environment)?,
         client: Arc::clone(&tls.client),
         stranger: Arc::clone(&tls.stranger),
         no_crowd,
+        no_deaf: deaf.as_ref().err().cloned(),
         marks: AtomicU64::new(0),
         busy: Mutex::new(()),
         interrupt,
@@ -109,7 +115,7 @@ pub fn check(
     }
     let tried = try_all(&bench, &courses, &groups);
     interrupt.check()?;
-    for proxy in [Some(proxy), patient].into_iter().flatten() {
+    for proxy in proxies.into_values() {
         proxy.end().map_err(Failure::environment)?;
     }
     let environment = Environment { proxy_version: Some(envoy.version.clone()), ..here(false) };
@@ -147,6 +153,8 @@ impl LabTls {
         clusters.sort_unstable();
         clusters.dedup();
         let wrong = (!names.is_empty()).then(|| self.server(WRONG_NAME)).transpose()?;
+        let of_ejections = trials(courses).filter(|(_, one)| one.variant() == Variant::Doubled);
+        let doubled: BTreeSet<&str> = of_ejections.map(|(course, _)| course.cluster.as_str()).collect();
         for cluster in clusters {
             let security = match (names.get(cluster), &wrong) {
                 (Some(name), Some(wrong)) => {
@@ -154,6 +162,9 @@ impl LabTls {
                 }
                 _ => None,
             };
+            if doubled.contains(cluster) {
+                all.push((format!("{cluster}{SECOND}"), security.clone()));
+            }
             all.push((cluster.to_owned(), security));
         }
         Servers::start(all).map_err(cannot_start)
@@ -182,18 +193,41 @@ fn cannot_start(error: std::io::Error) -> Failure {
 }
 
 /// What the bootstrap gets instead of what it names.
-fn lab(servers: &Servers, limits: &Limits, tls: &LabTls, folder: &Path) -> Result<Lab, Failure> {
+fn lab(
+    servers: &Servers,
+    limits: &Limits,
+    deaf: Option<&Deaf>,
+    tls: &LabTls,
+    folder: &Path,
+) -> Result<Lab, Failure> {
     let mut servers = servers.addresses();
     let other = servers.remove(OTHER).ok_or_else(|| Failure::environment("no server for other clusters"))?;
+    let seconds = servers.iter().filter_map(|(name, address)| Some((name.strip_suffix(SECOND)?, *address)));
+    let seconds = seconds.map(|(name, address)| (name.to_owned(), address)).collect();
     servers.insert(LIMITS.to_owned(), limits.address());
     Ok(Lab {
         servers,
+        seconds,
+        deaf: deaf.map_or(other, Deaf::address),
         other,
         authority: tls.certificates.authority(),
         certificate: tls.certificates.certificate(ORIGIN),
         key: tls.certificates.key(ORIGIN),
         access_log: folder.join("access.log"),
     })
+}
+
+/// What is done for all promises that can be tried.
+fn trials(courses: &[Course]) -> impl Iterator<Item = (&Course, Procedure)> {
+    courses.iter().flat_map(|course| {
+        let trials = course.promises.iter().filter_map(|promise| promise.trial.as_ref().ok());
+        trials.map(move |trial| (course, trial.procedure()))
+    })
+}
+
+/// The proxies that are needed.
+fn variants(courses: &[Course]) -> BTreeSet<Variant> {
+    trials(courses).map(|(_, procedure)| procedure.variant()).chain([Variant::Usual]).collect()
 }
 
 /// Envoy on a bootstrap.
@@ -211,14 +245,14 @@ fn started(
         source: Source::Given { bootstrap, listener },
         environment: BTreeMap::new(),
         flags: Vec::new(),
-        workers: 1,
+        workers: WORKERS,
         processors: Vec::new(),
         generation: None,
     };
     let stop = interrupt.flag();
     let start = || {
         spec.configure()?;
-        spec.validate(stop)?;
+        // One that refuses it ends, and its validation then gives the reason.
         spec.start()?.wait_unless(stop).map_err(|error| spec.explained(error, stop))
     };
     start().map_err(|error| match &error {
@@ -286,19 +320,11 @@ fn try_all(bench: &Bench<'_>, courses: &[Course], groups: &[Vec<usize>]) -> Vec<
     all.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The requests of each crowd.
-fn crowds(courses: &[Course]) -> impl Iterator<Item = u32> {
-    let trials = courses.iter().flat_map(|course| &course.promises).filter_map(|one| one.trial.as_ref().ok());
-    trials.filter_map(|trial| match trial.procedure() {
-        Procedure::Crowd(crowd) => Some(crowd.all()),
-        _ => None,
-    })
-}
-
 /// Makes room for the largest crowd; why there is none.
 fn room_for_crowds(courses: &[Course]) -> Option<String> {
     // A request has a socket of the client and one of the server; the proxy has both ends, too.
-    let needed = u64::from(crowds(courses).max()?) * 2 + courses.len() as u64;
+    let most = trials(courses).map(|(_, procedure)| procedure.at_a_time()).max().filter(|most| *most > 0)?;
+    let needed = u64::from(most) * 2 + courses.len() as u64;
     let limit = allow_connections(needed).err()?;
     Some(format!(
         "{needed} open files are needed, and the limit is {limit}: raise it with `ulimit -Hn {needed}`"
@@ -312,24 +338,26 @@ fn body(file: String, envoy: String, courses: &[Course], tried: Vec<Tried>) -> L
             let (name, line) = (course.listener.clone(), course.line);
             listeners.push(CheckedListener { name, line, took_us: 0, promises: Vec::new() });
         }
-        let promises = course.promises.iter().zip(tried.judged);
-        let promises = promises.map(|(promise, judged)| checked(course, promise, judged));
+        let promises = course.promises.iter().zip(tried.outcomes);
+        let promises = promises.map(|(promise, outcome)| checked(course, promise, outcome));
         if let Some(last) = listeners.last_mut() {
             last.promises.extend(promises);
             last.took_us += u64::try_from(tried.took.as_micros()).unwrap_or(u64::MAX);
         }
     }
-    ListenersCheckBody { file, envoy, listeners }
+    ListenersCheckBody { file, envoy, workers: WORKERS, listeners }
 }
 
-fn checked(course: &Course, promise: &Promise, judged: Judged) -> CheckedPromise {
-    let (outcome, seen) = match judged {
-        Judged::Kept(seen) => (PromiseOutcome::Kept, seen),
-        Judged::Broken { seen, .. } => (PromiseOutcome::Broken, seen),
-        Judged::Untried(why) => (PromiseOutcome::Untried, why),
+fn checked(course: &Course, promise: &Promise, outcome: Outcome) -> CheckedPromise {
+    let Outcome { judged, earlier } = outcome;
+    let seen = judged.words().to_owned();
+    let outcome = match judged {
+        Judged::Kept(_) => PromiseOutcome::Kept,
+        Judged::Broken { .. } => PromiseOutcome::Broken,
+        Judged::Untried(_) => PromiseOutcome::Untried,
     };
     let (about, cluster, said) = (promise.about, course.cluster.clone(), promise.said.clone());
-    CheckedPromise { about, cluster, said, outcome, seen }
+    CheckedPromise { about, cluster, said, outcome, seen, earlier }
 }
 
 #[cfg(test)]

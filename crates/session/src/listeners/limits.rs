@@ -2,13 +2,13 @@
 //! it is asked.
 
 use std::io::{self, Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::net::{SocketAddr, TcpStream};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::{self, JoinHandle};
 
 use hoptax_wire::grpc::{fields, first, framed};
 use hoptax_wire::http2::{Body, Server, ServerEvent};
+
+use super::acceptor::Acceptor;
 
 /// How the user agents begin that it refuses.
 pub(super) const REFUSED: &str = "hoptax-refused-";
@@ -24,64 +24,38 @@ pub(super) type Question = (String, Vec<(String, String)>);
 /// The service; it ends when dropped.
 #[derive(Debug)]
 pub(super) struct Limits {
-    address: SocketAddr,
-    shared: Arc<Shared>,
-    accepting: Option<JoinHandle<()>>,
+    acceptor: Acceptor,
+    asked: Arc<Asked>,
 }
 
-#[derive(Debug, Default)]
-struct Shared {
-    stop: AtomicBool,
-    asked: Mutex<Vec<Question>>,
-}
+/// What it was asked.
+type Asked = Mutex<Vec<Question>>;
 
 impl Limits {
     pub(super) fn start() -> io::Result<Self> {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-        let address = listener.local_addr()?;
-        let shared: Arc<Shared> = Arc::default();
-        let all = Arc::clone(&shared);
-        let accepting = thread::spawn(move || {
-            loop {
-                let accepted = listener.accept();
-                if all.stop.load(Ordering::SeqCst) {
-                    return;
-                }
-                let Ok((stream, _)) = accepted else { continue };
-                let shared = Arc::clone(&all);
-                thread::spawn(move || {
-                    // A connection that fails is a question without an answer, which is judged.
-                    let _ = serve(&stream, &shared);
-                });
-            }
-        });
-        Ok(Self { address, shared, accepting: Some(accepting) })
+        let asked: Arc<Asked> = Arc::default();
+        let all = Arc::clone(&asked);
+        let acceptor = Acceptor::start(move |stream| {
+            // A connection that fails is a question without an answer, which is judged.
+            let _ = serve(stream, &all);
+        })?;
+        Ok(Self { acceptor, asked })
     }
 
     pub(super) fn address(&self) -> SocketAddr {
-        self.address
+        self.acceptor.address()
     }
 
     /// The first question with this value, which is then forgotten.
     pub(super) fn asked(&self, value: &str) -> Option<Question> {
-        let mut asked = self.shared.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
         let has = |(_, entries): &Question| entries.iter().any(|(_, one)| one == value);
         let index = asked.iter().position(has)?;
         Some(asked.swap_remove(index))
     }
 }
 
-impl Drop for Limits {
-    fn drop(&mut self) {
-        self.shared.stop.store(true, Ordering::SeqCst);
-        // Wakes it; if it cannot be reached it does not wait either.
-        let _ = TcpStream::connect(self.address);
-        // A thread that panicked has ended, too.
-        let _ = self.accepting.take().map(JoinHandle::join);
-    }
-}
-
-fn serve(mut socket: &TcpStream, shared: &Shared) -> io::Result<()> {
+fn serve(mut socket: &TcpStream, asked: &Asked) -> io::Result<()> {
     socket.set_nodelay(true)?;
     let mut server = Server::default();
     let (mut output, mut events) = (Vec::new(), Vec::new());
@@ -113,7 +87,7 @@ fn serve(mut socket: &TcpStream, shared: &Shared) -> io::Result<()> {
             };
             let is_refused = question.1.iter().any(|(_, value)| value.starts_with(REFUSED));
             let reply = framed(if is_refused { &OVER_LIMIT } else { &ADMITTED });
-            shared.asked.lock().unwrap_or_else(PoisonError::into_inner).push(question);
+            asked.lock().unwrap_or_else(PoisonError::into_inner).push(question);
             server.respond(stream, &head_fields, Body::Bytes(reply), &[("grpc-status", "0")], &mut output);
         }
         server.pump(&mut output);

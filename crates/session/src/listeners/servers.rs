@@ -5,15 +5,16 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use hoptax_listeners::check::{Answer, Arrival, MARK};
 use hoptax_wire::tls::ServerConfig;
 use rustls::{ServerConnection, StreamOwned};
+
+use super::acceptor::Acceptor;
 
 /// The most bytes of the head of a request.
 const MOST_HEAD_BYTES: usize = 1 << 16;
@@ -35,14 +36,12 @@ pub(super) struct Security {
 #[derive(Debug)]
 pub(super) struct Servers {
     shared: Arc<Shared>,
-    by_cluster: BTreeMap<String, Arc<Server>>,
-    accepting: Vec<JoinHandle<()>>,
+    by_cluster: BTreeMap<String, (Arc<Server>, Acceptor)>,
 }
 
 #[derive(Debug)]
 struct Server {
     cluster: String,
-    address: SocketAddr,
     security: Option<Security>,
     is_wrong: AtomicBool,
     wrong_names: AtomicU64,
@@ -61,6 +60,8 @@ struct Marked {
     /// The cluster at which it is answered so, and elsewhere with success; none for all.
     cluster: Option<String>,
     arrivals: Vec<Arrival>,
+    /// The place of each among the requests of its connection, from 1.
+    places: Vec<u32>,
     /// How long a connection was idle when the client ended it.
     idle: Option<Duration>,
 }
@@ -74,26 +75,28 @@ impl Marked {
 impl Servers {
     /// Starts a server for each cluster.
     pub(super) fn start(clusters: impl IntoIterator<Item = (String, Option<Security>)>) -> io::Result<Self> {
-        let mut all = Self { shared: Arc::default(), by_cluster: BTreeMap::new(), accepting: Vec::new() };
+        let mut all = Self { shared: Arc::default(), by_cluster: BTreeMap::new() };
         for (cluster, security) in clusters {
-            let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
             let server = Arc::new(Server {
                 cluster: cluster.clone(),
-                address: listener.local_addr()?,
                 security,
                 is_wrong: AtomicBool::new(false),
                 wrong_names: AtomicU64::new(0),
             });
-            all.by_cluster.insert(cluster, Arc::clone(&server));
-            let shared = Arc::clone(&all.shared);
-            all.accepting.push(thread::spawn(move || accept(&listener, &server, &shared)));
+            let (own, shared) = (Arc::clone(&server), Arc::clone(&all.shared));
+            let acceptor = Acceptor::start(move |stream| {
+                // A connection that fails is one on which nothing arrives, which is judged.
+                let _ = serve(stream, &own, &shared);
+            })?;
+            all.by_cluster.insert(cluster, (server, acceptor));
         }
         Ok(all)
     }
 
     /// The addresses, by cluster.
     pub(super) fn addresses(&self) -> BTreeMap<String, SocketAddr> {
-        self.by_cluster.iter().map(|(cluster, server)| (cluster.clone(), server.address)).collect()
+        let all = self.by_cluster.iter();
+        all.map(|(cluster, (_, acceptor))| (cluster.clone(), acceptor.address())).collect()
     }
 
     /// Says what the server of a cluster, or every server, does with requests of this mark.
@@ -104,7 +107,13 @@ impl Servers {
 
     /// What arrived with this mark, which is then forgotten.
     pub(super) fn arrived(&self, mark: &str) -> Vec<Arrival> {
-        self.shared.marks().remove(mark).map(|marked| marked.arrivals).unwrap_or_default()
+        self.arrived_in_places(mark).0
+    }
+
+    /// The same, and the place of each among the requests of its connection.
+    pub(super) fn arrived_in_places(&self, mark: &str) -> (Vec<Arrival>, Vec<u32>) {
+        let marked = self.shared.marks().remove(mark).unwrap_or_default();
+        (marked.arrivals, marked.places)
     }
 
     /// How many requests with this mark arrived at the cluster that it is for.
@@ -121,28 +130,20 @@ impl Servers {
 
     /// Has the server of a cluster show a certificate with another name from now on, or no longer.
     pub(super) fn set_wrong(&self, cluster: &str, is_wrong: bool) {
-        if let Some(server) = self.by_cluster.get(cluster) {
+        if let Some((server, _)) = self.by_cluster.get(cluster) {
             server.is_wrong.store(is_wrong, Ordering::SeqCst);
         }
     }
 
     /// The handshakes in which the server of a cluster showed a certificate with another name.
     pub(super) fn wrong_names(&self, cluster: &str) -> u64 {
-        self.by_cluster.get(cluster).map_or(0, |server| server.wrong_names.load(Ordering::SeqCst))
+        self.by_cluster.get(cluster).map_or(0, |(server, _)| server.wrong_names.load(Ordering::SeqCst))
     }
 }
 
 impl Drop for Servers {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::SeqCst);
-        for server in self.by_cluster.values() {
-            // Wakes it; if it cannot be reached it does not wait either.
-            let _ = TcpStream::connect(server.address);
-        }
-        for accepting in self.accepting.drain(..) {
-            // A thread that panicked has ended, too.
-            let _ = accepting.join();
-        }
     }
 }
 
@@ -168,27 +169,20 @@ impl Shared {
     }
 
     /// Notes an arrival, and returns what is done with it.
-    fn note(&self, mark: &str, arrival: Arrival) -> Answer {
+    fn note(&self, mark: &str, arrival: Arrival, place: u32) -> Answer {
         let mut marks = self.marks();
         let Some(marked) = marks.get_mut(mark) else { return Answer::Success };
-        let answer = if marked.is_for(&arrival.cluster) { marked.answer.clone() } else { Answer::Success };
+        let answer = match &marked.answer {
+            _ if !marked.is_for(&arrival.cluster) => Answer::Success,
+            Answer::Once(first) if marked.arrivals.iter().all(|one| !marked.is_for(&one.cluster)) => {
+                Answer::clone(first)
+            }
+            Answer::Once(_) => Answer::Silence,
+            answer => answer.clone(),
+        };
         marked.arrivals.push(arrival);
+        marked.places.push(place);
         answer
-    }
-}
-
-fn accept(listener: &TcpListener, server: &Arc<Server>, shared: &Arc<Shared>) {
-    loop {
-        let accepted = listener.accept();
-        if shared.is_stopped() {
-            return;
-        }
-        let Ok((stream, _)) = accepted else { continue };
-        let (server, shared) = (Arc::clone(server), Arc::clone(shared));
-        thread::spawn(move || {
-            // A connection that fails is one on which nothing arrives, which is judged.
-            let _ = serve(&stream, &server, &shared);
-        });
     }
 }
 
@@ -225,6 +219,7 @@ fn converse(
     shared: &Shared,
 ) -> io::Result<()> {
     let mut idle = None;
+    let mut place = 0;
     while let Some(head) = head(&mut stream, idle.as_ref(), shared)? {
         let head = String::from_utf8_lossy(&head);
         let header = |name: &str| {
@@ -241,12 +236,13 @@ fn converse(
             server_name: server_name.map(str::to_owned),
             scheme: header("x-forwarded-proto"),
         };
-        let answer = shared.note(&mark, arrival);
+        place += 1;
+        let answer = shared.note(&mark, arrival, place);
         let (status, more) = match answer {
             Answer::Success | Answer::Kept => (200, None),
             Answer::Failure(status, header) => (status, header),
             Answer::Close => return Ok(()),
-            Answer::Silence => return wait_for_end(socket),
+            Answer::Silence | Answer::Once(_) => return wait_for_end(socket),
         };
         let is_kept = answer == Answer::Kept;
         let more = more.map_or_else(String::new, |(name, value)| format!("{name}: {value}\r\n"));

@@ -31,7 +31,7 @@ pub use validation::validate_file;
 
 /// Time limit for Envoy to become live. One with 10,000 listeners needs 13 s of CPU time for it, of which a busy machine gives it a
 /// fraction.
-const START_TIMEOUT: Duration = Duration::from_mins(2);
+pub const START_TIMEOUT: Duration = Duration::from_mins(2);
 /// Interval of polling for readiness.
 const POLL: Duration = Duration::from_millis(4);
 /// Time limit for Envoy to end when asked to.

@@ -10,7 +10,8 @@ pub(super) fn promise(subject: &Subject<'_>) -> Option<Promise> {
         return None;
     }
     let names: Vec<&str> = subject.cluster.options.san.iter().map(|name| name.0.as_str()).collect();
-    let said = format!("only a certificate of `{}` is accepted", names.join("` or `"));
+    let names = names.join("` or `");
+    let said = format!("a server whose certificate is for another name than `{names}` gets no request");
     Some(Promise { about: PromiseKind::Certificate, said, trial: Ok(Box::new(WrongName)) })
 }
 

@@ -1,5 +1,6 @@
-//! So many requests are under way to an upstream as its circuit breakers say, and the next ones are refused at once.
+//! So many requests are under way to an upstream as its circuit breakers say, and the next ones are refused for that reason.
 //!
+//! Each worker opens one connection in any case, and workers count together: what is said holds for one worker.
 //! Over HTTP/1.1 a request takes a connection. Up to `max_connections` or `max_requests` of them arrive, whichever is less. If connections are the
 //! limit, `max_pending_requests` more wait; if requests are, none does. Envoy opens one connection in any case
 //! (`ConnPoolImplBase::tryCreateNewConnection`), and needs room among those that wait to open any (`newStreamImpl`).
@@ -29,8 +30,11 @@ pub(super) fn promise(subject: &Subject<'_>) -> Option<Promise> {
     let wait = if waiting == 0 { String::new() } else { format!(", {} more wait", number(waiting)) };
     let verb = if arriving == 1 { "is" } else { "are" };
     let requests = counted(u64::from(arriving), "request");
-    let said = format!("{requests} {verb} under way at a time{wait}, and others get status 503 at once");
-    let trial: Result<Box<dyn Trial>, String> = match obstacle(subject, &crowd) {
+    let said = format!(
+        "{requests} {verb} under way at a time{wait}, and others get status 503 with `x-envoy-overloaded`, with one worker"
+    );
+    let obstacle = subject.other_connections().or_else(|| obstacle(subject, &crowd));
+    let trial: Result<Box<dyn Trial>, String> = match obstacle {
         Some(why) => Err(why),
         None => Ok(Box::new(Limits(crowd))),
     };
@@ -90,6 +94,11 @@ impl Trial for Limits {
         if let Some(Err(why)) = &seen.response {
             return Judged::Untried(format!("a request could not be sent: {why}; {words}"));
         }
+        if seen.overloaded < overflowed {
+            let others = number(overflowed - seen.overloaded);
+            let words = format!("{words}, {others} of them without `x-envoy-overloaded`");
+            return if course.has_functions { Judged::Untried(words) } else { Judged::excusable(words) };
+        }
         if (arrived, waits, overflowed) == (arriving, waiting, refused) {
             Judged::Kept(words)
         } else {
@@ -100,6 +109,8 @@ impl Trial for Limits {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::super::sample::{course, promises, seen};
     use super::*;
 
@@ -133,14 +144,17 @@ mod tests {
         );
         let many = "timeout: 60s, circuit_breakers: {max_connections: 4000, max_requests: 4000}";
         assert!(why(many).contains("5,027 requests at a time are more than the 3,000"));
+        // One connection has many requests of HTTP/2.
+        assert!(why("timeout: 1s, http2: true").contains("speaks HTTP/2"));
     }
 
     #[test]
     fn limits_hold_exactly() {
         let limits = Limits(Crowd { arriving: 5, waiting: 2, refused: 3 });
         let judged = |arrived, statuses: &[(u16, u32)]| {
-            let statuses = statuses.iter().copied().collect();
-            limits.judge(&course(), &Seen { response: None, statuses, ..seen(503, 1, arrived) })
+            let statuses: BTreeMap<u16, u32> = statuses.iter().copied().collect();
+            let overloaded = statuses.get(&503).copied().unwrap_or_default();
+            limits.judge(&course(), &Seen { response: None, statuses, overloaded, ..seen(503, 1, arrived) })
         };
         assert!(matches!(judged(5, &[(503, 3)]), Judged::Kept(_)));
         for (arrived, refused) in [(6, 3), (4, 3), (5, 4), (5, 2), (10, 0), (0, 0)] {
@@ -149,5 +163,16 @@ mod tests {
         }
         assert!(matches!(judged(5, &[(503, 3), (504, 1)]), Judged::Untried(_)));
         assert!(matches!(judged(5, &[(429, 3)]), Judged::Untried(_)));
+    }
+
+    #[test]
+    fn a_refusal_for_another_reason_is_none() {
+        let limits = Limits(Crowd { arriving: 5, waiting: 2, refused: 3 });
+        let some = Seen { response: None, statuses: [(503, 3)].into(), overloaded: 2, ..seen(503, 1, 5) };
+        let judged = limits.judge(&course(), &some);
+        assert!(matches!(judged, Judged::Broken { .. }), "{judged:?}");
+        let with_functions = Course { has_functions: true, ..course() };
+        assert!(matches!(limits.judge(&with_functions, &some), Judged::Untried(_)));
+        assert!(matches!(limits.judge(&course(), &Seen { overloaded: 3, ..some }), Judged::Kept(_)));
     }
 }

@@ -1,4 +1,4 @@
-//! A client without a certificate gets nothing from a listener with `client_ca`.
+//! A listener with `client_ca` refuses a client without a certificate, and for that reason.
 
 use hoptax_result::PromiseKind;
 
@@ -10,7 +10,7 @@ pub(super) fn promise(subject: &Subject<'_>) -> Option<Promise> {
     if !(has_authority && subject.is_of_listener) {
         return None;
     }
-    let said = "only clients with a certificate are served".to_owned();
+    let said = "a client without a certificate is refused".to_owned();
     Some(Promise { about: PromiseKind::Client, said, trial: Ok(Box::new(Stranger)) })
 }
 
@@ -31,7 +31,9 @@ impl Trial for Stranger {
             _ if !seen.arrivals.is_empty() => {
                 Judged::broken("the request of a client without a certificate arrives")
             }
-            Some(Err(why)) => Judged::Kept(format!("refused, {why}")),
+            Some(Err(why)) if seen.wants_certificate => Judged::Kept(format!("refused, {why}")),
+            // It may be what any client gets.
+            Some(Err(why)) => Judged::Untried(format!("it is not refused for its certificate: {why}")),
             None => Judged::Untried("no request was sent".to_owned()),
         }
     }
@@ -39,13 +41,16 @@ impl Trial for Stranger {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample::{is_kept, promises, seen};
+    use super::super::sample::{course, is_kept, promises, seen};
     use super::*;
 
     #[test]
     fn a_client_without_a_certificate_is_refused_only_if_it_gets_nothing() {
-        let refused = Seen { response: Some(Err("a TLS alert".to_owned())), ..Seen::default() };
+        let response = Some(Err("a TLS alert".to_owned()));
+        let refused = Seen { response, wants_certificate: true, ..Seen::default() };
         assert!(is_kept(&Stranger, &refused));
+        let other = Seen { wants_certificate: false, ..refused.clone() };
+        assert!(matches!(Stranger.judge(&course(), &other), Judged::Untried(_)));
         assert!(!is_kept(&Stranger, &seen(403, 1, 0)));
         assert!(!is_kept(&Stranger, &Seen { arrivals: seen(200, 1, 1).arrivals, ..refused }));
         assert!(!is_kept(&Stranger, &Seen::default()));

@@ -16,7 +16,7 @@ pub(super) fn promise(subject: &Subject<'_>) -> Option<Promise> {
     let said = format!("an idle connection to the upstream ends after {}", keepalive.in_seconds());
     let trial: Result<Box<dyn Trial>, String> = if options.max_requests_per_connection == 1 {
         Err("`max_requests_per_connection` leaves no connection idle".to_owned())
-    } else if let Some(why) = too_long(keepalive.us) {
+    } else if let Some(why) = subject.other_connections().or_else(|| too_long(keepalive.us)) {
         Err(why)
     } else {
         Ok(Box::new(Idle { ends_us: keepalive.us }))
@@ -76,5 +76,6 @@ mod tests {
         assert_eq!(trial(""), Ok(Procedure::Idle { waits_us: 4_500_000 }));
         assert!(trial("max_requests_per_connection: 1, ").is_err());
         assert!(trial("keepalive: 10m, ").is_err());
+        assert!(trial("http2: true, ").unwrap_err().contains("speaks HTTP/2"));
     }
 }

@@ -1,18 +1,22 @@
-//! A request that fails is tried as often as the file says, and no more.
+//! A request that fails is tried as often as the file says, and no more: for each condition of retries that a response can show.
+
+use std::fmt;
 
 use hoptax_result::PromiseKind;
 
-use super::{Subject, has};
+use super::Subject;
 use crate::check::{Answer, Course, Judged, Procedure, Promise, Seen, Trial};
 use crate::file::BackOffSection;
 use crate::plan::Retry;
 
 /// Envoy's time before the first retry is at most this, microseconds, and then grows tenfold at most.
 const BACK_OFF_US: u64 = 25_000;
-/// How a server fails for each condition of retries, the most usual first.
+/// The condition of statuses that the file lists.
+const BY_STATUS: &str = "retriable-status-codes";
+/// How a server fails for each other condition of retries that its response can show.
 const FAILURES: [(&str, Answer); 9] = [
     ("5xx", Answer::Failure(503, None)),
-    ("gateway-error", Answer::Failure(503, None)),
+    ("gateway-error", Answer::Failure(502, None)),
     ("retriable-4xx", Answer::Failure(409, None)),
     ("reset", Answer::Close),
     ("envoy-ratelimited", Answer::Failure(429, Some(("x-envoy-ratelimited", "true")))),
@@ -22,33 +26,75 @@ const FAILURES: [(&str, Answer); 9] = [
     ("deadline-exceeded", Answer::Failure(200, Some(("grpc-status", "4")))),
 ];
 
-pub(super) fn promise(subject: &Subject<'_>) -> Promise {
+pub(super) fn promises(subject: &Subject<'_>) -> Vec<Promise> {
     let about = PromiseKind::Tries;
     let Some(retry) = &subject.listener.retry else {
         let trial = Failure { answer: Answer::Failure(503, None), tries: 1 };
-        let said = "a request that fails is tried once".to_owned();
-        return Promise { about, said, trial: Ok(Box::new(trial)) };
+        let said = format!("a request that gets {} is tried once", InWords(&trial.answer));
+        return vec![Promise { about, said, trial: Ok(Box::new(trial)) }];
     };
     let tries = retry.retries + 1;
-    let said = format!("a request that fails by `{}` is tried {tries} times", retry.conditions);
-    let listed =
-        FAILURES.iter().find(|(condition, _)| has(retry, condition)).map(|(_, answer)| answer.clone());
-    let by_status = retry.status_codes.iter().find(|code| **code >= 200);
-    let by_status = by_status.filter(|_| has(retry, "retriable-status-codes"));
-    let answer = by_status.map(|status| Answer::Failure(*status, None)).or(listed);
+    let obstacle = obstacle(subject, retry);
+    let mut promises: Vec<Promise> = failures(retry)
+        .into_iter()
+        .map(|(condition, answer)| {
+            let said =
+                format!("a request that gets {} (`{condition}`) is tried {tries} times", InWords(&answer));
+            let trial: Result<Box<dyn Trial>, String> = match &obstacle {
+                Some(why) => Err(why.clone()),
+                None => Ok(Box::new(Failure { answer, tries })),
+            };
+            Promise { about, said, trial }
+        })
+        .collect();
+    let others: Vec<&str> = retry.conditions.split(',').filter(|one| failure(retry, one).is_none()).collect();
+    if !others.is_empty() {
+        let others = others.join("`, `");
+        let said = format!("a request that fails by `{others}` is tried {tries} times");
+        let trial = Err(format!("no response of a server is a failure by `{others}`"));
+        promises.push(Promise { about, said, trial });
+    }
+    promises
+}
+
+/// The conditions of retries that a response can show, each with one.
+pub(super) fn failures(retry: &Retry) -> Vec<(&str, Answer)> {
+    retry.conditions.split(',').filter_map(|one| Some((one, failure(retry, one)?))).collect()
+}
+
+/// How a server fails for a condition; none if no response is such a failure.
+fn failure(retry: &Retry, condition: &str) -> Option<Answer> {
+    if condition == BY_STATUS {
+        let status = retry.status_codes.iter().find(|code| **code >= 200)?;
+        return Some(Answer::Failure(*status, None));
+    }
+    FAILURES.iter().find(|(one, _)| *one == condition).map(|(_, answer)| answer.clone())
+}
+
+/// Why the tries of a request cannot be counted; none if they can be.
+pub(super) fn obstacle(subject: &Subject<'_>, retry: &Retry) -> Option<String> {
     let budget = &subject.cluster.options.retry_budget;
-    let trial: Result<Box<dyn Trial>, String> = match answer {
-        None => Err(format!("no response of a server is a failure by `{}`", retry.conditions)),
-        Some(_) if budget.min_retry_concurrency == 0 && budget.budget_percent < 100 => {
-            Err("`retry_budget` admits no retry of a single request".to_owned())
+    if budget.min_retry_concurrency == 0 && budget.budget_percent < 100 {
+        return Some("`retry_budget` admits no retry of a single request".to_owned());
+    }
+    // Half of the time is for the tries themselves on a slow machine.
+    (back_offs_us(retry) > subject.route.timeout.us / 2).then(|| {
+        let tries = retry.retries + 1;
+        format!("`timeout` may end before {tries} tries with the times between them")
+    })
+}
+
+/// What a server does, as a request gets it.
+struct InWords<'a>(&'a Answer);
+
+impl fmt::Display for InWords<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Answer::Failure(status, None) => write!(formatter, "status {status}"),
+            Answer::Failure(_, Some((name, value))) => write!(formatter, "`{name}: {value}`"),
+            _ => formatter.write_str("a closed connection"),
         }
-        // Half of the time is for the tries themselves on a slow machine.
-        Some(_) if back_offs_us(retry) > subject.route.timeout.us / 2 => {
-            Err(format!("`timeout` may end before {tries} tries with the times between them"))
-        }
-        Some(answer) => Ok(Box::new(Failure { answer, tries })),
-    };
-    Promise { about, said, trial }
+    }
 }
 
 /// The longest time between all tries together, microseconds.
@@ -88,12 +134,39 @@ impl Trial for Failure {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample::{is_kept, seen};
+    use super::super::sample::{is_kept, promises, seen};
     use super::*;
 
     #[test]
     fn tries_are_neither_more_nor_fewer() {
         let trial = Failure { answer: Answer::Close, tries: 3 };
         assert_eq!([2, 3, 4].map(|tries| is_kept(&trial, &seen(503, 1, tries))), [false, true, false]);
+    }
+
+    #[test]
+    fn each_condition_is_tried_as_it_is_said_and_what_no_response_shows_is_not() {
+        let said = |keys: &str| {
+            let all = promises(&format!("timeout: 9s, {keys}upstream: {{address: a.example, port: 80}}"));
+            let tries = all.into_iter().filter(|one| one.about == PromiseKind::Tries);
+            tries.map(|one| (one.said, one.trial.is_ok())).collect::<Vec<_>>()
+        };
+        let all = |expected: &[(&str, bool)]| {
+            expected.iter().map(|(said, is_tried)| ((*said).to_owned(), *is_tried)).collect::<Vec<_>>()
+        };
+        assert_eq!(said(""), all(&[("a request that gets status 503 is tried once", true)]));
+        let retry = "retry: {retry_on: 'connect-failure,5xx,reset,unavailable,retriable-status-codes,refused-stream', \
+            num_retries: 2, retriable_status_codes: [404]}, ";
+        assert_eq!(
+            said(retry),
+            all(&[
+                ("a request that gets status 503 (`5xx`) is tried 3 times", true),
+                ("a request that gets a closed connection (`reset`) is tried 3 times", true),
+                ("a request that gets `grpc-status: 14` (`unavailable`) is tried 3 times", true),
+                ("a request that gets status 404 (`retriable-status-codes`) is tried 3 times", true),
+                ("a request that fails by `connect-failure`, `refused-stream` is tried 3 times", false),
+            ])
+        );
+        let without = "retry_budget: {min_retry_concurrency: 0}, retry: {retry_on: 5xx}, ";
+        assert_eq!(said(without).first().map(|(_, is_tried)| *is_tried), Some(false));
     }
 }

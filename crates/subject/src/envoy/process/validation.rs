@@ -1,6 +1,7 @@
 //! Envoy's own validation of a configuration: whether it refuses it, and why.
 
-use std::path::{Path, PathBuf};
+use std::ffi::OsString;
+use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -21,21 +22,27 @@ const TIMEOUT: Duration = START_TIMEOUT;
 /// # Errors
 /// When Envoy rejects it, with its reason; when Envoy does not exit, or is stopped.
 pub fn validate_file(envoy: &Envoy, config: &Path, stop: &AtomicBool) -> Result<(), ProxyError> {
-    let mut command = Command::new(&envoy.program);
-    command.arg("--config-path").arg(config).args(["--mode", "validate", "--log-level", "critical"]);
-    command.arg("--disable-hot-restart");
-    match command::run(command, TIMEOUT, stop) {
-        Ok(output) if output.status.success() => Ok(()),
-        Ok(output) => Err(ProxyError::Refused { config: config.to_owned(), reason: reason_of(&output.text) }),
-        Err(source) => Err(unchecked(envoy.program.clone(), config.to_owned(), source)),
-    }
+    let arguments = ["--log-level".into(), "critical".into(), "--config-path".into(), config.into()];
+    validate(envoy, arguments, config, TIMEOUT, stop, reason_of)
 }
 
-/// Why a validation did not end.
-fn unchecked(program: PathBuf, config: PathBuf, source: CommandError) -> ProxyError {
-    match source {
-        CommandError::Start(source) => ProxyError::Run { program, source },
-        source => ProxyError::Unchecked { program, config, source },
+/// Runs Envoy's validation with these arguments, of which the configuration is one, and with the reason in its output.
+fn validate(
+    envoy: &Envoy,
+    arguments: impl IntoIterator<Item = OsString>,
+    config: &Path,
+    timeout: Duration,
+    stop: &AtomicBool,
+    reason_of: impl Fn(&str) -> String,
+) -> Result<(), ProxyError> {
+    let (program, config) = (envoy.program.clone(), config.to_owned());
+    let mut command = Command::new(&program);
+    command.args(["--mode", "validate", "--disable-hot-restart"]).args(arguments);
+    match command::run(command, timeout, stop) {
+        Ok(output) if output.status.success() => Ok(()),
+        Ok(output) => Err(ProxyError::Refused { config, reason: reason_of(&output.text) }),
+        Err(CommandError::Start(source)) => Err(ProxyError::Run { program, source }),
+        Err(source) => Err(ProxyError::Unchecked { program, config, source }),
     }
 }
 
@@ -49,25 +56,14 @@ impl ProxySpec {
     }
 
     fn validate_within(&self, timeout: Duration, stop: &AtomicBool) -> Result<(), ProxyError> {
-        let program = self.envoy.program.clone();
-        let mut command = Command::new(&program);
         // Deprecated fields of a given configuration are errors in the log, and would come before the reason.
         let level = if self.source.plan().is_some() { "error" } else { "critical" };
-        command
-            .args(["--mode", "validate", "--log-level", level])
-            .args(self.common_arguments())
-            .arg("--disable-hot-restart");
-        match command::run(command, timeout, stop) {
-            Ok(output) if output.status.success() => Ok(()),
-            Ok(output) => {
-                let reason = match &self.source {
-                    Source::Plan(_) => last_lines_of(&output.text, LOG_LINES),
-                    Source::Given { .. } => reason_of(&output.text),
-                };
-                Err(ProxyError::Refused { config: self.config(), reason })
-            }
-            Err(source) => Err(unchecked(program, self.config(), source)),
-        }
+        let level = ["--log-level".into(), level.into()];
+        let arguments = level.into_iter().chain(self.common_arguments());
+        validate(&self.envoy, arguments, &self.config(), timeout, stop, |output| match &self.source {
+            Source::Plan(_) => last_lines_of(output, LOG_LINES),
+            Source::Given { .. } => reason_of(output),
+        })
     }
 
     /// Why a proxy that was started so ended before it was live: the refusal of Envoy's validation, if there is one, or else `error`. The

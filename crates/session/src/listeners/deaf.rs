@@ -1,0 +1,59 @@
+//! An address of this machine at which no connection opens: its queue is full, so the kernel drops what asks for one.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::time::Duration;
+
+use rustix::net::listen;
+
+/// The most connections until the queue is full.
+const MOST: usize = 16;
+/// The time after which a connection that did not open will not open.
+const OPENS: Duration = Duration::from_millis(200);
+
+/// The address; it is closed when dropped.
+#[derive(Debug)]
+pub(super) struct Deaf {
+    address: SocketAddr,
+    _listener: TcpListener,
+    _queue: Vec<TcpStream>,
+}
+
+impl Deaf {
+    pub(super) fn start() -> io::Result<Self> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let address = listener.local_addr()?;
+        // The shortest queue.
+        listen(&listener, 0)?;
+        let mut queue = Vec::new();
+        while queue.len() < MOST {
+            match TcpStream::connect_timeout(&address, OPENS) {
+                Ok(stream) => queue.push(stream),
+                Err(error) if error.kind() == io::ErrorKind::TimedOut => {
+                    return Ok(Self { address, _listener: listener, _queue: queue });
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Err(io::Error::other("connections open to a server whose queue is full"))
+    }
+
+    pub(super) fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_connection_opens_while_it_is_there() {
+        let deaf = Deaf::start().unwrap();
+        let error = |address| TcpStream::connect_timeout(&address, OPENS).unwrap_err().kind();
+        assert_eq!(error(deaf.address()), io::ErrorKind::TimedOut);
+        let address = deaf.address();
+        drop(deaf);
+        assert_eq!(error(address), io::ErrorKind::ConnectionRefused);
+    }
+}
