@@ -43,6 +43,7 @@ pub(crate) use credentials::BASIC_USER;
 pub(crate) use extensions::find as extensions;
 pub use extensions::missing_extension;
 pub use listeners::Listener;
+pub use masks::without_secrets;
 
 /// The passes, in their order. The last ones replace what the others left.
 const PASSES: [fn(&mut Context<'_>); 12] = [

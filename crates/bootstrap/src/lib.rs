@@ -33,7 +33,9 @@ pub mod statistics;
 mod template;
 pub mod tree;
 
-pub use adapt::{Adapted, Copied, Identity, LabFiles, Listener, Replacement, missing_extension};
+pub use adapt::{
+    Adapted, Copied, Identity, LabFiles, Listener, Replacement, missing_extension, without_secrets,
+};
 pub use assemble::{Configuration, Duplicate, Loaded, Text};
 pub use given::choices;
 pub use lab::Lab;

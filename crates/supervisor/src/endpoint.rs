@@ -1,20 +1,24 @@
 //! The status over HTTP: `/` is the page, `/status.json` the JSON, `/metrics` the metrics. It reads nothing from who asks but a path.
 
+use std::collections::VecDeque;
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::status::Status;
+use crate::timed::Timed;
 
-/// Time limit for a request, and for its response.
+/// Time limit for a request with its response.
 const TIMEOUT: Duration = Duration::from_secs(5);
 /// The longest request, bytes.
 const LONGEST: u64 = 16 * 1024;
-/// The most requests at a time. Others are closed: who opens connections without end gets no more of this process than these.
+/// The most connections at a time. One more ends the oldest: who opens connections and says nothing keeps nobody else out.
 const MOST: usize = 16;
+
+/// The connections that have no response yet, the oldest first.
+type Open = Mutex<VecDeque<Arc<TcpStream>>>;
 
 /// The status that is shown, which the supervisor replaces.
 pub(crate) type Shown = Arc<Mutex<Status>>;
@@ -32,7 +36,11 @@ pub(crate) fn open(address: SocketAddr) -> io::Result<TcpListener> {
 /// # Errors
 /// When the thread cannot be started.
 pub(crate) fn serve(listener: TcpListener, shown: Shown) -> io::Result<()> {
-    let active = Arc::new(AtomicUsize::new(0));
+    serve_within(TIMEOUT, listener, shown)
+}
+
+fn serve_within(timeout: Duration, listener: TcpListener, shown: Shown) -> io::Result<()> {
+    let open = Arc::new(Open::default());
     let accept = move || {
         loop {
             let Ok((stream, _)) = listener.accept() else {
@@ -40,28 +48,37 @@ pub(crate) fn serve(listener: TcpListener, shown: Shown) -> io::Result<()> {
                 thread::sleep(Duration::from_millis(100));
                 continue;
             };
-            if active.fetch_add(1, Ordering::Relaxed) >= MOST {
-                active.fetch_sub(1, Ordering::Relaxed);
-                continue;
+            let (stream, until) = (Arc::new(stream), Instant::now() + timeout);
+            {
+                let mut open = lock(&open);
+                if open.len() >= MOST
+                    && let Some(oldest) = open.pop_front()
+                {
+                    // Its thread wakes up.
+                    let _ = oldest.shutdown(Shutdown::Both);
+                }
+                open.push_back(Arc::clone(&stream));
             }
-            let (shown, of_thread) = (Arc::clone(&shown), Arc::clone(&active));
+            let (shown, of_thread, own) = (Arc::clone(&shown), Arc::clone(&open), Arc::clone(&stream));
             let serve = move || {
-                // Who asked has gone.
-                let _ = answer(stream, &shown);
-                of_thread.fetch_sub(1, Ordering::Relaxed);
+                // Who asked has gone, or was too slow.
+                let _ = answer(Timed { stream: &own, until }, &shown);
+                lock(&of_thread).retain(|one| !Arc::ptr_eq(one, &own));
             };
             if thread::Builder::new().name("status".to_owned()).spawn(serve).is_err() {
-                active.fetch_sub(1, Ordering::Relaxed);
+                lock(&open).retain(|one| !Arc::ptr_eq(one, &stream));
             }
         }
     };
     thread::Builder::new().name("status".to_owned()).spawn(accept).map(drop)
 }
 
-fn answer(mut stream: TcpStream, shown: &Shown) -> io::Result<()> {
-    stream.set_read_timeout(Some(TIMEOUT))?;
-    stream.set_write_timeout(Some(TIMEOUT))?;
-    let mut request = BufReader::new((&stream).take(LONGEST));
+fn lock(open: &Open) -> MutexGuard<'_, VecDeque<Arc<TcpStream>>> {
+    open.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn answer(mut stream: Timed<'_>, shown: &Shown) -> io::Result<()> {
+    let mut request = BufReader::new((&mut stream).take(LONGEST));
     let mut first = Vec::new();
     request.read_until(b'\n', &mut first)?;
     // The rest is read, because closing a connection with unread bytes resets it.
@@ -100,16 +117,43 @@ mod tests {
     use super::*;
     use crate::status::{ask, sample};
 
-    /// What is answered to some bytes.
-    fn answered(bytes: &[u8]) -> String {
+    /// Serves the status, with a time limit; where.
+    fn served(timeout: Duration) -> SocketAddr {
         let listener = open(([127, 0, 0, 1], 0).into()).unwrap();
         let address = listener.local_addr().unwrap();
-        serve(listener, Arc::new(Mutex::new(sample()))).unwrap();
-        let mut stream = TcpStream::connect(address).unwrap();
+        serve_within(timeout, listener, Arc::new(Mutex::new(sample()))).unwrap();
+        address
+    }
+
+    /// What is answered to some bytes.
+    fn answered(bytes: &[u8]) -> String {
+        let mut stream = TcpStream::connect(served(TIMEOUT)).unwrap();
         stream.write_all(bytes).unwrap();
         let mut text = String::new();
         stream.read_to_string(&mut text).unwrap();
         text
+    }
+
+    #[test]
+    fn who_sends_a_byte_now_and_then_gets_no_more_time_than_others() {
+        let mut stream = TcpStream::connect(served(Duration::from_millis(100))).unwrap();
+        // It fails when the other side has closed. A whole request of this length takes a minute.
+        let sent = (0..LONGEST).take_while(|_| {
+            thread::sleep(Duration::from_millis(4));
+            stream.write_all(b"x").is_ok()
+        });
+        assert!(sent.count() < LONGEST as usize);
+    }
+
+    #[test]
+    fn who_says_nothing_keeps_nobody_out() {
+        let address = served(Duration::from_hours(1));
+        let silent: Vec<TcpStream> = (0..2 * MOST).map(|_| TcpStream::connect(address).unwrap()).collect();
+        for _ in 0..2 * MOST {
+            assert_eq!(ask(address).unwrap().file, "listeners.yaml");
+        }
+        // The oldest was closed for it.
+        assert_eq!((&silent[0]).read(&mut [0]).unwrap(), 0);
     }
 
     #[test]
@@ -123,10 +167,7 @@ mod tests {
 
     #[test]
     fn a_status_is_asked_for_and_something_else_is_none() {
-        let listener = open(([127, 0, 0, 1], 0).into()).unwrap();
-        let address = listener.local_addr().unwrap();
-        serve(listener, Arc::new(Mutex::new(sample()))).unwrap();
-        assert_eq!(ask(address).unwrap().file, "listeners.yaml");
+        assert_eq!(ask(served(TIMEOUT)).unwrap().file, "listeners.yaml");
         let other = open(([127, 0, 0, 1], 0).into()).unwrap();
         let address = other.local_addr().unwrap();
         let serving = thread::spawn(move || {

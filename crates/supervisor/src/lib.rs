@@ -5,15 +5,16 @@
 //! tell people and machines.
 
 mod endpoint;
+mod folder;
 mod launch;
-pub mod machine;
-mod notify;
+mod machine;
 mod observed;
 mod prepare;
 mod report;
 mod run;
 mod slow;
 pub mod status;
+mod timed;
 mod watch;
 
 pub use run::{Failure, Options, Request, run};

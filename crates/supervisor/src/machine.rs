@@ -17,12 +17,12 @@ use std::time::Duration;
 use hoptax_subject::envoy::process::START_TIMEOUT;
 
 /// The time since the supervisor began.
-pub type Moment = Duration;
+pub(crate) type Moment = Duration;
 
 /// Time beyond that of its shutdown that a process gets before it is told to end, and then again before it is killed.
-pub const GRACE: Duration = Duration::from_secs(10);
+pub(crate) const GRACE: Duration = Duration::from_secs(10);
 /// Failures to start after which a configuration is given up while another one serves.
-pub const MOST_FAILURES: u32 = 3;
+pub(crate) const MOST_FAILURES: u32 = 3;
 /// The longest time between two attempts.
 const LONGEST_DELAY: Duration = Duration::from_mins(1);
 /// Time after which the loss of a process is not counted any more.
@@ -30,31 +30,31 @@ const FORGOTTEN: Duration = Duration::from_mins(5);
 
 /// A configuration that was rendered, linted and validated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Configuration {
+pub(crate) struct Configuration {
     /// Its number; a later one is larger.
-    pub number: u64,
+    pub(crate) number: u64,
     /// The time during which an Envoy asks its clients to connect again.
-    pub drain: Duration,
+    pub(crate) drain: Duration,
     /// The time after which the predecessor of an Envoy ends.
-    pub shutdown: Duration,
+    pub(crate) shutdown: Duration,
 }
 
 /// An Envoy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Process {
+pub(crate) struct Process {
     /// Its number; a later one is larger.
-    pub number: u64,
+    pub(crate) number: u64,
     /// The number of the base id that it shares with those that it replaces.
-    pub base: u64,
+    pub(crate) base: u64,
     /// Its epoch: how many it follows.
-    pub epoch: u32,
+    pub(crate) epoch: u32,
     /// What it was started with.
-    pub configuration: Configuration,
+    pub(crate) configuration: Configuration,
 }
 
 /// What happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
+pub(crate) enum Event {
     /// The file changed, or the user asks for a restart.
     Asked,
     /// The file was accepted.
@@ -77,7 +77,7 @@ pub enum Event {
 
 /// What to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action {
+pub(crate) enum Action {
     /// Render, lint and validate the file as it is now.
     Prepare,
     /// Start an Envoy.
@@ -98,7 +98,7 @@ pub enum Action {
 
 /// What happened, for people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum News {
+pub(crate) enum News {
     /// A configuration waits until the process before has ended.
     Waits(Configuration),
     /// A process serves.
@@ -123,7 +123,7 @@ pub enum News {
 
 /// How the supervisor ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub(crate) enum End {
     /// The user asked for it.
     Stopped,
     /// The first file was refused.
@@ -185,7 +185,7 @@ struct Stopping {
 
 /// The state.
 #[derive(Clone, Debug, Default)]
-pub struct Machine {
+pub(crate) struct Machine {
     serving: Option<Process>,
     starting: Option<Starting>,
     leaving: Vec<Leaving>,
@@ -207,27 +207,34 @@ pub struct Machine {
 
 impl Machine {
     /// The process that serves.
-    pub fn serving(&self) -> Option<Process> {
+    pub(crate) fn serving(&self) -> Option<Process> {
         self.serving
     }
 
     /// The process that starts, if one does.
-    pub fn starting(&self) -> Option<Process> {
+    pub(crate) fn starting(&self) -> Option<Process> {
         self.starting.map(|starting| starting.process)
     }
 
     /// The processes that were replaced and have not ended, the latest last.
-    pub fn leaving(&self) -> impl Iterator<Item = Process> {
+    pub(crate) fn leaving(&self) -> impl Iterator<Item = Process> {
         self.leaving.iter().map(|leaving| leaving.process)
     }
 
+    /// The numbers of the configurations that a process was started with, or may be.
+    pub(crate) fn needed(&self) -> impl Iterator<Item = u64> {
+        let wanted = self.wanted.map(|wanted| wanted.configuration);
+        let of_processes = self.alive().map(|process| process.configuration);
+        of_processes.chain(wanted).chain(self.good).map(|configuration| configuration.number)
+    }
+
     /// Whether it ends.
-    pub fn is_stopping(&self) -> bool {
+    pub(crate) fn is_stopping(&self) -> bool {
         self.stopping.is_some()
     }
 
     /// What to do after an event.
-    pub fn step(&mut self, now: Moment, event: Event) -> Vec<Action> {
+    pub(crate) fn step(&mut self, now: Moment, event: Event) -> Vec<Action> {
         let mut actions = Vec::new();
         if self.is_over {
             return actions;

@@ -21,8 +21,8 @@ pub(crate) struct Files {
     pub(crate) services: Option<PathBuf>,
 }
 
-/// A configuration that Envoy accepts.
-#[derive(Clone, Debug)]
+/// A configuration that Envoy accepts. Its file is removed with it.
+#[derive(Debug)]
 pub(crate) struct Prepared {
     /// Where it is.
     pub(crate) config: PathBuf,
@@ -34,6 +34,13 @@ pub(crate) struct Prepared {
     pub(crate) listeners: usize,
     /// The number of warnings that `hoptax lint` has for it.
     pub(crate) warnings: usize,
+}
+
+impl Drop for Prepared {
+    fn drop(&mut self) {
+        // If it cannot be removed, it goes with its folder.
+        let _ = fs::remove_file(&self.config);
+    }
 }
 
 /// Prepares the files as they are now, and writes what becomes of them to `config`.
@@ -62,16 +69,18 @@ pub(crate) fn prepare(
     phases::add(&mut rendered);
     let text: String =
         rendered.outputs(Form::Bootstrap, Format::Json).into_iter().map(|one| one.text).collect();
-    fs::write(config, &text).map_err(|error| format!("cannot write `{}`: {error}", config.display()))?;
+    let prepared = Prepared { config: config.to_owned(), text, restart: plan.restart(), listeners, warnings };
+    fs::write(config, &prepared.text)
+        .map_err(|error| format!("cannot write `{}`: {error}", config.display()))?;
     validate_file(envoy, config, stop).map_err(|error| match error {
         ProxyError::Refused { reason, .. } => format!("{name}: Envoy refuses what it becomes: {reason}"),
         other => other.to_string(),
     })?;
-    Ok(Prepared { config: config.to_owned(), text, restart: plan.restart(), listeners, warnings })
+    Ok(prepared)
 }
 
 fn text_of(path: &Path) -> Result<String, String> {
-    file::read(path).map_err(|error| format!("cannot read `{}`: {error}", path.display()))
+    file::configuration(path).map_err(|error| format!("cannot read `{}`: {error}", path.display()))
 }
 
 /// The number of warnings.

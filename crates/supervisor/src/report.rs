@@ -5,25 +5,37 @@ use std::time::SystemTime;
 
 use hoptax_host::environment::now;
 use hoptax_listeners::phases::Phase;
+use hoptax_result::counted;
 use humantime::format_rfc3339_seconds;
+use sd_notify::NotifyState;
 
 use crate::endpoint::Shown;
 use crate::machine::{Moment, Process};
-use crate::notify::{Notifier, State as Notified};
 use crate::slow::{self, Upstreams};
-use crate::status::{Counts, FORMAT, Last, Outcome, Serving, Slow, State, Status, Upstream, counted};
+use crate::status::{Counts, FORMAT, Last, Outcome, Serving, Slow, State, Status, Upstream};
+
+/// The longest status for systemd, bytes. Its datagrams have 4 KiB.
+const LONGEST: usize = 1024;
+
+/// What systemd was told last (`sd_notify(3)`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Told {
+    Nothing,
+    /// It serves, and no restart is under way.
+    Ready,
+    /// The file is read again, and Envoy may be restarted.
+    Reloading,
+    /// It ends. Nothing follows: a service that stops and then says that it is ready would run for systemd.
+    Stopping,
+}
 
 /// Tells people and machines what happens.
 pub(crate) struct Reporter<'a> {
     /// When the supervisor began.
     began: SystemTime,
     log: &'a dyn Fn(&str),
-    notifier: Notifier,
     shown: Shown,
-    /// Whether systemd was told that the service is ready.
-    is_ready: bool,
-    /// Whether it waits for the end of a reload.
-    is_reloading: bool,
+    told: Told,
     /// The slow upstreams that the log names.
     slow: Vec<String>,
 }
@@ -42,15 +54,7 @@ impl<'a> Reporter<'a> {
             upstreams: Vec::new(),
             unknown_times: None,
         };
-        Self {
-            began,
-            log,
-            notifier: Notifier::of_environment(),
-            shown: Arc::new(Mutex::new(status)),
-            is_ready: false,
-            is_reloading: false,
-            slow: Vec::new(),
-        }
+        Self { began, log, shown: Arc::new(Mutex::new(status)), told: Told::Nothing, slow: Vec::new() }
     }
 
     /// The status that is shown.
@@ -76,32 +80,54 @@ impl<'a> Reporter<'a> {
     /// The file is read.
     pub(crate) fn reading(&mut self) {
         self.change(|status| status.last = Last { at: now(), outcome: Outcome::Reading, reason: None });
-        if self.is_ready {
-            self.is_reloading = true;
-            self.notifier.tell(Notified::Reloading, "the file is read");
+        if self.told == Told::Ready {
+            self.tell(Told::Reloading, "the file is read");
         }
     }
 
-    /// What became of the file.
-    pub(crate) fn outcome(&mut self, outcome: Outcome, reason: Option<String>) {
-        self.change(|status| {
-            if outcome == Outcome::Refused {
-                status.counts.refused += 1;
-            }
-            (status.last.outcome, status.last.reason) = (outcome, reason);
-        });
+    /// The file is refused.
+    pub(crate) fn refused(&mut self, why: &str) {
+        self.change(|status| status.counts.refused += 1);
+        self.became(Outcome::Refused, Some(why));
         self.end_reload();
+    }
+
+    /// The file is accepted. A reload goes on.
+    pub(crate) fn accepted(&mut self) {
+        self.became(Outcome::Waiting, Some("its Envoy starts"));
+    }
+
+    /// The file is accepted, and served later.
+    pub(crate) fn waits(&mut self, why: &str) {
+        self.became(Outcome::Waiting, Some(why));
+        self.end_reload();
+    }
+
+    /// The file says what it said before, which is served or waits.
+    pub(crate) fn unchanged(&mut self, is_served: bool) {
+        self.became(if is_served { Outcome::Served } else { Outcome::Waiting }, None);
+        self.end_reload();
+    }
+
+    /// Envoy did not start on the file, and is not tried again.
+    pub(crate) fn given_up(&mut self, why: &str) {
+        self.became(Outcome::NotStarted, Some(why));
+        self.end_reload();
+    }
+
+    fn became(&self, outcome: Outcome, reason: Option<&str>) {
+        let reason = reason.map(str::to_owned);
+        self.change(|status| (status.last.outcome, status.last.reason) = (outcome, reason));
     }
 
     /// A reload has ended, whatever came of it.
     fn end_reload(&mut self) {
-        if self.is_reloading {
-            self.is_reloading = false;
+        if self.told == Told::Reloading {
             self.tell_ready();
         }
     }
 
-    fn tell_ready(&self) {
+    fn tell_ready(&mut self) {
         let status = self.shown.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let line = match status.last.outcome {
             Outcome::Refused | Outcome::NotStarted => {
@@ -113,16 +139,36 @@ impl<'a> Reporter<'a> {
             }
             _ => status.to_string(),
         };
-        self.notifier.tell(Notified::Ready, &line);
+        self.tell(Told::Ready, &line);
     }
 
-    /// A process serves.
-    pub(crate) fn serves(&mut self, process: Process, serving: Serving) {
+    /// Tells systemd, with a line for people. What cannot be told is lost: nobody can be told so.
+    fn tell(&mut self, told: Told, line: &str) {
+        if self.told == Told::Stopping {
+            return;
+        }
+        self.told = told;
+        let mut states = match told {
+            Told::Nothing => return,
+            Told::Ready => vec![NotifyState::Ready],
+            // `Type=notify-reload` needs the time.
+            Told::Reloading => [Some(NotifyState::Reloading), NotifyState::monotonic_usec_now().ok()]
+                .into_iter()
+                .flatten()
+                .collect(),
+            Told::Stopping => vec![NotifyState::Stopping],
+        };
+        states.push(NotifyState::Status(first_line(line)));
+        let _ = sd_notify::notify(&states);
+    }
+
+    /// A process serves, the last file or an earlier one.
+    pub(crate) fn serves(&mut self, process: Process, serving: Serving, is_last: bool) {
         let Serving { process_id, epoch, listeners, warnings, .. } = serving;
-        let listeners = counted(listeners as u64, "listener", "listeners");
+        let listeners = counted(listeners as u64, "listener");
         let more = match warnings as u64 {
             0 => String::new(),
-            warnings => format!("; `hoptax lint` has {}", counted(warnings, "warning", "warnings")),
+            warnings => format!("; `hoptax lint` has {}", counted(warnings, "warning")),
         };
         self.log(&format!("process {process_id} serves {listeners}, epoch {epoch}{more}"));
         self.change(|status| {
@@ -130,18 +176,18 @@ impl<'a> Reporter<'a> {
             status.state = State::Serving;
             status.serving = Some(serving);
         });
-        if self.is_ready {
-            self.end_reload();
-        } else {
-            self.is_ready = true;
+        if is_last {
+            self.became(Outcome::Served, None);
+        }
+        if self.told != Told::Ready {
             self.tell_ready();
         }
     }
 
     /// The supervisor ends.
-    pub(crate) fn stopping(&self) {
+    pub(crate) fn stopping(&mut self) {
         self.change(|status| status.state = State::Stopping);
-        self.notifier.tell(Notified::Stopping, "ends");
+        self.tell(Told::Stopping, "ends");
     }
 
     /// What is known of upstreams.
@@ -184,5 +230,27 @@ impl<'a> Reporter<'a> {
             rest_p50_us: median(Phase::Rest),
             slow,
         }
+    }
+}
+
+/// The first line of a text, as much of it as systemd takes.
+fn first_line(text: &str) -> &str {
+    let line = text.lines().next().unwrap_or_default();
+    let end = (0..=LONGEST.min(line.len())).rev().find(|end| line.is_char_boundary(*end)).unwrap_or_default();
+    line.get(..end).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn systemd_gets_one_line_of_whole_letters() {
+        assert_eq!(first_line("serves\nmore"), "serves");
+        assert_eq!(first_line(""), "");
+        assert_eq!(
+            first_line(&format!("a{}", "é".repeat(LONGEST))),
+            format!("a{}", "é".repeat(LONGEST / 2 - 1))
+        );
     }
 }

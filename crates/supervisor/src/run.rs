@@ -1,7 +1,7 @@
 //! Does what the state machine decides: prepares files, starts, watches and ends processes, and tells what happened.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::fs;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::env;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,21 +10,22 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
+use hoptax_bootstrap::without_secrets;
 use hoptax_host::child::reap_adopted;
 use hoptax_host::environment::now;
 use hoptax_host::service::OnLine;
 use hoptax_subject::envoy::release::Envoy;
 use hoptax_subject::envoy::shared_memory::BaseId;
-use tempfile::TempDir;
 
 use crate::endpoint;
+use crate::folder::{self, Folder};
 use crate::launch::{Common, Running, connections, drain, observe, workers};
 use crate::machine::{Action, Configuration, End, Event, Machine, Moment, News, Process};
 use crate::observed::Observed;
 use crate::prepare::{Files, Prepared, prepare};
 use crate::report::Reporter;
 use crate::slow::Upstreams;
-use crate::status::{Outcome, Serving, State};
+use crate::status::{Serving, State};
 use crate::watch::{self, Watch};
 
 /// The longest time in which nothing is looked at.
@@ -91,22 +92,23 @@ pub fn run(
     let listener = endpoint::open(options.status)
         .map_err(|error| environment(&format!("cannot serve the status at {}", options.status), &error))?;
     let address = listener.local_addr().map_err(|error| environment("no address", &error))?;
-    let folder = tempfile::Builder::new().prefix("hoptax-listeners-").tempdir();
-    let folder = folder.map_err(|error| environment("cannot create a temporary folder", &error))?;
+    for left in folder::remove_left(&env::temp_dir()) {
+        log(&format!("removed `{}`, which a killed supervisor left", left.display()));
+    }
+    let folder = Folder::create(&env::temp_dir())
+        .map_err(|error| environment("cannot create a temporary folder", &error))?;
     let began = SystemTime::now();
     let reporter = Reporter::new(&options.listeners.display().to_string(), began, log);
     endpoint::serve(listener, reporter.shown())
         .map_err(|error| environment("cannot start a thread", &error))?;
-    log(&format!("the status is at http://{address}/"));
-    let mut supervisor = Supervisor::new(options, reporter, on_line, folder);
+    let mut supervisor = Supervisor::new(options, reporter, on_line, folder, address);
     supervisor.tell(Event::Asked);
     let end = supervisor.go_on(requests);
-    supervisor.clean_up();
-    let why = supervisor.why;
+    supervisor.stop.store(true, Ordering::Relaxed);
     match end {
         End::Stopped => Ok(()),
-        End::Refused => Err(Failure::Refused(why)),
-        End::NotStarted => Err(Failure::Environment(why)),
+        End::Refused => Err(Failure::Refused(supervisor.why)),
+        End::NotStarted => Err(Failure::Environment(supervisor.why)),
     }
 }
 
@@ -119,7 +121,6 @@ struct Supervisor<'a> {
     end: Option<End>,
     common: Common,
     running: BTreeMap<u64, Running>,
-    bases: BTreeMap<u64, BaseId>,
     /// Accepted configurations that may still be started, by number.
     configurations: BTreeMap<u64, Prepared>,
     /// The number of the next configuration.
@@ -141,12 +142,19 @@ struct Supervisor<'a> {
     looked: Moment,
     observed: Moment,
     counted: Moment,
-    /// Removed with all that is in it.
-    folder: TempDir,
+    /// Where the status is, until the log says so.
+    address: Option<SocketAddr>,
+    folder: Folder,
 }
 
 impl<'a> Supervisor<'a> {
-    fn new(options: &'a Options, reporter: Reporter<'a>, on_line: &'a OnLine, folder: TempDir) -> Self {
+    fn new(
+        options: &'a Options,
+        reporter: Reporter<'a>,
+        on_line: &'a OnLine,
+        folder: Folder,
+        address: SocketAddr,
+    ) -> Self {
         let (sender, messages) = mpsc::channel();
         let program = options.envoy.program.clone();
         let paths = [Some(options.listeners.clone()), options.services.clone()];
@@ -159,7 +167,6 @@ impl<'a> Supervisor<'a> {
             end: None,
             common: Common { program, folder: folder.path().to_owned(), workers: workers() },
             running: BTreeMap::new(),
-            bases: BTreeMap::new(),
             configurations: BTreeMap::new(),
             next: 1,
             accepted: None,
@@ -174,6 +181,7 @@ impl<'a> Supervisor<'a> {
             looked: Moment::ZERO,
             observed: Moment::ZERO,
             counted: Moment::ZERO,
+            address: Some(address),
             folder,
         }
     }
@@ -221,11 +229,13 @@ impl<'a> Supervisor<'a> {
             let Ok(Some(status)) = running.service.ended() else { continue };
             let last = running.service.last_lines();
             let last = if last.is_empty() { String::new() } else { format!("; it wrote last:\n{last}") };
-            self.why = format!("process {} ended ({status}){last}", running.service.id());
+            self.why = without_secrets(&format!("process {} ended ({status}){last}", running.service.id()));
             let base = running.process.base;
             self.running.remove(&number);
             self.tell(Event::Ended(number));
-            self.forget(base);
+            if !self.running.values().any(|running| running.process.base == base) {
+                self.folder.forget(base);
+            }
         }
         if now.saturating_sub(self.looked) >= watch::INTERVAL {
             self.looked = now;
@@ -260,13 +270,15 @@ impl<'a> Supervisor<'a> {
     fn take(&mut self, message: Message) {
         match message {
             Message::Prepared(number, Ok(prepared)) => self.accept(number, *prepared),
+            Message::Prepared(_, Err(_)) if self.machine.is_stopping() => self.tell(Event::Refused),
             Message::Prepared(_, Err(why)) => {
                 self.is_forced = false;
-                self.why.clone_from(&why);
+                let why = without_secrets(&why);
                 if self.machine.serving().is_some() {
                     self.reporter.log(&format!("the file is refused, and the one before is served:\n{why}"));
                 }
-                self.reporter.outcome(Outcome::Refused, Some(why));
+                self.reporter.refused(&why);
+                self.why = why;
                 self.tell(Event::Refused);
             }
             Message::Live(number) => self.tell(Event::Live(number)),
@@ -292,12 +304,9 @@ impl<'a> Supervisor<'a> {
         let is_forced = std::mem::take(&mut self.is_forced);
         let before = self.accepted.and_then(|before| self.configurations.get(&before));
         if !is_forced && before.is_some_and(|before| before.text == prepared.text) {
-            // Nothing reads it.
-            let _ = fs::remove_file(&prepared.config);
             self.reporter.log("the configuration is as it was");
-            let is_served = self.machine.serving().map(|one| one.configuration.number) == self.accepted;
-            let outcome = if is_served { Outcome::Served } else { Outcome::Waiting };
-            self.reporter.outcome(outcome, None);
+            let serving = self.machine.serving().map(|one| one.configuration.number);
+            self.reporter.unchanged(serving == self.accepted);
             self.tell(Event::Unchanged);
             return;
         }
@@ -307,10 +316,10 @@ impl<'a> Supervisor<'a> {
             Configuration { number, drain: seconds(restart.drain_s), shutdown: seconds(restart.shutdown_s) };
         self.configurations.insert(number, prepared);
         self.accepted = Some(number);
-        let reason = "its Envoy starts".to_owned();
-        self.reporter.change(|status| {
-            (status.last.outcome, status.last.reason) = (Outcome::Waiting, Some(reason));
-        });
+        self.reporter.accepted();
+        if let Some(address) = self.address.take() {
+            self.reporter.log(&format!("the status is at http://{address}/"));
+        }
         self.tell(Event::Accepted(configuration));
     }
 
@@ -328,6 +337,9 @@ impl<'a> Supervisor<'a> {
             .filter_map(|process| Some(self.running.get(&process.number)?.service.id()))
             .collect();
         self.reporter.change(|status| status.leaving = leaving);
+        // The others are never started again.
+        let needed: BTreeSet<u64> = self.machine.needed().collect();
+        self.configurations.retain(|number, _| needed.contains(number));
     }
 
     /// Does something; what happened at once.
@@ -337,7 +349,7 @@ impl<'a> Supervisor<'a> {
             Action::Prepare => self.prepare(),
             Action::Start(process) => return self.start(process),
             Action::RemoveMark(base) => {
-                if let Some(Err(error)) = self.bases.get(&base).map(|base| base.remove_mark()) {
+                if let Some(Err(error)) = self.folder.known_base(base).map(BaseId::remove_mark) {
                     self.reporter.log(&format!("the next restart may fail: {error}"));
                 }
             }
@@ -388,9 +400,11 @@ impl<'a> Supervisor<'a> {
     }
 
     fn start(&mut self, process: Process) -> Option<Event> {
-        let base = *self.bases.entry(process.base).or_insert_with(BaseId::unused);
         let started = match self.configurations.get(&process.configuration.number) {
-            Some(prepared) => self.common.start(process, base, prepared, self.on_line),
+            Some(prepared) => self
+                .folder
+                .base(process.base)
+                .and_then(|base| self.common.start(process, base, prepared, self.on_line)),
             None => Err(std::io::ErrorKind::NotFound.into()),
         };
         let sender = self.sender.clone();
@@ -413,25 +427,25 @@ impl<'a> Supervisor<'a> {
                 let reason = "until the process before the last has ended: Envoy would cut off its requests"
                     .to_owned();
                 self.reporter.log(&format!("the file is accepted, and waits {reason}"));
-                self.reporter.outcome(Outcome::Waiting, Some(reason));
+                self.reporter.waits(&reason);
             }
             News::Serves(process) => self.serves(process),
             News::NotStarted { process, again } => {
                 self.reporter.change(|status| status.counts.not_started += 1);
-                let (outcome, next) = match again {
-                    Some(again) => {
-                        (Outcome::Waiting, format!("the next attempt is at {}", self.reporter.time(again)))
-                    }
-                    None => (Outcome::NotStarted, "it is not tried again".to_owned()),
+                let is_last = self.accepted == Some(process.configuration.number);
+                let next = match again {
+                    Some(again) => format!("the next attempt is at {}", self.reporter.time(again)),
+                    None => "it is not tried again".to_owned(),
                 };
                 let reason = format!("an Envoy did not start, and {next}: {}", self.why);
                 self.reporter.log(&reason);
-                let is_last = self.accepted == Some(process.configuration.number);
-                if is_last {
-                    self.reporter.outcome(outcome, Some(reason));
-                }
-                if is_last && again.is_none() {
-                    self.accepted = None;
+                match again {
+                    _ if !is_last => {}
+                    Some(_) => self.reporter.waits(&reason),
+                    None => {
+                        self.reporter.given_up(&reason);
+                        self.accepted = None;
+                    }
                 }
             }
             News::Lost { again, .. } => {
@@ -464,37 +478,6 @@ impl<'a> Supervisor<'a> {
             listeners: prepared.map_or(0, |prepared| prepared.listeners),
             warnings: prepared.map_or(0, |prepared| prepared.warnings),
         };
-        if self.accepted == Some(number) {
-            self.reporter.change(|status| {
-                (status.last.outcome, status.last.reason) = (Outcome::Served, None);
-            });
-        }
-        self.reporter.serves(process, serving);
-        // Older ones are never started again.
-        self.configurations.retain(|of, prepared| {
-            let is_kept = *of >= number;
-            if !is_kept {
-                let _ = fs::remove_file(&prepared.config);
-            }
-            is_kept
-        });
-    }
-
-    /// Removes the memory of a base id that no process has any more.
-    fn forget(&mut self, base: u64) {
-        let is_needed = self.running.values().any(|running| running.process.base == base);
-        if let Some(id) = self.bases.get(&base).filter(|_| !is_needed) {
-            // It may never have been made.
-            let _ = fs::remove_file(id.memory());
-            self.bases.remove(&base);
-        }
-    }
-
-    /// Removes what would outlive this process.
-    fn clean_up(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        for base in self.bases.keys().copied().collect::<Vec<_>>() {
-            self.forget(base);
-        }
+        self.reporter.serves(process, serving, self.accepted == Some(number));
     }
 }

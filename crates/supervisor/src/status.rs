@@ -5,10 +5,12 @@ mod page;
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::timed::Timed;
 
 /// The name and version of the format.
 pub(crate) const FORMAT: &str = "hoptax.listeners-status/1";
@@ -18,8 +20,9 @@ pub(crate) const FORMAT: &str = "hoptax.listeners-status/1";
 /// # Errors
 /// When nothing responds there, or something else does.
 pub fn ask(address: SocketAddr) -> io::Result<Status> {
-    let mut stream = TcpStream::connect_timeout(&address, TIMEOUT)?;
-    stream.set_read_timeout(Some(TIMEOUT))?;
+    let until = Instant::now() + TIMEOUT;
+    let stream = TcpStream::connect_timeout(&address, TIMEOUT)?;
+    let mut stream = Timed { stream: &stream, until };
     stream.write_all(
         format!("GET /status.json HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n").as_bytes(),
     )?;
@@ -111,11 +114,11 @@ pub struct Last {
 pub enum Outcome {
     /// It is read.
     Reading,
-    /// It was refused; the one before is served.
+    /// It was refused; the one before stays.
     Refused,
     /// It waits until the Envoy before the last one has ended, or until the next attempt.
     Waiting,
-    /// Envoy did not start on it and is not tried again; the one before is served.
+    /// Envoy did not start on it and is not tried again; the one before stays.
     NotStarted,
     /// It is served.
     Served,
@@ -173,11 +176,6 @@ impl Status {
             || matches!(self.last.outcome, Outcome::Refused | Outcome::NotStarted)
             || self.upstreams.iter().any(|upstream| upstream.slow.is_some())
     }
-}
-
-/// A count with its noun.
-pub(crate) fn counted(count: u64, one: &str, many: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { many })
 }
 
 #[cfg(test)]

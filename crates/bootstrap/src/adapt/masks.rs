@@ -13,6 +13,9 @@ use regex::Regex;
 const UNMISTAKABLE: usize = 8;
 /// Values that say nothing.
 const PLAIN: [&str; 9] = ["", "true", "false", "yes", "no", "on", "off", "none", "null"];
+/// What blocks of PEM begin and end with.
+const PEM_BEGIN: &str = "-----BEGIN ";
+const PEM_END: &str = "-----END";
 /// A command that Envoy replaces in formats and in values of headers.
 const COMMAND: &str = r"%[A-Z][A-Z0-9_]*(?:\([^)]*\))?(?::[0-9]+)?%";
 
@@ -175,6 +178,18 @@ impl Masks {
     }
 }
 
+/// A message of a program about a configuration, without the secrets that it repeats: user information of URLs, values beside names of
+/// secrets, and blocks of PEM, also one that is cut off.
+pub fn without_secrets(message: &str) -> String {
+    let is_cut = message
+        .rfind(PEM_BEGIN)
+        .is_some_and(|begin| !message.get(begin..).unwrap_or_default().contains(PEM_END));
+    let end = if is_cut { PEM_END } else { "" };
+    let closed = format!("{message}{end}");
+    let masked = Masks::default().text(&closed, Syntax::Settings).unwrap_or(closed);
+    masked.strip_suffix(end).unwrap_or(&masked).to_owned()
+}
+
 /// Whether a secret cannot be a word, so that it is masked wherever it occurs.
 fn is_unmistakable(secret: &str) -> bool {
     let has = |is_kind: fn(&char) -> bool| secret.chars().any(|letter| is_kind(&letter));
@@ -323,6 +338,24 @@ handle:respond({[":status"] = "401"}, "no token")"#;
         // A length of one letter has one mask.
         assert_eq!(["a", "b"].map(|secret| masks.value(secret)), ["x", "x"]);
         assert_eq!(["ab", "cd"].map(|secret| masks.value(secret)), ["xx", "x1"]);
+    }
+
+    #[test]
+    fn a_message_loses_secrets_and_keeps_what_it_says() {
+        for (message, expected) in [
+            (
+                "a.yaml:3:5: `http://joe:hunter2@host` is no host",
+                "a.yaml:3:5: `http://xxxxxxxxxxx@host` is no host",
+            ),
+            ("no file `-----BEGIN PRIVATE KEY-----\nMHcC", "no file `-----BEGIN PRIVATE KEY-----\nxxxx"),
+            ("password: hunter2-a in it", "password: xxxxxxxxx in it"),
+            (
+                "a.yaml:3:5: unknown key `token`; did you mean `to`?",
+                "a.yaml:3:5: unknown key `token`; did you mean `to`?",
+            ),
+        ] {
+            assert_eq!(without_secrets(message), expected);
+        }
     }
 
     #[test]

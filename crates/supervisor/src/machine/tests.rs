@@ -246,6 +246,8 @@ struct World {
     file: (u64, bool),
     /// The versions of accepted files; the number of a configuration is that of its version here, from 1.
     accepted: Vec<u64>,
+    /// The numbers of the configurations that are kept.
+    kept: BTreeSet<u64>,
     bases: BTreeSet<u64>,
     given_up: Option<u64>,
     is_stopped: bool,
@@ -263,6 +265,7 @@ impl World {
             prepared: None,
             file: (0, true),
             accepted: Vec::new(),
+            kept: BTreeSet::new(),
             bases: BTreeSet::new(),
             given_up: None,
             is_stopped: false,
@@ -282,6 +285,8 @@ impl World {
             assert!(self.end.is_none(), "{action:?} after the end");
             self.act(action);
         }
+        let needed: BTreeSet<u64> = self.machine.needed().collect();
+        self.kept.retain(|number| needed.contains(number));
     }
 
     fn act(&mut self, action: Action) {
@@ -319,7 +324,7 @@ impl World {
     fn start(&mut self, process: Process) {
         assert!(!self.is_stopped, "a start after a stop");
         assert!(!self.alive.values().any(|one| one.state == State::Starting), "two starts at once");
-        assert!(process.configuration.number <= self.accepted.len() as u64, "it was not accepted");
+        assert!(self.kept.contains(&process.configuration.number), "it was not accepted, or is not kept");
         if let Some(serving) = self.serving() {
             let before = serving.process;
             assert_eq!((process.base, process.epoch), (before.base, before.epoch + 1));
@@ -346,6 +351,7 @@ impl World {
         if let Some((_, version, is_accepted)) = self.prepared.take_if(|(at, ..)| *at <= self.now) {
             if is_accepted {
                 self.accepted.push(version);
+                self.kept.insert(self.accepted.len() as u64);
                 self.tell(Event::Accepted(configuration(self.accepted.len() as u64)));
             } else {
                 self.tell(Event::Refused);
@@ -437,6 +443,7 @@ proptest! {
             prop_assert!(!is_accepted || world.accepted.last() == Some(&version), "the file on disk was not read");
             prop_assert_eq!(world.alive.len(), 1);
             prop_assert_eq!(world.machine.serving().map(|one| one.configuration.number), serving);
+            prop_assert_eq!(world.kept.into_iter().collect::<Vec<_>>(), Vec::from_iter(serving));
         }
     }
 }

@@ -24,7 +24,7 @@ impl Status {
         one(
             "file_refused",
             "gauge",
-            "Whether the file on disk was refused, or does not start, so that the one before is served.",
+            "Whether the file on disk was refused, or Envoy does not start on it.",
             plain(flag(is_refused)),
         );
         let counts = &self.counts;

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use super::{Outcome, Slow, State, Status, Upstream, counted};
+use hoptax_result::counted;
+
+use super::{Outcome, Slow, State, Status, Upstream};
 
 /// Lines of a reason that are shown.
 const REASON_LINES: usize = 20;
@@ -16,10 +18,10 @@ impl fmt::Display for Status {
         writeln!(
             f,
             "\n{}, {}, {}, {}",
-            counted(counts.restarts, "hot restart", "hot restarts"),
-            counted(counts.refused, "file refused", "files refused"),
-            counted(counts.not_started, "start failed", "starts failed"),
-            counted(counts.lost, "Envoy lost", "Envoys lost"),
+            counted(counts.restarts, "hot restart"),
+            counted(counts.refused, "refused file"),
+            counted(counts.not_started, "failed start"),
+            counted(counts.lost, "lost Envoy"),
         )?;
         self.write_upstreams(f)
     }
@@ -33,7 +35,7 @@ impl Status {
                     f,
                     "Envoy {} serves {} of `{}` since {} (process {}, epoch {})",
                     serving.envoy,
-                    counted(serving.listeners as u64, "listener", "listeners"),
+                    counted(serving.listeners as u64, "listener"),
                     self.file,
                     serving.since,
                     serving.process_id,
@@ -42,12 +44,7 @@ impl Status {
                 match serving.warnings {
                     0 => writeln!(f),
                     many => {
-                        writeln!(
-                            f,
-                            "; `hoptax lint {}` has {}",
-                            self.file,
-                            counted(many as u64, "warning", "warnings")
-                        )
+                        writeln!(f, "; `hoptax lint {}` has {}", self.file, counted(many as u64, "warning"))
                     }
                 }?;
             }
@@ -62,13 +59,12 @@ impl Status {
 
     fn write_last(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let at = &self.last.at;
+        let before = if self.serving.is_some() { ", and the one before is served" } else { "" };
         match self.last.outcome {
             Outcome::Served | Outcome::Reading => return Ok(()),
-            Outcome::Refused => writeln!(f, "The file of {at} is REFUSED, and the one before is served:")?,
+            Outcome::Refused => writeln!(f, "The file of {at} is REFUSED{before}:")?,
             Outcome::Waiting => writeln!(f, "The file of {at} is accepted, and waits:")?,
-            Outcome::NotStarted => {
-                writeln!(f, "Envoy did NOT START on the file of {at}, and the one before is served:")?;
-            }
+            Outcome::NotStarted => writeln!(f, "Envoy did NOT START on the file of {at}{before}:")?,
         }
         let reason = self.last.reason.as_deref().unwrap_or_default();
         reason.lines().take(REASON_LINES).try_for_each(|line| writeln!(f, "  {line}"))
@@ -160,5 +156,17 @@ mod tests {
         assert!(status.to_string().starts_with("No Envoy serves"), "{status}");
         status.state = State::Stopping;
         assert!(status.to_string().starts_with("The supervisor of `listeners.yaml` ends\n\n"), "{status}");
+    }
+
+    #[test]
+    fn a_file_that_is_not_served_has_one_before_only_if_an_envoy_serves() {
+        let mut status = sample();
+        for outcome in [Outcome::Refused, Outcome::NotStarted] {
+            status.last.outcome = outcome;
+            status.serving = sample().serving;
+            assert!(status.to_string().contains(", and the one before is served:\n"), "{status}");
+            status.serving = None;
+            assert!(!status.to_string().contains("before is served"), "{status}");
+        }
     }
 }
