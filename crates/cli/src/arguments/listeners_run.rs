@@ -22,9 +22,10 @@ before serving, and the log, the status and the metrics say so. The times of a r
 `restart: {drain: 60s, shutdown: 90s}` of the file; restarts are at least `shutdown` apart, because
 Envoy would cut off requests otherwise. All output of Envoy is passed on.
 
-http://127.0.0.1:9902/ is the status, /status.json the same as JSON, /metrics for Prometheus. It
-works as the first process of a container, and under systemd with Type=notify-reload. SIGTERM and
-Ctrl-C drain first, for `drain` at most, or until no connection is left; a second one does not wait.
+http://127.0.0.1:9902/ is the status, /status.json the same as JSON, /metrics for Prometheus. As the
+first process of a container it waits for processes that others left. systemd is told when it
+serves, reloads and stops: docs/guide/hoptax-listeners.service. SIGTERM and Ctrl-C drain first, for
+`drain` at most, or until no connection is left; a second one does not wait.
 
 Exit codes:
   0  it was asked to end

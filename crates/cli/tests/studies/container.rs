@@ -26,8 +26,8 @@ pub(crate) const OF_DOCKER: [&str; 14] = [
     "CAP_SETUID",
     "CAP_SYS_CHROOT",
 ];
-/// What systemd needs besides: it mounts, and sets limits.
-pub(crate) const OF_SYSTEMD: [&str; 3] = ["CAP_SYS_ADMIN", "CAP_SYS_PTRACE", "CAP_SYS_RESOURCE"];
+/// What systemd needs besides, to mount file systems.
+pub(crate) const OF_SYSTEMD: &str = "CAP_SYS_ADMIN";
 /// Folders of this machine with its programs.
 const PROGRAMS: [&str; 5] = ["/usr", "/lib", "/lib64", "/bin", "/sbin"];
 /// The files of a container, in its folder, and where they are in it.
@@ -157,7 +157,6 @@ fn configuration(folder: &Path, arguments: &[&str], capabilities: &[&str], envoy
         "process": {
             "user": {"uid": 0, "gid": 0}, "cwd": "/", "args": arguments, "capabilities": sets,
             "env": ["PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "container=oci"],
-            "rlimits": [{"type": "RLIMIT_NOFILE", "hard": 65536, "soft": 65536}],
         },
         "root": {"path": "root"},
         "hostname": "hoptax",

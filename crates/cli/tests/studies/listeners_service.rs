@@ -60,7 +60,10 @@ fn the_first_process_of_a_container_restarts_envoy_waits_for_orphans_and_ends_on
     wait_for(&mut container, "another restart", |status| status["serving"]["epoch"] == 2);
     assert_eq!(memories(&container).len(), 1);
     // Two processes without parents, of which one ends.
-    assert_eq!(container.run(&["sh", "-c", "sleep 0.1 & sleep 1000 &"]).0, Some(0));
+    assert_eq!(
+        container.run(&["sh", "-c", "(sleep 0.1 & sleep 1000 &) < /dev/null > /dev/null 2>&1"]).0,
+        Some(0)
+    );
     let sleeping = |container: &Container| {
         let (_, text) = container.run(&["sh", "-c", "grep -h . /proc/[0-9]*/stat"]);
         let lines: Vec<String> =
@@ -101,7 +104,7 @@ fn systemd_starts_reloads_restarts_and_stops_the_unit() {
         unit
     };
     let arguments = [systemd, "--unit=hoptax-listeners.service", "--log-target=console", "--show-status=no"];
-    let capabilities = [container::OF_DOCKER.as_slice(), &container::OF_SYSTEMD].concat();
+    let capabilities = [container::OF_DOCKER.as_slice(), &[container::OF_SYSTEMD]].concat();
     let mut container = Container::start(&arguments, &capabilities, &envoy(), |etc| {
         let units = etc.join("systemd/system");
         fs::create_dir_all(&units).unwrap();
