@@ -49,7 +49,7 @@ LINTED = RUSTC_WORKSPACE_WRAPPER=$(CURDIR)/tools/linted
 test: applications ## Run all checks of CI
 	@tools/packages build tests
 	@rm -rf target/test-times
-	$(LINTED) $(CARGO) test --workspace --quiet --no-run
+	$(LINTED) $(CARGO) test --workspace --quiet --no-run --all-targets
 	@$(LINTED) tools/tests-beside-checks $(MAKE) $(CARGO_TEST)
 	@$(LINTED) ONCE=1 $(CARGO_TEST) --test '*'
 	@tools/test-times
@@ -66,11 +66,9 @@ lint: checks ## Check formatting, lints and documentation
 
 # What the build of the tests neither compiles nor lints.
 .PHONY: checks
-checks: ## Check formatting, examples of the documentation, simulations and the image registry
+checks: ## Check formatting and the image registry
 	@tools/packages build
 	$(CARGO) fmt --all --check
-	$(CARGO) check --package hoptax-stats --benches --quiet
-	$(CARGO) test --workspace --doc --quiet
 	$(CARGO) fmt $(REGISTRY) --check
 	$(CARGO) clippy $(REGISTRY_BUILD) --all-targets --quiet -- --deny warnings
 

@@ -3,17 +3,6 @@
 //! A file of `catalogue/` describes a function, the knobs that change its cost, what a request must carry for the
 //! function to be active, and the fragment of Envoy configuration that enables it. To add a function, add a file;
 //! its path under `catalogue/` is its id.
-//!
-//! ```
-//! use hoptax_functions::{Catalogue, Context, FunctionCall};
-//!
-//! let catalogue = Catalogue::load().expect("the embedded catalogue is sound");
-//! let call = FunctionCall::parse("route/path{routes=200}")?;
-//! let (function, knobs) = catalogue.resolve(&call).expect("`route/path` has this knob");
-//! let fragment = function.render(&knobs, &Context { directory: "/tmp/arm".as_ref(), companion: None })?;
-//! assert_eq!(fragment.routes.len(), 200);
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
 
 mod call;
 mod catalogue;
@@ -48,3 +37,17 @@ pub const NUMBERED_CONDITIONS: [&str; 5] =
 /// The path of every request of a study, unless its load states another. Functions that use the path are rendered
 /// for it.
 pub const REQUEST_PATH: &str = "/hoptax";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_function_is_found_by_its_id_and_rendered_with_its_knobs() {
+        let catalogue = Catalogue::load().unwrap();
+        let call = FunctionCall::parse("route/path{routes=200}").unwrap();
+        let (function, knobs) = catalogue.resolve(&call).unwrap();
+        let context = Context { directory: "/tmp/arm".as_ref(), companion: None };
+        assert_eq!(function.render(&knobs, &context).unwrap().routes.len(), 200);
+    }
+}

@@ -9,24 +9,7 @@
 //! that fails gradually, as a queue, the result is where a line through the trials near it has the permitted share of late requests.
 //!
 //! The module has no clock and no I/O. [`Search::next`] is a function of the recorded trials, and states the next trial or the end.
-//! The caller runs the trial and records it:
-//!
-//! ```
-//! use hoptax_stats::search::{Criterion, Limits, Measured, Sample, Search, Share, Step};
-//!
-//! let few_lost = Criterion::Lost { permitted: 0.001 };
-//! let mut search = Search::new(&[few_lost], &[vec![0]], Limits::new(10.0, 10_000.0)).unwrap();
-//! while let Step::Trial(planned) = search.next() {
-//!     // A subject that carries 1,234 requests per second.
-//!     let requests = planned.load * planned.duration.as_secs_f64();
-//!     let lost = requests * (1.0 - 1_234.0 / planned.load).max(0.0);
-//!     let all = Share { lost, planned: requests };
-//!     let samples = Some(vec![Sample::Share { all, windows: vec![] }]);
-//!     search.record(&planned, Measured { took: planned.duration, samples });
-//! }
-//! let found = &search.results()[0];
-//! assert!(found.lower.unwrap() <= 1_236.0 && found.upper.unwrap() >= 1_234.0);
-//! ```
+//! The caller runs the trial and records it; the test below is the shortest caller.
 
 mod bounds;
 mod choice;
@@ -42,3 +25,24 @@ pub use fit::CONFIDENCE;
 pub use goal::Criterion;
 pub use repetition::{Repetition, WIDER};
 pub use steps::{Ending, GoalResult, Limits, Measured, Planned, Search, SearchError, State, Step};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_caller_runs_the_trials_that_a_search_plans_until_it_ends() {
+        let few_lost = Criterion::Lost { permitted: 0.001 };
+        let mut search = Search::new(&[few_lost], &[vec![0]], Limits::new(10.0, 10_000.0)).unwrap();
+        while let Step::Trial(planned) = search.next() {
+            // A subject that carries 1,234 requests per second.
+            let requests = planned.load * planned.duration.as_secs_f64();
+            let lost = requests * (1.0 - 1_234.0 / planned.load).max(0.0);
+            let all = Share { lost, planned: requests };
+            let samples = Some(vec![Sample::Share { all, windows: vec![] }]);
+            search.record(&planned, Measured { took: planned.duration, samples });
+        }
+        let found = &search.results()[0];
+        assert!(found.lower.unwrap() <= 1_236.0 && found.upper.unwrap() >= 1_234.0);
+    }
+}

@@ -28,6 +28,12 @@ pub(super) struct Side<'a> {
     pub(super) stated: Option<Interval>,
 }
 
+/// No bound, if it only says that a response time is not negative: `least` is what a number is at least if that alone is known.
+fn informative(ends: Ends, least: f64) -> Ends {
+    let low = ends.low.filter(|low| ends.high.is_some() || *low > least);
+    Ends { low, high: ends.high }
+}
+
 /// The share of the planned requests that were not sent in time, or not answered. A failure has an answer.
 pub(super) fn missing_share(book: &Book) -> f64 {
     let missing = book.planned.saturating_sub(book.answered.saturating_add(book.failed));
@@ -40,7 +46,7 @@ impl Side<'_> {
     pub(super) fn level(&self, quantile: &Quantile, confidence: f64) -> Ends {
         let ends = self.stated().unwrap_or_else(|| self.ends(quantile.p, confidence));
         let late_us = self.late_us(quantile.p, confidence);
-        Ends { low: ends.low.map(|low| (low - late_us).max(0.0)), high: ends.high }
+        informative(Ends { low: ends.low.map(|low| (low - late_us).max(0.0)), high: ends.high }, 0.0)
     }
 
     /// What holds the difference of that quantile from that of another arm. `stated` is the difference with its interval, us, if it
@@ -54,7 +60,11 @@ impl Side<'_> {
     ) -> Ends {
         let [own, others] = [self, other].map(|side| side.level(quantile, confidence));
         let less = |one: Option<f64>, two: Option<f64>| Some(one? - two?);
-        let of_levels = Ends { low: less(own.low, others.high), high: less(own.high, others.low) };
+        // No response time is negative: without a bound from below, that of the arm is at least 0.
+        let own_low = own.low.unwrap_or(0.0);
+        let of_levels =
+            Ends { low: others.high.map(|high| own_low - high), high: less(own.high, others.low) };
+        let of_levels = informative(of_levels, others.high.map_or(f64::NEG_INFINITY, |high| -high));
         let Some(stated) = stated.filter(|_| self.missing.max(other.missing) <= 0.0) else {
             return of_levels;
         };

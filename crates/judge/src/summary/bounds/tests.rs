@@ -85,4 +85,17 @@ mod of_quantiles {
         let p99 = some.level(&QUANTILES[2], 0.95);
         assert!(p99.low.is_some() && p99.high.is_none(), "{p99:?}");
     }
+
+    #[test]
+    fn that_no_response_time_is_negative_is_no_bound() {
+        // So few responses that p99 has no upper end, and a generator that was later than all of them.
+        let (few, lags) = (vec![vec![(100_000, 100)]; 2], vec![vec![(900_000, 100)]; 2]);
+        let late = side(&few, &lags);
+        let (level, cost) = (late.level(&QUANTILES[2], 0.95), late.cost(&late, None, &QUANTILES[2], 0.95));
+        assert_eq!([level.low, level.high, cost.low, cost.high], [None; 4]);
+        // Compared with an arm that has an upper end, it is only known not to be faster than at once.
+        let (times, punctual) = (times(100), vec![vec![(0, 1000)]; 8]);
+        let cost = late.cost(&side(&times, &punctual), None, &QUANTILES[2], 0.95);
+        assert_eq!([cost.low, cost.high], [None; 2]);
+    }
 }
