@@ -71,7 +71,7 @@ Examples:
 
 Exit codes:
   0    success
-  1    a condition of --fail-on holds, of `hoptax load` also if it is unknown; `lint` found errors
+  1    a check that was asked for fails: --fail-on, a gate, an error of `lint`, a promise of `listeners`
   2    invalid input
   3    a requirement is missing, such as Envoy, memory or a port
   4    the result is void: its evidence does not support its numbers
@@ -158,7 +158,7 @@ Examples:
     Trust(TrustCommand),
     /// List the functions that a study can measure
     Functions(FunctionsArguments),
-    /// Describe the program for editors, shells and packages: `schema`, `completions`, `man`
+    /// Generate JSON schemas, shell completions and man pages: `schema`, `completions`, `man`
     #[command(
         subcommand,
         after_help = "\

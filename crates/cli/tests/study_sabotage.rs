@@ -26,7 +26,8 @@ use hoptax_plan::file;
 use hoptax_plan::plan::Plan;
 use hoptax_plan::record::{RoundRecord, SliceRecord};
 use hoptax_result::{
-    Disturbance, Environment, Finding, Measure, Place, RoundMeasure, Severity, StudyResult, Verdict,
+    CostMeasure, Disturbance, Environment, Finding, Measure, Place, RoundMeasure, Severity, StudyResult,
+    Verdict,
 };
 use hoptax_run::runner::{self, Control, Earlier, Ending, Setting};
 use hoptax_subject::envoy::chosen::Envoys;
@@ -46,6 +47,9 @@ loads:
 /// Slices of the open loop with enough responses for a p99 also if the host disturbs two thirds of them; and for a test that reads none.
 const LONG: &str = "1200ms";
 const SHORT: &str = "150ms";
+
+/// The response time that `control/delay` adds at the median, us, as its known answer states it.
+const DELAY_US: [f64; 2] = [900.0, 1_700.0];
 
 /// Rounds of each study. More would narrow intervals, which no test here reads.
 const ROUNDS: u32 = 3;
@@ -77,8 +81,12 @@ struct Study {
 
 impl Study {
     fn new(rounds: u32, slice: &str) -> Self {
+        Self::from_text(&text(rounds, slice))
+    }
+
+    fn from_text(text: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("study.yaml"), text(rounds, slice)).unwrap();
+        fs::write(folder.path().join("study.yaml"), text).unwrap();
         Self { folder }
     }
 
@@ -369,9 +377,10 @@ fn run_here(folder: &Path, ticks: runner::Ticks) -> StudyResult {
     result
 }
 
-/// Two more disturbances: `make test-long`.
+/// Two more disturbances, and the truth of what a disturbed study bounds: `make test-long`.
 ///
-/// What still guards them in `make test`: the checks fire on modified results (`crates/checks/src/study`), and the two hogs above.
+/// Their guards in `make test`: the checks fire on modified results (`crates/checks/src/study`), the two hogs above, and the simulated
+/// coverage of bounds (`crates/stats/tests/bound_coverage.rs`).
 mod long {
     use super::*;
 
@@ -408,6 +417,38 @@ mod long {
             disturbed.withheld
         );
         disturbed.keeps_cpu_times("send-lag");
+    }
+
+    /// The truth is held out: a second copy of plain proxying costs nothing, and a proxy that waits costs its wait at the median. The hog
+    /// takes time from the generator and from the origins of all arms alike.
+    #[test]
+    #[ignore = "takes minutes: run by `make test-long`"]
+    fn bounds_of_a_study_beside_a_hog_hold_known_answers() {
+        let _alone = alone();
+        let Some(placement) = placement() else { return };
+        let study = text(ROUNDS, LONG).replace("[baseline, lua]", "[baseline, same, control/delay]");
+        let study = Study::from_text(&study);
+        let hog = Hog::on(placement.caller()[0]);
+        let disturbed = study.end(study.start());
+        drop(hog);
+        let [p50, p90, p99] =
+            [CostMeasure::ResponseP50Us, CostMeasure::ResponseP90Us, CostMeasure::ResponseP99Us];
+        let truths = [
+            ("same", p50, [0.0, 0.0]),
+            ("same", p90, [0.0, 0.0]),
+            ("same", p99, [0.0, 0.0]),
+            ("control/delay", p50, DELAY_US),
+        ];
+        let mut bounded = 0;
+        for (name, measure, [least, most]) in truths {
+            let arm = disturbed.result.arms.iter().find(|arm| arm.id == name).unwrap();
+            let Some(bound) = arm.bounds.cost(measure) else { continue };
+            bounded += 1;
+            let holds =
+                bound.low.is_none_or(|low| low <= most) && bound.high.is_none_or(|high| high >= least);
+            assert!(holds, "{name}: {bound:?} {:#?}", disturbed.finding_texts());
+        }
+        assert!(bounded > 0, "nothing is only bounded: {:#?}", disturbed.finding_texts());
     }
 
     #[test]

@@ -157,23 +157,33 @@ fn names(
     Ok(found)
 }
 
-/// The mapped files of `/proc/PID/maps`: the first and the last address, and the path or a name in brackets.
-fn objects(maps: &str) -> Vec<(u64, u64, &str)> {
-    let object = |line| -> Option<(u64, u64, &str)> {
+/// A file that is mapped into a process.
+struct MappedFile<'a> {
+    /// The first and the last address.
+    first: u64,
+    last: u64,
+    /// Its path, or a name in brackets.
+    path: &'a str,
+}
+
+/// The mapped files of `/proc/PID/maps`.
+fn objects(maps: &str) -> Vec<MappedFile<'_>> {
+    let object = |line| -> Option<MappedFile<'_>> {
         let (range, rest) = str::split_once(line, ' ')?;
         let (first, end) = range.split_once('-')?;
         let [first, end] = [first, end].map(|text| u64::from_str_radix(text, 16).ok());
         // Permissions, offset, device and inode come before the path, which may contain spaces.
         let path = rest.splitn(5, ' ').nth(4).map_or("", str::trim);
-        Some((first?, end?.checked_sub(1)?, path))
+        Some(MappedFile { first: first?, last: end?.checked_sub(1)?, path })
     };
     maps.lines().filter_map(object).collect()
 }
 
-fn object<'a>(objects: &[(u64, u64, &'a str)], address: u64) -> &'a str {
-    let after = objects.partition_point(|(first, _, _)| *first <= address);
+fn object<'a>(objects: &[MappedFile<'a>], address: u64) -> &'a str {
+    let after = objects.partition_point(|object| object.first <= address);
     let last = after.checked_sub(1).and_then(|number| objects.get(number));
-    last.filter(|(_, last, path)| address <= *last && !path.is_empty()).map_or(UNKNOWN, |(_, _, path)| path)
+    let found = last.filter(|object| address <= object.last && !object.path.is_empty());
+    found.map_or(UNKNOWN, |object| object.path)
 }
 
 #[cfg(test)]

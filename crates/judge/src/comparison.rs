@@ -89,7 +89,7 @@ fn compared(
     if level <= 0.0 {
         return None;
     }
-    let difference = measure.of(&arm.cost)?;
+    let difference = measure.interval(&arm.cost)?;
     let difference_share = match measure {
         CostMeasure::CpuUs => arm.cost.cpu_share?,
         _ => Interval {

@@ -137,8 +137,9 @@ pub fn withhold(result: &mut SittingsResult, judged: &StudyResult) {
         for cost in &mut arm.costs {
             let of_arm = judged.arm(&arm.id);
             let judged = of_arm.and_then(|of_arm| of_arm.cost_under(cost.load.as_deref()));
-            cost.combined =
-                cost.combined.filter(|_| judged.is_some_and(|judged| cost.measure.of(judged).is_some()));
+            cost.combined = cost
+                .combined
+                .filter(|_| judged.is_some_and(|judged| cost.measure.interval(judged).is_some()));
         }
     }
 }
@@ -191,7 +192,7 @@ fn estimate(
     load: Option<&str>,
 ) -> Option<SittingEstimate> {
     let arm = result.arm(arm)?;
-    let interval = measure.of(arm.cost_under(load)?)?;
+    let interval = measure.interval(arm.cost_under(load)?)?;
     let freedom = result.degrees_of_freedom(arm.contrast(), measure, load);
     let standard_error = standard_error(&interval, freedom, result.plan.quantile_confidence())?;
     Some(SittingEstimate { interval, standard_error })

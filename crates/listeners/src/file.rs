@@ -101,7 +101,7 @@ pub(crate) struct ListenerSection {
     pub(crate) retry_policy: Option<RetrySection>,
     /// The limit of requests that `ratelimit_service` decides about.
     pub(crate) ratelimit: Option<RateLimitSection>,
-    /// Whether spans are sent to `tracing`. Default: true.
+    /// Send spans to `tracing`. Default: true.
     pub(crate) tracing_enabled: Option<bool>,
     /// Functions of the catalogue by id, such as `rate-limit/local{per_second=100}`; `hoptax functions` lists them.
     #[serde(default)]
@@ -117,7 +117,7 @@ pub(crate) struct TargetSection {
     pub(crate) upstream: Option<UpstreamEntry>,
     /// A name of its own for the connections. Without one, listeners with the same upstream share connections.
     pub(crate) cluster: Option<Name>,
-    /// Whether requests to the upstream are sent in HTTP/2, which services of gRPC need. Default: false, in HTTP/1.1.
+    /// Send requests to the upstream in HTTP/2, which services of gRPC need. Default: false, in HTTP/1.1.
     pub(crate) http2: Option<bool>,
     /// The time after which an idle connection to the upstream is closed, less than the upstream waits. Default: 4.5 s.
     pub(crate) keepalive: Option<Duration>,
@@ -126,7 +126,7 @@ pub(crate) struct TargetSection {
     /// The most requests of a connection to the upstream. Default: 1,000.
     #[schemars(range(min = 1))]
     pub(crate) max_requests_per_connection: Option<u32>,
-    /// Whether the handshake names the host (SNI), and the Host header too. Needs encryption. Default: false.
+    /// Name the host in the handshake (SNI), and the Host header too. Needs encryption. Default: false.
     pub(crate) sets_sni: Option<bool>,
     /// With `sets_sni`, whether the Host header is that of the upstream. Default: true.
     pub(crate) sni_rewrites_host_header: Option<bool>,
@@ -161,7 +161,7 @@ pub(crate) struct UpstreamSection {
     /// Its port.
     #[schemars(range(min = 1, max = 65535))]
     pub(crate) port: u16,
-    /// Whether connections are encrypted, and the certificate is checked. Default: false.
+    /// Encrypt connections, and check the certificate. Default: false.
     #[serde(default)]
     pub(crate) encryption: bool,
 }
@@ -172,7 +172,7 @@ pub(crate) struct ServiceSection {
     /// Its port.
     #[schemars(range(min = 1, max = 65535))]
     pub(crate) port: u16,
-    /// Whether connections are encrypted, and the certificate is checked. Default: false.
+    /// Encrypt connections, and check the certificate. Default: false.
     #[serde(default)]
     pub(crate) encryption: bool,
     /// Its host. Default: its name in `domain`.
@@ -362,11 +362,11 @@ pub(crate) struct RateLimitSection {
     /// The domain of the limits.
     #[schemars(length(min = 1))]
     pub(crate) domain: String,
-    /// What is counted apart.
+    /// Requests that are counted apart.
     pub(crate) by: RateLimitKey,
 }
 
-/// What a limit counts apart.
+/// Requests that a limit counts apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum RateLimitKey {

@@ -65,7 +65,7 @@ fn a_sound_file_has_no_problems_and_each_change_of_it_has_its_own() {
         (
             "listeners:",
             "restart: {drain: 20s, shutdown: 10s}\nlisteners:",
-            "x.yaml:1:23: is less than `drain`, 20 s",
+            "x.yaml:1:23: is below `drain`, 20 s: Envoy would end before its clients have moved to the next one",
         ),
         ("port: 6102", "port: 6102\n    listen: []", "`listen` is an empty list"),
         ("port: 6102", "port: 6102\n    <<: 5", "`<<` merges mappings only"),

@@ -195,7 +195,7 @@ fn a_switch_of_protocols_that_nobody_asked_for_is_a_failure_of_its_own() {
     let address = answering(SWITCH);
     let result = run(&spec(address));
     assert_eq!(only_failure(&result), "switched");
-    assert_eq!(result.reasons.of("switched").len(), 1);
+    assert_eq!(result.reasons.by_frequency("switched").len(), 1);
     let mut asked = spec(address);
     let headers =
         vec![("Upgrade".to_owned(), "x".to_owned()), ("Connection".to_owned(), "upgrade".to_owned())];
@@ -228,7 +228,12 @@ fn each_kind_of_failure_has_its_reasons() {
     (spec.connections, spec.requests, spec.duration) = (1, Some(50), std::time::Duration::from_mins(1));
     let result = run(&spec);
     let reasons = |kind: &str| -> BTreeMap<String, u64> {
-        result.reasons.of(kind).into_iter().map(|(reason, count)| (reason.to_owned(), count)).collect()
+        result
+            .reasons
+            .by_frequency(kind)
+            .into_iter()
+            .map(|(reason, count)| (reason.to_owned(), count))
+            .collect()
     };
     let ten = |texts: &[&str]| texts.iter().map(|text| ((*text).to_owned(), 10)).collect::<BTreeMap<_, _>>();
     let malformed =

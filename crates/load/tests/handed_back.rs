@@ -118,7 +118,10 @@ fn a_request_that_is_refused_on_every_connection_fails_with_that_reason() {
     let result = run(&spec);
     assert_eq!(only_failure(&result), "stream-reset-refused-stream");
     assert_eq!((result.book.failed, result.book.sent_again), (2, 20));
-    assert_eq!(result.reasons.of("stream-reset-refused-stream"), [("error code 7, sent 11 times", 2)]);
+    assert_eq!(
+        result.reasons.by_frequency("stream-reset-refused-stream"),
+        [("error code 7, sent 11 times", 2)]
+    );
     assert_eq!(result.closed.keys().collect::<Vec<_>>(), ["refused"], "{:?}", result.closed);
     assert_eq!(accepted.load(Ordering::Relaxed), 22);
 }
@@ -135,7 +138,7 @@ fn a_request_that_no_connection_processes_fails_with_that_reason() {
     (spec.requests, spec.duration) = (Some(1), Duration::from_hours(1));
     let result = run(&spec);
     assert_eq!((only_failure(&result), result.book.sent_again), ("unprocessed", 10));
-    assert_eq!(result.reasons.of("unprocessed"), [("GOAWAY with error code 0, sent 11 times", 1)]);
+    assert_eq!(result.reasons.by_frequency("unprocessed"), [("GOAWAY with error code 0, sent 11 times", 1)]);
     assert_eq!(result.closed.keys().collect::<Vec<_>>(), ["server"], "{:?}", result.closed);
 }
 
@@ -151,7 +154,7 @@ fn a_connection_that_goes_away_before_it_is_ready_is_a_reason() {
     let result = run(&spec);
     assert_eq!((only_failure(&result), result.book.sent_again), ("unprocessed", 10));
     let expected = "11 connections in turn ended with GOAWAY before they were ready";
-    assert_eq!(result.reasons.of("unprocessed"), [(expected, 1)]);
+    assert_eq!(result.reasons.by_frequency("unprocessed"), [(expected, 1)]);
 }
 
 #[test]
@@ -167,7 +170,7 @@ fn the_code_of_a_reset_is_its_reason_also_without_a_name() {
         (spec.requests, spec.duration) = (Some(3), Duration::from_hours(1));
         let result = run(&spec);
         assert_eq!(only_failure(&result), kind);
-        assert_eq!(result.reasons.of(kind), [(format!("error code {code}").as_str(), 3)]);
+        assert_eq!(result.reasons.by_frequency(kind), [(format!("error code {code}").as_str(), 3)]);
     }
 }
 

@@ -145,9 +145,9 @@ fn a_limit_that_stays_zero_ends_the_opening_with_its_reason_and_time() {
     // None was ever sent, and the reasons say so.
     let expected =
         "never sent: the server allowed no request on the connection (its limit on concurrent streams was 0)";
-    assert_eq!(result.reasons.of("timed-out"), [(expected, result.book.timed_out)]);
+    assert_eq!(result.reasons.by_frequency("timed-out"), [(expected, result.book.timed_out)]);
     if result.book.unfinished > 0 {
-        assert_eq!(result.reasons.of("unfinished"), [(expected, result.book.unfinished)]);
+        assert_eq!(result.reasons.by_frequency("unfinished"), [(expected, result.book.unfinished)]);
     }
 }
 
@@ -160,7 +160,7 @@ fn requests_that_wait_for_a_handshake_or_for_others_until_they_time_out_were_nev
         spec.duration = Duration::from_hours(1);
         let result = run(&spec);
         assert_eq!(result.book.timed_out + result.book.unfinished, 2, "{:?}", result.book);
-        let reasons = ["timed-out", "unfinished"].map(|kind| result.reasons.of(kind));
+        let reasons = ["timed-out", "unfinished"].map(|kind| result.reasons.by_frequency(kind));
         let reasons = reasons.concat().into_iter().map(|(reason, count)| (reason.to_owned(), count));
         reasons.collect::<Vec<_>>()
     };

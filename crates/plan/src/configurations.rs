@@ -66,7 +66,7 @@ impl Configurations {
     ///
     /// # Errors
     /// Why it cannot be used.
-    pub fn of(&self, config: &str) -> Result<&Arc<Configuration>, String> {
+    pub fn get(&self, config: &str) -> Result<&Arc<Configuration>, String> {
         match self.0.get(config) {
             Some(Ok(configuration)) => Ok(configuration),
             Some(Err(why)) => Err(why.clone()),

@@ -42,7 +42,7 @@ pub struct Rule {
 
 impl Rule {
     /// The rule of a study with these rounds.
-    pub fn of(rounds: &[RoundRecord], shares_processors: bool) -> Self {
+    pub fn from_rounds(rounds: &[RoundRecord], shares_processors: bool) -> Self {
         let slices = rounds.iter().flat_map(|round| &round.slices);
         let has_readings = slices.clone().any(|slice| slice.handover_ns.is_some());
         let has_long_queues = slices.clone().any(|slice| max_own_lag_ns(slice) > MAX_OWN_LAG_NS as f64);
@@ -190,7 +190,7 @@ mod tests {
     /// The disturbances of each slice, and the rule in words.
     fn judged(slices: &[SliceRecord]) -> (Vec<Vec<Disturbance>>, String) {
         let rounds = [RoundRecord { slices: slices.to_vec(), ..RoundRecord::default() }];
-        let rule = Rule::of(&rounds, false);
+        let rule = Rule::from_rounds(&rounds, false);
         (rule.disturbances(&rounds[0]), rule.text())
     }
 

@@ -77,14 +77,14 @@ pub struct StudyFile {
     /// overrides these conditions, and `at` of an arm overrides both.
     #[serde(default, skip_serializing_if = "ConditionsSection::is_empty")]
     pub conditions: ConditionsSection,
-    /// Whether each function is also measured at the points listed in its file: the quantities that its cost grows
+    /// Measure each function also at the points listed in its file: the quantities that its cost grows
     /// with, varied one at a time. `hoptax study --dry-run` lists them.
     #[serde(default)]
     pub points: bool,
     /// A simulated network link between the callers and everything else, in each direction. Requires root.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<LinkSection>,
-    /// Whether the proxies of each arm are profiled in each round, after all slices, to state their CPU time by layer: by
+    /// Profile the proxies of each arm in each round, after all slices, to state their CPU time by layer: by
     /// perf, of the package linux-perf, or by hoptax itself. Requires root, or `sysctl kernel.perf_event_paranoid=1
     /// kernel.kptr_restrict=0`.
     #[serde(default)]
@@ -95,7 +95,7 @@ pub struct StudyFile {
     /// `{command: [./server, --port, "{port}"], ready: /health}`. All but `origin` are called over plain HTTP/1.1.
     #[serde(default)]
     pub application: ApplicationEntry,
-    /// What the study observes: `costs`, or `timeline`, what callers see over time: each arm runs alone, with processes of its
+    /// Object of the study: `costs`, or `timeline`, the responses that callers see over time: each arm runs alone, with processes of its
     /// own, for one slice per round and load. Its loads are open, with a `rate`. No arm is compared with another.
     #[serde(default)]
     pub observe: Observe,
@@ -111,7 +111,7 @@ pub struct StudyFile {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = r"^[A-Za-z0-9._*-]+$"))]
     pub spread: Option<String>,
-    /// What happens in each slice of a timeline, for example `[{at: 20s, origin: 2, slow: 500ms}]`.
+    /// Events in each slice of a timeline, for example `[{at: 20s, origin: 2, slow: 500ms}]`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<EventSection>,
     /// The offered loads. Costs in CPU time and the maximum rate come from the first closed loop, costs in response
@@ -157,7 +157,7 @@ pub struct LoadSection {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub requests_per_connection: Option<u32>,
-    /// Whether new TLS connections resume earlier sessions, which saves the proxy most of the handshake. Default: true
+    /// Resume earlier sessions on new TLS connections, which saves the proxy most of the handshake. Default: true
     /// unless a load of the study has `requests_per_connection`, since callers that keep no connections keep no
     /// sessions either.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -167,15 +167,16 @@ impl RoundRecord {
             self.reasons.insert(number, recording.reasons.clone());
         }
         if is_open {
-            self.responses.insert(number, Times::of(&recording.response));
-            self.own_lag.insert(number, Times::of(&recording.own_lag));
+            self.responses.insert(number, Times::from_distribution(&recording.response));
+            self.own_lag.insert(number, Times::from_distribution(&recording.own_lag));
         }
         self.slices.push(slice);
     }
 
     /// Adds the response times by status of the last added slice.
     pub fn add_statuses(&mut self, by_status: &BTreeMap<u16, Distribution>) {
-        let times = by_status.iter().map(|(status, times)| (*status, Times::of(times))).collect();
+        let times =
+            by_status.iter().map(|(status, times)| (*status, Times::from_distribution(times))).collect();
         self.by_status.insert(self.slices.len().saturating_sub(1), times);
     }
 }
@@ -195,7 +196,7 @@ pub fn common_configuration(records: &[RoundRecord], arm: usize) -> Option<Strin
 pub struct Times(BTreeMap<u64, u64>);
 
 impl Times {
-    fn of(distribution: &Distribution) -> Self {
+    fn from_distribution(distribution: &Distribution) -> Self {
         let times = distribution.histogram();
         let recorded = times.iter_recorded();
         Self(recorded.map(|value| (value.value_iterated_to(), value.count_at_value())).collect())

@@ -72,7 +72,7 @@ fn cost(result: &StudyResult, arm: &ArmResult, load: &LoadSpec, measure: CostMea
 }
 
 fn cost_under(arm: &ArmResult, load: &LoadSpec, measure: CostMeasure) -> Option<Interval> {
-    measure.of(&arm.under(&load.name)?.cost)
+    measure.interval(&arm.under(&load.name)?.cost)
 }
 
 /// The loads under which some arm has a cost: closed loops, then open ones by their rate or share.

@@ -117,7 +117,7 @@ fn row<'a>(result: &'a StudyResult, arm: &'a ArmResult) -> Row<'a> {
     let has_schedule = result.plan.response_load().is_some();
     let of_slices = |measure: CostMeasure, is_measurable: bool| {
         let asked = Asked { measure, load: None, is_measurable };
-        cell(result, arm, &asked, measure.of(cost))
+        cell(result, arm, &asked, measure.interval(cost))
     };
     let is_compared = arm.kind != ArmKind::Position;
     Row {

@@ -232,7 +232,7 @@ fn null(result: &StudyResult) -> Option<SideTable> {
     }
     let row = |(name, measure): (&str, CostMeasure)| {
         let costs: Vec<(&ArmResult, Interval)> =
-            same.iter().filter_map(|arm| Some((*arm, measure.of(&arm.cost)?))).collect();
+            same.iter().filter_map(|arm| Some((*arm, measure.interval(&arm.cost)?))).collect();
         let errors: Vec<f64> = costs
             .iter()
             .filter_map(|(arm, cost)| {

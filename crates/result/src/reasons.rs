@@ -49,7 +49,7 @@ impl Reasons {
     }
 
     /// The reasons of a kind, the most frequent first.
-    pub fn of(&self, kind: &str) -> Vec<(&str, u64)> {
+    pub fn by_frequency(&self, kind: &str) -> Vec<(&str, u64)> {
         let reasons = self.0.get(kind).into_iter().flatten();
         let mut reasons: Vec<_> = reasons.map(|(reason, requests)| (reason.as_str(), *requests)).collect();
         reasons.sort_by_key(|(_, requests)| std::cmp::Reverse(*requests));
@@ -64,7 +64,7 @@ impl Reasons {
 
     /// As [`Self::words`], with another name for the kind.
     pub fn words_as(&self, kind: &str, name: &str, failed: u64, number: impl Fn(u64) -> String) -> String {
-        let known = self.of(kind);
+        let known = self.by_frequency(kind);
         let named = known.get(..MAX_NAMED).unwrap_or(&known);
         let others = failed.saturating_sub(named.iter().map(|(_, requests)| requests).sum());
         let others = (others > 0).then(|| format!("others ({})", number(others)));
@@ -131,7 +131,7 @@ mod tests {
             one.add("reset", &format!("reason {}", number % 20), 1);
             all.merge(&one);
         }
-        let kept = all.of("reset");
+        let kept = all.by_frequency("reset");
         assert_eq!((kept.len(), kept.iter().map(|(_, count)| count).sum::<u64>()), (8, 40));
     }
 }

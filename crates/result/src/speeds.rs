@@ -21,7 +21,7 @@ pub struct MachineSpeeds {
 
 impl MachineSpeeds {
     /// The speed of `kind`, if measured.
-    pub fn of(&self, kind: SpeedKind) -> Option<&Speed> {
+    pub fn speed(&self, kind: SpeedKind) -> Option<&Speed> {
         self.speeds.iter().find(|speed| speed.kind == kind)
     }
 }

@@ -51,8 +51,8 @@ pub fn on(placement: &Placement, when: NeverHalt, say: Say<'_>) -> Result<Option
             let machine = probe_briefly(placement)
                 .map_err(|error| Failure::environment(format!("cannot probe the machine: {error}")))?;
             let wanted = should_never_halt(&machine);
-            for advice in advice(&machine).iter().filter(|_| wanted) {
-                say(Update::Note(&format!("this machine: {advice}")));
+            if wanted {
+                say(Update::Note(&format!("this machine: {}", advice(&machine).join("; "))));
             }
             wanted
         }

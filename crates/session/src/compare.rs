@@ -181,7 +181,7 @@ fn configuration_differences_or_note(
     say: Say<'_>,
 ) -> Option<ConfigurationDifferences> {
     configuration_differences(reference, other, &configurations::read).unwrap_or_else(|why| {
-        say(Update::Note(&format!("what differs between configurations cannot be shown: {why}")));
+        say(Update::Note(&format!("differences of configurations cannot be shown: {why}")));
         None
     })
 }

@@ -100,7 +100,7 @@ fn capacities_s(plan: &Plan) -> f64 {
 
 impl Estimate {
     /// The estimate for a plan on an undisturbed host. On a disturbed host, slices are delayed and repeated.
-    pub fn of(plan: &Plan) -> Self {
+    pub fn from_plan(plan: &Plan) -> Self {
         let proxies: usize = plan.subjects().map(|subject| subject.arm.chain.hops.len()).sum();
         let slices_s: f64 = plan
             .loads
@@ -219,7 +219,7 @@ mod tests {
 
     use super::*;
 
-    fn of(arms: &str) -> Estimate {
+    fn estimate(arms: &str) -> Estimate {
         with_connections(arms, 16)
     }
 
@@ -230,12 +230,12 @@ mod tests {
 
     fn of_text(text: &str) -> Estimate {
         let (file, positions) = hoptax_plan::file::read("test.yaml", text).unwrap();
-        Estimate::of(&Plan::new(&file, &positions, Catalogue::load().unwrap()).unwrap())
+        Estimate::from_plan(&Plan::new(&file, &positions, Catalogue::load().unwrap()).unwrap())
     }
 
     #[test]
     fn each_proxy_adds_its_slices_its_start_and_its_memory() {
-        let (two, three) = (of("baseline, same"), of("baseline, same, lua"));
+        let (two, three) = (estimate("baseline, same"), estimate("baseline, same, lua"));
         let slices_s = 4.0 * (0.2 + SLICE_OVERHEAD_S);
         assert!((three.round_s - two.round_s - slices_s - PROXY_S).abs() < 1e-9, "{two:?} {three:?}");
         assert_eq!(three.memory_bytes - two.memory_bytes, PROXY_BYTES);
@@ -250,7 +250,7 @@ mod tests {
 
     #[test]
     fn a_study_of_less_than_a_minute_is_short_unless_it_ends_at_a_precision() {
-        let two = of("baseline, same");
+        let two = estimate("baseline, same");
         let most = (SHORT_S / two.round_s) as u32;
         let of_rounds = |rounds| Length { rounds, budget_s: None, until: None };
         assert!(two.is_short(&of_rounds(most - 1)) && !two.is_short(&of_rounds(most + 1)), "{two:?}");
@@ -280,7 +280,7 @@ mod tests {
             "'configuration/listeners{listeners=10000}'",
             "'route/path{routes=10000}'",
         ]
-        .map(|arm| of(&format!("baseline, {arm}")));
+        .map(|arm| estimate(&format!("baseline, {arm}")));
         // Round 1 of the study `configuration-size`, less its baseline: CPU time of the start, and memory in use.
         for (large, start_s, memory_bytes) in
             [(clusters, 4.32, 515_000_000), (listeners, 13.02, 362_000_000), (routes, 0.203, 24_600_000)]
@@ -296,16 +296,16 @@ mod tests {
 
     #[test]
     fn profiles_are_taken_in_each_round_and_capacities_measured_in_the_first() {
-        let of = |load: &str, more: &str| {
+        let loaded = |load: &str, more: &str| {
             of_text(&format!(
                 "name: test\narms: [baseline, same]\nloads: [{{name: a, {load}, blocks: 1, slice: 1s}}]\n{more}\n"
             ))
         };
-        let closed = of("loop: closed", "");
-        let profiled = of("loop: closed", "profile: true");
+        let closed = loaded("loop: closed", "");
+        let profiled = loaded("loop: closed", "profile: true");
         assert!((profiled.round_s - closed.round_s - 2.0 * (1.0 + PROFILED_S)).abs() < 1e-9, "{profiled:?}");
         let [fixed, share] =
-            ["rate: 100", "utilisation: 30%"].map(|rate| of(&format!("loop: open, {rate}"), ""));
+            ["rate: 100", "utilisation: 30%"].map(|rate| loaded(&format!("loop: open, {rate}"), ""));
         assert!((share.round_s - fixed.round_s).abs() < 1e-9, "{share:?}");
         let capacities_s = share.first_round_s - fixed.first_round_s;
         assert!((capacities_s - 12.0 * (0.075 + SLICE_OVERHEAD_S)).abs() < 1e-9, "{capacities_s}");
@@ -313,11 +313,11 @@ mod tests {
 
     #[test]
     fn clones_have_origins_and_networks_are_made_in_each_round() {
-        let plain = of("baseline, {name: x, hops: [{name: front}, {name: sidecar}]}");
-        let clones = of("baseline, {name: x, hops: [{name: front}, {name: sidecar, clones: 20}]}");
+        let plain = estimate("baseline, {name: x, hops: [{name: front}, {name: sidecar}]}");
+        let clones = estimate("baseline, {name: x, hops: [{name: front}, {name: sidecar, clones: 20}]}");
         assert_eq!(clones.memory_bytes - plain.memory_bytes, 19 * (PROXY_BYTES + ORIGIN_BYTES));
-        let network = of("baseline, same, {name: x, network: {servers: host}}");
-        let without = of("baseline, same, lua");
+        let network = estimate("baseline, same, {name: x, network: {servers: host}}");
+        let without = estimate("baseline, same, lua");
         assert!((network.round_s - without.round_s - NETWORK_S).abs() < 1e-9, "{network:?} {without:?}");
         assert_eq!(network.memory_bytes - without.memory_bytes, ORIGIN_BYTES);
     }

@@ -87,7 +87,7 @@ pub fn list() -> Result<String, Failure> {
 /// A study in some lines.
 fn described(name: &str, plan: &Plan) -> String {
     let length = Length { rounds: plan.rounds, budget_s: None, until: None };
-    let estimate = Estimate::of(plan).words(&length, 0);
+    let estimate = Estimate::from_plan(plan).words(&length, 0);
     let rounds = if plan.rounds_are_open {
         format!(", for {}", counted(plan.rounds.into(), "round"))
     } else {

@@ -28,7 +28,7 @@ pub(crate) struct Own {
 }
 
 /// Whether a file is one of listeners.
-pub(crate) fn is_own(path: &Path) -> bool {
+pub fn is_own(path: &Path) -> bool {
     file::configuration(path).is_ok_and(|text| is_listeners(&text))
 }
 

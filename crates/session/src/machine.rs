@@ -13,6 +13,7 @@ use hoptax_result::{MachineProbe, MachineSpeeds, counted};
 
 use crate::awake::{self, NeverHalt};
 use crate::failure::Failure;
+use crate::manifest::Manifest;
 use crate::update::{Say, Update};
 
 /// Raises the limit on open files for this number of connections.
@@ -87,22 +88,23 @@ pub(crate) struct Machine {
     pub(crate) awake: Option<Awake>,
 }
 
-/// Probes the machine, and keeps its processors from halting, if wanted. A resumed study keeps its first probe and choice, which are
-/// `stored`.
+/// Probes the machine, and keeps its processors from halting, if wanted. A resumed study keeps its first probe and choice, which
+/// its manifest has.
 pub(crate) fn examine(
-    stored: Option<(&MachineProbe, bool)>,
+    stored: Option<&Manifest>,
     placement: &Placement,
     never_halt: NeverHalt,
     is_short: bool,
     say: Say<'_>,
 ) -> Result<Machine, Failure> {
     let probe = match stored {
-        Some((probe, _)) => probe.clone(),
+        Some(stored) => stored.machine.clone(),
         None => probe(placement, is_short)?,
     };
-    let wanted = stored.map_or_else(|| is_wanted(&probe, never_halt), |(_, never_halted)| never_halted);
-    for advice in supported_measurements(&probe).into_iter().chain(advice(&probe)) {
-        say(Update::Note(&format!("this machine: {advice}")));
+    let wanted = stored.map_or_else(|| is_wanted(&probe, never_halt), |stored| stored.never_halted);
+    let of_machine: Vec<String> = supported_measurements(&probe).into_iter().chain(advice(&probe)).collect();
+    if !of_machine.is_empty() {
+        say(Update::Note(&format!("this machine: {}", of_machine.join("; "))));
     }
     if wanted != should_never_halt(&probe) {
         let kept = if wanted { "kept" } else { "not kept" };

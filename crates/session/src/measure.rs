@@ -216,7 +216,7 @@ fn here(
     let envoys = Envoys::find(envoy, plan.envoys(), &mut { note }).map_err(Failure::environment)?;
     let envoy = envoys.usual();
     let directory = directory(place, &plan.name)?;
-    let estimate = Estimate::of(&plan);
+    let estimate = Estimate::from_plan(&plan);
     match options.accepts_memory {
         Some(accepts) => {
             check_memory(&estimate, accepts, "reduce the number of arms, or give `--yes` to start anyway")?;
@@ -229,17 +229,11 @@ fn here(
     let placement = placement()?;
     let speeds = if options.with_speeds { Some(speeds(&placement, options.seed, say)?) } else { None };
     let is_short = estimate.is_short(&length(&options.asked, plan.rounds));
-    let machine = examine(
-        then.map(|then| (&then.machine, then.never_halted)),
-        &placement,
-        options.never_halt,
-        is_short,
-        say,
-    )?;
+    let machine = examine(then, &placement, options.never_halt, is_short, say)?;
     // Who asks for a length leaves none to the machine.
     plan.rounds_are_open &= options.asked == Asked::default();
     adapt(&mut plan, &machine.probe, machine.awake.is_some(), say);
-    let estimate = Estimate::of(&plan);
+    let estimate = Estimate::from_plan(&plan);
     let environment = environment::of_study(envoy, &placement, machine.awake.is_some());
     let program = library::program()?;
     let setting = Setting {
@@ -382,7 +376,7 @@ pub fn outline(mut plan: Plan, never_halt: NeverHalt, say: Say<'_>) -> Result<St
         precision = forecast::on_machines_like_this(&machine, never_halted, plan.rounds);
     }
     let length = Length { rounds: plan.rounds, budget_s: None, until: None };
-    let needs = Estimate::of(&plan).words(&length, 0);
+    let needs = Estimate::from_plan(&plan).words(&length, 0);
     let precision = precision.map_or_else(String::new, |text| format!("{text}\n"));
     Ok(format!("{}{needs}\n{precision}", plan.outline()))
 }

@@ -235,8 +235,8 @@ impl Slot {
             _ => None,
         };
         match (self.of, self.load) {
-            (BoundOf::Cost, None) => self.measure.of(&arm.cost),
-            (BoundOf::Cost, Some(index)) => self.measure.of(&load(index)?.cost),
+            (BoundOf::Cost, None) => self.measure.interval(&arm.cost),
+            (BoundOf::Cost, Some(index)) => self.measure.interval(&load(index)?.cost),
             (BoundOf::Level, None) => match self.measure {
                 CostMeasure::CpuUs => arm.cpu_us_per_request,
                 CostMeasure::MaxRate => arm.max_rate,

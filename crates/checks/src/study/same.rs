@@ -39,7 +39,7 @@ fn of_measure(
         .arms
         .iter()
         .filter(|arm| arm.kind == ArmKind::Same)
-        .filter_map(|arm| Some((arm, cost_measure.of(&arm.cost)?)))
+        .filter_map(|arm| Some((arm, cost_measure.interval(&arm.cost)?)))
         .collect();
     let freedom = |arm: &ArmResult| result.degrees_of_freedom(arm.contrast(), *cost_measure, None);
     let chance = |(arm, cost): &(&ArmResult, Interval)| {

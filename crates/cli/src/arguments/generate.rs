@@ -23,9 +23,13 @@ pub(crate) enum GenerateCommand {
 Examples:
   hoptax generate schema                                the names of all
   hoptax generate schema study-file > study-file.json   for editors that validate study files
-  hoptax generate schema load                           the result of `hoptax load --json`")]
+  hoptax generate schema load                           the result of `hoptax load --json`
+
+Exit codes:
+  0  success
+  2  no such schema")]
 pub(crate) struct SchemaArguments {
-    /// File or result to describe; all are listed without it
+    /// Name of a schema [default: list all names]
     #[arg(value_name = "FORMAT", value_parser = PossibleValuesParser::new(schema::names()))]
     pub(crate) of: Option<String>,
 }
@@ -44,7 +48,11 @@ pub(crate) struct CompletionsArguments {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  hoptax generate man ~/.local/share/man/man1    then `man hoptax-load`")]
+  hoptax generate man ~/.local/share/man/man1    then `man hoptax-load`
+
+Exit codes:
+  0  success
+  3  the folder cannot be written")]
 pub(crate) struct ManArguments {
     /// Output folder
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]

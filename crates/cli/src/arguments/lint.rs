@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
 
-use super::shared::JsonArguments;
+use super::shared::{JsonArguments, ServicesArguments};
 use super::values;
 
 #[derive(Debug, Args)]
@@ -56,9 +56,8 @@ pub(crate) struct LintArguments {
     /// Allow the findings that this file lists, with a reason each
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) allow: Option<PathBuf>,
-    /// A file of services that listeners files name, as `hoptax listeners render` takes it
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) services: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) catalogue: ServicesArguments,
     #[command(flatten)]
     pub(crate) json: JsonArguments,
     /// Write the findings as SARIF to a file, for code scanning

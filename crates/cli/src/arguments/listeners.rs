@@ -6,7 +6,7 @@ use clap::{Args, Subcommand, ValueHint};
 use hoptax_listeners::{Form, Format};
 
 use super::listeners_run::{RunListenersArguments, StatusArguments};
-use super::shared::{JsonArguments, ListenersFileArguments};
+use super::shared::{EnvoyArguments, JsonArguments, ListenersFileArguments};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ListenersCommand {
@@ -86,9 +86,8 @@ Exit codes:
 pub(crate) struct CheckListenersArguments {
     #[command(flatten)]
     pub(crate) listeners: ListenersFileArguments,
-    /// The Envoy to run: a version, a path or a program [default: the pinned version]
-    #[arg(long, value_name = "VERSION|PATH")]
-    pub(crate) envoy: Option<String>,
+    #[command(flatten)]
+    pub(crate) envoy: EnvoyArguments,
     #[command(flatten)]
     pub(crate) json: JsonArguments,
 }

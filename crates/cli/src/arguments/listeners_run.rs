@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use clap::Args;
 
-use super::shared::{JsonArguments, ListenersFileArguments};
+use super::shared::{EnvoyArguments, JsonArguments, ListenersFileArguments};
 
 /// Where the status is served.
 const STATUS: &str = "127.0.0.1:9902";
@@ -34,9 +34,8 @@ Exit codes:
 pub(crate) struct RunListenersArguments {
     #[command(flatten)]
     pub(crate) listeners: ListenersFileArguments,
-    /// The Envoy to run: a version, a path or a program [default: the pinned version]
-    #[arg(long, value_name = "VERSION|PATH")]
-    pub(crate) envoy: Option<String>,
+    #[command(flatten)]
+    pub(crate) envoy: EnvoyArguments,
     /// Where the status is served; whoever reaches it can read it
     #[arg(long, value_name = "ADDRESS", default_value = STATUS)]
     pub(crate) status_address: SocketAddr,

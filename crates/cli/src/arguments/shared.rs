@@ -11,9 +11,8 @@ use super::values;
 /// Options of every command that starts proxies and measures them.
 #[derive(Debug, Args)]
 pub(crate) struct MeasureArguments {
-    /// Envoy, unless one is named beside it: version, path to an Envoy binary (with a `/`), or name of a program on PATH
-    #[arg(long, value_name = "VERSION|PATH")]
-    pub(crate) envoy: Option<String>,
+    #[command(flatten)]
+    pub(crate) envoy: EnvoyArguments,
     #[command(flatten)]
     pub(crate) awake: AwakeArguments,
     #[command(flatten)]
@@ -24,11 +23,28 @@ impl MeasureArguments {
     /// What they say of a study.
     pub(crate) fn options(&self) -> Options<'_> {
         Options {
-            envoy: self.envoy.as_deref(),
+            envoy: self.envoy.named(),
             never_halt: self.awake.never_halt,
             thresholds: &self.checks.thresholds,
             ..Options::default()
         }
+    }
+}
+
+/// The Envoy that runs.
+#[derive(Debug, Args)]
+pub(crate) struct EnvoyArguments {
+    /// Envoy: version, path to a binary (with a `/`), or name of a program on PATH [default: the pinned version]
+    ///
+    /// A version that a study file or a subject names goes before it.
+    #[arg(long, value_name = "VERSION|PATH")]
+    envoy: Option<String>,
+}
+
+impl EnvoyArguments {
+    /// The version, path or program; none if it was not given.
+    pub(crate) fn named(&self) -> Option<&str> {
+        self.envoy.as_deref()
     }
 }
 
@@ -51,6 +67,8 @@ pub(crate) struct RunArguments {
 #[derive(Debug, Args)]
 pub(crate) struct AwakeArguments {
     /// Keep idle processors from halting, so that wake-ups are fast
+    ///
+    /// `auto` does so where wake-ups are slow; of `load` and `find`, only if the server is on another machine.
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = NeverHalt::Auto)]
     pub(crate) never_halt: NeverHalt,
 }
@@ -72,9 +90,23 @@ pub(crate) struct ListenersFileArguments {
     /// Listeners file, YAML or JSON
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) catalogue: ServicesArguments,
+}
+
+/// The services that a listeners file names.
+#[derive(Debug, Args)]
+pub(crate) struct ServicesArguments {
     /// A file of services that listeners name, such as Wikimedia's `service::catalog`
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) services: Option<PathBuf>,
+    services: Option<PathBuf>,
+}
+
+impl ServicesArguments {
+    /// The file; none if it was not given.
+    pub(crate) fn file(&self) -> Option<&Path> {
+        self.services.as_deref()
+    }
 }
 
 /// Where the result goes as JSON.

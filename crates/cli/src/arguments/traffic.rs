@@ -10,12 +10,12 @@ use hoptax_load::{
     Connect, Expectation, Family, Lifetime, PoolOrder, ProxyProtocol, RequestsPerConnection, Source,
     StaticAddress,
 };
-use hoptax_session::awake::NeverHalt;
 use hoptax_session::load::{
     Body, Connections, Data, DataOrder, GivenUrl, Load, Requests, Servers, ServiceSource, TimedMessages,
 };
 
 use super::security::SecurityArguments;
+use super::shared::AwakeArguments;
 use super::values::{self, Headers, ProtocolChoice};
 
 /// No heading of the help: that of a group before would count.
@@ -189,11 +189,8 @@ pub(crate) struct TrafficArguments {
     /// `status`, any status below 400 is accepted.
     #[arg(long, value_name = "EXPECTATION", help_heading = CHECKS)]
     pub(crate) expect: Vec<Expectation>,
-    /// Keep idle processors from halting, so that wake-ups are fast
-    ///
-    /// `auto` has no effect if the server is on this machine.
-    #[arg(long, value_name = "WHEN", value_enum, default_value_t = NeverHalt::Auto, help_heading = NONE)]
-    pub(crate) never_halt: NeverHalt,
+    #[command(flatten, next_help_heading = NONE)]
+    pub(crate) awake: AwakeArguments,
     #[command(flatten)]
     pub(crate) security: SecurityArguments,
 }

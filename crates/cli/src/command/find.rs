@@ -35,7 +35,7 @@ fn options<'a>(arguments: &'a FindArguments, limits: &'a Limits) -> Options<'a> 
         budget: arguments.budget,
         limits,
         envoy: arguments.envoy.as_deref(),
-        never_halt: arguments.traffic.never_halt,
+        never_halt: arguments.traffic.awake.never_halt,
     }
 }
 

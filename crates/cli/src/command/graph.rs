@@ -37,7 +37,7 @@ fn measured(arguments: &GraphRunArguments) -> Result<Code, Failure> {
             seed: arguments.seed,
         },
         results: &results,
-        envoy: arguments.measure.envoy.as_deref(),
+        envoy: arguments.measure.envoy.named(),
         never_halt: arguments.measure.awake.never_halt,
         limits: &limits,
     };

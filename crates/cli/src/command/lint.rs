@@ -29,7 +29,7 @@ fn lint(arguments: &LintArguments) -> Result<Code, Failure> {
         only,
         prices: arguments.prices.as_deref(),
         allow: arguments.allow.as_deref(),
-        services: arguments.services.as_deref(),
+        services: arguments.catalogue.file(),
     };
     if arguments.fix {
         mend(files, &how, &print::say)?;

@@ -6,7 +6,7 @@ use hoptax_listeners::{Form, Imported, import, render};
 use hoptax_report::documents;
 use hoptax_result::{PromiseOutcome, Verdict};
 use hoptax_session::listeners::check::{Wanted, check};
-use hoptax_session::listeners::plan;
+use hoptax_session::listeners::{is_own, plan};
 use hoptax_subject::envoy::given::read_partly;
 
 use crate::arguments::{
@@ -32,7 +32,7 @@ fn rendered(arguments: &RenderArguments) -> Result<Code, Failure> {
     if form == Form::LdsCds && arguments.out.is_none() {
         return Err(Failure::bad_input("`--as lds-cds` makes two files: say where with `--out FOLDER`"));
     }
-    let plan = plan(&arguments.listeners.file, arguments.listeners.services.as_deref())?;
+    let plan = plan(&arguments.listeners.file, arguments.listeners.catalogue.file())?;
     let outputs = render(&plan).map_err(Failure::bad_input)?.outputs(form, arguments.format);
     let Some(folder) = &arguments.out else {
         let text: String = outputs.into_iter().map(|output| output.text).collect();
@@ -57,8 +57,8 @@ fn rendered(arguments: &RenderArguments) -> Result<Code, Failure> {
 fn checked(arguments: &CheckListenersArguments) -> Result<Code, Failure> {
     let wanted = Wanted {
         file: &arguments.listeners.file,
-        services: arguments.listeners.services.as_deref(),
-        envoy: arguments.envoy.as_deref(),
+        services: arguments.listeners.catalogue.file(),
+        envoy: arguments.envoy.named(),
     };
     let interrupt = interrupt::listen()?;
     let result = check(&wanted, &interrupt, &print::say)?;
@@ -71,13 +71,16 @@ fn checked(arguments: &CheckListenersArguments) -> Result<Code, Failure> {
 }
 
 fn imported(arguments: &ImportListenersArguments) -> Result<Code, Failure> {
+    let file = arguments.file.display();
+    if is_own(&arguments.file) {
+        let already = format!(
+            "`{file}` is a listeners file already; `hoptax listeners render {file}` makes a configuration of it"
+        );
+        return Err(Failure::bad_input(already));
+    }
     let all = read_partly(&arguments.file).map_err(Failure::bad_input)?;
     let [read] = all.as_slice() else {
-        let many = format!(
-            "`{}` holds {} configurations: name one of them behind `#`",
-            arguments.file.display(),
-            all.len()
-        );
+        let many = format!("`{file}` holds {} configurations: name one of them behind `#`", all.len());
         return Err(Failure::bad_input(many));
     };
     let Imported { text, left } = import(read.configuration.tree());

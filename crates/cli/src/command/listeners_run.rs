@@ -19,10 +19,10 @@ use crate::print;
 pub(crate) fn run(arguments: &RunListenersArguments) -> Result<Code, Failure> {
     let requests =
         requests().map_err(|error| Failure::environment(format!("cannot listen for signals: {error}")))?;
-    let envoy = Envoy::find(arguments.envoy.as_deref(), &mut print::note).map_err(Failure::environment)?;
+    let envoy = Envoy::find(arguments.envoy.named(), &mut print::note).map_err(Failure::environment)?;
     let options = Options {
         listeners: arguments.listeners.file.clone(),
-        services: arguments.listeners.services.clone(),
+        services: arguments.listeners.catalogue.file().map(Path::to_owned),
         envoy,
         status: arguments.status_address,
     };

@@ -28,7 +28,7 @@ pub(crate) fn run(arguments: &LoadArguments) -> Result<Code, Failure> {
     let sending = Sending {
         load: (&arguments.traffic).into(),
         schedule: arguments.schedule(),
-        never_halt: arguments.traffic.never_halt,
+        never_halt: arguments.traffic.awake.never_halt,
         limits: thresholds::limits(&arguments.checks.thresholds)?,
         fail_on: &arguments.fail_on,
         percentiles: &arguments.percentiles,

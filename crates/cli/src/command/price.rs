@@ -73,7 +73,7 @@ fn price(
         Ok(())
     };
     let RunArguments { rounds, measure, json, .. } = &arguments.run;
-    let laboratory = configuration.laboratory(measure.envoy.as_deref(), folder, interrupt, &print::say)?;
+    let laboratory = configuration.laboratory(measure.envoy.named(), folder, interrupt, &print::say)?;
     print(&outline(configuration.described(), &laboratory.listed))?;
     let tries = laboratory.try_variants()?;
     print(&trials(&tries))?;

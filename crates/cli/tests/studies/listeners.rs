@@ -215,6 +215,9 @@ fn what_an_import_cannot_express_is_named() {
         assert!(ran.stderr.contains(expected), "{expected}: {ran:?}");
     }
     assert_eq!(ran.stderr.lines().filter(|line| line.contains(": ")).count(), 3, "{ran:?}");
+    let ran = run(["listeners", "import", &file]);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(ran.stderr.contains("is a listeners file already; `hoptax listeners render "), "{ran:?}");
 }
 
 #[test]

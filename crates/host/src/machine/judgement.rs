@@ -28,25 +28,17 @@ pub fn should_never_halt(probe: &MachineProbe) -> bool {
         && has_low_steal(probe)
 }
 
-/// Which measurements the number of processors supports, in a sentence; None if the number is unknown.
+/// The share of the processors, and what it excludes; None if their number is unknown.
 pub fn supported_measurements(probe: &MachineProbe) -> Option<String> {
     Some(match probe.processors {
         0 => return None,
-        1 => "one processor: proxy, generator and origin share it, so only CPU costs can be measured, no latencies and no \
-              rates"
-            .to_owned(),
-        2 => "two processors: the proxy has one, generator and origin share the other, so CPU costs are those of the proxy, \
-              and response times and maximum rates include the time that generator and origin wait for each other"
-            .to_owned(),
-        many => format!(
-            "{many} processors: the proxy and the generator have one each and the origin the other {}, so costs, response \
-             times and maximum rates are those of the proxy; it is not measured how they change with more processors for it",
-            many - 2
-        ),
+        1 => "one processor, so only CPU costs can be measured".to_owned(),
+        2 => "2 processors, generator and origin share one".to_owned(),
+        many => format!("{many} processors, one for the proxy, one for the generator"),
     })
 }
 
-/// Other limitations of the machine, a sentence each, the most important first. Empty if there are none.
+/// Other limitations of the machine, a few words each, the most important first. Empty if there are none.
 pub fn advice(probe: &MachineProbe) -> Vec<String> {
     [wake_ups(probe), others(probe), steal(probe), handover(probe), clock(probe)]
         .into_iter()
@@ -94,60 +86,44 @@ fn wake_ups(probe: &MachineProbe) -> Option<String> {
         (Some(never_halted), _) => {
             let spinning_us = typical_us(never_halted);
             let consequence = if should_never_halt(probe) {
-                "the processors are kept from halting"
+                "they are kept from halting"
             } else if !is_faster_without_halting(probe) {
-                "to keep them from halting does not help, so measurements include this latency"
+                "no gain, so they may halt"
             } else if has_low_steal(probe) {
-                "the processors may halt, because this user may not write to `/dev/cpu_dma_latency`, or no driver acts on it \
-                 (`--never-halt always` spins, and kernel threads may then wait for seconds)"
+                "they may halt, since this user may not write to `/dev/cpu_dma_latency`, or no driver acts on it \
+                 (`--never-halt always` spins)"
             } else {
-                "the processors may halt, because the host takes time from them"
+                "they may halt, since the host takes time from them"
             };
-            format!("{latency}, and {spinning_us:.0} us on processors that never halt: {consequence}")
+            format!("{latency}, {spinning_us:.0} us on processors that never halt: {consequence}")
         }
         (None, Some(refused)) => {
-            format!("{latency}, and the processors cannot be kept from halting: {refused}")
+            format!("{latency}, and processors cannot be kept from halting: {refused}")
         }
-        (None, None) => format!("{latency}: measurements include this latency"),
+        (None, None) => latency,
     })
 }
 
 fn others(probe: &MachineProbe) -> Option<String> {
     let most = probe.used_by_others.iter().max_by(|one, other| one.share.total_cmp(&other.share))?;
-    (most.share > EXCLUSIVE_SHARE).then(|| {
-        format!(
-            "others use {:.0} % of processor {} (run delay of a busy task: {:.0} %): stop them, or expect slices to be set \
-             aside",
-            most.share * 100.0,
-            most.processor,
-            probe.run_delay_share * 100.0
-        )
-    })
+    (most.share > EXCLUSIVE_SHARE)
+        .then(|| format!("others use {:.0} % of processor {}: stop them", most.share * 100.0, most.processor))
 }
 
 fn steal(probe: &MachineProbe) -> Option<String> {
-    (probe.steal_share > LOW_STEAL_SHARE).then(|| {
-        format!(
-            "the host takes {:.1} % of the processors' time (steal): latencies above the median reflect the host, and CPU times \
-             vary",
-            probe.steal_share * 100.0
-        )
-    })
+    (probe.steal_share > LOW_STEAL_SHARE)
+        .then(|| format!("the host takes {:.1} % of the processors' time (steal)", probe.steal_share * 100.0))
 }
 
 fn handover(probe: &MachineProbe) -> Option<String> {
     let handover_ns = probe.handover_ns.filter(|&handover_ns| handover_ns > FAR_HANDOVER_NS)?;
-    Some(format!(
-        "the round trip of a cache line between the processors of generator and proxy takes {handover_ns:.0} ns: they share \
-         no cache, so a request costs more CPU time"
-    ))
+    Some(format!("generator and proxy share no cache (a round trip takes {handover_ns:.0} ns)"))
 }
 
 fn clock(probe: &MachineProbe) -> Option<String> {
     (probe.clock_read_ns > SLOW_CLOCK_NS).then(|| {
         format!(
-            "reading the clock takes {:.0} ns (clock source `{}`), and every request needs several readings: boot with a \
-             clock source that is readable in user space, such as `tsc`",
+            "reading the clock takes {:.0} ns (clock source `{}`): boot with `tsc`",
             probe.clock_read_ns, probe.clock_source
         )
     })
@@ -186,8 +162,7 @@ mod tests {
         assert!(should_never_halt(&slow()));
         assert_eq!(
             advice(&slow()),
-            ["a wake-up takes 40 us, and 6 us on processors that never halt: the processors are kept from \
-                 halting"]
+            ["a wake-up takes 40 us, 6 us on processors that never halt: they are kept from halting"]
         );
     }
 
@@ -204,7 +179,7 @@ mod tests {
         let wanted = MachineProbe { used_by_others, run_delay_share: 0.4, ..slow() };
         assert!(should_never_halt(&wanted));
         let [_, others] = &advice(&wanted)[..] else { panic!("{:?}", advice(&wanted)) };
-        assert!(others.starts_with("others use 30 % of processor 0"), "{others}");
+        assert_eq!(others, "others use 30 % of processor 0: stop them");
         let stolen = MachineProbe { steal_share: 0.02, ..slow() };
         assert!(!should_never_halt(&stolen));
         assert!(advice(&stolen)[0].ends_with("the host takes time from them"), "{:?}", advice(&stolen));
@@ -218,7 +193,7 @@ mod tests {
     fn a_useless_or_refused_means_is_not_used() {
         let in_vain = MachineProbe { never_halted: Some(wakes(31.0)), ..slow() };
         assert!(!should_never_halt(&in_vain));
-        assert!(advice(&in_vain)[0].contains("does not help"), "{:?}", advice(&in_vain));
+        assert!(advice(&in_vain)[0].contains("no gain"), "{:?}", advice(&in_vain));
         let refused = MachineProbe {
             never_halted: None,
             never_halted_refused: Some("not permitted".to_owned()),
@@ -249,10 +224,9 @@ mod tests {
     fn supported_measurements_depend_on_the_number_of_processors() {
         let with = |processors| supported_measurements(&MachineProbe { processors, ..slow() });
         assert_eq!(with(0), None);
-        assert!(with(1).unwrap().contains("no latencies and no rates"));
+        assert!(with(1).unwrap().contains("only CPU costs"));
         assert!(with(2).unwrap().contains("generator and origin share"));
-        assert!(with(4).unwrap().contains("the origin the other 2,"));
-        assert!(with(64).unwrap().contains("the origin the other 62,"));
+        assert_eq!(with(64).unwrap(), "64 processors, one for the proxy, one for the generator");
     }
 
     #[test]

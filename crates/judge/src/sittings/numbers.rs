@@ -131,7 +131,8 @@ fn numbers(result: &mut StudyResult, evidence: &StudyResult) -> BTreeMap<Key, Fo
 fn borrowed(evidence: &StudyResult, place: &Place<'_>, interval: &Interval) -> Option<f64> {
     let arm = evidence.arms.iter().find(|arm| arm.id == place.arm && place.compared_with.is_some())?;
     let costs = arm.loads.iter().map(|load| &load.cost).chain([&arm.cost]);
-    let mut all = costs.flat_map(|cost| cost.borrowed.iter().map(move |one| (one, one.measure.of(cost))));
+    let mut all =
+        costs.flat_map(|cost| cost.borrowed.iter().map(move |one| (one, one.measure.interval(cost))));
     let (one, _) = all.find(|(_, borrowed)| borrowed.as_ref() == Some(interval))?;
     Some(one.degrees_of_freedom)
 }

@@ -134,7 +134,7 @@ impl<'a> Evidence<'a> {
         let (own, confidence) = (side(arm, under), self.rounds.confidence);
         let level = own.level(quantile, confidence);
         let cost = other.map(|(other, others)| {
-            let stated = extended(quantile.measure.of(&under.cost), &|rounds, _| {
+            let stated = extended(quantile.measure.interval(&under.cost), &|rounds, _| {
                 rounds.cost(Pairing::new(arm, other, load, p50), |own, other| own - other)
             });
             own.cost(&side(other, others), stated, quantile, confidence)

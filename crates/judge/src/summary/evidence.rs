@@ -22,7 +22,7 @@ pub(super) struct Evidence {
 
 /// Turns records into evidence.
 pub(super) fn evidence(plan: &Plan, records: &[RoundRecord]) -> Evidence {
-    let rule = Rule::of(records, plan.link.is_some());
+    let rule = Rule::from_rounds(records, plan.link.is_some());
     let judged: Vec<Vec<Judged<'_>>> = records.iter().map(|record| judge(record, &rule)).collect();
     let rounds = records.iter().zip(&judged);
     let mut rounds: Vec<StudyRound> = rounds.map(|(record, judged)| round(plan, record, judged)).collect();

@@ -48,7 +48,7 @@ fn family(result: &StudyResult, measure: CostMeasure, load: Load<'_>) -> Vec<Aga
     let copies = |id: &str| result.arm(id).map_or(1, |arm| arm.copies);
     let mut groups: BTreeMap<&str, AgainstOne> = BTreeMap::new();
     for arm in &result.arms {
-        let has_cost = arm.cost_under(load).is_some_and(|cost| measure.of(cost).is_some());
+        let has_cost = arm.cost_under(load).is_some_and(|cost| measure.interval(cost).is_some());
         if let Some(reference) = arm.compared_with.as_deref().filter(|_| has_cost) {
             let group = groups
                 .entry(reference)
@@ -69,7 +69,7 @@ fn is_uncertain(
     family: &[AgainstOne],
     known: &mut BTreeMap<(Vec<AgainstOne>, u64), Option<f64>>,
 ) -> Option<bool> {
-    let cost = measure.of(arm.cost_under(load)?)?;
+    let cost = measure.interval(arm.cost_under(load)?)?;
     let freedom = result.degrees_of_freedom(arm.contrast(), measure, load);
     let mut half_width = || {
         let error = standard_error(&cost, freedom, result.plan.quantile_confidence())?;

@@ -28,7 +28,7 @@ fn manager_of(chain: &Value) -> Option<usize> {
 pub(super) fn manager(chain: &Value) -> Result<&Value, String> {
     let number = manager_of(chain);
     let manager = number.and_then(|number| chain.pointer(&format!("/filters/{number}/typed_config")));
-    manager.ok_or_else(|| format!("{}, and the file has place for listeners of HTTP only", kind_of(chain)))
+    manager.ok_or_else(|| format!("{}, and a listeners file describes HTTP listeners only", kind_of(chain)))
 }
 
 /// What a listener whose only chain is not of HTTP does.
@@ -41,7 +41,7 @@ fn kind_of(chain: &Value) -> String {
     match proxy.map(|proxy| proxy.get("cluster").and_then(Value::as_str)) {
         Some(Some(cluster)) => format!("it forwards TCP to `{cluster}`"),
         Some(None) => "it forwards TCP".to_owned(),
-        None => "it is not a listener of HTTP".to_owned(),
+        None => "it has no HTTP connection manager".to_owned(),
     }
 }
 
@@ -134,7 +134,7 @@ mod tests {
         let tcp = "type.googleapis.com/envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy";
         assert_eq!(
             why(&json!({"@type": tcp, "cluster": "db"})),
-            "it forwards TCP to `db`, and the file has place for listeners of HTTP only"
+            "it forwards TCP to `db`, and a listeners file describes HTTP listeners only"
         );
         assert!(why(&json!({"@type": tcp, "weighted_clusters": {}})).starts_with("it forwards TCP, and"));
         assert!(why(&json!({"@type": "x.RedisProxy"})).starts_with("it is not a listener of HTTP, and"));

@@ -23,7 +23,7 @@ impl Resolver<'_> {
         if shutdown_s < drain_s {
             self.add(
                 "/restart/shutdown",
-                format!("is less than `drain`, {drain_s} s: requests that are asked to end would be cut off"),
+                format!("is below `drain`, {drain_s} s: Envoy would end before its clients have moved to the next one"),
             );
         }
         Restart { drain_s, shutdown_s }

@@ -106,7 +106,7 @@ impl Resolver<'_> {
         }
         if section.per_try_timeout.is_some_and(|per_try| per_try >= timeout) {
             let message = format!(
-                "has no effect: `timeout` of the listener, {}, ends before it; {} is a share for each try",
+                "has no effect: the request ends first, after the `timeout` of its listener, {}; {} gives each try an equal share",
                 timeout.in_seconds(),
                 share(timeout, retries).in_seconds()
             );

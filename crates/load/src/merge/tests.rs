@@ -183,7 +183,7 @@ fn reasons_of_failures_and_deviations_are_added_up() {
     }
     let result = merged(runs);
     assert_eq!(
-        (result.reasons.of("reset"), result.deviations.clone()),
+        (result.reasons.by_frequency("reset"), result.deviations.clone()),
         (vec![("a", 3)], [("b".to_owned(), 3)].into())
     );
 }

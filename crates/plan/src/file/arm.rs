@@ -50,7 +50,7 @@ pub struct FunctionEntry {
     /// Its conditions, which override those of the study.
     #[serde(default, skip_serializing_if = "ConditionsSection::is_empty")]
     pub at: ConditionsSection,
-    /// Whether it is also measured at the points listed in its file. Default: as for the study.
+    /// Measure it also at the points listed in its file. Default: as for the study.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub points: Option<bool>,
 }
@@ -85,7 +85,7 @@ pub struct ChainEntry {
     /// Environment variables of its only proxy, in addition to those of hoptax.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
-    /// Whether the functions of its proxies are removed again before it is measured, after they served requests. It shows what
+    /// Remove the functions of its proxies again before it is measured, after they served requests. It shows what
     /// functions leave behind.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unloaded: bool,

@@ -40,13 +40,13 @@ pub struct ExternalEntry {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum AccountSection {
-    /// Those in a control group, for example `/system.slice/envoy.service`.
+    /// Processes in a control group, for example `/system.slice/envoy.service`.
     Cgroup(PathBuf),
     /// The one with this id.
     Pid(u32),
-    /// Those with this name.
+    /// Processes with this name.
     Process(String),
-    /// Those of a systemd unit.
+    /// Processes of a systemd unit.
     Unit(String),
 }
 

@@ -15,7 +15,7 @@ pub struct NetworkSection {
     /// Where proxies and origin are: on the `host`, which callers reach over virtual Ethernet, or in a `container`, behind
     /// a bridge of the host.
     pub servers: ServersWord,
-    /// What translates the address of the host to that of the container: `none`, so that callers connect to the address
+    /// Translation of the address of the host to that of the container: `none`, so that callers connect to the address
     /// of the container, `iptables` or `nftables`.
     pub nat: NatWord,
     /// Rules for all packets that arrive where the servers are, by source address: `iptables` (on the nftables backend of
@@ -32,7 +32,7 @@ pub struct NetworkSection {
     #[serde(rename = "match", skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "matching")]
     pub matching: Option<OneOrMore<MatchWord>>,
-    /// Whether packets of established connections are accepted before all rules, so that only the first packet of a
+    /// Accept packets of established connections before all rules, so that only the first packet of a
     /// connection is looked up.
     pub accept_established: bool,
 }

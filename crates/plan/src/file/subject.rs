@@ -24,10 +24,10 @@ pub struct SubjectSection {
     /// `direct` (no proxy), `client` (a sidecar at the caller), `server` (one at the origin), `both`, `gateway` (a
     /// front proxy), or `gateway+both`.
     pub position: Position,
-    /// Whether links that cross a network use mutual TLS.
+    /// Mutual TLS on links that cross a network.
     #[serde(default)]
     pub mtls: bool,
-    /// Whether they use TLS with a server certificate only.
+    /// TLS with a server certificate only on these links.
     #[serde(default)]
     pub tls: bool,
     /// `http1`, `http2`, `grpc` or `tcp`.

@@ -3,15 +3,15 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a study observes.
+/// Object of a study.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
 pub enum Observe {
-    /// What requests cost, in short slices of all arms in turn.
+    /// Costs of requests, in short slices of all arms in turn.
     #[default]
     Costs,
-    /// What callers see over time, in one long slice of each arm and round.
+    /// Responses that callers see over time, in one long slice of each arm and round.
     Timeline,
 }
 

@@ -55,7 +55,7 @@ pub(super) fn resolve(
     let Some(path) = &section.config else {
         return if problems.is_empty() { Ok(None) } else { Err(problems) };
     };
-    let configuration = configurations.of(path).map_err(|why| {
+    let configuration = configurations.get(path).map_err(|why| {
         problems.push((format!("{place}/config"), why));
         std::mem::take(&mut problems)
     })?;

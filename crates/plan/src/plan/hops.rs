@@ -44,11 +44,11 @@ pub(super) fn resolve(
     let mut request = None;
     let stated = entry.request.as_ref().map(StatedRequest::from).unwrap_or_default();
     let sections = sections(entry, pointer);
-    if entry.request.is_some() && sections.iter().all(|(_, section)| section.config.is_none()) {
+    if entry.request.is_some() && sections.iter().all(|one| one.section.config.is_none()) {
         let message = "`request` is for an arm with a `config`: remove it".to_owned();
         problems.push((format!("{pointer}/request"), message));
     }
-    for (place, section) in &sections {
+    for PlacedSection { place, section } in &sections {
         let functions = functions(section, catalogue, place).unwrap_or_else(|found| {
             problems.extend(found);
             Composition::default()
@@ -79,9 +79,15 @@ pub(super) fn resolve(
     if problems.is_empty() { Ok(Resolved { chain, functions, request }) } else { Err(problems) }
 }
 
-/// The sections of the proxies of an entry, each with its place. The keys of an entry without `hops` are those of its only
-/// proxy.
-fn sections(entry: &ChainEntry, pointer: &str) -> Vec<(String, HopSection)> {
+/// The section of a proxy.
+struct PlacedSection {
+    /// Its place in the file.
+    place: String,
+    section: HopSection,
+}
+
+/// The sections of the proxies of an entry. The keys of an entry without `hops` are those of its only proxy.
+fn sections(entry: &ChainEntry, pointer: &str) -> Vec<PlacedSection> {
     let Some(hops) = &entry.hops else {
         let section = HopSection {
             name: Some(GATEWAY.to_owned()),
@@ -92,7 +98,7 @@ fn sections(entry: &ChainEntry, pointer: &str) -> Vec<(String, HopSection)> {
             env: entry.env.clone(),
             ..HopSection::default()
         };
-        return vec![(pointer.to_owned(), section)];
+        return vec![PlacedSection { place: pointer.to_owned(), section }];
     };
     let section = |(index, hop): (usize, &HopEntry)| {
         let mut section = match hop {
@@ -100,7 +106,7 @@ fn sections(entry: &ChainEntry, pointer: &str) -> Vec<(String, HopSection)> {
             HopEntry::Hop(section) => (**section).clone(),
         };
         section.name.get_or_insert_with(|| format!("hop-{}", index + 1));
-        (format!("{pointer}/hops/{index}"), section)
+        PlacedSection { place: format!("{pointer}/hops/{index}"), section }
     };
     hops.iter().enumerate().map(section).collect()
 }
@@ -188,8 +194,8 @@ fn hop(section: &HopSection, functions: Composition, given: Option<GivenConfig>)
 }
 
 /// Names that are not unique, or that are those of the ends.
-fn problems_of_names(hops: &[Hop], sections: &[(String, HopSection)]) -> Placed {
-    let problem = |(index, (hop, (place, _))): (usize, (&Hop, &(String, HopSection)))| {
+fn problems_of_names(hops: &[Hop], sections: &[PlacedSection]) -> Placed {
+    let problem = |(index, (hop, PlacedSection { place, .. })): (usize, (&Hop, &PlacedSection))| {
         let name = &hop.name;
         let is_valid = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
         let message = if !name.chars().all(is_valid) || !name.starts_with(|c: char| c.is_ascii_alphanumeric())
@@ -208,16 +214,16 @@ fn problems_of_names(hops: &[Hop], sections: &[(String, HopSection)]) -> Placed 
 }
 
 /// TLS that the sections state, of each connection.
-fn tls(hops: &[Hop], sections: &[(String, HopSection)]) -> Result<Vec<Option<TlsWord>>, Placed> {
+fn tls(hops: &[Hop], sections: &[PlacedSection]) -> Result<Vec<Option<TlsWord>>, Placed> {
     let mut problems = Vec::new();
     let mut stated = Vec::new();
     for number in 0..=hops.len() {
         let before =
             number.checked_sub(1).and_then(|before| Some((hops.get(before)?, sections.get(before)?)));
         let behind = hops.get(number).zip(sections.get(number));
-        let of_before = before.and_then(|(_, (_, section))| section.tls.upstream);
-        let of_behind = behind.and_then(|(_, (_, section))| section.tls.downstream);
-        if let (Some((first, _)), Some((second, (place, _))), Some(one), Some(other)) =
+        let of_before = before.and_then(|(_, one)| one.section.tls.upstream);
+        let of_behind = behind.and_then(|(_, one)| one.section.tls.downstream);
+        if let (Some((first, _)), Some((second, PlacedSection { place, .. })), Some(one), Some(other)) =
             (before, behind, of_before, of_behind)
             && one != other
         {
@@ -230,8 +236,8 @@ fn tls(hops: &[Hop], sections: &[(String, HopSection)]) -> Result<Vec<Option<Tls
         }
         let word = of_before.or(of_behind);
         let by_functions = [
-            before.and_then(|(hop, (place, _))| hop.functions.secured().upstream.map(|_| (hop, place))),
-            behind.and_then(|(hop, (place, _))| hop.functions.secured().downstream.map(|_| (hop, place))),
+            before.and_then(|(hop, one)| hop.functions.secured().upstream.map(|_| (hop, &one.place))),
+            behind.and_then(|(hop, one)| hop.functions.secured().downstream.map(|_| (hop, &one.place))),
         ];
         let by_functions: Vec<(&Hop, &String)> = by_functions.into_iter().flatten().collect();
         if let Some((hop, place)) = by_functions.first().filter(|_| word.is_some()) {
@@ -256,9 +262,9 @@ fn tls(hops: &[Hop], sections: &[(String, HopSection)]) -> Result<Vec<Option<Tls
 }
 
 /// What depends on the place of a proxy in the chain.
-fn problems_between(hops: &[Hop], sections: &[(String, HopSection)]) -> Placed {
+fn problems_between(hops: &[Hop], sections: &[PlacedSection]) -> Placed {
     let mut problems = Vec::new();
-    for (hop, (place, _)) in hops.iter().zip(sections).rev().skip(1) {
+    for (hop, PlacedSection { place, .. }) in hops.iter().zip(sections).rev().skip(1) {
         let distributing = hop.functions.components().iter().enumerate();
         for (index, component) in distributing.filter(|(_, component)| component.function.upstreams > 1) {
             let message = format!(
@@ -269,7 +275,7 @@ fn problems_between(hops: &[Hop], sections: &[(String, HopSection)]) -> Placed {
         }
     }
     let each = hops.iter().zip(sections);
-    for ((before, (place_before, _)), (behind, (place_behind, _))) in each.clone().zip(each.skip(1)) {
+    for ((before, section_before), (behind, section_behind)) in each.clone().zip(each.skip(1)) {
         let (before_name, behind_name) = (&before.name, &behind.name);
         match (fragment(before).quic_upstream, fragment(behind).quic_downstream) {
             (true, false) => {
@@ -277,14 +283,14 @@ fn problems_between(hops: &[Hop], sections: &[(String, HopSection)]) -> Placed {
                     "a function of `{before_name}` forwards requests over HTTP/3, which `{behind_name}` does not accept: \
                      move it to the last proxy"
                 );
-                problems.push((format!("{place_before}/functions"), message));
+                problems.push((format!("{}/functions", section_before.place), message));
             }
             (false, true) => {
                 let message = format!(
                     "a function of `{behind_name}` accepts requests over HTTP/3 only, which `{before_name}` does not send: \
                      move it to the first proxy"
                 );
-                problems.push((format!("{place_behind}/functions"), message));
+                problems.push((format!("{}/functions", section_behind.place), message));
             }
             _ => {}
         }
@@ -293,9 +299,9 @@ fn problems_between(hops: &[Hop], sections: &[(String, HopSection)]) -> Placed {
 }
 
 /// Clones of a proxy that has none, or that cannot have any.
-fn problems_of_clones(hops: &[Hop], tls: &[Option<TlsWord>], sections: &[(String, HopSection)]) -> Placed {
+fn problems_of_clones(hops: &[Hop], tls: &[Option<TlsWord>], sections: &[PlacedSection]) -> Placed {
     let mut problems = Vec::new();
-    for (number, (hop, (place, section))) in hops.iter().zip(sections).enumerate() {
+    for (number, (hop, PlacedSection { place, section })) in hops.iter().zip(sections).enumerate() {
         if section.clones.unwrap_or(1) < 2 {
             continue;
         }
@@ -332,10 +338,10 @@ fn clone_names(name: &str, section: &HopSection) -> impl Iterator<Item = String>
 fn with_clones(
     hops: Vec<Hop>,
     mut tls: Vec<Option<TlsWord>>,
-    sections: &[(String, HopSection)],
+    sections: &[PlacedSection],
 ) -> (Vec<Hop>, Vec<Option<TlsWord>>) {
     let mut all = Vec::new();
-    for (hop, (_, section)) in hops.into_iter().zip(sections) {
+    for (hop, PlacedSection { section, .. }) in hops.into_iter().zip(sections) {
         let clone = |name: String| Hop { name, is_clone: true, ..hop.clone() };
         let clones: Vec<Hop> = clone_names(&hop.name, section).map(clone).collect();
         all.push(hop);
@@ -346,7 +352,7 @@ fn with_clones(
 }
 
 /// TLS between a proxy with a given configuration and another proxy, of which neither knows the other's certificates.
-fn problems_beside_given(chain: &Chain, sections: &[(String, HopSection)]) -> Placed {
+fn problems_beside_given(chain: &Chain, sections: &[PlacedSection]) -> Placed {
     let tls = chain.tls();
     let last = chain.hops.len().saturating_sub(1);
     let is_given = |hop: usize| chain.hops.get(hop).is_some_and(|hop| hop.given.is_some());
@@ -354,7 +360,7 @@ fn problems_beside_given(chain: &Chain, sections: &[(String, HopSection)]) -> Pl
     let secured = (1..=last).filter(|number| tls.get(*number).copied().flatten().is_some());
     let beside = secured.filter(|number| is_given(*number) || is_given(number - 1));
     let problem = |number: usize| {
-        let (place, _) = sections.get(number)?;
+        let place = &sections.get(number)?.place;
         let [before, behind] = [number - 1, number].map(|hop| chain.hops.get(hop).map(|hop| &hop.name));
         let message = format!(
             "`{}` and `{}` cannot use TLS with each other, because one of them has a `config` with its own certificates: \
@@ -367,14 +373,14 @@ fn problems_beside_given(chain: &Chain, sections: &[(String, HopSection)]) -> Pl
 }
 
 /// The functions of all proxies.
-fn across(hops: &[Hop], sections: &[(String, HopSection)]) -> Result<Composition, Placed> {
+fn across(hops: &[Hop], sections: &[PlacedSection]) -> Result<Composition, Placed> {
     let each: Vec<&Composition> = hops.iter().map(|hop| &hop.functions).collect();
     Composition::across(&each).map_err(|conflicts| {
         // The place of each function, in the order in which conflicts count them.
         let places: Vec<String> = hops
             .iter()
             .zip(sections)
-            .flat_map(|(hop, (place, _))| {
+            .flat_map(|(hop, PlacedSection { place, .. })| {
                 (0..hop.functions.components().len()).map(move |index| format!("{place}/functions/{index}"))
             })
             .collect();
@@ -390,12 +396,12 @@ fn across(hops: &[Hop], sections: &[(String, HopSection)]) -> Result<Composition
 pub(super) fn summary(entry: &ChainEntry) -> String {
     match sections(entry, "").as_slice() {
         [] => NO_PROXY.to_owned(),
-        [(_, one)] => in_words(one, "One proxy"),
+        [one] => in_words(&one.section, "One proxy"),
         several => {
             let name = |section: &HopSection| section.name.clone().unwrap_or_default();
             let described = several
                 .iter()
-                .map(|(_, section)| format!("`{}`, {}", name(section), in_words(section, "Envoy")));
+                .map(|one| format!("`{}`, {}", name(&one.section), in_words(&one.section, "Envoy")));
             format!("{} proxies: {}", several.len(), described.collect::<Vec<_>>().join("; "))
         }
     }

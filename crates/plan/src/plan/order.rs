@@ -65,7 +65,7 @@ pub struct Draws(SmallRng);
 
 impl Draws {
     /// Those of round `round`.
-    pub fn of(plan: &Plan, round: u32) -> Self {
+    pub fn in_round(plan: &Plan, round: u32) -> Self {
         Self(random(plan.seed, round, 4))
     }
 

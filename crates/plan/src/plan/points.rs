@@ -215,7 +215,7 @@ pub(super) fn of_chain(
     request: Option<&DerivedRequest>,
     requested: &Requested,
 ) -> Result<Resolved, String> {
-    resolve(name, &Requirements::of(chain, functions, request), requested)
+    resolve(name, &Requirements::from_chain(chain, functions, request), requested)
 }
 
 /// The conditions that an arm sets itself.
@@ -239,7 +239,7 @@ struct Requirements {
 }
 
 impl Requirements {
-    fn of(chain: &Chain, functions: &Composition, request: Option<&DerivedRequest>) -> Self {
+    fn from_chain(chain: &Chain, functions: &Composition, request: Option<&DerivedRequest>) -> Self {
         let workers: Option<Vec<u64>> = chain.hops.iter().map(Hop::own_workers).collect();
         let envoys: Option<Vec<&String>> = chain.hops.iter().map(|hop| hop.envoy.as_ref()).collect();
         Self {

@@ -66,7 +66,7 @@ impl Plan {
     /// Whether a given configuration presents a certificate to upstream servers that request one.
     pub fn presents_certificate(&self) -> bool {
         let given = self.arms.iter().flat_map(|arm| &arm.chain.hops).filter_map(|hop| hop.given.as_ref());
-        let mut configurations = given.filter_map(|given| self.configurations.of(&given.path).ok());
+        let mut configurations = given.filter_map(|given| self.configurations.get(&given.path).ok());
         configurations.any(|one| one.adapted.files.presents_certificate)
     }
 

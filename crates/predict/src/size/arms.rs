@@ -79,13 +79,21 @@ pub(crate) fn reference<'a>(study: &'a StudyResult, arm: &ArmResult) -> Option<&
     study.arm(other).filter(|arm| arm.kind == ArmKind::Baseline)
 }
 
+/// An arm that numbers may be taken from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Candidate<'a> {
+    pub(crate) arm: &'a ArmResult,
+    /// Whether it was measured with the requests that are asked for.
+    pub(crate) is_same_traffic: bool,
+}
+
 /// The arms with a function alone, under the protocol of `traffic`: first those compared with a plain proxy under the same requests, then
-/// the others. The flag of each states whether the requests are the same.
+/// the others.
 pub(crate) fn alone<'a>(
     study: &'a StudyResult,
     is_it: impl Fn(&PlannedFunction) -> bool,
     traffic: &Traffic,
-) -> Vec<(&'a ArmResult, bool)> {
+) -> Vec<Candidate<'a>> {
     let of_protocol = |arm: &&ArmResult| {
         let protocol = arm.subject.as_ref().map(|subject| subject.protocol.as_str());
         protocol == Some(&traffic.protocol) && single_function(arm).is_some_and(&is_it)
@@ -93,21 +101,27 @@ pub(crate) fn alone<'a>(
     let is_same = |arm: &ArmResult| {
         reference(study, arm).and_then(plain_traffic).is_some_and(|other| other == *traffic)
     };
-    same_first(study.arms.iter().filter(of_protocol).map(|arm| (arm, is_same(arm))).collect())
+    same_first(
+        study
+            .arms
+            .iter()
+            .filter(of_protocol)
+            .map(|arm| Candidate { arm, is_same_traffic: is_same(arm) })
+            .collect(),
+    )
 }
 
-/// The plain proxies under the protocol of `traffic`: first those under the same requests, then the others. The flag of each states
-/// whether the requests are the same.
-pub(crate) fn plain<'a>(study: &'a StudyResult, traffic: &Traffic) -> Vec<(&'a ArmResult, bool)> {
+/// The plain proxies under the protocol of `traffic`: first those under the same requests, then the others.
+pub(crate) fn plain<'a>(study: &'a StudyResult, traffic: &Traffic) -> Vec<Candidate<'a>> {
     let of_protocol = |arm: &'a ArmResult| {
         let own = plain_traffic(arm).filter(|own| own.protocol == traffic.protocol)?;
-        Some((arm, own == *traffic))
+        Some(Candidate { arm, is_same_traffic: own == *traffic })
     };
     same_first(study.arms.iter().filter_map(of_protocol).collect())
 }
 
 /// Those that are marked as the same first, each kind in its order.
-fn same_first(mut arms: Vec<(&ArmResult, bool)>) -> Vec<(&ArmResult, bool)> {
-    arms.sort_by_key(|(_, is_same)| !is_same);
+fn same_first(mut arms: Vec<Candidate<'_>>) -> Vec<Candidate<'_>> {
+    arms.sort_by_key(|one| !one.is_same_traffic);
     arms
 }

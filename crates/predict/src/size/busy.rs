@@ -130,7 +130,7 @@ impl<'a> Placement<'a> {
         proxies.iter().enumerate().map(one).collect()
     }
 
-    /// Whether what proxies cost each other is not known at this busy share of the processors.
+    /// Whether the cost of proxies to each other is not known at this busy share of the processors.
     pub(crate) fn is_beyond(&self, busy: &Busy) -> bool {
         match (&self.sharing, self.processors) {
             (_, Processors::Own) => false,

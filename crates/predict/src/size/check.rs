@@ -36,7 +36,7 @@ pub enum NoCheck {
 
 /// Predicts each composition of `study`, an arm with several functions or several proxies, from the arms with one function, from the
 /// plain proxies, and from the shortest chain of plain proxies with each kind of request, at the rate that it was measured at under
-/// each load. These chains state what proxies cost each other, and are not predicted themselves.
+/// each load. These chains state the cost of proxies to each other, and are not predicted themselves.
 ///
 /// **Method.** Predicted as by [`crate::size::size_on()`], for a chain of proxies with a worker for each processor. Measured is the plain proxy
 /// that the composition is compared with, and the cost of the composition. The difference is taken within rounds, so that the error of
@@ -210,7 +210,7 @@ fn learn<'a>(source: &Source<'a>, parts: &'a Parts<'a>) -> Result<Vec<Proxy<'a>>
         return Ok(proxies);
     }
     Err(format!(
-        "no arm states what `{}` adds over {} alone, with the same knobs: add it to the study, or measure more rounds",
+        "no arm states the cost of `{}` over {} alone, with the same knobs: add it to the study, or measure more rounds",
         missing.join("`, `"),
         parts.traffic.protocol
     ))

@@ -6,7 +6,7 @@
 
 use hoptax_result::ArmResult;
 
-use crate::size::arms::{alone, plain};
+use crate::size::arms::{Candidate, alone, plain};
 use crate::size::graph::{Called, Traffic};
 use crate::size::interpolation::weighted;
 use crate::size::learn::Source;
@@ -43,14 +43,14 @@ pub(crate) struct Connections<'a> {
 
 impl<'a> OfConnection<'a> {
     /// From the CPU times per request under each load of the first of these arms whose numbers count; none if the result has no such
-    /// loads, or if no numbers count. Each arm comes with whether it was measured with the requests that are asked for.
+    /// loads, or if no numbers count.
     fn of_first(
-        arms: Vec<(&'a ArmResult, bool)>,
+        arms: Vec<Candidate<'a>>,
         source: &Source<'a>,
         requests: u32,
         number: impl Fn(&ArmResult, &str) -> Option<Measured>,
     ) -> Option<Self> {
-        arms.into_iter().find_map(|(arm, is_same_traffic)| {
+        arms.into_iter().find_map(|Candidate { arm, is_same_traffic }| {
             let terms = Self::terms(source, requests, |load| number(arm, load))?;
             Some(Self { terms, source: source.number, arm, is_same_traffic })
         })

@@ -60,7 +60,7 @@ fn shared_processors(
     }
     let Some(sharing) = &placement.sharing else {
         found.push(
-            "the proxies share processors, and no result states what proxies cost each other there. A study with a chain of two plain \
+            "the proxies share processors, and no result states the cost of proxies to each other there. A study with a chain of two plain \
              proxies measures it: `- {name: two-proxies, hops: [client, server]}`"
                 .to_owned(),
         );
@@ -69,7 +69,7 @@ fn shared_processors(
     let (shares, chain) = (sharing.measured_at(), &sharing.arm().id);
     if shares.is_beyond(busy.min(1.0)) {
         found.push(format!(
-            "the processors of the proxies are busy for {} of the time, and `{chain}` states what proxies cost each other from {} to {}",
+            "the processors of the proxies are busy for {} of the time, and `{chain}` states the cost of proxies to each other from {} to {}",
             percent(busy),
             percent(shares.least),
             percent(shares.most)
@@ -78,7 +78,7 @@ fn shared_processors(
     let learned = plain_traffic(sharing.plain.arm);
     if proxies.iter().flat_map(|proxy| &proxy.flows).any(|flow| plain_traffic(flow.plain.arm) != learned) {
         found.push(format!(
-            "what proxies cost each other was measured with other requests (those of `{}`)",
+            "the cost of proxies to each other was measured with other requests (those of `{}`)",
             sharing.plain.arm.id
         ));
     }
@@ -86,7 +86,7 @@ fn shared_processors(
         sources.get(sharing.plain.source).map(|source| source.result.environment.proxy_cpus.len().max(1));
     if processors.is_some_and(|processors| processors != count as usize) {
         found.push(format!(
-            "what proxies cost each other was measured by `{chain}` on another number of processors than {count}"
+            "the cost of proxies to each other was measured by `{chain}` on another number of processors than {count}"
         ));
     }
     found
@@ -198,7 +198,7 @@ fn connections(proxy: &Proxy<'_>, sources: &[Source<'_>]) -> Vec<String> {
     }
     for (called, one) in connections.functions.iter().filter(|(_, one)| !one.is_same_traffic) {
         found.push(format!(
-            "`{name}`: what `{}` adds to a new connection was measured by `{}` with other requests (those of `{}`)",
+            "`{name}`: the cost of `{}` for a new connection was measured by `{}` with other requests (those of `{}`)",
             called.text,
             study(sources, one.source),
             one.arm.compared_with.as_deref().unwrap_or_default()
@@ -207,7 +207,7 @@ fn connections(proxy: &Proxy<'_>, sources: &[Source<'_>]) -> Vec<String> {
     if !connections.unknown.is_empty() {
         let names = connections.unknown.join("`, `");
         found.push(format!(
-            "`{name}`: what `{names}` adds to a new connection was not measured, and is left out"
+            "`{name}`: the cost of `{names}` for a new connection was not measured, and is left out"
         ));
     }
     found
@@ -226,7 +226,7 @@ fn functions(proxy: &Proxy<'_>, sources: &[Source<'_>]) -> Vec<String> {
             let study = study(sources, priced.source);
             let with = priced.arm.compared_with.as_deref().unwrap_or_default();
             found.push(format!(
-                "what `{}` adds was measured by `{study}` with other requests (those of `{with}`)",
+                "the cost of `{}` was measured by `{study}` with other requests (those of `{with}`)",
                 called.text
             ));
         }

@@ -200,14 +200,24 @@ fn simulated(services: &[Service], at: &[At], table: &Table, left_out: LeftOut, 
     numbers
 }
 
-/// The numbers with their intervals. `rounds` holds the results, their number of rounds and the confidence over these.
+/// The rounds of a result that numbers are learned from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SourceRounds {
+    /// The number of the result.
+    pub(crate) source: usize,
+    pub(crate) count: usize,
+    /// The confidence of intervals over them.
+    pub(crate) confidence: f64,
+}
+
+/// The numbers with their intervals.
 pub(crate) fn intervals(
     numbers: impl Fn(LeftOut) -> Vec<f64>,
-    rounds: &[(usize, usize, f64)],
+    rounds: &[SourceRounds],
 ) -> Option<Vec<Interval>> {
     let of_all = numbers(None);
     let mut deviations: Vec<Vec<Interval>> = vec![Vec::new(); of_all.len()];
-    for (source, count, confidence) in rounds {
+    for SourceRounds { source, count, confidence } in rounds {
         let without: Vec<Vec<f64>> = (0..*count).map(|round| numbers(Some((*source, round)))).collect();
         for (place, deviations) in deviations.iter_mut().enumerate() {
             let number = |left_out: Option<usize>| {
@@ -355,7 +365,7 @@ services:
         let mut covered = vec![0; truth.len()];
         for _ in 0..studies {
             let (table, numbers) = numbers_of_study((ROUNDS, RESPONSES), &mut random, 60_000);
-            let rounds = [(0, ROUNDS, CONFIDENCE), (1, ROUNDS, CONFIDENCE)];
+            let rounds = [0, 1].map(|source| SourceRounds { source, count: ROUNDS, confidence: CONFIDENCE });
             let intervals = intervals(|left_out| numbers(&table, left_out), &rounds).unwrap();
             for (covered, (interval, truth)) in covered.iter_mut().zip(intervals.iter().zip(&truth)) {
                 *covered += u32::from(interval.contains(*truth));

@@ -3,7 +3,7 @@
 use hoptax_judge::summary::CpuByRound;
 use hoptax_result::{ArmLoad, ArmResult, Interval, LoadSpec, Loop, PlannedHop, StudyResult};
 
-use crate::size::arms::{alone, hops, plain_traffic, reference, single_function};
+use crate::size::arms::{Candidate, alone, hops, plain_traffic, reference, single_function};
 use crate::size::graph::{Called, Traffic};
 use crate::size::interpolation::weighted;
 use crate::size::sum::{Measured, Sum};
@@ -107,7 +107,7 @@ impl<'a> Source<'a> {
     /// What a function adds to requests of this protocol; none if the result does not state it.
     pub(crate) fn function(&self, called: &Called, traffic: &Traffic) -> Option<Priced<'a>> {
         let arms = alone(self.result, |function| called.is(function), traffic);
-        let (arm, is_same_traffic) = arms.first().copied()?;
+        let Candidate { arm, is_same_traffic } = arms.first().copied()?;
         let plain = reference(self.result, arm)?;
         let in_use = self.levels(plain, |load| !self.is_closed(load));
         let points = self.loads().filter_map(|load| self.added(arm, plain, in_use.as_ref(), load));

@@ -208,7 +208,7 @@ fn unpriced(called: &Called, traffic: &Traffic, sources: &[Source<'_>]) -> Strin
             why = format!(" (they state `{}`)", stated.join("`, `"));
         }
     }
-    format!("what `{}` adds to requests over {}{why}", called.text, traffic.protocol)
+    format!("the cost of `{}` for requests over {}{why}", called.text, traffic.protocol)
 }
 
 /// Why the numbers of the first result that has such an arm do not count; empty if none has.

@@ -8,6 +8,7 @@ use hoptax_stats::{pooled_values, quantile_level};
 
 use crate::size::arms::reference;
 use crate::size::interpolation::weighted;
+use crate::size::latency::SourceRounds;
 use crate::size::learn::{Plain, Priced, Source, busy_share};
 use crate::size::measured_at::MeasuredAt;
 use crate::size::proxy::LearnedFlow;
@@ -271,12 +272,14 @@ impl<'s, 'a> AllTimes<'s, 'a> {
         &self.table
     }
 
-    /// The results that are used, with the number of their rounds and the confidence of quantiles over these.
-    pub(crate) fn rounds(&self) -> Vec<(usize, usize, f64)> {
+    /// The rounds of the results that are used, with the confidence of quantiles.
+    pub(crate) fn rounds(&self) -> Vec<SourceRounds> {
         let is_used = |source: &&Source<'_>| self.table.0.iter().any(|times| times.source == source.number);
         let used = self.sources.iter().filter(is_used);
-        used.map(|source| {
-            (source.number, source.result.rounds.len(), source.result.plan.quantile_confidence())
+        used.map(|source| SourceRounds {
+            source: source.number,
+            count: source.result.rounds.len(),
+            confidence: source.result.plan.quantile_confidence(),
         })
         .collect()
     }

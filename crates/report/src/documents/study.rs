@@ -133,7 +133,7 @@ fn answer(result: &StudyResult, rows: &[Row<'_>]) -> Vec<String> {
 fn costs(result: &StudyResult, rows: &[Row<'_>]) -> Vec<String> {
     let functions = || rows.iter().filter(|row| row.arm.kind != ArmKind::Same && !row.arm.is_control());
     let above_zero = |row: &Row<'_>, measure: CostMeasure| {
-        let cost = measure.of(&row.arm.cost).filter(|cost| cost.low > 0.0);
+        let cost = measure.interval(&row.arm.cost).filter(|cost| cost.low > 0.0);
         cost.filter(|_| !row.arm.cost.uncertain_signs.contains(&measure))
     };
     let share = |row: &Row<'_>| above_zero(row, CostMeasure::CpuShare);

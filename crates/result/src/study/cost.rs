@@ -102,7 +102,7 @@ impl CostMeasure {
         [Self::CpuUs, Self::CpuShare, Self::ResponseP50Us, Self::ResponseP90Us, Self::ResponseP99Us];
 
     /// This measure of a cost.
-    pub fn of(self, cost: &Cost) -> Option<Interval> {
+    pub fn interval(self, cost: &Cost) -> Option<Interval> {
         match self {
             Self::CpuUs => cost.cpu_us_per_request,
             Self::CpuShare => cost.cpu_share,

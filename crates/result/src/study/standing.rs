@@ -25,7 +25,7 @@ impl Standing {
     }
 
     fn add(&mut self, arm: &ArmResult, is_doubted: bool) {
-        let count = match (self.measure.of(&arm.cost), arm.bounds.cost(self.measure)) {
+        let count = match (self.measure.interval(&arm.cost), arm.bounds.cost(self.measure)) {
             (Some(_), _) if is_doubted => &mut self.doubted,
             (Some(_), _) => &mut self.sound,
             (None, Some(_)) => &mut self.bounded,
@@ -70,7 +70,9 @@ impl StudyResult {
                 is_under(self.plan.response_load(), Loop::Open)
             }
             // Not every proxy has each of them.
-            CostMeasure::OfRounds(_) => measure.of(&arm.cost).is_some() || arm.bounds.cost(measure).is_some(),
+            CostMeasure::OfRounds(_) => {
+                measure.interval(&arm.cost).is_some() || arm.bounds.cost(measure).is_some()
+            }
         }
     }
 

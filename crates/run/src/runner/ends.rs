@@ -38,7 +38,7 @@ pub(super) fn networks(plan: &Plan) -> Result<Networks, RunError> {
 
 impl<'a> Ends<'a> {
     /// The ends of an arm.
-    pub(super) fn of(link: Option<&'a Link>, networks: &'a Networks, arm: usize) -> Self {
+    pub(super) fn around_arm(link: Option<&'a Link>, networks: &'a Networks, arm: usize) -> Self {
         Self { link, network: networks.get(&arm).map(Rc::as_ref) }
     }
 

@@ -14,7 +14,7 @@ use super::surroundings::Surroundings;
 pub(super) fn peer_names(plan: &Plan) -> PeerNames {
     let mut names = PeerNames::default();
     for given in plan.arms.iter().flat_map(|arm| &arm.chain.hops).filter_map(|hop| hop.given.as_ref()) {
-        if let Ok(configuration) = plan.configurations.of(&given.path) {
+        if let Ok(configuration) = plan.configurations.get(&given.path) {
             let files = &configuration.adapted.files;
             names.origin.extend(files.origin_names.iter().cloned());
             names.generator.extend(files.client_names.iter().cloned());
@@ -33,7 +33,7 @@ pub(super) fn spec(
     around: Surroundings<'_>,
 ) -> Result<ProxySpec, ArmError> {
     let Surroundings { setting, directory, processors, next, companion, .. } = around;
-    let configuration = plan.configurations.of(&given.path).map_err(ArmError::Given)?;
+    let configuration = plan.configurations.get(&given.path).map_err(ArmError::Given)?;
     let place = hoptax_bootstrap::Lab {
         admin_port: 0,
         listener_ports: Vec::new(),
@@ -65,7 +65,7 @@ pub(super) fn spec(
 /// Adds the places in the user's files to Envoy's refusal, and what to do if Envoy lacks an extension.
 pub(super) fn explain(plan: &Plan, given: &GivenConfig, error: ProxyError) -> ArmError {
     let ProxyError::Refused { reason, config } = error else { return error.into() };
-    let adapted = plan.configurations.of(&given.path).and_then(|found| found.adapted_with(&given.replaced));
+    let adapted = plan.configurations.get(&given.path).and_then(|found| found.adapted_with(&given.replaced));
     // The specification of this proxy was made from it before.
     let Ok(adapted) = adapted else { return ProxyError::Refused { reason, config }.into() };
     let refusal = adapted.refusal(&reason, &given.without);

@@ -36,7 +36,7 @@ pub(super) struct Origins {
 
 impl Origins {
     /// The origins behind an arm.
-    pub(super) fn of(&self, arm: &Arm) -> Vec<SocketAddr> {
+    pub(super) fn behind(&self, arm: &Arm) -> Vec<SocketAddr> {
         if let Some(own) = self.own.get(&arm.id) {
             return own.clone();
         }
@@ -171,7 +171,7 @@ pub(super) fn start_origins(
     let mut own = BTreeMap::new();
     for (number, arm) in plan.arms.iter().enumerate() {
         if arm.has_own_origins() {
-            let ends = Ends::of(link, networks, number);
+            let ends = Ends::around_arm(link, networks, number);
             let name = |upstream: usize| match upstream {
                 1 => format!("origin-{}", arm.folder(0)),
                 _ => format!("origin-{}-{upstream}", arm.folder(0)),

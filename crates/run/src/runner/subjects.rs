@@ -160,15 +160,15 @@ impl<'p> Subjects<'p> {
                     let next = match behind.as_slice() {
                         // Each clone has its own origin.
                         [] if stage.len() > 1 => {
-                            let own = addresses.of(arm).get(clone).copied();
+                            let own = addresses.behind(arm).get(clone).copied();
                             vec![own.ok_or_else(|| missing(&arm.id, &format!("origin of clone {clone}")))?]
                         }
-                        [] => addresses.of(arm),
+                        [] => addresses.behind(arm),
                         proxies => proxies.to_vec(),
                     };
                     let names = Names::new(setting.directory, &next, companion_address);
                     let is_near = hop.is_near();
-                    let ends = Ends::of(link, &networks, arm_number);
+                    let ends = Ends::around_arm(link, &networks, arm_number);
                     let processors = processors_of(setting, link, hop).map_err(in_arm(arm))?;
                     let listen = ends.listening(is_near);
                     let directory = hop_folder(folder(setting, arm, copy_number), arm, hop);
@@ -208,7 +208,7 @@ impl<'p> Subjects<'p> {
             }
             for (copy, of_copy) in starting {
                 let plan::Subject { arm, arm_number, .. } = copy.planned;
-                let ends = Ends::of(link, &networks, arm_number);
+                let ends = Ends::around_arm(link, &networks, arm_number);
                 for (Place { hop, .. }, spec, one) in of_copy {
                     let wait = || one.wait_unless(stop).map_err(|error| spec.explained(error, stop));
                     let live = ends.at_servers(hop.is_near(), wait)?;

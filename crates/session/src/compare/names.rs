@@ -84,29 +84,32 @@ mod tests {
         assert_eq!(shown("http://127.0.0.1:80/a@b"), "http://127.0.0.1:80/a@b");
     }
 
-    fn of(subjects: &[&str]) -> Vec<String> {
+    fn called(subjects: &[&str]) -> Vec<String> {
         let subjects: Vec<String> = subjects.iter().map(ToString::to_string).collect();
         names(&subjects, |number| number.to_string()).into_iter().map(|one| one.name).collect()
     }
 
     #[test]
     fn subjects_are_called_by_stem_release_function_or_address() {
-        assert_eq!(of(&["conf/old.yaml", "new.yaml+1.39.3"]), ["old", "new+1.39.3"]);
-        assert_eq!(of(&["1.39.3+jwt", "access-log/json"]), ["1.39.3+jwt", "access-log/json"]);
-        assert_eq!(of(&["http://127.0.0.1:80/", "baseline"]), ["127.0.0.1:80", "baseline"]);
-        assert_eq!(of(&["jwt+env=A=b://c/", "jwt"]), ["jwt+env=A=b://c/", "jwt"]);
+        assert_eq!(called(&["conf/old.yaml", "new.yaml+1.39.3"]), ["old", "new+1.39.3"]);
+        assert_eq!(called(&["1.39.3+jwt", "access-log/json"]), ["1.39.3+jwt", "access-log/json"]);
+        assert_eq!(called(&["http://127.0.0.1:80/", "baseline"]), ["127.0.0.1:80", "baseline"]);
+        assert_eq!(called(&["jwt+env=A=b://c/", "jwt"]), ["jwt+env=A=b://c/", "jwt"]);
     }
 
     #[test]
     fn subjects_that_would_share_a_name_keep_what_was_given() {
-        assert_eq!(of(&["a/envoy.yaml", "b/envoy.yaml", "c.yaml"]), ["a/envoy.yaml", "b/envoy.yaml", "c"]);
-        assert_eq!(of(&["lua", "lua", "lua"]), ["lua", "lua#2", "lua#3"]);
+        assert_eq!(
+            called(&["a/envoy.yaml", "b/envoy.yaml", "c.yaml"]),
+            ["a/envoy.yaml", "b/envoy.yaml", "c"]
+        );
+        assert_eq!(called(&["lua", "lua", "lua"]), ["lua", "lua#2", "lua#3"]);
     }
 
     #[test]
     fn one_long_name_has_all_subjects_called_by_their_arms() {
         let long = "rbac{rules=50}+access-log/json";
-        assert_eq!(of(&[long, "lua"]), ["0", "1"]);
+        assert_eq!(called(&[long, "lua"]), ["0", "1"]);
         let first = names(&[long.to_owned(), "lua".to_owned()], |number| number.to_string()).remove(0);
         assert_eq!((first.given.as_str(), again(&first, "x".to_owned()).name), (long, "0 again".to_owned()));
     }

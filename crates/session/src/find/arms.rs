@@ -96,7 +96,7 @@ impl ArmsOfStudy {
         let time = Time::begin(self.budget(options));
         check_accounts(plan, options)?;
         requirements::check(plan, of_study)?;
-        estimate::check_memory(&estimate::Estimate::of(plan), |_| false, "name fewer arms")?;
+        estimate::check_memory(&estimate::Estimate::from_plan(plan), |_| false, "name fewer arms")?;
         machine::allow_connections_of_plan(plan, say)?;
         let envoys = envoys(plan, options.envoy, say)?;
         let placement = placement()?;
@@ -201,7 +201,7 @@ fn outline(plan: &Plan, options: &Options<'_>, budget: Duration) -> String {
     let load = plan.loads.first();
     let objectives: Vec<String> = options.objectives.iter().map(ToString::to_string).collect();
     let interval = |width: f64| format!("until the interval of the rate is {:.0} % wide", width * 100.0);
-    let needs = gigabytes(estimate::Estimate::of(plan).memory_bytes);
+    let needs = gigabytes(estimate::Estimate::from_plan(plan).memory_bytes);
     format!(
         "search on arms of the study `{}`\n\n\
          arms        {}; ratios to the first\n\

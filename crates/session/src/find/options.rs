@@ -33,7 +33,7 @@ pub struct Options<'a> {
 
 impl Options<'_> {
     pub(super) fn settings(&self) -> Settings {
-        Settings::of(self.preset)
+        Settings::from_preset(self.preset)
     }
 }
 
@@ -72,7 +72,7 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    fn of(preset: Preset) -> Self {
+    fn from_preset(preset: Preset) -> Self {
         match preset {
             Preset::Quick => Self {
                 width: 0.04,

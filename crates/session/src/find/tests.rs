@@ -42,7 +42,7 @@ impl Default for Asked<'_> {
 
 impl Asked<'_> {
     /// Searches a server in virtual time. Returns the result with the lines of its progress.
-    fn of(&self, subject: VirtualServer) -> (Found<FindResult>, Vec<String>) {
+    fn search(&self, subject: VirtualServer) -> (Found<FindResult>, Vec<String>) {
         let objectives: Vec<Objective> = self.objectives.iter().map(|text| text.parse().unwrap()).collect();
         let limits = Limits::default();
         let options = Options {
@@ -85,7 +85,7 @@ impl Asked<'_> {
 fn the_capacity_of_a_server_is_found_whatever_the_time_of_a_request() {
     for service_us in [500, 2_000, 8_000] {
         let asked = Asked { objectives: &["p90<100ms"], ..Asked::default() };
-        let (found, lines) = asked.of(VirtualServer::OneAtATime(Duration::from_micros(service_us)));
+        let (found, lines) = asked.search(VirtualServer::OneAtATime(Duration::from_micros(service_us)));
         let (goal, capacity) = (&found.result.goals[0], 1e6 / service_us as f64);
         assert!([FindState::Found, FindState::Bounded].contains(&goal.state), "{goal:?}\n{lines:#?}");
         let estimate = goal.estimate.unwrap();
@@ -102,7 +102,7 @@ fn the_capacity_of_a_server_is_found_whatever_the_time_of_a_request() {
 fn a_sweep_visits_each_rate_in_each_round_and_finds_the_knee() {
     let asked =
         Asked { objectives: &["p50<1s"], range: (Some(500.0), Some(505.0)), sweep: true, ..Asked::default() };
-    let (found, lines) = asked.of(VirtualServer::OneAtATime(Duration::from_micros(1_900)));
+    let (found, lines) = asked.search(VirtualServer::OneAtATime(Duration::from_micros(1_900)));
     assert_eq!(found.result.goals[0].state, FindState::MaximumHeld, "{lines:#?}");
     assert!(lines.contains(&"sweep up to 505 requests/s: about 1m 18s".to_owned()), "{lines:#?}");
     let sweep = found.result.sweep.as_ref().unwrap();
@@ -118,7 +118,7 @@ fn an_interrupt_in_the_second_round_of_a_sweep_keeps_its_trials() {
     let asked =
         Asked { objectives: &["p50<1s"], range: (Some(500.0), Some(505.0)), sweep: true, ..Asked::default() };
     let server = VirtualServer::OneAtATime(Duration::from_micros(1_900));
-    let (whole, _) = asked.of(server);
+    let (whole, _) = asked.search(server);
     // The closed loop, the search, and twelve trials of the sweep.
     let interrupted_in = Some(1 + whole.result.trials.len() + 12);
     let (found, lines) = Asked { interrupted_in, ..asked }.of(server);

@@ -41,11 +41,19 @@ pub(crate) struct Salvaged {
     pub(crate) lost: Vec<i64>,
 }
 
+/// A file that could be read.
+struct FoundFile {
+    path: String,
+    bytes: Vec<u8>,
+    /// Whether a secret in it is masked.
+    is_redacted: bool,
+}
+
 /// A run of a damaged store.
 struct Found {
     described: Described,
     source: String,
-    files: Vec<(String, Vec<u8>, bool)>,
+    files: Vec<FoundFile>,
     missing: Vec<String>,
     labels: Vec<String>,
 }
@@ -129,7 +137,7 @@ fn copy_runs(from: &Path, to: &Path) -> Result<Copied, StoreError> {
         };
         new.change(|connection| {
             put_columns(connection, Some(id), &found.described, &found.source)?;
-            for (path, bytes, is_redacted) in &found.files {
+            for FoundFile { path, bytes, is_redacted } in &found.files {
                 contents::put_file(connection, id, path, bytes, *is_redacted)?;
             }
             found.labels.iter().try_for_each(|label| labels::add(connection, id, label))
@@ -211,7 +219,7 @@ fn find(old: &Connection, id: i64) -> Option<Found> {
     let (mut files, mut missing) = (Vec::new(), Vec::new());
     for file in stored {
         match contents::get(old, file.content) {
-            Ok(Ok(bytes)) => files.push((file.path, bytes, file.is_redacted)),
+            Ok(Ok(bytes)) => files.push(FoundFile { path: file.path, bytes, is_redacted: file.is_redacted }),
             Ok(Err(_)) | Err(_) => missing.push(file.path),
         }
     }
@@ -226,7 +234,7 @@ fn find(old: &Connection, id: i64) -> Option<Found> {
     }
     let described = describe_files(&files).or(columns)?;
     if described.is_unfinished() {
-        files.retain(|(path, ..)| path != RESULT);
+        files.retain(|file| file.path != RESULT);
     }
     let labels = old.prepare("SELECT label FROM labels WHERE run = ?1").and_then(|mut select| {
         let labels = select.query_map([id], |row| row.get(0))?.map_while(Result::ok).collect();
@@ -242,12 +250,12 @@ fn find(old: &Connection, id: i64) -> Option<Found> {
 }
 
 /// The columns that follow from the files.
-fn describe_files(files: &[(String, Vec<u8>, bool)]) -> Option<Described> {
+fn describe_files(files: &[FoundFile]) -> Option<Described> {
     let text = |wanted: &str| {
-        let (_, bytes, _) = files.iter().find(|(path, ..)| path == wanted)?;
-        std::str::from_utf8(bytes).ok()
+        let file = files.iter().find(|file| file.path == wanted)?;
+        std::str::from_utf8(&file.bytes).ok()
     };
-    let rounds = files.iter().filter(|(path, ..)| describe::is_round(path)).count() as u32;
+    let rounds = files.iter().filter(|file| describe::is_round(&file.path)).count() as u32;
     describe::run(text(RESULT), text(MANIFEST), rounds).ok()
 }
 

@@ -133,7 +133,7 @@ impl Counts {
         };
         let errors = count_at(result, "/ErrorsDurationHistogram/Count");
         let (succeeded, all) = (of(&|code| is_ok(code, is_grpc) == Some(true)), of(&|_| true));
-        let untold = of(&|code| is_ok(code, is_grpc).is_none()).unwrap_or_default();
+        let unnamed = of(&|code| is_ok(code, is_grpc).is_none()).unwrap_or_default();
         let mut sums = Vec::new();
         if let Some(parts) = succeeded {
             sums.push(Sum::some("OK by return code", parts, count));
@@ -146,14 +146,14 @@ impl Counts {
         }
         let by_errors = errors.map(|errors| count.saturating_sub(errors));
         if let (Some(parts), Some(ok)) = (by_errors, succeeded) {
-            let whole = CountRange { at_least: ok, at_most: ok.saturating_add(untold) };
+            let whole = CountRange { at_least: ok, at_most: ok.saturating_add(unnamed) };
             sums.push(Sum { what: "OK by the histogram of errors, by return code", parts, whole });
         }
         // Without an outcome, a call may have had any: the oldest releases have none of all calls.
         let by_code =
-            succeeded.map(|ok| CountRange { at_least: ok, at_most: ok.saturating_add(untold).min(count) });
+            succeeded.map(|ok| CountRange { at_least: ok, at_most: ok.saturating_add(unnamed).min(count) });
         let by_errors = by_errors.map(CountRange::exactly);
-        let answered = by_code.filter(|_| untold == 0).or(by_errors).or(by_code);
+        let answered = by_code.filter(|_| unnamed == 0).or(by_errors).or(by_code);
         let answered = answered.unwrap_or(CountRange { at_least: 0, at_most: count });
         let failed = CountRange {
             at_least: count.saturating_sub(answered.at_most),

@@ -20,8 +20,9 @@ fn add_evidence(result: &mut StudyResult) {
                 .and_then(|_| Bound::new(BoundOf::Cost, measure, Some(-40.0), Some(60.0)));
             [Bound::new(BoundOf::Level, measure, Some(20.0), Some(500.0)), cost]
         });
-        let cost =
-            |measure: CostMeasure, arm: &ArmResult| wider(BoundOf::Cost, measure, measure.of(&arm.cost));
+        let cost = |measure: CostMeasure, arm: &ArmResult| {
+            wider(BoundOf::Cost, measure, measure.interval(&arm.cost))
+        };
         let all = [
             wider(BoundOf::Level, CostMeasure::MaxRate, arm.max_rate),
             cost(CostMeasure::CpuUs, arm),
@@ -46,7 +47,7 @@ fn judged(invalidate: impl FnOnce(&mut StudyResult)) -> StudyResult {
 
 /// The ends of the bound of an arm's cost.
 fn cost(result: &StudyResult, arm: usize, measure: CostMeasure) -> Option<(Option<f64>, Option<f64>)> {
-    assert!(measure.of(&result.arms[arm].cost).is_none(), "a number that is stated");
+    assert!(measure.interval(&result.arms[arm].cost).is_none(), "a number that is stated");
     result.arms[arm].bounds.cost(measure).map(|bound| (bound.low, bound.high))
 }
 

@@ -157,5 +157,5 @@ fn a_reset_without_a_response_is_a_reset_with_its_reason() {
     drop(peer);
     finish(&mut worker, &mut recording);
     assert_eq!(recording.failures, [(Failure::Reset, 1)].into());
-    assert_eq!(recording.reasons.of("reset").len(), 1, "{:?}", recording.reasons);
+    assert_eq!(recording.reasons.by_frequency("reset").len(), 1, "{:?}", recording.reasons);
 }

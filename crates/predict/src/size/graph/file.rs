@@ -31,7 +31,7 @@ pub struct ServiceSection {
     /// Its name.
     #[schemars(length(min = 1))]
     pub name: String,
-    /// Whether it has a proxy. Default: it has one.
+    /// A proxy beside it. Default: true.
     #[serde(default = "has_proxy", skip_serializing_if = "is_true")]
     pub proxy: bool,
     /// Worker threads of its proxy, each with a processor. Default: 1.
@@ -99,7 +99,7 @@ impl ServiceSection {
     }
 }
 
-/// What a service does before it goes on.
+/// Step of a service, before it goes on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 #[schemars(inline)]

@@ -84,7 +84,7 @@ fn what_the_study_does_not_measure_alone_is_left_out() {
     let [left_out] = result.left_out.as_slice() else { panic!("{:?}", result.left_out) };
     assert_eq!(left_out.arm, "unlearned");
     assert!(
-        left_out.reason.contains("no arm states what `cors` adds over http1 alone"),
+        left_out.reason.contains("no arm states the cost of `cors` over http1 alone"),
         "{}",
         left_out.reason
     );

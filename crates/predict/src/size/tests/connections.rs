@@ -54,7 +54,7 @@ fn a_connection_costs_its_part_of_each_request() {
     assert!(is_near(jwt.cpu_us_per_request.estimate, 40.0 + 1.5), "{jwt:?}");
     let text = sized.extrapolations.join("\n");
     assert!(text.contains("`gateway`: the CPU time of a new connection was measured at full load"), "{text}");
-    assert!(!text.contains("adds to a new connection was not measured"), "{text}");
+    assert!(!text.contains("for a new connection was not measured"), "{text}");
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn a_function_of_another_result_is_left_out_and_named() {
         size(&graph(&GRAPH.replace("lua", "rbac")), 2_000.0, &[measured(&loads(NEW)), others]).unwrap();
     let text = sized.extrapolations.join("\n");
     assert!(
-        text.contains("what `rbac` adds to a new connection was not measured, and is left out"),
+        text.contains("the cost of `rbac` for a new connection was not measured, and is left out"),
         "{text}"
     );
 }
@@ -126,7 +126,7 @@ fn larger() -> String {
 fn of_other_requests(study: &str) -> [String; 2] {
     let measured =
         format!("a new connection was measured by `{study}` with other requests (those of `baseline`)");
-    [format!("`gateway`: the CPU time of {measured}"), format!("`gateway`: what `jwt` adds to {measured}")]
+    [format!("`gateway`: the CPU time of {measured}"), format!("`gateway`: the cost of `jwt` for {measured}")]
 }
 
 #[test]

@@ -117,9 +117,9 @@ fn what_no_result_states_is_an_error_with_the_arms_to_measure() {
         panic!("missing")
     };
     assert_eq!(missing.len(), 4, "{missing:?}");
-    assert_eq!(missing[0], "what `jwt` adds to requests over http1");
+    assert_eq!(missing[0], "the cost of `jwt` for requests over http1");
     assert!(
-        missing.contains(&"what `lua` adds to requests over grpc (they state `lua`)".to_owned()),
+        missing.contains(&"the cost of `lua` for requests over grpc (they state `lua`)".to_owned()),
         "{missing:?}"
     );
     assert!(arms.contains(&"- {function: \"rbac{rules=50}\", at: {protocol: grpc}}".to_owned()), "{arms:?}");
@@ -138,7 +138,7 @@ fn a_number_that_was_measured_and_does_not_count_says_why() {
     let text = missing(withheld);
     assert_eq!(
         text,
-        "what `jwt` adds to requests over http1 (`known` measured it, and withholds its CPU time: `hoptax runs show` of it says why)"
+        "the cost of `jwt` for requests over http1 (`known` measured it, and withholds its CPU time: `hoptax runs show` of it says why)"
     );
     let mut fixed = study(ARMS, additive);
     for load in &mut fixed.plan.loads {

@@ -140,7 +140,7 @@ fn proxies_of_a_graph_cost_more_the_less_of_the_busy_time_is_theirs() {
         assert!(shared.proxies.iter().all(|proxy| proxy.is_extrapolated != is_known), "{shared:?}");
         let text = shared.extrapolations.join("\n");
         assert_eq!(
-            text.contains("states what proxies cost each other from 70 % to 100 %"),
+            text.contains("states the cost of proxies to each other from 70 % to 100 %"),
             !is_known,
             "{text}"
         );
@@ -167,7 +167,10 @@ fn a_prediction_without_a_chain_says_that_sharing_is_unknown() {
     let study = [study("[baseline, same, jwt, lua]", additive)];
     let of = |processors| size_on(&graph(TWO), 2_000.0, &study, processors).unwrap();
     let shared = of(Processors::Shared(1));
-    assert!(shared.extrapolations[0].contains("no result states what proxies cost each other"), "{shared:?}");
+    assert!(
+        shared.extrapolations[0].contains("no result states the cost of proxies to each other"),
+        "{shared:?}"
+    );
     let own = of(Processors::Own);
     assert_eq!(own.extrapolations, shared.extrapolations[1..]);
     assert!(shared.proxies.iter().all(|proxy| proxy.is_extrapolated));

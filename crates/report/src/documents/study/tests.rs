@@ -169,7 +169,7 @@ fn costs_by_measure_use_the_units_of_tables() {
     let result = fixture::study();
     let rows = rows(&result);
     let lua = rows.iter().find(|row| row.arm.id == "lua").unwrap();
-    let share = CostMeasure::CpuShare.of(&lua.arm.cost).unwrap();
+    let share = CostMeasure::CpuShare.interval(&lua.arm.cost).unwrap();
     let Cell::Quantity(quantity) = &lua.cpu_share else { panic!("a quantity") };
     assert!((quantity.estimate.unwrap() - 100.0 * share.estimate).abs() < 1e-9);
 }

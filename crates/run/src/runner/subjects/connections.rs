@@ -56,13 +56,13 @@ impl<'p> Connecting<'_, 'p> {
             let address = match first {
                 Some(address) => Some(address),
                 None => {
-                    external::address(arm).map_err(in_arm(arm))?.or(self.origins.of(arm).first().copied())
+                    external::address(arm).map_err(in_arm(arm))?.or(self.origins.behind(arm).first().copied())
                 }
             };
             let address = address.ok_or_else(|| missing(&arm.id, "proxy or server to connect to"))?;
             if answer::is_tried(self.plan, planned) && !answers.contains_key(&number) {
                 let ends = Ends { link: self.link, network: self.networks.get(&number).map(Rc::as_ref) };
-                let tried = Tried { arm, proxies: &copy.proxies, origins: &self.origins.of(arm), ends };
+                let tried = Tried { arm, proxies: &copy.proxies, origins: &self.origins.behind(arm), ends };
                 answers.insert(number, tried.answer(self.plan, address, self.lab, stop)?);
             }
             let subject = self.subject(copy, address, answers.get(&number))?;

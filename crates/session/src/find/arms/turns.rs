@@ -124,7 +124,7 @@ impl<'a> Turns<'a> {
 
     /// Searches on each arm, and then in rounds.
     pub(super) fn run(&mut self, live: &mut Live<'_>) -> Result<FindEnd, Failure> {
-        let mut draws = Draws::of(self.plan, 0);
+        let mut draws = Draws::in_round(self.plan, 0);
         live.restart(0, self.interrupt.flag()).map_err(Failure::environment)?;
         if !self.begin(live, &mut draws)? {
             return Ok(FindEnd::Interrupt);
@@ -210,7 +210,7 @@ impl<'a> Turns<'a> {
             if left < longest {
                 return Ok(FindEnd::Budget);
             }
-            let mut draws = Draws::of(self.plan, round);
+            let mut draws = Draws::in_round(self.plan, round);
             live.restart(round, self.interrupt.flag()).map_err(Failure::environment)?;
             let budget = left / near.iter().flatten().count().max(1) as u32;
             let Settings { width, warmup, .. } = self.settings;
