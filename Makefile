@@ -46,7 +46,7 @@ CARGO_TEST = $(CARGO) test --workspace --quiet --no-fail-fast --config 'target."
 LINTED = RUSTC_WORKSPACE_WRAPPER=$(CURDIR)/tools/linted
 
 .PHONY: test
-test: applications ## Run all checks of CI
+test: applications ui-packages ## Run all checks of CI
 	@tools/packages build tests
 	@rm -rf target/test-times
 	$(LINTED) $(CARGO) test --workspace --quiet --no-run --all-targets
@@ -108,6 +108,22 @@ limiter: ## Build the Go application of `hoptax study rate-limit-placement`
 .PHONY: applications
 applications:
 	@! command -v go >/dev/null || tools/go-program limiter || echo "hoptax study rate-limit-placement will not be tested"
+
+.PHONY: ui
+ui: ui/node_modules ## Build the page of results: ui/dist/report.html and its types; needs Node
+	cd ui && npm run --silent types && npm run --silent build
+
+.PHONY: ui-check
+ui-check: ## Check the types of the page, its tests, and that ui/dist is what its source builds
+	@if [ -d ui/node_modules ]; then cd ui && npm run --silent check; else echo "not tested: the page, without npm"; fi
+
+# Without Node, the page is not tested. Its build is in ui/dist, so that nothing else needs it.
+.PHONY: ui-packages
+ui-packages:
+	@! command -v npm >/dev/null || $(MAKE) --silent ui/node_modules || echo "the page of results will not be tested"
+
+ui/node_modules: ui/package-lock.json
+	cd ui && npm ci --silent && touch node_modules
 
 .PHONY: collector
 collector: ## Build an OpenTelemetry Collector for `make collector-check`; needs Go 1.26

@@ -9,10 +9,11 @@ use serde_json::Value;
 type Named = (&'static str, fn() -> Value);
 
 /// Files that are no results.
-const FILES: [Named; 5] = [
+const FILES: [Named; 6] = [
     ("study-file", hoptax_plan::file::schema),
     ("listeners", hoptax_listeners::schema),
     ("listeners-status", hoptax_supervisor::status::schema),
+    ("document", hoptax_report::document::schema),
     ("load-interval", || schemars::schema_for!(LoadInterval).to_value()),
     ("size-graph", || schemars::schema_for!(GraphFile).to_value()),
 ];

@@ -6,19 +6,18 @@
 use std::path::Path;
 
 use hoptax_result::{Finding, Severity, Verdict};
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
 use serde::Serialize;
 
+use crate::chart::Chart;
 use crate::findings::{self, FindingGroup};
-use crate::forest::Item;
-use crate::in_use::Multiple;
-use crate::layers::StackedBars;
 pub(crate) use crate::next::Next;
 use crate::table::Table;
-use crate::timeline::Picture;
 use crate::words::capitalised;
 
 /// A report, independent of the result that it is made from and of the output that it is rendered to.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Document {
     /// The command and what it measured: `study quick`.
     pub(crate) subject: String,
@@ -48,7 +47,7 @@ pub struct Document {
 }
 
 /// The verdict of a result.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub(crate) struct Judgement {
     /// The verdict.
     pub(crate) verdict: Verdict,
@@ -57,7 +56,7 @@ pub(crate) struct Judgement {
 }
 
 /// A finding in words.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct FindingText {
     /// Its severity.
     pub(crate) severity: Severity,
@@ -76,7 +75,7 @@ pub(crate) struct FindingText {
 }
 
 /// A titled part of the details.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub(crate) struct Section {
     /// Its title.
     pub(crate) title: String,
@@ -87,7 +86,7 @@ pub(crate) struct Section {
 }
 
 /// A part of a section.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Block {
     /// A sentence about the next block.
@@ -96,29 +95,14 @@ pub(crate) enum Block {
     Lines(Vec<String>),
     /// A table.
     Table(Table),
-    /// Intervals on one axis.
-    Intervals(Intervals),
-    /// A function under several loads, a picture each.
-    Multiples(Vec<Multiple>),
-    /// The course of each arm over time.
-    Courses(Vec<Picture>),
-    /// Stacked bars.
-    Bars(StackedBars),
+    /// A chart, where an output can draw.
+    Chart(Box<Chart>),
 }
 
-/// Intervals to plot on one axis.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct Intervals {
-    /// A description for screen readers.
-    pub(crate) title: String,
-    /// The label of the axis.
-    pub(crate) axis: String,
-    /// Names with their intervals.
-    pub(crate) items: Vec<Item>,
-    /// An interval that is drawn as a band: that of an arm whose true cost is zero.
-    pub(crate) band: Option<hoptax_result::Interval>,
-    /// Whether lengths are compared: bars on a linear axis.
-    pub(crate) has_bars: bool,
+/// The JSON Schema of documents.
+pub fn schema() -> serde_json::Value {
+    let settings = SchemaSettings::draft2020_12().for_serialize();
+    settings.into_generator().into_root_schema_for::<Document>().to_value()
 }
 
 impl Document {
@@ -173,6 +157,13 @@ impl Document {
             _ => None,
         });
         self.table.iter().chain(in_sections)
+    }
+}
+
+impl Block {
+    /// A chart.
+    pub(crate) fn chart(chart: Chart) -> Self {
+        Self::Chart(Box::new(chart))
     }
 }
 

@@ -8,7 +8,8 @@ use hoptax_result::ResponseHistogram;
 use crate::tables::{Table, ids, integers, rounded};
 use bins::{bins, end_us};
 
-pub use page::page;
+pub(crate) use page::binned;
+pub use page::document;
 
 /// A bin of an arm under a load.
 struct Row<'a> {

@@ -1,28 +1,11 @@
 //! Pictures of a function by load: how its CPU time, as a share and per request, and its response time change with the load.
 
 use hoptax_result::{ArmKind, ArmLoad, ArmResult, Interval, LoadSpec, StudyResult};
-use serde::Serialize;
 
-use crate::by_load::{self, percent};
+use crate::by_load;
+use crate::chart::{Axis as ChartAxis, Group, Line, Point, Series, Tone};
 use crate::numbers::{grouped, level};
 use crate::rows::{self, rows};
-
-/// Widths and heights in the picture's coordinates.
-const WIDTH: f64 = 240.0;
-const HEIGHT: f64 = 110.0;
-const LEFT: f64 = 40.0;
-const RIGHT: f64 = 10.0;
-const TOP: f64 = 20.0;
-const BOTTOM: f64 = 18.0;
-/// Space above the highest point of a level, as a share of it.
-const HEADROOM: f64 = 0.1;
-
-/// The charts of one function.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct Multiple {
-    pub(crate) name: String,
-    pub(crate) charts: Vec<Chart>,
-}
 
 /// The horizontal axis of the charts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,63 +27,28 @@ impl Axis {
     /// The position of an arm under a load on the axis, if it has one.
     fn place(self, load: &LoadSpec, under: &ArmLoad) -> Option<f64> {
         match self {
-            Self::Busy => under.busy_share().filter(|_| load.utilisation.is_some()),
+            Self::Busy => {
+                under.busy_share().filter(|_| load.utilisation.is_some()).map(|share| share * 100.0)
+            }
             Self::Rate => load.rate,
         }
     }
 
-    fn label(self, place: f64) -> String {
+    /// A place in words.
+    fn words(self, place: f64) -> String {
         match self {
-            Self::Busy => percent(place),
-            Self::Rate => grouped(place, 0),
+            Self::Busy => format!("{place:.0} % busy"),
+            Self::Rate => format!("{} requests/s", grouped(place, 0)),
         }
     }
 
-    /// The unit of its numbers.
-    fn unit(self) -> &'static str {
+    /// The axis of a chart, and the place of a load on it.
+    fn drawn(self) -> ChartAxis {
         match self {
-            Self::Busy => "busy",
-            Self::Rate => "requests/s",
+            Self::Busy => ChartAxis::linear("how busy the proxy was, %", "%"),
+            Self::Rate => ChartAxis::linear("load, requests/s", "requests/s"),
         }
     }
-}
-
-/// One chart: a measure against the load.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct Chart {
-    pub(crate) title: &'static str,
-    pub(crate) width: f64,
-    pub(crate) height: f64,
-    pub(crate) left: f64,
-    pub(crate) right: f64,
-    pub(crate) bottom: f64,
-    pub(crate) top: f64,
-    /// Position of zero on the vertical axis.
-    pub(crate) zero_y: f64,
-    /// The maximum of the vertical axis.
-    pub(crate) highest: String,
-    /// The loads at both ends.
-    pub(crate) first: String,
-    pub(crate) last: String,
-    /// Their unit.
-    pub(crate) unit: &'static str,
-    /// Position of the first load.
-    pub(crate) first_x: f64,
-    /// The lines of the function and of the arm that it is compared with, as points of a polyline.
-    pub(crate) line: String,
-    pub(crate) baseline: String,
-    pub(crate) points: Vec<Point>,
-}
-
-/// An estimate with its interval, in the picture's coordinates.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct Point {
-    pub(crate) x: f64,
-    pub(crate) y: f64,
-    pub(crate) low_y: f64,
-    pub(crate) high_y: f64,
-    /// The numbers as text.
-    pub(crate) text: String,
 }
 
 /// A charted measure.
@@ -130,14 +78,14 @@ const RESPONSES: [Plotted; 3] = [
 ];
 
 /// The charts of each function that was measured under at least two open loops, in the order of the main table.
-pub(crate) fn multiples(result: &StudyResult) -> Vec<Multiple> {
+pub(crate) fn by_load_charts(result: &StudyResult) -> Vec<Group> {
     let of_row = |row: &rows::Row<'_>| {
         let baseline = rows::compared_with(result, row.arm);
         let chart = |plotted: &Plotted| chart(result, row.arm, baseline, plotted);
         let response = RESPONSES.iter().find_map(chart);
-        let charts: Vec<Chart> = [chart(&CPU_SHARE), chart(&CPU), response].into_iter().flatten().collect();
+        let charts: Vec<Series> = [chart(&CPU_SHARE), chart(&CPU), response].into_iter().flatten().collect();
         (row.arm.kind == ArmKind::Function && !charts.is_empty())
-            .then(|| Multiple { name: row.name.clone(), charts })
+            .then(|| Group { name: row.name.clone(), charts })
     };
     rows(result).iter().filter_map(of_row).collect()
 }
@@ -153,73 +101,39 @@ fn series(result: &StudyResult, arm: &ArmResult, axis: Axis, value: by_load::Of)
     series
 }
 
-/// The ends of the vertical axis. That of a level begins at zero and ends above the estimates. A cost may be on either side of
-/// zero, and what its interval excludes is what counts, so its axis holds the intervals.
-fn ends(plotted: &Plotted, values: impl Iterator<Item = Interval>) -> (f64, f64) {
-    values.fold((0.0, 0.0), |(lowest, highest): (f64, f64), value| {
-        let of_level = (lowest, highest.max(value.estimate * (1.0 + HEADROOM)));
-        if plotted.is_level { of_level } else { (lowest.min(value.low), highest.max(value.high)) }
-    })
-}
-
 /// The chart; none with fewer than two loads.
 fn chart(
     result: &StudyResult,
     arm: &ArmResult,
     baseline: Option<&ArmResult>,
     plotted: &Plotted,
-) -> Option<Chart> {
-    let value = plotted.value;
-    let baseline = baseline.filter(|_| plotted.is_level);
+) -> Option<Series> {
     let axis = Axis::new(result);
-    let own = series(result, arm, axis, value);
-    let other = baseline.map(|baseline| series(result, baseline, axis, value)).unwrap_or_default();
+    let own = series(result, arm, axis, plotted.value);
     let ((first, _), (last, _)) = (own.first().copied()?, own.last().copied()?);
-    let (lowest, highest) = ends(plotted, own.iter().chain(&other).map(|(_, value)| *value));
-    // An axis needs at least two loads and some height.
-    if first >= last || highest <= lowest {
+    if first >= last {
         return None;
     }
-    // The other arm may have been busier.
-    let end = other.last().map_or(last, |(place, _)| last.max(*place));
-    let x = |place: f64| round(LEFT + place.clamp(0.0, end) / end * (WIDTH - LEFT - RIGHT));
-    let y = |value: f64| {
-        let share = (value.clamp(lowest, highest) - lowest) / (highest - lowest);
-        round(HEIGHT - BOTTOM - share * (HEIGHT - TOP - BOTTOM))
+    let line = |name: &str, tone: Tone, of: &[(f64, Interval)]| Line {
+        name: name.to_owned(),
+        tone,
+        points: of.iter().map(|(place, value)| point(axis, plotted, *place, value)).collect(),
     };
-    let polyline = |series: &[(f64, Interval)]| {
-        let points = series.iter().map(|(place, value)| format!("{},{}", x(*place), y(value.estimate)));
-        points.collect::<Vec<_>>().join(" ")
-    };
-    let point = |(place, value): &(f64, Interval)| Point {
-        x: x(*place),
-        y: y(value.estimate),
-        low_y: y(value.low),
-        high_y: y(value.high),
-        text: format!("{} {} at {} {}", level(value), plotted.unit, axis.label(*place), axis.unit()),
-    };
-    Some(Chart {
-        title: plotted.title,
-        width: WIDTH,
-        height: HEIGHT,
-        left: LEFT,
-        right: WIDTH - RIGHT,
-        bottom: HEIGHT - BOTTOM,
-        top: TOP,
-        zero_y: y(0.0),
-        highest: grouped(highest, usize::from(highest < 10.0)),
-        first: axis.label(first),
-        last: axis.label(end),
-        unit: axis.unit(),
-        first_x: x(first),
-        line: polyline(&own),
-        baseline: polyline(&other),
-        points: own.iter().map(point).collect(),
+    let other = baseline
+        .filter(|_| plotted.is_level)
+        .map(|baseline| line(&baseline.id, Tone::Other, &series(result, baseline, axis, plotted.value)));
+    Some(Series {
+        title: plotted.title.to_owned(),
+        x: axis.drawn(),
+        y: ChartAxis::linear(plotted.title, plotted.unit),
+        lines: other.into_iter().chain([line(&arm.id, Tone::Own, &own)]).collect(),
+        marks: Vec::new(),
     })
 }
 
-fn round(value: f64) -> f64 {
-    (value * 10.0).round() / 10.0
+fn point(axis: Axis, plotted: &Plotted, place: f64, value: &Interval) -> Point {
+    let text = format!("{} {} at {}", level(value), plotted.unit, axis.words(place));
+    Point::with_interval(place, value, text)
 }
 
 #[cfg(test)]
@@ -230,41 +144,28 @@ mod tests {
     #[test]
     fn a_function_is_drawn_against_its_baseline() {
         let result = fixture::loaded();
-        let all = multiples(&result);
+        let all = by_load_charts(&result);
         let lua = all.iter().find(|one| one.name == "lua").unwrap();
-        let titles: Vec<&str> = lua.charts.iter().map(|chart| chart.title).collect();
+        let titles: Vec<&str> = lua.charts.iter().map(|chart| chart.title.as_str()).collect();
         assert_eq!(titles, ["CPU cost, %", "CPU per request, us", "p99, us"]);
-        assert!(lua.charts[0].baseline.is_empty(), "a cost has no baseline");
-        // The interval of a cost that may be below zero is drawn on both sides of it.
-        let nothing = all.iter().find(|one| one.name == "stats/per-route").unwrap();
-        let cost = &nothing.charts[0];
-        let is_across = |point: &Point| point.high_y < cost.zero_y && cost.zero_y < point.low_y;
-        assert!(cost.points.iter().all(is_across), "{cost:?}");
-        let cpu = &lua.charts[1];
-        assert!(cpu.points.len() == 2 && cpu.baseline.split(' ').count() == 2);
-        assert!(cpu.points[0].x < cpu.points[1].x && cpu.points[0].y < cpu.points[1].y, "{cpu:?}");
-        for point in lua.charts.iter().flat_map(|chart| &chart.points) {
-            assert!(point.high_y >= TOP && point.low_y <= HEIGHT - BOTTOM && point.high_y <= point.low_y);
-        }
+        assert_eq!(lua.charts[0].lines.len(), 1, "a cost has no baseline");
+        let [baseline, own] = lua.charts[1].lines.as_slice() else { panic!("{lua:?}") };
+        assert_eq!((baseline.tone, own.tone), (Tone::Other, Tone::Own));
+        assert!(own.points.len() == 2 && baseline.points.len() == 2 && own.points[0].x < own.points[1].x);
+        assert_eq!(own.points[0].text.as_deref(), Some("76.43 ±0.78 us at 4,000 requests/s"));
     }
 
     #[test]
     fn shares_of_capacity_are_shown_with_how_busy_the_proxies_were() {
-        let mut result = fixture::shares();
+        let result = fixture::shares();
         assert_eq!(
             by_load::cpu(&result)[0].header[2..],
             ["fixed-rate (25 %, busy 39 %)", "half (50 %, busy 62 %)"]
         );
-        let cpu = |result: &StudyResult| multiples(result)[0].charts[1].clone();
-        let chart = cpu(&result);
-        assert_eq!((chart.first.as_str(), chart.last.as_str(), chart.unit), ("39 %", "62 %", "busy"));
-        assert!(chart.points[0].text.ends_with(" at 39 % busy"), "{chart:?}");
-        // The axis reaches as far as the busier of the two arms.
-        for arm in result.arms.iter_mut().filter(|arm| arm.kind == ArmKind::Baseline) {
-            arm.loads[2].proxy_core_share = Some(0.8);
-        }
-        let chart = cpu(&result);
-        assert!(chart.last == "80 %" && chart.points[1].x < WIDTH - RIGHT, "{chart:?}");
+        let chart = by_load_charts(&result)[0].charts[1].clone();
+        let [.., own] = chart.lines.as_slice() else { panic!("{chart:?}") };
+        assert_eq!((own.points[0].x, own.points[1].x, chart.x.unit), (39.0, 62.0, "%"));
+        assert!(own.points[0].text.as_ref().unwrap().ends_with(" at 39 % busy"), "{chart:?}");
     }
 
     #[test]
@@ -273,11 +174,11 @@ mod tests {
         for load in result.arms.iter_mut().flat_map(|arm| &mut arm.loads) {
             (load.response_us.p99, load.response_us.p90) = (None, None);
         }
-        assert_eq!(multiples(&result)[0].charts[2].title, "p50, us");
+        assert_eq!(by_load_charts(&result)[0].charts[2].title, "p50, us");
     }
 
     #[test]
     fn a_single_rate_has_no_chart() {
-        assert!(multiples(&fixture::study()).is_empty());
+        assert!(by_load_charts(&fixture::study()).is_empty());
     }
 }

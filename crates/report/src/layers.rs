@@ -1,6 +1,6 @@
 //! The tables of CPU time by layer, and of top-down counters.
 
-mod picture;
+mod bars;
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use hoptax_result::{ArmResult, LayerUse, StudyResult};
 use crate::numbers::{difference, level};
 use crate::rows::in_percent;
 use crate::side_table::SideTable;
-pub(crate) use picture::{StackedBars, stacked_bars};
+pub(crate) use bars::bars;
 
 /// A table for each arm with layers: CPU time per request, its share, and the difference from the arm compared with.
 pub(crate) fn tables(result: &StudyResult) -> Vec<SideTable> {

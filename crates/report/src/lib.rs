@@ -6,12 +6,13 @@
 mod account;
 mod bill;
 mod by_load;
+mod chart;
 mod comparison;
+mod costs;
 pub mod csv;
 pub mod document;
 pub mod documents;
 mod findings;
-mod forest;
 mod gate;
 mod handshakes;
 pub mod histograms;

@@ -1,7 +1,10 @@
 //! A number with its interval, its unit and what it rests on. Numbers are formatted here and nowhere else.
 
+use std::borrow::Cow;
+
 use hoptax_result::Interval;
-use serde::Serialize;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Serialize, Serializer};
 
 use crate::numbers::{all_decimals, decimals, grouped, signed};
 
@@ -9,7 +12,7 @@ use crate::numbers::{all_decimals, decimals, grouped, signed};
 pub(crate) const UNCERTAIN_SIGN: &str = " ?";
 
 /// What a quantity rests on.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Basis {
     /// Measured: the interval has its stated confidence.
@@ -23,7 +26,7 @@ pub(crate) enum Basis {
 }
 
 /// How a quantity is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Form {
     /// An amount, without a sign: `27.41 ±0.32`.
@@ -33,7 +36,7 @@ pub(crate) enum Form {
 }
 
 /// A number with its interval.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Quantity {
     /// The estimate; none if only bounds are known.
     pub(crate) estimate: Option<f64>,
@@ -49,6 +52,64 @@ pub(crate) struct Quantity {
     pub(crate) basis: Basis,
     /// Whether it is a difference whose sign is not supported once all of its column are judged together.
     pub(crate) has_uncertain_sign: bool,
+}
+
+/// A quantity as documents have it: with its text, so that nothing else has to format it.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Quantity")]
+struct Written<'a> {
+    /// Its text without the unit: `27.41 ±0.32`.
+    text: String,
+    /// The estimate; absent if only bounds are known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    estimate: Option<f64>,
+    /// The lower end; absent if there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    low: Option<f64>,
+    /// The upper end; absent if there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    high: Option<f64>,
+    /// The unit: `us`, `%`, `requests/s`.
+    unit: &'a str,
+    /// Whether it is an amount or a difference.
+    form: Form,
+    /// What it rests on.
+    basis: &'a Basis,
+    /// Whether it is a difference whose sign is not supported once all of its column are judged together.
+    #[serde(skip_serializing_if = "is_false")]
+    has_uncertain_sign: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+impl Serialize for Quantity {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { estimate, low, high, unit, form, basis, has_uncertain_sign } = self;
+        Written {
+            text: self.text(),
+            estimate: *estimate,
+            low: *low,
+            high: *high,
+            unit,
+            form: *form,
+            basis,
+            has_uncertain_sign: *has_uncertain_sign,
+        }
+        .serialize(serializer)
+    }
+}
+
+impl JsonSchema for Quantity {
+    fn schema_name() -> Cow<'static, str> {
+        "Quantity".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        Written::json_schema(generator)
+    }
 }
 
 impl Quantity {
@@ -107,11 +168,6 @@ impl Quantity {
     #[must_use]
     pub(crate) fn predicted(self) -> Self {
         Self { basis: Basis::Predicted, ..self }
-    }
-
-    /// Whether the interval contains zero.
-    pub(crate) fn contains_zero(&self) -> bool {
-        self.low.is_none_or(|low| low <= 0.0) && self.high.is_none_or(|high| high >= 0.0)
     }
 
     /// Its text without the unit: `27.41 ±0.32`, `+0.46 ±0.80 ?`, `-20 to +300`, `≥ 12`, `-`.
@@ -243,11 +299,5 @@ mod tests {
     #[test]
     fn an_uneven_interval_is_written_with_its_ends() {
         assert_eq!(Quantity::level(&interval(10.0, 9.0, 30.0), "us").text(), "10 (9 to 30)");
-    }
-
-    #[test]
-    fn a_bound_without_an_end_contains_zero_on_that_side() {
-        assert!(Quantity::bounded(Some(-1.0), None, "us", Form::Difference).contains_zero());
-        assert!(!Quantity::bounded(Some(1.0), None, "us", Form::Difference).contains_zero());
     }
 }

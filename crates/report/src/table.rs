@@ -1,13 +1,14 @@
 //! A table of a document: named rows, columns of quantities or words.
 
 use hoptax_result::Interval;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::quantity::{Basis, Form, Quantity, UNCERTAIN_SIGN};
 use crate::side_table::SideTable;
 
 /// A table.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct Table {
     /// Its title.
     pub(crate) title: String,
@@ -20,7 +21,7 @@ pub(crate) struct Table {
 }
 
 /// A column.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct Column {
     /// Its heading, with the unit.
     pub(crate) heading: String,
@@ -31,7 +32,7 @@ pub(crate) struct Column {
 }
 
 /// A row.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct Row {
     /// Its name.
     pub(crate) name: String,
@@ -42,7 +43,7 @@ pub(crate) struct Row {
 }
 
 /// A cell.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Cell {
     /// Nothing to state.

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use hoptax_result::{Interval, Phase, StudyResult, Timeline, TimelinePoint};
-use serde::Serialize;
 
+use crate::chart::{Axis, Group, Line, Mark, Point, Series, Tone};
 use crate::numbers::grouped;
 use crate::side_table::SideTable;
 
@@ -221,136 +221,79 @@ pub(crate) fn sentences(result: &StudyResult) -> Option<Vec<String>> {
     Some(sentences)
 }
 
-/// Sizes in the picture's coordinates.
-const WIDTH: f64 = 560.0;
-const HEIGHT: f64 = 130.0;
-const LEFT: f64 = 52.0;
-const RIGHT: f64 = 10.0;
-const TOP: f64 = 20.0;
-const BOTTOM: f64 = 18.0;
-
-/// The pictures of an arm.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct Picture {
-    pub(crate) name: String,
-    pub(crate) charts: Vec<CourseChart>,
-}
-
-/// A measure against the time since the start of the slice.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct CourseChart {
-    pub(crate) title: &'static str,
-    pub(crate) width: f64,
-    pub(crate) height: f64,
-    pub(crate) left: f64,
-    pub(crate) right: f64,
-    pub(crate) top: f64,
-    pub(crate) bottom: f64,
-    /// The maximum of the vertical axis.
-    pub(crate) highest: String,
-    /// The end of the horizontal axis.
-    pub(crate) end: String,
-    pub(crate) events: Vec<Mark>,
-    pub(crate) lines: Vec<Line>,
-}
-
-/// When an event happens.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct Mark {
-    pub(crate) x: f64,
-    pub(crate) text: String,
-}
-
-/// A line: its style, its name, and the points of a polyline.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct Line {
-    pub(crate) class: &'static str,
-    pub(crate) name: String,
-    pub(crate) points: String,
-}
-
 /// The value of a line at a point; none where the line has a gap.
 type Value = dyn Fn(&TimelinePoint) -> Option<f64>;
 
 /// A line of a chart.
 struct Drawn {
-    class: &'static str,
+    tone: Tone,
     name: String,
     value: Box<Value>,
 }
 
 impl Drawn {
-    fn new(class: &'static str, name: &str, value: impl Fn(&TimelinePoint) -> Option<f64> + 'static) -> Self {
-        Self { class, name: name.to_owned(), value: Box::new(value) }
+    fn new(tone: Tone, name: &str, value: impl Fn(&TimelinePoint) -> Option<f64> + 'static) -> Self {
+        Self { tone, name: name.to_owned(), value: Box::new(value) }
     }
 }
 
-/// The title of a chart, and its lines.
-type Chart = (&'static str, Vec<Drawn>);
+/// The title of a chart, its unit, and its lines.
+type Chart = (&'static str, &'static str, Vec<Drawn>);
 
 /// The charts of a timeline.
-fn charts(timeline: &Timeline) -> Vec<Chart> {
+fn charts_of(timeline: &Timeline) -> Vec<Chart> {
     let rates = vec![
-        Drawn::new("own", "answered in time", |point| {
+        Drawn::new(Tone::Own, "answered in time", |point| {
             Some(point.answered_per_second - point.late_per_second)
         }),
-        Drawn::new("other", "late", |point| Some(point.late_per_second)),
-        Drawn::new("failed", "failed", |point| Some(point.failed_per_second)),
+        Drawn::new(Tone::Other, "late", |point| Some(point.late_per_second)),
+        Drawn::new(Tone::Failed, "failed", |point| Some(point.failed_per_second)),
     ];
     let times = vec![
-        Drawn::new("other", "p50", |point| Some(point.response_p50_us? / US_PER_MS)),
-        Drawn::new("own", "p99", |point| Some(point.response_p99_us? / US_PER_MS)),
+        Drawn::new(Tone::Other, "p50", |point| Some(point.response_p50_us? / US_PER_MS)),
+        Drawn::new(Tone::Own, "p99", |point| Some(point.response_p99_us? / US_PER_MS)),
     ];
     let share = |(number, one): (usize, &String)| {
-        let (class, key) = (if number == 0 { "own" } else { "other" }, one.clone());
-        Drawn::new(class, one, move |point| Some((*point.shares.get(&key)?)? * PERCENT))
+        let (tone, key) = (if number == 0 { Tone::Own } else { Tone::Other }, one.clone());
+        Drawn::new(tone, one, move |point| Some((*point.shares.get(&key)?)? * PERCENT))
     };
     let shares: Vec<Drawn> = shared(timeline).into_iter().enumerate().map(share).collect();
-    let usual = vec![("requests/s: in time, late, failed", rates), ("p50 and p99, ms", times)];
-    usual.into_iter().chain((!shares.is_empty()).then_some(("share of each, %", shares))).collect()
+    let usual = vec![("requests per second", "requests/s", rates), ("response time", "ms", times)];
+    usual.into_iter().chain((!shares.is_empty()).then_some(("share of each", "%", shares))).collect()
 }
 
-/// A picture of each arm: its requests per second by outcome, its response times, and, if the study has a `spread`, shares. All arms
-/// have the same axes.
-pub(crate) fn pictures(result: &StudyResult) -> Vec<Picture> {
-    let all: Vec<_> = result.timelines.iter().map(|timeline| (timeline, charts(timeline))).collect();
+/// Charts of each arm: its requests per second by outcome, its response times, and, if the study has a `spread`, shares. All arms have
+/// the same axes.
+pub(crate) fn charts(result: &StudyResult) -> Vec<Group> {
+    let all: Vec<_> = result.timelines.iter().map(|timeline| (timeline, charts_of(timeline))).collect();
     let mut highest: BTreeMap<&str, f64> = BTreeMap::new();
     for (timeline, charts) in &all {
-        for (title, drawn) in charts {
+        for (title, _, drawn) in charts {
             let values = drawn.iter().flat_map(|line| timeline.points.iter().filter_map(&line.value));
             let largest = highest.entry(*title).or_default();
             *largest = values.fold(*largest, f64::max);
         }
     }
-    let picture = |(timeline, charts): &(&Timeline, Vec<Chart>)| Picture {
+    let group = |(timeline, charts): &(&Timeline, Vec<Chart>)| Group {
         name: name(result, timeline),
-        charts: charts.iter().map(|(title, drawn)| chart(timeline, title, drawn, highest[title])).collect(),
+        charts: charts.iter().map(|chart| series(timeline, chart, highest[chart.0])).collect(),
     };
-    all.iter().map(picture).collect()
+    all.iter().map(group).collect()
 }
 
-fn chart(timeline: &Timeline, title: &'static str, drawn: &[Drawn], highest: f64) -> CourseChart {
-    let end_s = timeline.points.last().map_or(1.0, |point| point.to_s);
-    let x = |s: f64| LEFT + s / end_s * (WIDTH - LEFT - RIGHT);
-    let y = |value: f64| HEIGHT - BOTTOM - value / highest.max(f64::MIN_POSITIVE) * (HEIGHT - TOP - BOTTOM);
-    let line = |Drawn { class, name, value }: &Drawn| {
-        let at = |point: &TimelinePoint| Some(format!("{:.1},{:.1}", x(point.to_s), y(value(point)?)));
-        let points: Vec<String> = timeline.points.iter().filter_map(at).collect();
-        Line { class, name: name.clone(), points: points.join(" ") }
+fn series(timeline: &Timeline, (title, unit, drawn): &Chart, highest: f64) -> Series {
+    let line = |Drawn { tone, name, value }: &Drawn| Line {
+        name: name.clone(),
+        tone: *tone,
+        points: timeline.points.iter().map(|point| Point::at(point.to_s, value(point))).collect(),
     };
     let begun = timeline.phases.iter().filter(|phase| !phase.events.is_empty());
-    CourseChart {
-        title,
-        width: WIDTH,
-        height: HEIGHT,
-        left: LEFT,
-        right: WIDTH - RIGHT,
-        top: TOP,
-        bottom: HEIGHT - BOTTOM,
-        highest: grouped(highest, usize::from(highest < 10.0)),
-        end: format!("{} s", short(end_s)),
-        events: begun.map(|phase| Mark { x: x(phase.from_s), text: title_of(phase) }).collect(),
+    Series {
+        title: (*title).to_owned(),
+        x: Axis::linear("time since the start of the slice, s", "s"),
+        y: Axis { highest: Some(highest), ..Axis::linear(format!("{title}, {unit}"), unit) },
         lines: drawn.iter().map(line).collect(),
+        marks: begun.map(|phase| Mark { x: phase.from_s, text: title_of(phase) }).collect(),
     }
 }
 
@@ -361,7 +304,7 @@ fn title_of(phase: &Phase) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::render::{html, markdown, terminal};
+    use crate::render::{markdown, terminal};
     use crate::{Style, documents, fixture};
 
     #[test]
@@ -383,14 +326,16 @@ mod tests {
     }
 
     #[test]
-    fn a_timeline_has_a_picture_of_each_arm_on_the_same_axes() {
+    fn a_timeline_has_charts_of_each_arm_on_the_same_axes() {
         let result = fixture::timeline();
-        let pictures = pictures(&result);
-        assert_eq!(pictures.iter().map(|one| one.name.as_str()).collect::<Vec<_>>(), ["plain", "ejecting"]);
-        assert_eq!(pictures[0].charts[0].highest, pictures[1].charts[0].highest);
-        let page = html::page(&documents::study(&result)).unwrap();
-        assert_eq!(page.matches("<svg class=\"multiple\"").count(), 4);
-        assert!(page.contains("10 s: origin 2 silent") && page.contains("Callers over time"));
+        let groups = charts(&result);
+        assert_eq!(groups.iter().map(|one| one.name.as_str()).collect::<Vec<_>>(), ["plain", "ejecting"]);
+        assert_eq!(groups[0].charts[0].y.highest, groups[1].charts[0].y.highest);
+        assert_eq!(groups.iter().map(|one| one.charts.len()).sum::<usize>(), 4);
+        assert!(groups[0].charts[0].marks.iter().any(|mark| mark.text == "10 s: origin 2 silent"));
+        assert!(
+            documents::study(&result).sections.iter().any(|section| section.title == "Callers over time")
+        );
     }
 
     #[test]
@@ -409,10 +354,11 @@ mod tests {
             (&with.rows[2].1[5..], &with.rows[3].1[5]),
             (&["37.5".to_owned(), "62.5".to_owned()][..], &"-".to_owned())
         );
-        let pictures = pictures(&result);
-        assert_eq!(pictures.iter().map(|one| one.charts.len()).collect::<Vec<_>>(), [2, 3]);
-        let lines = &pictures[1].charts[2].lines;
-        assert_eq!(lines.iter().map(|line| line.points.split(' ').count()).collect::<Vec<_>>(), [19, 20]);
+        let groups = charts(&result);
+        assert_eq!(groups.iter().map(|one| one.charts.len()).collect::<Vec<_>>(), [2, 3]);
+        let lines = &groups[1].charts[2].lines;
+        let known = |line: &Line| line.points.iter().filter(|point| point.y.is_some()).count();
+        assert_eq!(lines.iter().map(known).collect::<Vec<_>>(), [19, 20]);
     }
 
     #[test]

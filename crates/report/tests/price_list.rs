@@ -23,11 +23,10 @@ fn read<T: DeserializeOwned>(path: &str) -> T {
     serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
 }
 
-/// Every function of the result is in the output, as its name is escaped there.
+/// Every function of the result is in the output.
 fn assert_complete(result: &StudyResult, name: &str, text: &str) {
-    let slash = if text.starts_with("<!doctype html>") { "&#x2f;" } else { "/" };
     for arm in result.arms.iter().filter(|arm| arm.kind == ArmKind::Function) {
-        assert!(text.contains(&arm.id.replace('/', slash)), "{name}: {}", arm.id);
+        assert!(text.contains(&arm.id), "{name}: {}", arm.id);
     }
 }
 
@@ -36,9 +35,8 @@ fn every_function_of_the_price_list_is_in_every_output() {
     let path = env::var("HOPTAX_RESULT").unwrap_or_else(|_| published("result.json"));
     let result: StudyResult = read(&path);
     let document = documents::study(&result);
-    let page = html::page(&document).unwrap();
     let outputs = [
-        ("report.html", page.clone()),
+        ("report.html", html::page(&document).unwrap()),
         ("report.md", markdown::text(&document)),
         ("report.txt", terminal::details(&document, Style { width: 100, colour: false })),
     ];
@@ -46,12 +44,6 @@ fn every_function_of_the_price_list_is_in_every_output() {
         written(name, text);
         assert_complete(&result, name, text);
     }
-    // Nearly all costs have a point on the axis of the first plot, and known answers have none.
-    let plot = page.split("</svg>").next().unwrap();
-    let functions = result.arms.iter().filter(|arm| !arm.is_control());
-    let costs = functions.filter(|arm| arm.cost.cpu_us_per_request.is_some()).count();
-    let points = plot.matches("class=\"point\"").count();
-    assert!(points + 2 >= costs && points <= costs, "{points} of {costs}");
 }
 
 #[test]

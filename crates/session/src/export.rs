@@ -5,7 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use hoptax_load::without_user;
-use hoptax_report::parquet;
+use hoptax_report::render::html;
+use hoptax_report::{documents, parquet};
 use hoptax_result::{LoadResult, StudyResult};
 use hoptax_tools::export::{self, Format};
 use hoptax_tools::smp;
@@ -44,6 +45,7 @@ pub fn convert(file: &Path, to: Format, table: StudyTable) -> Result<Converted, 
             let documents = smp::of_study(&read_run(file)?).map_err(|reason| failed(&reason))?;
             return Ok(Converted::Text(smp::text(&documents)));
         }
+        Format::Html => return page(file).map(Converted::Text).map_err(|reason| failed(&reason)),
         _ => {}
     }
     let result = read_load(file).map_err(|problem| match problem {
@@ -51,6 +53,12 @@ pub fn convert(file: &Path, to: Format, table: StudyTable) -> Result<Converted, 
         NoResult::Other(reason) => failed(&format!("it {reason}")),
     })?;
     export::text(to, &result).map(Converted::Text).map_err(failed)
+}
+
+/// The page of a result of any kind.
+fn page(file: &Path) -> Result<String, String> {
+    let text = fs::read_to_string(file).map_err(|error| format!("cannot be read: {error}"))?;
+    html::page(&documents::of_text(&text)?).map_err(|error| error.to_string())
 }
 
 /// The format that a file states. If it cannot be read, what reads it as a result says so.

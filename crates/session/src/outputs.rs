@@ -4,7 +4,7 @@ use std::path::Path;
 
 use hoptax_judge::comparison::{USUAL_MARGIN_SHARE, with_named};
 use hoptax_judge::summary::response_histograms;
-use hoptax_report::render::{OUTPUTS, markdown};
+use hoptax_report::render::{OUTPUTS, html, markdown};
 use hoptax_report::{documents, histograms};
 use hoptax_result::{Body, Report, StudyResult};
 
@@ -31,7 +31,8 @@ const FILES: [File; 7] = [
     ("histograms.csv", |result| StudyTable::Histograms.csv(result).map(Ok)),
     ("histograms.html", |result| {
         let times = response_histograms(result);
-        (!times.is_empty()).then(|| histograms::page(&result.name, &times).map_err(|error| error.to_string()))
+        let page = || html::page(&histograms::document(&result.name, &times));
+        (!times.is_empty()).then(|| page().map_err(|error| error.to_string()))
     }),
     ("decisions.md", |result| {
         let decisions = documents::decisions(&with_named(result, USUAL_MARGIN_SHARE))?;

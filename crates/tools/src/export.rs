@@ -38,10 +38,14 @@ pub enum Format {
     Otlp,
     /// Documents of Service Mesh Performance v0.0.1 as JSON, which `hoptax convert import smp` reads without loss.
     Smp,
+    /// The page of any result: one HTML file that draws it, without a network.
+    Html,
     /// A table of a study as a Parquet file, with the columns of the CSV files of its run folder.
     Parquet,
 }
 
+/// A page is that of a document, which is made elsewhere.
+const NO_PAGE: &str = "a page is no format of another tool";
 /// Why a load has no Parquet file.
 const NO_TABLE: &str = "it is the result of a load, and `--to parquet` converts tables of studies; \
                         use another format, such as `--to hgrm`";
@@ -66,6 +70,7 @@ pub fn text(format: Format, result: &LoadResult) -> Result<String, &'static str>
     let times = |encoded: Option<&Histogram>| encoded::times(encoded).ok_or(DAMAGED);
     let buckets = |encoded: Option<&Histogram>| times(encoded).map(|times| hdr::buckets(&times));
     Ok(match format {
+        Format::Html => return Err(NO_PAGE),
         Format::Parquet => return Err(NO_TABLE),
         Format::Smp => smp::text(&[smp::of_load(result)]),
         Format::Hgrm => {

@@ -56,6 +56,7 @@ pub(crate) struct ImportArguments {
 #[command(after_help = "\
 Examples:
   hoptax convert export result.json --to fortio > fortio-data/load.json    for `fortio report`
+  hoptax convert export result.json --to html > result.html
   hoptax convert export result.json --to otlp --send-to http://127.0.0.1:4318/v1/metrics
   hoptax convert export runs/quick-1/result.json --to parquet --table slices > slices.parquet
 
@@ -67,7 +68,7 @@ Exit codes:
   2    not a result, or one without what the format holds; or Parquet to a terminal
   3    the receiver cannot be reached or refused the metrics")]
 pub(crate) struct ExportArguments {
-    /// Result of `hoptax load --json` or `hoptax runs merge --json`; with `--to smp`, also of a study; with `--to parquet`, of a study
+    /// Result of `hoptax load --json` or `hoptax runs merge --json`; with `--to smp`, also of a study; with `--to parquet`, of a study; with `--to html`, of any command
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) file: PathBuf,
     /// Format of the output

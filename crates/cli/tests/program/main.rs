@@ -31,6 +31,7 @@ mod merge;
 mod multiplexed;
 mod network;
 mod overload;
+mod page;
 mod protocols;
 mod reference;
 mod requests;

@@ -2,6 +2,7 @@
 
 mod accounts;
 mod cells;
+mod charts;
 mod heading;
 mod imported;
 mod merged;
@@ -35,6 +36,7 @@ pub fn load(result: &LoadResult) -> Document {
     document.notes.extend(words::loosened(&result.loosened));
     document.next = next(result);
     document.findings = FindingText::all(&result.findings);
+    document.plots = charts::charts(result);
     document.sections.extend(Section::of_lines("Load", load));
     document.sections.extend(Section::of_lines("Accounts", accounts::accounts(result)));
     document.sections.push(Section::of_table(latencies(result)));

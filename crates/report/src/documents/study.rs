@@ -1,17 +1,18 @@
 //! The document of a study, and of several sittings of one.
 
 use hoptax_result::{
-    ArmKind, ArmResult, Bound, CostMeasure, Interval, LoadSpec, Loop, Report, RoundMeasure, SittingsBody,
+    ArmKind, ArmResult, Bound, CostMeasure, LoadSpec, Loop, Report, RoundMeasure, SittingsBody,
     SittingsResult, StudyBody, StudyResult, Verdict,
 };
 
-use crate::document::{Block, Document, FindingText, Intervals, Judgement, Section};
-use crate::forest::Item;
-use crate::in_use::multiples;
+use crate::chart::Chart;
+use crate::costs::costs as all_costs;
+use crate::document::{Block, Document, FindingText, Judgement, Section};
+use crate::in_use::by_load_charts;
 use crate::kind::Documented;
-use crate::layers::stacked_bars;
+use crate::layers::bars;
 use crate::numbers::{counted, grouped, level, percent_difference};
-use crate::rows::{Row, baselines, in_percent, rows};
+use crate::rows::{Row, baselines, rows};
 use crate::side::{levels_by_load, side_tables, work};
 use crate::side_table::SideTable;
 use crate::table::{Cell, Column, Row as DocumentRow, Table};
@@ -283,64 +284,12 @@ fn notes(result: &StudyResult, rows: &[Row<'_>]) -> Vec<String> {
     notes
 }
 
+/// The costs of all arms, in every measure and under every load; none without a number.
 fn plots(result: &StudyResult, rows: &[Row<'_>]) -> Vec<Section> {
-    let has_share = rows.iter().any(|row| row.arm.cost.cpu_share.is_some());
-    let cpu = if has_share {
-        let axis = "CPU time that the arm adds to a request, % of that of the arm compared with";
-        plot(rows, "CPU cost of each arm", axis, |row| {
-            (row.cpu_share.text(), row.arm.cost.cpu_share.as_ref().map(in_percent))
-        })
-    } else {
-        plot(rows, "CPU cost of each arm", "CPU time that the arm adds to a request, us", |row| {
-            (row.cpu.text(), row.arm.cost.cpu_us_per_request)
-        })
-    };
-    let title = "Response time cost of each arm at the median";
-    let p50 = plot(rows, title, "response time that the arm adds, us", |row| {
-        (row.p50.text(), row.arm.cost.response_us.p50)
-    });
-    let load = result.plan.response_load();
-    let under =
-        load.map(|load| Block::Note(format!("Under {} ({}).", load.name, words::loop_of(result, load))));
-    let cpu = cpu.map(|plot| Section::new("CPU cost per request", vec![Block::Intervals(plot)]));
-    let p50 = p50.map(|plot| {
-        Section::new("Response time cost, p50", under.into_iter().chain([Block::Intervals(plot)]).collect())
-    });
-    [cpu, p50].into_iter().flatten().collect()
-}
-
-/// A plot of one cost, with the interval of the A/A arm as its band; none without costs.
-fn plot(
-    rows: &[Row<'_>],
-    title: &str,
-    axis: &str,
-    cost: impl Fn(&Row<'_>) -> (String, Option<Interval>),
-) -> Option<Intervals> {
-    let item = |row: &Row<'_>| {
-        let (value, interval) = cost(row);
-        Some(Item { family: family(row), label: row.name.clone(), value, interval: interval? })
-    };
-    // The arm without a proxy lies so far on the other side of zero that it would leave only half of the axis for the
-    // functions.
-    let proxied = rows.iter().filter(|row| row.arm.kind != ArmKind::Direct);
-    // Known answers are no costs to compare; a study of nothing else shows them.
-    let has_functions = rows.iter().any(|row| row.arm.kind == ArmKind::Function && !row.arm.is_control());
-    let proxied = proxied.filter(|row| !(has_functions && row.arm.is_control()));
-    let items: Vec<Item> = proxied.filter_map(item).collect();
-    let same = rows.iter().find(|row| row.arm.kind == ArmKind::Same);
-    (!items.is_empty()).then(|| Intervals {
-        title: title.to_owned(),
-        axis: axis.to_owned(),
-        items,
-        band: same.and_then(|row| cost(row).1),
-        has_bars: false,
-    })
-}
-
-/// The family that an arm is drawn with: the first part of its function's id.
-fn family(row: &Row<'_>) -> String {
-    let id = row.arm.function.as_ref().unwrap_or(&row.arm.id);
-    id.split(['/', '{']).next().unwrap_or_default().to_owned()
+    let costs = all_costs(result, rows);
+    let section =
+        |costs| Section::new("Cost of each arm per request", vec![Block::chart(Chart::Costs(costs))]);
+    costs.map(section).into_iter().collect()
 }
 
 fn sections(result: &StudyResult, sides: Vec<SideTable>) -> Vec<Section> {
@@ -370,9 +319,9 @@ fn sections(result: &StudyResult, sides: Vec<SideTable>) -> Vec<Section> {
 
 fn pictures(result: &StudyResult) -> Vec<Section> {
     let mut sections = Vec::new();
-    let several = multiples(result);
+    let several = by_load_charts(result);
     if let Some(first) = several.first() {
-        let busy = first.charts.first().is_some_and(|chart| chart.unit == "busy");
+        let busy = first.charts.first().is_some_and(|chart| chart.x.unit == "%");
         let busy = if busy {
             " Horizontal: how busy the proxy was, as measured, which is more than the share of its capacity at low rates."
         } else {
@@ -382,26 +331,22 @@ fn pictures(result: &StudyResult) -> Vec<Section> {
             "Each function under each open loop, with its interval: the CPU time that it adds, as a share of that of the arm \
              compared with under the same load, and its CPU and response times; grey: that arm.{busy}"
         );
-        sections.push(Section::new("Costs by load", vec![Block::Note(note), Block::Multiples(several)]));
+        sections.push(Section::new(
+            "Costs by load",
+            vec![Block::Note(note), Block::chart(Chart::Groups(several))],
+        ));
     }
-    let courses = timeline::pictures(result);
-    if let Some(first) = courses.first() {
-        let shares = if first.charts.len() > 2 {
-            " Below: the share of each proxy or worker, the first in blue, named when pointed at."
-        } else {
-            ""
-        };
-        let note = format!(
-            "Left: requests per second that were answered in time (blue), late (grey), and that failed (red). Right: median (grey) \
-             and 99th percentile (blue) of response time.{shares} Dashed: events, named when pointed at. All arms have the same axes."
-        );
+    let courses = timeline::charts(result);
+    if !courses.is_empty() {
+        let note = "Requests per second by outcome, response times, and, where the study observes how evenly load is spread, the \
+                    share of each proxy or worker. Vertical lines are events. All arms have the same axes.";
         let title = "Callers over time";
-        sections.push(Section::new(title, vec![Block::Note(note), Block::Courses(courses)]));
+        let blocks = vec![Block::Note(note.to_owned()), Block::chart(Chart::Groups(courses))];
+        sections.push(Section::new(title, blocks));
     }
-    if let Some(bars) = stacked_bars(result) {
-        let note = "CPU time per request of each arm, us, without the profiler. The pieces of a bar are its layers, named when pointed \
-                    at; they add up to it. The numbers are below.";
-        let blocks = vec![Block::Note(note.to_owned()), Block::Bars(bars)];
+    if let Some(bars) = bars(result) {
+        let note = "CPU time per request of each arm, us, without the profiler. The pieces of a bar are its layers, which add up to it.";
+        let blocks = vec![Block::Note(note.to_owned()), Block::chart(Chart::Bars(bars))];
         sections.push(Section::new("CPU time by layer", blocks));
     }
     sections

@@ -1,201 +1,49 @@
-//! A document as a self-contained HTML page without scripts or external resources.
+//! A document as one HTML file: the page of `ui/` with the document inside. It loads nothing, from disk or elsewhere.
 
-use minijinja::value::Serde;
-use minijinja::{AutoEscape, Environment, HtmlEscape, UndefinedBehavior, Value};
-use serde::Serialize;
+use serde_json::Result;
 
-use crate::document::{Block, Document, FindingText, Intervals, Judgement, Next, Section};
-use crate::forest::{Forest, bars, forest};
-use crate::in_use::Multiple;
-use crate::layers::StackedBars;
-use crate::quantity::Quantity;
-use crate::table::{Cell, Table};
-use crate::timeline::Picture;
-use crate::words;
+use crate::document::Document;
 
-const TEMPLATES: [(&str, &str); 3] = [
-    ("document.html", include_str!("../../templates/document.html")),
-    ("plots.html", include_str!("../../templates/plots.html")),
-    ("style.css", include_str!("../../templates/style.css")),
-];
-
-/// Why the page could not be generated, which is a bug in hoptax.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot render the page: {0}; this is a bug in hoptax")]
-pub struct HtmlError(#[from] minijinja::Error);
+/// The page that `make ui` builds, with places for the title, the answer in words, and the document.
+const PAGE: &str = include_str!("../../../../ui/dist/report.html");
+/// The places, in their order.
+const PLACES: [&str; 3] = ["{{ title }}", "{{ words }}", "{{ document }}"];
 
 /// The page of a document.
 ///
 /// # Errors
-/// When the template does not evaluate.
-pub fn page(document: &Document) -> Result<String, HtmlError> {
-    let page = Page {
-        subject: &document.subject,
-        title: &document.title,
-        answer: document.answer.iter().map(|one| one.trim_end_matches('.')).collect(),
-        verdict: document.verdict.as_ref(),
-        next: document.next.as_ref(),
-        plots_above: document.plots.iter().map(PageSection::new).collect(),
-        main_table: document.table.as_ref().map(PageTable::new),
-        notes: &document.notes,
-        findings: &document.findings,
-        sections: document.sections.iter().map(PageSection::new).collect(),
-    };
-    let mut environment = Environment::new();
-    environment.set_auto_escape_callback(|_| AutoEscape::Html);
-    environment.set_undefined_behavior(UndefinedBehavior::SemiStrict);
-    environment.add_filter("capitalised", |text: String| words::capitalised(&text));
-    environment.add_filter("code", code);
-    for (name, source) in TEMPLATES {
-        environment.add_template(name, source)?;
+/// When a number of the document is not finite.
+pub fn page(document: &Document) -> Result<String> {
+    // In JSON, `<` is only in texts. A text that would end the element is none then.
+    let json = serde_json::to_string(document)?.replace('<', "\\u003c");
+    let title = escaped(&format!("{} - hoptax", document.subject));
+    let mut page = String::with_capacity(PAGE.len() + json.len());
+    let mut rest = PAGE;
+    for (place, text) in PLACES.into_iter().zip([title, words(document), json]) {
+        let (before, after) = rest.split_once(place).unwrap_or((rest, ""));
+        page.push_str(before);
+        page.push_str(&text);
+        rest = after;
     }
-    Ok(environment.get_template("document.html")?.render(Value::from(Serde(page)))?)
+    page.push_str(rest);
+    Ok(page)
 }
 
-/// Escapes text and marks parts between backticks as code.
-#[expect(clippy::needless_pass_by_value, reason = "filters are given their own")]
-fn code(text: String) -> Value {
-    let parts = text.split('`').enumerate().map(|(number, part)| match (number % 2, HtmlEscape(part)) {
-        (0, part) => part.to_string(),
-        (_, part) => format!("<code>{part}</code>"),
-    });
-    Value::from_safe_string(parts.collect())
+/// What a browser without scripts shows: the answer, and where the rest is.
+fn words(document: &Document) -> String {
+    let answer =
+        document.answer.iter().map(|sentence| format!("<p>{}.</p>", escaped(sentence.trim_end_matches('.'))));
+    let rest = "<p>This page draws with a script that is inside it. Without scripts, read the Markdown or the JSON file beside it.</p>";
+    answer.chain([rest.to_owned()]).collect()
 }
 
-#[derive(Serialize)]
-struct Page<'a> {
-    subject: &'a str,
-    title: &'a str,
-    answer: Vec<&'a str>,
-    verdict: Option<&'a Judgement>,
-    next: Option<&'a Next>,
-    plots_above: Vec<PageSection<'a>>,
-    main_table: Option<PageTable<'a>>,
-    notes: &'a [String],
-    findings: &'a [FindingText],
-    sections: Vec<PageSection<'a>>,
-}
-
-#[derive(Serialize)]
-struct PageSection<'a> {
-    title: &'a str,
-    folded: bool,
-    blocks: Vec<PageBlock<'a>>,
-}
-
-/// A block. One of the options is set.
-#[derive(Default, Serialize)]
-struct PageBlock<'a> {
-    note: Option<&'a str>,
-    lines: Option<&'a [String]>,
-    table: Option<PageTable<'a>>,
-    forest: Option<Forest>,
-    axis: &'a str,
-    title: &'a str,
-    has_bars: bool,
-    multiples: Option<&'a [Multiple]>,
-    courses: Option<&'a [Picture]>,
-    bars: Option<&'a StackedBars>,
-}
-
-#[derive(Serialize)]
-struct PageTable<'a> {
-    title: &'a str,
-    names: &'a str,
-    columns: &'a [crate::table::Column],
-    rows: Vec<PageRow<'a>>,
-}
-
-#[derive(Serialize)]
-struct PageRow<'a> {
-    name: &'a str,
-    summary: &'a str,
-    is_near_zero: bool,
-    cells: Vec<PageCell>,
-}
-
-#[derive(Serialize)]
-struct PageCell {
-    text: String,
-    /// The class of the cell: `text` or `faint`; empty for a usual number.
-    class: &'static str,
-    /// The ends of its interval, or why it is not known.
-    title: String,
-}
-
-impl<'a> PageSection<'a> {
-    fn new(section: &'a Section) -> Self {
-        Self {
-            title: &section.title,
-            folded: section.folded,
-            blocks: section.blocks.iter().map(PageBlock::new).collect(),
-        }
-    }
-}
-
-impl<'a> PageBlock<'a> {
-    fn new(block: &'a Block) -> Self {
-        let none = Self::default();
-        match block {
-            Block::Note(note) => Self { note: Some(note), ..none },
-            Block::Lines(lines) => Self { lines: Some(lines), ..none },
-            Block::Table(table) => Self { table: Some(PageTable::new(table)), ..none },
-            Block::Intervals(intervals) => {
-                let Intervals { title, axis, items, band, has_bars } = intervals;
-                let forest = if *has_bars { bars(items, *band) } else { forest(items, *band) };
-                Self { forest, axis, title, has_bars: *has_bars, ..none }
-            }
-            Block::Multiples(multiples) => Self { multiples: Some(multiples), ..none },
-            Block::Courses(courses) => Self { courses: Some(courses), ..none },
-            Block::Bars(bars) => Self { bars: Some(bars), ..none },
-        }
-    }
-}
-
-impl<'a> PageTable<'a> {
-    fn new(table: &'a Table) -> Self {
-        let row = |row: &'a crate::table::Row| PageRow {
-            name: &row.name,
-            summary: &row.summary,
-            is_near_zero: is_near_zero(row),
-            cells: row.cells.iter().map(PageCell::new).collect(),
-        };
-        Self {
-            title: &table.title,
-            names: &table.names,
-            columns: &table.columns,
-            rows: table.rows.iter().map(row).collect(),
-        }
-    }
-}
-
-/// Whether the first number of a row is a difference whose interval contains zero.
-fn is_near_zero(row: &crate::table::Row) -> bool {
-    let first = row.cells.iter().find_map(|cell| match cell {
-        Cell::Quantity(quantity) => Some(quantity),
-        Cell::Empty | Cell::Text(_) => None,
-    });
-    first.is_some_and(|first| {
-        first.form == crate::quantity::Form::Difference && (first.has_uncertain_sign || first.contains_zero())
-    })
-}
-
-impl PageCell {
-    fn new(cell: &Cell) -> Self {
-        let class = match cell {
-            Cell::Text(_) => "text",
-            _ if cell.is_faint() => "faint",
-            _ => "",
-        };
-        let title = match cell {
-            Cell::Quantity(Quantity { basis: crate::quantity::Basis::Unknown(why), .. }) => {
-                format!("not known: {why}")
-            }
-            Cell::Quantity(quantity) => quantity.ends(),
-            Cell::Empty | Cell::Text(_) => String::new(),
-        };
-        Self { text: cell.text(), class, title }
-    }
+/// Text that is not markup.
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
+        .replace('\'', "&#39;")
 }
 
 #[cfg(test)]
@@ -203,35 +51,55 @@ mod tests {
     use super::*;
     use crate::{documents, fixture};
 
-    #[test]
-    fn the_page_of_a_study() {
-        insta::assert_snapshot!(
-            page(&documents::study_of(&fixture::study(), "quick", "runs/quick")).unwrap()
-        );
+    /// The document inside a page.
+    fn inside(page: &str) -> serde_json::Value {
+        let (_, rest) = page.split_once("<script type=\"application/json\" id=\"document\">").unwrap();
+        serde_json::from_str(rest.split_once("</script>").unwrap().0).unwrap()
     }
 
     #[test]
-    fn the_page_of_a_void_study() {
-        insta::assert_snapshot!(page(&documents::study_of(&fixture::void(), "quick", "runs/quick")).unwrap());
+    fn the_built_page_has_each_place_once_and_in_order() {
+        let places = PLACES.map(|place| PAGE.find(place).unwrap_or_else(|| panic!("{place}")));
+        assert!(places.is_sorted());
+        assert!(PLACES.iter().all(|place| PAGE.matches(place).count() == 1));
     }
 
     #[test]
-    fn text_of_a_file_is_not_markup_on_a_page() {
+    fn a_page_holds_its_document_and_says_the_answer_without_scripts() {
+        let document = documents::study_of(&fixture::study(), "quick", "runs/quick");
+        let page = page(&document).unwrap();
+        assert_eq!(inside(&page), serde_json::to_value(&document).unwrap());
+        let (_, words) = page.split_once("<noscript>").unwrap();
+        let words = words.split_once("</noscript>").unwrap().0;
+        assert!(words.contains(&escaped(&document.answer[0])), "{words}");
+    }
+
+    #[test]
+    fn text_of_a_file_is_not_markup_on_a_page_and_reads_as_it_was_written() {
+        let evil = "</script><script>alert(1)</script><!-- {{ document }}";
         let mut result = fixture::study();
-        result.name = "<script>alert(1)</script>".to_owned();
-        result.arms[1].id = "<img src=x>".to_owned();
-        let page = page(&documents::study(&result)).unwrap();
-        assert!(!page.contains("<script>") && !page.contains("<img"), "{page}");
+        result.name = evil.to_owned();
+        result.summary = evil.to_owned();
+        for arm in &mut result.arms {
+            arm.summary = evil.to_owned();
+        }
+        result.arms[1].id = evil.to_owned();
+        let document = documents::study(&result);
+        let page = page(&document).unwrap();
+        assert!(!page.contains("<script>alert") && !page.contains("<!-- "));
+        // Those of the page itself.
+        assert_eq!(page.matches("<script").count(), PAGE.matches("<script").count());
+        assert_eq!(page.matches("</script").count(), PAGE.matches("</script").count());
+        assert_eq!(inside(&page), serde_json::to_value(&document).unwrap());
     }
 
     #[test]
-    fn a_page_loads_nothing_from_elsewhere() {
-        for result in [fixture::study(), fixture::void(), fixture::timeline(), fixture::loaded()] {
-            let page = page(&documents::study(&result)).unwrap();
-            assert!(
-                !page.contains("http://") && !page.contains("https://") && !page.contains("<script"),
-                "{page}"
-            );
-        }
+    fn a_page_may_load_nothing() {
+        assert!(PAGE.contains("default-src 'none'") && !PAGE.contains(" src=") && !PAGE.contains("<link"));
+    }
+
+    #[test]
+    fn the_page_is_small_before_its_document() {
+        assert!(PAGE.len() < 600_000, "{}", PAGE.len());
     }
 }

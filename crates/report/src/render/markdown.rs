@@ -54,7 +54,7 @@ fn block(block: &Block) -> String {
         Block::Note(note) => format!("{}\n\n", escape(note)),
         Block::Lines(all) => lines(all),
         Block::Table(all) => table(all),
-        Block::Intervals(_) | Block::Multiples(_) | Block::Courses(_) | Block::Bars(_) => String::new(),
+        Block::Chart(_) => String::new(),
     }
 }
 

@@ -139,7 +139,7 @@ fn block(block: &Block, style: Style) -> String {
         Block::Note(note) => format!("{}\n\n", style.wrap(note, 0)),
         Block::Lines(lines) => lines.iter().map(|line| format!("{}\n", style.wrap(line, 2))).collect(),
         Block::Table(all) => table::text(all, style, None),
-        Block::Intervals(_) | Block::Multiples(_) | Block::Courses(_) | Block::Bars(_) => String::new(),
+        Block::Chart(_) => String::new(),
     }
 }
 

@@ -119,7 +119,7 @@ fn a_part_that_costs_much_leads_the_bill_and_parts_that_interact_are_named() {
     assert!((saved_us(1, "estimate") - cpu_us("header", "estimate").unwrap()).abs() < 1e-9, "{changes:?}");
     let markdown = fs::read_to_string(out.join("bill.md")).unwrap();
     assert!(markdown.contains("The most expensive part is HTTP filter script"), "{markdown}");
-    assert!(fs::read_to_string(out.join("bill.html")).unwrap().contains("What if"));
+    assert!(fs::read_to_string(out.join("bill.html")).unwrap().contains("\"title\":\"What if"));
 
     // A killed bill is continued where it was: here, both of its studies are complete.
     fs::remove_file(out.join("bill.json")).unwrap();

@@ -1,0 +1,385 @@
+//! Charts of a document as data, for outputs that draw: what is shown, in which unit, and in which words. Where and how it is drawn is
+//! for the page to decide.
+
+use hoptax_result::{ArmKind, Interval};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::quantity::Quantity;
+use crate::table::Cell;
+
+/// A chart.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Chart {
+    /// The costs of all arms of a study, in every measure and under every load.
+    Costs(Costs),
+    /// Values over a size, a time or a load, several charts for each name.
+    Groups(Vec<Group>),
+    /// Bars of pieces that add up.
+    Bars(Bars),
+    /// Distributions on common scales.
+    Distributions(Distributions),
+    /// Values over a size, a time or a load.
+    Series(Series),
+    /// How a distribution changes over time.
+    Heat(Heat),
+    /// What parts add to a rest, up to the whole.
+    Waterfall(Waterfall),
+}
+
+/// The costs of all arms of a study.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub(crate) struct Costs {
+    /// The arms, in the order of the main table.
+    pub(crate) arms: Vec<CostArm>,
+    /// A measure under a load, each with a number for some arm; the first is shown first.
+    pub(crate) views: Vec<CostView>,
+    /// What the numbers were computed from, slice by slice; empty for combined results, which have none.
+    pub(crate) slices: Vec<Slices>,
+}
+
+/// An arm with costs.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub(crate) struct CostArm {
+    /// Its id.
+    pub(crate) id: String,
+    /// Its name in tables.
+    pub(crate) name: String,
+    /// The family of its function.
+    pub(crate) family: String,
+    /// What it does, in a line.
+    pub(crate) summary: String,
+    /// The arm that it is compared with.
+    pub(crate) compared_with: Option<String>,
+    /// Its role.
+    pub(crate) kind: ArmKind,
+    /// Whether its cost is known in advance.
+    pub(crate) is_control: bool,
+}
+
+/// The costs of all arms in one measure under one load.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub(crate) struct CostView {
+    /// The measure as a heading: `CPU %`.
+    pub(crate) heading: String,
+    /// The measure in words with its unit, for the axis.
+    pub(crate) axis: String,
+    /// The load; none for measures that all loads contribute to.
+    pub(crate) load: Option<String>,
+    /// The load in words.
+    pub(crate) load_words: Option<String>,
+    /// A number for each arm.
+    pub(crate) cells: Vec<Cell>,
+}
+
+/// The slices of all arms in one measure under one load.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub(crate) struct Slices {
+    /// The measure in words with its unit.
+    pub(crate) axis: String,
+    /// The headings of the views that are computed from them.
+    pub(crate) headings: Vec<String>,
+    /// The load.
+    pub(crate) load: String,
+    /// The slices of each arm.
+    pub(crate) arms: Vec<ArmSlices>,
+}
+
+/// The slices of one arm.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub(crate) struct ArmSlices {
+    /// The arm.
+    pub(crate) arm: String,
+    /// Its slices in chronological order.
+    pub(crate) slices: Vec<Slice>,
+}
+
+/// A slice.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub(crate) struct Slice {
+    /// Its round, from 1.
+    pub(crate) round: u32,
+    /// Its start, seconds since that of the study.
+    pub(crate) s: f64,
+    /// What was measured in it.
+    pub(crate) value: f64,
+    /// Why it does not count; none if it does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) aside: Option<String>,
+}
+
+/// Charts with one name.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub(crate) struct Group {
+    /// The name.
+    pub(crate) name: String,
+    /// Its charts.
+    pub(crate) charts: Vec<Series>,
+}
+
+/// Values over a size, a time or a load.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub(crate) struct Series {
+    /// Its title.
+    pub(crate) title: String,
+    /// The horizontal axis.
+    pub(crate) x: Axis,
+    /// The vertical axis.
+    pub(crate) y: Axis,
+    /// The lines.
+    pub(crate) lines: Vec<Line>,
+    /// Places on the horizontal axis where something happened.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) marks: Vec<Mark>,
+}
+
+/// An axis.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub(crate) struct Axis {
+    /// What it shows, with the unit.
+    pub(crate) label: String,
+    /// The unit.
+    pub(crate) unit: &'static str,
+    /// Its scale.
+    pub(crate) scale: Scale,
+    /// The largest value that it must show, so that charts beside each other have the same axis.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) highest: Option<f64>,
+}
+
+/// The scale of an axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Scale {
+    /// Equal differences have equal lengths, from zero.
+    Linear,
+    /// Equal factors have equal lengths.
+    Logarithmic,
+    /// Shares: 90 %, 99 % and 99.9 % have equal distances.
+    Nines,
+}
+
+/// A line.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub(crate) struct Line {
+    /// Its name.
+    pub(crate) name: String,
+    /// What it is among the lines of its chart, by which it is coloured.
+    pub(crate) tone: Tone,
+    /// Its points, ascending.
+    pub(crate) points: Vec<Point>,
+}
+
+/// What a line is among those of its chart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Tone {
+    /// What the chart is about.
+    Own,
+    /// What it is compared with.
+    Other,
+    /// Failures.
+    Failed,
+    /// A third thing beside the first two.
+    Third,
+}
+
+/// A point of a line.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub(crate) struct Point {
+    /// Its place on the horizontal axis.
+    pub(crate) x: f64,
+    /// Its value; none where the line has a gap.
+    pub(crate) y: Option<f64>,
+    /// The lower end of its interval.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) low: Option<f64>,
+    /// The upper end of its interval.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) high: Option<f64>,
+    /// Its value in words, if the digits of the numbers would say more than its interval supports.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) text: Option<String>,
+}
+
+/// A place on the horizontal axis where something happened.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub(crate) struct Mark {
+    /// The place.
+    pub(crate) x: f64,
+    /// What happened.
+    pub(crate) text: String,
+}
+
+/// Bars of pieces that add up, on one scale.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub(crate) struct Bars {
+    /// A description for screen readers.
+    pub(crate) title: String,
+    /// The label of the axis, with the unit.
+    pub(crate) axis: String,
+    /// The unit.
+    pub(crate) unit: &'static str,
+    /// The names of the pieces, in the order of the legend.
+    pub(crate) pieces: Vec<String>,
+    /// The bars.
+    pub(crate) rows: Vec<BarRow>,
+}
+
+/// A bar.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub(crate) struct BarRow {
+    /// Its name.
+    pub(crate) label: String,
+    /// The length of the whole, as text with the unit.
+    pub(crate) value: String,
+    /// The pieces that it has, in their order.
+    pub(crate) pieces: Vec<BarPiece>,
+}
+
+/// A piece of a bar.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub(crate) struct BarPiece {
+    /// Its place in the list of names, from 0.
+    pub(crate) piece: usize,
+    /// Its length.
+    pub(crate) length: f64,
+    /// The length as text.
+    pub(crate) text: String,
+}
+
+/// Distributions on common scales, as counts and cumulative.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub(crate) struct Distributions {
+    /// A description for screen readers.
+    pub(crate) title: String,
+    /// The label of the axis, with the unit.
+    pub(crate) axis: String,
+    /// The start of the axis.
+    pub(crate) from: f64,
+    /// Its end.
+    pub(crate) to: f64,
+    /// The distributions.
+    pub(crate) items: Vec<Distribution>,
+}
+
+/// A distribution.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub(crate) struct Distribution {
+    /// Its name; empty if it is the only one.
+    pub(crate) name: String,
+    /// Its quantiles and count, in words.
+    pub(crate) words: String,
+    /// Its bins, ascending and without gaps.
+    pub(crate) bins: Vec<Bin>,
+}
+
+/// A bin, open at its start and closed at its end.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+pub(crate) struct Bin {
+    /// Its start.
+    pub(crate) from: f64,
+    /// Its end.
+    pub(crate) to: f64,
+    /// The number of values in it.
+    pub(crate) count: u64,
+}
+
+/// How a distribution changes over time: a column for each part of it.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub(crate) struct Heat {
+    /// A description for screen readers.
+    pub(crate) title: String,
+    /// The label of the horizontal axis, with the unit.
+    pub(crate) x: String,
+    /// The label of the vertical axis, with the unit.
+    pub(crate) y: String,
+    /// The columns, ascending.
+    pub(crate) columns: Vec<Column>,
+}
+
+/// The distribution in a part of the time.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub(crate) struct Column {
+    /// The start of the part.
+    pub(crate) from: f64,
+    /// Its end.
+    pub(crate) to: f64,
+    /// The bins with values.
+    pub(crate) bins: Vec<Bin>,
+}
+
+/// What parts add to a rest, up to the whole, in CPU time per request.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub(crate) struct Waterfall {
+    /// A description for screen readers.
+    pub(crate) title: String,
+    /// The label of the axis, with the unit.
+    pub(crate) axis: String,
+    /// What is left without the parts; none if it is not known.
+    pub(crate) rest: Option<Quantity>,
+    /// The parts with a cost, the most expensive first.
+    pub(crate) parts: Vec<WaterfallPart>,
+    /// The whole less the rest and all parts: above zero where parts share work, below where they make each other more expensive. None if
+    /// not known.
+    pub(crate) together: Option<Quantity>,
+    /// The whole; none if it is not known.
+    pub(crate) whole: Option<Quantity>,
+    /// Requests per second that the numbers hold for.
+    pub(crate) rate: Option<f64>,
+    /// Price of a core for an hour, in a currency of the user's choice; none if none was given.
+    pub(crate) price_per_core_hour: Option<f64>,
+    /// Hours of a month.
+    pub(crate) hours_per_month: f64,
+}
+
+/// A part of a waterfall.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub(crate) struct WaterfallPart {
+    /// Its name.
+    pub(crate) name: String,
+    /// What it is.
+    pub(crate) kind: String,
+    /// What it adds.
+    pub(crate) cost: Quantity,
+}
+
+impl Axis {
+    /// A linear axis.
+    pub(crate) fn linear(label: impl Into<String>, unit: &'static str) -> Self {
+        Self { label: label.into(), unit, scale: Scale::Linear, highest: None }
+    }
+}
+
+impl Point {
+    /// A point without an interval.
+    pub(crate) fn at(x: f64, y: Option<f64>) -> Self {
+        Self { x: drawn(x), y: y.map(drawn), low: None, high: None, text: None }
+    }
+
+    /// A point with an interval, and that in words.
+    pub(crate) fn with_interval(x: f64, value: &Interval, text: String) -> Self {
+        let (low, high) = (Some(drawn(value.low)), Some(drawn(value.high)));
+        Self { low, high, text: Some(text), ..Self::at(x, Some(value.estimate)) }
+    }
+}
+
+/// Digits of numbers that are only drawn: more than a screen can show.
+const DIGITS: usize = 5;
+
+/// A number with as many digits as a drawing can show, since a page may hold a hundred thousand.
+pub(crate) fn drawn(value: f64) -> f64 {
+    format!("{value:.*e}", DIGITS - 1).parse().unwrap_or(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_drawn_number_is_short_and_near() {
+        let shown = [1_234.567_8, -0.000_123_456_7, 0.0].map(|value| drawn(value).to_string());
+        assert_eq!(shown, ["1234.6", "-0.00012346", "0"]);
+    }
+}

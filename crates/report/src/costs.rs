@@ -1,0 +1,238 @@
+//! The costs of a study as a chart: every measure under every load, and the slices behind them.
+
+use hoptax_result::{
+    ArmKind, ArmResult, CostMeasure, Disturbance, Interval, LoadSpec, Loop, RoundMeasure, Sample, StudyResult,
+};
+
+use crate::by_load;
+use crate::chart::{ArmSlices, CostArm, CostView, Costs, Slice, Slices, drawn};
+use crate::rows::{Asked, Row, cell};
+use crate::table::Cell;
+
+/// The measures of slices with their headings in tables, in the order of the main table.
+const OF_SLICES: [(CostMeasure, &str); 6] = [
+    (CostMeasure::CpuShare, "CPU %"),
+    (CostMeasure::CpuUs, "CPU us"),
+    (CostMeasure::ResponseP50Us, "p50 us"),
+    (CostMeasure::ResponseP90Us, "p90 us"),
+    (CostMeasure::ResponseP99Us, "p99 us"),
+    (CostMeasure::MaxRate, "max rate/s"),
+];
+
+/// A measure of slices that is drawn slice by slice: its name in samples, in words, and the headings of the costs that it leads to.
+type Drawn = (&'static str, &'static str, &'static [&'static str]);
+const CPU: Drawn = ("cpu_us_per_request", "CPU time per request, us", &["CPU %", "CPU us"]);
+const P50: Drawn = ("response_p50_us", "p50 of response time, us", &["p50 us", "p90 us", "p99 us"]);
+
+/// The costs of all arms; none without a number.
+pub(crate) fn costs(result: &StudyResult, rows: &[Row<'_>]) -> Option<Costs> {
+    let arm = |row: &Row<'_>| CostArm {
+        id: row.arm.id.clone(),
+        name: row.name.clone(),
+        family: family(row.arm),
+        summary: row.arm.summary.clone(),
+        compared_with: row.arm.compared_with.clone(),
+        kind: row.arm.kind,
+        is_control: row.arm.is_control(),
+    };
+    let views = views(result, rows);
+    let slices = if views.is_empty() { Vec::new() } else { slices(result) };
+    (!views.is_empty()).then(|| Costs { arms: rows.iter().map(arm).collect(), views, slices })
+}
+
+/// The first part of the id of the arm's function.
+fn family(arm: &ArmResult) -> String {
+    let id = arm.function.as_ref().unwrap_or(&arm.id);
+    id.split(['/', '{']).next().unwrap_or_default().to_owned()
+}
+
+fn views(result: &StudyResult, rows: &[Row<'_>]) -> Vec<CostView> {
+    let mut views = Vec::new();
+    for (measure, heading) in OF_SLICES {
+        let usual = result.plan.usual_load(measure.measure());
+        let of_usual = rows.iter().map(|row| usual_cell(row, measure)).collect();
+        views.extend(view(result, (measure, heading), usual, of_usual));
+        let others = result.plan.loads.iter().filter(|load| {
+            CostMeasure::BY_LOAD.contains(&measure) && Some(&load.name) != usual.map(|usual| &usual.name)
+        });
+        for load in others {
+            let of_load = rows.iter().map(|row| cell_under(result, row.arm, load, measure)).collect();
+            views.extend(view(result, (measure, heading), Some(load), of_load));
+        }
+    }
+    for measure in RoundMeasure::compared() {
+        let of_rounds = |row: &Row<'_>| {
+            let found = row.of_rounds.iter().find(|(other, _)| *other == measure);
+            found.map_or(Cell::Empty, |(_, cell)| cell.clone())
+        };
+        let heading = measure.definition().short_heading;
+        let cells = rows.iter().map(of_rounds).collect();
+        views.extend(view(result, (CostMeasure::OfRounds(measure), heading), None, cells));
+    }
+    views
+}
+
+/// What the main table states.
+fn usual_cell(row: &Row<'_>, measure: CostMeasure) -> Cell {
+    match measure {
+        CostMeasure::CpuShare => row.cpu_share.clone(),
+        CostMeasure::CpuUs => row.cpu.clone(),
+        CostMeasure::ResponseP50Us => row.p50.clone(),
+        CostMeasure::ResponseP90Us => row.p90.clone(),
+        CostMeasure::ResponseP99Us => row.p99.clone(),
+        CostMeasure::MaxRate => row.max_rate.clone(),
+        CostMeasure::OfRounds(_) => Cell::Empty,
+    }
+}
+
+fn cell_under(result: &StudyResult, arm: &ArmResult, load: &LoadSpec, measure: CostMeasure) -> Cell {
+    let under = arm.under(&load.name);
+    let is_measurable = !arm.hops.is_empty() && under.is_some();
+    let cost: Option<Interval> = under.and_then(|under| measure.of(&under.cost));
+    cell(result, arm, &Asked { measure, load: Some(load), is_measurable }, cost)
+}
+
+/// A view; none without a number.
+fn view(
+    result: &StudyResult,
+    (measure, heading): (CostMeasure, &str),
+    load: Option<&LoadSpec>,
+    cells: Vec<Cell>,
+) -> Option<CostView> {
+    let has_interval = |cell: &Cell| matches!(cell, Cell::Quantity(quantity) if quantity.low.is_some() && quantity.high.is_some());
+    cells.iter().any(has_interval).then(|| CostView {
+        heading: heading.to_owned(),
+        axis: format!("difference from the arm compared with: {}", measure.words()),
+        load: load.map(|load| load.name.clone()),
+        load_words: load.map(|load| words(result, load)),
+        cells,
+    })
+}
+
+/// A load by its name and rate.
+fn words(result: &StudyResult, load: &LoadSpec) -> String {
+    format!("{} ({})", load.name, by_load::rate(result, load))
+}
+
+fn slices(result: &StudyResult) -> Vec<Slices> {
+    let cpu = result.plan.cpu_load().map(|load| (CPU, load));
+    let p50 = result.plan.response_load().filter(|load| load.loop_ == Loop::Open).map(|load| (P50, load));
+    let of = |((id, axis, headings), load): (Drawn, &LoadSpec)| {
+        let arms = result.arms.iter().filter(|arm| arm.kind != ArmKind::Direct || id == P50.0);
+        let arms = arms
+            .map(|arm| ArmSlices { arm: arm.id.clone(), slices: of_arm(result, &arm.id, &load.name, id) });
+        let arms: Vec<ArmSlices> = arms.filter(|arm| !arm.slices.is_empty()).collect();
+        let headings = headings.iter().map(|heading| (*heading).to_owned()).collect();
+        (!arms.is_empty()).then(|| Slices { axis: axis.to_owned(), headings, load: load.name.clone(), arms })
+    };
+    [cpu, p50].into_iter().flatten().filter_map(of).collect()
+}
+
+fn of_arm(result: &StudyResult, arm: &str, load: &str, measure: &str) -> Vec<Slice> {
+    let mut slices = Vec::new();
+    for round in &result.rounds {
+        let is_own = |sample: &&Sample| sample.arm == arm && sample.load == load;
+        for sample in round.samples.iter().filter(is_own) {
+            let values = sample.values.get(measure).into_iter().flatten();
+            let slice = |((value, s), aside): ((&Option<f64>, &f64), &Vec<_>)| {
+                // A proxy that waits for its processor is charged nothing meanwhile, so its CPU time counts.
+                let counts_against = |one: &&Disturbance| measure != CPU.0 || one.invalidates_cpu_time();
+                let causes: Vec<&str> =
+                    aside.iter().filter(counts_against).map(|one: &Disturbance| one.as_str()).collect();
+                Some(Slice {
+                    round: round.round + 1,
+                    s: drawn(*s),
+                    value: drawn((*value)?),
+                    aside: (!causes.is_empty()).then(|| causes.join(", ")),
+                })
+            };
+            slices.extend(values.zip(&sample.began_s).zip(&sample.set_aside).filter_map(slice));
+        }
+    }
+    slices
+}
+
+#[cfg(test)]
+mod tests {
+    use hoptax_result::StudyRound;
+
+    use super::*;
+    use crate::fixture;
+    use crate::rows::rows;
+
+    fn of(result: &StudyResult) -> Costs {
+        costs(result, &rows(result)).unwrap()
+    }
+
+    #[test]
+    fn a_view_has_a_cell_for_each_arm_and_the_first_is_that_of_the_main_table() {
+        let result = fixture::loaded();
+        let costs = of(&result);
+        assert!(costs.views.iter().all(|view| view.cells.len() == costs.arms.len()));
+        let first = &costs.views[0];
+        let lua = costs.arms.iter().position(|arm| arm.name == "lua").unwrap();
+        assert_eq!((first.heading.as_str(), first.cells[lua].text().as_str()), ("CPU %", "+10.76 ±0.91"));
+        let loads: Vec<Option<&str>> = costs
+            .views
+            .iter()
+            .filter(|view| view.heading == "CPU us")
+            .map(|view| view.load.as_deref())
+            .collect();
+        assert_eq!(loads.len(), 3, "{loads:?}");
+        assert!(costs.views.iter().any(|view| view.heading == "memory MiB" && view.load.is_none()));
+        assert!(costs.arms.iter().any(|arm| arm.family == "stats"), "{:?}", costs.arms);
+    }
+
+    #[test]
+    fn a_void_study_has_no_costs_to_draw() {
+        let result = fixture::void();
+        assert!(costs(&result, &rows(&result)).is_none());
+    }
+
+    #[test]
+    fn a_control_is_told_from_the_functions_whose_costs_are_asked_for() {
+        let costs = of(&fixture::study());
+        let controls: Vec<&str> =
+            costs.arms.iter().filter(|arm| arm.is_control).map(|arm| arm.name.as_str()).collect();
+        assert!(
+            !controls.is_empty() && controls.iter().all(|name| name.starts_with("control/")),
+            "{controls:?}"
+        );
+    }
+
+    #[test]
+    fn the_slices_of_an_arm_say_what_was_set_aside_and_why() {
+        let mut result = fixture::study();
+        let load = result.plan.cpu_load().unwrap().name.clone();
+        let sample = Sample {
+            arm: "lua".to_owned(),
+            load: load.clone(),
+            began_s: vec![1.0, 2.0, 3.0, 4.0],
+            block: vec![0, 1, 2, 3],
+            copy: vec![0; 4],
+            set_aside: vec![
+                Vec::new(),
+                vec![Disturbance::Steal, Disturbance::Handover],
+                Vec::new(),
+                vec![Disturbance::RunDelay],
+            ],
+            slowdown: vec![None; 4],
+            values: [("cpu_us_per_request".to_owned(), vec![Some(50.123_456), Some(99.0), None, Some(51.0)])]
+                .into(),
+            ..Sample::default()
+        };
+        result.rounds = vec![StudyRound { round: 2, samples: vec![sample], ..StudyRound::default() }];
+        let costs = of(&result);
+        let [cpu] = costs.slices.as_slice() else { panic!("{costs:?}") };
+        assert_eq!((cpu.load.as_str(), cpu.arms.len(), cpu.arms[0].arm.as_str()), (load.as_str(), 1, "lua"));
+        let slices: Vec<_> = cpu.arms[0]
+            .slices
+            .iter()
+            .map(|slice| (slice.round, slice.s, slice.value, slice.aside.as_deref()))
+            .collect();
+        assert_eq!(
+            slices,
+            [(3, 1.0, 50.123, None), (3, 2.0, 99.0, Some("steal, handover")), (3, 4.0, 51.0, None)]
+        );
+    }
+}

@@ -1,0 +1,90 @@
+// A part of a document: the list of all kinds of charts with what draws them.
+
+import { bars } from "../chart/bars";
+import { heat } from "../chart/heat";
+import { Figure } from "../figure";
+import { TableView } from "../table";
+import { Words } from "../text";
+import type { Block, Chart } from "../types/document";
+import type { View } from "../view";
+import { CostsBlock } from "./costs";
+import { DistributionsBlock } from "./distributions";
+import { GroupsBlock, SeriesBlock } from "./groups";
+import { WaterfallBlock } from "./waterfall";
+
+const SERIES_HEIGHT = 260;
+
+interface BlockProps {
+  block: Block;
+  /** The section that it is in, which names its choices in the view. */
+  section: string;
+  view: View;
+  change: (changes: View) => void;
+}
+
+/** A part of a section. */
+export function BlockView({ block, section, view, change }: BlockProps) {
+  if ("note" in block) {
+    return (
+      <p class="note">
+        <Words text={block.note} />
+      </p>
+    );
+  }
+  if ("lines" in block) {
+    return (
+      <ul>
+        {block.lines.map((line) => (
+          <li key={line}>
+            <Words text={line} />
+          </li>
+        ))}
+      </ul>
+    );
+  }
+  if ("table" in block) {
+    return <TableView table={block.table} />;
+  }
+  return <ChartView chart={block.chart} section={section} view={view} change={change} />;
+}
+
+/** A chart of any kind. */
+function ChartView({ chart, section, view, change }: Omit<BlockProps, "block"> & { chart: Chart }) {
+  if ("costs" in chart) {
+    return <CostsBlock costs={chart.costs} view={view} change={change} />;
+  }
+  if ("groups" in chart) {
+    return <GroupsBlock groups={chart.groups} of={section} view={view} change={change} />;
+  }
+  if ("series" in chart) {
+    return <SeriesBlock data={chart.series} height={SERIES_HEIGHT} />;
+  }
+  if ("distributions" in chart) {
+    return <DistributionsBlock data={chart.distributions} />;
+  }
+  if ("heat" in chart) {
+    const data = chart.heat;
+    return (
+      <Figure
+        title={data.title}
+        scene={(width) => heat(data, width)}
+        rows={() => [
+          ["from s", "to s", "from us", "to us", "count"],
+          ...data.columns.flatMap((column) => column.bins.map((bin) => [column.from, column.to, bin.from, bin.to, bin.count].map(String))),
+        ]}
+        note="The darker, the larger the share of the responses in that part of the time, on a scale of roots."
+      />
+    );
+  }
+  if ("bars" in chart) {
+    const data = chart.bars;
+    return (
+      <Figure
+        title={data.title}
+        scene={(width) => bars(data, width)}
+        rows={() => [["", ...data.pieces, "whole"], ...data.rows.map((row) => [row.label, ...data.pieces.map((_, place) => row.pieces.find((piece) => piece.piece === place)?.text ?? "-"), row.value])]}
+      />
+    );
+  }
+  return <WaterfallBlock data={chart.waterfall} view={view} change={change} />;
+}

@@ -1,0 +1,60 @@
+// Small charts beside each other: a name selects the group that is shown large where there are many.
+
+import { series } from "../chart/series";
+import { Figure } from "../figure";
+import type { Group, Series } from "../types/document";
+import type { View } from "../view";
+import { Choice } from "./costs";
+
+/** With more groups, one is shown at a time. */
+const MOST = 8;
+const HEIGHT = 210;
+
+interface GroupsProps {
+  groups: Group[];
+  /** The name of the choice in the view. */
+  of: string;
+  view: View;
+  change: (changes: View) => void;
+}
+
+/** The groups. */
+export function GroupsBlock({ groups, of, view, change }: GroupsProps) {
+  const isMany = groups.length > MOST;
+  const chosen = groups.find((group) => group.name === view[of]) ?? groups[0];
+  const shown = isMany ? groups.filter((group) => group === chosen) : groups;
+  return (
+    <>
+      {isMany && chosen && (
+        <div class="switches">
+          <Choice name="Show" value={chosen.name} options={groups.map((group) => [group.name, group.name])} choose={(name) => change({ [of]: name })} />
+        </div>
+      )}
+      {shown.map((group) => (
+        <section key={group.name} class="group" aria-label={group.name}>
+          <h3>{group.name}</h3>
+          <div class="beside">
+            {group.charts.map((chart) => (
+              <SeriesBlock key={chart.title} data={chart} height={HEIGHT} />
+            ))}
+          </div>
+        </section>
+      ))}
+    </>
+  );
+}
+
+/** One chart of lines. */
+export function SeriesBlock({ data, height }: { data: Series; height: number }) {
+  return <Figure title={data.title} isTitled scene={(width) => series(data, width, height)} rows={() => seriesRows(data)} />;
+}
+
+/** The values of a chart, a row for each place on its horizontal axis. */
+export function seriesRows(data: Series): string[][] {
+  const xs = [...new Set(data.lines.flatMap((line) => line.points.map((point) => point.x)))].sort((a, b) => a - b);
+  const at = (line: Series["lines"][number], x: number) => {
+    const point = line.points.find((one) => one.x === x);
+    return point?.text ?? (typeof point?.y === "number" ? String(point.y) : "-");
+  };
+  return [[data.x.label, ...data.lines.map((line) => line.name)], ...xs.map((x) => [String(x), ...data.lines.map((line) => at(line, x))])];
+}

@@ -1,0 +1,97 @@
+// The bill of a configuration: its waterfall, switches for what-if, and the cores and the money of what is left.
+
+import { ends, steps, waterfall, without, type Ends } from "../chart/waterfall";
+import { plain, withHalf } from "../chart/scale";
+import { Figure } from "../figure";
+import type { Waterfall } from "../types/document";
+import type { View } from "../view";
+
+/** Microseconds of a second. */
+const US = 1e6;
+/** Between the names of the parts in the view. */
+const SEPARATOR = "|";
+
+interface WaterfallProps {
+  data: Waterfall;
+  view: View;
+  change: (changes: View) => void;
+}
+
+/** A number of the view, or what the bill states. */
+function stated(view: View, name: string, otherwise: number | null | undefined): number | undefined {
+  const value = Number.parseFloat(view[name] ?? "");
+  return Number.isFinite(value) && value >= 0 ? value : (otherwise ?? undefined);
+}
+
+/** The chart with its switches. */
+export function WaterfallBlock({ data, view, change }: WaterfallProps) {
+  const off = new Set((view["off"] ?? "").split(SEPARATOR).filter((name) => data.parts.some((part) => part.name === name)));
+  const toggle = (name: string) => {
+    const next = new Set(off);
+    if (!next.delete(name)) {
+      next.add(name);
+    }
+    change({ off: [...next].join(SEPARATOR) });
+  };
+  const rate = stated(view, "rate", data.rate);
+  const price = stated(view, "price", data.price_per_core_hour);
+  const whole = ends(data.whole);
+  const left = without(data, off);
+  return (
+    <>
+      <fieldset class="parts">
+        <legend>What if a part were switched off</legend>
+        {data.parts.map((part) => (
+          <label key={part.name} class="check">
+            <input type="checkbox" checked={!off.has(part.name)} onChange={() => toggle(part.name)} />
+            {part.name} <small>{part.cost.text} us</small>
+          </label>
+        ))}
+      </fieldset>
+      <div class="switches">
+        <label>
+          Requests per second
+          <input type="number" min="0" step="any" value={rate ?? ""} onInput={(event) => change({ rate: event.currentTarget.value })} />
+        </label>
+        <label>
+          Price of a core for an hour
+          <input type="number" min="0" step="any" value={price ?? ""} onInput={(event) => change({ price: event.currentTarget.value })} />
+        </label>
+      </div>
+      {whole && left && (
+        <dl class="numbers" aria-live="polite">
+          <Amount name="CPU time per request, us" whole={whole} left={off.size > 0 ? left : undefined} factor={1} />
+          {rate !== undefined && <Amount name={`cores at ${plain(rate)} requests/s`} whole={whole} left={off.size > 0 ? left : undefined} factor={rate / US} />}
+          {rate !== undefined && price !== undefined && (
+            <Amount name="a month" whole={whole} left={off.size > 0 ? left : undefined} factor={(rate / US) * price * data.hours_per_month} />
+          )}
+        </dl>
+      )}
+      {off.size > 0 && (
+        <p class="note">
+          Predicted: the whole less what each part costs alone. Parts that interact save another amount{data.together ? `; all parts together differ from their sum by ${data.together.text} us` : ""}. To know, measure the changed configuration.
+        </p>
+      )}
+      <Figure
+        title={data.title}
+        scene={(width) => waterfall(data, off, width)}
+        rows={() => [["", data.axis], ...steps(data, off).map((step) => [step.name, step.value])]}
+        onChoose={(name) => data.parts.some((part) => part.name === name) && toggle(name)}
+        note="Thin lines: intervals. Grey: a part that is switched off, or whose interval contains zero. Select a part to switch it."
+      />
+    </>
+  );
+}
+
+function Amount({ name, whole, left, factor }: { name: string; whole: Ends; left: Ends | undefined; factor: number }) {
+  const words = (of: Ends) => withHalf(of.estimate * factor, ((of.high - of.low) / 2) * factor);
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>
+        {words(whole)}
+        {left && <small> → {words(left)}</small>}
+      </dd>
+    </div>
+  );
+}

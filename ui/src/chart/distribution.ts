@@ -1,0 +1,70 @@
+// A distribution: bars of the share in each bin on the left scale, and a line of the share up to it on the right one.
+
+import type { Distribution, Distributions } from "../types/document";
+import { grouped, logarithmic, plain } from "./scale";
+import type { Mark, Scene, Shape } from "./scene";
+
+const LEFT = 54;
+const RIGHT = 46;
+const TOP = 14;
+const BOTTOM = 44;
+
+/** The largest share of a bin among all distributions, so that they have one scale. */
+export function highestShare(data: Distributions): number {
+  const shares = data.items.flatMap((item) => item.bins.map((bin) => bin.count / Math.max(1, total(item))));
+  return Math.max(Number.MIN_VALUE, ...shares);
+}
+
+function total(item: Distribution): number {
+  return item.bins.reduce((sum, bin) => sum + bin.count, 0);
+}
+
+/** The chart of one of the distributions. */
+export function distribution(data: Distributions, item: Distribution, highest: number, width: number, height: number): Scene {
+  const [left, right, bottom] = [LEFT, width - RIGHT, height - BOTTOM];
+  const x = logarithmic([data.from, data.to], [left, right], 52);
+  const y = (share: number) => bottom - share * (bottom - TOP);
+  const all = Math.max(1, total(item));
+  const shapes: Shape[] = [];
+  for (const tick of x.ticks) {
+    shapes.push(
+      { kind: "line", x1: tick.at, x2: tick.at, y1: TOP, y2: bottom, of: "grid" },
+      { kind: "text", x: tick.at, y: bottom + 16, text: tick.label, of: "tick", anchor: "middle" },
+    );
+  }
+  for (const share of [0, 0.5, 1]) {
+    shapes.push(
+      { kind: "text", x: left - 6, y: y(share) + 4, text: `${plain(share * highest * 100)} %`, of: "tick", anchor: "end" },
+      { kind: "text", x: right + 6, y: y(share) + 4, text: `${share * 100} %`, of: "tick" },
+    );
+  }
+  let sum = 0;
+  let path = "";
+  const marks: Mark[] = [];
+  for (const bin of item.bins) {
+    const share = bin.count / all;
+    const before = sum;
+    sum += bin.count;
+    if (bin.to < data.from || bin.from > data.to) {
+      continue;
+    }
+    const [from, to] = [x.at(bin.from), x.at(bin.to)];
+    const tall = (share / highest) * (bottom - TOP);
+    path += `${path === "" ? `M${from.toFixed(1)} ${y(before / all).toFixed(1)}` : ""}L${to.toFixed(1)} ${y(sum / all).toFixed(1)}`;
+    shapes.push({ kind: "rect", x: from, y: bottom - tall, width: Math.max(1, to - from - 1), height: tall, of: "bar" });
+    marks.push({
+      x: (from + to) / 2,
+      y: bottom - tall,
+      name: `${plain(bin.from)} to ${plain(bin.to)} us`,
+      values: [`${grouped(bin.count, 0)} responses, ${plain(share * 100)} %`, `${grouped(sum, 0)} up to here, ${Number(((sum / all) * 100).toFixed(3))} %`],
+    });
+  }
+  shapes.push({ kind: "line", x1: left, x2: right, y1: bottom, y2: bottom, of: "zero" });
+  shapes.push({ kind: "path", d: path, of: "curve cumulative" });
+  shapes.push({ kind: "text", x: (left + right) / 2, y: height - 8, text: `${data.axis}; logarithmic`, of: "axis", anchor: "middle" });
+  const legend = [
+    { name: "share in each bin, left scale", fill: "var(--bin)" },
+    { name: "share up to it, right scale", fill: "var(--ink)", isLine: true },
+  ];
+  return { width, height, shapes, marks, near: "x", legend };
+}

@@ -1,0 +1,172 @@
+// The forest plot: a row for each name with its estimate and interval, on one axis with zero.
+
+import { bent, linear, roundUp, type Scale } from "./scale";
+import { fitted, textWidth, type Mark, type Scene, type Shape } from "./scene";
+
+/** A row of the plot. */
+export interface ForestRow {
+  id: string;
+  label: string;
+  /** The number in words. */
+  value: string;
+  estimate: number;
+  low: number;
+  high: number;
+  /** Whether only its ends are known. */
+  isBounded: boolean;
+  /** What else to say of it. */
+  note: string;
+  family: string;
+}
+
+/** How rows are drawn. */
+export interface ForestOptions {
+  axis: string;
+  /** The interval of an arm whose true cost is zero. */
+  band: { low: number; high: number } | null;
+  /** Whether the axis is linear also where few values are far beyond the others. */
+  isLinear: boolean;
+  /** The row that is selected. */
+  chosen?: string | undefined;
+}
+
+const ROW = 22;
+const NARROW_ROW = 38;
+const NARROW = 620;
+const TOP = 26;
+const BOTTOM = 48;
+const LINE = 16;
+/** A row this many times beyond the next one is cut off by the end of the axis. */
+const OUTLIER = 8;
+/** If the largest estimate is this many times the median one, a linear axis would push most rows onto zero. */
+const CROWDED = 8;
+/** Size of the linear range, in median half-widths. */
+const NOISE = 4;
+/** How far the axis extends beyond the estimates for the ends of intervals, as a share of its length. */
+const BEYOND = 0.12;
+
+/** The plot of rows in their order. */
+export function forest(rows: ForestRow[], options: ForestOptions, width: number): Scene {
+  const isNarrow = width < NARROW;
+  const rowHeight = isNarrow ? NARROW_ROW : ROW;
+  const valueWidth = isNarrow ? 0 : Math.min(150, Math.max(60, ...rows.map((row) => textWidth(row.value)))) + 14;
+  const labelWidth = isNarrow ? 0 : Math.min(width * 0.34, Math.max(60, ...rows.map((row) => textWidth(row.label))) + 16);
+  const [left, right] = [isNarrow ? 10 : labelWidth, width - valueWidth - 8];
+  const bottom = TOP + rows.length * rowHeight;
+  const scale = axisOf(rows, options, [left, right]);
+  const shapes: Shape[] = [];
+  if (options.band) {
+    const [from, to] = [scale.at(options.band.low), scale.at(options.band.high)];
+    shapes.push({ kind: "rect", x: from, y: TOP, width: to - from, height: bottom - TOP, of: "band" });
+  }
+  for (const tick of scale.ticks) {
+    shapes.push(
+      { kind: "line", x1: tick.at, x2: tick.at, y1: TOP, y2: bottom, of: "grid" },
+      { kind: "text", x: tick.at, y: TOP - 10, text: tick.label, of: "tick", anchor: "middle" },
+      { kind: "text", x: tick.at, y: bottom + 18, text: tick.label, of: "tick", anchor: "middle" },
+    );
+  }
+  shapes.push({ kind: "line", x1: scale.at(0), x2: scale.at(0), y1: TOP, y2: bottom, of: "zero" });
+  const marks: Mark[] = rows.map((row, place) => {
+    const y = TOP + place * rowHeight + (isNarrow ? rowHeight - 11 : rowHeight / 2);
+    shapes.push(...rowShapes(row, { y, scale, left, right }));
+    if (isNarrow) {
+      const room = width - textWidth(row.value) - 26;
+      shapes.push({ kind: "text", x: left, y: y - 12, text: fitted(row.label, room), of: `label${tone(row)}` });
+      shapes.push({ kind: "text", x: width - 6, y: y - 12, text: row.value, of: `value${tone(row)}`, anchor: "end" });
+    } else {
+      shapes.push({ kind: "text", x: left - 12, y: y + 4, text: fitted(row.label, left - 14), of: `label${tone(row)}`, anchor: "end" });
+      shapes.push({ kind: "text", x: width - 6, y: y + 4, text: row.value, of: `value${tone(row)}`, anchor: "end" });
+    }
+    if (row.id === options.chosen) {
+      shapes.unshift({ kind: "rect", x: 0, y: TOP + place * rowHeight, width, height: rowHeight, of: "chosen" });
+    }
+    return { x: scale.at(row.estimate), y, name: row.label, values: [row.value, row.note].filter((text) => text !== ""), id: row.id };
+  });
+  const note = scale.note === "" ? "" : `; ${scale.note}`;
+  const middle = (left + right) / 2;
+  const lines = linesOf(options.axis + note, 2 * Math.min(middle, width - middle));
+  lines.forEach((text, place) => shapes.push({ kind: "text", x: middle, y: bottom + 38 + LINE * place, text, of: "axis", anchor: "middle" }));
+  return { width, height: bottom + BOTTOM + LINE * (lines.length - 1), shapes, marks, near: "y", legend: [] };
+}
+
+/** A text as lines of at most a width. */
+export function linesOf(text: string, width: number): string[] {
+  const lines: string[] = [];
+  for (const word of text.split(" ")) {
+    const last = lines[lines.length - 1];
+    if (last !== undefined && textWidth(`${last} ${word}`) <= width) {
+      lines[lines.length - 1] = `${last} ${word}`;
+    } else {
+      lines.push(word);
+    }
+  }
+  return lines;
+}
+
+/** Whether zero is within the interval. */
+function isNearZero(row: ForestRow): boolean {
+  return row.low <= 0 && row.high >= 0;
+}
+
+function tone(row: ForestRow): string {
+  return isNearZero(row) || row.isBounded ? " near" : "";
+}
+
+interface RowPlace {
+  y: number;
+  scale: Scale;
+  left: number;
+  right: number;
+}
+
+function rowShapes(row: ForestRow, { y, scale, left, right }: RowPlace): Shape[] {
+  const shapes: Shape[] = [];
+  const near = tone(row);
+  const [low, high, middle] = [scale.at(row.low), scale.at(row.high), scale.at(row.estimate)];
+  shapes.push({ kind: "line", x1: low, x2: high, y1: y, y2: y, of: `interval${near}${row.isBounded ? " bounded" : ""}` });
+  const isCut = scale.isOutside(row.estimate);
+  if (scale.isOutside(row.low) === "before") {
+    shapes.push({ kind: "path", d: `M ${left + 9} ${y - 5} L ${left} ${y} L ${left + 9} ${y + 5} Z`, of: `arrow${near}` });
+  } else if (isCut !== "after") {
+    shapes.push({ kind: "line", x1: low, x2: low, y1: y - 4, y2: y + 4, of: `interval${near}` });
+  }
+  if (scale.isOutside(row.high) === "after") {
+    shapes.push({ kind: "path", d: `M ${right - 9} ${y - 5} L ${right} ${y} L ${right - 9} ${y + 5} Z`, of: `arrow${near}` });
+  } else if (isCut !== "before") {
+    shapes.push({ kind: "line", x1: high, x2: high, y1: y - 4, y2: y + 4, of: `interval${near}` });
+  }
+  if (!isCut && !row.isBounded) {
+    shapes.push({ kind: "circle", x: middle, y, radius: 4, of: `point${near}` });
+  }
+  return shapes;
+}
+
+function median(values: number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.floor(sorted.length / 2)] ?? 0;
+}
+
+/** The axis of the rows, whose ends do not follow a few values that are far from the others. */
+export function axisOf(rows: ForestRow[], options: ForestOptions, range: [number, number]): Scale {
+  const points = rows.filter((row) => !row.isBounded);
+  const on = points.length > 0 ? points : rows;
+  const sizes = on.map((row) => Math.abs(row.estimate)).sort((a, b) => a - b);
+  const middle = sizes[Math.floor(sizes.length / 2)] ?? 0;
+  while (sizes.length > 1 && (sizes.at(-2) ?? 0) > 0 && (sizes.at(-1) ?? 0) > OUTLIER * (sizes.at(-2) ?? 0)) {
+    sizes.pop();
+  }
+  const largest = sizes.at(-1) ?? 0;
+  const half = median(on.map((row) => (row.high - row.low) / 2));
+  const zone = half > 0 ? roundUp(NOISE * half) : 0;
+  const isBent = !options.isLinear && zone > 0 && largest > CROWDED * middle && largest > CROWDED * zone;
+  const shown = on.filter((row) => Math.abs(row.estimate) <= largest);
+  const [low, high] = [Math.min(0, ...shown.map((row) => row.estimate)), Math.max(0, ...shown.map((row) => row.estimate))];
+  const length = high - low > 0 ? high - low : 1;
+  const [lowest, highest] = [Math.min(low, ...shown.map((row) => row.low)), Math.max(high, ...shown.map((row) => row.high))];
+  if (isBent) {
+    // What is small on a bent axis is not small as a share of its length.
+    return bent([Math.max(lowest, low * (1 + BEYOND) - 2 * zone), Math.min(highest, high * 1.6)], zone, range);
+  }
+  return linear([Math.max(lowest, low - BEYOND * length), Math.min(highest, high + BEYOND * length)], range);
+}

@@ -1,0 +1,71 @@
+// What a chart looks like, as data: charts are pure functions from data and a width to a scene, which one component draws.
+
+/** Something to draw. Classes are those of style.css; a fill is one of its colours. */
+export type Shape =
+  | { kind: "line"; x1: number; y1: number; x2: number; y2: number; of: string }
+  | { kind: "rect"; x: number; y: number; width: number; height: number; of: string; fill?: string; opacity?: number }
+  | { kind: "circle"; x: number; y: number; radius: number; of: string; fill?: string }
+  | { kind: "path"; d: string; of: string; fill?: string; stroke?: string }
+  | { kind: "text"; x: number; y: number; text: string; of: string; anchor?: "start" | "middle" | "end" };
+
+/** A value that a reader can point at or step to. */
+export interface Mark {
+  x: number;
+  y: number;
+  /** What it is about. */
+  name: string;
+  /** Its values in words, one a line. */
+  values: string[];
+  /** What choosing it selects. */
+  id?: string;
+}
+
+/** A chart. */
+export interface Scene {
+  width: number;
+  height: number;
+  shapes: Shape[];
+  /** In the order in which a reader steps through them. */
+  marks: Mark[];
+  /** What of a pointer decides which mark it is at. */
+  near: "x" | "y" | "both";
+  /** The colours and their meaning; empty if there is one. */
+  legend: LegendEntry[];
+}
+
+/** A colour and its meaning. */
+export interface LegendEntry {
+  name: string;
+  fill: string;
+  /** Whether a line has it, and not an area. */
+  isLine?: boolean;
+}
+
+/** The mark nearest to a place, or none without marks. */
+export function nearest(scene: Scene, x: number, y: number): number | undefined {
+  const distance = (mark: Mark) =>
+    scene.near === "x" ? Math.abs(mark.x - x) : scene.near === "y" ? Math.abs(mark.y - y) : Math.hypot(mark.x - x, mark.y - y);
+  let best: number | undefined;
+  scene.marks.forEach((mark, place) => {
+    const other = best === undefined ? undefined : scene.marks[best];
+    if (other === undefined || distance(mark) < distance(other)) {
+      best = place;
+    }
+  });
+  return best;
+}
+
+/** About the width of a text, for layouts that must leave room for it. */
+export function textWidth(text: string, size = 13): number {
+  return text.length * size * 0.56;
+}
+
+/** A text that fits a width, cut in its middle: ends tell similar names apart. */
+export function fitted(text: string, width: number, size = 13): string {
+  const most = Math.floor(width / (size * 0.56));
+  if (text.length <= most || most < 5) {
+    return text;
+  }
+  const head = Math.ceil((most - 1) / 2);
+  return `${text.slice(0, head)}…${text.slice(text.length - (most - 1 - head))}`;
+}

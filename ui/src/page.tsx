@@ -1,0 +1,193 @@
+// The page of a document: the answer and whether it may be believed first, then its charts and table, then what is behind them.
+
+import { useState } from "preact/hooks";
+import { BlockView } from "./block/block";
+import { fileName, keep } from "./csv";
+import { TableView } from "./table";
+import { capitalised, sentence, Words } from "./text";
+import { chooseTheme, theme } from "./theme";
+import type { Document, FindingText, Section } from "./types/document";
+import { useView, type View } from "./view";
+
+const VERDICTS = { sound: "Sound", caution: "Caution", void: "Void" } as const;
+/** Findings that are shown before the rest is asked for. */
+const FIRST_FINDINGS = 3;
+
+/** The page. */
+export function Page({ document: result }: { document: Document }) {
+  const [view, change] = useView();
+  const [first, ...others] = result.answer;
+  return (
+    <>
+      <a class="skip" href="#main" onClick={(event) => skip(event)}>
+        Skip to the charts
+      </a>
+      <header>
+        <div class="top">
+          <p class="soft">
+            hoptax <b>{result.subject}</b>
+          </p>
+          <ThemeSwitch />
+        </div>
+        {result.title !== "" && (
+          <p class="question">
+            <Words text={result.title} />
+          </p>
+        )}
+        <h1>{first === undefined ? result.subject : <Words text={sentence(first)} />}</h1>
+        {others.map((one) => (
+          <p key={one} class="answer">
+            <Words text={sentence(capitalised(one))} />
+          </p>
+        ))}
+        {result.verdict && (
+          <div class={`verdict ${result.verdict.verdict}`}>
+            <b>{VERDICTS[result.verdict.verdict]}</b>
+            <span>
+              <Words text={sentence(capitalised(result.verdict.usable))} />
+            </span>
+          </div>
+        )}
+        <Findings findings={result.findings} />
+        {result.next && (
+          <p class="next">
+            Next: <code>{result.next.command}</code> {result.next.purpose}.
+          </p>
+        )}
+      </header>
+      <main id="main" tabIndex={-1}>
+        {result.plots.map((section) => (
+          <SectionView key={section.title} section={section} view={view} change={change} />
+        ))}
+        {result.table && (
+          <section>
+            <h2>{capitalised(result.table.title)}</h2>
+            <TableView table={result.table} />
+          </section>
+        )}
+        {result.notes.length > 0 && (
+          <ul class="note">
+            {result.notes.map((note) => (
+              <li key={note}>
+                <Words text={note} />
+              </li>
+            ))}
+          </ul>
+        )}
+        {result.sections.map((section) => (
+          <SectionView key={section.title} section={section} view={view} change={change} />
+        ))}
+      </main>
+      <footer>
+        <p>
+          <button type="button" class="quiet" onClick={() => keep(`${fileName(result.subject)}.json`, "application/json", JSON.stringify(result, null, 2))}>
+            Save this report as JSON
+          </button>
+        </p>
+      </footer>
+    </>
+  );
+}
+
+/** Moves the focus without taking the view out of the address. */
+function skip(event: Event): void {
+  event.preventDefault();
+  globalThis.document.querySelector<HTMLElement>("#main")?.focus();
+}
+
+function ThemeSwitch() {
+  const [shown, setShown] = useState(theme);
+  const other = shown === "dark" ? "light" : "dark";
+  return (
+    <button
+      type="button"
+      class="quiet"
+      onClick={() => {
+        chooseTheme(other);
+        setShown(other);
+      }}
+    >
+      {capitalised(other)} theme
+    </button>
+  );
+}
+
+/** What the checks found: what matters most first, the rest when asked for. */
+function Findings({ findings }: { findings: FindingText[] }) {
+  const weight = { fail: 0, warn: 1, info: 2 } as const;
+  const sorted = [...findings].sort((a, b) => weight[a.severity] - weight[b.severity]);
+  const [first, rest] = [sorted.slice(0, FIRST_FINDINGS), sorted.slice(FIRST_FINDINGS)];
+  if (first.length === 0) {
+    return null;
+  }
+  return (
+    <section class="findings" aria-label="Findings">
+      <FindingList findings={first} />
+      {rest.length > 0 && (
+        <details>
+          <summary>
+            {rest.length} more {rest.length === 1 ? "finding" : "findings"}
+          </summary>
+          <FindingList findings={rest} />
+        </details>
+      )}
+    </section>
+  );
+}
+
+const SEVERITIES = { fail: "failed", warn: "warning", info: "note" } as const;
+
+function FindingList({ findings }: { findings: FindingText[] }) {
+  return (
+    <ul>
+      {findings.map((finding) => (
+        <li key={finding.id + finding.scope + finding.message}>
+          <details>
+            <summary>
+              <b class={finding.severity}>{SEVERITIES[finding.severity]}</b>{" "}
+              <Words text={sentence(capitalised(finding.message) + (finding.measured ? ` (${finding.measured})` : ""))} />
+            </summary>
+            {finding.withheld && (
+              <p>
+                <Words text={sentence(capitalised(finding.withheld))} />
+              </p>
+            )}
+            {finding.advice !== "" && (
+              <p>
+                <Words text={sentence(capitalised(finding.advice))} />
+              </p>
+            )}
+            <p class="soft">
+              Check: {finding.id}
+              {finding.scope}
+            </p>
+          </details>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+interface SectionProps {
+  section: Section;
+  view: View;
+  change: (changes: View) => void;
+}
+
+function SectionView({ section, view, change }: SectionProps) {
+  const blocks = section.blocks.map((block, place) => <BlockView key={place} block={block} section={fileName(section.title)} view={view} change={change} />);
+  if (section.folded) {
+    return (
+      <details>
+        <summary>{section.title}</summary>
+        {blocks}
+      </details>
+    );
+  }
+  return (
+    <section>
+      <h2>{section.title}</h2>
+      {blocks}
+    </section>
+  );
+}

@@ -1,0 +1,104 @@
+// Tables of documents: numbers with their intervals as the document writes them.
+
+import { csv, fileName, keep } from "./csv";
+import { capitalised, Words } from "./text";
+import type { Cell, Table } from "./types/document";
+
+/** The text of a cell. */
+export function cellText(cell: Cell): string {
+  return cell === "empty" ? "-" : "text" in cell ? cell.text : cell.quantity.text;
+}
+
+/** Whether a cell is a difference whose interval contains zero. */
+function isNearZero(cell: Cell): boolean {
+  if (cell === "empty" || !("quantity" in cell) || cell.quantity.form !== "difference") {
+    return false;
+  }
+  const { low, high, has_uncertain_sign: isUncertain } = cell.quantity;
+  return isUncertain === true || ((low ?? 0) <= 0 && (high ?? 0) >= 0);
+}
+
+/** What a cell says when pointed at: why its number is not known. */
+function reason(cell: Cell): string | undefined {
+  if (cell === "empty" || !("quantity" in cell) || typeof cell.quantity.basis === "string") {
+    return undefined;
+  }
+  return `not known: ${cell.quantity.basis.unknown}`;
+}
+
+function cellClass(cell: Cell, isText: boolean): string {
+  if (isText) {
+    return "words";
+  }
+  if (isNearZero(cell)) {
+    return "near";
+  }
+  const isFaint = cell !== "empty" && "quantity" in cell && (cell.quantity.basis === "bounded" || typeof cell.quantity.basis !== "string");
+  return isFaint ? "faint" : "";
+}
+
+/** The rows of a table as text, its heading first. */
+export function tableRows(table: Table): string[][] {
+  const head = [table.names, ...table.columns.map((column) => column.heading)];
+  return [head, ...table.rows.map((row) => [row.name, ...row.cells.map(cellText)])];
+}
+
+/** A table with a way to keep it. */
+export function TableView({ table }: { table: Table }) {
+  return (
+    <>
+      <Grid table={table} />
+      <p class="tools">
+        <KeepCsv name={table.title} rows={() => tableRows(table)} />
+      </p>
+    </>
+  );
+}
+
+/** A button that keeps rows as a CSV file. */
+export function KeepCsv({ name, rows }: { name: string; rows: () => string[][] }) {
+  return (
+    <button type="button" class="quiet" onClick={() => keep(`${fileName(name)}.csv`, "text/csv", csv(rows()))}>
+      Save as CSV
+    </button>
+  );
+}
+
+/** The table alone. */
+export function Grid({ table }: { table: Table }) {
+  return (
+    <div class="scroll" role="region" aria-label={capitalised(table.title)} tabIndex={0}>
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">{capitalised(table.names)}</th>
+            {table.columns.map((column) => (
+              <th key={column.heading} scope="col" class={column.is_text ? "words" : ""}>
+                {column.heading}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {table.rows.map((row, place) => (
+            <tr key={place}>
+              <th scope="row">
+                {row.name}
+                {row.summary !== "" && (
+                  <small>
+                    <Words text={row.summary} />
+                  </small>
+                )}
+              </th>
+              {row.cells.map((cell, column) => (
+                <td key={column} class={cellClass(cell, table.columns[column]?.is_text ?? false)} title={reason(cell)}>
+                  <Words text={cellText(cell)} />
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}

@@ -1,0 +1,16 @@
+// Words of a document: parts between backticks are code. Everything is text, never markup.
+
+/** Text with its code. */
+export function Words({ text }: { text: string }) {
+  return <>{text.split("`").map((part, place) => (place % 2 === 1 ? <code key={place}>{part}</code> : part))}</>;
+}
+
+/** A sentence with its full stop. */
+export function sentence(text: string): string {
+  return /[.:!?]$/.test(text) ? text : `${text}.`;
+}
+
+/** With a capital, unless it begins with a name. */
+export function capitalised(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}

@@ -1,0 +1,792 @@
+// Made of schemas/document.json by `make ui`. Do not edit.
+
+/**
+ * A cell.
+ */
+export type Cell =
+  | "empty"
+  | {
+      text: string;
+    }
+  | {
+      quantity: Quantity;
+    };
+/**
+ * A part of a section.
+ */
+export type Block =
+  | {
+      note: string;
+    }
+  | {
+      lines: string[];
+    }
+  | {
+      table: Table;
+    }
+  | {
+      chart: Chart;
+    };
+/**
+ * A chart.
+ */
+export type Chart =
+  | {
+      costs: Costs;
+    }
+  | {
+      groups: Group[];
+    }
+  | {
+      bars: Bars;
+    }
+  | {
+      distributions: Distributions;
+    }
+  | {
+      series: Series;
+    }
+  | {
+      heat: Heat;
+    }
+  | {
+      waterfall: Waterfall;
+    };
+
+/**
+ * A report, independent of the result that it is made from and of the output that it is rendered to.
+ */
+export interface Document {
+  /**
+   * The command and what it measured: `study quick`.
+   */
+  subject: string;
+  /**
+   * What the table is about, in one sentence.
+   */
+  title: string;
+  /**
+   * The answer in one or two sentences, with its interval.
+   */
+  answer: string[];
+  /**
+   * The verdict; none for results that no check judges.
+   */
+  verdict: Judgement | null;
+  /**
+   * The table of the first screen; none if the answer says all.
+   */
+  table: Table | null;
+  /**
+   * What a reader of the table must know, a line each.
+   */
+  notes: string[];
+  /**
+   * What the next command is for, and the command.
+   */
+  next: Next | null;
+  /**
+   * Pictures of the answer, above the table where an output can draw.
+   */
+  plots: Section[];
+  /**
+   * The findings, one for each group of findings of one check.
+   */
+  findings: FindingText[];
+  /**
+   * The details.
+   */
+  sections: Section[];
+  /**
+   * The page with all details; none until it is written.
+   */
+  page: string | null;
+}
+/**
+ * The verdict of a result.
+ */
+export interface Judgement {
+  /**
+   * The verdict.
+   */
+  verdict: "sound" | "caution" | "void";
+  /**
+   * The numbers that may be used: `CPU costs and p50 are sound; p99 is only bounded`.
+   */
+  usable: string;
+}
+/**
+ * A table.
+ */
+export interface Table {
+  /**
+   * Its title.
+   */
+  title: string;
+  /**
+   * The heading of the column of names.
+   */
+  names: string;
+  /**
+   * The other columns.
+   */
+  columns: Column[];
+  /**
+   * The rows, the most important first.
+   */
+  rows: Row[];
+}
+/**
+ * A column.
+ */
+export interface Column {
+  /**
+   * Its heading, with the unit.
+   */
+  heading: string;
+  /**
+   * A narrow output drops the columns with the highest number first; 0 always stays.
+   */
+  priority: number;
+  /**
+   * Whether it holds words, which are aligned on the left.
+   */
+  is_text: boolean;
+}
+/**
+ * A row.
+ */
+export interface Row {
+  /**
+   * Its name.
+   */
+  name: string;
+  /**
+   * A line about it, for outputs with room.
+   */
+  summary: string;
+  /**
+   * One cell for each column.
+   */
+  cells: Cell[];
+}
+/**
+ * A quantity as documents have it: with its text, so that nothing else has to format it.
+ */
+export interface Quantity {
+  /**
+   * Its text without the unit: `27.41 ±0.32`.
+   */
+  text: string;
+  /**
+   * The estimate; absent if only bounds are known.
+   */
+  estimate?: number | null;
+  /**
+   * The lower end; absent if there is none.
+   */
+  low?: number | null;
+  /**
+   * The upper end; absent if there is none.
+   */
+  high?: number | null;
+  /**
+   * The unit: `us`, `%`, `requests/s`.
+   */
+  unit: string;
+  /**
+   * Whether it is an amount or a difference.
+   */
+  form: "level" | "difference";
+  /**
+   * What it rests on.
+   */
+  basis:
+    | "measured"
+    | "bounded"
+    | "predicted"
+    | {
+        unknown: string;
+      };
+  /**
+   * Whether it is a difference whose sign is not supported once all of its column are judged together.
+   */
+  has_uncertain_sign?: boolean;
+}
+/**
+ * The next step.
+ */
+export interface Next {
+  /**
+   * A command that can be pasted.
+   */
+  command: string;
+  /**
+   * Its purpose: `measures the missing 6 rounds`.
+   */
+  purpose: string;
+}
+/**
+ * A titled part of the details.
+ */
+export interface Section {
+  /**
+   * Its title.
+   */
+  title: string;
+  /**
+   * Whether a page shows it only when its title is selected.
+   */
+  folded: boolean;
+  /**
+   * Its parts, in their order.
+   */
+  blocks: Block[];
+}
+/**
+ * The costs of all arms of a study.
+ */
+export interface Costs {
+  /**
+   * The arms, in the order of the main table.
+   */
+  arms: CostArm[];
+  /**
+   * A measure under a load, each with a number for some arm; the first is shown first.
+   */
+  views: CostView[];
+  /**
+   * What the numbers were computed from, slice by slice; empty for combined results, which have none.
+   */
+  slices: Slices[];
+}
+/**
+ * An arm with costs.
+ */
+export interface CostArm {
+  /**
+   * Its id.
+   */
+  id: string;
+  /**
+   * Its name in tables.
+   */
+  name: string;
+  /**
+   * The family of its function.
+   */
+  family: string;
+  /**
+   * What it does, in a line.
+   */
+  summary: string;
+  /**
+   * The arm that it is compared with.
+   */
+  compared_with: string | null;
+  /**
+   * Its role.
+   */
+  kind: "direct" | "baseline" | "same" | "function" | "position" | "external";
+  /**
+   * Whether its cost is known in advance.
+   */
+  is_control: boolean;
+}
+/**
+ * The costs of all arms in one measure under one load.
+ */
+export interface CostView {
+  /**
+   * The measure as a heading: `CPU %`.
+   */
+  heading: string;
+  /**
+   * The measure in words with its unit, for the axis.
+   */
+  axis: string;
+  /**
+   * The load; none for measures that all loads contribute to.
+   */
+  load: string | null;
+  /**
+   * The load in words.
+   */
+  load_words: string | null;
+  /**
+   * A number for each arm.
+   */
+  cells: Cell[];
+}
+/**
+ * The slices of all arms in one measure under one load.
+ */
+export interface Slices {
+  /**
+   * The measure in words with its unit.
+   */
+  axis: string;
+  /**
+   * The headings of the views that are computed from them.
+   */
+  headings: string[];
+  /**
+   * The load.
+   */
+  load: string;
+  /**
+   * The slices of each arm.
+   */
+  arms: ArmSlices[];
+}
+/**
+ * The slices of one arm.
+ */
+export interface ArmSlices {
+  /**
+   * The arm.
+   */
+  arm: string;
+  /**
+   * Its slices in chronological order.
+   */
+  slices: Slice[];
+}
+/**
+ * A slice.
+ */
+export interface Slice {
+  /**
+   * Its round, from 1.
+   */
+  round: number;
+  /**
+   * Its start, seconds since that of the study.
+   */
+  s: number;
+  /**
+   * What was measured in it.
+   */
+  value: number;
+  /**
+   * Why it does not count; none if it does.
+   */
+  aside?: string | null;
+}
+/**
+ * Charts with one name.
+ */
+export interface Group {
+  /**
+   * The name.
+   */
+  name: string;
+  /**
+   * Its charts.
+   */
+  charts: Series[];
+}
+/**
+ * Values over a size, a time or a load.
+ */
+export interface Series {
+  /**
+   * Its title.
+   */
+  title: string;
+  x: Axis;
+  y: Axis1;
+  /**
+   * The lines.
+   */
+  lines: Line[];
+  /**
+   * Places on the horizontal axis where something happened.
+   */
+  marks?: Mark[];
+}
+/**
+ * The horizontal axis.
+ */
+export interface Axis {
+  /**
+   * What it shows, with the unit.
+   */
+  label: string;
+  /**
+   * The unit.
+   */
+  unit: string;
+  /**
+   * Its scale.
+   */
+  scale: "linear" | "logarithmic" | "nines";
+  /**
+   * The largest value that it must show, so that charts beside each other have the same axis.
+   */
+  highest?: number | null;
+}
+/**
+ * The vertical axis.
+ */
+export interface Axis1 {
+  /**
+   * What it shows, with the unit.
+   */
+  label: string;
+  /**
+   * The unit.
+   */
+  unit: string;
+  /**
+   * Its scale.
+   */
+  scale: "linear" | "logarithmic" | "nines";
+  /**
+   * The largest value that it must show, so that charts beside each other have the same axis.
+   */
+  highest?: number | null;
+}
+/**
+ * A line.
+ */
+export interface Line {
+  /**
+   * Its name.
+   */
+  name: string;
+  /**
+   * What it is among the lines of its chart, by which it is coloured.
+   */
+  tone: "own" | "other" | "failed" | "third";
+  /**
+   * Its points, ascending.
+   */
+  points: Point[];
+}
+/**
+ * A point of a line.
+ */
+export interface Point {
+  /**
+   * Its place on the horizontal axis.
+   */
+  x: number;
+  /**
+   * Its value; none where the line has a gap.
+   */
+  y: number | null;
+  /**
+   * The lower end of its interval.
+   */
+  low?: number | null;
+  /**
+   * The upper end of its interval.
+   */
+  high?: number | null;
+  /**
+   * Its value in words, if the digits of the numbers would say more than its interval supports.
+   */
+  text?: string | null;
+}
+/**
+ * A place on the horizontal axis where something happened.
+ */
+export interface Mark {
+  /**
+   * The place.
+   */
+  x: number;
+  /**
+   * What happened.
+   */
+  text: string;
+}
+/**
+ * Bars of pieces that add up, on one scale.
+ */
+export interface Bars {
+  /**
+   * A description for screen readers.
+   */
+  title: string;
+  /**
+   * The label of the axis, with the unit.
+   */
+  axis: string;
+  /**
+   * The unit.
+   */
+  unit: string;
+  /**
+   * The names of the pieces, in the order of the legend.
+   */
+  pieces: string[];
+  /**
+   * The bars.
+   */
+  rows: BarRow[];
+}
+/**
+ * A bar.
+ */
+export interface BarRow {
+  /**
+   * Its name.
+   */
+  label: string;
+  /**
+   * The length of the whole, as text with the unit.
+   */
+  value: string;
+  /**
+   * The pieces that it has, in their order.
+   */
+  pieces: BarPiece[];
+}
+/**
+ * A piece of a bar.
+ */
+export interface BarPiece {
+  /**
+   * Its place in the list of names, from 0.
+   */
+  piece: number;
+  /**
+   * Its length.
+   */
+  length: number;
+  /**
+   * The length as text.
+   */
+  text: string;
+}
+/**
+ * Distributions on common scales, as counts and cumulative.
+ */
+export interface Distributions {
+  /**
+   * A description for screen readers.
+   */
+  title: string;
+  /**
+   * The label of the axis, with the unit.
+   */
+  axis: string;
+  /**
+   * The start of the axis.
+   */
+  from: number;
+  /**
+   * Its end.
+   */
+  to: number;
+  /**
+   * The distributions.
+   */
+  items: Distribution[];
+}
+/**
+ * A distribution.
+ */
+export interface Distribution {
+  /**
+   * Its name; empty if it is the only one.
+   */
+  name: string;
+  /**
+   * Its quantiles and count, in words.
+   */
+  words: string;
+  /**
+   * Its bins, ascending and without gaps.
+   */
+  bins: Bin[];
+}
+/**
+ * A bin, open at its start and closed at its end.
+ */
+export interface Bin {
+  /**
+   * Its start.
+   */
+  from: number;
+  /**
+   * Its end.
+   */
+  to: number;
+  /**
+   * The number of values in it.
+   */
+  count: number;
+}
+/**
+ * How a distribution changes over time: a column for each part of it.
+ */
+export interface Heat {
+  /**
+   * A description for screen readers.
+   */
+  title: string;
+  /**
+   * The label of the horizontal axis, with the unit.
+   */
+  x: string;
+  /**
+   * The label of the vertical axis, with the unit.
+   */
+  y: string;
+  /**
+   * The columns, ascending.
+   */
+  columns: Column2[];
+}
+/**
+ * The distribution in a part of the time.
+ */
+export interface Column2 {
+  /**
+   * The start of the part.
+   */
+  from: number;
+  /**
+   * Its end.
+   */
+  to: number;
+  /**
+   * The bins with values.
+   */
+  bins: Bin[];
+}
+/**
+ * What parts add to a rest, up to the whole, in CPU time per request.
+ */
+export interface Waterfall {
+  /**
+   * A description for screen readers.
+   */
+  title: string;
+  /**
+   * The label of the axis, with the unit.
+   */
+  axis: string;
+  /**
+   * What is left without the parts; none if it is not known.
+   */
+  rest: Quantity | null;
+  /**
+   * The parts with a cost, the most expensive first.
+   */
+  parts: WaterfallPart[];
+  /**
+   * The whole less the rest and all parts: above zero where parts share work, below where they make each other more expensive. None if
+   * not known.
+   */
+  together: Quantity | null;
+  /**
+   * The whole; none if it is not known.
+   */
+  whole: Quantity | null;
+  /**
+   * Requests per second that the numbers hold for.
+   */
+  rate: number | null;
+  /**
+   * Price of a core for an hour, in a currency of the user's choice; none if none was given.
+   */
+  price_per_core_hour: number | null;
+  /**
+   * Hours of a month.
+   */
+  hours_per_month: number;
+}
+/**
+ * A part of a waterfall.
+ */
+export interface WaterfallPart {
+  /**
+   * Its name.
+   */
+  name: string;
+  /**
+   * What it is.
+   */
+  kind: string;
+  cost: Quantity1;
+}
+/**
+ * A quantity as documents have it: with its text, so that nothing else has to format it.
+ */
+export interface Quantity1 {
+  /**
+   * Its text without the unit: `27.41 ±0.32`.
+   */
+  text: string;
+  /**
+   * The estimate; absent if only bounds are known.
+   */
+  estimate?: number | null;
+  /**
+   * The lower end; absent if there is none.
+   */
+  low?: number | null;
+  /**
+   * The upper end; absent if there is none.
+   */
+  high?: number | null;
+  /**
+   * The unit: `us`, `%`, `requests/s`.
+   */
+  unit: string;
+  /**
+   * Whether it is an amount or a difference.
+   */
+  form: "level" | "difference";
+  /**
+   * What it rests on.
+   */
+  basis:
+    | "measured"
+    | "bounded"
+    | "predicted"
+    | {
+        unknown: string;
+      };
+  /**
+   * Whether it is a difference whose sign is not supported once all of its column are judged together.
+   */
+  has_uncertain_sign?: boolean;
+}
+/**
+ * A finding in words.
+ */
+export interface FindingText {
+  /**
+   * Its severity.
+   */
+  severity: "info" | "warn" | "fail";
+  /**
+   * The id of its check.
+   */
+  id: string;
+  /**
+   * The arms and loads in its scope: ` [lua, rbac under fixed-rate]`; empty for the whole result.
+   */
+  scope: string;
+  /**
+   * The observation.
+   */
+  message: string;
+  /**
+   * The measured value and its limit, if the message lacks them.
+   */
+  measured: string | null;
+  /**
+   * The numbers that it withholds or bounds.
+   */
+  withheld: string | null;
+  /**
+   * The remedy.
+   */
+  advice: string;
+}

@@ -1,0 +1,107 @@
+// Opens a report in Chromium from disk with the network off, and uses it: filter, point, keys, table, theme, a link to a view, and axe.
+//
+//   node ui/test/browser.mjs REPORT.html [SCREENSHOTS]
+//
+// The report is one of a study with costs. Fails with the first thing that does not hold.
+
+import assert from "node:assert/strict";
+import { existsSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { delimiter, join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { chromium } from "playwright-core";
+
+const [report, screenshots] = process.argv.slice(2);
+const url = pathToFileURL(resolve(report)).href;
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+const executablePath = process.env.PATH.split(delimiter).map((folder) => join(folder, "chromium")).find(existsSync);
+const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
+try {
+  const context = await browser.newContext({ offline: true, viewport: { width: 1200, height: 900 } });
+  const page = await context.newPage();
+  const problems = [];
+  page.on("pageerror", (error) => problems.push(String(error)));
+  page.on("console", (message) => message.type() === "error" && problems.push(message.text()));
+  page.on("request", (request) => request.url().startsWith("file:") || request.url().startsWith("blob:") || problems.push(`asks for ${request.url()}`));
+
+  const began = performance.now();
+  await page.goto(url);
+  const chart = page.locator("main .drawing > svg").first();
+  await chart.waitFor();
+  console.log(`opened in ${Math.round(performance.now() - began)} ms`);
+  const verdict = await page.locator(".verdict").boundingBox();
+  assert.ok(verdict !== null && verdict.y < 900, "the verdict is on the first screen");
+
+  const rows = () => chart.locator("circle.point").count();
+  const all = await rows();
+  assert.ok(all > 3, `${all} points`);
+  const label = await chart.locator("text.label").first().textContent();
+  await page.getByLabel("Filter").fill(label.replace(/…/g, " ").split(" ")[0].slice(0, 12));
+  await page.waitForFunction((before) => document.querySelectorAll("main .drawing > svg")[0].querySelectorAll("circle.point").length < before, all);
+  assert.ok((await rows()) >= 1, "the filter leaves what it names");
+  assert.match(page.url(), /#.*text=/, "the address has the filter");
+  const linked = page.url();
+
+  await page.getByLabel("Filter").fill("nothing has this name");
+  await page.getByRole("button", { name: "Show all" }).click();
+  assert.equal(await rows(), all, "all rows are back");
+
+  const point = await chart.locator("circle.point").first().boundingBox();
+  await page.mouse.move(point.x + point.width / 2, point.y + point.height / 2);
+  const tip = page.locator(".tip");
+  assert.match(await tip.innerText(), /±|to/, "a point has its interval");
+
+  await chart.focus();
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("ArrowDown");
+  const said = await page.locator("[aria-live=polite]").first().textContent();
+  assert.match(said, /:.*(±|to)/, "keys say the value");
+  await page.keyboard.press("Enter");
+  await page.getByRole("button", { name: "Close" }).waitFor();
+  assert.match(page.url(), /arm=/, "the address has the arm");
+  await page.getByRole("button", { name: "Close" }).click();
+
+  await page.getByRole("button", { name: "Show as table" }).first().click();
+  assert.equal(await page.locator("main .figure").first().locator("tbody tr").count() >= all, true, "the table has every row");
+  await page.getByRole("button", { name: "Show as chart" }).first().click();
+
+  const measures = await page.getByLabel("Measure").locator("option").allTextContents();
+  await page.getByLabel("Measure").selectOption(measures.at(-1));
+  assert.match(page.url(), /measure=/);
+
+  for (const theme of ["dark", "light"]) {
+    const button = page.getByRole("button", { name: theme === "dark" ? "Dark theme" : "Light theme" });
+    if (await button.count()) {
+      await button.click();
+    }
+    const ground = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+    assert.equal(ground === "rgb(255, 255, 255)", theme === "light", `${theme}: ${ground}`);
+    await page.evaluate(axe);
+    // The colours of both themes; everything else is the same in both. Of the rows of a table, which are alike, the first are enough.
+    const where = { exclude: ["tbody tr:nth-child(n+4)"] };
+    const options = { resultTypes: ["violations"], ...(theme === "dark" ? { runOnly: ["color-contrast"] } : {}) };
+    const { violations } = await page.evaluate(([where, options]) => globalThis.axe.run(where, options), [where, options]);
+    const serious = violations.filter((one) => ["serious", "critical"].includes(one.impact));
+    assert.deepEqual(serious.map((one) => `${one.id}: ${one.nodes[0]?.html}`), [], `axe, ${theme}`);
+    if (screenshots) {
+      await page.screenshot({ path: `${screenshots}/wide-${theme}.png`, fullPage: true });
+    }
+  }
+
+  const other = await context.newPage();
+  await other.goto(linked);
+  await other.locator("main .drawing > svg").first().waitFor();
+  assert.ok((await other.locator("main .drawing > svg").first().locator("circle.point").count()) < all, "a link shows the view");
+
+  await page.setViewportSize({ width: 390, height: 800 });
+  const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+  assert.ok(overflow <= 0, `${overflow} pixels beyond a phone`);
+  if (screenshots) {
+    await page.screenshot({ path: `${screenshots}/narrow-light.png`, fullPage: true });
+  }
+  assert.doesNotMatch(await page.title(), /^taken/, "text of a result is not markup");
+  assert.deepEqual(problems, []);
+} finally {
+  await browser.close();
+}

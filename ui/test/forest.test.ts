@@ -1,0 +1,61 @@
+import { describe, expect, test } from "vitest";
+import { axisOf, forest, type ForestOptions, type ForestRow } from "../src/chart/forest";
+import type { Scene, Shape } from "../src/chart/scene";
+
+const OPTIONS: ForestOptions = { axis: "CPU time, us", band: null, isLinear: false };
+
+function row(label: string, estimate: number, half: number): ForestRow {
+  return { id: label, label, value: `+${estimate} ±${half}`, estimate, low: estimate - half, high: estimate + half, isBounded: false, note: "us", family: "x" };
+}
+
+function of<K extends Shape["kind"]>(scene: Scene, kind: K, name: string): Extract<Shape, { kind: K }>[] {
+  return scene.shapes.filter((shape): shape is Extract<Shape, { kind: K }> => shape.kind === kind && shape.of.split(" ")[0] === name);
+}
+
+describe("a forest plot", () => {
+  test("has a point, an interval and a mark for each row, in its order", () => {
+    const scene = forest([row("jwt", 20, 1), row("lua", 5, 1)], OPTIONS, 900);
+    expect(of(scene, "circle", "point").map((point) => point.y)).toEqual(scene.marks.map((mark) => mark.y));
+    expect(scene.marks.map((mark) => [mark.name, ...mark.values])).toEqual([
+      ["jwt", "+20 ±1", "us"],
+      ["lua", "+5 ±1", "us"],
+    ]);
+    const [jwt, lua] = scene.marks;
+    expect((jwt?.x ?? 0) > (lua?.x ?? 0) && (jwt?.y ?? 0) < (lua?.y ?? 0)).toBe(true);
+  });
+
+  test("greys out an interval with zero in it", () => {
+    const scene = forest([row("jwt", 20, 1), row("lua", 5, 1), row("nothing", 0.2, 1)], OPTIONS, 900);
+    expect(of(scene, "circle", "point").map((point) => point.of)).toEqual(["point", "point", "point near"]);
+  });
+
+  test("cuts off an arm that is far beyond the next, with an arrow", () => {
+    const rows = [row("slow", 5000, 10), row("jwt", 20, 1), row("lua", 5, 1)];
+    const scene = forest(rows, OPTIONS, 900);
+    expect(of(scene, "path", "arrow")).toHaveLength(1);
+    expect(of(scene, "circle", "point")).toHaveLength(2);
+  });
+
+  test("draws no point where only the ends are known", () => {
+    const bounded = { ...row("lua", 5, 1), isBounded: true };
+    const scene = forest([row("jwt", 20, 1), bounded], OPTIONS, 900);
+    expect(of(scene, "circle", "point")).toHaveLength(1);
+    expect(of(scene, "line", "interval").some((line) => line.of.includes("bounded"))).toBe(true);
+  });
+
+  test.each([320, 390, 700, 1200])("stays within a width of %i pixels", (width) => {
+    const long = row("check-token/dynamic-modules{algorithm=rs256,claims=40,tokens=10000}", 60, 2);
+    const scene = forest([long, row("lua", 5, 1)], { ...OPTIONS, band: { low: -1, high: 1 } }, width);
+    for (const shape of scene.shapes) {
+      const xs = shape.kind === "line" ? [shape.x1, shape.x2] : shape.kind === "rect" ? [shape.x, shape.x + shape.width] : shape.kind === "path" ? [] : [shape.x];
+      expect(xs.every((x) => x >= 0 && x <= width), JSON.stringify(shape)).toBe(true);
+    }
+  });
+});
+
+test("many small costs beside a few large ones get a bent axis, unless the reader wants a linear one", () => {
+  const rows = [...Array(20).keys()].map((n) => row(`small ${n}`, 0.5 + n / 20, 0.3)).concat(row("large", 60, 1), row("larger", 80, 1));
+  const note = (options: Partial<ForestOptions>) => axisOf(rows, { ...OPTIONS, ...options }, [0, 600]).note;
+  expect(note({})).toContain("logarithmic beyond");
+  expect(note({ isLinear: true })).toBe("");
+});

@@ -1,0 +1,43 @@
+import { expect, test } from "vitest";
+import { steps, without } from "../src/chart/waterfall";
+import type { Quantity, Waterfall } from "../src/types/document";
+
+function us(estimate: number, half: number): Quantity {
+  return { text: `${estimate} ±${half}`, estimate, low: estimate - half, high: estimate + half, unit: "us", form: "level", basis: "measured" };
+}
+
+const BILL: Waterfall = {
+  title: "bill",
+  axis: "us",
+  rest: us(40, 1),
+  parts: [
+    { name: "jwt", kind: "HTTP filter", cost: us(20, 2) },
+    { name: "lua", kind: "HTTP filter", cost: us(5, 1) },
+  ],
+  together: us(-3, 2),
+  whole: us(62, 1),
+  rate: 1000,
+  price_per_core_hour: null,
+  hours_per_month: 730,
+};
+
+test("each bar begins where the one before ends, and the last reaches the whole", () => {
+  const all = steps(BILL, new Set());
+  expect(all.map((step) => [step.from, step.to])).toEqual([
+    [0, 40],
+    [40, 45],
+    [45, 65],
+    [65, 62],
+    [0, 62],
+  ]);
+});
+
+test("without a part, the whole costs what it costs less what the part costs alone, with an interval that is not too narrow", () => {
+  expect(without(BILL, new Set())).toEqual({ estimate: 62, low: 61, high: 63 });
+  expect(without(BILL, new Set(["jwt"]))).toEqual({ estimate: 42, low: 39, high: 45 });
+  expect(steps(BILL, new Set(["jwt", "lua"])).at(-1)).toMatchObject({ to: 37, tone: "level" });
+});
+
+test("without a known whole, nothing is predicted", () => {
+  expect(without({ ...BILL, whole: null }, new Set(["jwt"]))).toBeUndefined();
+});
