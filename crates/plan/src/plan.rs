@@ -40,7 +40,7 @@ pub use arms::External;
 pub(crate) use arms::number_of_same;
 pub use chain::{Chain, Hop, Place};
 pub use conditions::{Conditions, DRAIN, USUAL_BYTES};
-pub use copies::Subject;
+pub use copies::{Subject, copies_for};
 pub use given::GivenConfig;
 pub use given::listener_with_request;
 pub use needs::SAMPLING;

@@ -23,15 +23,16 @@ use hoptax_bootstrap::{Adapted, Replacement};
 use hoptax_functions::Catalogue;
 use hoptax_judge::bill::bill;
 use hoptax_judge::bill::second_study::is_in_doubt;
-use hoptax_judge::length::FEWEST_ROUNDS;
 use hoptax_report::documents;
 use hoptax_report::render::{html, markdown};
 use hoptax_result::{BillResult, StudyResult};
 use hoptax_subject::envoy::given::{Given, GivenError};
 use hoptax_text::secrets::without_signatures;
 
+use self::budget::{Next, Pace};
 use self::laboratory::{adapt, create_folder};
 use self::passed::Passed;
+use self::second_study::First;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::length::Asked;
@@ -40,6 +41,7 @@ use crate::study_text::StudyText;
 use crate::update::{Say, Update};
 use crate::{library, outputs, run_folder};
 
+pub use self::budget::Budget;
 pub use self::laboratory::Laboratory;
 pub use self::text::{outline, trials};
 pub use self::tries::Tries;
@@ -105,8 +107,8 @@ pub struct Studies<'a> {
     pub folder: &'a Path,
     /// Whether the bill of the folder continues.
     pub is_resumed: bool,
-    /// When the bill is to be complete, which its studies share; none for the rounds of a bill.
-    pub ends: Option<Instant>,
+    /// The time of the bill, which its studies share; none for the rounds of a bill.
+    pub budget: Option<Budget>,
     /// How they are measured; without a number of rounds, for those of a bill.
     pub options: Options<'a>,
 }
@@ -194,16 +196,16 @@ impl<'a> Configuration<'a> {
         })?;
         let statuses: Vec<u16> = tries.answers.answer.statuses.keys().copied().collect();
         let began = Instant::now();
-        let budget = studies.ends.map(|ends| budget::of_first(ends, began, tries.all_off.is_some()));
+        let budget = studies.budget.map(|budget| budget.of_first(began, tries.all_off.is_some()));
         let measured = tries.measured();
-        // Plain proxying, the whole and its second copy.
-        let arms = measured.len() + 3;
+        // With the second copy of the whole.
+        let subjects = budget::subjects(measured.len() + 1);
         let mut source = Source {
             configuration: &configuration,
             listener: &tries.passed.listener.name,
             lacking: &tries.lacking,
             statuses: &statuses,
-            blocks: budget.map_or(MOST_BLOCKS, |budget| budget::blocks(budget, arms)),
+            blocks: budget.map_or(MOST_BLOCKS, |budget| budget::blocks(budget, subjects)),
         };
         let text_of =
             |source| study_file(source, StudyOfBill::First, &tries.whole.variant, &measured, wanted.rate);
@@ -226,22 +228,30 @@ impl<'a> Configuration<'a> {
         let mut bill = bill(&result, order::order(wanted, tries));
         // What comes after it takes nothing from the first study if it fails or is interrupted.
         write(folder, &bill)?;
-        let has_time = |rounds| {
-            studies.ends.is_none_or(|ends| budget::suffices(ends, began, Instant::now(), bill.rounds, rounds))
+        let pace = Pace::of(&result, began.elapsed(), tries.of_each);
+        let second = is_in_doubt(&bill).then(|| second_study::size(&bill));
+        let next = match studies.budget {
+            Some(budget) => budget.next(Instant::now(), &pace, second),
+            None => second.map_or(Next::Nothing, |_| Next::Second),
         };
-        if is_in_doubt(&bill) && has_time(FEWEST_ROUNDS) {
-            let second = second_study::measure(self, tries, source, &bill, studies, interrupt, say);
-            if second.is_err() {
-                say(Update::Note(&format!("the bill of the first study is in `{}`", folder.display())));
+        match next {
+            Next::Second => {
+                let first = First { bill: &bill, pace };
+                let second = second_study::measure(self, tries, source, &first, studies, interrupt, say);
+                if second.is_err() {
+                    say(Update::Note(&format!("the bill of the first study is in `{}`", folder.display())));
+                }
+                bill.second_study = Some(second?);
+                write(folder, &bill)?;
             }
-            bill.second_study = Some(second?);
-            write(folder, &bill)?;
-        } else if studies.ends.is_some() && has_time(1) {
-            let asked = Asked { budget: studies.left(), ..Asked::default() };
-            let options = Options { asked, ..studies.options };
-            let result = complete(&Place::Resumed(folder), &options, interrupt, say)?;
-            bill = hoptax_judge::bill::bill(&result, order::order(wanted, tries));
-            write(folder, &bill)?;
+            Next::More => {
+                let asked = Asked { budget: studies.left(&pace), ..Asked::default() };
+                let options = Options { asked, ..studies.options };
+                let result = complete(&Place::Resumed(folder), &options, interrupt, say)?;
+                bill = hoptax_judge::bill::bill(&result, order::order(wanted, tries));
+                write(folder, &bill)?;
+            }
+            Next::Nothing => {}
         }
         if is_in_doubt(&bill) && bill.second_study.is_none() {
             say(Update::Note(
@@ -262,9 +272,9 @@ struct Length {
 }
 
 impl Studies<'_> {
-    /// The time until the bill is to be complete; none without such a time.
-    fn left(&self) -> Option<Duration> {
-        self.ends.map(|ends| ends.saturating_duration_since(Instant::now()))
+    /// The time for rounds of the last study, which is as fast as the first; none without a budget.
+    fn left(&self, pace: &Pace) -> Option<Duration> {
+        self.budget.map(|budget| budget.of_last(Instant::now(), pace))
     }
 
     /// Measures a study in `folder`. If the bill is resumed, the study of `folder` is continued if it is the same, and replaced otherwise.

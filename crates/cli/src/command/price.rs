@@ -1,10 +1,9 @@
 //! `hoptax price`: measures what an Envoy configuration costs per request, and what each of its parts adds.
 
 use std::path::Path;
-use std::time::Instant;
 
 use hoptax_report::documents;
-use hoptax_session::price::{Configuration, Studies, Wanted, outline, page, trials};
+use hoptax_session::price::{Budget, Configuration, Studies, Wanted, outline, page, trials};
 use hoptax_session::{Asked, Interrupt, Options, run_folder, thresholds};
 
 use crate::arguments::{PriceArguments, RunArguments};
@@ -39,9 +38,9 @@ pub(crate) fn run(arguments: &PriceArguments) -> Result<Code, Failure> {
     }
     let folder = arguments.resume.as_deref().or(out.as_deref());
     let folder = Configuration::create_run_folder(folder)?;
-    let ends = arguments.budget.map(|budget| Instant::now() + budget);
+    let budget = arguments.budget.map(Budget::begin);
     let interrupt = interrupt::listen()?;
-    match price(arguments, &configuration, &folder, ends, &interrupt) {
+    match price(arguments, &configuration, &folder, budget, &interrupt) {
         // An error after an interrupt is a consequence of it.
         Err(failure) if interrupt.is_requested() || failure.is_interrupt() => {
             if run_folder::read(&folder).is_ok() {
@@ -61,7 +60,7 @@ fn price(
     arguments: &PriceArguments,
     configuration: &Configuration<'_>,
     folder: &Path,
-    ends: Option<Instant>,
+    budget: Option<Budget>,
     interrupt: &Interrupt,
 ) -> Result<Code, Failure> {
     // A bill has stdout for itself.
@@ -82,7 +81,7 @@ fn price(
     }
     let asked = Asked { rounds: *rounds, ..Asked::default() };
     let options = Options { asked, ..measure.options() };
-    let studies = Studies { folder, is_resumed: arguments.resume.is_some(), ends, options };
+    let studies = Studies { folder, is_resumed: arguments.resume.is_some(), budget, options };
     let bill = progress::shown(|say| configuration.measure(&tries, &studies, interrupt, say))?;
     print::document_or_json(json.file(), &bill, || {
         documents::bill(&bill).with_page(page(folder)).shown_by(folder.display())

@@ -34,7 +34,11 @@ impl Plan {
 pub(super) fn decide(arms: &mut [Arm]) {
     let compared: Vec<Option<usize>> = arms.iter().map(|arm| arm.compared_with).collect();
     for (number, arm) in arms.iter_mut().enumerate().filter(|(_, arm)| arm.has_proxy()) {
-        let count = compared.iter().filter(|other| **other == Some(number)).count();
-        arm.copies = (count as f64).sqrt().round().max(1.0) as u32;
+        arm.copies = copies_for(compared.iter().filter(|other| **other == Some(number)).count());
     }
+}
+
+/// The number of copies of an arm that so many others are compared with.
+pub fn copies_for(compared: usize) -> u32 {
+    (compared as f64).sqrt().round().max(1.0) as u32
 }

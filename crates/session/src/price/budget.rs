@@ -2,11 +2,14 @@
 
 use std::time::{Duration, Instant};
 
+use hoptax_plan::plan::copies_for;
+use hoptax_result::{StudyResult, StudyRound};
+
 use super::variants::study_file::{FEWEST_BLOCKS, MOST_BLOCKS, SLICE};
 use crate::estimate::{PROXY_S, SLICE_OVERHEAD_S};
 
-/// Share of the time left that the first study gets if a second one may follow. The second has fewer arms, but as many slices of each:
-/// with about as many rounds it decides about as well.
+/// Share of the time left that the first study gets if a second one may follow. The second has more arms, those of pairs, but measures
+/// no capacities: with about as many rounds it decides about as well.
 const FIRST_SHARE: f64 = 0.55;
 
 /// Rounds that a budget is to have time for. The variation between restarts is estimated from rounds: with as many slices in all, an
@@ -15,44 +18,286 @@ const FIRST_SHARE: f64 = 0.55;
 const ROUNDS: f64 = 4.0;
 /// Share of the budget that rounds get: the first also measures capacities.
 const OF_ROUNDS: f64 = 0.8;
+/// Fewest rounds of a second study. As many more of the first narrow every line of the bill, and say more than a second study of two.
+const FEWEST_OF_SECOND: u32 = 3;
+/// Share of the budget by which the last round may end later than it: rounds are whole, so without it a bill would end half a round
+/// early on average.
+const TOLERANCE: f64 = 0.05;
 
-/// Slices of each of `arms` arms per round, so that a study of this length has enough rounds.
-pub(super) fn blocks(length: Duration, arms: usize) -> u32 {
+/// The time that a bill may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Budget {
+    began: Instant,
+    length: Duration,
+}
+
+/// What follows the first study.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    /// A second one.
+    Second,
+    /// More rounds of the first.
+    More,
+    /// The bill is complete.
+    Nothing,
+}
+
+/// How long the first study took, from which the rest is forecast.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pace {
+    /// One round, without the measurement of capacities.
+    round: Duration,
+    /// What the study took before its first round and after its last one.
+    around: Duration,
+    /// Copies of arms that a round starts and measures.
+    subjects: usize,
+    /// The try of one variant.
+    of_try: Duration,
+}
+
+/// What a second study would measure.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Second {
+    /// Variants that are compared with the whole.
+    pub(super) compared: usize,
+    /// Pairs of parts, which are tried before.
+    pub(super) pairs: usize,
+}
+
+/// Copies of arms of a study in which so many variants are compared with the whole, with its copies and the plain proxy.
+pub(super) fn subjects(compared: usize) -> usize {
+    compared + copies_for(compared) as usize + 1
+}
+
+/// Slices of each of `subjects` copies of arms per round, so that a study of this length has enough rounds.
+pub(super) fn blocks(length: Duration, subjects: usize) -> u32 {
     let round_s = length.as_secs_f64() * OF_ROUNDS / ROUNDS;
-    let slices_s = round_s / arms as f64 - PROXY_S;
+    let slices_s = round_s / subjects as f64 - PROXY_S;
     let blocks = slices_s / (SLICE.as_secs_f64() + SLICE_OVERHEAD_S);
     (blocks as u32).clamp(FEWEST_BLOCKS, MOST_BLOCKS)
 }
 
-/// The time that the first study takes.
-pub(super) fn of_first(ends: Instant, now: Instant, may_have_second: bool) -> Duration {
-    let left = ends.saturating_duration_since(now);
-    if may_have_second { left.mul_f64(FIRST_SHARE) } else { left }
+impl Budget {
+    /// A bill of this length begins now.
+    pub fn begin(length: Duration) -> Self {
+        Self { began: Instant::now(), length }
+    }
+
+    fn left(self, now: Instant) -> Duration {
+        self.length.saturating_sub(now.saturating_duration_since(self.began))
+    }
+
+    /// The time for rounds of the first study.
+    pub(super) fn of_first(self, now: Instant, may_have_second: bool) -> Duration {
+        let share = if may_have_second { FIRST_SHARE } else { 1.0 };
+        self.left(now).mul_f64(share)
+    }
+
+    /// The time for rounds of the last study, which is as fast as the first.
+    pub(super) fn of_last(self, now: Instant, pace: &Pace) -> Duration {
+        (self.left(now) + self.length.mul_f64(TOLERANCE)).saturating_sub(pace.around)
+    }
+
+    /// What follows the first study, which the bill leaves in doubt if a `second` one is to be made.
+    pub(super) fn next(self, now: Instant, pace: &Pace, second: Option<Second>) -> Next {
+        let left = self.of_last(now, pace);
+        if second.is_some_and(|second| pace.second(second) <= left) {
+            Next::Second
+        } else if pace.round <= left {
+            Next::More
+        } else {
+            Next::Nothing
+        }
+    }
 }
 
-/// Whether the time left suffices for `more` rounds, after a study of `rounds` rounds that began at `began`.
-pub(super) fn suffices(ends: Instant, began: Instant, now: Instant, rounds: u32, more: u32) -> bool {
-    let of_round = now.saturating_duration_since(began) / rounds.max(1);
-    ends.saturating_duration_since(now) >= of_round * more
+impl Pace {
+    /// That of a study that took so long, after tries that took `of_try` each.
+    pub(super) fn of(result: &StudyResult, took: Duration, of_try: Duration) -> Self {
+        let rounds_s = result.plan.wall_seconds;
+        let round_s = longest_round_s(result)
+            .unwrap_or_else(|| rounds_s / f64::from(result.plan.rounds_completed.max(1)));
+        let with_proxy = result.arms.iter().filter(|arm| !arm.hops.is_empty());
+        Self {
+            round: seconds(round_s),
+            around: took.saturating_sub(seconds(rounds_s)),
+            subjects: with_proxy.map(|arm| arm.copies as usize).sum::<usize>().max(1),
+            of_try,
+        }
+    }
+
+    /// The time that a second study takes at least, with the tries of its pairs, but for what comes before its first round and after its
+    /// last.
+    fn second(&self, second: Second) -> Duration {
+        let round = self.round.mul_f64(subjects(second.compared) as f64 / self.subjects as f64);
+        // The servers of the tries start once more.
+        let tries = if second.pairs > 0 { second.pairs as u32 + 1 } else { 0 };
+        self.of_try * tries + round * FEWEST_OF_SECOND
+    }
+}
+
+/// The longest time from the first slice of a round to that of the next: with the end of one round and the start of the other, and
+/// without the capacities, which are measured before. None with one round, and in one that was resumed on another boot.
+fn longest_round_s(result: &StudyResult) -> Option<f64> {
+    let first = |round: &StudyRound| {
+        round.samples.iter().flat_map(|sample| &sample.began_s).copied().reduce(f64::min)
+    };
+    let starts: Vec<f64> = result.rounds.iter().filter_map(first).collect();
+    let rounds = starts.iter().zip(starts.iter().skip(1)).map(|(one, next)| next - one);
+    rounds.reduce(f64::max).filter(|longest| *longest > 0.0)
+}
+
+fn seconds(seconds: f64) -> Duration {
+    Duration::try_from_secs_f64(seconds).unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
+    use hoptax_judge::length::{Course, Length};
+    use hoptax_result::{Sample, sample};
+    use proptest::prelude::*;
+
     use super::*;
+
+    /// A machine on which everything takes its time, without measuring anything.
+    #[derive(Clone, Copy, Debug)]
+    struct World {
+        /// The try of a variant, seconds.
+        try_s: f64,
+        /// What a study takes besides its rounds.
+        around_s: f64,
+        /// By how much slices and starts take longer than estimates say.
+        slowness: f64,
+        /// By how much every other round takes longer.
+        unevenness: f64,
+    }
+
+    #[derive(Clone, Copy, Debug)]
+    struct Study {
+        subjects: usize,
+        blocks: u32,
+        has_capacities: bool,
+    }
+
+    /// A bill whose clock stands at `now_s`.
+    struct Bill {
+        now_s: f64,
+        next: Next,
+        first_rounds: usize,
+        second_rounds: usize,
+        /// The longest round of the last study, seconds.
+        round_s: f64,
+    }
+
+    impl World {
+        fn round_s(&self, study: Study, round: u32) -> f64 {
+            let of_subject = PROXY_S + f64::from(study.blocks) * (SLICE.as_secs_f64() + SLICE_OVERHEAD_S);
+            let uneven = if round % 2 == 1 { 1.0 + self.unevenness } else { 1.0 };
+            study.subjects as f64 * of_subject * self.slowness * uneven
+        }
+
+        /// When the rounds of a study end whose course has those that `ended_s` before. The first round of a bill also measures
+        /// capacities.
+        fn measure(&self, budget_s: f64, mut ended_s: Vec<f64>, study: Study) -> Vec<f64> {
+            let length = Length { rounds: 1000, budget_s: Some(budget_s), until: None };
+            let mut course = Course::new(length, ended_s.clone(), &[]);
+            let mut elapsed_s = ended_s.last().copied().unwrap_or_default();
+            while course.should_continue(elapsed_s, |_| unreachable!("it has no target")) {
+                elapsed_s += self.round_s(study, course.rounds());
+                if study.has_capacities && course.rounds() == 0 {
+                    elapsed_s += 0.5 * study.subjects as f64 * self.slowness;
+                }
+                course.round_ended(elapsed_s);
+                ended_s.push(elapsed_s);
+            }
+            ended_s
+        }
+
+        /// A bill of so many parts, as [`super::super::Configuration::measure`] goes through it.
+        fn bill(&self, length_s: f64, parts: usize, is_in_doubt: bool) -> Bill {
+            let budget = Budget::begin(seconds(length_s));
+            let at = |now_s: f64| budget.began + seconds(now_s);
+            let mut now_s = self.try_s * (parts + 2) as f64;
+            let compared = parts + 2;
+            let of_first = budget.of_first(at(now_s), true);
+            let count = subjects(compared);
+            let first = Study { subjects: count, blocks: blocks(of_first, count), has_capacities: true };
+            let ended_s = self.measure(of_first.as_secs_f64(), Vec::new(), first);
+            let first_s = ended_s.last().copied().unwrap_or_default();
+            now_s += first_s + self.around_s;
+            let longest_s =
+                (0..ended_s.len() as u32).map(|round| self.round_s(first, round)).fold(0.0, f64::max);
+            let pace = Pace {
+                round: seconds(longest_s),
+                around: seconds(self.around_s),
+                subjects: count,
+                of_try: seconds(self.try_s),
+            };
+            let suspects = if parts < 3 { 0 } else { parts.min(4) };
+            let pairs = suspects * suspects.saturating_sub(1) / 2;
+            let second = Second { compared: compared + pairs, pairs };
+            let next = budget.next(at(now_s), &pace, is_in_doubt.then_some(second));
+            let first_rounds = ended_s.len();
+            let mut bill = Bill { now_s, next, first_rounds, second_rounds: 0, round_s: longest_s };
+            match next {
+                Next::Second => {
+                    bill.now_s += if pairs > 0 { self.try_s * (pairs + 1) as f64 } else { 0.0 };
+                    let left = budget.of_last(at(bill.now_s), &pace);
+                    let study = Study { subjects: subjects(second.compared), has_capacities: false, ..first };
+                    let ended_s = self.measure(left.as_secs_f64(), Vec::new(), study);
+                    bill.now_s += ended_s.last().copied().unwrap_or_default() + self.around_s;
+                    (bill.second_rounds, bill.round_s) = (ended_s.len(), self.round_s(study, 1));
+                }
+                Next::More => {
+                    let left = budget.of_last(at(now_s), &pace);
+                    let ended_s = self.measure(first_s + left.as_secs_f64(), ended_s, first);
+                    bill.now_s += ended_s.last().copied().unwrap_or_default() - first_s + self.around_s;
+                    bill.first_rounds = ended_s.len();
+                }
+                Next::Nothing => {}
+            }
+            bill
+        }
+    }
+
+    const USUAL: World = World { try_s: 0.4, around_s: 1.0, slowness: 1.0, unevenness: 0.0 };
+
+    #[test]
+    fn ten_parts_in_a_minute_use_it_also_if_a_second_study_does_not_fit() {
+        let bill = USUAL.bill(60.0, 10, true);
+        assert_eq!(bill.next, Next::More);
+        assert!((54.0..=63.0).contains(&bill.now_s) && bill.first_rounds >= 6, "{} s", bill.now_s);
+    }
+
+    #[test]
+    fn a_second_study_of_three_rounds_or_more_is_within_the_budget() {
+        for (length_s, parts) in [(60.0, 3), (90.0, 10), (120.0, 10), (300.0, 20)] {
+            let bill = USUAL.bill(length_s, parts, true);
+            assert_eq!(bill.next, Next::Second, "{length_s} s, {parts} parts");
+            assert!(bill.second_rounds >= FEWEST_OF_SECOND as usize, "{} rounds", bill.second_rounds);
+            assert!((0.9..=1.05).contains(&(bill.now_s / length_s)), "{} of {length_s} s", bill.now_s);
+        }
+    }
+
+    #[test]
+    fn parts_that_add_up_leave_the_first_study_all_the_time() {
+        let bill = USUAL.bill(60.0, 7, false);
+        assert_eq!((bill.next, bill.second_rounds), (Next::More, 0));
+        assert!((54.0..=63.0).contains(&bill.now_s), "{} s", bill.now_s);
+    }
 
     #[test]
     fn both_studies_share_the_time_and_one_alone_has_all() {
-        let now = Instant::now();
-        let ends = now + Duration::from_mins(1);
-        assert_eq!(of_first(ends, now, false), Duration::from_mins(1));
-        assert_eq!(of_first(ends, now, true), Duration::from_secs(33));
-        assert_eq!(of_first(now, ends, true), Duration::ZERO);
+        let budget = Budget::begin(Duration::from_mins(1));
+        assert_eq!(budget.of_first(budget.began, false), Duration::from_mins(1));
+        assert_eq!(budget.of_first(budget.began, true), Duration::from_secs(33));
+        assert_eq!(budget.of_first(budget.began + Duration::from_mins(2), true), Duration::ZERO);
     }
 
     #[test]
     fn a_short_budget_has_shorter_rounds() {
-        let of = |seconds, arms| blocks(Duration::from_secs(seconds), arms);
-        // 14 arms: 2.9 s to start, and 0.83 s for each slice of all.
+        let of = |seconds, subjects| blocks(Duration::from_secs(seconds), subjects);
+        // 14 copies of arms: 2.9 s to start, and 0.83 s for each slice of all.
         assert_eq!(of(33, 14), FEWEST_BLOCKS);
         assert_eq!(of(45, 14), 7);
         assert_eq!(of(120, 14), MOST_BLOCKS);
@@ -61,13 +306,37 @@ mod tests {
     }
 
     #[test]
-    fn more_rounds_need_the_time_that_as_many_took() {
-        let began = Instant::now();
-        // Four rounds took 32 s.
-        let now = began + Duration::from_secs(32);
-        let are_possible = |left_s, more| suffices(now + Duration::from_secs(left_s), began, now, 4, more);
-        assert!(are_possible(16, 2) && !are_possible(15, 2));
-        assert!(are_possible(8, 1) && !are_possible(7, 1));
-        assert!(!suffices(began, began, now, 4, 1));
+    fn a_round_is_as_long_as_the_longest_between_first_slices_without_capacities() {
+        let mut study = sample::study("price", "2026-01-01T00:00:00Z", 10.0);
+        let mut rounds = Vec::new();
+        // Capacities take 8 s before the first slice.
+        for began_s in [8.0, 14.0, 21.0] {
+            let samples = [began_s + 1.0, began_s]
+                .map(|first| Sample { began_s: vec![first, first + 2.0], ..Sample::default() });
+            rounds.push(StudyRound { samples: samples.to_vec(), ..StudyRound::default() });
+        }
+        (study.rounds, study.plan.wall_seconds, study.plan.rounds_completed) = (rounds, 27.0, 3);
+        let pace = Pace::of(&study, Duration::from_secs(30), Duration::from_millis(500));
+        assert_eq!((pace.round, pace.around), (Duration::from_secs(7), Duration::from_secs(3)));
+        study.rounds.truncate(1);
+        assert_eq!(Pace::of(&study, Duration::from_secs(30), Duration::ZERO).round, Duration::from_secs(9));
+    }
+
+    proptest! {
+        #[test]
+        fn a_bill_ends_within_a_tenth_of_its_budget(
+            length_s in 40.0..900.0_f64, parts in 1_usize..30, is_in_doubt: bool, try_s in 0.1..0.8_f64,
+            around_s in 0.2..3.0_f64, slowness in 0.7..2.0_f64, unevenness in 0.0..0.1_f64,
+        ) {
+            let world = World { try_s, around_s, slowness, unevenness };
+            let bill = world.bill(length_s, parts, is_in_doubt);
+            // Two rounds are the least.
+            if bill.first_rounds > 2 || bill.second_rounds > 0 {
+                prop_assert!(bill.now_s <= 1.1 * length_s, "{} of {length_s} s", bill.now_s);
+            }
+            if bill.round_s <= 0.12 * length_s {
+                prop_assert!(bill.now_s >= 0.9 * length_s, "{} of {length_s} s", bill.now_s);
+            }
+        }
     }
 }

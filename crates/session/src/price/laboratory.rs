@@ -3,6 +3,7 @@
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use super::variants::{
     Answers, LabError, Stubs, Trial, TrialError, Variant, difference, make_folders, write_files,
@@ -52,6 +53,8 @@ pub struct Laboratory<'a> {
     bench: Bench,
     interrupt: &'a Interrupt,
     say: Say<'a>,
+    /// When it was begun to be set up.
+    pub(super) began: Instant,
 }
 
 /// What runs in a laboratory, and where.
@@ -79,6 +82,7 @@ impl<'a> Laboratory<'a> {
         say: Say<'a>,
     ) -> Result<Self, Failure> {
         interrupt.check()?;
+        let began = Instant::now();
         let given = &configuration.given;
         let envoy = Envoy::find(envoy, &mut |text| say(Update::Note(text))).map_err(Failure::environment)?;
         let program = library::program()?;
@@ -95,7 +99,7 @@ impl<'a> Laboratory<'a> {
         let bench = Bench { stubs, envoy, program, folder, certificates };
         let Accepted { adapted, lacking } = bench.accept(adapted, interrupt)?;
         let listed = configuration.listed_in(adapted)?;
-        Ok(Self { configuration, listed, lacking, bench, interrupt, say })
+        Ok(Self { configuration, listed, lacking, bench, interrupt, say, began })
     }
 
     /// The folder of a variant.

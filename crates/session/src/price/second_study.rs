@@ -6,6 +6,7 @@ use hoptax_bootstrap::parts::Part;
 use hoptax_judge::bill::second_study::{Pair, second_study, suspects};
 use hoptax_result::{BillResult, BilledSecondStudy};
 
+use super::budget::{Pace, Second};
 use super::laboratory::{Laboratory, Tried, create_folder};
 use super::tries::Tries;
 use super::{Configuration, Length, Studies};
@@ -13,7 +14,22 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::update::{Say, Update};
 
-/// Measures all parts of a bill again, and pairs of those that may interact, in a study of this length.
+/// The first study of a bill.
+pub(super) struct First<'a> {
+    pub(super) bill: &'a BillResult,
+    pub(super) pace: Pace,
+}
+
+/// What the second study of a bill measures.
+pub(super) fn size(bill: &BillResult) -> Second {
+    let parts = bill.parts.iter().filter(|part| part.arm.is_some()).count();
+    let suspects = suspects(bill).len();
+    let pairs = suspects * suspects.saturating_sub(1) / 2;
+    // With everything off, and the second copy of the whole.
+    Second { compared: parts + 2 + pairs, pairs }
+}
+
+/// Measures all parts of a bill again, and pairs of those that may interact, in a study that is as fast as the first.
 ///
 /// # Errors
 /// When a pair cannot be tried; when the study cannot be started, fails or is interrupted.
@@ -21,11 +37,12 @@ pub(super) fn measure(
     configuration: &Configuration<'_>,
     tries: &Tries,
     source: Source<'_>,
-    bill: &BillResult,
+    first: &First<'_>,
     studies: &Studies<'_>,
     interrupt: &Interrupt,
     say: Say<'_>,
 ) -> Result<BilledSecondStudy, Failure> {
+    let First { bill, pace } = first;
     let suspects = suspects(bill);
     // In the order of the configuration: that of costs varies with every round, and a continued study must be the same.
     let all = tries.passed.parts.iter().zip(&tries.parts);
@@ -48,7 +65,7 @@ pub(super) fn measure(
     // The rate of the first study, which it may have chosen.
     let text = study_file(source, StudyOfBill::Second, &tries.whole.variant, &arms, bill.rate);
     let folder = create_folder(&studies.folder.join(BillResult::SECOND_STUDY))?;
-    let length = Length { rounds: bill.rounds, budget: studies.left() };
+    let length = Length { rounds: bill.rounds, budget: studies.left(pace) };
     let result = studies.run(&text, length, &folder, interrupt, say)?;
     Ok(second_study(&result, &measured, &pairs))
 }

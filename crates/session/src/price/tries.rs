@@ -1,5 +1,7 @@
 //! Tries the variants of a listener: the whole, the whole without each part, changed, and with everything off.
 
+use std::time::Duration;
+
 use super::variants::{Answers, Change, Changed, Variant};
 use hoptax_bootstrap::Replacement;
 use hoptax_bootstrap::request::DerivedRequest;
@@ -32,6 +34,8 @@ pub struct Tries {
     pub(super) changes: Vec<TriedChange>,
     /// The whole without all parts that can be removed one by one, if there are several.
     pub(super) all_off: Option<Tried>,
+    /// How long one took, with its share of the start of the laboratory.
+    pub(super) of_each: Duration,
 }
 
 impl Tries {
@@ -84,7 +88,9 @@ impl Laboratory<'_> {
         let removable = passed.parts.iter().zip(&parts).filter(|(_, tried)| is_removable(tried));
         let all_off = Variant::all_off(&removable.map(|(part, _)| part).collect::<Vec<_>>(), request);
         let all_off = all_off.map(|variant| attempt("everything off".to_owned(), variant)).transpose()?;
+        let count = 1 + parts.len() + tried_changes.len() + usize::from(all_off.is_some());
         Ok(Tries {
+            of_each: self.began.elapsed() / count as u32,
             passed: passed.clone(),
             lacking: self.lacking.clone(),
             replacements: self.listed.replacements().to_vec(),
