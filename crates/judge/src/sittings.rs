@@ -1,12 +1,13 @@
 //! Combines several sittings: results of one study on one machine.
 
+mod borrowed;
 mod numbers;
 
 use hoptax_result::{
-    ArmResult, CostMeasure, Environment, HoldsFor, SittingArm, SittingCost, SittingEstimate, SittingRecord,
-    SittingsBody, SittingsMachine, SittingsResult, StudyResult,
+    ArmResult, CostMeasure, Environment, HoldsFor, Interval, SittingArm, SittingCost, SittingEstimate,
+    SittingRecord, SittingsBody, SittingsMachine, SittingsResult, StudyResult,
 };
-use hoptax_stats::{Sitting, random_effects, standard_error};
+use hoptax_stats::{Moderated, Sitting, random_effects, standard_error};
 
 use hoptax_plan::plan::CONFIDENCE;
 pub use numbers::as_one;
@@ -86,10 +87,11 @@ fn machine(result: &StudyResult) -> SittingsMachine {
     }
 }
 
-/// Combines sittings, cost by cost, with [`random_effects`] of their estimates and standard errors. Standard errors are
-/// over rounds: [`standard_error`] of each interval. A cost that a sitting lacks, because it was withheld or not
-/// measured, is combined from the others. A cost that only one sitting has keeps the interval of that sitting and is
-/// marked accordingly.
+/// Combines sittings, cost by cost. Costs of two to four sittings that are about as precise borrow their variances from each other
+/// ([`hoptax_stats::moderated`]): Student's `t` is 4.3 with three sittings. The others are combined with [`random_effects`] of their
+/// estimates and standard errors. Standard errors are over rounds: [`standard_error`] of each interval. A cost that a sitting lacks,
+/// because it was withheld or not measured, is combined from the others. A cost that only one sitting has keeps the interval of that
+/// sitting and is marked accordingly.
 ///
 /// `parts` are in chronological order: see [`in_order`].
 ///
@@ -97,6 +99,7 @@ fn machine(result: &StudyResult) -> SittingsMachine {
 /// left out of that cost.
 pub fn combine(parts: &[Part]) -> Option<SittingsResult> {
     let first = &parts.first()?.result;
+    let borrowing = borrowed::costs(parts);
     let mut ids: Vec<&ArmResult> = Vec::new();
     for arm in parts.iter().flat_map(|part| &part.result.arms) {
         if arm.compared_with.is_some() && !ids.iter().any(|known| known.id == arm.id) {
@@ -108,7 +111,10 @@ pub fn combine(parts: &[Part]) -> Option<SittingsResult> {
         let by_load = arm.loads.iter().flat_map(|load| {
             CostMeasure::BY_LOAD.into_iter().map(|measure| (measure, Some(load.load.as_str())))
         });
-        let costs = overall.chain(by_load).filter_map(|(measure, load)| cost(parts, &arm.id, measure, load));
+        let costs = overall.chain(by_load).filter_map(|(measure, load)| {
+            let key = (arm.id.clone(), load.map(str::to_owned), measure);
+            cost(parts, &arm.id, measure, load, borrowing.get(&key))
+        });
         let costs: Vec<SittingCost> = costs.collect();
         Some(SittingArm { id: arm.id.clone(), compared_with: arm.compared_with.clone()?, costs })
     });
@@ -154,8 +160,15 @@ fn record(part: &Part) -> SittingRecord {
     }
 }
 
-/// One cost of an arm in all sittings, under a load or of the arm itself. None if no sitting has it.
-fn cost(parts: &[Part], arm: &str, measure: CostMeasure, load: Option<&str>) -> Option<SittingCost> {
+/// One cost of an arm in all sittings, under a load or of the arm itself, combined as it `borrows`, if it does. None if no sitting has
+/// it.
+fn cost(
+    parts: &[Part],
+    arm: &str,
+    measure: CostMeasure,
+    load: Option<&str>,
+    borrows: Option<&Moderated>,
+) -> Option<SittingCost> {
     let estimates: Vec<Option<SittingEstimate>> =
         parts.iter().map(|part| estimate(&part.result, arm, measure, load)).collect();
     let stated: Vec<SittingEstimate> = estimates.iter().copied().flatten().collect();
@@ -163,6 +176,23 @@ fn cost(parts: &[Part], arm: &str, measure: CostMeasure, load: Option<&str>) -> 
         .iter()
         .map(|one| Sitting { estimate: one.interval.estimate, standard_error: one.standard_error })
         .collect();
+    if let Some((found, combined)) = borrows.and_then(|found| Some((found, found.interval(CONFIDENCE)?))) {
+        let own = sittings.iter().map(|one| one.standard_error.powi(2)).sum::<f64>() / sittings.len() as f64;
+        let count = found.replicates as f64;
+        return Some(SittingCost {
+            measure,
+            load: load.map(str::to_owned),
+            estimates,
+            holds_for: HoldsFor::Machine,
+            combined: Some(combined),
+            between_sittings: Some((found.variance().value - own).max(0.0).sqrt()),
+            // Its variance, and that of the mean, which is as many times smaller.
+            another_sitting: Some(Interval::around(
+                combined.estimate,
+                combined.half_width() * (count + 1.0).sqrt(),
+            )),
+        });
+    }
     match random_effects(&sittings, CONFIDENCE) {
         Some(found) => Some(SittingCost {
             measure,

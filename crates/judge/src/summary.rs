@@ -46,6 +46,7 @@ use hoptax_subject::caller::Caller;
 
 use subject::Proxies;
 
+pub(crate) use borrowed::{BORROWING, replace};
 pub use by_round::CpuByRound;
 pub use histogram::{response_histograms, response_times_by_round};
 pub use numbers::fill;

@@ -42,6 +42,8 @@ pub(crate) struct Setting {
     pub(crate) copies: usize,
     pub(crate) replicates: usize,
     pub(crate) vary: Vary,
+    /// By how much the standard deviations of the last replicate are larger.
+    pub(crate) last_replicate: f64,
 }
 
 /// Percentages of intervals that cover the truth, of all arms and of the last, and the median half-width as a share of that of
@@ -59,20 +61,24 @@ fn median(mut values: Vec<f64>) -> f64 {
 }
 
 pub(crate) fn simulate(setting: Setting, studies: u32) -> Found {
-    let Setting { arms, copies, replicates, vary } = setting;
+    let Setting { arms, copies, replicates, vary, last_replicate } = setting;
     let mut rng = Xoshiro256PlusPlus::seed_from_u64((100 * replicates + 10 * arms + copies) as u64);
     let mut normal = || -> f64 { StandardNormal.sample(&mut rng) };
     let shared = 1.0 / (copies as f64).sqrt();
     let (mut all, mut last, mut widths, mut alone) = (0, 0, Vec::new(), Vec::new());
     for _ in 0..studies {
-        let reference: Vec<f64> =
-            (0..replicates).map(|_| shared * vary.of_reference().sqrt() * normal()).collect();
+        let scale = |replicate: usize| if replicate + 1 == replicates { last_replicate } else { 1.0 };
+        let reference: Vec<f64> = (0..replicates)
+            .map(|replicate| scale(replicate) * shared * vary.of_reference().sqrt() * normal())
+            .collect();
         // The level of each arm is known, and its deviations are in proportion to it.
         let level = |arm: usize| 1.0 + (arm % 3) as f64;
         let costs: Vec<Replicates> = (0..arms)
             .map(|arm| {
                 let own = level(arm) * vary.of_arm(arm, arms).sqrt();
-                let values = reference.iter().map(|shared| own * normal() - shared).collect();
+                let of_replicate =
+                    |(replicate, shared): (usize, &f64)| scale(replicate) * own * normal() - shared;
+                let values = reference.iter().enumerate().map(of_replicate).collect();
                 Replicates { values, own: level(arm), shared }
             })
             .collect();

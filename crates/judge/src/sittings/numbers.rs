@@ -9,7 +9,7 @@ use hoptax_result::{
 };
 use hoptax_stats::{Sitting, random_effects, standard_error};
 
-use super::{Part, record};
+use super::{Part, borrowed as borrowing, record};
 
 /// One number of a study: its arm, whether it is a difference, its load, its measure, and its place among the numbers
 /// that share these.
@@ -55,6 +55,9 @@ pub fn as_one(parts: &[Part]) -> Option<StudyResult> {
             Number::Share(share) => *share = mean(stated.iter().filter_map(|one| one.share())),
         }
     });
+    if parts.len() > 1 {
+        borrowing::apply(&mut one, &borrowing::costs(parts));
+    }
     for arm in &mut one.arms {
         join_arm(arm, &results);
     }

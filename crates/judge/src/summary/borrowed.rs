@@ -10,7 +10,7 @@ use super::speed::Speed;
 use crate::measure::{self, Measure};
 
 /// The costs that borrow. Tails are no mean over rounds.
-const MEASURES: [CostMeasure; 4] =
+pub(crate) const BORROWING: [CostMeasure; 4] =
     [CostMeasure::CpuUs, CostMeasure::CpuShare, CostMeasure::ResponseP50Us, CostMeasure::MaxRate];
 
 /// The costs against one arm under one load.
@@ -42,7 +42,7 @@ pub(super) fn borrow(
         for load in &plan.loads {
             let speed = speeds.get(&load.name);
             let group = Group { rounds, arms: &as_measured, reference, load: &load.name, speed };
-            for measure in MEASURES {
+            for measure in BORROWING {
                 let found = group.moderated(measure);
                 for arm in &mut *arms {
                     let under = arm.loads.iter_mut().find(|under| under.load == load.name);
@@ -55,7 +55,12 @@ pub(super) fn borrow(
 }
 
 /// Replaces the interval of a cost that there is.
-fn replace(cost: &mut Cost, measure: CostMeasure, found: &Moderated, confidence: f64) -> Option<()> {
+pub(crate) fn replace(
+    cost: &mut Cost,
+    measure: CostMeasure,
+    found: &Moderated,
+    confidence: f64,
+) -> Option<()> {
     let interval: &mut Option<Interval> = match measure {
         CostMeasure::CpuUs => &mut cost.cpu_us_per_request,
         CostMeasure::CpuShare => &mut cost.cpu_share,

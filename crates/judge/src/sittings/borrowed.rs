@@ -1,0 +1,258 @@
+//! Costs of two to four sittings, whose variances borrow from each other: a sitting is a replicate.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use hoptax_result::{ArmResult, CostMeasure, Interval, SittingEstimate, StudyResult};
+use hoptax_stats::{Moderated, Replicates, moderated};
+
+use hoptax_plan::plan::CONFIDENCE;
+
+use super::{Part, estimate};
+use crate::summary::{BORROWING, replace};
+
+/// By how much the standard errors of sittings may differ. [`moderated`] weighs sittings alike. Simulated with three sittings, its intervals
+/// are narrower than those of `random_effects` by a fifth if all have one standard error, by 7 % if the last has twice as much, and wider by
+/// 30 % if it has four times as much.
+const MOST_UNEVEN: f64 = 2.0;
+
+/// The costs that borrow: arm, load (none for the usual one) and measure.
+pub(super) type Costs = BTreeMap<(String, Option<String>, CostMeasure), Moderated>;
+
+/// The costs of these sittings that borrow. Empty with one sitting, and where [`moderated`] gives none.
+pub(super) fn costs(parts: &[Part]) -> Costs {
+    let Some(first) = parts.first().map(|part| &part.result) else { return Costs::new() };
+    let references: BTreeSet<&str> =
+        first.arms.iter().filter_map(|arm| arm.compared_with.as_deref()).collect();
+    let loads = first.plan.loads.iter().map(|load| Some(load.name.as_str()));
+    let mut all = Costs::new();
+    for load in std::iter::once(None).chain(loads) {
+        for reference in &references {
+            for measure in BORROWING {
+                let found = Group { parts, reference, load, measure }.moderated();
+                let key = |id: String| (id, load.map(str::to_owned), measure);
+                all.extend(found.into_iter().map(|(id, one)| (key(id), one)));
+            }
+        }
+    }
+    all
+}
+
+/// Gives the costs of all sittings as `one` their intervals, and those of no other the degrees of freedom of a sitting.
+pub(super) fn apply(one: &mut StudyResult, costs: &Costs) {
+    for arm in &mut one.arms {
+        let id = arm.id.clone();
+        let of_loads = arm.loads.iter_mut().map(|under| (Some(under.load.clone()), &mut under.cost));
+        for (load, cost) in std::iter::once((None, &mut arm.cost)).chain(of_loads) {
+            cost.borrowed.clear();
+            for measure in BORROWING {
+                let found = costs.get(&(id.clone(), load.clone(), measure));
+                found.and_then(|found| replace(cost, measure, found, CONFIDENCE));
+            }
+        }
+    }
+}
+
+/// The costs in a measure against one arm under one load.
+struct Group<'a> {
+    parts: &'a [Part],
+    reference: &'a str,
+    load: Option<&'a str>,
+    measure: CostMeasure,
+}
+
+impl Group<'_> {
+    fn moderated(&self) -> Vec<(String, Moderated)> {
+        let Some(first) = self.parts.first().filter(|_| self.parts.len() > 1) else { return Vec::new() };
+        let compared = first
+            .result
+            .arms
+            .iter()
+            .filter(|arm| arm.compared_with.as_deref() == Some(self.reference) && !arm.hops.is_empty());
+        let found = compared
+            .filter_map(|arm| Some((arm.id.clone(), self.estimates(&arm.id)?, self.replicates(&arm.id)?)));
+        let found: Vec<(String, Vec<SittingEstimate>, Replicates)> = found.collect();
+        if !self.are_even(&found) {
+            return Vec::new();
+        }
+        let costs: Vec<Replicates> = found.iter().map(|(_, _, costs)| costs.clone()).collect();
+        let ids = found.into_iter().map(|(id, ..)| id);
+        ids.zip(moderated(&costs).unwrap_or_default()).collect()
+    }
+
+    /// Whether the sittings are about as precise as each other, by the medians of their standard errors.
+    fn are_even(&self, found: &[(String, Vec<SittingEstimate>, Replicates)]) -> bool {
+        let median = |sitting: usize| {
+            let mut errors: Vec<f64> =
+                found.iter().filter_map(|(_, all, _)| Some(all.get(sitting)?.standard_error)).collect();
+            errors.sort_by(f64::total_cmp);
+            errors.get(errors.len() / 2).copied()
+        };
+        let medians: Option<Vec<f64>> = (0..self.parts.len()).map(median).collect();
+        medians.is_some_and(|medians| {
+            let most = medians.iter().copied().fold(0.0, f64::max);
+            medians.iter().all(|one| most <= MOST_UNEVEN * one)
+        })
+    }
+
+    /// The cost of an arm in each sitting; none if one of them lacks it.
+    fn estimates(&self, id: &str) -> Option<Vec<SittingEstimate>> {
+        self.parts.iter().map(|part| estimate(&part.result, id, self.measure, self.load)).collect()
+    }
+
+    fn replicates(&self, id: &str) -> Option<Replicates> {
+        let values = self.estimates(id)?.iter().map(|one| one.interval.estimate).collect();
+        let ((own, own_root), (other, other_root)) = (self.level(id)?, self.level(self.reference)?);
+        // The share of the reference's level varies with both levels in proportion to itself.
+        let (own, shared) =
+            if self.measure == CostMeasure::CpuShare { (own / other, own / other) } else { (own, other) };
+        Some(Replicates { values, own: own / own_root, shared: shared / other_root })
+    }
+
+    /// The mean level of an arm over sittings, and the root of its number of copies.
+    fn level(&self, id: &str) -> Option<(f64, f64)> {
+        let arms = self.parts.iter().map(|part| part.result.arm(id));
+        let arms: Vec<&ArmResult> = arms.collect::<Option<_>>()?;
+        let levels = arms.iter().map(|arm| Some(level(arm, self.measure, self.load)?.estimate));
+        let levels: Vec<f64> = levels.collect::<Option<_>>()?;
+        let copies = arms.first()?.copies.max(1);
+        Some((levels.iter().sum::<f64>() / levels.len() as f64, f64::from(copies).sqrt()))
+    }
+}
+
+/// What an arm uses in a measure.
+fn level(arm: &ArmResult, measure: CostMeasure, load: Option<&str>) -> Option<Interval> {
+    let under = load.map(|load| arm.under(load));
+    let (cpu_us, p50_us, rate) = match under {
+        None => (arm.cpu_us_per_request, arm.response_us.p50, arm.max_rate),
+        Some(under) => {
+            let under = under?;
+            (under.cpu_us_per_request, under.response_us.p50, under.rate)
+        }
+    };
+    match measure {
+        CostMeasure::CpuUs | CostMeasure::CpuShare => cpu_us,
+        CostMeasure::ResponseP50Us => p50_us,
+        CostMeasure::MaxRate => rate,
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hoptax_result::{ArmKind, Borrowed, Cost, SittingCost, SittingsResult, sample};
+    use hoptax_stats::{Sitting, random_effects};
+
+    use super::*;
+    use crate::sittings::{as_one, combine};
+
+    /// A sitting with functions of which the first costs 10 us and each further one 1 us more, by what the sitting was off, us. Intervals
+    /// are of ten rounds.
+    fn part(day: u32, off_us: &[f64], half_width_us: f64) -> Part {
+        let mut result = sample::study("x", &format!("2026-01-0{day}T00:00:00Z"), 10.0);
+        result.rounds.clear();
+        (result.plan.rounds_completed, result.plan.confidence, result.plan.sequential) = (10, 0.95, None);
+        let level = |us: f64| Some(Interval::around(us, 1.0));
+        let baseline =
+            ArmResult { kind: ArmKind::Baseline, cpu_us_per_request: level(50.0), ..sample::arm("baseline") };
+        let arm = |(place, off_us): (usize, &f64)| {
+            let cost_us = 10.0 + place as f64 + off_us;
+            ArmResult {
+                compared_with: Some("baseline".to_owned()),
+                cpu_us_per_request: level(50.0 + cost_us),
+                cost: Cost {
+                    cpu_us_per_request: Some(Interval::around(cost_us, half_width_us)),
+                    // As if its rounds had borrowed.
+                    borrowed: vec![Borrowed { measure: CostMeasure::CpuUs, degrees_of_freedom: 9.0 }],
+                    ..Cost::default()
+                },
+                ..sample::arm(&format!("function-{place}"))
+            }
+        };
+        result.arms = std::iter::once(baseline).chain(off_us.iter().enumerate().map(arm)).collect();
+        Part { folder: String::new(), result }
+    }
+
+    /// Three sittings of so many functions, which are off by about half a microsecond without a pattern.
+    fn parts(functions: usize, half_widths_us: [f64; 3]) -> Vec<Part> {
+        let off_us = |day: usize| -> Vec<f64> {
+            (0..functions)
+                .map(|place| ((7 * place + 13 * day + 5 * place * day) % 11) as f64 / 10.0 - 0.5)
+                .collect()
+        };
+        let days = half_widths_us.iter().enumerate();
+        days.map(|(day, half_width_us)| part(day as u32 + 1, &off_us(day), *half_width_us)).collect()
+    }
+
+    fn costs_of(result: &SittingsResult) -> Vec<&SittingCost> {
+        result.arms.iter().flat_map(|arm| &arm.costs).filter(|cost| cost.load.is_none()).collect()
+    }
+
+    fn by_random_effects(cost: &SittingCost) -> Interval {
+        let sittings = cost.estimates.iter().flatten();
+        let sittings: Vec<Sitting> = sittings
+            .map(|one| Sitting { estimate: one.interval.estimate, standard_error: one.standard_error })
+            .collect();
+        random_effects(&sittings, CONFIDENCE).unwrap().cost
+    }
+
+    /// Degrees of freedom of the cost of an arm in all sittings as one study, with whether it borrows.
+    fn freedom(one: &StudyResult, arm: &ArmResult) -> (f64, bool) {
+        let freedom = one.degrees_of_freedom(arm.contrast(), CostMeasure::CpuUs, None);
+        (freedom, !arm.cost.borrowed.is_empty())
+    }
+
+    #[test]
+    fn nine_costs_of_three_sittings_borrow_and_are_narrower() {
+        let parts = parts(9, [0.4; 3]);
+        let (combined, one) = (combine(&parts).unwrap(), as_one(&parts).unwrap());
+        let (mut borrowed, mut alone_us, mut degrees) = (0.0, 0.0, 0.0);
+        for (cost, arm) in costs_of(&combined).into_iter().zip(&one.arms[1..]) {
+            let (found, alone) = (cost.combined.unwrap(), by_random_effects(cost));
+            assert!((found.estimate - alone.estimate).abs() < 0.2, "{found:?} {alone:?}");
+            let another = cost.another_sitting.unwrap();
+            assert!((another.half_width() - 2.0 * found.half_width()).abs() < 1e-9, "one of four: {cost:?}");
+            borrowed += found.half_width();
+            alone_us += alone.half_width();
+            // The study that all sittings make has the same interval, with the degrees of freedom that it has here.
+            assert_eq!(arm.cost.cpu_us_per_request, cost.combined);
+            let (freedom, borrows) = freedom(&one, arm);
+            assert!(borrows, "{arm:?}");
+            degrees += freedom / 9.0;
+        }
+        assert!(borrowed < alone_us && degrees > 2.5 && degrees < 9.0, "{borrowed} {alone_us} {degrees}");
+    }
+
+    #[test]
+    fn few_costs_and_sittings_of_unlike_precision_are_combined_one_by_one() {
+        for parts in [parts(5, [0.4; 3]), parts(9, [0.4, 0.4, 1.0]), parts(9, [1.0, 0.4, 0.4])] {
+            let (combined, one) = (combine(&parts).unwrap(), as_one(&parts).unwrap());
+            for (cost, arm) in costs_of(&combined).into_iter().zip(&one.arms[1..]) {
+                assert_eq!(cost.combined, Some(by_random_effects(cost)));
+                assert_eq!(arm.cost.cpu_us_per_request, cost.combined);
+                // Those of a sitting are not those of all together.
+                assert_eq!(freedom(&one, arm), (2.0, false));
+            }
+        }
+        let even = as_one(&parts(9, [0.4, 0.4, 0.7])).unwrap();
+        assert!(even.arms[1..].iter().all(|arm| freedom(&even, arm).1));
+    }
+
+    #[test]
+    fn a_cost_that_a_sitting_lacks_is_combined_from_the_others_and_the_rest_borrow() {
+        let mut parts = parts(9, [0.4; 3]);
+        parts[1].result.arms[1].cost.cpu_us_per_request = None;
+        let (combined, one) = (combine(&parts).unwrap(), as_one(&parts).unwrap());
+        let costs = costs_of(&combined);
+        assert_eq!(costs[0].combined, Some(by_random_effects(costs[0])));
+        assert!(one.arms[1].cost.borrowed.is_empty());
+        assert!(one.arms[2..].iter().all(|arm| freedom(&one, arm).1));
+    }
+
+    #[test]
+    fn a_single_sitting_keeps_its_intervals_and_their_degrees_of_freedom() {
+        let parts = parts(9, [0.4; 3]);
+        let one = as_one(&parts[..1]).unwrap();
+        assert_eq!(one.arms[1].cost, parts[0].result.arms[1].cost);
+        assert!(costs(&parts[..1]).is_empty());
+    }
+}
