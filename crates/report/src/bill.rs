@@ -9,7 +9,7 @@ use hoptax_result::{
     Activity, BillResult, BilledPart, Charge, CostMeasure, Interval, RoundMeasure, Severity, Verdict,
 };
 
-use crate::numbers::{counted, difference, grouped, level, percent_difference, signed};
+use crate::numbers::{UNCERTAIN_SIGN, counted, difference, grouped, level, percent_difference, signed};
 use crate::quantity::{Form, Quantity};
 use crate::side_table::SideTable;
 use crate::words;
@@ -130,34 +130,41 @@ type Cell = fn(&Charge, Text) -> Option<String>;
 /// What a column reads from a charge.
 #[derive(Clone, Copy)]
 enum Number {
-    OfTime(Cell),
+    OfTime(CostMeasure, Cell),
     OfRounds(RoundMeasure),
 }
 
 impl Column {
     fn cell(&self, charge: &Charge, text: Text) -> Option<String> {
-        match self.number {
-            Number::OfTime(cell) => cell(charge, text),
+        let (measure, cell) = match self.number {
+            Number::OfTime(measure, cell) => (measure, cell(charge, text)?),
             Number::OfRounds(measure) => {
                 let number = charge.of_rounds.get(measure)?;
-                Some(precise(&number.times(1.0 / measure.definition().unit), text))
+                let cell = precise(&number.times(1.0 / measure.definition().unit), text);
+                (CostMeasure::OfRounds(measure), cell)
             }
-        }
+        };
+        Some(cell + if charge.uncertain_signs.contains(&measure) { UNCERTAIN_SIGN } else { "" })
     }
 }
 
 /// The columns of CPU time and of response times, the most important first. Tables leave out columns without any value.
 pub(crate) fn columns_of_time() -> Vec<Column> {
-    let columns: [(&str, Cell); 7] = [
-        ("CPU, us", |charge, text| charge.cpu_us_per_request.as_ref().map(text)),
-        ("of the whole", |charge, _| charge.cpu_share.as_ref().map(percent_difference)),
-        ("cores", |charge, text| charge.cores.as_ref().map(|cores| precise(cores, text))),
-        ("a month", |charge, text| charge.money_per_month.as_ref().map(|money| precise(money, text))),
-        ("p50, us", |charge, text| charge.response_us.p50.as_ref().map(text)),
-        ("p90, us", |charge, text| charge.response_us.p90.as_ref().map(text)),
-        ("p99, us", |charge, text| charge.response_us.p99.as_ref().map(text)),
+    use CostMeasure::{CpuShare, CpuUs, ResponseP50Us, ResponseP90Us, ResponseP99Us};
+    let columns: [(&'static str, CostMeasure, Cell); 7] = [
+        ("CPU, us", CpuUs, |charge, text| charge.cpu_us_per_request.as_ref().map(text)),
+        ("of the whole", CpuShare, |charge, _| charge.cpu_share.as_ref().map(percent_difference)),
+        ("cores", CpuUs, |charge, text| charge.cores.as_ref().map(|cores| precise(cores, text))),
+        ("a month", CpuUs, |charge, text| charge.money_per_month.as_ref().map(|money| precise(money, text))),
+        ("p50, us", ResponseP50Us, |charge, text| charge.response_us.p50.as_ref().map(text)),
+        ("p90, us", ResponseP90Us, |charge, text| charge.response_us.p90.as_ref().map(text)),
+        ("p99, us", ResponseP99Us, |charge, text| charge.response_us.p99.as_ref().map(text)),
     ];
-    columns.map(|(heading, cell)| Column { heading, number: Number::OfTime(cell) }).to_vec()
+    let column = |(heading, measure, cell): (&'static str, CostMeasure, Cell)| Column {
+        heading,
+        number: Number::OfTime(measure, cell),
+    };
+    columns.map(column).to_vec()
 }
 
 /// The columns of measures that are taken once per round.

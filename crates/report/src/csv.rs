@@ -37,7 +37,7 @@ fn quoted(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::StudyResult;
+    use hoptax_result::{CostMeasure, StudyResult};
 
     use super::text;
     use crate::{fixture, tables};
@@ -68,6 +68,21 @@ mod tests {
         assert_eq!(lines("\"lua\",\"baseline\",,\"gateway\",memory_per_connection_bytes,"), 1);
         assert_eq!(lines("\"lua\",\"baseline\",\"half\",,response_p99_us,"), 1);
         assert_eq!(lines("\"baseline\",,,,cost_"), 0);
+        let mut uncertain = fixture::loaded();
+        let lua = uncertain.arms.iter_mut().find(|arm| arm.id == "lua").unwrap();
+        assert!(!lua.cost.uncertain_signs.contains(&CostMeasure::CpuUs));
+        lua.cost.uncertain_signs.push(CostMeasure::CpuUs);
+        for (of, sign) in [(text, "yes"), (numbers(&uncertain), "no")] {
+            let all: Vec<&str> = of.lines().collect();
+            let cost =
+                all.iter().find(|line| line.contains("\"lua\",\"baseline\",,,cost_cpu_us_per_request,"));
+            assert!(
+                all[0].ends_with(",high,sign_supported") && cost.unwrap().ends_with(&format!(",{sign}")),
+                "{of}"
+            );
+            let level = all.iter().find(|line| line.contains("\"lua\",\"baseline\",,,cpu_us_per_request,"));
+            assert!(level.unwrap().ends_with(','), "{of}");
+        }
         assert_eq!(numbers(&fixture::void()).lines().count(), 1);
     }
 

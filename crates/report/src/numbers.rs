@@ -4,6 +4,9 @@ use hoptax_result::Interval;
 
 pub(crate) use hoptax_result::{counted, grouped};
 
+/// The mark of a difference whose sign is not supported.
+pub const UNCERTAIN_SIGN: &str = " ?";
+
 /// A part of a sentence: a number, or the text between numbers.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Piece<'a> {

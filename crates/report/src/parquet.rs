@@ -166,7 +166,7 @@ mod tests {
     fn a_void_study_has_columns_and_no_rows() {
         let file = read(&tables::numbers(&fixture::void()));
         assert_eq!(file.get_row_iter(None).unwrap().count(), 0);
-        assert_eq!(file.metadata().file_metadata().schema_descr().num_columns(), 8);
+        assert_eq!(file.metadata().file_metadata().schema_descr().num_columns(), 9);
     }
 
     #[test]

@@ -6,10 +6,7 @@ use hoptax_result::Interval;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, Serializer};
 
-use crate::numbers::{all_decimals, decimals, grouped, signed};
-
-/// The mark of a difference whose sign is not supported.
-pub(crate) const UNCERTAIN_SIGN: &str = " ?";
+use crate::numbers::{UNCERTAIN_SIGN, all_decimals, decimals, grouped, signed};
 
 /// What a quantity rests on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]

@@ -1,8 +1,8 @@
 //! Tables of several sittings of a study: each cost by sitting and combined.
 
-use hoptax_result::{CostMeasure, HoldsFor, Interval, SittingCost, SittingsResult, Verdict};
+use hoptax_result::{CostMeasure, HoldsFor, Interval, SittingCost, SittingsResult, StudyResult, Verdict};
 
-use crate::numbers::{counted, decimals, difference, ends, grouped};
+use crate::numbers::{UNCERTAIN_SIGN, counted, decimals, difference, ends, grouped};
 use crate::side_table::SideTable;
 
 /// The heading of the tables by sitting.
@@ -12,13 +12,17 @@ pub(crate) const HEADING: &str = "Variation between sittings";
 pub(crate) const CPU: [CostMeasure; 2] = [CostMeasure::CpuShare, CostMeasure::CpuUs];
 
 /// A table for each of `measures` that any arm has a cost in: one row per arm, one column per sitting, then the
-/// combined cost.
-pub(crate) fn tables(result: &SittingsResult, measures: &[CostMeasure]) -> Vec<SideTable> {
-    let tables = measures.iter().map(|measure| table(result, *measure));
+/// combined cost. `one` are all sittings as one study, whose costs are judged together.
+pub(crate) fn tables(
+    result: &SittingsResult,
+    one: Option<&StudyResult>,
+    measures: &[CostMeasure],
+) -> Vec<SideTable> {
+    let tables = measures.iter().map(|measure| table(result, one, *measure));
     tables.filter(|table| !table.rows.is_empty()).collect()
 }
 
-fn table(result: &SittingsResult, measure: CostMeasure) -> SideTable {
+fn table(result: &SittingsResult, one: Option<&StudyResult>, measure: CostMeasure) -> SideTable {
     let sittings = (1..=result.sittings.len()).map(|number| format!("sitting {number}"));
     let is_several = result.sittings.len() > 1;
     let combined: &[&str] = if is_several { &["combined", "next sitting", "between sittings"] } else { &[] };
@@ -28,10 +32,16 @@ fn table(result: &SittingsResult, measure: CostMeasure) -> SideTable {
         let mut cells: Vec<String> = cost
             .estimates
             .iter()
-            .map(|one| one.map_or_else(|| "-".to_owned(), |one| difference(&scaled(one.interval, measure))))
+            .map(|one| {
+                one.map_or_else(
+                    || "-".to_owned(),
+                    |one| marked(&one.interval, measure, one.interval.contains(0.0)),
+                )
+            })
             .collect();
         if is_several {
-            cells.extend(combined_cells(cost));
+            let judged = one.and_then(|one| one.arm(&arm.id)).map(|arm| &arm.cost.uncertain_signs);
+            cells.extend(combined_cells(cost, judged.map(|uncertain| uncertain.contains(&measure))));
         }
         Some((arm.id.clone(), cells))
     });
@@ -42,19 +52,23 @@ fn table(result: &SittingsResult, measure: CostMeasure) -> SideTable {
     }
 }
 
-/// The combined cost, the prediction interval of another sitting, and the standard deviation between sittings.
-fn combined_cells(cost: &SittingCost) -> [String; 3] {
+/// A cost, with the mark of a sign that is not supported if it `is_uncertain`.
+fn marked(cost: &Interval, measure: CostMeasure, is_uncertain: bool) -> String {
+    difference(&scaled(*cost, measure)) + if is_uncertain { UNCERTAIN_SIGN } else { "" }
+}
+
+/// The combined cost, the prediction interval of another sitting, and the standard deviation between sittings. Its own interval decides
+/// about its sign if nothing has judged all costs together.
+fn combined_cells(cost: &SittingCost, is_uncertain: Option<bool>) -> [String; 3] {
     let unknown = |why: &str| [why.to_owned(), "-".to_owned(), "-".to_owned()];
-    let Some(combined) = cost.combined.map(|combined| scaled(combined, cost.measure)) else {
-        return unknown("withheld");
-    };
+    let Some(combined) = cost.combined else { return unknown("withheld") };
     let (Some(another), Some(between)) = (cost.another_sitting, cost.between_sittings) else {
         return unknown("single sitting");
     };
     [
-        difference(&combined),
+        marked(&combined, cost.measure, is_uncertain.unwrap_or_else(|| combined.contains(0.0))),
         ends(&scaled(another, cost.measure)),
-        grouped(between * unit(cost.measure), decimals(combined.half_width())),
+        grouped(between * unit(cost.measure), decimals(scaled(combined, cost.measure).half_width())),
     ]
 }
 
@@ -99,13 +113,15 @@ pub(crate) fn holds(result: &SittingsResult) -> String {
     match result.holds_for {
         HoldsFor::Sitting => format!(
             "± is half of the {confidence:.0} % interval over the rounds of the sitting; it holds for that sitting only and excludes \
-             variation between days"
+             variation between days; ? marks a sign that is not supported by that interval"
         ),
         HoldsFor::Machine => format!(
             "± of a sitting is half of its {confidence:.0} % interval over rounds and holds for that sitting only; ± of the \
-             combined cost holds for the machine (random effects, after Paule and Mandel, Hartung and Knapp). Next sitting is \
+             combined cost holds for the machine (variances that borrow from each other, after Smyth, or else random effects, after \
+             Paule and Mandel, Hartung and Knapp). Next sitting is \
              the interval of another sitting of the same precision; between sittings is the standard deviation of their true \
-             costs"
+             costs; ? marks a sign that is not supported, of a sitting by its own interval, of the combined cost once all costs of the \
+             column are judged together"
         ),
     }
 }
@@ -208,7 +224,7 @@ mod tests {
     #[test]
     fn every_sitting_has_a_column_and_the_combination_has_three() {
         let result = fixture::three();
-        let tables = tables(&result, &CostMeasure::all());
+        let tables = tables(&result, None, &CostMeasure::all());
         assert_eq!(tables.len(), 2, "measures without any arm have no table");
         for table in &tables {
             assert!(table.rows.iter().all(|(_, cells)| cells.len() + 1 == table.header.len()), "{table:?}");
@@ -220,17 +236,36 @@ mod tests {
     }
 
     #[test]
+    fn a_sign_is_marked_by_the_judgement_of_all_costs_or_else_by_the_interval() {
+        let mut result = fixture::three();
+        let cells = |result: &SittingsResult, one: Option<&StudyResult>| {
+            tables(result, one, &CostMeasure::all())[0].rows[0].1.clone()
+        };
+        let mut one = hoptax_result::sample::study("quick", "2026-01-01T00:00:00Z", 10.0);
+        one.arms = vec![hoptax_result::sample::arm("jwt")];
+        assert_eq!(cells(&result, Some(&one))[3], "+20.3 ±2.2");
+        one.arms[0].cost.uncertain_signs.push(CostMeasure::CpuUs);
+        assert_eq!(cells(&result, Some(&one))[3], "+20.3 ±2.2 ?");
+        let cost = &mut result.arms[0].costs[0];
+        cost.combined = Some(Interval::around(-0.2, 0.3));
+        cost.estimates[0].as_mut().unwrap().interval = Interval::around(-0.4, 0.5);
+        let now = cells(&result, None);
+        assert_eq!((now[0].as_str(), now[3].as_str()), ("-0.40 ±0.50 ?", "-0.20 ±0.30 ?"));
+        assert!(holds(&result).contains("? marks a sign that is not supported"));
+    }
+
+    #[test]
     fn a_cost_that_a_check_withheld_is_not_combined() {
         let mut result = fixture::three();
         result.arms[0].costs[0].combined = None;
-        let tables = tables(&result, &CostMeasure::all());
+        let tables = tables(&result, None, &CostMeasure::all());
         assert_eq!(tables[0].rows[0].1[3..], ["withheld", "-", "-"]);
     }
 
     #[test]
     fn one_sitting_has_no_combination() {
         let result = fixture::one();
-        let tables = tables(&result, &CostMeasure::all());
+        let tables = tables(&result, None, &CostMeasure::all());
         assert_eq!(tables[0].header, ["arm", "sitting 1"]);
         assert!(holds(&result).contains("that sitting only"));
     }

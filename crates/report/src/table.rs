@@ -4,7 +4,8 @@ use hoptax_result::Interval;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::quantity::{Basis, Form, Quantity, UNCERTAIN_SIGN};
+use crate::numbers::UNCERTAIN_SIGN;
+use crate::quantity::{Basis, Form, Quantity};
 use crate::side_table::SideTable;
 
 /// A table.

@@ -79,7 +79,8 @@ pub(crate) fn rounded(name: &str, decimals: usize, values: impl Iterator<Item = 
 /// A row for each number of each arm, with its interval: [`StudyResult::named_numbers`]. The prefix `cost_` marks a difference
 /// from the arm that it is compared with. In a timeline, the suffix `_from_10_s` marks the phase that begins then; numbers of the
 /// whole slice have none. `load` is null for numbers that belong to no load or come from the default one. `proxy` names the
-/// proxy that the number describes, and is null for all proxies together.
+/// proxy that the number describes, and is null for all proxies together. `sign_supported` says whether a cost is still above or below
+/// zero once all costs of its measure are judged together; it is null for numbers that are no costs.
 pub fn numbers(result: &StudyResult) -> Table {
     let all = result.named_numbers();
     let columns = vec![
@@ -91,8 +92,13 @@ pub fn numbers(result: &StudyResult) -> Table {
         doubles("estimate", all.iter().map(|number| Some(number.interval.estimate))),
         doubles("low", all.iter().map(|number| Some(number.interval.low))),
         doubles("high", all.iter().map(|number| Some(number.interval.high))),
+        words("sign_supported", all.iter().map(|number| number.has_certain_sign.map(yes_or_no))),
     ];
     Table { columns }
+}
+
+fn yes_or_no(is_so: bool) -> String {
+    if is_so { "yes" } else { "no" }.to_owned()
 }
 
 /// A slice of a sample, by its number.

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use hoptax_functions::{Catalogue, Function, FunctionCall};
-use hoptax_report::numbers::{difference, percent_difference};
-use hoptax_result::ArmResult;
+use hoptax_report::numbers::{UNCERTAIN_SIGN, difference, percent_difference};
+use hoptax_result::{ArmResult, CostMeasure, Interval, StudyResult};
 use serde_json::{Map, Value, json};
 
 use crate::failure::Failure;
@@ -92,7 +92,7 @@ pub fn described(id: &str) -> Result<String, Failure> {
         let _ = writeln!(text, "proof   {proof}{how}");
     }
     let _ = write!(text, "\nfragment (a template):\n\n{}", indented(function.fragment()));
-    text += &price(&function.id)?;
+    text += &price(&prices::published()?, &function.id);
     Ok(text)
 }
 
@@ -106,11 +106,10 @@ fn found<'a>(catalogue: &'a Catalogue, id: &str) -> Result<&'a Function, Failure
 }
 
 /// Listed price of a function, one line for each arm.
-fn price(id: &str) -> Result<String, Failure> {
-    let list = prices::published()?;
+fn price(list: &StudyResult, id: &str) -> String {
     let arms: Vec<&ArmResult> = list.arms.iter().filter(|arm| arm.function.as_deref() == Some(id)).collect();
     if arms.is_empty() {
-        return Ok("\nno price is listed\n".to_owned());
+        return "\nno price is listed\n".to_owned();
     }
     let mut text = format!(
         "\nlisted price (docs/results/price-list: Envoy {}, {}, {}), added to each request, as a share of plain proxying and in us:\n\n",
@@ -119,21 +118,27 @@ fn price(id: &str) -> Result<String, Failure> {
         list.environment.started_at
     );
     for arm in arms {
-        let or = |text: Option<String>| text.unwrap_or_else(|| "withheld".to_owned());
+        let of = |measure: CostMeasure, write: fn(&Interval) -> String| {
+            let Some(cost) = measure.of(&arm.cost) else { return "withheld".to_owned() };
+            write(&cost) + if arm.cost.uncertain_signs.contains(&measure) { UNCERTAIN_SIGN } else { "" }
+        };
         let _ = write!(
             text,
             "  {}: CPU {} ({} us), p50 {} us",
             arm.id,
-            or(arm.cost.cpu_share.as_ref().map(percent_difference)),
-            or(arm.cost.cpu_us_per_request.as_ref().map(difference)),
-            or(arm.cost.response_us.p50.as_ref().map(difference)),
+            of(CostMeasure::CpuShare, percent_difference),
+            of(CostMeasure::CpuUs, difference),
+            of(CostMeasure::ResponseP50Us, difference),
         );
         if let Some(companion) = &arm.companion_cpu_us_per_request {
             let _ = write!(text, ", and {:.1} us of the companion's CPU", companion.estimate);
         }
         text.push('\n');
     }
-    Ok(text)
+    if text.contains(UNCERTAIN_SIGN) {
+        text += "\n?: the sign is not supported once all costs of the list are judged together\n";
+    }
+    text
 }
 
 fn indented(fragment: &str) -> String {
@@ -173,4 +178,26 @@ fn as_json(function: &Function) -> Value {
         "id": function.id, "family": function.family.as_str(), "summary": function.summary,
         "source": function.source, "changes": changes, "knobs": knobs, "fragment": function.fragment(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_listed_price_whose_sign_is_not_supported_is_marked_and_others_are_not() {
+        let list = prices::published().unwrap();
+        let of_functions = list.arms.iter().filter_map(|arm| Some((arm, arm.function.as_deref()?)));
+        let (mut marked, mut unmarked) = (0, 0);
+        for (arm, function) in of_functions.filter(|(arm, _)| arm.cost.cpu_us_per_request.is_some()) {
+            let text = price(&list, function);
+            let line = text.lines().find(|line| line.starts_with(&format!("  {}: CPU ", arm.id))).unwrap();
+            let us = line.split(" (").nth(1).unwrap().split(" us)").next().unwrap();
+            let is_uncertain = arm.cost.uncertain_signs.contains(&CostMeasure::CpuUs);
+            assert_eq!(us.ends_with(" ?"), is_uncertain, "{line}");
+            assert_eq!(text.contains("\n?: the sign is not supported"), text.contains(" ?"), "{text}");
+            *(if is_uncertain { &mut marked } else { &mut unmarked }) += 1;
+        }
+        assert!(marked > 0 && unmarked > 0, "{marked} {unmarked}");
+    }
 }

@@ -218,7 +218,8 @@ mod tests {
     use super::*;
     use crate::Style;
     use crate::bill::fixture;
-    use crate::render::{html, markdown, terminal};
+    use crate::numbers::UNCERTAIN_SIGN;
+    use crate::render::{csv, html, markdown, terminal};
 
     const STYLE: Style = Style { width: 100, colour: false };
 
@@ -226,6 +227,31 @@ mod tests {
     fn a_bill_with_an_interaction_and_an_idle_part() {
         insta::assert_snapshot!(terminal::screen(&bill(&fixture::bill()), STYLE));
         insta::assert_snapshot!(markdown::text(&bill(&fixture::bill())));
+    }
+
+    #[test]
+    fn costs_whose_sign_is_not_supported_are_marked_in_every_table_of_every_output() {
+        let mut result = fixture::bill();
+        let marks = |result: &BillResult| {
+            let document = bill(result);
+            let outputs = [
+                terminal::screen(&document, STYLE),
+                terminal::details(&document, STYLE),
+                markdown::text(&document),
+                csv::text(&document),
+            ];
+            outputs.map(|text| (text.matches(UNCERTAIN_SIGN).count(), text.contains("sign not supported")))
+        };
+        let before = marks(&result);
+        assert!(before[..3].iter().all(|(_, is_explained)| !is_explained), "{before:?}");
+        result.parts[0].cost.uncertain_signs = vec![CostMeasure::CpuUs, CostMeasure::ResponseP50Us];
+        result.changes[0].difference.uncertain_signs = vec![CostMeasure::CpuUs];
+        let after = marks(&result);
+        assert!(after[..3].iter().all(|(_, is_explained)| *is_explained), "{after:?}");
+        let added: Vec<usize> =
+            before.iter().zip(after).map(|((before, _), (after, _))| after - before).collect();
+        // On the screen the part's CPU time and p50; all tables also have its cores and price, and those of the change.
+        assert!(added[0] == 2 && added[1..].iter().all(|added| *added >= 2 + 4 + 3), "{added:?}");
     }
 
     #[test]

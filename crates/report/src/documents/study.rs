@@ -84,7 +84,7 @@ pub fn so_far(result: &StudyResult) -> Option<String> {
 /// The document of several sittings: all together as `one` study, and CPU time by sitting.
 pub fn sittings(result: &SittingsResult, one: &StudyResult) -> Document {
     let mut document = study(one);
-    document.sections.insert(0, sittings_section(result));
+    document.sections.insert(0, sittings_section(result, Some(one)));
     document
 }
 
@@ -96,14 +96,14 @@ pub(super) fn stored_sittings(result: &SittingsResult) -> Document {
     let usable = usable::of_whole("the costs", result.verdict, &result.findings);
     document.verdict = Some(Judgement { verdict: result.verdict, usable });
     document.findings = FindingText::all(&result.findings);
-    document.table = by_sitting::tables(result, &by_sitting::CPU).into_iter().next().map(Table::from);
-    document.sections.push(sittings_section(result));
+    document.table = by_sitting::tables(result, None, &by_sitting::CPU).into_iter().next().map(Table::from);
+    document.sections.push(sittings_section(result, None));
     document
 }
 
-fn sittings_section(result: &SittingsResult) -> Section {
+fn sittings_section(result: &SittingsResult, one: Option<&StudyResult>) -> Section {
     let mut blocks = vec![Block::Lines(by_sitting::sittings(result)), Block::Note(by_sitting::holds(result))];
-    for table in by_sitting::tables(result, &by_sitting::CPU) {
+    for table in by_sitting::tables(result, one, &by_sitting::CPU) {
         blocks.push(Block::Note(words::capitalised(&table.title)));
         blocks.push(Block::Table(table.into()));
     }

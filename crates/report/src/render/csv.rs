@@ -4,7 +4,7 @@ use crate::document::Document;
 use crate::quantity::{Basis, Quantity};
 use crate::table::Cell;
 
-const HEADER: &str = "table,row,column,text,estimate,low,high,unit,basis\n";
+const HEADER: &str = "table,row,column,text,estimate,low,high,unit,basis,sign\n";
 
 /// All cells that state something.
 pub fn text(document: &Document) -> String {
@@ -23,8 +23,8 @@ pub fn text(document: &Document) -> String {
 }
 
 fn fields(cell: &Cell) -> String {
-    let Cell::Quantity(quantity) = cell else { return format!("{},,,,,", quoted(&cell.text())) };
-    let Quantity { estimate, low, high, unit, basis, .. } = quantity;
+    let Cell::Quantity(quantity) = cell else { return format!("{},,,,,,", quoted(&cell.text())) };
+    let Quantity { estimate, low, high, unit, basis, has_uncertain_sign, .. } = quantity;
     let number = |number: &Option<f64>| number.map_or_else(String::new, |number| number.to_string());
     let basis = match basis {
         Basis::Measured => "measured",
@@ -32,7 +32,10 @@ fn fields(cell: &Cell) -> String {
         Basis::Predicted => "predicted",
         Basis::Unknown(_) => "unknown",
     };
-    format!("{},{},{},{},{unit},{basis}", quoted(&cell.text()), number(estimate), number(low), number(high))
+    // Empty for a level, and for a difference whose sign is supported or was not judged.
+    let sign = if *has_uncertain_sign { "uncertain" } else { "" };
+    let [estimate, low, high] = [estimate, low, high].map(number);
+    format!("{},{estimate},{low},{high},{unit},{basis},{sign}", quoted(&cell.text()))
 }
 
 fn quoted(text: &str) -> String {
@@ -48,8 +51,9 @@ mod tests {
         let text = super::text(&documents::study_of(&fixture::study(), "quick", "runs/quick"));
         let line = text.lines().find(|line| line.contains("\"lua\",\"CPU us\"")).unwrap();
         assert!(line.contains("±0.50\",4.95,4.4"), "{line}");
-        assert!(line.ends_with(",us,measured"), "{line}");
-        assert!(line.ends_with(",us,measured"), "{line}");
+        assert!(line.ends_with(",us,measured,"), "{line}");
+        let same = text.lines().find(|line| line.contains("\"same (A/A)\",\"CPU us\"")).unwrap();
+        assert!(same.contains(" ?\",") && same.ends_with(",us,measured,uncertain"), "{same}");
         let void = super::text(&documents::study_of(&fixture::void(), "quick", "runs/quick"));
         assert!(!void.contains("\"CPU us\""), "{void}");
     }

@@ -1,6 +1,6 @@
 //! Names of the numbers of a study: those of `numbers.csv`, of the store and of `hoptax runs history`.
 
-use super::{ArmLoad, ArmResult, Cost, HopUse, Phase, StudyResult};
+use super::{ArmLoad, ArmResult, Cost, CostMeasure, HopUse, Phase, StudyResult};
 use crate::{Interval, RoundMeasure, RoundNumbers};
 
 /// A number of a result by its name, as in `numbers.csv`.
@@ -18,6 +18,8 @@ pub struct NamedNumber<'a> {
     pub name: String,
     /// The number.
     pub interval: Interval,
+    /// Whether the sign of a cost is supported once all costs of its measure are judged together; none for other numbers.
+    pub has_certain_sign: Option<bool>,
 }
 
 /// Numbers with intervals, each with its name and unit.
@@ -30,7 +32,6 @@ const OF_ARM: &Table<ArmResult> = &[
     ("response_p50_us", |arm| arm.response_us.p50),
     ("response_p90_us", |arm| arm.response_us.p90),
     ("response_p99_us", |arm| arm.response_us.p99),
-    ("cost_max_rate", |arm| arm.cost.max_rate),
 ];
 
 const OF_PROXY: &Table<HopUse> = &[("cpu_us_per_request", |hop| hop.cpu_us_per_request)];
@@ -46,15 +47,18 @@ const OF_LOAD: &Table<ArmLoad> = &[
     ("response_p99_us", |load| load.response_us.p99),
 ];
 
-/// Costs of an arm, overall or under a load.
-const OF_COST: &Table<Cost> = &[
-    ("cost_cpu_us_per_request", |cost| cost.cpu_us_per_request),
-    ("cost_cpu_share", |cost| cost.cpu_share),
-    ("cost_response_p50_us", |cost| cost.response_us.p50),
-    ("cost_response_p90_us", |cost| cost.response_us.p90),
-    ("cost_response_p99_us", |cost| cost.response_us.p99),
-    ("cost_over_1_ms_share", |cost| cost.over_1_ms_share),
+/// Costs of an arm, overall or under a load. The maximum rate is that of the arm.
+const OF_COST: &[(&str, CostMeasure)] = &[
+    ("cost_cpu_us_per_request", CostMeasure::CpuUs),
+    ("cost_cpu_share", CostMeasure::CpuShare),
+    ("cost_response_p50_us", CostMeasure::ResponseP50Us),
+    ("cost_response_p90_us", CostMeasure::ResponseP90Us),
+    ("cost_response_p99_us", CostMeasure::ResponseP99Us),
 ];
+const RATE_OF_ARM: &[(&str, CostMeasure)] = &[("cost_max_rate", CostMeasure::MaxRate)];
+
+/// The same without a judgement of their signs.
+const OF_COST_ALONE: &Table<Cost> = &[("cost_over_1_ms_share", |cost| cost.over_1_ms_share)];
 
 /// Numbers of a phase of a timeline, and of its whole slice.
 const OF_PHASE: &Table<Phase> = &[
@@ -80,17 +84,20 @@ impl StudyResult {
                 proxy,
             };
             add(&mut all, OF_ARM, arm, &at(None, None));
-            add(&mut all, OF_COST, &arm.cost, &at(None, None));
-            add_of_rounds(&mut all, "cost_", &arm.cost.of_rounds, &at(None, None));
+            add_costs(&mut all, RATE_OF_ARM, &arm.cost, &at(None, None));
+            add_costs(&mut all, OF_COST, &arm.cost, &at(None, None));
+            add(&mut all, OF_COST_ALONE, &arm.cost, &at(None, None));
+            add_costs_of_rounds(&mut all, &arm.cost, &at(None, None));
             for hop in &arm.hops {
                 let place = at(None, Some(&hop.name));
                 add(&mut all, OF_PROXY, hop, &place);
-                add_of_rounds(&mut all, "", &hop.of_rounds, &place);
+                add_of_rounds(&mut all, &hop.of_rounds, &place);
             }
             for load in &arm.loads {
                 let place = at(Some(&load.load), None);
                 add(&mut all, OF_LOAD, load, &place);
-                add(&mut all, OF_COST, &load.cost, &place);
+                add_costs(&mut all, OF_COST, &load.cost, &place);
+                add(&mut all, OF_COST_ALONE, &load.cost, &place);
             }
         }
         for timeline in &self.timelines {
@@ -117,25 +124,47 @@ struct Place<'a> {
     proxy: Option<&'a str>,
 }
 
+impl<'a> Place<'a> {
+    fn number(&self, name: String, interval: Interval, has_certain_sign: Option<bool>) -> NamedNumber<'a> {
+        let &Self { arm, compared_with, load, proxy } = self;
+        NamedNumber { arm, compared_with, load, proxy, name, interval, has_certain_sign }
+    }
+
+    /// A cost with the judgement of its sign, if it is present.
+    fn cost(&self, name: String, cost: &Cost, measure: CostMeasure) -> Option<NamedNumber<'a>> {
+        let is_certain = !cost.uncertain_signs.contains(&measure);
+        Some(self.number(name, measure.of(cost)?, Some(is_certain)))
+    }
+}
+
 /// Adds those numbers of a table that are present.
 fn add<'a, T>(all: &mut Vec<NamedNumber<'a>>, table: &Table<T>, whole: &T, place: &Place<'a>) {
-    let &Place { arm, compared_with, load, proxy } = place;
-    all.extend(table.iter().filter_map(|(name, number)| {
-        let interval = number(whole)?;
-        Some(NamedNumber { arm, compared_with, load, proxy, name: (*name).to_owned(), interval })
+    let number = |(name, number): &(&str, fn(&T) -> Option<Interval>)| {
+        Some(place.number((*name).to_owned(), number(whole)?, None))
+    };
+    all.extend(table.iter().filter_map(number));
+}
+
+/// Adds those costs that are present.
+fn add_costs<'a>(
+    all: &mut Vec<NamedNumber<'a>>,
+    table: &[(&str, CostMeasure)],
+    cost: &Cost,
+    place: &Place<'a>,
+) {
+    all.extend(table.iter().filter_map(|(name, measure)| place.cost((*name).to_owned(), cost, *measure)));
+}
+
+/// Adds the numbers of rounds that are present.
+fn add_of_rounds<'a>(all: &mut Vec<NamedNumber<'a>>, numbers: &RoundNumbers, place: &Place<'a>) {
+    all.extend(RoundMeasure::ALL.into_iter().filter_map(|measure| {
+        Some(place.number(measure.definition().field.to_owned(), numbers.get(measure)?, None))
     }));
 }
 
-/// Adds the numbers of rounds that are present, with `prefix` before their names.
-fn add_of_rounds<'a>(
-    all: &mut Vec<NamedNumber<'a>>,
-    prefix: &str,
-    numbers: &RoundNumbers,
-    place: &Place<'a>,
-) {
-    let &Place { arm, compared_with, load, proxy } = place;
+/// Adds the costs in measures of rounds that are present.
+fn add_costs_of_rounds<'a>(all: &mut Vec<NamedNumber<'a>>, cost: &Cost, place: &Place<'a>) {
     all.extend(RoundMeasure::ALL.into_iter().filter_map(|measure| {
-        let (interval, field) = (numbers.get(measure)?, measure.definition().field);
-        Some(NamedNumber { arm, compared_with, load, proxy, name: format!("{prefix}{field}"), interval })
+        place.cost(format!("cost_{}", measure.definition().field), cost, CostMeasure::OfRounds(measure))
     }));
 }
