@@ -88,7 +88,7 @@ fn usual_cell(row: &Row<'_>, measure: CostMeasure) -> Cell {
 fn cell_under(result: &StudyResult, arm: &ArmResult, load: &LoadSpec, measure: CostMeasure) -> Cell {
     let under = arm.under(&load.name);
     let is_measurable = !arm.hops.is_empty() && under.is_some();
-    let cost: Option<Interval> = under.and_then(|under| measure.of(&under.cost));
+    let cost: Option<Interval> = under.and_then(|under| measure.interval(&under.cost));
     cell(result, arm, &Asked { measure, load: Some(load), is_measurable }, cost)
 }
 

@@ -119,7 +119,7 @@ fn price(list: &StudyResult, id: &str) -> String {
     );
     for arm in arms {
         let of = |measure: CostMeasure, write: fn(&Interval) -> String| {
-            let Some(cost) = measure.of(&arm.cost) else { return "withheld".to_owned() };
+            let Some(cost) = measure.interval(&arm.cost) else { return "withheld".to_owned() };
             write(&cost) + if arm.cost.uncertain_signs.contains(&measure) { UNCERTAIN_SIGN } else { "" }
         };
         let _ = write!(

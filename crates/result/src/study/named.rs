@@ -133,7 +133,7 @@ impl<'a> Place<'a> {
     /// A cost with the judgement of its sign, if it is present.
     fn cost(&self, name: String, cost: &Cost, measure: CostMeasure) -> Option<NamedNumber<'a>> {
         let is_certain = !cost.uncertain_signs.contains(&measure);
-        Some(self.number(name, measure.of(cost)?, Some(is_certain)))
+        Some(self.number(name, measure.interval(cost)?, Some(is_certain)))
     }
 }
 

@@ -121,7 +121,7 @@ fn an_interrupt_in_the_second_round_of_a_sweep_keeps_its_trials() {
     let (whole, _) = asked.search(server);
     // The closed loop, the search, and twelve trials of the sweep.
     let interrupted_in = Some(1 + whole.result.trials.len() + 12);
-    let (found, lines) = Asked { interrupted_in, ..asked }.of(server);
+    let (found, lines) = Asked { interrupted_in, ..asked }.search(server);
     assert_eq!(found.result.ended_by, FindEnd::Interrupt, "{lines:#?}");
     let sweep = found.result.sweep.as_ref().unwrap();
     let trials: Vec<u32> = sweep.points.iter().map(|point| point.trials).collect();
@@ -134,16 +134,17 @@ fn a_server_stays_in_its_fastest_mode_at_a_low_rate_and_not_at_one_that_crowds_i
     let millis = Duration::from_millis;
     let server = VirtualServer::Crowded(millis(5), 8, millis(200));
     let goal = Goal::FastestMode;
-    let (found, lines) = Asked { goal, range: (Some(50.0), Some(51.0)), ..Asked::default() }.of(server);
+    let (found, lines) = Asked { goal, range: (Some(50.0), Some(51.0)), ..Asked::default() }.search(server);
     assert_eq!(found.result.goals[0].state, FindState::MaximumHeld, "{lines:#?}");
     let fastest = found.result.fastest_mode.as_ref().unwrap();
     assert!((fastest.mode.unwrap().peak_us - 5_000.0).abs() < 1.0, "{fastest:?}");
     // Half-way between the modes, by their ratio.
     assert!((fastest.limit_us.unwrap() - 31_622.8).abs() < 1.0, "{fastest:?}");
     assert_eq!(found.result.goals[0].objectives, ["p95<31623us"]);
-    let (found, lines) = Asked { goal, range: (Some(2_500.0), Some(2_550.0)), ..Asked::default() }.of(server);
+    let (found, lines) =
+        Asked { goal, range: (Some(2_500.0), Some(2_550.0)), ..Asked::default() }.search(server);
     assert_eq!(found.result.goals[0].state, FindState::MinimumFailed, "{lines:#?}");
     let (found, _) =
-        Asked { goal, ..Asked::default() }.of(VirtualServer::Crowded(millis(5), usize::MAX, millis(5)));
+        Asked { goal, ..Asked::default() }.search(VirtualServer::Crowded(millis(5), usize::MAX, millis(5)));
     assert!(found.result.fastest_mode.as_ref().unwrap().mode.is_none() && found.result.goals.is_empty());
 }
