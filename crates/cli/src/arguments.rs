@@ -71,7 +71,7 @@ Examples:
 
 Exit codes:
   0    success
-  1    a check that was asked for fails: --fail-on, a gate, an error of `lint`, a promise of `listeners`
+  1    a requested check fails: --fail-on, a gate, an error of `lint`, a promise of `listeners`
   2    invalid input
   3    a requirement is missing, such as Envoy, memory or a port
   4    the result is void: its evidence does not support its numbers

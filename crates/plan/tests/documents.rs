@@ -53,7 +53,7 @@ fn files_below(folder: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
         let name = entry.file_name().to_string_lossy().into_owned();
-        if name.starts_with('.') || ["target", "runs", "corpus"].contains(&name.as_str()) {
+        if name.starts_with('.') || ["target", "runs", "corpus", "node_modules"].contains(&name.as_str()) {
             continue;
         }
         let kind = entry.file_type().unwrap();

@@ -55,7 +55,6 @@ pub(crate) struct ImportArguments {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  hoptax convert export result.json --to fortio > fortio-data/load.json    for `fortio report`
   hoptax convert export result.json --to html > result.html
   hoptax convert export result.json --to otlp --send-to http://127.0.0.1:4318/v1/metrics
   hoptax convert export runs/quick-1/result.json --to parquet --table slices > slices.parquet

@@ -73,8 +73,8 @@ requests prove that they arrive with the Host header and the SNI that the file s
 without a response ends at `timeout`, that one that fails is tried as often as `retry` says and no
 more, that a server with the certificate of another name gets nothing, that a `split` has its share,
 that `circuit_breakers`, `retry_budget` and rate limits admit what they say, that connections end at
-`keepalive`, `connect_timeout` and `max_requests_per_connection`, and that `outlier_detection` leaves
-out a server that fails. What cannot be tried, such as a timeout above 90 s, is said with its
+`keepalive`, `connect_timeout` and `max_requests_per_connection`, and that `outlier_detection`
+leaves out a server that fails. What cannot be tried, such as a timeout above 90 s, is said with its
 reason. Envoy has one worker.
 
 Exit codes:

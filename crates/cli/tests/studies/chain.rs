@@ -110,7 +110,8 @@ fn a_front_proxy_distributes_requests_over_clones_with_an_origin_each() {
             (0..4).map(|hop| record["record"]["traffic"]["1"][hop]["requests"].as_u64().unwrap()).collect();
         // The front proxy has all requests and each clone a third, counted by Envoy: CPU time would depend on the machine.
         let is_a_third = |clone: &u64| (0.3..0.37).contains(&(*clone as f64 / requests[0] as f64));
-        assert!(requests[0] > 100 && requests[1..].iter().all(is_a_third), "{requests:?}");
+        // They take turns, so few requests tell; a slow machine answers few.
+        assert!(requests[0] > 50 && requests[1..].iter().all(is_a_third), "{requests:?}");
     }
     let configuration =
         |hop: &str| fs::read_to_string(out.join("arms/mesh").join(hop).join("bootstrap.json")).unwrap();

@@ -126,7 +126,7 @@ const MORE: [Change; 16] = [
     ("s/\"max_connections\": 8,/\"max_connections\": 9,/", "crowded", "circuit_breaker", "9 at a time"),
     ("s/\"idle_timeout\": \"0.31s\"/\"idle_timeout\": \"0.6s\"/", "crowded", "keepalive", "it ends after 0."),
     (
-        "s/\"connect_timeout\": \"0.7s\"/\"connect_timeout\": \"2s\"/",
+        "s/\"connect_timeout\": \"0.7s\"/\"connect_timeout\": \"2.2s\"/",
         "plain",
         "connect_timeout",
         "status 503 after 2.",
@@ -177,7 +177,7 @@ const LESS: [Change; 13] = [
         "s/\"connect_timeout\": \"0.7s\"/\"connect_timeout\": \"0.4s\"/",
         "plain",
         "connect_timeout",
-        "status 503 after 0.4",
+        "status 503 after 0.",
     ),
     (
         "s/\"max_requests_per_connection\": 9$/\"max_requests_per_connection\": 5/",

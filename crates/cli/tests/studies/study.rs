@@ -267,7 +267,8 @@ fn the_error_of_a_rejected_configuration_quotes_envoy() {
 #[test]
 fn the_error_of_a_rejected_fragment_names_its_line() {
     let study = Study::new(&small_study("baseline, lua", 2));
-    let script = "[ \"$1\" = --mode ] || exit 1\ngrep -q x-hoptax-lua \"$6\" || exit 0\n\
+    let script = "[ \"$1\" = --mode ] || exit 1\nwhile [ \"$1\" != --config-path ]; do shift; done\n\
+                  grep -q x-hoptax-lua \"$2\" || exit 0\n\
                   echo \"no such field: 'default_source_code'\"; exit 1";
     let envoy = fake_envoy(study.folder.path(), script);
     let ran = ran(study.command().arg("--envoy").arg(envoy));

@@ -137,7 +137,7 @@ mod tests {
             "it forwards TCP to `db`, and a listeners file describes HTTP listeners only"
         );
         assert!(why(&json!({"@type": tcp, "weighted_clusters": {}})).starts_with("it forwards TCP, and"));
-        assert!(why(&json!({"@type": "x.RedisProxy"})).starts_with("it is not a listener of HTTP, and"));
+        assert!(why(&json!({"@type": "x.RedisProxy"})).starts_with("it has no HTTP connection manager, and"));
     }
 
     #[test]

@@ -8,7 +8,9 @@ use crate::size::flow::calls;
 use crate::size::graph::{Graph, Service};
 use crate::size::measured_at::{MeasuredAt, NEARLY};
 use crate::size::proxy::Proxy;
-use crate::size::times::{AllTimes, FlowTimes, Formula, LeftOut, TAIL, Table, mean, measured_at};
+use crate::size::times::{
+    AllTimes, FlowTimes, Formula, LeftOut, SourceRounds, TAIL, Table, mean, measured_at,
+};
 use crate::size::vague::withhold_vague;
 use crate::size::walk::{Walk, requests_to_simulate};
 
@@ -198,16 +200,6 @@ fn simulated(services: &[Service], at: &[At], table: &Table, left_out: LeftOut, 
         numbers.extend([of_mean, tail_of_mixture(weighted()), *critical]);
     }
     numbers
-}
-
-/// The rounds of a result that numbers are learned from.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct SourceRounds {
-    /// The number of the result.
-    pub(crate) source: usize,
-    pub(crate) count: usize,
-    /// The confidence of intervals over them.
-    pub(crate) confidence: f64,
 }
 
 /// The numbers with their intervals.

@@ -8,11 +8,20 @@ use hoptax_stats::{pooled_values, quantile_level};
 
 use crate::size::arms::reference;
 use crate::size::interpolation::weighted;
-use crate::size::latency::SourceRounds;
 use crate::size::learn::{Plain, Priced, Source, busy_share};
 use crate::size::measured_at::MeasuredAt;
 use crate::size::proxy::LearnedFlow;
 use crate::size::sharing::Sharing;
+
+/// The rounds of a result that numbers are learned from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SourceRounds {
+    /// The number of the result.
+    pub(crate) source: usize,
+    pub(crate) count: usize,
+    /// The confidence of intervals over them.
+    pub(crate) confidence: f64,
+}
 
 /// Equally likely values that stand for a distribution of times.
 pub(crate) const VALUES: usize = 2_000;

@@ -240,7 +240,7 @@ mod tests {
                 markdown::text(&document),
                 csv::text(&document),
             ];
-            outputs.map(|text| (text.matches(UNCERTAIN_SIGN).count(), text.contains("sign not supported")))
+            outputs.map(|text| (text.matches(UNCERTAIN_SIGN).count(), text.contains("above or below zero")))
         };
         let before = marks(&result);
         assert!(before[..3].iter().all(|(_, is_explained)| !is_explained), "{before:?}");

@@ -41,7 +41,7 @@ fn every_run_of_envoy_sets_the_number_of_workers() {
     assert!(matches!(error, ProxyError::Ended { .. }), "{error}");
     let arguments = fs::read_to_string(folder.path().join("envoy.arguments")).unwrap();
     assert_eq!(arguments.lines().count(), 2, "{arguments}");
-    assert!(arguments.lines().all(|line| line.contains("--concurrency 3 ")), "{arguments}");
+    assert!(arguments.lines().all(|line| format!("{line} ").contains("--concurrency 3 ")), "{arguments}");
 }
 
 #[test]
