@@ -97,6 +97,9 @@ fn a_front_proxy_distributes_requests_over_clones_with_an_origin_each() {
     let folder = tempfile::tempdir().unwrap();
     let arms = "  - baseline\n  - {name: mesh, hops: [front, {name: service, clones: 3, processors: all}]}\n";
     let study = write_study(folder.path(), arms);
+    // A slow machine answers too few requests in one slice.
+    let text = fs::read_to_string(&study).unwrap().replace("blocks: 1,", "blocks: 4,");
+    fs::write(&study, text).unwrap();
     let out = folder.path().join("out");
     let ran = run(["study", study.to_str().unwrap(), "--out", out.to_str().unwrap()]);
     let result = result(&out, &ran.stderr);
@@ -110,8 +113,7 @@ fn a_front_proxy_distributes_requests_over_clones_with_an_origin_each() {
             (0..4).map(|hop| record["record"]["traffic"]["1"][hop]["requests"].as_u64().unwrap()).collect();
         // The front proxy has all requests and each clone a third, counted by Envoy: CPU time would depend on the machine.
         let is_a_third = |clone: &u64| (0.3..0.37).contains(&(*clone as f64 / requests[0] as f64));
-        // They take turns, so few requests tell; a slow machine answers few.
-        assert!(requests[0] > 50 && requests[1..].iter().all(is_a_third), "{requests:?}");
+        assert!(requests[0] > 100 && requests[1..].iter().all(is_a_third), "{requests:?}");
     }
     let configuration =
         |hop: &str| fs::read_to_string(out.join("arms/mesh").join(hop).join("bootstrap.json")).unwrap();

@@ -66,9 +66,10 @@ fn a_new_tls_connection_needs_two_more_round_trips_than_an_open_one() {
     let Some(us) = min_us(Duration::from_micros(17_500)) else { return };
     for ((us, own_us), trips) in us.into_iter().zip(own_us).zip([3.0, 1.0, 1.0]) {
         let expected_us = trips * 35_000.0;
-        // A slow machine adds to each trip, but nothing adds half of one.
+        // A slow machine takes its own time again for each wake-up after a delay.
+        let more_us = (2.0 * own_us).max(3_000.0);
         assert!(
-            us >= expected_us && us - own_us < expected_us + 17_500.0,
+            us >= expected_us && us - own_us < expected_us + more_us,
             "{us} us, {own_us} us without a delay: not {trips} round trips"
         );
     }

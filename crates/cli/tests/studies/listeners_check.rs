@@ -174,10 +174,10 @@ const LESS: [Change; 13] = [
         "is not asked",
     ),
     (
-        "s/\"connect_timeout\": \"0.7s\"/\"connect_timeout\": \"0.4s\"/",
+        "s/\"connect_timeout\": \"0.7s\"/\"connect_timeout\": \"0.41s\"/",
         "plain",
         "connect_timeout",
-        "status 503 after 0.",
+        "status 503 after 0.4",
     ),
     (
         "s/\"max_requests_per_connection\": 9$/\"max_requests_per_connection\": 5/",
