@@ -234,11 +234,13 @@ mod tests {
         let mut result = fixture::bill();
         let marks = |result: &BillResult| {
             let document = bill(result);
+            let page = html::page(&document).unwrap();
             let outputs = [
                 terminal::screen(&document, STYLE),
                 terminal::details(&document, STYLE),
                 markdown::text(&document),
                 csv::text(&document),
+                page.split("id=\"document\">").last().unwrap().to_owned(),
             ];
             outputs.map(|text| (text.matches(UNCERTAIN_SIGN).count(), text.contains("above or below zero")))
         };
