@@ -225,30 +225,33 @@ impl Disturbed {
     }
 }
 
-/// A thread that uses all of a processor, in the session of the test and of the study, until it is dropped.
+/// Threads that use all of a processor, in the session of the test and of the study, until they are dropped.
 struct Hog {
     ended: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
+    threads: Vec<JoinHandle<()>>,
 }
 
 impl Hog {
-    fn on(processor: u32) -> Self {
+    /// With each thread, all others on this processor wait longer for it.
+    fn on(processor: u32, threads: usize) -> Self {
         let ended = Arc::new(AtomicBool::new(false));
-        let thread = thread::spawn({
-            let ended = Arc::clone(&ended);
+        let spin = |ended: Arc<AtomicBool>| {
             move || {
                 processors::pin(&[processor]).unwrap();
                 while !ended.load(Ordering::Relaxed) {}
             }
-        });
-        Self { ended, thread: Some(thread) }
+        };
+        let threads = (0..threads).map(|_| thread::spawn(spin(Arc::clone(&ended)))).collect();
+        Self { ended, threads }
     }
 }
 
 impl Drop for Hog {
     fn drop(&mut self) {
         self.ended.store(true, Ordering::Relaxed);
-        let _ = self.thread.take().map(JoinHandle::join);
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
     }
 }
 
@@ -257,7 +260,8 @@ fn a_hog_on_the_generators_processor_withholds_tails_but_no_cpu_time() {
     let _alone = alone();
     let Some(placement) = placement() else { return };
     let study = Study::new(ROUNDS, LONG);
-    let hog = Hog::on(placement.caller()[0]);
+    // On a slow machine, the proxy alone takes as long as one thread makes the generator wait.
+    let hog = Hog::on(placement.caller()[0], 3);
     let disturbed = study.end(study.start());
     drop(hog);
     let is_late = disturbed.findings("send-lag").any(|finding| finding.severity == Severity::Fail);
@@ -275,7 +279,7 @@ fn a_hog_on_the_proxys_processor_withholds_rates_and_times_but_no_cpu_time() {
     let _alone = alone();
     let Some(placement) = placement() else { return };
     let study = Study::new(ROUNDS, SHORT);
-    let hog = Hog::on(placement.proxy[0]);
+    let hog = Hog::on(placement.proxy[0], 1);
     let disturbed = study.end(study.start());
     drop(hog);
     assert!(disturbed.findings("proxy-run-delay").any(|finding| finding.severity == Severity::Fail));
@@ -428,7 +432,7 @@ mod long {
         let Some(placement) = placement() else { return };
         let study = text(ROUNDS, LONG).replace("[baseline, lua]", "[baseline, same, control/delay]");
         let study = Study::from_text(&study);
-        let hog = Hog::on(placement.caller()[0]);
+        let hog = Hog::on(placement.caller()[0], 1);
         let disturbed = study.end(study.start());
         drop(hog);
         let [p50, p90, p99] =
