@@ -43,7 +43,7 @@ loads:
   - {name: saturation, loop: closed, connections: 16, blocks: 6}
 ";
 
-/// What is compared, and how.
+/// Settings of a comparison.
 #[derive(Clone, Copy)]
 pub struct Wanted<'a> {
     /// The subjects, as users write them; the others are compared with the first.
@@ -60,7 +60,7 @@ pub struct Wanted<'a> {
     pub options: Options<'a>,
 }
 
-/// What was compared.
+/// A finished comparison and its run folder.
 #[derive(Debug)]
 pub struct Compared {
     /// The comparison, which is also in the run folder.
@@ -174,7 +174,8 @@ fn add_differences(compared: &mut ComparedSubject, first: &Subject, subject: &Su
     compared.keys = keys.filter(|found| found.key != "config" || compared.differences.is_none()).collect();
 }
 
-/// What differs between the configurations of two arms. Why it cannot be shown is a note: the numbers do not depend on it.
+/// Returns the differences between the configurations of two arms. If they cannot be shown, a note gives the reason: the numbers do not
+/// depend on them.
 fn configuration_differences_or_note(
     reference: ArmIn<'_>,
     other: ArmIn<'_>,

@@ -155,7 +155,7 @@ impl Estimate {
         length.until.is_none().then_some(rounds)
     }
 
-    /// Whether a study of this length takes less than a minute. One that ends at a precision may take longer.
+    /// True if a study of this length takes less than a minute. One that ends at a precision may take longer.
     pub(crate) fn is_short(&self, length: &Length) -> bool {
         self.rounds_of(length).is_some_and(|rounds| self.of_rounds_s(rounds) < SHORT_S)
     }

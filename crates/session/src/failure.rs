@@ -45,7 +45,7 @@ impl Failure {
         Self { kind: Kind::Interrupted, message: "interrupted".to_owned() }
     }
 
-    /// Whether the command was interrupted.
+    /// True if an interrupt ended the command.
     pub fn is_interrupt(&self) -> bool {
         self.kind == Kind::Interrupted
     }

@@ -1,4 +1,4 @@
-//! What is known about the precision of a study before it begins.
+//! Forecasts the precision of a study before it begins.
 
 use std::path::Path;
 

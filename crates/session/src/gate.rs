@@ -25,12 +25,12 @@ const FILE: &str = "gate.json";
 /// Rounds if neither the caller nor the study file state them.
 const ROUNDS: u32 = 12;
 
-/// What is judged, and how.
+/// Settings of a gate: the study, the reference, and the limits.
 #[derive(Clone, Copy)]
 pub struct Wanted<'a> {
     /// The study: name of a built-in one, or path of a study file.
     pub study: &'a str,
-    /// What it is judged against.
+    /// Reference that the study is judged against.
     pub against: Against<'a>,
     /// The changes that must not be exceeded.
     pub limits: &'a [Limit],
@@ -44,7 +44,7 @@ pub struct Wanted<'a> {
     pub options: Options<'a>,
 }
 
-/// What a study is judged against.
+/// Reference that a study is judged against.
 #[derive(Clone, Copy, Debug)]
 pub enum Against<'a> {
     /// Itself without this candidate.
@@ -58,7 +58,7 @@ pub enum Against<'a> {
     },
 }
 
-/// What was judged.
+/// A finished judgement and its run folder.
 #[derive(Debug)]
 pub struct Gated {
     /// The judgement, which is also in the run folder.

@@ -34,11 +34,11 @@ pub use send::{Files, Sending, Sent, send};
 /// A load, without its schedule.
 #[derive(Clone, Debug)]
 pub struct Load {
-    /// What is sent.
+    /// Requests, in turn or by weight.
     pub requests: Requests,
-    /// To whom.
+    /// Servers that the requests go to.
     pub servers: Servers,
-    /// On which connections.
+    /// Number and behaviour of connections.
     pub connections: Connections,
     /// TLS of the connections.
     pub tls: ClientTls,
@@ -61,7 +61,7 @@ impl Default for Load {
     }
 }
 
-/// What a load sends.
+/// Requests of a load.
 #[derive(Clone, Debug)]
 pub struct Requests {
     /// The targets, in turn.
@@ -70,7 +70,7 @@ pub struct Requests {
     pub weights: Vec<f64>,
     /// A file of requests, whose paths are requested from the host of the only URL.
     pub file: Option<PathBuf>,
-    /// What fills in fields of the requests.
+    /// Rows that fill in fields of the requests; None for requests without fields.
     pub data: Option<Data>,
     /// The protocol; none for that of the scheme, which the server chooses with `https`.
     pub protocol: Option<Protocol>,
@@ -80,7 +80,7 @@ pub struct Requests {
     pub headers: Vec<(String, String)>,
     /// The body.
     pub body: Body,
-    /// Whether connections keep the cookies that responses set.
+    /// True if connections keep the cookies that responses set.
     pub keeps_cookies: bool,
     /// Size of a response of TCP, bytes.
     pub response_bytes: u64,
@@ -92,7 +92,7 @@ pub struct Requests {
     pub timed: Option<TimedMessages>,
     /// Time limit of a request.
     pub timeout: Duration,
-    /// What a response must be; others count as failed.
+    /// Conditions of a response; requests whose response fails one count as failed.
     pub expect: Vec<Expectation>,
 }
 
@@ -203,7 +203,7 @@ pub struct Servers {
     pub resolve: Vec<StaticAddress>,
     /// The family of addresses; none for any.
     pub family: Option<Family>,
-    /// Whether connections use all addresses of a host.
+    /// True if connections use all addresses of a host.
     pub resolve_all: bool,
     /// How often names are looked up again.
     pub resolve_every: Option<Duration>,

@@ -29,7 +29,7 @@ use crate::trials::{self, Trials, Written, judged_result, note_precision};
 use crate::update::{Say, Update};
 use crate::{environment, flames, forecast, library, rates, requirements, sittings, thresholds};
 
-/// What is measured, and where its results go.
+/// The study to measure, and the folder of its results.
 #[derive(Clone, Debug)]
 pub enum Place<'a> {
     /// A new study.
@@ -38,7 +38,7 @@ pub enum Place<'a> {
         text: StudyText,
         /// Its run folder; none for one that is named after the study and the time.
         folder: Option<&'a Path>,
-        /// Whether it replaces a study that the folder holds.
+        /// True if it may replace a study that is in the folder.
         force: bool,
     },
     /// The study of a run folder, after its last complete round.
@@ -71,9 +71,9 @@ pub struct Options<'a> {
     pub thresholds: &'a [(String, f64)],
     /// The store that gets each round; none for none.
     pub store: Option<&'a Path>,
-    /// Whether each part runs for seconds only, to see that all comes up.
+    /// True if each part runs for seconds only, to see that it starts and answers.
     pub smoke: bool,
-    /// Whether the speeds of the machine are measured first.
+    /// True if the speeds of the machine are measured first.
     pub with_speeds: bool,
     /// The sitting that the result will be combined or compared with.
     pub like: Like<'a>,
@@ -98,7 +98,7 @@ impl Default for Options<'_> {
     }
 }
 
-/// What a session left.
+/// Result of a session.
 pub struct Measured {
     /// The result of all complete rounds.
     pub result: StudyResult,
@@ -108,7 +108,7 @@ pub struct Measured {
     pub ending: Ending,
     /// Why files of the result could not be written.
     pub problems: Vec<String>,
-    /// What the rounds depend on.
+    /// Conditions of the rounds.
     pub manifest: Manifest,
 }
 

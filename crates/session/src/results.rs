@@ -15,7 +15,7 @@ use crate::store::folder;
 /// The results in a run folder, those that a command made of a study before that of the study.
 const SHOWN: [&str; 4] = ["bill.json", "comparison.json", "gate.json", RESULT];
 
-/// Whether a word names a file or a run folder, and not a run of a store. The names of these have no `/`.
+/// True if a word names a file or a run folder, and not a run of a store. The names of these have no `/`.
 pub fn is_path(word: &str) -> bool {
     let path = Path::new(word);
     word.contains('/') || path.is_file() || folder::is_run(path)

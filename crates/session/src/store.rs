@@ -121,7 +121,7 @@ pub fn with_new<T>(
     }
 }
 
-/// What was salvaged, for people.
+/// Describes in words the runs and files that were salvaged or lost.
 fn text(salvaged: &Salvaged) -> String {
     let Salvaged { copy, runs, incomplete, lost } = salvaged;
     let mut text = format!("a copy of it is `{}`; salvaged: {runs} runs", copy.display());

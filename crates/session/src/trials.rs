@@ -26,7 +26,7 @@ use crate::words::{percent, precision_text};
 /// Complete rounds after which the costs so far are told for the first time, and then each time that their number has doubled.
 const FIRST_TOLD: u32 = 3;
 
-/// Whether the costs so far are told after this many complete rounds.
+/// True if the costs so far are told after this many complete rounds.
 fn is_told(rounds: usize) -> bool {
     let times = rounds as u32 / FIRST_TOLD;
     times.is_power_of_two() && times * FIRST_TOLD == rounds as u32

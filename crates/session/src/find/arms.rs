@@ -44,12 +44,12 @@ pub struct ArmsOfStudy {
     folder: PathBuf,
 }
 
-/// What replaces what a study states.
+/// Settings that replace those of a study.
 #[derive(Clone, Debug)]
 pub struct Instead {
-    /// The seed.
+    /// Seed of the random numbers; None for that of the study.
     pub seed: Option<u64>,
-    /// The arrival process.
+    /// Arrival process of all loads.
     pub arrivals: Arrivals,
 }
 

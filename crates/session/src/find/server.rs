@@ -29,9 +29,9 @@ pub struct Server {
     pub arrivals: Arrivals,
     /// The rate to find.
     pub goal: Goal,
-    /// Whether each objective has a rate of its own.
+    /// True if the highest rate of each objective is found, not only the one at which all hold.
     pub each: bool,
-    /// Whether response times up to the rate are measured afterwards.
+    /// True if response times up to the rate are measured afterwards.
     pub sweep: bool,
 }
 
@@ -120,15 +120,15 @@ pub(super) fn search(
     Ok(Found { result, failure })
 }
 
-/// What a search, and the sweep after it, came to.
+/// Results of a search and of the sweep after it.
 #[derive(Debug, Default)]
 struct Searched {
     found: Vec<FoundGoal>,
     tried: Vec<Tried>,
     sweep: Option<Sweep>,
-    /// Whether the next trial did not fit into the budget.
+    /// True if the next trial did not fit into the budget.
     is_out_of_time: bool,
-    /// Why a trial could not run.
+    /// Reason why a trial could not run; None if all ran.
     failure: Option<Failure>,
 }
 

@@ -18,7 +18,7 @@ use crate::graph::{check, summary};
 use crate::placement::for_workers;
 use crate::{Failure, Interrupt, Say, Update, environment, library, machine};
 
-/// What is measured, and how.
+/// Settings of a measurement of a graph.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted<'a> {
     /// The path of a graph file, or the name of a graph that comes with the program.

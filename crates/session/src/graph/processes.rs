@@ -27,7 +27,7 @@ const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 /// The folder of a proxy that its functions write to.
 const FILES: &str = "files";
 
-/// What a run needs besides its plan.
+/// Conditions of a run besides its plan: programs, folder and processors.
 #[derive(Clone, Debug)]
 pub(crate) struct Setting<'a> {
     /// The hoptax program, which also acts as the services.
@@ -38,7 +38,7 @@ pub(crate) struct Setting<'a> {
     pub(crate) directory: &'a Path,
     /// The processors of the proxies, and those of services and generator.
     pub(crate) placement: &'a Placement,
-    /// Whether the processors are kept from halting.
+    /// True if the processors are kept from halting.
     pub(crate) never_halted: bool,
 }
 
@@ -250,7 +250,7 @@ impl<'p> Processes<'p> {
         Ok(())
     }
 
-    /// What the proxies count themselves.
+    /// Reads the counters of all proxies: requests, and the statistics of their functions.
     pub(crate) fn counted(&self) -> Result<Vec<Counted>, GraphError> {
         let mut all = Vec::new();
         for RunningProxy { service, planned, proxy, .. } in &self.proxies {
@@ -296,7 +296,7 @@ impl<'p> Processes<'p> {
     }
 }
 
-/// What a proxy counted so far.
+/// Counters of a proxy since its start.
 #[derive(Clone, Debug)]
 pub(crate) struct Counted {
     /// Requests to it.
@@ -305,7 +305,7 @@ pub(crate) struct Counted {
     pub(crate) proofs: Vec<(String, Proof, u64)>,
 }
 
-/// What shows that the functions of a proxy are at work.
+/// Returns the statistics that show the functions of a proxy at work, each with its function.
 fn proofs(proxy: &PlannedProxy) -> Vec<(String, Proof)> {
     let named = |functions: &Composition| -> Vec<(String, Proof)> {
         functions.proofs().into_iter().map(|(component, proof)| (component.name.clone(), proof)).collect()
@@ -319,13 +319,13 @@ fn proofs(proxy: &PlannedProxy) -> Vec<(String, Proof)> {
     all
 }
 
-/// What is behind a proxy.
+/// Destinations of a proxy.
 struct Behind<'a> {
     /// The address of its service.
     address: SocketAddr,
-    /// That of the companion, if its functions call one.
+    /// Address of the companion; None if no function calls one.
     companion: Option<SocketAddr>,
-    /// The calls of the service that pass it.
+    /// Calls of the service that pass through the proxy.
     outbound: &'a [Outbound],
 }
 

@@ -75,7 +75,7 @@ pub(crate) fn configuration(
 
 /// The name of the listener of requests to the service.
 const INGRESS: &str = hoptax_subject::envoy::bootstrap::INGRESS;
-/// What the names of listeners and clusters of calls begin with.
+/// Prefix of the names of listeners and clusters of calls.
 pub(crate) const OUTBOUND: &str = "outbound-";
 
 fn fragment(functions: &Composition, context: &Context<'_>) -> Result<Option<Fragment>, RenderError> {

@@ -58,7 +58,7 @@ pub(super) struct Bench<'a> {
     pub(super) interrupt: &'a Interrupt,
 }
 
-/// What became of the promises of a course, in their order.
+/// Outcomes of the promises of a course, in their order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tried {
     pub(super) outcomes: Vec<Outcome>,
@@ -66,11 +66,11 @@ pub(super) struct Tried {
     pub(super) took: Duration,
 }
 
-/// What became of a promise.
+/// Outcome of a promise.
 #[derive(Clone, Debug)]
 pub(super) struct Outcome {
     pub(super) judged: Judged,
-    /// What trials before the last one saw.
+    /// Observations of the trials before the last one.
     pub(super) earlier: Vec<String>,
 }
 

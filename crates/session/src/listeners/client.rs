@@ -25,7 +25,7 @@ const OVERLOADED: &str = "x-envoy-overloaded";
 #[derive(Debug)]
 pub(super) struct Connection {
     stream: Stream,
-    /// What is read of the next response.
+    /// Bytes of the next response that were read so far.
     unread: Vec<u8>,
 }
 
@@ -33,7 +33,7 @@ pub(super) struct Connection {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Response {
     pub(super) status: u16,
-    /// Whether a circuit breaker is the reason.
+    /// True if a circuit breaker is the reason.
     pub(super) is_overloaded: bool,
     /// The first line of its body, shortened: why the proxy answered itself.
     pub(super) reason: String,
@@ -43,7 +43,7 @@ pub(super) struct Response {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Lost {
     pub(super) why: String,
-    /// Whether the listener ended the handshake because the client has no certificate.
+    /// True if the listener ended the handshake because the client has no certificate.
     pub(super) wants_certificate: bool,
 }
 
@@ -78,7 +78,7 @@ enum Stream {
 pub(super) struct Destination {
     /// Its address.
     pub(super) address: SocketAddr,
-    /// What TLS needs; none for plain HTTP.
+    /// TLS of the connection; None for plain HTTP.
     pub(super) tls: Option<Arc<ClientConfig>>,
 }
 
@@ -164,7 +164,7 @@ impl Connection {
         }
     }
 
-    /// What a listener of TLS said before it closed the connection, which an error of writing hides.
+    /// Returns the alert that a listener of TLS sent before it closed the connection. An error of writing hides it.
     fn alert(&mut self) -> Option<Lost> {
         let Stream::Encrypted(stream) = &mut self.stream else { return None };
         let StreamOwned { conn, sock } = stream.as_mut();

@@ -28,7 +28,7 @@ pub(super) struct Limits {
     asked: Arc<Asked>,
 }
 
-/// What it was asked.
+/// Questions that the service received.
 type Asked = Mutex<Vec<Question>>;
 
 impl Limits {

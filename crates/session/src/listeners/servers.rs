@@ -50,7 +50,7 @@ struct Server {
 #[derive(Debug, Default)]
 struct Shared {
     stop: AtomicBool,
-    /// What is done with the requests of each mark, and what arrived.
+    /// For each mark, the answer to its requests, and those that arrived.
     marks: Mutex<BTreeMap<String, Marked>>,
 }
 
@@ -105,7 +105,7 @@ impl Servers {
         self.shared.marks().insert(mark.to_owned(), marked);
     }
 
-    /// What arrived with this mark, which is then forgotten.
+    /// Returns the requests with this mark that arrived, and forgets the mark.
     pub(super) fn arrived(&self, mark: &str) -> Vec<Arrival> {
         self.arrived_in_places(mark).0
     }
@@ -156,7 +156,7 @@ impl Shared {
         self.stop.load(Ordering::SeqCst)
     }
 
-    /// Whether anyone waits for what becomes of this mark.
+    /// True if a caller waits for requests with this mark.
     fn is_known(&self, mark: &str) -> bool {
         !self.is_stopped() && self.marks().contains_key(mark)
     }

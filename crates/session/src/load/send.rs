@@ -36,7 +36,7 @@ pub struct Sending<'a> {
     pub percentiles: &'a [f64],
     /// The share of requests that may fail; none for the usual one.
     pub max_error_share: Option<f64>,
-    /// Whether a sample of the connections has timestamps of the kernel.
+    /// True if a sample of the connections has timestamps of the kernel.
     pub has_kernel_stamps: bool,
     /// Files that are written while it runs.
     pub files: Files<'a>,
@@ -80,9 +80,9 @@ pub struct Files<'a> {
 pub struct Sent {
     /// Its result, judged.
     pub result: LoadResult,
-    /// Whether no condition holds or is unknown.
+    /// True if all conditions of `--fail-on` are known and passed.
     pub all_pass: bool,
-    /// Why what is written while it ran is not complete.
+    /// Reasons why files that were written during the load are not complete.
     pub problems: Vec<Failure>,
 }
 

@@ -1,4 +1,4 @@
-//! How the studies of a bill share its budget: tries, both studies, and what comes between them are within it.
+//! Splits the budget of a bill: tries, both studies, and the time between them are within it.
 
 use std::time::{Duration, Instant};
 
@@ -31,7 +31,7 @@ pub struct Budget {
     length: Duration,
 }
 
-/// What follows the first study.
+/// Next step after the first study.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
     /// A second one.
@@ -47,7 +47,7 @@ pub(super) enum Next {
 pub(super) struct Pace {
     /// One round, without the measurement of capacities.
     round: Duration,
-    /// What the study took before its first round and after its last one.
+    /// Time of the study before its first round and after its last one.
     around: Duration,
     /// Copies of arms that a round starts and measures.
     subjects: usize,
@@ -55,7 +55,7 @@ pub(super) struct Pace {
     of_try: Duration,
 }
 
-/// What a second study would measure.
+/// Size of a second study.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Second {
     /// Variants that are compared with the whole.
@@ -98,7 +98,7 @@ impl Budget {
         (self.left(now) + self.length.mul_f64(TOLERANCE)).saturating_sub(pace.around)
     }
 
-    /// What follows the first study, which the bill leaves in doubt if a `second` one is to be made.
+    /// Chooses the next step after the first study. `second` is the second study that a bill in doubt needs; None if it is not in doubt.
     pub(super) fn next(self, now: Instant, pace: &Pace, second: Option<Second>) -> Next {
         let left = self.of_last(now, pace);
         if second.is_some_and(|second| pace.second(second) <= left) {
@@ -112,7 +112,7 @@ impl Budget {
 }
 
 impl Pace {
-    /// That of a study that took so long, after tries that took `of_try` each.
+    /// Returns the pace of a study that took so long, after tries that took `of_try` each.
     pub(super) fn of(result: &StudyResult, took: Duration, of_try: Duration) -> Self {
         let rounds_s = result.plan.wall_seconds;
         let round_s = longest_round_s(result)
@@ -164,7 +164,7 @@ mod tests {
     struct World {
         /// The try of a variant, seconds.
         try_s: f64,
-        /// What a study takes besides its rounds.
+        /// Time of a study besides its rounds, seconds.
         around_s: f64,
         /// By how much slices and starts take longer than estimates say.
         slowness: f64,

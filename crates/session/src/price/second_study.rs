@@ -1,4 +1,4 @@
-//! The second study of a bill whose parts do not add up: whether that is confirmed, and which two parts interact.
+//! The second study of a bill whose parts do not add up. It confirms or refutes that, and finds which two parts interact.
 
 use super::variants::Variant;
 use super::variants::study_file::{Source, StudyOfBill, study_file};
@@ -20,7 +20,7 @@ pub(super) struct First<'a> {
     pub(super) pace: Pace,
 }
 
-/// What the second study of a bill measures.
+/// Returns the size of the second study of a bill.
 pub(super) fn size(bill: &BillResult) -> Second {
     let parts = bill.parts.iter().filter(|part| part.arm.is_some()).count();
     let suspects = suspects(bill).len();

@@ -104,7 +104,7 @@ impl Store {
         })
     }
 
-    /// Whether the store has a run with this description, with its number.
+    /// Returns the number of the run with this description; None if the store does not have it.
     ///
     /// # Errors
     /// When it cannot be read.

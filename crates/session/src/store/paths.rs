@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::store::{Imported, Store, StoreError, folder};
 
-/// What came of a path.
+/// Result of importing one run of a path.
 #[derive(Debug)]
 pub struct PathImported {
     /// The path that was given, or that of a run in it.

@@ -28,7 +28,7 @@ const NUMBERS_OF_RUNS: [&str; 4] = [
     "SELECT DISTINCT run FROM files ORDER BY run",
 ];
 
-/// What was salvaged.
+/// Result of a salvage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Salvaged {
     /// The copy of the damaged store.
@@ -45,7 +45,7 @@ pub(crate) struct Salvaged {
 struct FoundFile {
     path: String,
     bytes: Vec<u8>,
-    /// Whether a secret in it is masked.
+    /// True if a secret in it is masked.
     is_redacted: bool,
 }
 
@@ -173,7 +173,7 @@ fn numbers_of_runs(old: &Connection) -> BTreeSet<i64> {
                 }
                 Ok(())
             };
-            // What was read before the damaged page counts.
+            // Rows before the damaged page are kept.
             let _ = scan();
         }
     }

@@ -86,7 +86,7 @@ impl Bench<'_> {
     }
 }
 
-/// Whether a response is that of a request of a share that went elsewhere, where it is answered.
+/// True for the response to a request that a traffic share sent to another cluster, where all requests are answered with 200.
 fn is_elsewhere(course: &Course, response: &Result<Response, Lost>) -> bool {
     course.share < 100 && response.as_ref().is_ok_and(|response| response.status == 200)
 }

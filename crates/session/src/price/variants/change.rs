@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 use crate::price::variants::named::{NameError, named};
 use crate::price::variants::variant::Variant;
 
-/// What stands for the part if it is removed.
+/// Replacement of a part that is removed.
 const NOTHING: &str = "nothing";
 /// The proxy's program as the part to replace.
 const ENVOY: &str = "envoy";

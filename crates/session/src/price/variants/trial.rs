@@ -85,7 +85,7 @@ pub(crate) struct Trial<'a> {
     pub(crate) origin: SocketAddr,
 }
 
-/// What the requests got.
+/// Responses to the requests of a trial.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Answers {
     /// The responses, and how far the statistics moved.
