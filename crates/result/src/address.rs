@@ -30,7 +30,7 @@ pub enum Measure {
     Admitted,
     /// Connections opened, and handshakes, per second.
     NewConnections,
-    /// What callers saw over time: failed and late requests, and how long it hurt.
+    /// Experience of callers over time: failed and late requests, and the duration of harm.
     Timeline,
     /// A measure that an arm has once per round, by its id.
     #[serde(untagged)]

@@ -32,7 +32,7 @@ pub struct Book {
 }
 
 impl Book {
-    /// Whether both equations hold.
+    /// True if every planned request was sent or unsent, and every sent one answered, failed, timed out or unfinished.
     pub fn balances(&self) -> bool {
         self.planned == self.sent + self.unsent
             && self.sent == self.answered + self.failed + self.timed_out + self.unfinished

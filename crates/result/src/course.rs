@@ -1,4 +1,4 @@
-//! The evidence of a study that observes a timeline: what callers of an arm saw in one slice, and what happened in it.
+//! The evidence of a study that observes a timeline: the requests of an arm in one slice, and the events in it.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ pub struct Course {
     pub generator_core_share: f64,
     /// Lag that the generator itself caused, us: 99th percentile; null if nothing was answered.
     pub own_lag_p99_us: Option<f64>,
-    /// What happened to its processes, in the order of time.
+    /// Events of its processes, in the order of time.
     pub events: Vec<Happened>,
     /// Its intervals, in the order of time. The last one contains what ended after the slice.
     pub intervals: Vec<CourseInterval>,
@@ -81,9 +81,9 @@ impl SpreadSample {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ConnectionsP99 {
-    /// That of the connection in the middle.
+    /// 99th percentile of the connection in the middle, us.
     pub median_us: f64,
-    /// That of the unluckiest connection.
+    /// 99th percentile of the worst connection, us.
     pub worst_us: f64,
 }
 
@@ -91,7 +91,7 @@ pub struct ConnectionsP99 {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Happened {
-    /// What happened.
+    /// Description of the event.
     pub what: String,
     /// When it was to happen, seconds since the start of the slice.
     pub planned_s: f64,

@@ -24,7 +24,7 @@ pub struct Environment {
     pub cpus: u32,
     /// Memory, bytes.
     pub memory_bytes: u64,
-    /// Whether the processor reports a hypervisor.
+    /// True if the processor reports a hypervisor.
     pub virtual_machine: bool,
     /// The kernel's clock source, for example `tsc` or `kvm-clock`.
     pub clock_source: String,

@@ -92,7 +92,7 @@ impl Body for FindBody {
 }
 
 impl FindState {
-    /// Whether the search said what it could about the server: nothing else limited it.
+    /// True if the search found a bound of the server's rate that holds: neither the generator nor an early end prevented it.
     pub fn is_settled(self) -> bool {
         matches!(self, Self::Found | Self::Bounded | Self::MaximumHeld | Self::MinimumFailed)
     }
@@ -207,7 +207,7 @@ pub struct FindTrial {
 pub struct TriedObjective {
     /// The objective, as it was given.
     pub objective: String,
-    /// Whether it held.
+    /// True if it held.
     pub holds: bool,
     /// The value that it limits; null if not known. Percentiles are those of the responses; the objective also counts requests
     /// without one.

@@ -1,4 +1,4 @@
-//! Whether a candidate exceeds limits, measured side by side with what it would replace, or against a stored reference.
+//! The result of a gate: the changes that a candidate makes, judged by limits, side by side with its baseline or against stored runs.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -55,17 +55,17 @@ pub struct AnswerDifference {
 }
 
 impl GateResult {
-    /// Whether a limit is exceeded, or the candidate does other work than the reference.
+    /// True if a limit is exceeded, or the candidate does other work than the reference.
     pub fn has_failed(&self) -> bool {
         self.limits.iter().any(|limit| limit.outcome == GateOutcome::Failed)
     }
 
-    /// Whether the candidate does other work than the reference in an arm.
+    /// True if the candidate does other work than the reference in an arm.
     pub fn does_other_work(&self, arm: &str) -> bool {
         self.answer_differences.iter().any(|answer| answer.arm == arm)
     }
 
-    /// Whether no limit could be judged.
+    /// True if no limit could be judged.
     pub fn is_unknown(&self) -> bool {
         self.limits.iter().all(|limit| limit.outcome == GateOutcome::Unknown)
     }
@@ -123,7 +123,7 @@ pub struct GateLimit {
     pub rounds_until_decided: Option<u32>,
 }
 
-/// Whether a limit is exceeded.
+/// Outcome of a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum GateOutcome {

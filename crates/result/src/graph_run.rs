@@ -1,4 +1,4 @@
-//! A service graph that was run as processes: what its proxies used and added, and how far a prediction is from it.
+//! A service graph that was run as processes: CPU time, memory and added time of its proxies, and the error of a prediction.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use crate::{
     WithheldTime,
 };
 
-/// What the proxies of a graph used, measured on processes.
+/// Resources that the proxies of a graph used, measured on processes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GraphRunBody {
@@ -34,7 +34,7 @@ pub struct GraphRunBody {
     pub proxied: GraphRunResponse,
     /// The same without any.
     pub direct: GraphRunResponse,
-    /// What all proxies together add to the response time at the entry; null if withheld.
+    /// Response time that all proxies together add at the entry; null if withheld.
     pub added: Option<AddedTime>,
     /// The prediction from results of studies beside these numbers; null without results.
     pub check: Option<GraphRunCheck>,
@@ -96,11 +96,11 @@ pub struct GraphRunCheck {
     pub all: Option<CheckedTime>,
     /// Errors of the proxies' CPU times; null if there is none.
     pub cpu_errors: Option<ErrorSummary>,
-    /// What all proxies add to the response time on average; null if withheld or not predicted.
+    /// Response time that all proxies add on average; null if withheld or not predicted.
     pub mean: Option<CheckedTime>,
-    /// What they add to the 99th percentile; null if withheld or not predicted.
+    /// Time that all proxies add to the 99th percentile; null if withheld or not predicted.
     pub p99: Option<CheckedTime>,
-    /// Whether a proxy is less busy or busier than those whose response times were measured.
+    /// True if a proxy is less busy or busier than those whose response times were measured.
     pub are_times_extrapolated: bool,
     /// Why response times were not predicted; null if they were.
     pub no_latency: Option<String>,
@@ -121,7 +121,7 @@ pub struct CheckedProxy {
     pub service: String,
     /// CPU time per request; null if withheld.
     pub cpu: Option<CheckedTime>,
-    /// Whether it is less busy or busier than those that the prediction was learned from. It is then not in `cpu_errors`.
+    /// True if it is less busy or busier than those that the prediction was learned from. It is then not in `cpu_errors`.
     pub is_extrapolated: bool,
 }
 
@@ -161,7 +161,7 @@ pub struct GraphRoundProxy {
     pub memory_bytes: u64,
 }
 
-/// Whether requests pass proxies.
+/// Condition of a slice: the graph with proxies or without any.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum GraphCondition {
@@ -186,7 +186,7 @@ impl GraphCondition {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GraphSlice {
-    /// Whether requests passed proxies.
+    /// The graph with proxies or without any.
     pub condition: GraphCondition,
     /// Why it does not count: the failed checks of its load; null if it counts.
     pub set_aside: Option<String>,

@@ -1,4 +1,4 @@
-//! The evidence of a study: what was measured in each round, by slice, so that every number can be recomputed.
+//! The evidence of a study: the measurements of each round, by slice, so that every number can be recomputed.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Book, Course, Histogram, PartCounts, Reasons};
 
-/// What was measured in one complete round.
+/// Measurements of one complete round.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StudyRound {
@@ -89,8 +89,8 @@ pub struct ArmRound {
     /// Memory of the first proxy of its first copy before and after connections to it were opened; null if none were.
     #[serde(default)]
     pub opened: Option<Opened>,
-    /// What each proxy of its first copy received and sent from its start to the end of the round, by its own statistics. Empty
-    /// unless all of them are Envoys that answer HTTP requests over TCP.
+    /// Bytes and requests of each proxy of its first copy, from its start to the end of the round, by its own statistics. Empty unless all
+    /// of them are Envoys that answer HTTP requests over TCP.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub traffic: Vec<ProxyTraffic>,
     /// Evidence that its function was not active, or not removed.
@@ -103,7 +103,7 @@ pub struct ArmRound {
     pub capacity: Option<Capacity>,
 }
 
-/// What a proxy received and sent, with the requests that it answered meanwhile.
+/// Bytes that a proxy received and sent, with the requests that it answered meanwhile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProxyTraffic {
@@ -139,7 +139,7 @@ pub struct RoundProfile {
     pub requests: u64,
     /// CPU time of the proxies meanwhile, with what the profiler itself took of it, nanoseconds.
     pub cpu_ns: u64,
-    /// What took the samples: `perf`, or `hoptax` itself where perf is not installed. Null in results of earlier versions.
+    /// Program that took the samples: `perf`, or `hoptax` itself where perf is not installed. Null in results of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sampler: Option<String>,
     /// CPU time of the samples by layer, nanoseconds.
@@ -210,8 +210,7 @@ impl Disturbance {
         }
     }
 
-    /// Whether CPU time measured in such a slice is invalid as well. A proxy that waits for its processor is charged
-    /// nothing meanwhile.
+    /// True if CPU time measured in such a slice is invalid as well. A proxy that waits for its processor uses no CPU time meanwhile.
     pub fn invalidates_cpu_time(self) -> bool {
         self != Self::RunDelay
     }

@@ -1,11 +1,11 @@
-//! How the rate of a study's arms grows with a size, such as the number of connections.
+//! Growth of the rate of a study's arms with a size, such as the number of connections.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Body, Interval, Report};
 
-/// What a size counts.
+/// Unit of a size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ScaleDimension {
@@ -54,7 +54,7 @@ impl ScaleDimension {
 pub struct ScaleBody {
     /// Name of the study.
     pub study: String,
-    /// What the sizes count.
+    /// Unit of the sizes.
     pub over: ScaleDimension,
     /// Confidence of all intervals, 0 to 1.
     pub confidence: f64,
@@ -138,8 +138,8 @@ pub struct ScaleFit {
     pub kappa: Interval,
     /// Where the rate is highest.
     pub peak: ScalePeak,
-    /// Whether the measured rates deviate from the law by more than chance explains, over all sizes together. The law then does not
-    /// hold, and its numbers describe no more than the curve that is nearest to the rates.
+    /// True if the measured rates deviate from the law by more than chance explains, over all sizes together. The law then does not hold,
+    /// and its numbers describe no more than the curve that is nearest to the rates.
     pub is_refuted: bool,
     /// Rounds with a rate at every size of the fit.
     pub rounds: u32,

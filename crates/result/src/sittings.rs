@@ -39,7 +39,7 @@ impl Body for SittingsBody {
 }
 
 impl SittingsResult {
-    /// Whether the sitting with this index has any cost. A void one has none.
+    /// True if the sitting with this index has any cost. A void one has none.
     pub fn states(&self, sitting: usize) -> bool {
         let mut costs = self.arms.iter().flat_map(|arm| &arm.costs);
         costs.any(|cost| cost.estimates.get(sitting).is_some_and(Option::is_some))
@@ -60,7 +60,7 @@ pub struct SittingsMachine {
     pub kernel: String,
     /// Version of the proxy; absent without one.
     pub proxy_version: Option<String>,
-    /// Whether the processors were kept from being halted.
+    /// True if the processors were kept from halting.
     pub never_halted: bool,
 }
 

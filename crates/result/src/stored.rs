@@ -1,4 +1,4 @@
-//! What `hoptax runs` and `hoptax runs history` report of the store.
+//! The results of `hoptax runs` and `hoptax runs history`: runs of the store, and a number over them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,7 +16,7 @@ pub struct StoredRun {
     pub run: i64,
     /// The kind of its result: `study`, `load`, `gate` and so on.
     pub kind: String,
-    /// What it is about: the name of a study, the URL of a load.
+    /// Its subject: the name of a study, or the URL of a load.
     pub name: String,
     /// When it began, RFC 3339 in UTC. A result of files alone has the time at which it was stored.
     pub started_at: String,

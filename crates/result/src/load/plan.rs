@@ -21,7 +21,7 @@ pub struct LoadPlan {
     /// The data that these were filled in from; null without data.
     #[serde(default)]
     pub data: Option<DataPlan>,
-    /// Whether cookies that responses set were sent back on their connection.
+    /// True if cookies that responses set were sent back on their connection.
     #[serde(default)]
     pub cookies: bool,
     /// Streams of gRPC whose messages are timed: `server`, `client=N` with N messages in each request, or `both=N` with N
@@ -46,9 +46,9 @@ pub struct LoadPlan {
     pub http2: Option<Http2Plan>,
     /// How a connection is chosen for a request.
     pub pool: String,
-    /// What happens to a request while all connections are busy: `wait`, `queue=N` or `skip`.
+    /// Treatment of a request while all connections are busy: `wait`, `queue=N` or `skip`.
     pub when_busy: String,
-    /// What happens to a request that the generator is late with: `send` or `skip`.
+    /// Treatment of a request that the generator is late with: `send` or `skip`.
     pub when_late: String,
     /// When connections are opened: `ahead` or `on-demand`.
     pub connect: String,
@@ -61,7 +61,7 @@ pub struct LoadPlan {
     pub think: Option<String>,
     /// Rate over time, in the syntax of `--stages`; null for a constant rate.
     pub stages: Option<String>,
-    /// What every response must match, in the syntax of `--expect`; empty for a status below 400.
+    /// Conditions of every response, in the syntax of `--expect`; empty for a status below 400.
     pub expect: String,
     /// Worker threads; null if another tool does not state them.
     #[serde(with = "unless_zero")]
@@ -81,7 +81,7 @@ pub struct LoadPlan {
     pub timeout_s: f64,
     /// Seed of the release times.
     pub seed: u64,
-    /// Whether the processors were kept from being halted, by a task on each that spins and yields to all others.
+    /// True if the processors were kept from halting, by a task on each that spins and yields to all others.
     #[serde(default)]
     pub never_halted: bool,
     /// Tolerated share of failed, timed-out and unfinished requests.
@@ -89,7 +89,7 @@ pub struct LoadPlan {
 }
 
 impl LoadPlan {
-    /// Whether a command with a rate, connections and a URL alone sends the same requests.
+    /// True if a command with a rate, connections and a URL alone sends the same requests.
     pub fn is_plain(&self) -> bool {
         let is_get = self.method == "GET" && self.requests == 1 && self.data.is_none() && !self.cookies;
         let connects_plainly = self.network.unix_socket.is_none()

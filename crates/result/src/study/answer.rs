@@ -1,4 +1,4 @@
-//! What an arm answers, and how that differs from what another arm answers.
+//! The answer of an arm, and the differences between the answers of two arms.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::BodyBytes;
 
-/// What the first requests to an arm got. Of a configuration or a server of the user, later responses are expected to have these
-/// statuses, unless the load states others.
+/// Responses to the first requests to an arm. Later responses of a user's configuration or server are expected to have these statuses,
+/// unless the load states others.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Answer {

@@ -52,8 +52,8 @@ pub struct ArmResult {
     pub response_us: ResponseCost,
     /// Difference from `compared_with`.
     pub cost: Cost,
-    /// What is known of numbers above that are null, of those under the usual load of their measure: a level of `cpu_us_per_request`,
-    /// `max_rate` or `response_us`, or a cost. A number that is stated has no bound.
+    /// Bounds of numbers above that are null, under the usual load of their measure: a level of `cpu_us_per_request`, `max_rate` or
+    /// `response_us`, or a cost. A number that is stated has no bound.
     #[serde(default, skip_serializing_if = "Bounds::is_empty")]
     pub bounds: Bounds,
     /// Requests answered under the first open loop, which the quantiles of response time are based on.
@@ -63,7 +63,7 @@ pub struct ArmResult {
     /// The key exchange group of its TLS connections, by its name in the IANA registry; null if it has none.
     #[serde(default)]
     pub key_exchange_group: Option<String>,
-    /// Whether its function calls a companion.
+    /// True if its function calls a companion.
     #[serde(default)]
     pub asks_companion: bool,
     /// CPU time per request of the companion that its function calls, us: part of the function's price, in addition to
@@ -72,8 +72,8 @@ pub struct ArmResult {
     /// Statistics of the proxy that show that its function was not active, or not removed; the numbers then describe
     /// something else.
     pub unproven: Vec<String>,
-    /// What it answered before the first round, if it has a configuration or a server of the user, or is compared with another arm
-    /// that is no baseline.
+    /// Its answer before the first round, if it has a configuration or a server of the user, or is compared with another arm that is no
+    /// baseline.
     #[serde(default)]
     pub answer: Option<Answer>,
     /// Processor use of all proxies under the closed loop.
@@ -117,7 +117,7 @@ impl ArmResult {
         load.map_or(Some(&self.cost), |load| Some(&self.under(load)?.cost))
     }
 
-    /// Whether it checks the method by a known answer, which nobody pays for in production.
+    /// True for an arm that checks the method by a known answer; its function is of no use in production.
     pub fn is_control(&self) -> bool {
         self.function.as_deref().is_some_and(|id| id.starts_with("control/"))
     }
@@ -245,8 +245,8 @@ pub struct ArmLoad {
     /// Difference from `compared_with` under this load.
     #[serde(default)]
     pub cost: Cost,
-    /// What is known of numbers of this load that are null: a level of `cpu_us_per_request` or `response_us`, or a cost. A number that
-    /// is stated has no bound.
+    /// Bounds of numbers of this load that are null: a level of `cpu_us_per_request` or `response_us`, or a cost. A number that is stated
+    /// has no bound.
     #[serde(default, skip_serializing_if = "Bounds::is_empty")]
     pub bounds: Bounds,
     /// Responses by status, if the load expects several.

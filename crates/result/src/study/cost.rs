@@ -1,4 +1,4 @@
-//! What an arm costs more than the arm that it is compared with, by measure.
+//! The cost of an arm: its differences from the arm that it is compared with, by measure.
 
 use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};

@@ -21,7 +21,7 @@ impl Number<'_> {
         }
     }
 
-    /// Whether it is present.
+    /// True if it is present.
     pub fn is_some(&self) -> bool {
         match self {
             Self::Interval(interval) => interval.is_some(),

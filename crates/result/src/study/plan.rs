@@ -30,7 +30,7 @@ pub struct StudyPlan {
     pub set_aside_rule: String,
     /// The simulated link between callers and everything else; null without one.
     pub link: Option<LinkPlan>,
-    /// Whether the processors were kept from being halted, by a task on each that spins and yields to all others.
+    /// True if the processors were kept from halting, by a task on each that spins and yields to all others.
     #[serde(default)]
     pub never_halted: bool,
     /// The loads.
@@ -44,7 +44,7 @@ pub struct StudyPlan {
     pub resumed_after_rounds: Vec<u32>,
     /// Tolerated share of unanswered requests.
     pub max_error_share: f64,
-    /// What the study observed over time; absent if it observed costs.
+    /// Plan of the timeline that the study observed; absent if it observed costs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeline: Option<TimelinePlan>,
 }
@@ -58,7 +58,7 @@ pub struct SequentialPlan {
     /// Half-width that is narrow enough as well, as a share of the cost itself: 0.2 for 20 %; 0 for none.
     #[serde(default)]
     pub of_cost_share: f64,
-    /// Whether nearly all costs in CPU time, 95 of 100, reached the target.
+    /// True if nearly all costs in CPU time, 95 of 100, reached the target.
     pub reached: bool,
     /// Numbers of rounds after which it checked the widths. The last look is its end, unless it was interrupted.
     pub looks: Vec<u32>,

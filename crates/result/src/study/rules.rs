@@ -1,4 +1,4 @@
-//! What one more firewall rule costs.
+//! The cost of one more firewall rule.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,7 @@ pub struct RuleCost {
     /// The place of the rule that matches the callers: `first`, `last` or `none`.
     #[serde(rename = "match")]
     pub matching: String,
-    /// Whether packets of established connections are accepted before all rules.
+    /// True if packets of established connections are accepted before all rules.
     pub accept_established: bool,
     /// The load.
     pub load: String,
@@ -33,7 +33,7 @@ pub struct RuleCost {
     /// How far the CPU time per request sags below a straight line half-way through the range of rules, nanoseconds; negative if it
     /// bulges above.
     pub sag_ns: Interval,
-    /// Whether the cost is proportional to the number of rules.
+    /// Shape of the cost over the number of rules.
     pub shape: Shape,
 }
 

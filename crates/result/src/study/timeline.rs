@@ -1,4 +1,4 @@
-//! What callers of an arm see over time, in studies that observe a timeline.
+//! The timeline of an arm: requests of callers over time, and the phases that events begin.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Interval;
 
-/// What a timeline observes.
+/// Plan of a timeline.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TimelinePlan {
@@ -32,7 +32,7 @@ pub struct PlannedPhase {
     pub events: Vec<String>,
 }
 
-/// What callers of an arm saw over time under one load, over all rounds.
+/// Experience of callers of an arm over time under one load, over all rounds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Timeline {
@@ -44,12 +44,12 @@ pub struct Timeline {
     pub whole: Phase,
     /// The 99th percentile of the response times of the connection in the middle, us.
     pub connection_p99_us: Option<Interval>,
-    /// That of the unluckiest connection.
+    /// The 99th percentile of the response times of the worst connection, us.
     pub worst_connection_p99_us: Option<Interval>,
     /// The 99th percentile of the response times of the worker in whose requests it is lowest, us; null with one worker.
     #[serde(default)]
     pub best_worker_p99_us: Option<Interval>,
-    /// That of the worker in whose requests it is highest.
+    /// The 99th percentile of the response times of the worker in whose requests it is highest, us; null with one worker.
     #[serde(default)]
     pub worst_worker_p99_us: Option<Interval>,
     /// Its numbers by phase, in the order of time.
