@@ -43,8 +43,8 @@ pub(crate) fn steps(pointer: &str) -> impl Iterator<Item = String> {
     pointer.split('/').skip(1).map(|step| step.replace("~1", "/").replace("~0", "~"))
 }
 
-/// What a step from a mapping leads to: the entry with this key, or the mapping itself where a list is meant and a single value
-/// was given.
+/// Takes a step from a mapping: to the entry with this key, or to the mapping itself if the step is into a list and a single value was
+/// given.
 fn entry<'k, T>(entries: &(impl Iterator<Item = (&'k str, T)> + Clone), step: &str) -> Step<T> {
     // JSON parsers keep the last of equal keys.
     let exact = entries.clone().filter(|(key, _)| *key == step).last();
@@ -236,7 +236,7 @@ fn end_of_string(bytes: &[u8], start: usize) -> usize {
     }
 }
 
-/// Whether what ends before `at` is a key: a colon follows.
+/// True if the string that ends before `at` is a key: a colon follows.
 fn is_key(bytes: &[u8], at: usize) -> bool {
     let rest = bytes.get(at..).unwrap_or_default();
     rest.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b':')

@@ -1,4 +1,4 @@
-//! Why Envoy refuses a bootstrap: its reason, and the nodes of the user's configuration that the reason is about.
+//! The reason why Envoy refuses a bootstrap, and the nodes of the user's configuration that the reason is about.
 //!
 //! Envoy knows the adapted bootstrap only, and most of its reasons name no position. They name a path of fields, an extension,
 //! a resource or a value. What is named is looked for in the configuration, by the most reliable way first.
@@ -141,7 +141,7 @@ struct Term<'a> {
     text: &'a str,
 }
 
-/// What a reason names: quoted texts, then texts behind certain words, then what is behind a colon.
+/// Returns the terms of a reason: quoted texts, then texts behind certain words, then the text behind a colon.
 fn terms(reason: &str) -> Vec<Term<'_>> {
     const BEFORE: [&str; 3] = [" named ", "entry of domain ", "cipher suites "];
     let term = |start: usize, text| Term { word: word_before(reason, start), text };
@@ -278,7 +278,7 @@ fn named_kind(tree: &Value, reason: &str) -> Vec<String> {
     })
 }
 
-/// Whether a step of a message type is its version, such as `v3`.
+/// True if a step of a message type is its version, such as `v3`.
 fn is_version(step: &str) -> bool {
     step.strip_prefix('v').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
 }

@@ -35,7 +35,7 @@ pub struct DerivedRequest {
     pub headers: Vec<(String, String)>,
     /// TLS of the connection; plaintext if none.
     pub tls: Option<RequestTls>,
-    /// Whether the listener forwards bytes instead of requests. Any request then goes through it.
+    /// True if the listener forwards bytes instead of requests. Any request then goes through it.
     pub is_tcp: bool,
     /// Pointer of the filter chain that it takes.
     pub chain: String,
@@ -44,7 +44,7 @@ pub struct DerivedRequest {
     pub route: String,
     /// The clusters that it may be forwarded to.
     pub clusters: Vec<String>,
-    /// Whether it is forwarded, and only the running proxy knows by which route or to which cluster.
+    /// True if it is forwarded, and only the running proxy knows by which route or to which cluster.
     pub is_decided_later: bool,
 }
 
@@ -53,19 +53,19 @@ pub struct DerivedRequest {
 pub struct RequestTls {
     /// Server name; none if any will do.
     pub server_name: Option<String>,
-    /// Whether the client must present a certificate.
+    /// True if the client must present a certificate.
     pub presents_certificate: bool,
     /// Protocols to offer; empty if any will do.
     pub application_protocols: Vec<String>,
 }
 
 impl DerivedRequest {
-    /// Whether the listener forwards it, instead of answering it itself.
+    /// True if the listener forwards it. False if the listener answers it itself.
     pub fn is_forwarded(&self) -> bool {
         !self.clusters.is_empty() || self.is_decided_later
     }
 
-    /// Whether it needs HTTP/2, as gRPC does.
+    /// True if it needs HTTP/2, as gRPC does.
     pub fn is_http2(&self) -> bool {
         self.header("content-type").is_some_and(|kind| kind.starts_with("application/grpc"))
     }

@@ -1,4 +1,4 @@
-//! What a text is that is no bootstrap, but holds resources of one: a list of `resources`, or a listener or a cluster alone.
+//! Recognises texts that are no bootstrap but hold resources of one: a list of `resources`, or a listener or a cluster alone.
 
 use serde_json::Value;
 
@@ -15,13 +15,13 @@ pub(crate) const ROUTES: &str = "envoy.config.route.v3.RouteConfiguration";
 pub(crate) const ENDPOINTS: &str = "envoy.config.endpoint.v3.ClusterLoadAssignment";
 pub(crate) const SECRET: &str = "envoy.extensions.transport_sockets.tls.v3.Secret";
 
-/// Whether a value is a file of resources.
+/// True if a value is a file of resources.
 pub(crate) fn is_list(value: &Value) -> bool {
     let items = value.get(RESOURCES).and_then(Value::as_array);
     items.is_some_and(|items| items.iter().any(|item| TYPES.contains(&message_type(item))))
 }
 
-/// Whether a value is a listener or a cluster alone.
+/// True if a value is a listener or a cluster alone.
 pub(crate) fn is_one(value: &Value) -> bool {
     list_of(value).is_some()
 }

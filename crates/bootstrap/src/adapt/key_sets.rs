@@ -8,7 +8,7 @@ use super::tls::kind;
 use crate::lab_keys::LabKey;
 use crate::tree::{self, join};
 
-/// What most issuers sign with.
+/// Kind of key that most issuers sign with.
 const USUAL: LabKey = LabKey::Certified(KeyKind::Rsa2048);
 
 pub(super) fn adapt(context: &mut Context<'_>) {

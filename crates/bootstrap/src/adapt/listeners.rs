@@ -20,9 +20,9 @@ pub struct Listener {
     pub pointer: String,
     /// Its address in the user's configuration.
     pub address: String,
-    /// Whether it takes datagrams instead of connections.
+    /// True if it takes datagrams instead of connections.
     pub is_udp: bool,
-    /// Whether only other listeners connect to it.
+    /// True if only other listeners connect to it.
     pub is_internal: bool,
 }
 

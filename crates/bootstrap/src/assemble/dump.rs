@@ -12,7 +12,7 @@ struct Section {
     of: &'static str,
     /// Its lists, and the pointer of the resource in each item.
     lists: &'static [(&'static str, &'static str)],
-    /// What is done with a resource.
+    /// Adds a resource to the configuration, or collects it for later.
     take: fn(&mut Configuration, &mut Resources, Found),
 }
 

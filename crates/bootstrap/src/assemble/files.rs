@@ -9,7 +9,7 @@ use crate::document::{Document, Source};
 use crate::place::Problem;
 use crate::tree::{self, join, text};
 
-/// What to do when resources come from a control plane.
+/// Advice if resources come from a control plane.
 const TAKE_A_DUMP: &str = "comes from a control plane; give the dump of the running proxy instead: `curl http://ADMIN/config_dump?include_eds`";
 
 /// Reads files once, and collects problems.
@@ -76,7 +76,7 @@ impl Configuration {
                     files.malformed.extend(self.no_mapping(found.document, &found.pointer, &found.value));
                     self.graft_typed(&join(&pointer, "typed_config"), found);
                 }
-                // What is wrong with the file is a problem already.
+                // The problem of the file is already noted.
                 (None, _) if is_in_file => {}
                 (None, Some(value)) => {
                     if let Some(node) = self.tree.pointer_mut(&pointer) {

@@ -82,7 +82,7 @@ const LISTENER: [Known; 4] = [
     ("tls_inspector.", &["tls_inspector.*"], "a new connection"),
 ];
 
-/// What exercises a statistics sink: the flushes of all statistics, not requests.
+/// Trigger of a statistics sink: the flushes of all statistics, not requests.
 const FLUSH: &str = "each flush of the statistics (`stats_flush_interval`), whatever the requests";
 
 /// Types of statistics sinks of the core without `envoy.config.metrics.v3.`.
@@ -122,9 +122,9 @@ const ACCESS_LOGS: [Known; 4] = [
 pub(super) struct Proof {
     /// Statistics of which at least one moves; none if it has no statistic of its own that is known.
     pub(super) statistics: Vec<String>,
-    /// What makes it act, as an object of `exercised by`; none if unknown.
+    /// Kind of request or event that makes it act, as an object of `exercised by`; None if unknown.
     pub(super) exercised_by: Option<String>,
-    /// Whether nothing of the request is known to meet what makes it act.
+    /// True if nothing of the request is known to make it act.
     pub(super) is_unmet: bool,
 }
 

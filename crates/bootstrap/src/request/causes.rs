@@ -1,4 +1,4 @@
-//! Why no request is derived for a listener, and what to do.
+//! Reasons why no request is derived for a listener, with advice.
 
 use std::collections::BTreeSet;
 
@@ -8,15 +8,15 @@ use super::{connection_manager, matching};
 use crate::adapt::{Adapted, Listener};
 use crate::tree::{extension_type, items, join, text};
 
-/// What to do where no request of hoptax gets through.
+/// Advice if no request of hoptax gets through.
 const ANOTHER: &str = "measure another listener: `--listener NAME`";
 
-/// What to do where a request gets through that only the user knows, with `more` options.
+/// Advice if only the user knows a request that gets through, with `more` options.
 fn state(more: &str) -> String {
     format!("state a request: `--request 'GET http://HOST/PATH'{more}`")
 }
 
-/// Why hoptax sends no request to a listener at all.
+/// Returns the reason why hoptax sends no request to a listener at all; None if it does.
 pub(super) fn of_listener(adapted: &Adapted, listener: &Listener) -> Option<String> {
     if listener.is_udp {
         return Some(format!("it takes datagrams, as for QUIC, which are not sent here; {ANOTHER}"));

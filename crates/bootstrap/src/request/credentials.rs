@@ -1,4 +1,4 @@
-//! What filters ask for: the credentials of the lab, and what lets a filter act on a request.
+//! Adds to a request the credentials of the lab, and the properties on which filters act.
 
 use serde_json::Value;
 

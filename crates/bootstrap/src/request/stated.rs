@@ -13,7 +13,7 @@ use crate::adapt::{Adapted, Listener};
 use crate::place::Problem;
 use crate::tree::{extension_type, items, join, walk};
 
-/// What the user states of a request.
+/// Properties of a request that the user states. Those that are None or empty are derived.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StatedRequest {
     /// Method.
