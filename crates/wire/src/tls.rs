@@ -48,10 +48,9 @@ pub struct Handshake {
     pub key_exchange_group: Option<String>,
     /// The negotiated ALPN protocol, if any.
     pub alpn: Option<Vec<u8>>,
-    /// Whether an earlier session was resumed.
+    /// True if an earlier session was resumed.
     pub is_resumed: bool,
-    /// Whether the client had sent a key share of another group than the server's and had to retry, which adds a round
-    /// trip.
+    /// True if the client had sent a key share of another group than the server's and had to retry, which adds a round trip.
     pub is_retried: bool,
 }
 
@@ -123,7 +122,7 @@ impl Tls {
         Ok(Self::new(connection.into()))
     }
 
-    /// Whether the handshake is in progress.
+    /// True if the handshake is in progress.
     pub fn is_handshaking(&self) -> bool {
         self.connection.is_handshaking()
     }
@@ -214,7 +213,7 @@ impl Tls {
         Ok(())
     }
 
-    /// Whether everything has been appended to an output.
+    /// True if all bytes have been appended to an output.
     pub fn is_sent(&self) -> bool {
         self.encrypted == self.waiting.len()
     }

@@ -52,12 +52,12 @@ impl Call {
         Some(&self.message)
     }
 
-    /// Whether messages are still to be sent: the request has not ended.
+    /// True if messages are still to be sent: the request has not ended.
     pub(crate) fn is_open(&self) -> bool {
         self.unsent > 0
     }
 
-    /// Whether every message was answered.
+    /// True if every message was answered.
     pub(crate) fn is_answered(&self) -> bool {
         self.unanswered == 0
     }

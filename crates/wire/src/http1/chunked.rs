@@ -12,7 +12,7 @@ pub struct ChunkedBody {
     state: State,
     /// Size of the chunk whose size line is being parsed.
     size: u64,
-    /// Whether the size line has had a digit.
+    /// True if the size line has had a digit.
     digits: bool,
     /// Bytes of the current line, or of the trailers.
     line_bytes: usize,
@@ -25,7 +25,7 @@ pub struct ChunkedProgress {
     pub consumed: usize,
     /// Of these, data.
     pub data_bytes: u64,
-    /// Whether the body is complete.
+    /// True if the body is complete.
     pub complete: bool,
 }
 

@@ -93,7 +93,7 @@ pub(crate) enum BadBlock {
 }
 
 impl BadBlock {
-    /// What is wrong with the block.
+    /// Returns the problem as a noun phrase, for errors.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Invalid => "a header block that cannot be read",

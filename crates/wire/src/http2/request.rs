@@ -67,7 +67,7 @@ pub(crate) struct FieldTable {
     bytes: usize,
     /// The maximum size in use.
     max_bytes: usize,
-    /// Whether a size update to zero must still be sent to the server.
+    /// True if a size update to zero must still be sent to the server.
     owes_size: bool,
 }
 

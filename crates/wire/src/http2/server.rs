@@ -41,9 +41,9 @@ struct Stream {
     /// Present until the request is complete and reported.
     request: Option<(Head, Vec<u8>)>,
     keeps_body: bool,
-    /// Whether parts of the request are reported as they arrive.
+    /// True if parts of the request are reported as they arrive.
     is_reported_in_parts: bool,
-    /// Whether more of the response may follow.
+    /// True if more of the response may follow.
     is_streaming: bool,
     received_bytes: u32,
     /// Those of `received_bytes` that are processed, for which the window opens again.
@@ -80,7 +80,7 @@ impl Server {
         self.state.session.open_window(output);
     }
 
-    /// Whether no request is in flight.
+    /// True if no request is in flight.
     pub fn is_idle(&self) -> bool {
         self.state.streams.is_empty() && self.frames.is_at_boundary() && !self.state.session.is_in_block()
     }

@@ -105,7 +105,7 @@ impl Http3 {
         }
     }
 
-    /// Whether the handshake can begin.
+    /// Checks that the handshake can begin.
     ///
     /// # Errors
     /// When QUIC does not support the TLS settings.
@@ -128,7 +128,7 @@ impl Http3 {
         self.messages = Some(messages);
     }
 
-    /// Whether the handshake is complete.
+    /// True if the handshake is complete.
     pub fn is_open(&self) -> bool {
         self.is_open
     }
@@ -195,17 +195,17 @@ impl Http3 {
         }
     }
 
-    /// Whether the whole request on a stream has been sent.
+    /// True if the whole request on a stream has been sent.
     pub fn is_sent(&self, stream: u32) -> bool {
         self.streams.get(stream as usize).is_none_or(|stream| stream.unsent.is_empty())
     }
 
-    /// Whether the response on a stream has begun.
+    /// True if the response on a stream has begun.
     pub fn has_begun(&self, stream: u32) -> bool {
         self.streams.get(stream as usize).is_some_and(|stream| stream.response.has_begun())
     }
 
-    /// Whether an interim response on a stream has arrived.
+    /// True if an interim response on a stream has arrived.
     pub(crate) fn has_interim(&self, stream: u32) -> bool {
         self.streams.get(stream as usize).is_some_and(|stream| stream.response.has_interim())
     }
@@ -320,7 +320,7 @@ impl Http3 {
             if id.dir() == Dir::Uni { self.read_uni_stream(id, events)? } else { self.read(id, events)? }
         }
         self.readable = readable;
-        // What has ended, and what the server now allows.
+        // Streams that ended, and new limits of the server, change the number of concurrent requests.
         self.report_limit(events);
         if let Some((handle, connection)) = &mut self.connection {
             quic::exchange(&mut self.endpoint, *handle, connection);
@@ -413,7 +413,7 @@ fn connect(endpoint: &mut Endpoint, setup: &Setup) -> Option<(ConnectionHandle, 
 }
 
 impl Stream {
-    /// Whether messages follow in turn, so that the request has not ended.
+    /// True if messages follow in turn, so that the request has not ended.
     fn is_conversation_open(&self) -> bool {
         self.call.as_ref().is_some_and(|call| call.is_open())
     }
@@ -428,7 +428,7 @@ impl Stream {
         }
     }
 
-    /// Whether there is a request that has no stream.
+    /// True if there is a request that has no stream.
     fn is_waiting(&self) -> bool {
         self.id.is_none() && !self.unsent.is_empty()
     }

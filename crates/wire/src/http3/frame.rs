@@ -94,7 +94,7 @@ pub(super) struct FrameReader {
 }
 
 impl FrameReader {
-    /// Whether the parser is at a frame boundary.
+    /// True if the parser is at a frame boundary.
     pub(super) fn is_at_boundary(&self) -> bool {
         self.current.is_none() && self.head.is_empty()
     }

@@ -13,7 +13,7 @@ use hoptax_wire::tls::{
 };
 use hoptax_wire::{Encoded, Event};
 
-/// What a server hands on of a request that it does not process: the limit of `hoptax_wire`, stated again.
+/// Bytes of a request that a server reports before they are processed, at most: the limit of `hoptax_wire`, stated again.
 const MAX_UNRELEASED_BYTES: usize = 8 << 20;
 
 struct Pair {

@@ -37,7 +37,7 @@ fn legal() -> Vec<(&'static [u8], Progress)> {
             response(200, 3, true),
         ),
         (b"HTTP/1.1 200 OK\r\nx-folded: a\r\n  b\r\ncontent-length: 1\r\n\r\nx", response(200, 1, true)),
-        // What the length of a response without a body says is not that of a body.
+        // A response without a body may state any length, or several.
         (b"HTTP/1.1 204 No Content\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n", response(204, 0, true)),
         (b"HTTP/1.1 200 OK\ncontent-length: 2\n\nok", response(200, 2, true)),
         // Blank lines before a response, as after the body of the one before.
@@ -294,7 +294,7 @@ fn request(name: &str, value: &str) -> Encoded {
     Encoded::http1(&Request { method, target, host, headers, body: Vec::new() }).unwrap()
 }
 
-/// Whether the connection is kept after each of several requests with the same response.
+/// Returns for each of several requests with the same response if the connection is kept.
 fn kept(requests: &[&Encoded], text: &str) -> Vec<bool> {
     let mut client = Client::new(&ClientProtocol::Http1, &Vec::new().into());
     let each = requests.iter().map(|request| {
@@ -399,7 +399,7 @@ fn the_first_byte_is_that_of_the_final_response() {
     assert_eq!(events(&[joined.as_str(), rest, "ok"]), [vec![begun], vec![], vec![answered]]);
     let joined = [interim, FINAL, "ok"].concat();
     assert_eq!(events(&[joined.as_str()]), [vec![answered]]);
-    // What arrived first may have been the final response.
+    // The first bytes may belong to the final response.
     let (half, rest) = interim.split_at(10);
     assert_eq!(events(&[half, rest, FINAL, "ok"]), [vec![begun], vec![], vec![begun], vec![answered]]);
     let joined = [rest, FINAL].concat();

@@ -1,4 +1,4 @@
-//! What a server may do to the requests on a connection, against the client: limits on concurrent requests, GOAWAY, rejection.
+//! Actions of a server on the requests of a connection, against the client: limits on concurrent requests, GOAWAY, rejection.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
