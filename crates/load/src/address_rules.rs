@@ -1,4 +1,4 @@
-//! How the addresses of a host are found and selected.
+//! Rules that find and select the addresses of a host.
 
 use std::io;
 use std::net::SocketAddr;
@@ -78,7 +78,7 @@ pub enum ResolveError {
     Zone {
         /// The host.
         host: String,
-        /// What is invalid.
+        /// Invalid part of the address.
         source: InvalidAddress,
     },
     /// The host has no address of the required IP version.

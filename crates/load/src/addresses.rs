@@ -26,7 +26,7 @@ impl Addresses {
         &self.used
     }
 
-    /// Whether the host has this address.
+    /// True if the host has this address.
     pub(crate) fn contains(&self, address: SocketAddr) -> bool {
         self.all.contains(&address)
     }

@@ -93,7 +93,7 @@ impl Backlog {
         Self { stored: VecDeque::new(), max_stored, unstored: None }
     }
 
-    /// Whether no request waits.
+    /// True if no request waits.
     pub(crate) fn is_empty(&self) -> bool {
         // `pop` drops an empty remainder.
         self.stored.is_empty() && self.unstored.is_none()

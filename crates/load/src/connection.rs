@@ -85,7 +85,7 @@ struct Entry {
 #[derive(Debug)]
 pub(crate) struct Connections {
     layout: Layout,
-    /// Whether the protocol can cancel a request without closing its connection.
+    /// True if the protocol can cancel a request without closing its connection.
     cancels: bool,
     lanes: Vec<Lane>,
     slots: Vec<Slot>,
@@ -179,12 +179,12 @@ impl Connections {
         self.established
     }
 
-    /// Whether any connection is being opened.
+    /// True if any connection is being opened.
     pub(crate) fn is_opening(&self) -> bool {
         self.opening > 0
     }
 
-    /// Whether an action is queued.
+    /// True if an action is queued.
     pub(crate) fn has_action(&self) -> bool {
         !self.actions.is_empty()
     }

@@ -47,7 +47,7 @@ impl<C: Counter, const DIGITS: u8> Counts<C, DIGITS> {
         self.len
     }
 
-    /// Whether no time is recorded.
+    /// True if no time is recorded.
     pub(crate) fn is_empty(&self) -> bool {
         self.len == 0
     }

@@ -1,4 +1,4 @@
-//! A run in progress: what is planned, when it ends, and where each event is recorded.
+//! A run in progress: its plan, its end, and the records of its events.
 
 mod ends;
 
@@ -417,7 +417,7 @@ impl<'a> Current<'a> {
         (std::mem::replace(&mut self.address_changes, changes) != changes).then(|| lookups.hosts())
     }
 
-    /// Whether this is an open loop.
+    /// True if this is an open loop.
     pub(crate) fn is_open(&self) -> bool {
         matches!(self.run.release, Release::Open(_))
     }

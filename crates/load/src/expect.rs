@@ -41,7 +41,7 @@ pub struct Expectation {
     pub headers: Vec<ExpectedHeader>,
     /// Conditions on the body. With any, bodies are stored and checked, which costs CPU time of the generator.
     pub body: Option<Arc<ExpectedBody>>,
-    /// Whether responses are gRPC, whose status must be 0.
+    /// True if responses are gRPC, whose status must be 0.
     pub(crate) is_grpc: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What is known of a request between its assignment to a connection and its end.
+//! The state of a request between its assignment to a connection and its end.
 
 use hoptax_wire::Response;
 
@@ -22,13 +22,13 @@ pub(crate) struct InFlight {
     pub(crate) first_byte_ns: u64,
     /// When the last message of its response was read; 0 before, and if messages are not timed.
     pub(crate) message_ns: u64,
-    /// Whether it is recorded: its intended start is after the warm-up.
+    /// True if it is recorded: its intended start is after the warm-up.
     pub(crate) recorded: bool,
-    /// Whether it waited for a connection, or for others on its connection.
+    /// True if it waited for a connection, or for others on its connection.
     pub(crate) blocked: bool,
     /// Since when it waits for others on its connection; 0 if it does not.
     pub(crate) held_ns: u64,
-    /// Whether the connection was opened for this request, not for an earlier one.
+    /// True if the connection was opened for this request, not for an earlier one.
     pub(crate) connected: bool,
     /// Its response, once that is complete.
     pub(crate) response: Option<Response>,

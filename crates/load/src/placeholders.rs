@@ -28,7 +28,7 @@ pub(crate) fn without_stand_ins(text: &str) -> String {
     TEMPLATES.iter().fold(text.to_owned(), |text, (name, stand_in, _)| text.replace(stand_in, name))
 }
 
-/// Whether the bytes contain a placeholder.
+/// True if the bytes contain a placeholder.
 pub(crate) fn has_placeholders(bytes: &[u8]) -> bool {
     !find_placeholders(bytes).is_empty()
 }

@@ -65,7 +65,7 @@ impl FromStr for PoolOrder {
 /// Maximum length of a limited queue. It stores each request, in 40 bytes.
 pub const MAX_QUEUE: u32 = 1_000_000;
 
-/// What happens to a request that is due while every connection is busy.
+/// Treatment of a request that is due while every connection is busy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WhenBusy {
     /// It waits in an unlimited queue. The wait counts towards its response time.
@@ -111,7 +111,7 @@ impl FromStr for WhenBusy {
     }
 }
 
-/// What happens to a request that the generator itself is late to send.
+/// Treatment of a request that the generator itself is late to send.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WhenLate {
     /// It is sent. Its send lag counts towards its response time.
@@ -151,11 +151,11 @@ pub(crate) const SKIP_LAG_NS: u64 = 10_000_000;
 /// How requests are assigned to connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pooling {
-    /// Which connection the next request takes.
+    /// Order in which connections take requests.
     pub order: PoolOrder,
-    /// What happens to a request while every connection is busy.
+    /// Treatment of a request that is due while every connection is busy.
     pub when_busy: WhenBusy,
-    /// What happens to a request that the generator itself is late to send.
+    /// Treatment of a request that the generator itself is late to send.
     pub when_late: WhenLate,
     /// When connections are opened, and how long they last.
     pub lifetime: Lifetime,
@@ -224,7 +224,7 @@ impl Pool {
         }
     }
 
-    /// Whether the next request finds a connection free.
+    /// True if the next request finds a connection free.
     pub(crate) fn has_free(&self) -> bool {
         match &self.free {
             Free::Recent { free, .. } => !free.is_empty(),

@@ -65,17 +65,17 @@ impl Protocol {
         }
     }
 
-    /// Whether requests are gRPC calls.
+    /// True if requests are gRPC calls.
     pub fn is_grpc(self) -> bool {
         matches!(self, Self::Grpc | Self::GrpcHttp3)
     }
 
-    /// Whether it uses QUIC, and so UDP.
+    /// True if it uses QUIC, and so UDP.
     pub fn uses_quic(self) -> bool {
         matches!(self, Self::Http3 | Self::GrpcHttp3)
     }
 
-    /// Whether a connection multiplexes requests.
+    /// True if a connection multiplexes requests.
     pub fn has_streams(self) -> bool {
         !matches!(self, Self::Http1 | Self::Tcp | Self::WebSocket)
     }

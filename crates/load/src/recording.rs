@@ -50,7 +50,7 @@ pub(crate) struct Timestamps {
     pub(crate) written_ns: u64,
     pub(crate) first_byte_ns: u64,
     pub(crate) last_byte_ns: u64,
-    /// Whether the connection was opened for this request, not for an earlier one.
+    /// True if the connection was opened for this request, not for an earlier one.
     pub(crate) connected: bool,
 }
 

@@ -43,8 +43,8 @@ pub struct Run {
     pub release: Release,
     /// Ends the run early, together with the other workers of its trial.
     pub early_end: EarlyEnd,
-    /// Whether the worker busy-polls for events instead of sleeping in epoll. The server then never has to wake the
-    /// worker, which would cost the server CPU time. The worker yields its processor between polls.
+    /// True if the worker busy-polls for events instead of sleeping in epoll. The server then never has to wake the worker, which would
+    /// cost the server CPU time. The worker yields its processor between polls.
     pub polls: bool,
     /// Number of recorded requests after which the run ends; None for no limit.
     pub requests: Option<u64>,

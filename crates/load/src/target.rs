@@ -102,7 +102,7 @@ pub enum TargetError {
     Url {
         /// The URL.
         url: String,
-        /// What is invalid.
+        /// Invalid part of the URL.
         reason: String,
     },
     /// The scheme is not supported.

@@ -40,7 +40,7 @@ pub struct Traffic {
     pub refresh: Option<Refresh>,
     /// How the messages of gRPC calls are sent, if they are timed.
     pub messages: Option<MessageTimes>,
-    /// Whether cookies of responses are sent back on their connection.
+    /// True if cookies of responses are sent back on their connection.
     pub keeps_cookies: bool,
     /// The data file that the requests were filled in from.
     pub data: Option<DataPlan>,
@@ -218,7 +218,7 @@ impl Traffic {
         })
     }
 
-    /// Whether any host uses TLS.
+    /// True if any host uses TLS.
     pub fn is_secure(&self) -> bool {
         self.hosts.iter().any(|host| host.server_name.is_some())
     }
@@ -271,7 +271,7 @@ impl Traffic {
         self.targets.len()
     }
 
-    /// Whether there are no requests.
+    /// True if there are no requests.
     pub fn is_empty(&self) -> bool {
         self.targets.is_empty()
     }
@@ -281,7 +281,7 @@ impl Traffic {
         self.hosts.iter().flat_map(|host| host.addresses.used().iter().copied())
     }
 
-    /// Whether any host name is looked up again during the load.
+    /// True if any host name is looked up again during the load.
     pub fn has_refreshed_names(&self) -> bool {
         self.hosts.iter().any(|host| host.name.is_some())
     }

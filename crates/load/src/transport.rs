@@ -36,7 +36,7 @@ pub(crate) struct Transport {
     sent: usize,
     /// Plaintext to encrypt when the connection is uncorked.
     plaintext: Vec<u8>,
-    /// Whether output is held back until all responses of a read are handled, to send it with one system call.
+    /// True if output is held back until all responses of a read are handled, to send it with one system call.
     is_corked: bool,
     /// When the connect started, nanoseconds.
     pub(crate) connect_started_ns: u64,
@@ -44,16 +44,16 @@ pub(crate) struct Transport {
     pub(super) connected_ns: u64,
     /// When the connection became ready for requests, nanoseconds.
     pub(crate) opened_ns: u64,
-    /// Whether kernel timestamps are enabled.
+    /// True if kernel timestamps are enabled.
     stamped: bool,
     /// Why the kernel takes no timestamps, although they were requested.
     pub(crate) no_stamps: Option<Errno>,
     /// Timestamps of the request in flight.
     pub(crate) stamps: Option<Stamped>,
-    /// A socket error that was met while sending or while checking for timestamps. What arrived before it is read first: a server that
-    /// does not want the rest of a request may respond, close and thereby reset the connection.
+    /// A socket error that was met while sending or while checking for timestamps. Bytes that arrived before it are read first: a server
+    /// that does not want the rest of a request may respond, close and thereby reset the connection.
     pending_error: Option<Errno>,
-    /// Whether the server closed the connection below TLS without `close_notify`.
+    /// True if the server closed the connection below TLS without `close_notify`.
     is_cut: bool,
 }
 
@@ -127,7 +127,7 @@ impl Transport {
         &self.socket
     }
 
-    /// Whether the server speaks the protocol, and allows no request for now.
+    /// True if the server speaks the protocol, and allows no request for now.
     pub(crate) fn allows_no_request(&self) -> bool {
         self.client.is_confirmed() && self.client.max_streams() == 0
     }
@@ -137,7 +137,7 @@ impl Transport {
         self.client.max_streams()
     }
 
-    /// Whether the stream identifiers of the connection are exhausted.
+    /// True if the stream identifiers of the connection are exhausted.
     pub(crate) fn is_exhausted(&self) -> bool {
         self.client.stream_ids_exhausted()
     }
@@ -165,7 +165,7 @@ impl Transport {
         Ok(())
     }
 
-    /// Whether a connected socket is ready for requests.
+    /// True if a connected socket is ready for requests.
     pub(crate) fn may_send(&self) -> bool {
         self.tls.as_ref().is_none_or(|tls| !tls.is_handshaking()) && self.client.may_send()
     }
@@ -217,7 +217,7 @@ impl Transport {
         if self.is_corked { Ok(()) } else { self.transmit() }
     }
 
-    /// Whether output is held back.
+    /// True if output is held back.
     pub(crate) fn is_corked(&self) -> bool {
         self.is_corked
     }
@@ -239,7 +239,7 @@ impl Transport {
         self.transmit()
     }
 
-    /// Whether the request on a stream has been sent in full.
+    /// True if the request on a stream has been sent in full.
     pub(crate) fn has_sent(&self, stream: StreamId) -> bool {
         self.output.is_empty()
             && self.plaintext.is_empty()
@@ -255,7 +255,7 @@ impl Transport {
         if self.is_corked { Ok(()) } else { self.transmit() }
     }
 
-    /// Whether the socket has failed, and reading will report it after what has arrived.
+    /// True if the socket has failed. Reading reports it after the bytes that have arrived.
     pub(crate) fn has_failed(&self) -> bool {
         self.pending_error.is_some()
     }
@@ -371,7 +371,7 @@ impl Transport {
         self.transmit()?;
         Ok(match is_end {
             true => Read::End,
-            // What has arrived before the failure is read first.
+            // Bytes that arrived before the failure are read first.
             false if self.has_failed() => Read::Bytes(buffer.len()),
             false => Read::Bytes(count),
         })
@@ -387,7 +387,7 @@ impl Transport {
         self.client.reset(stream.0)
     }
 
-    /// What the last response of the connection violates although its end is known.
+    /// Returns the rule that the last response of the connection violates although its end is known; None if it violates none.
     pub(crate) fn deviation(&self) -> Option<Deviation> {
         self.client.deviation().or(self.is_cut.then_some(Deviation::EndOfTls))
     }
@@ -405,7 +405,7 @@ impl Transport {
     }
 }
 
-/// Whether the protocol uses datagrams instead of a byte stream.
+/// True if the protocol uses datagrams instead of a byte stream.
 pub(super) fn has_datagrams(client: &Client) -> bool {
     matches!(client, Client::Http3(_))
 }

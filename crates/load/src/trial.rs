@@ -61,7 +61,7 @@ pub enum TrialError {
          control group)"
     )]
     Thread {
-        /// What it is for.
+        /// Purpose of the thread.
         of: String,
         /// The system error.
         source: io::Error,
@@ -231,7 +231,7 @@ fn run_worker(
     Ok(Some((rest, used, worker)))
 }
 
-/// What a worker used, and its response times.
+/// Returns the CPU time, the waits and the response times of a worker.
 fn worker_use(parts: &[Recording], used: TaskUse) -> GeneratorWorker {
     let mut response = Distribution::new();
     for part in parts {

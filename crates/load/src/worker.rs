@@ -74,7 +74,7 @@ pub struct Worker {
     requests: Vec<Option<InFlight>>,
     /// Requests that are corked on the connection whose responses are being handled.
     corked: Vec<SlotId>,
-    /// What the requests waited for that end without a byte of them written.
+    /// Of requests that end without a byte of them written, the event that they waited for.
     unwritten: BTreeMap<SlotId, &'static str>,
     expected: Arc<[ExpectedHeader]>,
     hosts: Vec<HostPool>,
@@ -111,7 +111,7 @@ pub struct Worker {
 struct Lane {
     /// Index of the host.
     host: usize,
-    /// Whether its connections take kernel timestamps.
+    /// True if its connections take kernel timestamps.
     is_stamped: bool,
     /// Address of the connection opened last.
     address: SocketAddr,

@@ -16,7 +16,7 @@ use proptest::prelude::*;
 use crate::support::http2::{Http2Peer, Sent};
 use crate::support::{http2_spec, run, server};
 
-/// What a server has seen.
+/// Requests that a server received.
 #[derive(Default)]
 struct Seen {
     /// Requests beyond the limit that the client had acknowledged.

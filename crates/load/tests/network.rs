@@ -29,7 +29,7 @@ use rustix::time::Timespec;
 use crate::support;
 use crate::support::{OK, answering, read_request, run, server, spec};
 
-/// What a server saw of its connections.
+/// Observations of a server, one for each connection.
 type Seen<T> = Arc<Mutex<Vec<T>>>;
 
 fn sources(given: &[&str]) -> Sources {

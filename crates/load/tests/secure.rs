@@ -175,7 +175,7 @@ fn a_connection_that_the_server_closes_when_it_is_ready_loses_no_request() {
     assert!(result.book.answered > 0, "{:?}", result.book);
 }
 
-/// Whether the preface of HTTP/2 and a HEADERS frame have arrived.
+/// True if the preface of HTTP/2 and a HEADERS frame have arrived.
 fn has_request(received: &[u8]) -> bool {
     let mut rest = received.get(PREFACE.len()..).unwrap_or_default();
     while let Some((head, behind)) = rest.split_at_checked(9) {

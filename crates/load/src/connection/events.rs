@@ -10,7 +10,7 @@ pub enum Closing {
     Server,
     /// The request asked for it: `Connection: close`, or an upgrade.
     Request,
-    /// What the server sent violates the protocol.
+    /// The bytes of the server violate the protocol.
     Violation,
     /// The server refused a single request.
     Refused,
@@ -165,7 +165,7 @@ pub(crate) enum Action {
     Close {
         /// The connection.
         connection: ConnectionId,
-        /// Whether it was established.
+        /// True if it was established.
         was_open: bool,
         /// Why it is closed; None at the end of the run, and if it could not be opened in time.
         why: Option<Closing>,
@@ -176,7 +176,7 @@ pub(crate) enum Action {
         slot: SlotId,
         /// The outcome of the request.
         end: End,
-        /// Whether the slot backs off before its next request, because its connection could not be opened, or because several in turn
+        /// True if the slot backs off before its next request, because its connection could not be opened, or because several in turn
         /// handed it back.
         backs_off: bool,
     },

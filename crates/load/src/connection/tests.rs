@@ -66,7 +66,7 @@ fn steps() -> impl Strategy<Value = Vec<(Step, bool)>> {
         1 => pick.prop_map(Step::StaleEvents),
         1 => Just(Step::Stop),
     ];
-    // Whether the actions are performed before the next step: several events may arrive together.
+    // With true, the actions are performed before the next step; with false, several events arrive together.
     prop::collection::vec((step, prop::bool::weighted(0.7)), 0..150)
 }
 

@@ -63,7 +63,7 @@ fn merged(runs: Vec<Run>) -> LoadResult {
     merge(runs, Vec::new()).unwrap()
 }
 
-/// What is wrong with two runs after a change to the second.
+/// Returns the reasons why two runs cannot be merged after a change to the second.
 fn refused(change: impl FnOnce(&mut LoadResult)) -> String {
     let mut runs = two();
     change(&mut runs[1].result);

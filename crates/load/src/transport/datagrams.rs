@@ -9,7 +9,7 @@ use super::{Read, Scratch, Transport};
 use crate::connection_error::ConnectionError;
 
 impl Transport {
-    /// Whether the QUIC connection could be created.
+    /// Checks that the QUIC connection could be created.
     pub(super) fn check_datagrams(&mut self) -> Result<(), ConnectionError> {
         self.client.datagrams().map_or(Ok(()), |client| Ok(client.check()?))
     }

@@ -50,7 +50,7 @@ pub(super) struct Account<'a> {
     before: ProcessUse,
 }
 
-/// What was read at both ends of the record.
+/// CPU time and memory between the two ends of the record.
 pub(super) struct OverRecord {
     /// CPU time in processors; None if it is not known, or the record did not begin.
     cpu_processors: Option<f64>,

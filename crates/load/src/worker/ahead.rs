@@ -207,7 +207,7 @@ impl Worker {
     }
 }
 
-/// Whether the server accepts requests after the events of a read before the first one.
+/// Tells if the server accepts requests after the events of a read before the first one.
 ///
 /// # Errors
 /// When it has sent part of a response.
