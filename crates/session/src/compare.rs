@@ -56,7 +56,7 @@ pub struct Wanted<'a> {
     pub rounds: Option<u32>,
     /// The run folder; none for one that is named after the time.
     pub folder: Option<&'a Path>,
-    /// How the study is measured, but for its length.
+    /// Options of the study, but for its length.
     pub options: Options<'a>,
 }
 
@@ -72,9 +72,9 @@ pub struct Compared {
 /// A comparison.
 #[derive(Debug)]
 pub enum Comparison {
-    /// Of proxies and servers.
+    /// A comparison of proxies and servers.
     Subjects(Box<ComparisonResult>),
-    /// Of study files, arm by arm.
+    /// A comparison of study files, arm by arm.
     Studies(Box<StudiesComparison>),
 }
 

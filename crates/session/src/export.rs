@@ -16,7 +16,7 @@ use crate::failure::Failure;
 use crate::results::{NoResult, read_load, read_run};
 use crate::tables::StudyTable;
 
-/// How long a receiver of metrics may take.
+/// Time limit of a request to a receiver of metrics.
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// Characters of a receiver's answer in an error.
 const SHOWN: usize = 300;
@@ -106,7 +106,7 @@ pub fn send(url: &str, request: &str) -> Result<String, Failure> {
     Ok(shown)
 }
 
-/// Why a receiver rejected a part of the metrics, which it says with a status of success; none if it took all.
+/// Returns the reason why a receiver rejected a part of the metrics, which it states with a status of success; None if it took all.
 fn rejected(body: &str) -> Option<String> {
     let answer: Value = serde_json::from_str(body).ok()?;
     let partial = answer.get("partialSuccess")?;

@@ -40,7 +40,7 @@ pub struct Wanted<'a> {
     pub until_decided: Option<Duration>,
     /// The run folder; none for one that is named after the study and the time.
     pub folder: Option<&'a Path>,
-    /// How the study is measured, but for its length.
+    /// Options of the study, but for its length.
     pub options: Options<'a>,
 }
 
@@ -113,7 +113,7 @@ fn by_candidate(
     Ok(Gated { gate, folder })
 }
 
-/// How long the study measures, given the number of rounds of its file.
+/// Returns the length of the study, given the number of rounds of its file.
 fn asked(wanted: &Wanted<'_>, rounds_of_file: Option<u32>, comparisons: usize) -> Result<Asked, Failure> {
     let Some(budget) = wanted.until_decided else {
         let rounds = wanted.rounds.or(rounds_of_file).unwrap_or(ROUNDS);

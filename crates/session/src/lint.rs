@@ -18,7 +18,7 @@ use crate::listeners::{Own, is_own, own};
 use crate::results::read_run;
 use crate::update::{Say, Update};
 
-/// How files are examined.
+/// Settings of an examination of files.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Examination<'a> {
     /// The ids of the rules; empty for all.

@@ -84,11 +84,11 @@ pub struct Requests {
     pub keeps_cookies: bool,
     /// Size of a response of TCP, bytes.
     pub response_bytes: u64,
-    /// Where the definition of the gRPC service is; none if the body is the encoded message.
+    /// Source of the definition of the gRPC service; None if the body is the encoded message.
     pub services: Option<ServiceSource>,
     /// Messages of a gRPC call.
     pub messages: u32,
-    /// Which messages of gRPC calls are timed.
+    /// Messages of gRPC calls that are timed; None for none.
     pub timed: Option<TimedMessages>,
     /// Time limit of a request.
     pub timeout: Duration,
@@ -175,7 +175,7 @@ pub enum DataOrder {
     Random,
 }
 
-/// Where the definition of a gRPC service is.
+/// Source of the definition of a gRPC service.
 #[derive(Clone, Debug)]
 pub enum ServiceSource {
     /// In a proto file.
@@ -196,7 +196,7 @@ pub enum TimedMessages {
     Both,
 }
 
-/// How the servers of a load are reached.
+/// Addresses of the servers of a load, and the network path to them.
 #[derive(Clone, Debug, Default)]
 pub struct Servers {
     /// Addresses of names that are not looked up.
@@ -205,7 +205,7 @@ pub struct Servers {
     pub family: Option<Family>,
     /// True if connections use all addresses of a host.
     pub resolve_all: bool,
-    /// How often names are looked up again.
+    /// Interval at which names are looked up again; None for once.
     pub resolve_every: Option<Duration>,
     /// A Unix socket instead of the hosts.
     pub unix_socket: Option<PathBuf>,
@@ -222,9 +222,9 @@ pub struct Connections {
     pub number: u32,
     /// Concurrent requests on each.
     pub streams: u32,
-    /// How requests are assigned to them.
+    /// Order in which connections take requests.
     pub order: PoolOrder,
-    /// When they are opened, and when reopened.
+    /// The opening of connections, and the limits after which they are reopened.
     pub lifetime: Lifetime,
     /// Worker threads.
     pub workers: u32,

@@ -56,10 +56,10 @@ pub enum Like<'a> {
     Result(&'a StudyResult),
 }
 
-/// How a study is measured.
+/// Options of the measurement of a study.
 #[derive(Clone, Copy)]
 pub struct Options<'a> {
-    /// How long it measures.
+    /// Length of the measurement.
     pub asked: Asked,
     /// Seed of all random orders, instead of the study file's.
     pub seed: Option<u64>,
@@ -104,9 +104,9 @@ pub struct Measured {
     pub result: StudyResult,
     /// The run folder.
     pub folder: PathBuf,
-    /// How the session ended.
+    /// End of the session.
     pub ending: Ending,
-    /// Why files of the result could not be written.
+    /// Reasons why files of the result could not be written.
     pub problems: Vec<String>,
     /// Conditions of the rounds.
     pub manifest: Manifest,
@@ -187,7 +187,7 @@ pub fn complete(
     Ok(result)
 }
 
-/// That a study was interrupted, and what continues it.
+/// Describes an interrupt of a study, with the command that continues it.
 fn interrupted(result: &StudyResult, folder: &Path) -> Failure {
     Failure::interrupted().with(format!(
         " after {} of {} rounds: `hoptax study --resume {}` continues the study",
@@ -230,7 +230,7 @@ fn here(
     let speeds = if options.with_speeds { Some(speeds(&placement, options.seed, say)?) } else { None };
     let is_short = estimate.is_short(&length(&options.asked, plan.rounds));
     let machine = examine(then, &placement, options.never_halt, is_short, say)?;
-    // Who asks for a length leaves none to the machine.
+    // A length of the user replaces the choice for the machine.
     plan.rounds_are_open &= options.asked == Asked::default();
     adapt(&mut plan, &machine.probe, machine.awake.is_some(), say);
     let estimate = Estimate::from_plan(&plan);

@@ -100,7 +100,7 @@ impl Listed {
     }
 }
 
-/// Where the studies of a bill are measured, and how.
+/// Settings of the studies of a bill.
 #[derive(Clone, Copy)]
 pub struct Studies<'a> {
     /// The run folder.
@@ -109,7 +109,7 @@ pub struct Studies<'a> {
     pub is_resumed: bool,
     /// The time of the bill, which its studies share; none for the rounds of a bill.
     pub budget: Option<Budget>,
-    /// How they are measured; without a number of rounds, for those of a bill.
+    /// Options of the studies; without a number of rounds, for those of a bill.
     pub options: Options<'a>,
 }
 
@@ -198,7 +198,7 @@ impl<'a> Configuration<'a> {
         let began = Instant::now();
         let budget = studies.budget.map(|budget| budget.of_first(began, tries.all_off.is_some()));
         let measured = tries.measured();
-        // With the second copy of the whole.
+        // The second copy of the whole counts, too.
         let subjects = budget::subjects(measured.len() + 1);
         let mut source = Source {
             configuration: &configuration,

@@ -17,7 +17,7 @@ pub struct Progress {
     /// Slices of earlier sessions, which do not count towards the speed of this one.
     done_before: u64,
     done: u64,
-    /// When the first slice of this session ended: what comes before it, such as capacities, does not come again.
+    /// End of the first slice of this session. The time before it, for capacities and the like, is needed once only.
     measuring_since: Option<Instant>,
     /// Current activity other than measuring; empty if none.
     activity: &'static str,

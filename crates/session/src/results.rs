@@ -84,7 +84,7 @@ pub fn parse(what: &str, text: &str) -> Result<StudyResult, Failure> {
     }
 }
 
-/// Why a file has no result of a load. The text follows its name.
+/// Reason why a file has no result of a load. The text follows the name of the file.
 #[derive(Debug)]
 pub enum NoResult {
     /// It is missing, or its end is.

@@ -39,7 +39,7 @@ fn so_far(plan: &Plan, rounds: &[RoundRecord], limits: &Limits) -> Option<String
     documents::so_far(&result)
 }
 
-/// Where complete rounds are written.
+/// Destination of complete rounds.
 pub(crate) struct Written<'a, 'b> {
     pub(crate) folder: &'a RunFolder,
     pub(crate) manifest: &'a Manifest,

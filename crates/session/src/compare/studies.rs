@@ -106,7 +106,7 @@ fn comparison(
     StudiesComparison::new(result.environment.clone(), body).judged_as(result)
 }
 
-/// How arms are called.
+/// Names of arms in outputs.
 struct Named<'a> {
     /// The studies, as they were given.
     given: &'a [String],

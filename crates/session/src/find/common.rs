@@ -20,7 +20,7 @@ use crate::interrupt::Interrupt;
 /// The highest rate without `--max-rate`, as a multiple of the rate of the closed loop. An open loop on as many connections
 /// carries hardly more than a closed one.
 pub(super) const ABOVE_CLOSED_LOOP: f64 = 2.0;
-/// Where a search begins, as a share of the rate of the closed loop.
+/// Rate of the first trial, as a share of the rate of the closed loop.
 pub(super) const BELOW_CLOSED_LOOP: f64 = 0.8;
 /// The lowest rate without `--min-rate`, as a share of the highest.
 pub(super) const LOWEST_SHARE: f64 = 1e-3;
@@ -153,7 +153,7 @@ fn known(result: &GoalResult) -> String {
     }
 }
 
-/// How narrow an interval is meant to be.
+/// Returns the requested width of an interval, with its confidence.
 pub(super) fn evidence(preset: Preset, width: f64) -> FindEvidence {
     FindEvidence { preset: preset.as_str().to_owned(), width, confidence: CONFIDENCE }
 }

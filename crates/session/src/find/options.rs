@@ -15,7 +15,7 @@ pub const LOWEST_RATE: f64 = 1.0;
 pub struct Options<'a> {
     /// Objectives that must hold at the rate.
     pub objectives: &'a [Objective],
-    /// How narrow the interval of the rate should be.
+    /// Preset for the width of the rate's interval.
     pub preset: Preset,
     /// The lowest rate, requests per second; none for a share of the highest.
     pub min_rate: Option<f64>,

@@ -32,7 +32,7 @@ pub(super) struct Trials<'a> {
     objectives: Vec<Objective>,
     spec: TrialSpec,
     arrivals: Arrivals,
-    /// How long the server settles after a trial that failed.
+    /// Time that the server settles after a trial that failed.
     settle: Duration,
     limits: &'a thresholds::Limits,
     interrupt: &'a Interrupt,
@@ -87,7 +87,7 @@ impl<'a> Trials<'a> {
         self.spec.warmup
     }
 
-    /// How long a trial may wait for its last responses.
+    /// Returns the time limit of the last responses of a trial.
     pub(super) fn timeout(&self) -> Duration {
         self.spec.timeout
     }
@@ -215,7 +215,7 @@ pub(super) fn judged(
     Tried { trial, samples }
 }
 
-/// That a closed loop of this length got no response, and which failures it saw.
+/// Says that a closed loop of this length got no response, and names the failures that it saw.
 pub(super) fn silence(result: &LoadResult, length: Duration) -> String {
     let failures = result.reasons.listed(&result.failures, Vec::new(), |count| count.to_string());
     let failures = if failures.is_empty() { "no failure".to_owned() } else { failures };

@@ -1,4 +1,4 @@
-//! From a graph file to a plan for its processes: the functions of each proxy, the calls of each service, and all requests.
+//! Plans the processes of a graph from its file: the functions of each proxy, the calls of each service, and all requests.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -191,7 +191,7 @@ impl Planning<'_> {
             return None;
         };
         let request = self.request(None, entry, &headers);
-        // Those that call come first.
+        // The list begins with the services that call others.
         let handled = requests_by_proxy(&graph);
         let mut services = Vec::new();
         for &service in &all {
@@ -340,7 +340,7 @@ impl Planning<'_> {
     }
 }
 
-/// Why a function cannot be run in a graph; None if it can.
+/// Returns the reason why a function cannot be run in a graph; None if it can.
 fn obstacle(component: &Component) -> Option<&'static str> {
     let one = Composition::one(component.clone());
     if one.secured() != Secured::default() {

@@ -42,7 +42,7 @@ pub(crate) struct Setting<'a> {
     pub(crate) never_halted: bool,
 }
 
-/// Why a graph cannot be run.
+/// An error of the processes of a graph.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum GraphError {
     /// The configuration of a proxy cannot be generated.
@@ -90,7 +90,7 @@ pub(crate) enum GraphError {
     Statistics {
         /// The service.
         service: String,
-        /// How many of the statistics that were asked for have no value.
+        /// Number of the requested statistics that have no value.
         missing: usize,
     },
     /// A folder or file of the run cannot be used.
@@ -113,7 +113,7 @@ pub(crate) struct Processes<'p> {
     proxies: Vec<RunningProxy<'p>>,
     /// Services behind proxies, services without, and the companion: each with its name.
     services: Vec<(String, OriginProcess)>,
-    /// Where requests enter the graph with proxies and without.
+    /// Addresses of the entry, in the graph with proxies and in the one without.
     pub(crate) entries: Option<(SocketAddr, SocketAddr)>,
     /// Folders that functions write to, emptied after the round, since an access log grows fast.
     files: Vec<PathBuf>,
@@ -213,7 +213,7 @@ impl<'p> Processes<'p> {
         let context = Context { directory: &files, companion: behind.companion };
         let (source, needed) = configuration(proxy, behind.address, behind.outbound, &context)
             .map_err(|cause| GraphError::Configuration { service: service.name.clone(), cause })?;
-        // Those of a generated configuration are written with it.
+        // Files of a generated configuration are written with it.
         for (path, bytes) in needed.iter().filter(|_| matches!(source, Source::Given { .. })) {
             let write =
                 || path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(path, bytes));

@@ -19,13 +19,13 @@ use crate::graph::plan::PlannedProxy;
 pub(crate) struct Outbound {
     /// The name of the service that is called.
     pub(crate) name: String,
-    /// Where the proxy listens for these calls.
+    /// Address at which the proxy listens for these calls.
     pub(crate) listen: SocketAddr,
-    /// Where it sends them.
+    /// Address that it sends them to.
     pub(crate) to: SocketAddr,
 }
 
-/// Why a configuration cannot be generated.
+/// An error of a configuration that is to be generated.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ConfigurationError {
     /// A function cannot be rendered.

@@ -61,7 +61,7 @@ pub struct Wanted<'a> {
 struct LabTls {
     certificates: Certificates,
     client: Arc<ClientConfig>,
-    /// Of a client without a certificate.
+    /// TLS of a client without a certificate.
     stranger: Arc<ClientConfig>,
 }
 

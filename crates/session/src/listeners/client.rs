@@ -12,7 +12,7 @@ use rustls::{AlertDescription, ClientConnection, StreamOwned};
 
 /// Time limit for a connection and its handshake.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
-/// How often a waiting client looks whether it is to stop.
+/// Interval at which a waiting client checks if it is to stop.
 const POLL: Duration = Duration::from_millis(50);
 /// The most characters of a reason.
 const MOST_CHARACTERS: usize = 120;
@@ -39,7 +39,7 @@ pub(super) struct Response {
     pub(super) reason: String,
 }
 
-/// Why there is no response.
+/// Reason why there is no response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Lost {
     pub(super) why: String,
@@ -73,7 +73,7 @@ enum Stream {
     Encrypted(Box<StreamOwned<ClientConnection, TcpStream>>),
 }
 
-/// How a listener is reached.
+/// Address and TLS of a listener.
 #[derive(Clone, Debug)]
 pub(super) struct Destination {
     /// Its address.

@@ -10,7 +10,7 @@ use hoptax_wire::http2::{Body, Server, ServerEvent};
 
 use super::acceptor::Acceptor;
 
-/// How the user agents begin that it refuses.
+/// Prefix of the user agents that it refuses.
 pub(super) const REFUSED: &str = "hoptax-refused-";
 /// The path of its method.
 const PATH: &str = "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit";

@@ -20,15 +20,15 @@ use super::acceptor::Acceptor;
 const MOST_HEAD_BYTES: usize = 1 << 16;
 /// Time limit for a handshake and the head of a request.
 const TIMEOUT: Duration = Duration::from_secs(20);
-/// How often a server with an idle connection looks whether anyone still waits for its end.
+/// Interval at which a server with an idle connection checks if a caller still waits for its end.
 const POLL: Duration = Duration::from_millis(50);
 
 /// The TLS of a server.
 #[derive(Clone, Debug)]
 pub(super) struct Security {
-    /// With the name that the file says.
+    /// TLS with a certificate for the name in the file.
     pub(super) right: Arc<ServerConfig>,
-    /// With another name.
+    /// TLS with a certificate for another name.
     pub(super) wrong: Arc<ServerConfig>,
 }
 
@@ -50,7 +50,7 @@ struct Server {
 #[derive(Debug, Default)]
 struct Shared {
     stop: AtomicBool,
-    /// For each mark, the answer to its requests, and those that arrived.
+    /// The answer to the requests of each mark, and those that arrived.
     marks: Mutex<BTreeMap<String, Marked>>,
 }
 
@@ -62,7 +62,7 @@ struct Marked {
     arrivals: Vec<Arrival>,
     /// The place of each among the requests of its connection, from 1.
     places: Vec<u32>,
-    /// How long a connection was idle when the client ended it.
+    /// Time that a connection was idle until the client ended it.
     idle: Option<Duration>,
 }
 
@@ -116,14 +116,14 @@ impl Servers {
         (marked.arrivals, marked.places)
     }
 
-    /// How many requests with this mark arrived at the cluster that it is for.
+    /// Returns the number of requests with this mark that arrived at the cluster that it is for.
     pub(super) fn arrived_so_far(&self, mark: &str) -> usize {
         let marks = self.shared.marks();
         let Some(marked) = marks.get(mark) else { return 0 };
         marked.arrivals.iter().filter(|arrival| marked.is_for(&arrival.cluster)).count()
     }
 
-    /// How long the connection of a request with this mark was idle when the proxy ended it; none while it is open.
+    /// Returns the time that the connection of a request with this mark was idle until the proxy ended it; None while it is open.
     pub(super) fn idle(&self, mark: &str) -> Option<Duration> {
         self.shared.marks().get(mark)?.idle
     }
@@ -249,7 +249,7 @@ fn converse(
         let end = if is_kept { "" } else { "connection: close\r\n" };
         // The proxy's clock may start before a busy machine comes back here from the write.
         let written = Instant::now();
-        // At once: the parts of a line would be packets of their own.
+        // One write for all: the parts of a line would be packets of their own.
         stream
             .write_all(format!("HTTP/1.1 {status} Lab\r\n{more}content-length: 0\r\n{end}\r\n").as_bytes())?;
         stream.flush()?;

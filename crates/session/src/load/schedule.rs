@@ -45,7 +45,7 @@ pub struct Schedule {
     pub warmup: Option<Duration>,
 }
 
-/// Where arrivals come from.
+/// Source of arrivals.
 #[derive(Clone, Debug)]
 pub enum ArrivalsOf {
     /// An arrival process.

@@ -24,7 +24,7 @@ use crate::{awake, environment};
 pub struct Sending<'a> {
     /// The load.
     pub load: Load,
-    /// When it sends.
+    /// The times at which it sends.
     pub schedule: Schedule,
     /// When idle processors are kept from halting.
     pub never_halt: NeverHalt,

@@ -42,7 +42,7 @@ pub(super) enum Next {
     Nothing,
 }
 
-/// How long the first study took, from which the rest is forecast.
+/// Times of the first study, from which the rest is forecast.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pace {
     /// One round, without the measurement of capacities.
@@ -166,9 +166,9 @@ mod tests {
         try_s: f64,
         /// Time of a study besides its rounds, seconds.
         around_s: f64,
-        /// By how much slices and starts take longer than estimates say.
+        /// Factor by which slices and starts take longer than estimates say.
         slowness: f64,
-        /// By how much every other round takes longer.
+        /// Factor by which every other round takes longer.
         unevenness: f64,
     }
 
@@ -196,8 +196,8 @@ mod tests {
             study.subjects as f64 * of_subject * self.slowness * uneven
         }
 
-        /// When the rounds of a study end whose course has those that `ended_s` before. The first round of a bill also measures
-        /// capacities.
+        /// Returns the ends of the rounds of a study, seconds: those in `ended_s`, and those of the rounds for which its length leaves time.
+        /// The first round of a bill also measures capacities.
         fn measure(&self, budget_s: f64, mut ended_s: Vec<f64>, study: Study) -> Vec<f64> {
             let length = Length { rounds: 1000, budget_s: Some(budget_s), until: None };
             let mut course = Course::new(length, ended_s.clone(), &[]);

@@ -21,7 +21,7 @@ use crate::interrupt::Interrupt;
 use crate::library;
 use crate::update::{Say, Update};
 
-/// How many extensions that Envoy lacks are removed before it is given up.
+/// Number of extensions that Envoy lacks which are removed before the laboratory gives up.
 const MOST_MISSING: usize = 50;
 
 /// A variant and the responses to its requests.
@@ -34,7 +34,7 @@ pub(super) struct Tried {
 }
 
 impl Tried {
-    /// Why the variant cannot be an arm beside a whole that answers `whole`; none if it can.
+    /// Returns the reason why the variant cannot be an arm beside a whole that answers `whole`; None if it can.
     pub(super) fn obstacle(&self, whole: &Answers) -> Option<String> {
         match &self.outcome {
             Ok(answers) => difference(whole, answers),

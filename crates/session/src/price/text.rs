@@ -51,7 +51,7 @@ fn request(request: &DerivedRequest) -> String {
     let mut text =
         format!("  request  {} {scheme}://{}{}{kind}\n", request.method, request.host, request.path);
     for (name, value) in &request.headers {
-        // It may be the user's own, and what is printed is often kept.
+        // The value may be the user's own secret, and printed texts are often kept.
         let shown = if is_name(name) { format!("({} bytes, not shown)", value.len()) } else { value.clone() };
         text += &format!("           {name}: {shown}\n");
     }

@@ -14,7 +14,7 @@ use crate::store::describe::Described;
 use crate::store::folder::RunFile;
 use crate::store::schema::{self, APPLICATION_ID, STEPS};
 
-/// How long a writer waits for another one. A transaction takes less than a second, but there may be several writers.
+/// Time limit of a writer that waits for another one. A transaction takes less than a second, but there may be several writers.
 const LONGEST_WAIT: Duration = Duration::from_mins(2);
 
 /// An open store.

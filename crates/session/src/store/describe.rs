@@ -17,7 +17,7 @@ pub(crate) struct Described {
     pub(crate) kind: String,
     /// Subject of the run: the name of a study, or the URL of a load.
     pub(crate) name: String,
-    /// When it began, RFC 3339 in UTC; empty for a result of files alone.
+    /// Its begin, RFC 3339 in UTC; empty for a result of files alone.
     pub(crate) started_at: String,
     /// Complete rounds.
     pub(crate) rounds: u32,
@@ -112,7 +112,7 @@ pub(crate) fn result(text: &str) -> Result<Described, String> {
 /// Describes a study that has no result yet, by its manifest and the number of its complete rounds.
 ///
 /// # Errors
-/// Why the text is not a manifest.
+/// The reason why the text is not a manifest.
 pub(crate) fn unfinished(manifest: &str, rounds: u32) -> Result<Described, String> {
     let head: ManifestFormat = serde_json::from_str(manifest).map_err(|error| error.to_string())?;
     if head.format != RUN_FOLDER_FORMAT {

@@ -1,11 +1,11 @@
-//! Why a store cannot be used.
+//! Errors of the store.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use rusqlite::ErrorCode;
 
-/// Why a store cannot be used.
+/// An error of the store.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// SQLite failed.

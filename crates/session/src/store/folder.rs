@@ -33,9 +33,9 @@ pub struct RunFile {
 /// The files of a run folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Contents {
-    /// Those that are kept.
+    /// Files that are kept.
     pub(crate) documents: Vec<RunFile>,
-    /// Paths of those that are left out.
+    /// Paths of files that are left out.
     pub(crate) left_out: Vec<String>,
 }
 

@@ -25,7 +25,7 @@ pub fn import_all(store: &mut Store, paths: &[PathBuf]) -> Result<Vec<PathImport
     Ok(outcomes)
 }
 
-/// Imports the result or the runs at a path. What is wrong with the path is an outcome, so that the other paths are imported.
+/// Imports the result or the runs at a path. A problem of the path is an outcome, so that the other paths are imported.
 fn import_one(store: &mut Store, given: &Path) -> Result<Vec<PathImported>, StoreError> {
     let one = |outcome: Result<Imported, StoreError>| vec![PathImported { path: given.to_owned(), outcome }];
     if given.is_file() {

@@ -20,7 +20,7 @@ use crate::store::{Store, StoreError, labels};
 
 /// The largest gap between runs whose numbers can be read in which every number is tried.
 const LARGEST_GAP: i64 = 1_000_000;
-/// Where the numbers of runs can be read: the table, its indexes, and the files.
+/// Queries of the numbers of runs: from the table, its indexes, and the files.
 const NUMBERS_OF_RUNS: [&str; 4] = [
     "SELECT id FROM runs NOT INDEXED ORDER BY id",
     "SELECT id FROM runs INDEXED BY runs_by_start WHERE started_at > '' ORDER BY started_at",
@@ -35,7 +35,7 @@ pub(crate) struct Salvaged {
     pub(crate) copy: PathBuf,
     /// Number of runs in the new one.
     pub(crate) runs: usize,
-    /// Those that lost files, or may have lost some, with the paths of these.
+    /// Runs that lost files, or may have lost some, with the paths of these.
     pub(crate) incomplete: Vec<(i64, Vec<String>)>,
     /// Numbers of runs of which nothing could be read.
     pub(crate) lost: Vec<i64>,
@@ -122,7 +122,7 @@ type Copied = (usize, Vec<(i64, Vec<String>)>, Vec<i64>);
 fn copy_runs(from: &Path, to: &Path) -> Result<Copied, StoreError> {
     let of = |error| StoreError::new(from, error);
     let old = Connection::open(from).map_err(of)?;
-    // With this, SQLite reads a file that is shorter than it says.
+    // With this setting, SQLite reads a file that is shorter than its header says.
     old.execute_batch("PRAGMA writable_schema = ON").map_err(of)?;
     let mut new = Store::new(to, connect(to)?);
     let (mut runs, mut incomplete, mut lost) = (0, Vec::new(), Vec::new());

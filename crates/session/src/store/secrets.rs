@@ -2,8 +2,8 @@
 //!
 //! Everything else that hoptax writes into a run folder is free of secrets already, or is not stored: given configurations
 //! have those of a lab, results never hold the values of headers, and logs and certificates are left out
-//! ([`crate::store::folder`]). What is left is the study file itself (headers, environment variables, command lines, user
-//! information in URLs) and the texts that repeat it.
+//! ([`crate::store::folder`]). Secrets may be in the study file itself (headers, environment variables, command lines, user
+//! information in URLs), and in the texts that repeat it.
 
 use std::collections::BTreeSet;
 use std::ops::Range;

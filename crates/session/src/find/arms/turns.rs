@@ -27,7 +27,7 @@ use crate::update::{Say, Update};
 const NO_TIME: &str = "half of --budget is for the searches, and leaves no time for one trial of each arm";
 /// The share of the time limit that the searches may use; the rest is for the rounds.
 const SHARE_OF_SEARCHES: f64 = 0.5;
-/// How long the last trial may wait for its last responses.
+/// Time limit of the last responses of the last trial.
 const LAST_RESPONSES: Duration = Duration::from_secs(5);
 
 /// Results of the searches and of the rounds.
@@ -49,7 +49,7 @@ pub(super) struct Turns<'a> {
     /// Number of loads so far. Each has its own seed.
     number: u64,
     searches: Vec<ArmSearch>,
-    /// For each complete round, the rate of each arm.
+    /// Rate of each arm in each complete round.
     rounds: Vec<Vec<Option<f64>>>,
     trials: Vec<ArmTrial>,
 }

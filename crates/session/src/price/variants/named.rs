@@ -10,7 +10,7 @@ use hoptax_text::nearest::hint;
 
 use crate::price::variants::variant::short_name;
 
-/// Why no part is meant.
+/// Reason why a name means no part.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NameError {
     /// No part is called so.

@@ -94,7 +94,7 @@ pub(crate) struct Answers {
     pub(crate) failures: BTreeMap<String, u64>,
 }
 
-/// Why a variant cannot be tried.
+/// Reason why a variant cannot be tried.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TrialError {
     /// Envoy refuses it, or does not serve.
