@@ -170,10 +170,10 @@ pub struct BilledChange {
     pub change: String,
     /// The arm with it; null if it was not measured.
     pub arm: Option<String>,
-    /// Why it was not measured; null if it was.
+    /// Reason why it was not measured; null if it was.
     pub not_measured: Option<String>,
-    /// How its answer differs from that of the whole, a sentence for each difference: its difference in cost is not one of the same
-    /// work.
+    /// Differences between its answer and that of the whole, one sentence each. If there are any, the difference in cost is that of
+    /// different work.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub answer_differences: Vec<String>,
     /// Activity of the replacement on the request.
@@ -224,7 +224,7 @@ pub struct BilledPair {
     pub parts: [String; 2],
     /// Their costs, one by one and together; null if not measured or withheld.
     pub sum: Option<BilledSum>,
-    /// Why it was not measured; null if it was.
+    /// Reason why it was not measured; null if it was.
     pub not_measured: Option<String>,
 }
 

@@ -90,7 +90,7 @@ pub struct KeyDifference {
 pub struct ArmLeftOut {
     /// The arm, as its study names it.
     pub arm: String,
-    /// Why.
+    /// Reason why it was not measured.
     pub reason: String,
 }
 

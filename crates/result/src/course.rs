@@ -55,7 +55,7 @@ pub struct WorkerConnections {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SpreadSample {
-    /// When they were read, seconds since the start of the slice.
+    /// Time at which they were read, seconds since the start of the slice.
     pub at_s: f64,
     /// Their values, or how far they have grown since the sample before, by proxy or worker.
     pub values: BTreeMap<String, u64>,
@@ -93,11 +93,12 @@ pub struct ConnectionsP99 {
 pub struct Happened {
     /// Description of the event.
     pub what: String,
-    /// When it was to happen, seconds since the start of the slice.
+    /// Planned time, seconds since the start of the slice.
     pub planned_s: f64,
-    /// When it began.
+    /// Begin, seconds since the start of the slice.
     pub began_s: f64,
-    /// When it was done; for a restart, when the successor or the restarted proxy was live, or the broken one had ended.
+    /// End, seconds since the start of the slice. For a restart, the time at which the successor or the restarted proxy was live, or the
+    /// broken one had ended.
     pub done_s: f64,
     /// Resident memory of each generation of a proxy that was restarted, when its successor was live, the oldest first,
     /// bytes; empty for other events.
@@ -115,7 +116,7 @@ pub struct CourseInterval {
     pub sent: u64,
     /// Requests answered as expected.
     pub answered: u64,
-    /// Those of them that were answered later than the objective.
+    /// Answered requests that were answered later than the objective.
     pub late: u64,
     /// Requests that ended otherwise, by kind.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

@@ -9,7 +9,7 @@ use crate::Calibrated;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Environment {
-    /// When the measurement began, RFC 3339 in UTC.
+    /// Begin of the measurement, RFC 3339 in UTC.
     pub started_at: String,
     /// Version that the proxy reports; absent without a proxy.
     pub proxy_version: Option<String>,

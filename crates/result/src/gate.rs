@@ -44,7 +44,7 @@ impl Body for GateBody {
     }
 }
 
-/// How the answer of a candidate differs from that of the reference in one arm.
+/// Differences between the answers of a candidate and of the reference in one arm.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AnswerDifference {
@@ -91,7 +91,7 @@ pub struct StoredReference {
 pub struct ReferenceRun {
     /// Its number in the store.
     pub run: i64,
-    /// When it began, RFC 3339 in UTC.
+    /// Its begin, RFC 3339 in UTC.
     pub started_at: String,
     /// Version of the proxy; null without one.
     pub proxy_version: Option<String>,

@@ -102,14 +102,14 @@ pub struct GraphRunCheck {
     pub p99: Option<CheckedTime>,
     /// True if a proxy is less busy or busier than those whose response times were measured.
     pub are_times_extrapolated: bool,
-    /// Why response times were not predicted; null if they were.
+    /// Reason why response times were not predicted; null if they were.
     pub no_latency: Option<String>,
     /// Predicted times of all proxies that are withheld because their intervals are too wide to be useful.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub withheld: Vec<WithheldTime>,
     /// The largest errors that a prediction should have.
     pub targets: GraphRunTargets,
-    /// Where the prediction goes beyond what was measured, and what it assumes there.
+    /// Places where the prediction goes beyond the measurements, each with the assumption there.
     pub extrapolations: Vec<String>,
 }
 
@@ -129,13 +129,13 @@ pub struct CheckedProxy {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GraphRunTargets {
-    /// Of CPU times, on average over proxies.
+    /// Largest error of CPU times, on average over proxies.
     pub cpu_mean_share: f64,
-    /// Of the CPU time of any proxy.
+    /// Largest error of the CPU time of any proxy.
     pub cpu_worst_share: f64,
-    /// Of the time that all proxies add on average.
+    /// Largest error of the time that all proxies add on average.
     pub added_mean_share: f64,
-    /// Of the time that they add to the 99th percentile.
+    /// Largest error of the time that they add to the 99th percentile.
     pub added_p99_share: f64,
 }
 
@@ -143,7 +143,7 @@ pub struct GraphRunTargets {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GraphRound {
-    /// In their order.
+    /// Its slices, in their order.
     pub slices: Vec<GraphSlice>,
     /// One entry for each proxy, in the order of the file.
     pub proxies: Vec<GraphRoundProxy>,
@@ -188,7 +188,7 @@ impl GraphCondition {
 pub struct GraphSlice {
     /// The graph with proxies or without any.
     pub condition: GraphCondition,
-    /// Why it does not count: the failed checks of its load; null if it counts.
+    /// Reason why it does not count: the failed checks of its load; null if it counts.
     pub set_aside: Option<String>,
     /// Requests that were answered.
     pub answered: u64,

@@ -158,7 +158,7 @@ impl ListenersCheckBody {
         self.listeners.iter().flat_map(|one| one.promises.iter().map(move |promise| (one, promise)))
     }
 
-    /// How many promises have this outcome.
+    /// Returns the number of promises with this outcome.
     pub fn count(&self, outcome: PromiseOutcome) -> usize {
         self.promises().filter(|(_, promise)| promise.outcome == outcome).count()
     }

@@ -35,7 +35,7 @@ pub use latency::{
 pub use merged::{Merged, MergedRun, RunLeftOut};
 pub use plan::{DataPlan, Http2Plan, LoadPlan, LoadRate, Lookups, NetworkPlan, Waiting};
 
-/// How requests are released.
+/// Release of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Loop {
@@ -45,7 +45,7 @@ pub enum Loop {
     Open,
 }
 
-/// Why a trial ended.
+/// Reason for the end of a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum EndedBy {
@@ -104,7 +104,7 @@ pub struct LoadBody {
     #[serde(with = "unless_zero")]
     #[schemars(with = "Option<f64>")]
     pub recorded_s: f64,
-    /// Why it ended: `plan`, `requests`, `interrupt` or `backlog`.
+    /// Reason for its end: `plan`, `requests`, `interrupt` or `backlog`.
     pub ended_by: EndedBy,
     /// Exact accounts of all requests. In a result of another tool, what it states of them.
     pub book: Book,
@@ -114,8 +114,8 @@ pub struct LoadBody {
     pub waiting: Waiting,
     /// Failed requests by kind, for example `reset` or `status-5xx`.
     pub failures: BTreeMap<String, u64>,
-    /// Of these, by kind, the first reasons with their number of requests, where they are known. Under `timed-out` and `unfinished`, why
-    /// requests were never sent that timed out or stayed unfinished.
+    /// First reasons of failed requests by kind, with their number of requests, where they are known. Under `timed-out` and `unfinished`,
+    /// reasons why requests that timed out or stayed unfinished were never sent.
     #[serde(default, skip_serializing_if = "Reasons::is_empty")]
     pub reasons: Reasons,
     /// Complete responses by status code.
@@ -182,7 +182,7 @@ pub struct LoadBody {
     pub apart: Vec<Outliers>,
     /// Kernel timestamps, if requested.
     pub kernel: Option<KernelStamps>,
-    /// Why there are none, although they were requested; null otherwise.
+    /// Reason why there are none, although they were requested; null otherwise.
     #[serde(default)]
     pub kernel_absent: Option<String>,
     /// TLS handshakes; null without TLS.
@@ -293,7 +293,7 @@ pub struct Within {
     pub limit_us: f64,
     /// Requests that were answered within the limit, to 0.1 % of it.
     pub answered: u64,
-    /// Those of each of the `windows` of the load, to 1 % of the limit.
+    /// Responses within the limit in each of the `windows` of the load, to 1 % of the limit.
     pub by_window: Vec<u64>,
 }
 

@@ -31,7 +31,7 @@ pub type PricesResult = Report<PricesBody>;
 
 impl Body for PricesBody {
     const FORMAT: &'static str = "hoptax.prices/3";
-    // That which the prices are for.
+    // The machine that the prices are for.
     type Environment = Environment;
 
     fn subject(&self) -> String {
@@ -51,7 +51,7 @@ pub struct PricedMachine {
     pub never_halted: bool,
 }
 
-/// How a list was carried to a machine, and the errors of the method on known machines.
+/// Conversion of a list to a machine, and the errors of the method on known machines.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CarriedTo {
@@ -96,7 +96,7 @@ pub struct Price {
     pub here_us: Option<Interval>,
     /// The origin of the price.
     pub made: PriceMade,
-    /// Why it was not carried.
+    /// Reason why it was not carried; null if it was.
     pub reason: Option<String>,
 }
 

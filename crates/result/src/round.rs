@@ -13,9 +13,9 @@ use crate::{Book, Course, Histogram, PartCounts, Reasons};
 pub struct StudyRound {
     /// Its number, from 0.
     pub round: u32,
-    /// When its processes were started, RFC 3339 in UTC.
+    /// Start of its processes, RFC 3339 in UTC.
     pub began_at: String,
-    /// When its last slice ended.
+    /// End of its last slice, RFC 3339 in UTC.
     pub ended_at: String,
     /// The kernel's boot id during the round.
     pub boot_id: String,
@@ -65,7 +65,7 @@ pub struct Sample {
     pub set_aside_book: Book,
     /// Failed requests by kind, as in `book`.
     pub failures: BTreeMap<String, u64>,
-    /// Of these, by kind, the first reasons with their number of requests, where they are known.
+    /// First reasons of failed requests by kind, with their number of requests, where they are known.
     #[serde(default, skip_serializing_if = "Reasons::is_empty")]
     pub reasons: Reasons,
     /// Response times under an open loop, nanoseconds, in slices that count for all measures: of one that was repeated, in the last
@@ -147,7 +147,7 @@ pub struct RoundProfile {
     /// Top-down counters of a second run without samples: shares of the processor's issue slots by part. Empty if they are absent.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub top_down: BTreeMap<String, f64>,
-    /// Why there are no top-down counters; null with them, and in results of earlier versions.
+    /// Reason why there are no top-down counters; null with them, and in results of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub top_down_absent: Option<String>,
 }
@@ -162,8 +162,8 @@ pub struct Capacity {
     pub rate: f64,
     /// The rate of the closed loop, requests per second.
     pub closed_rate: f64,
-    /// How busy the closed loop kept the processors that the proxies can use, 0 to 1. Below about 0.9, the connections
-    /// limited its rate, or the generator did. Null without a proxy, and if not known.
+    /// Busy share of the processors that the proxies can use, under the closed loop, 0 to 1. Below about 0.9, the connections limited its
+    /// rate, or the generator did. Null without a proxy, and if not known.
     pub closed_busy_share: Option<f64>,
 }
 

@@ -31,13 +31,13 @@ pub struct SizeBody {
     /// Response time that the proxies add to a request; null if the results do not state it.
     #[serde(default)]
     pub latency: Option<SizeLatency>,
-    /// Why `latency` is null.
+    /// Reason why `latency` is null.
     #[serde(default)]
     pub no_latency: Option<String>,
     /// Prices of CPU time and memory; null if none were given.
     #[serde(default)]
     pub money: Option<SizeMoney>,
-    /// Where the prediction goes beyond what was measured, and what it assumes there.
+    /// Places where the prediction goes beyond the measurements, each with the assumption there.
     pub extrapolations: Vec<String>,
 }
 
@@ -59,7 +59,7 @@ impl Body for SizeBody {
 pub struct SizeSource {
     /// Name of the study.
     pub study: String,
-    /// When it began, RFC 3339 in UTC.
+    /// Its begin, RFC 3339 in UTC.
     pub started_at: String,
     /// Its verdict.
     pub verdict: Verdict,
@@ -191,7 +191,7 @@ pub struct SizeLatency {
 pub struct WithheldTime {
     /// The service that its proxy belongs to; null for all proxies together.
     pub service: Option<String>,
-    /// Which time.
+    /// Time that is withheld.
     pub time: PredictedTime,
     /// The half-width of its interval as a share of it.
     pub half_width_share: f64,
@@ -255,7 +255,7 @@ pub struct SizedFunction {
     pub service: String,
     /// The function, as in the file.
     pub function: String,
-    /// Which requests it is performed for.
+    /// Requests that it is performed for.
     pub side: SizeSide,
     /// These requests per second.
     pub requests_per_second: f64,
@@ -268,13 +268,13 @@ pub struct SizedFunction {
     pub saved_cores: Interval,
 }
 
-/// Which requests of a proxy.
+/// Direction of the requests of a proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum SizeSide {
-    /// Those to its service.
+    /// Requests to its service.
     Inbound,
-    /// Those of its service.
+    /// Requests of its service.
     Outbound,
 }
 
@@ -300,7 +300,7 @@ pub struct SizeBottleneck {
     pub or: Vec<String>,
 }
 
-/// How far predictions from single functions and plain proxies are from compositions that the same study measured.
+/// Errors of predictions from single functions and plain proxies, for compositions that the same study measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SizeCheckBody {
@@ -430,6 +430,6 @@ pub struct UncheckedComposition {
     pub arm: String,
     /// Its load; null for all.
     pub load: Option<String>,
-    /// Why, and what to do.
+    /// Reason, and advice.
     pub reason: String,
 }

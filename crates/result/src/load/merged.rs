@@ -59,7 +59,7 @@ pub struct MergedRun {
 pub struct RunLeftOut {
     /// Its file.
     pub file: String,
-    /// Why it is not in the result.
+    /// Reason why it is not in the result.
     pub reason: String,
     /// Its planned rate, requests per second; null in a closed loop, and if the file could not be read.
     pub planned_rate: Option<f64>,

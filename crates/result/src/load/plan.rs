@@ -39,18 +39,18 @@ pub struct LoadPlan {
     pub connections: u32,
     /// Concurrent requests per connection.
     pub streams: u32,
-    /// How connections reach the servers.
+    /// Network path of connections to the servers.
     #[serde(default)]
     pub network: NetworkPlan,
     /// HTTP/2 settings of the generator; null with other protocols.
     pub http2: Option<Http2Plan>,
-    /// How a connection is chosen for a request.
+    /// Order in which connections take requests, in the syntax of `--pool`.
     pub pool: String,
     /// Treatment of a request while all connections are busy: `wait`, `queue=N` or `skip`.
     pub when_busy: String,
     /// Treatment of a request that the generator is late with: `send` or `skip`.
     pub when_late: String,
-    /// When connections are opened: `ahead` or `on-demand`.
+    /// Time at which connections are opened: `ahead` or `on-demand`.
     pub connect: String,
     /// Requests after which a connection is closed and reopened, as a number or a range; null for as many as the server
     /// allows.
@@ -104,7 +104,7 @@ impl LoadPlan {
     }
 }
 
-/// How connections reach the servers.
+/// Network path of connections to the servers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NetworkPlan {
@@ -129,9 +129,9 @@ pub struct NetworkPlan {
 pub struct Lookups {
     /// Number of lookups.
     pub done: u64,
-    /// Of these, failed or without a usable address. The addresses then stayed.
+    /// Lookups that failed or gave no usable address. The addresses then stayed.
     pub failed: u64,
-    /// How often the addresses of a host changed. Another order of the addresses is a change.
+    /// Number of times that the addresses of a host changed. Another order of the addresses is a change.
     pub changes: u64,
     /// Addresses of the servers that connections used at the end.
     pub servers: Vec<String>,
@@ -143,7 +143,7 @@ pub struct Lookups {
 pub struct DataPlan {
     /// Number of rows.
     pub rows: u32,
-    /// How rows were chosen: `in-turn` or `random`.
+    /// Order of the rows: `in-turn` or `random`.
     pub order: String,
 }
 

@@ -3,7 +3,7 @@
 use super::{Imported, Known, LoadResult, TimeOf};
 use crate::{Stated, Verdict};
 
-/// How far a number of a result can be used.
+/// Usability of a number of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Sound,

@@ -189,7 +189,7 @@ pub struct ArmLoad {
     pub planned_rate: Option<f64>,
     /// Answered requests per second, whatever limited them.
     pub rate: Option<Interval>,
-    /// That rate divided by the rate of `compared_with`.
+    /// Its rate divided by that of `compared_with`.
     pub rate_ratio: Option<Interval>,
     /// Connections opened per second, if the load reopens them; null if it keeps them.
     #[serde(default)]
@@ -205,13 +205,13 @@ pub struct ArmLoad {
     /// threads; null without a proxy.
     #[serde(default)]
     pub proxy_core_share: Option<f64>,
-    /// How busy the proxies were, 0 to 1: their CPU time as a share of what the processors that they may use can give while
-    /// requests are under way. Of several proxies, it is the highest share: that of the one which limits the rate. Null without a
-    /// proxy, if not known, and in results of earlier versions.
+    /// Busy share of the proxies, 0 to 1: their CPU time as a share of the capacity of the processors that they may use, while requests are
+    /// in flight. Of several proxies, it is the highest share: that of the one which limits the rate. Null without a proxy, if not known,
+    /// and in results of earlier versions.
     #[serde(default)]
     pub proxy_busy_share: Option<f64>,
-    /// How busy these processors were with everything of the study that runs on them, 0 to 1. It is above `proxy_busy_share` where
-    /// proxies share processors with the generator or the origin. Null likewise.
+    /// Busy share of these processors by all processes of the study that run on them, 0 to 1. It is above `proxy_busy_share` where proxies
+    /// share processors with the generator or the origin. Null likewise.
     #[serde(default)]
     pub proxy_processors_busy_share: Option<f64>,
     /// Use of the generator for this arm; null in results of earlier versions.
@@ -271,14 +271,14 @@ pub struct ArmLoad {
     /// Failed requests by kind, in slices that count.
     #[serde(default)]
     pub failures: BTreeMap<String, u64>,
-    /// Of these, by kind, the first reasons with their number of requests, where they are known.
+    /// First reasons of failed requests by kind, with their number of requests, where they are known.
     #[serde(default, skip_serializing_if = "Reasons::is_empty")]
     pub reasons: Reasons,
 }
 
 impl ArmLoad {
-    /// How busy the proxies were, 0 to 1. Results of earlier versions only have the CPU time as a share of one processor,
-    /// which is the same for proxies that share one.
+    /// Busy share of the proxies, 0 to 1. Results of earlier versions only have the CPU time as a share of one processor, which is the same
+    /// for proxies that share one.
     pub fn busy_share(&self) -> Option<f64> {
         self.proxy_busy_share.or(self.proxy_core_share)
     }
@@ -348,7 +348,7 @@ pub struct ProxyUse {
 }
 
 impl ProxyUse {
-    /// How busy the processors that the proxies may use were, 0 to 1; see [`ArmLoad::busy_share`] for results of earlier versions.
+    /// Busy share of the processors that the proxies may use, 0 to 1; see [`ArmLoad::busy_share`] for results of earlier versions.
     pub fn processors_busy_share(&self) -> f64 {
         self.processors_busy_share.unwrap_or(self.core_share)
     }

@@ -57,7 +57,7 @@ impl Bounds {
         self.0.iter().find(|bound| bound.of == of && bound.measure == measure)
     }
 
-    /// Those of levels or of costs, each times `sign`, which is 1 or -1.
+    /// Returns the bounds of levels or of costs, each times `sign`, which is 1 or -1.
     #[must_use]
     pub fn signed(&self, of: BoundOf, sign: f64) -> Self {
         let signed = |bound: &Bound| {

@@ -92,7 +92,7 @@ impl CostMeasure {
         of_slices.chain(Self::of_rounds()).collect()
     }
 
-    /// Those of measures that an arm has once per round.
+    /// Measures that an arm has once per round.
     pub fn of_rounds() -> impl DoubleEndedIterator<Item = Self> {
         RoundMeasure::compared().map(Self::OfRounds)
     }

@@ -37,7 +37,7 @@ pub struct StudyPlan {
     pub loads: Vec<LoadSpec>,
     /// Duration of the study, seconds.
     pub wall_seconds: f64,
-    /// Why the study ended before its last round; absent when it did not.
+    /// Reason why the study ended before its last round; absent if it did not.
     pub ended_early: Option<String>,
     /// Number of rounds completed at each time that the study was resumed.
     #[serde(default)]

@@ -42,7 +42,7 @@ pub struct PlannedSubject {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PlannedNetwork {
-    /// Where the proxies are: `host` or `container`.
+    /// Place of the proxies: `host` or `container`.
     pub servers: String,
     /// Program that translates the address of the host to that of the container: `none`, `iptables` or `nftables`.
     pub nat: String,
@@ -54,7 +54,7 @@ pub struct PlannedNetwork {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PlannedFirewall {
-    /// How addresses are looked up: `iptables`, `iptables-legacy`, `ipset`, `nftables`, `nftables-set` or `nftables-map`.
+    /// Method that looks addresses up: `iptables`, `iptables-legacy`, `ipset`, `nftables`, `nftables-set` or `nftables-map`.
     pub firewall: String,
     /// Number of rules, or of addresses in the set or map.
     pub rules: u32,
