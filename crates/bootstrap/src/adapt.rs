@@ -140,7 +140,7 @@ pub struct Identity {
 /// A file of the user that the proxy reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Copied {
-    /// Where the configuration names it.
+    /// Place in the configuration that names it.
     pub place: Place,
     /// Its path as the configuration names it.
     pub from: String,

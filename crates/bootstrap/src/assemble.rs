@@ -49,7 +49,7 @@ pub struct Loaded {
 pub struct Duplicate {
     /// The number of its text.
     pub text: usize,
-    /// Where it is again.
+    /// Place of its repetition.
     pub place: Place,
     /// The key.
     pub key: String,

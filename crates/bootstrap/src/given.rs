@@ -60,7 +60,7 @@ pub(crate) fn given(
     {
         return whole(&source, Document::of_json(&source, value), choice);
     }
-    // Of several documents, Envoy reads the first alone.
+    // Envoy reads only the first of several documents.
     let first = envoy::first(text).map_err(|error| one(unreadable(&source, &error)))?;
     let value = first.to_value();
     if let Some(problem) = template::parsed(&source, &value) {

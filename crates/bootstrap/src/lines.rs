@@ -7,9 +7,9 @@ use crate::names::is_field;
 /// The lines of a file.
 #[derive(Clone, Debug)]
 pub(crate) enum Lines {
-    /// Of YAML.
+    /// Lines of a YAML text.
     Yaml(Tree),
-    /// Of JSON.
+    /// Lines of a JSON text.
     Json(JsonLines),
 }
 
@@ -19,8 +19,8 @@ impl Lines {
         text.trim().contains('\n').then(|| Self::Json(JsonLines::scan(text)))
     }
 
-    /// Where the node at a pointer is in the text, or the nearest one that encloses it: where its key is, if it has one. The steps
-    /// are field names as in [`crate::names`], whichever spelling the file has.
+    /// Returns the position of the node at a pointer, or of the nearest one that encloses it: that of its key, if it has one. The steps are
+    /// field names as in [`crate::names`], whichever spelling the file has.
     pub(crate) fn position(&self, text: &str, pointer: &str) -> Position {
         match self {
             Self::Yaml(root) => Way::new(root, pointer).position(),
@@ -29,7 +29,7 @@ impl Lines {
     }
 }
 
-/// Where a node is in a text.
+/// The position of a node in a text.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Position {
     /// Its line, from 1.
@@ -125,7 +125,7 @@ pub(crate) struct JsonLines {
 
 #[derive(Clone, Copy, Debug)]
 struct JsonNode {
-    /// Where its key begins and ends in the text, without quotes; none for the root and for items of lists.
+    /// Begin and end of its key in the text, without quotes; None for the root and for items of lists.
     key: Option<(u32, u32)>,
     /// The line of its key, or of itself, from 1.
     line: u32,

@@ -150,7 +150,7 @@ pub(crate) fn compose(document: &Tree) -> Option<Object<'_>> {
     })
 }
 
-/// Where a text is in an object.
+/// The path to a text in an object.
 #[derive(Default)]
 struct Path {
     /// The keys of the mappings around it.

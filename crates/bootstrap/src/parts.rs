@@ -121,7 +121,7 @@ fn key_of(pointer: &str) -> &str {
     pointer.rsplit('/').find(|token| token.parse::<usize>().is_err()).unwrap_or_default()
 }
 
-/// Where a cluster holds its options of HTTP.
+/// Pointer from a cluster to its options of HTTP.
 const OPTIONS: &str =
     "/typed_extension_protocol_options/envoy.extensions.upstreams.http.v3.HttpProtocolOptions";
 
@@ -206,7 +206,7 @@ impl Finder<'_> {
         let sockets = sockets(chain, &request.chain);
         self.transport_sockets(&sockets);
         let Some((socket, node)) = sockets.into_iter().find(|(_, node)| is_tls(node)) else { return };
-        // In plaintext no chain can be chosen by server name, so only this one is kept.
+        // No chain can be chosen by server name in plaintext, so only this one is kept.
         let mut pointers = vec![socket, join(&request.chain, "filter_chain_match")];
         let chains = items(&self.adapted.tree, &join(&listener.pointer, "filter_chains"));
         let others = chains

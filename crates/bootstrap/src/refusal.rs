@@ -1,7 +1,7 @@
 //! The reason why Envoy refuses a bootstrap, and the nodes of the user's configuration that the reason is about.
 //!
 //! Envoy knows the adapted bootstrap only, and most of its reasons name no position. They name a path of fields, an extension,
-//! a resource or a value. What is named is looked for in the configuration, by the most reliable way first.
+//! a resource or a value. These are looked for in the configuration, by the most reliable way first.
 
 mod constraint;
 mod path;
@@ -14,7 +14,7 @@ use crate::adapt::{Adapted, extensions, missing_extension};
 use crate::place::Place;
 use crate::tree::{self, is_within, last_step};
 
-/// How many places are named before the others are only counted.
+/// Number of places that are named. The others are only counted.
 const MOST_NAMED: usize = 4;
 /// The shortest text that is looked for inside of values.
 const SHORTEST_PART: usize = 3;
@@ -49,7 +49,7 @@ const EXPRESSION_ERRORS: [&str; 13] = [
     "invalid named capture group: ",
 ];
 
-/// Why Envoy refuses a configuration, for its user. It displays as `envoy.yaml:12: Envoy refuses the configuration: ...`.
+/// The reason why Envoy refuses a configuration, for its user. It displays as `envoy.yaml:12: Envoy refuses the configuration: ...`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     /// The places that the reason may be about, sorted, each line once; the file without a line if none was found.
@@ -59,7 +59,7 @@ pub struct Refusal {
 }
 
 impl Adapted {
-    /// Why Envoy refuses the bootstrap without some nodes ([`Adapted::without`]), given its message.
+    /// Returns the reason why Envoy refuses the bootstrap without some nodes ([`Adapted::without`]), given its message.
     pub fn refusal<'p>(&self, message: &str, without: impl IntoIterator<Item = &'p String>) -> Refusal {
         let mut tree = self.tree.clone();
         for pointer in without {

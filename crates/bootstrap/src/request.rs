@@ -98,7 +98,7 @@ pub fn derive(adapted: &Adapted, listener: &Listener) -> Result<DerivedRequest, 
     bytes.or(answered).ok_or_else(|| no_request(adapted, listener, &causes::of_chains(adapted, &chains)))
 }
 
-/// That no request goes through a listener, with the reason.
+/// Returns the problem that no request goes through a listener, with the reason.
 fn no_request(adapted: &Adapted, listener: &Listener, message: &str) -> Problem {
     Problem { place: adapted.place(&listener.pointer), message: message.to_owned() }
 }

@@ -121,7 +121,7 @@ pub(crate) fn remove_all<'p>(root: &mut Value, pointers: impl IntoIterator<Item 
     }
 }
 
-/// Where a transport socket holds the one that it wraps.
+/// Pointer from a transport socket to the one that it wraps.
 pub(crate) const WRAPPED: &str = "/typed_config/transport_socket";
 
 fn plain_socket() -> Value {

@@ -46,7 +46,7 @@ const REMOTE: [(&str, &str, &str); 2] = [
     ("/module/remote", "module", "module.local.filename"),
 ];
 
-/// Why the HTTP proxy of `http_11_proxy` is removed, which metadata of an endpoint or the transport socket name.
+/// Reason why the HTTP proxy of `http_11_proxy`, which metadata of an endpoint or the transport socket name, is removed.
 const WITHOUT_PROXY: &str =
     "the lab has no proxy that takes CONNECT, so connections lead to the origin directly";
 

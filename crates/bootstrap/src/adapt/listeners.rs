@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{Context, described_address, socket_address};
 use crate::tree::{extension_type, items, join, set, text};
 
-/// Why fields that concern redirected connections are removed.
+/// Reason why fields that concern redirected connections are removed.
 const REDIRECTED: &str =
     "the lab connects to each listener by its own port, without the kernel's redirection";
 

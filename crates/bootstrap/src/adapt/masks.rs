@@ -19,7 +19,7 @@ const PEM_END: &str = "-----END";
 /// A command that Envoy replaces in formats and in values of headers.
 const COMMAND: &str = r"%[A-Z][A-Z0-9_]*(?:\([^)]*\))?(?::[0-9]+)?%";
 
-/// A name of a secret within a text. What separates it from its value follows, so a whole name ends there.
+/// A name of a secret within a text. A separator between name and value follows, so a whole name ends there.
 static NAME: LazyLock<String> = LazyLock::new(|| {
     let any = |names: &[&str]| names.join("|").replace('_', "[_-]?");
     let (parts, whole) = (any(&NAMES), any(&WHOLE_NAMES));
@@ -43,7 +43,7 @@ static KEPT: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(&format!(r"(?i:^(?:bearer|basic|digest|negotiate)(?:\s+|$))|{COMMAND}")).ok()
 });
 
-/// How a text writes names and values.
+/// Syntax of names and values in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Syntax {
     /// Values are in quotes; a word without quotes may be a variable.
@@ -61,7 +61,7 @@ pub(crate) struct Masks {
     known: BTreeMap<String, String>,
     /// The secrets that are masked wherever they occur, with their lengths, the longest first: a secret may contain another.
     unmistakable: BTreeSet<(Reverse<usize>, String)>,
-    /// How many masks there are of each length, which is the number of the next one.
+    /// Number of masks of each length, which is the number of the next one.
     counts: HashMap<usize, usize>,
 }
 
@@ -196,7 +196,7 @@ fn is_unmistakable(secret: &str) -> bool {
     secret.len() >= UNMISTAKABLE && has(char::is_ascii_alphabetic) && has(char::is_ascii_digit)
 }
 
-/// Where values of secret names are in a text that is no JSON, but may have pieces of it.
+/// Returns the places of values of secret names in a text that is not JSON, but may have pieces of it.
 fn named(text: &str, syntax: Syntax) -> Vec<Range<usize>> {
     let (plain, places) = json::unescaped(text);
     let place = |at: usize| places.get(at).copied().unwrap_or(text.len());

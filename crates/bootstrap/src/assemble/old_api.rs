@@ -9,7 +9,7 @@ use super::Configuration;
 use crate::place::Problem;
 use crate::tree::{self, join, last_name, last_step, message_type, text};
 
-/// Since when Envoy reads no API v2.
+/// Name of API v2 in problems, with the release of Envoy that dropped it.
 const REMOVED: &str = "API v2, which Envoy has not read since 1.18";
 
 /// Packages that moved by no rule: the beginning of a type, and what stands for it.
@@ -259,7 +259,7 @@ impl Configuration {
             }
             let inside = last_name(pointer);
             for field in FIELDS.iter().filter(|field| field.of == inside) {
-                // In API v3, `regex` and others are fields of other messages.
+                // The fields of `regex` and others moved to other messages in API v3.
                 if node.get(field.name).is_some_and(|value| !value.is_null()) {
                     let at = join(pointer, field.name);
                     add(&at, format!("`{}` is of {REMOVED}: in API v3 it is {}", field.name, field.now));
@@ -391,7 +391,7 @@ mod tests {
         }
         for other in [
             "corp.filter.v2.Own",
-            // Of an extension that is not in every build.
+            // The type of an extension that is not in every build.
             "envoy.extensions.filters.http.golang.v3alpha.Config",
             "udpa.type.v1.TypedStruct",
             "xds.type.matcher.v3.Matcher",

@@ -17,7 +17,7 @@ pub struct Form {
 
 /// Access logs that write lines.
 const LINES: [&str; 2] = ["envoy.extensions.access_loggers.file.", "envoy.extensions.access_loggers.stream."];
-/// Where such logs state that a line is a JSON object, the current place first.
+/// Pointers in such logs to a line as a JSON object, the current one first.
 const JSON: [&str; 3] = ["/log_format/json_format", "/json_format", "/typed_json_format"];
 /// Extensions inside of an extension that decide what it does.
 const LIBRARIES: [&str; 2] = ["compressor_library", "decompressor_library"];

@@ -117,7 +117,7 @@ const ACCESS_LOGS: [Known; 4] = [
     ),
 ];
 
-/// How a part shows that it acts.
+/// Evidence that a part acts.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Proof {
     /// Statistics of which at least one moves; none if it has no statistic of its own that is known.

@@ -29,7 +29,7 @@ pub(super) fn of_listener(adapted: &Adapted, listener: &Listener) -> Option<Stri
     is_api.then(|| format!("it is an `api_listener`, to which nothing connects; {ANOTHER}"))
 }
 
-/// Why none of the filter chains of a listener gives a request.
+/// Returns the reason why none of the filter chains of a listener gives a request.
 pub(super) fn of_chains(adapted: &Adapted, chains: &[(String, &Value)]) -> String {
     if chains.is_empty() {
         return format!("it has no filter chain; {ANOTHER}");
@@ -80,7 +80,7 @@ fn end_of(adapted: &Adapted, chain: &str) -> String {
     }
 }
 
-/// Why no request is derived from a route, as far as the route alone says it.
+/// Returns the reason why no request is derived from a route; None if the route alone does not show it.
 fn of_route(route: &Value) -> Option<String> {
     let condition = route.get("match").and_then(matching::unknown);
     let header = route.pointer("/route/cluster_header").and_then(Value::as_str);

@@ -1,7 +1,7 @@
 //! Conditions of filters and access logs on the requests that they act on, besides routes and credentials.
 //!
-//! Each is a list of groups of conditions, and one group suffices. A request that is derived gets what the groups ask for as long as it
-//! still takes its route. What it does not get is said in words ([`needs`]).
+//! Each is a list of groups of conditions, and one group suffices. A derived request is changed to meet the groups, as long as it still
+//! takes its route. [`needs`] describes the conditions that it does not meet.
 
 use std::collections::BTreeMap;
 
@@ -260,7 +260,7 @@ fn of_filter(filter: &Value, scopes: Scopes<'_>) -> Vec<Group> {
                 }
             }
             if by_header("/abort/header_abort") {
-                // With it, the filter answers instead of the upstream server.
+                // The filter answers a request with this header instead of the upstream server.
                 let header =
                     "the header `x-envoy-fault-abort-request: STATUS`, which the filter then answers with";
                 group.push(Condition::Other(header.to_owned()));
