@@ -103,7 +103,7 @@ impl Event {
     }
 }
 
-/// Why no response will arrive.
+/// Reason why no response will arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loss {
     /// The server reset the stream.
@@ -123,7 +123,7 @@ pub enum Loss {
     Switched,
 }
 
-/// Why a QUIC connection is lost.
+/// Reason why a QUIC connection is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QuicError {
     /// No common version, or no cipher suite for it.

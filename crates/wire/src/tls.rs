@@ -54,7 +54,7 @@ pub struct Handshake {
     pub is_retried: bool,
 }
 
-/// Why TLS failed.
+/// An error of TLS.
 #[derive(Debug, Error)]
 pub enum TlsError {
     /// An error of the peer, a certificate, or the negotiation.

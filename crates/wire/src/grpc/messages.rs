@@ -2,8 +2,7 @@
 
 use super::MessageCounter;
 
-/// How a call sends its messages. Messages of the response are reported as they arrive
-/// ([`Event::Message`](crate::Event::Message)).
+/// The messages of a call. Messages of the response are reported as they arrive ([`Event::Message`](crate::Event::Message)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Messages {
     /// The whole body is sent at once.

@@ -23,7 +23,7 @@ pub struct ChunkedBody {
 pub struct ChunkedProgress {
     /// Bytes that belong to the body.
     pub consumed: usize,
-    /// Of these, data.
+    /// Number of these bytes that are data.
     pub data_bytes: u64,
     /// True if the body is complete.
     pub complete: bool,

@@ -23,7 +23,7 @@ pub struct Request {
     pub body: Vec<u8>,
 }
 
-/// Why a request cannot be encoded.
+/// Reason why a request cannot be encoded.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum RequestError {
     /// The method is not a token of RFC 9110.

@@ -415,7 +415,7 @@ fn read_head(
     Ok(Head { bytes: head_bytes, response, body, interim, deviation })
 }
 
-/// How the end of a body is found (RFC 9112, section 6.3), and what its head violates; no body if its length is zero.
+/// Returns the framing of a body (RFC 9112, section 6.3), and the rule that its head violates; no body if its length is zero.
 fn body(
     coding: Option<&[u8]>,
     length: Option<Result<u64, Malformed>>,

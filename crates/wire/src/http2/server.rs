@@ -46,7 +46,7 @@ struct Stream {
     /// True if more of the response may follow.
     is_streaming: bool,
     received_bytes: u32,
-    /// Those of `received_bytes` that are processed, for which the window opens again.
+    /// Received bytes that are processed, for which the window opens again.
     released_bytes: u32,
     window_bytes: i64,
     /// The response's body with the number of bytes sent, and the header block of its trailers.

@@ -60,7 +60,7 @@ pub struct Http3 {
     /// Streams for the next requests, opened and not used yet. QUIC limits how many streams may ever be opened, and the server raises
     /// that limit, usually as streams end.
     spare: VecDeque<StreamId>,
-    /// How many requests the server allows at once, as far as there are places for them.
+    /// Limit of the server on concurrent requests, as far as there are places for them.
     max_streams: u32,
     uni_streams: Vec<(StreamId, UniStream)>,
     /// A pending datagram of the endpoint itself.
@@ -118,7 +118,7 @@ impl Http3 {
         self.expected_body = expected;
     }
 
-    /// From now on, cookies that responses set are sent back on this connection.
+    /// Starts to send cookies that responses set back on this connection.
     pub fn keep_cookies(&mut self) {
         self.cookies.get_or_insert_default();
     }

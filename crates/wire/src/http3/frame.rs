@@ -102,7 +102,7 @@ impl FrameReader {
     /// Calls `each` with every piece of `bytes`.
     ///
     /// # Errors
-    /// Those of `each`, or when a frame is too large.
+    /// An error of `each`, or a frame that is too large.
     pub(super) fn feed(
         &mut self,
         mut bytes: &[u8],

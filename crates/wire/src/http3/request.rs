@@ -33,7 +33,7 @@ pub(super) struct PendingResponse {
     /// Encoded bytes that QUIC has not taken yet.
     pub(super) unsent: Vec<u8>,
     body: Body,
-    /// How much of the body has been encoded.
+    /// Bytes of the body that have been encoded.
     taken: u64,
     /// The encoded trailers.
     trailers: Vec<u8>,
@@ -42,7 +42,7 @@ pub(super) struct PendingResponse {
 }
 
 impl Stream {
-    /// How many bytes of the request may be read; 0 if it has to wait until those before are processed and answered.
+    /// Number of bytes of the request that may be read; 0 if it has to wait until those before are processed and answered.
     pub(super) fn room_bytes(&self) -> usize {
         if !self.is_reported_in_parts {
             PIECE_BYTES

@@ -107,7 +107,7 @@ impl Server {
         }
     }
 
-    /// When [`Self::tick`] is due next.
+    /// Returns the time at which [`Self::tick`] is due next.
     pub fn next_tick(&mut self) -> Option<Instant> {
         if self.peers.values().any(|peer| peer.resumable().next().is_some()) {
             return Some(Instant::now());

@@ -209,7 +209,7 @@ fn what_is_wrong_with_a_response_is_known() {
 #[test]
 fn what_is_wrong_does_not_depend_on_where_a_response_is_split() {
     for (bytes, expected) in illegal() {
-        // Of long ones, at the ends and at a few places between.
+        // Long ones are cut at the ends and at a few places between.
         let step = (bytes.len() / 100).max(1);
         for cut in (0..bytes.len().min(100)).chain((0..bytes.len()).step_by(step)) {
             let mut reader = ResponseReader::default();
