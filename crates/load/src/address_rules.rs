@@ -62,7 +62,7 @@ impl FromStr for StaticAddress {
     }
 }
 
-/// Why a host has no address.
+/// Reason why a host has no address.
 #[derive(Debug, Error)]
 pub enum ResolveError {
     /// The lookup failed.
@@ -109,7 +109,7 @@ pub(crate) enum Uses {
 /// Looks up the addresses of a host name.
 pub type Lookup = fn(&str) -> io::Result<Vec<ScopedAddress>>;
 
-/// How the addresses of a host are found and selected.
+/// Rules that find and select the addresses of a host.
 #[derive(Clone, Debug)]
 pub(crate) struct Rules {
     pub(crate) fixed: Vec<StaticAddress>,

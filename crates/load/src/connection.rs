@@ -59,7 +59,7 @@ struct Slot {
     place: Place,
     /// Age of its request: the number of requests before it.
     number: u64,
-    /// How often its request was sent again.
+    /// Number of times that its request was sent again.
     sent_again: u8,
 }
 
@@ -77,7 +77,7 @@ struct Entry {
     generation: u32,
     lane: LaneId,
     state: State,
-    /// Why it closes, once that is known.
+    /// Reason for its closing, once known.
     why: Option<Closing>,
 }
 

@@ -28,11 +28,11 @@ pub(crate) struct Current<'a> {
     pub(crate) next: Picked,
     /// Requests planned so far, including the next one.
     planned: u64,
-    /// When the current turn of the event loop began.
+    /// Start of the current turn of the event loop.
     turn_from_ns: u64,
     /// Recorded requests left to start, if their number is limited.
     requests_left: Option<u64>,
-    /// In an open loop of which all requests are planned, the intended start of the one after them, until the run ends.
+    /// Intended start of the request after the last one, in an open loop of which all requests are planned, until the run ends.
     planned_until_ns: Option<u64>,
     /// Recordings of the first part and of the further parts.
     first: &'a mut Recording,
@@ -41,7 +41,7 @@ pub(crate) struct Current<'a> {
     intervals: Vec<IntervalRecorder>,
     /// Number of changes of addresses that the worker has taken over.
     address_changes: u64,
-    /// When the next sample is due, at the earliest.
+    /// Time at which the next sample is due, at the earliest.
     sample_due_ns: u64,
     /// The delays of this worker, if response times without them are recorded.
     held_up: Option<HeldUp>,

@@ -86,7 +86,7 @@ impl Expectation {
         (wrong_status || wrong_size || !response.is_as_expected).then_some(Failure::Mismatch)
     }
 
-    /// Why a response fails in this way, if its status does not say so.
+    /// Returns the reason why a response fails in this way, if its status does not show it.
     #[cold]
     pub(crate) fn reason(&self, failure: Failure, response: &Response) -> Option<&'static str> {
         match failure {

@@ -13,7 +13,7 @@ use thiserror::Error;
 use crate::dial::Dial;
 use crate::target::Target;
 
-/// Why a call failed.
+/// An error of a call.
 #[derive(Debug, Error)]
 pub enum GrpcCallError {
     /// A socket error.

@@ -233,7 +233,7 @@ impl Drop for LogSink {
     }
 }
 
-/// Why a log cannot be read.
+/// Reason why a log cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
     /// The file cannot be read.

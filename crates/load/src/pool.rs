@@ -10,9 +10,9 @@ use rand::{RngExt, SeedableRng};
 use crate::backlog::{Backlog, Due, Replay, Turn};
 use crate::lifetime::Lifetime;
 
-/// Which connection the next request takes. A proxy sees the difference: most recent first keeps few connections busy,
-/// round robin keeps all of them warm, and with pinned connections a request waits for its own connection even if others
-/// are free, as in generators that run a schedule per connection.
+/// Order in which connections take requests. A proxy sees the difference: most recent first keeps few connections busy, round robin
+/// keeps all of them warm, and with pinned connections a request waits for its own connection even if others are free, as in
+/// generators that run a schedule per connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PoolOrder {
     /// The connection that has been free for the longest time.
@@ -148,7 +148,7 @@ const MAX_STORED: usize = 65_536;
 /// Send lag above which a request is skipped, nanoseconds.
 pub(crate) const SKIP_LAG_NS: u64 = 10_000_000;
 
-/// How requests are assigned to connections.
+/// Assignment of requests to connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pooling {
     /// Order in which connections take requests.
@@ -157,7 +157,7 @@ pub struct Pooling {
     pub when_busy: WhenBusy,
     /// Treatment of a request that the generator itself is late to send.
     pub when_late: WhenLate,
-    /// When connections are opened, and how long they last.
+    /// The opening of connections, and their lifetime.
     pub lifetime: Lifetime,
 }
 
@@ -188,11 +188,11 @@ pub(crate) struct Pool {
 /// The free connections, by pool order.
 #[derive(Debug)]
 enum Free {
-    /// In the order in which they became free: a queue, or a stack.
+    /// Free connections in the order in which they became free: a queue, or a stack.
     Recent { free: VecDeque<usize>, is_lifo: bool },
-    /// By index, with the index to search from.
+    /// Free connections by index, with the index to search from.
     RoundRobin { free: BTreeSet<usize>, next: usize },
-    /// In no order.
+    /// Free connections in no order.
     Random { free: Vec<usize>, random: Box<SmallRng> },
     /// A flag per connection, and the index of the next one.
     Pinned { free: Vec<bool>, next: usize },

@@ -94,7 +94,7 @@ pub struct Target {
     pub(crate) placeholders: Vec<Placeholder>,
 }
 
-/// Why a request specification is invalid.
+/// Reason why a request specification is invalid.
 #[derive(Debug, Error)]
 pub enum TargetError {
     /// The URL is invalid.

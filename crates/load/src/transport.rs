@@ -38,15 +38,15 @@ pub(crate) struct Transport {
     plaintext: Vec<u8>,
     /// True if output is held back until all responses of a read are handled, to send it with one system call.
     is_corked: bool,
-    /// When the connect started, nanoseconds.
+    /// Start of the connect, nanoseconds.
     pub(crate) connect_started_ns: u64,
-    /// When the connect completed, nanoseconds.
+    /// End of the connect, nanoseconds.
     pub(super) connected_ns: u64,
-    /// When the connection became ready for requests, nanoseconds.
+    /// Time at which the connection became ready for requests, nanoseconds.
     pub(crate) opened_ns: u64,
     /// True if kernel timestamps are enabled.
     stamped: bool,
-    /// Why the kernel takes no timestamps, although they were requested.
+    /// Reason why the kernel takes no timestamps, although they were requested.
     pub(crate) no_stamps: Option<Errno>,
     /// Timestamps of the request in flight.
     pub(crate) stamps: Option<Stamped>,
@@ -65,8 +65,8 @@ pub(crate) struct Scratch {
     plaintext: Vec<u8>,
     /// Protocol events of the last read.
     pub(crate) events: Vec<Event>,
-    /// When the last read returned from the socket, monotonic nanoseconds. Taken before the bytes are parsed, because parsing a
-    /// message of a conversation sends the next one, whose time starts here.
+    /// Time at which the last read returned from the socket, monotonic nanoseconds. It is taken before the bytes are parsed, because
+    /// parsing a message of a conversation sends the next one, whose time starts here.
     pub(crate) read_ns: u64,
     /// A handshake that a read completed, with its duration in nanoseconds, until it is recorded.
     pub(crate) handshake: Option<(u64, Handshake)>,

@@ -46,7 +46,7 @@ const SETTLE_NS: u64 = 20_000_000;
 /// Capacity of the channel of live samples.
 const MAX_LIVE_SAMPLES: usize = 64;
 
-/// Why a trial has no result.
+/// Reason why a trial has no result.
 #[derive(Debug, Error)]
 pub enum TrialError {
     /// A connection could not be opened.
@@ -92,7 +92,7 @@ pub fn run(
     let record_from_ns = start_ns + nanoseconds(spec.warmup);
     let end_ns = record_from_ns + nanoseconds(spec.duration);
     if let Some(record) = &spec.record {
-        // Who does not wait for it does not need it.
+        // A receiver that does not wait for it does not need it.
         let _ = record.try_send(record_from_ns..end_ns);
     }
     let parts_from_ns: Vec<u64> =

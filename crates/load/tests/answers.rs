@@ -315,7 +315,7 @@ fn who_closed_the_connections_is_known() {
 fn blank_lines_between_responses_are_discarded() {
     let address = server(|mut stream| {
         while read_request(&mut stream) {
-            // In one piece, and once more when the client awaits nothing or the next response.
+            // The bytes arrive in one piece, and once more when the client awaits nothing or the next response.
             let _ = stream.write_all(&[OK, b"\r\n"].concat());
             std::thread::yield_now();
             let _ = stream.write_all(b"\r\n");

@@ -1,5 +1,5 @@
-//! How connections reach a server: source addresses, several addresses of a server, Unix sockets, headers of the PROXY
-//! protocol, and opening them over time.
+//! Network paths of connections: source addresses, several addresses of a server, Unix sockets, headers of the PROXY protocol, and
+//! opening them over time.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -155,7 +155,7 @@ fn addresses_that_a_name_has_later_are_used_and_those_that_it_lost_are_drained()
     let lookup = |_: &str| Ok(vec![IpAddr::from([127, 0, 0, NOW.load(Ordering::Relaxed) as u8]).into()]);
     let listener = TcpListener::bind("0.0.0.0:0").unwrap();
     let port = listener.local_addr().unwrap().port();
-    // By server address: its open connections, and the requests that it answered.
+    // Open connections and answered requests of each server address.
     let servers: Arc<[[AtomicUsize; 2]; 3]> = Arc::default();
     let seen = Arc::clone(&servers);
     thread::spawn(move || {

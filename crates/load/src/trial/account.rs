@@ -14,9 +14,9 @@ use hoptax_result::ProcessAccount;
 /// The processes that a trial accounts for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Accounted {
-    /// Those that are found when the trial begins.
+    /// Processes that are found when the trial begins.
     Running(Running),
-    /// Those with these ids, such as the proxies of an arm.
+    /// Processes with these ids, such as the proxies of an arm.
     Processes(BTreeSet<u32>),
 }
 

@@ -23,7 +23,7 @@ pub struct TrialSpec {
     pub think: Option<Think>,
     /// Connections, over all workers.
     pub connections: usize,
-    /// How requests are assigned to connections.
+    /// Assignment of requests to connections.
     pub pooling: Pooling,
     /// Receives the raw log in pieces; their concatenation follows [`crate::log::MAGIC`] in a file.
     pub log: Option<SyncSender<Vec<u8>>>,

@@ -41,7 +41,7 @@ pub struct WorkerSpec {
     pub connections: usize,
     /// Request timeout.
     pub timeout: Duration,
-    /// How requests are assigned to connections.
+    /// Assignment of requests to connections.
     pub pooling: Pooling,
     /// Seed of the pool, the traffic, lifetimes and think times.
     pub seed: u64,

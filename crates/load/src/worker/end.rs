@@ -28,7 +28,7 @@ impl Worker {
             if self.requests[slot.index()].as_ref().is_some_and(is_late) {
                 self.note_if_unwritten(slot);
                 self.feed(current, Event::TimedOut(slot), now);
-                // At once: each search of the actions would otherwise pass those of all before it.
+                // The actions are performed at once: each search of them would otherwise pass all earlier ones.
                 self.perform(current, now);
             }
         }

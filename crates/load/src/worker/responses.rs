@@ -116,7 +116,7 @@ impl Worker {
             if !self.scratch.events.is_empty() {
                 let events = std::mem::take(&mut self.scratch.events);
                 self.handle_connection_events(current, connection, &events, now);
-                // With several responses in one read, the next requests are sent together.
+                // Several responses in one read free several slots: the next requests are sent together.
                 if has_streams && let Some(transport) = self.transports.get_mut(connection) {
                     transport.cork();
                 }
