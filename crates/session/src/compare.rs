@@ -1,4 +1,4 @@
-//! Measures subjects side by side and decides whether they differ.
+//! Measures subjects side by side and decides if they differ.
 
 mod names;
 mod part;
@@ -133,7 +133,7 @@ fn measure(
     complete(&place, &Options { asked, ..wanted.options }, interrupt, say)
 }
 
-/// The comparison of the subjects, named by what the user gave.
+/// Returns the comparison of the subjects, which are named as the user gave them.
 fn comparison(
     result: &StudyResult,
     margin_share: f64,
@@ -161,7 +161,7 @@ fn comparison(
     ComparisonResult::new(result.environment.clone(), comparison).judged_as(result)
 }
 
-/// Adds what differs between two proxies.
+/// Adds the differences between two proxies.
 fn add_differences(compared: &mut ComparedSubject, first: &Subject, subject: &Subject, say: Say<'_>) {
     let [Some(one), Some(other)] = [first, subject].map(Subject::proxy) else { return };
     let [reference, arm] = [&one, &other].map(|entry| ArmIn { entry, folder: Path::new("") });

@@ -43,7 +43,7 @@ pub struct Wanted<'a> {
     pub never_halt: NeverHalt,
 }
 
-/// Runs the load generators. `on_step` gets what runs now.
+/// Runs the load generators. `on_step` gets a description of each run.
 ///
 /// # Errors
 /// When a load generator or a server is not known, when a requirement is missing, when a run fails, and after an interrupt.

@@ -173,8 +173,8 @@ impl Estimate {
     }
 }
 
-/// Refuses a study that probably needs more memory than is available, unless `is_wanted` accepts the problem. `remedy` is what to do
-/// instead.
+/// Refuses a study that probably needs more memory than is available, unless `is_wanted` accepts the problem. `remedy` is advice for the
+/// user.
 ///
 /// # Errors
 /// When it is refused.

@@ -33,7 +33,7 @@ pub enum Converted {
 /// Converts the result in a file; `table` is that of a study, for Parquet.
 ///
 /// # Errors
-/// When the file is no result, or one without what the format holds.
+/// When the file is no result, or one without numbers for the format.
 pub fn convert(file: &Path, to: Format, table: StudyTable) -> Result<Converted, Failure> {
     let failed = |reason: &str| Failure::bad_input(format!("`{}`: {reason}", file.display()));
     let format = format_of(file);
@@ -61,7 +61,7 @@ fn page(file: &Path) -> Result<String, String> {
     html::page(&documents::of_text(&text)?).map_err(|error| error.to_string())
 }
 
-/// The format that a file states. If it cannot be read, what reads it as a result says so.
+/// The format that a file states. If it cannot be read, the error comes when it is read as a result.
 fn format_of(file: &Path) -> Option<String> {
     let value: Value = serde_json::from_str(&fs::read_to_string(file).ok()?).ok()?;
     value.get("format")?.as_str().map(str::to_owned)

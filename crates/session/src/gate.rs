@@ -1,4 +1,4 @@
-//! Judges by limits what a candidate changes: measured side by side with what it would replace, or against stored runs.
+//! Judges by limits the changes that a candidate makes: measured side by side with its baseline, or against stored runs.
 
 mod stored;
 
@@ -70,7 +70,7 @@ pub struct Gated {
 /// Measures a study and judges it.
 ///
 /// # Errors
-/// When the study or what it is judged against is not valid, and when the study cannot begin, fails or is interrupted.
+/// When the study or its reference is not valid, and when the study cannot begin, fails or is interrupted.
 pub fn measure(wanted: &Wanted<'_>, interrupt: &Interrupt, say: Say<'_>) -> Result<Gated, Failure> {
     let gated = match wanted.against {
         Against::Candidate(candidate) => by_candidate(wanted, candidate, interrupt, say)?,

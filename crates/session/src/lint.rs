@@ -23,7 +23,7 @@ use crate::update::{Say, Update};
 pub struct Examination<'a> {
     /// The ids of the rules; empty for all.
     pub only: &'a [String],
-    /// A study result with what functions cost.
+    /// A study result with the costs of functions.
     pub prices: Option<&'a Path>,
     /// A file of findings that are allowed.
     pub allow: Option<&'a Path>,
@@ -162,15 +162,15 @@ fn read(path: &Path) -> Result<Vec<Partly>, Failure> {
     read_partly(path).map_err(Failure::bad_input)
 }
 
-/// Keeps what the rules with these ids found, or all if there are none.
+/// Keeps the findings of the rules with these ids; keeps all findings if there are no ids.
 fn keep_meant(linted: &mut Linted, only: &[String]) {
     let is_meant = |finding: &Finding| only.is_empty() || only.iter().any(|id| id == finding.rule.id);
     linted.findings.retain(is_meant);
     linted.allowed.retain(|(finding, _)| is_meant(finding));
 }
 
-/// Mends what needs no decision in files and in those that they name. Nothing is mended if one of the files cannot be read: who corrects
-/// its name wants all of them mended at once. A listeners file stays as it is, which is said.
+/// Mends faults that need no decision, in files and in those that they name. Nothing is mended if one of the files cannot be read: a
+/// user who corrects its name wants all of them mended at once. A listeners file stays as it is, with a note.
 ///
 /// # Errors
 /// When a file cannot be written.

@@ -260,7 +260,7 @@ impl Load {
     /// A closed loop of this load. Asks the servers for their protocol and their services, as far as these are not stated.
     ///
     /// # Errors
-    /// When what is stated is not valid or does not fit together, and when a server cannot be asked.
+    /// When the load is not valid or its parts do not fit together, and when a server cannot be asked.
     pub fn closed_loop(&self, say: Say<'_>) -> Result<TrialSpec, Failure> {
         let traffic = traffic::read(self, say)?;
         let Connections { number, order, lifetime, workers, .. } = self.connections;

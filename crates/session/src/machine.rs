@@ -62,7 +62,7 @@ pub(crate) fn speeds(
         .map_err(|error| Failure::environment(format!("cannot measure the machine's speeds: {error}")))
 }
 
-/// Probes the machine. In a study of seconds, the whole probe would take longer than what it judges.
+/// Probes the machine. In a study of seconds, the whole probe would take longer than the study.
 pub(crate) fn probe(placement: &Placement, is_short: bool) -> Result<MachineProbe, Failure> {
     let probed = if is_short { host::probe_briefly(placement) } else { host::probe(placement) };
     probed.map_err(|error| Failure::environment(format!("cannot probe the machine: {error}")))

@@ -68,7 +68,7 @@ pub struct Manifest {
     pub(crate) started_at: String,
     /// Number of complete rounds each time the study was resumed.
     pub(crate) resumed_after_rounds: Vec<u32>,
-    /// Numbers of rounds after which it looked whether its intervals are narrow enough. Those of a session that was killed are missing.
+    /// Numbers of rounds after which it checked the widths of its intervals. Those of a session that was killed are missing.
     #[serde(default)]
     pub(crate) looks: Vec<u32>,
     /// Values of the thresholds that were set, by name.

@@ -301,7 +301,7 @@ fn here(
     Ok(Measured { result, folder: directory, ending: ran.outcome.ending, problems, manifest })
 }
 
-/// The study file of a place; of a run folder, with what its rounds depend on.
+/// Reads the study file of a place; of a run folder, with the conditions of its rounds.
 fn read(place: &Place<'_>) -> Result<(StudyText, Option<Manifest>), Failure> {
     match place {
         Place::New { text, .. } => Ok((text.clone(), None)),

@@ -1,4 +1,4 @@
-//! Measures what a given Envoy configuration costs per request, and what each of its parts adds.
+//! Measures the cost of a given Envoy configuration per request, and the cost that each of its parts adds.
 //!
 //! [`Configuration::laboratory`] tries the whole and the whole without each part; [`Configuration::measure`] measures those that
 //! answer alike in one study. If the parts do not add up, a second study measures them again, and pairs of them.

@@ -15,7 +15,7 @@ use hoptax_subject::program::in_search_path;
 
 use crate::failure::Failure;
 
-/// Fails with everything that is missing for a plan, and what to do about it. `folder` is that of the study file.
+/// Fails with all requirements of a plan that are missing, and with advice. `folder` is that of the study file.
 ///
 /// # Errors
 /// When anything is missing.

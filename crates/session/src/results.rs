@@ -1,4 +1,4 @@
-//! Reads the results of studies and loads, and what a run folder has to show.
+//! Reads the results of studies and loads, and the results in a run folder.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -24,7 +24,7 @@ pub fn is_path(word: &str) -> bool {
 /// The text of a result of any kind: of its file, or of the result that the command which measured a run folder printed.
 ///
 /// # Errors
-/// When there is none, with what the folder has instead.
+/// When there is none, with the kind of the file or folder.
 pub fn text(path: &Path) -> Result<String, Failure> {
     let file = if path.is_dir() { shown(path)? } else { path.to_owned() };
     fs::read_to_string(&file)

@@ -81,7 +81,7 @@ impl ClientTls {
             },
             ciphers: self.ciphers.clone(),
             groups: self.groups.clone(),
-            // QUIC does not report whether a session was resumed, so resumption is off.
+            // QUIC does not report resumed sessions, so resumption is off.
             resumes: self.resumes && !is_http3,
             alpn: alpn.map(<[u8]>::to_vec),
             verifies_once: false,
@@ -107,7 +107,7 @@ impl ServerTls {
     /// The configuration.
     ///
     /// # Errors
-    /// When a file cannot be read or is not what it should be.
+    /// When a file cannot be read or is invalid.
     pub fn config(&self) -> Result<Arc<ServerConfig>, Failure> {
         let parse = |path: &PathBuf| parsed(path, certificates_from_pem);
         let client_authorities = self.client_authorities.as_ref().map(parse).transpose()?;

@@ -1,4 +1,4 @@
-//! Runs the trials of a study, writes each round when it is complete, and judges what was measured.
+//! Runs the trials of a study, writes each round when it is complete, and judges the measurements.
 
 use std::cell::Cell;
 use std::path::Path;

@@ -38,7 +38,7 @@ pub(super) fn limits_processes(objectives: &[Objective]) -> bool {
     objectives.iter().any(Objective::needs_account)
 }
 
-/// A trial that records what the objectives need.
+/// Returns a trial that records the numbers that the objectives need.
 pub(super) fn recording(spec: TrialSpec, objectives: &[Objective]) -> TrialSpec {
     TrialSpec {
         percentiles: objectives.iter().filter_map(Objective::percentile).collect(),
@@ -71,7 +71,7 @@ pub(super) fn range_of(options: &Options<'_>, near: Near, budget: Duration) -> L
     Limits { min, max, start: near.start.max(min).min(max), width, budget, warmup }
 }
 
-/// The error of a search that cannot begin; `no_time` says for what the budget leaves none.
+/// The error of a search that cannot begin; `no_time` is the problem if the budget is too short.
 pub(super) fn refusal(error: &SearchError, no_time: &str) -> Failure {
     Failure::bad_input(match error {
         SearchError::Range { min, max } => format!(
@@ -137,7 +137,7 @@ pub(super) fn found(result: &GoalResult, goal: &[usize], objectives: &[Objective
     }
 }
 
-/// A line about a trial, and what the search knows by it.
+/// A line about a trial, and the bounds of the search after it.
 pub(super) fn progress(trial: &FindTrial, search: &Search) -> String {
     let ends: Vec<String> = search.results().iter().map(known).collect();
     format!("{}; {}", documents::find_trial(trial), ends.join(", "))

@@ -23,7 +23,7 @@ pub struct Options<'a> {
     pub max_rate: Option<f64>,
     /// Time limit; none for that of the preset, on arms for each arm.
     pub budget: Option<Duration>,
-    /// Limits of the checks of the generator, which decide whether a trial counts.
+    /// Limits of the checks of the generator, which decide if a trial counts.
     pub limits: &'a thresholds::Limits,
     /// Version, path or name of the Envoy, for arms.
     pub envoy: Option<&'a str>,

@@ -20,7 +20,7 @@ use crate::interrupt::Interrupt;
 use crate::update::{Say, Update};
 use crate::{awake, environment};
 
-/// A server to search on, and what is asked of it alone.
+/// A server to search on, with the options of such a search alone.
 #[derive(Clone, Debug)]
 pub struct Server {
     /// A closed loop on it: its requests, connections and seed are those of all trials.
@@ -64,7 +64,7 @@ pub fn on_server(
     search(server, options, environment, Box::new(send_load), interrupt, say)
 }
 
-/// Searches on a server by what sends a load to it from this machine.
+/// Searches on a server; `send_load` sends a load to it from this machine.
 pub(super) fn search(
     server: Server,
     options: &Options<'_>,
@@ -203,7 +203,7 @@ impl OnRange<'_> {
 }
 
 /// Runs the trials of a search, and returns them with the reason why the last one could not run, if it could not: a server may end under
-/// overload, and what is known by then is the result.
+/// overload, and the trials before that are the result.
 ///
 /// # Errors
 /// When the first trial cannot run.

@@ -85,7 +85,7 @@ pub(crate) enum GraphError {
         /// The one that it calls.
         called: String,
     },
-    /// A proxy does not state what shows that its functions work.
+    /// A proxy lacks statistics that show its functions at work.
     #[error("the proxy of `{service}` states no value of {missing} statistics; this is a bug in hoptax")]
     Statistics {
         /// The service.
@@ -301,7 +301,7 @@ impl<'p> Processes<'p> {
 pub(crate) struct Counted {
     /// Requests to it.
     pub(crate) requests: u64,
-    /// Statistics that show its functions at work: the function, what it must show, and the value.
+    /// Statistics that show its functions at work: the function, the condition, and the value.
     pub(crate) proofs: Vec<(String, Proof, u64)>,
 }
 

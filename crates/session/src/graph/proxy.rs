@@ -1,7 +1,7 @@
 //! The Envoy configuration of a service's proxy: a plain proxy with functions for requests to the service, and if its calls pass the
 //! proxy too, a listener for each service that it calls.
 //!
-//! Each side is generated like the only proxy of a study, so that what a study measured applies to it. Then the listeners and clusters
+//! Each side is generated like the only proxy of a study, so that the results of a study apply to it. Then the listeners and clusters
 //! of all sides are put into one process.
 
 use std::net::SocketAddr;

@@ -1,4 +1,4 @@
-//! Tries promises: sends the requests of each, has the servers answer them as it needs, and notes what came of them.
+//! Tries promises: sends the requests of each, has the servers answer them as it needs, and notes the outcome.
 
 mod crowd;
 mod ejection;

@@ -68,7 +68,7 @@ struct LabTls {
 /// Checks a listeners file.
 ///
 /// # Errors
-/// All problems of the file, Envoy's reason to refuse what it becomes, and when something that the check needs is missing.
+/// All problems of the file, Envoy's reason to refuse its configuration, and the requirements of the check that are missing.
 pub fn check(
     wanted: &Wanted<'_>,
     interrupt: &Interrupt,

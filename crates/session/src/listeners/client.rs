@@ -177,7 +177,7 @@ impl Connection {
     }
 }
 
-/// Takes a complete response from what is read.
+/// Takes a complete response from the bytes that were read.
 fn complete(unread: &mut Vec<u8>) -> Result<Option<Response>, String> {
     let Some(end) = unread.windows(4).position(|end| end == b"\r\n\r\n") else {
         return if unread.len() < MOST_BYTES { Ok(None) } else { Err("it has no end".to_owned()) };

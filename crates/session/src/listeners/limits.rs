@@ -1,5 +1,5 @@
-//! A service that decides about limits (`envoy.service.ratelimit.v3`): it refuses the user agents that are to be refused, and notes what
-//! it is asked.
+//! A service that decides about limits (`envoy.service.ratelimit.v3`): it refuses user agents with a prefix, and notes its
+//! questions.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};

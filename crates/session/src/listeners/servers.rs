@@ -1,6 +1,6 @@
-//! Servers that stand for the upstreams of a listeners file: each notes what arrives, and answers as it was told for that request.
+//! Servers that stand for the upstreams of a listeners file: each notes the requests that arrive, and answers them as it was told.
 //!
-//! They are threads and not an origin of their own process, because what they see is the evidence: the Host header, the name in the
+//! They are threads and not an origin of their own process, because their observations are the evidence: the Host header, the name in the
 //! handshake, how many times a request comes, and when a connection ends.
 
 use std::collections::BTreeMap;
@@ -99,7 +99,7 @@ impl Servers {
         all.map(|(cluster, (_, acceptor))| (cluster.clone(), acceptor.address())).collect()
     }
 
-    /// Says what the server of a cluster, or every server, does with requests of this mark.
+    /// Sets the answer of the server of a cluster, or of every server, to requests with this mark.
     pub(super) fn expect(&self, mark: &str, cluster: Option<&str>, answer: Answer) {
         let marked = Marked { answer, cluster: cluster.map(str::to_owned), ..Marked::default() };
         self.shared.marks().insert(mark.to_owned(), marked);
@@ -168,7 +168,7 @@ impl Shared {
         }
     }
 
-    /// Notes an arrival, and returns what is done with it.
+    /// Notes an arrival, and returns the answer to it.
     fn note(&self, mark: &str, arrival: Arrival, place: u32) -> Answer {
         let mut marks = self.marks();
         let Some(marked) = marks.get_mut(mark) else { return Answer::Success };
@@ -299,6 +299,6 @@ fn is_timeout(error: &io::Error) -> bool {
 /// Waits until the client closes the connection, which the end of the proxy does in any case.
 fn wait_for_end(socket: &TcpStream) -> io::Result<()> {
     socket.set_read_timeout(None)?;
-    // The end, or what TLS says before it.
+    // The end, or bytes of TLS before it.
     socket.peek(&mut [0]).map(|_| ())
 }

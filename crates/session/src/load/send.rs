@@ -1,4 +1,4 @@
-//! Sends a load, judges its result, and writes what is written while it runs.
+//! Sends a load, judges its result, and writes its files while it runs.
 
 use std::path::Path;
 
@@ -86,7 +86,7 @@ pub struct Sent {
     pub problems: Vec<Failure>,
 }
 
-/// Sends a load. `lines` gets a line of JSON for each interval, and `on_live` what a live line shows.
+/// Sends a load. `lines` gets a line of JSON for each interval, and `on_live` the numbers of a live line.
 ///
 /// # Errors
 /// When the load is not valid or cannot run, when a file cannot be created, and when the load is interrupted before it begins.

@@ -126,7 +126,7 @@ impl Pace {
         }
     }
 
-    /// The time that a second study takes at least, with the tries of its pairs, but for what comes before its first round and after its
+    /// The time that a second study takes at least, with the tries of its pairs, but for the time before its first round and after its
     /// last.
     fn second(&self, second: Second) -> Duration {
         let round = self.round.mul_f64(subjects(second.compared) as f64 / self.subjects as f64);
@@ -196,8 +196,8 @@ mod tests {
             study.subjects as f64 * of_subject * self.slowness * uneven
         }
 
-        /// Returns the ends of the rounds of a study, seconds: those in `ended_s`, and those of the rounds for which its length leaves time.
-        /// The first round of a bill also measures capacities.
+        /// Returns the ends of the rounds of a study, seconds: those in `ended_s`, and those of the rounds that still have time. The
+        /// first round of a bill also measures capacities.
         fn measure(&self, budget_s: f64, mut ended_s: Vec<f64>, study: Study) -> Vec<f64> {
             let length = Length { rounds: 1000, budget_s: Some(budget_s), until: None };
             let mut course = Course::new(length, ended_s.clone(), &[]);

@@ -13,7 +13,7 @@ use crate::failure::Failure;
 /// A change, tried.
 pub(super) struct TriedChange {
     pub(super) change: Change,
-    /// Statistics that move if what stands for the part acts.
+    /// Statistics that move if the replacement of the part acts.
     pub(super) proof: Vec<String>,
     pub(super) tried: Tried,
 }

@@ -11,7 +11,7 @@ use crate::run_files::{MANIFEST, RESULT, ROUNDS};
 /// The columns of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Described {
-    /// Tells whether two descriptions are of the same run. It is the same before and after the result is known.
+    /// Key of the run: two descriptions with the same key are of one run. It is the same before and after the result is known.
     pub(crate) identity: String,
     /// The name of the kind of its result.
     pub(crate) kind: String,

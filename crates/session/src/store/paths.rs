@@ -9,7 +9,7 @@ use crate::store::{Imported, Store, StoreError, folder};
 pub struct PathImported {
     /// The path that was given, or that of a run in it.
     pub path: PathBuf,
-    /// The run, or what is wrong with the path.
+    /// The run, or the problem of the path.
     pub outcome: Result<Imported, StoreError>,
 }
 
@@ -51,7 +51,7 @@ fn import_one(store: &mut Store, given: &Path) -> Result<Vec<PathImported>, Stor
     imported.collect()
 }
 
-/// Separates what is wrong with a run, which others do not have, from what is wrong with the store.
+/// Separates problems of one run from problems of the store, which all runs have.
 fn separated<T>(outcome: Result<T, StoreError>) -> Result<Result<T, StoreError>, StoreError> {
     match outcome {
         Err(problem @ (StoreError::NotARun { .. } | StoreError::File { .. })) => Ok(Err(problem)),

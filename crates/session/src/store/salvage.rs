@@ -1,7 +1,7 @@
 //! Salvages a damaged store: copies it aside, and builds a new one of all runs and files that can still be read.
 //!
 //! SQLite stops at the first damaged page of a table. Runs are therefore looked up one by one, by the numbers that the table
-//! and its indexes still name, so a damaged page costs only what is on it. Every content is verified by its SHA-256. Columns
+//! and its indexes still name, so a damaged page costs only its own rows. Every content is verified by its SHA-256. Columns
 //! and numbers are derived anew where the result is intact.
 
 use std::collections::BTreeSet;
@@ -97,7 +97,7 @@ pub(crate) fn salvage(path: &Path, now: SystemTime) -> Result<Option<Salvaged>, 
     Ok(Some(Salvaged { copy, runs, incomplete, lost }))
 }
 
-/// Copies a store, and what is in its log, to a new name.
+/// Copies a store, with the contents of its log, to a new name.
 fn copy_aside(path: &Path, ending: &str) -> Result<PathBuf, StoreError> {
     let copy = beside(path, ending);
     for suffix in ["", "-wal"] {

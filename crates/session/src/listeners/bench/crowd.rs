@@ -80,7 +80,7 @@ impl Bench<'_> {
         // Before their clients end: each end lets one that waits arrive.
         seen.arrivals = self.servers.arrived(&mark);
         drop(open);
-        // The proxy now ends what is under way.
+        // The proxy now ends the requests in flight.
         thread::sleep(CLEAR);
         seen
     }

@@ -26,7 +26,7 @@ pub(crate) struct Source<'a> {
     pub(crate) configuration: &'a Path,
     /// The listener.
     pub(crate) listener: &'a str,
-    /// Pointers of what Envoy lacks and no arm has.
+    /// Pointers of the extensions that Envoy lacks and no arm has.
     pub(crate) lacking: &'a [String],
     /// Statuses of the responses to the whole.
     pub(crate) statuses: &'a [u16],
