@@ -57,7 +57,7 @@ impl Measure {
         Self::ResponseP99,
     ];
 
-    /// Measures that depend on the rate of a load: all but the bytes of requests and what an arm has once per round.
+    /// Measures that depend on the rate of a load: all but the bytes of requests and the measures that an arm has once per round.
     pub fn of_the_rate() -> Vec<Self> {
         let others = [Self::Cpu, Self::OtherCpu, Self::Admitted, Self::Timeline];
         Self::TIMED.into_iter().chain(others).collect()

@@ -119,7 +119,7 @@ pub struct Charge {
     pub bounds: Bounds,
 }
 
-/// A part of a configuration, and what it adds to the whole.
+/// A part of a configuration, and the cost that it adds to the whole.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BilledPart {

@@ -89,7 +89,7 @@ pub struct Experiment {
     pub error: Option<PerRequestError>,
     /// Quantiles of response time, measured and true.
     pub quantiles: Vec<QuantileError>,
-    /// 99th percentile of service time, us, where it hides what response time shows: the value that a generator that
+    /// 99th percentile of service time, us, where it hides delays that response time shows: the value that a generator that
     /// measures only service time would report.
     pub service_p99_us: Option<f64>,
     /// Requests per second of a closed loop, measured and predicted by theory.

@@ -25,7 +25,7 @@ pub struct Course {
     pub own_lag_p99_us: Option<f64>,
     /// Events of its processes, in the order of time.
     pub events: Vec<Happened>,
-    /// Its intervals, in the order of time. The last one contains what ended after the slice.
+    /// Its intervals, in the order of time. The last one contains the requests that ended after the slice.
     pub intervals: Vec<CourseInterval>,
     /// The statistics that should be even, at the end of each interval.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

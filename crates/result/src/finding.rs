@@ -98,7 +98,7 @@ impl Measured {
         Self { value: value * 100.0, threshold: threshold * 100.0, unit: "%" }
     }
 
-    /// Numbers of what `unit` names.
+    /// Counts of a thing that `unit` names.
     pub fn count(value: f64, threshold: f64, unit: &'static str) -> Self {
         Self { value, threshold, unit }
     }
@@ -172,7 +172,7 @@ impl Finding {
 }
 
 impl Verdict {
-    /// The verdict that follows from the findings. `is_void` states whether nothing of the main question is left; a
+    /// The verdict that follows from the findings. `is_void` is true if nothing of the main question is left; a
     /// failure that withholds less is a caution.
     pub fn from_findings(findings: &[Finding], is_void: bool) -> Self {
         let weighs = |finding: &Finding| finding.severity > Severity::Info;

@@ -66,7 +66,7 @@ pub struct GraphRunProxy {
     pub per_request: f64,
     /// Requests per second that it handled.
     pub requests_per_second: f64,
-    /// CPU time per request, us: the mean over what it handles; null if withheld.
+    /// CPU time per request, us: the mean over the requests that it handles; null if withheld.
     pub cpu_us_per_request: Option<Interval>,
     /// Share of the time of its workers that it used, 0 to 1; null if withheld.
     pub busy_share: Option<Interval>,
@@ -84,7 +84,7 @@ pub struct GraphRunResponse {
     pub p99_us: Option<Interval>,
 }
 
-/// A prediction beside what was measured.
+/// A prediction beside the measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GraphRunCheck {
@@ -125,7 +125,7 @@ pub struct CheckedProxy {
     pub is_extrapolated: bool,
 }
 
-/// The largest errors that a prediction should have, as shares of what was measured.
+/// The largest errors that a prediction should have, as shares of the measured value.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GraphRunTargets {

@@ -55,7 +55,7 @@ pub enum EndedBy {
     Requests,
     /// It was interrupted.
     Interrupt,
-    /// The backlog exceeded what could be sent in the planned time.
+    /// The backlog exceeded the requests that could be sent in the planned time.
     Backlog,
 }
 
@@ -106,7 +106,7 @@ pub struct LoadBody {
     pub recorded_s: f64,
     /// Reason for its end: `plan`, `requests`, `interrupt` or `backlog`.
     pub ended_by: EndedBy,
-    /// Exact accounts of all requests. In a result of another tool, what it states of them.
+    /// Exact accounts of all requests. In a result of another tool, the accounts that it states.
     pub book: Book,
     /// Requests that were not sent, by reason: `busy`, `late` or `end`.
     pub unsent: BTreeMap<String, u64>,
@@ -123,8 +123,8 @@ pub struct LoadBody {
     /// Sizes of their bodies; null without a response with a status, and in results of other tools and of earlier versions.
     #[serde(default)]
     pub body_bytes: Option<BodyBytes>,
-    /// Violations of the protocol that by themselves fail no request, by what is violated: responses whose end is known all the same, and
-    /// what arrived while no request was in flight.
+    /// Violations of the protocol that by themselves fail no request, by rule: responses whose end is known all the same, and bytes that
+    /// arrived while no request was in flight.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub deviations: BTreeMap<String, u64>,
     /// Established connections that were closed, from the start of the record on, by why: `server` if the server closed or drained them, `request` if a
@@ -147,7 +147,7 @@ pub struct LoadBody {
     /// that they met at the server, and by reading late. Each is a lower bound. Null in results of other tools.
     #[serde(default)]
     pub without_generator: Option<Latency>,
-    /// Bounds of response and service time, which hold whether or not `latency` states the number.
+    /// Bounds of response and service time. They hold also if `latency` states the number.
     #[serde(default)]
     pub bounds: LoadBounds,
     /// The percentiles requested by `--percentiles` and `--fail-on`, ascending.
@@ -232,7 +232,7 @@ impl Body for LoadBody {
 }
 
 impl LoadResult {
-    /// A result that holds no numbers, for results that are not from a trial of this program: their source fills in what it has.
+    /// A result that holds no numbers, for results that are not from a trial of this program: their source fills in its numbers.
     #[must_use]
     pub fn empty(plan: LoadPlan, environment: Environment) -> Self {
         let body = LoadBody {

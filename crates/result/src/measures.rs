@@ -28,7 +28,7 @@ const PAGE_BYTES: f64 = 4096.0;
 /// differ from the others.
 const TRAFFIC_RESOLUTION_BYTES: f64 = 0.1;
 
-/// The sum of what each proxy has; none without a proxy that has a value.
+/// Returns the sum over proxies; None if no proxy has a value.
 fn sum(values: impl Iterator<Item = f64>) -> Option<f64> {
     values.reduce(|sum, value| sum + value)
 }
@@ -258,7 +258,7 @@ mod tests {
             crates.join("cli/src/arguments/gate.rs"),
             crates.join("result/src/measures.rs"),
             crates.join("result/src/measures/memory_per_connection.rs"),
-            // A graph states connections, and this measure is what each of them takes.
+            // A graph states connections, and this measure is the memory of each.
             crates.join("predict/src/size/memory.rs"),
         ];
         expected.sort();

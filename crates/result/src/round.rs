@@ -137,7 +137,7 @@ impl ProxyTraffic {
 pub struct RoundProfile {
     /// Requests answered meanwhile.
     pub requests: u64,
-    /// CPU time of the proxies meanwhile, with what the profiler itself took of it, nanoseconds.
+    /// CPU time of the proxies meanwhile, including that of the profiler in them, nanoseconds.
     pub cpu_ns: u64,
     /// Program that took the samples: `perf`, or `hoptax` itself where perf is not installed. Null in results of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,7 +1,7 @@
 //! The combined result of several sittings: runs of one study on one machine, hours or days apart.
 //!
 //! The state of a machine may last longer than a study, so intervals over the rounds of one sitting do not hold for the
-//! next. Only the variance between sittings shows what holds for the machine.
+//! next. Only intervals that include the variance between sittings hold for the machine.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -93,7 +93,7 @@ pub struct SizedProxy {
     pub workers: u32,
     /// Requests per second that it handles: those to the service, and those of the service if they pass it.
     pub requests_per_second: f64,
-    /// CPU time per request, us: the mean over what it handles.
+    /// CPU time per request, us: the mean over the requests that it handles.
     pub cpu_us_per_request: Interval,
     /// Cores that it uses.
     pub cores: Interval,
@@ -201,7 +201,7 @@ pub struct WithheldTime {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PredictedTime {
-    /// The mean of what they add.
+    /// The mean of the added time.
     MeanUs,
     /// Its 99th percentile.
     P99Us,
@@ -308,7 +308,7 @@ pub struct SizeCheckBody {
     pub study: String,
     /// Confidence of all intervals, 0 to 1.
     pub confidence: f64,
-    /// Arms that are chains of plain proxies and state what proxies on the same processors cost each other. They are not predicted.
+    /// Arms that are chains of plain proxies and show the cost of sharing processors. They are not predicted.
     #[serde(default)]
     pub chains: Vec<String>,
     /// One entry for each composition and load, in the order of the study.

@@ -177,7 +177,7 @@ pub struct Waiting {
 pub struct LoadRate {
     /// Requested; absent in a closed loop, unless another tool paced it.
     pub target: Option<f64>,
-    /// Sent; null if nothing was sent, and in results of other tools, which state what was done.
+    /// Sent; null if nothing was sent, and in results of other tools, which state the actual load.
     #[serde(with = "unless_zero")]
     #[schemars(with = "Option<f64>")]
     pub offered: f64,

@@ -27,7 +27,7 @@ pub struct ArmResult {
     pub subject: Option<PlannedSubject>,
     /// The arm that its cost is the difference from; absent for a baseline.
     pub compared_with: Option<String>,
-    /// SHA-256 of what its proxies were started with: their rendered configuration, the files and environment that its
+    /// SHA-256 of the inputs that its proxies were started with: their rendered configuration, the files and environment that its
     /// function adds, and their workers. Ports chosen by the kernel and the folder of the run are replaced by names
     /// first; certificates are not included. Null without a proxy, if rounds differ, and in results of earlier
     /// versions.
