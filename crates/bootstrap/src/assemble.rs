@@ -68,13 +68,13 @@ pub struct Text<'a> {
     pub tree: Option<&'a Tree>,
 }
 
-/// A configuration with everything that it names, and problems with what could not be joined.
+/// A configuration with the files and resources that it names, and problems with those that could not be joined.
 pub(crate) struct Joined {
     pub(crate) configuration: Configuration,
     pub(crate) unread: Vec<Problem>,
 }
 
-/// Joins what a configuration names into it. `load` reads a file, and gives the reason if it cannot.
+/// Joins the files and resources that a configuration names into it. `load` reads a file, and gives the reason if it cannot.
 ///
 /// # Errors
 /// When something of it is malformed or of API v2.
@@ -238,7 +238,7 @@ impl Configuration {
         self.graft(&format!("/static_resources/{list}/{length}"), found);
     }
 
-    /// Problems with merge keys, which are fields to Envoy. In what belongs to the user, any key is as good.
+    /// Returns problems with merge keys, which are unknown fields to Envoy. Nodes in which the user names the keys may have them.
     pub(crate) fn merge_keys(&self) -> Vec<Problem> {
         let mut found = Vec::new();
         names::walk_fields(&self.tree, &mut |pointer, key| {

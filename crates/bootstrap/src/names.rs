@@ -32,7 +32,7 @@ const NAMED: [&str; 9] = [
     "typed_extension_protocol_options",
 ];
 
-/// A field that holds the two below. In some messages it holds what the user chose.
+/// A field that holds the two below. In some messages it holds fields of the user's choice.
 const METADATA: &str = "metadata";
 const FILTER_METADATA: &str = "filter_metadata";
 const TYPED_FILTER_METADATA: &str = "typed_filter_metadata";
@@ -148,7 +148,7 @@ fn normalise_metadata(value: &mut Value) {
     }
 }
 
-/// Normalises transport sockets, and keeps what selects them.
+/// Normalises transport sockets, and keeps the conditions that select them.
 fn normalise_socket_matches(value: &mut Value) {
     if let Some(items) = value.as_array_mut() {
         items.iter_mut().for_each(normalise_socket_matches);

@@ -193,7 +193,7 @@ impl Finder<'_> {
         });
         for (pointer, filter) in items(&adapted.tree, &join(&listener.pointer, "listener_filters")) {
             let of = extension_type(filter);
-            // Filter chains are chosen by what inspectors find, and addresses by the PROXY protocol.
+            // Filter chains are chosen by the findings of inspectors, and addresses by the PROXY protocol.
             if is_selective || of.contains("proxy_protocol") {
                 continue;
             }
@@ -247,7 +247,7 @@ impl Finder<'_> {
         }
     }
 
-    /// The filters of the chain, and what is in the connection manager.
+    /// Adds the filters of the chain, and the parts of the connection manager.
     fn filters(&mut self, request: &DerivedRequest) {
         let adapted = self.adapted;
         let filters = items(&adapted.tree, &join(&request.chain, "filters"));

@@ -18,8 +18,8 @@ use crate::resource::{is_list, is_one};
 ///
 /// # Errors
 /// All problems: a file is not YAML or JSON, is no configuration of Envoy or cannot be loaded, or resources come from a control
-/// plane and are not in the file; then also those of [`Configuration::adapt`] with what could be read, unless a resource is no
-/// mapping.
+/// plane and are not in the file; then also those of [`Configuration::adapt`] for the part that could be read, unless a resource is
+/// no mapping.
 pub fn read(
     name: &str,
     text: &str,

@@ -54,7 +54,7 @@ const EXPRESSION_ERRORS: [&str; 13] = [
 pub struct Refusal {
     /// The places that the reason may be about, sorted, each line once; the file without a line if none was found.
     pub places: Vec<Place>,
-    /// Envoy's reason, without what only the adapted bootstrap has.
+    /// Envoy's reason, without names that only the adapted bootstrap has.
     pub reason: String,
 }
 
@@ -186,13 +186,13 @@ fn quoted(reason: &str) -> Vec<Term<'_>> {
     found
 }
 
-/// The last word before a position that says what is named there.
+/// Returns the last word before a position: the kind of the name there.
 fn word_before(reason: &str, position: usize) -> &str {
     let mut words = reason.get(..position).unwrap_or_default().rsplit(|c: char| !c.is_ascii_alphanumeric());
     words.find(|word| !word.is_empty() && !["named", "name", "with"].contains(word)).unwrap_or_default()
 }
 
-/// Values that equal what the reason names: names of resources before references to them, and these before all others.
+/// Values that equal a name in the reason: names of resources before references to them, and these before all others.
 fn equal_value(tree: &Value, reason: &str) -> Vec<String> {
     for Term { word, text } in terms(reason) {
         let found = find(tree, &|_, node| node == text);
@@ -229,7 +229,7 @@ fn field(pointer: &str) -> &str {
     steps.find(|step| step.parse::<usize>().is_err()).unwrap_or_default()
 }
 
-/// Values that contain what the reason names, or begin with it if it ends with dots.
+/// Values that contain a name in the reason, or begin with it if it ends with dots.
 fn value_with_part(tree: &Value, reason: &str) -> Vec<String> {
     for Term { text, .. } in terms(reason) {
         let start = text.strip_suffix("...");

@@ -83,7 +83,7 @@ impl DerivedRequest {
 /// Derives a request that goes through a listener to a cluster, or, if no route leads to one, that the listener answers.
 ///
 /// # Errors
-/// When no filter chain and no route gives one, with the reason and what to do.
+/// When no filter chain and no route gives one, with the reason and advice.
 pub fn derive(adapted: &Adapted, listener: &Listener) -> Result<DerivedRequest, Problem> {
     let chains = chains(adapted, listener)?;
     // A chain of HTTP has more parts than one of bytes, and a request that is forwarded passes more than one that is answered.

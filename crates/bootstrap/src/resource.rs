@@ -7,7 +7,7 @@ use crate::tree::message_type;
 
 /// The list of a file of resources.
 pub(crate) const RESOURCES: &str = "resources";
-/// The types of what is placed by its name.
+/// The types of resources that have names.
 const TYPES: [&str; 5] = [LISTENER, CLUSTER, ROUTES, ENDPOINTS, SECRET];
 pub(crate) const LISTENER: &str = "envoy.config.listener.v3.Listener";
 pub(crate) const CLUSTER: &str = "envoy.config.cluster.v3.Cluster";

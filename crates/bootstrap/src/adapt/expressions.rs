@@ -1,4 +1,4 @@
-//! Secrets in regular expressions: what they compare literally.
+//! Masks the secrets in regular expressions: their literal letters.
 
 use std::ops::Range;
 

@@ -25,7 +25,7 @@ static NAME: LazyLock<String> = LazyLock::new(|| {
     let (parts, whole) = (any(&NAMES), any(&WHOLE_NAMES));
     format!("(?:[A-Za-z0-9_-]*(?i:{parts})[A-Za-z0-9_-]*|(?:^|[^A-Za-z0-9_-])(?i:{whole}))")
 });
-/// A name, what separates it from its value, and the value in quotes.
+/// A name, its separator, and a value in quotes.
 static QUOTED: LazyLock<Option<Regex>> = LazyLock::new(|| {
     // Quotes of JSON within a quoted text have backslashes.
     let value = r#"(?:\\+"([^"\\\n]*)\\+"|"((?:[^"\\\n]|\\.)*)"|'((?:[^'\\\n]|\\.)*)'|\[\[([^\]]*)\]\])"#;

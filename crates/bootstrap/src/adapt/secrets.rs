@@ -299,7 +299,7 @@ mod tests {
             .to_string()
     }
 
-    /// The settings of the filter once adapted, and what was replaced.
+    /// Returns the settings of the filter once adapted, and the replacements.
     fn settings(typed_config: &Value) -> (Value, Vec<String>) {
         let adapted = adapted(&with_filter(typed_config));
         let pointer = "/static_resources/listeners/0/filter_chains/0/filters/0/typed_config";

@@ -108,7 +108,7 @@ impl Configuration {
         let has_section = others.iter().any(|(_, section)| message_type(section) == lists[1]);
         self.lacks_clusters =
             !has_section && self.tree.get("dynamic_resources").is_some_and(Value::is_object);
-        // The sections repeat what is static in the bootstrap.
+        // The sections repeat the static resources of the bootstrap.
         for (of, list) in [(lists[0], "listeners"), (lists[1], "clusters")] {
             if others.iter().any(|(_, section)| message_type(section) == of)
                 && let Some(statics) =

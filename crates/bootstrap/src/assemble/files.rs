@@ -91,8 +91,8 @@ impl Configuration {
         }
     }
 
-    /// The resource of this name in the file that a `ConfigSource` at a pointer names; what one and several of the kind are called
-    /// in problems.
+    /// The resource of this name in the file that a `ConfigSource` at a pointer names. `one` and `several` are
+    /// the kind in problems, singular and plural.
     fn named_at(
         &mut self,
         source: &str,
@@ -180,7 +180,7 @@ impl Configuration {
         }
     }
 
-    /// The text of a file: what is beside the configuration, or a file of its own.
+    /// The text of a file: a text beside the configuration, or a file of its own.
     fn load(&self, path: &str, load: &dyn Fn(&str) -> Result<Loaded, String>) -> Result<Source, String> {
         if let Some(beside) = self.source_beside(path) {
             return Ok(beside.clone());

@@ -12,7 +12,7 @@ use crate::tree::{self, join, last_name, last_step, message_type, text};
 /// Name of API v2 in problems, with the release of Envoy that dropped it.
 const REMOVED: &str = "API v2, which Envoy has not read since 1.18";
 
-/// Packages that moved by no rule: the beginning of a type, and what stands for it.
+/// Packages that moved by no rule: the beginning of a type, and its replacement.
 const MOVED: [(&str, &str); 60] = [
     ("envoy.api.v2.auth.", "envoy.extensions.transport_sockets.tls.v3."),
     ("envoy.api.v2.cluster.", "envoy.config.cluster.v3."),

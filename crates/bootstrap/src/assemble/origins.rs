@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::document::Document;
 use crate::place::Place;
 
-/// The files of a configuration, and what was taken from where.
+/// The files of a configuration, and the subtrees that were taken from each.
 #[derive(Clone, Debug)]
 pub(crate) struct Origins {
     /// The first is the file of the bootstrap.

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{host_of, server_of_uri};
 use crate::tree::{is_within, last_step, message, walk};
 
-/// Packages of messages that belong to Envoy and to what it is built on.
+/// Packages of messages that belong to Envoy and to its libraries.
 const KNOWN: [&str; 4] = ["envoy.", "google.", "xds.", "udpa."];
 /// Extensions of Envoy that run code of the user, and hold its settings.
 const RUNNERS: [&str; 2] = [".dynamic_modules.", ".golang."];

@@ -19,7 +19,7 @@ pub struct Form {
 const LINES: [&str; 2] = ["envoy.extensions.access_loggers.file.", "envoy.extensions.access_loggers.stream."];
 /// Pointers in such logs to a line as a JSON object, the current one first.
 const JSON: [&str; 3] = ["/log_format/json_format", "/json_format", "/typed_json_format"];
-/// Extensions inside of an extension that decide what it does.
+/// Extensions inside of an extension that do its task.
 const LIBRARIES: [&str; 2] = ["compressor_library", "decompressor_library"];
 /// Protocols of the service that an extension calls.
 const SERVICES: [&str; 2] = ["grpc_service", "http_service"];

@@ -1,7 +1,7 @@
 //! Statistics of Envoy that move when a part acts on requests.
 //!
-//! The names are those that Envoy 1.40 shows in `/stats`. A type without statistics has none that tells whether it acted: Envoy
-//! counts nothing for it, or only what it refuses.
+//! The names are those that Envoy 1.40 shows in `/stats`. A type without statistics here has none that shows its activity:
+//! Envoy counts nothing for it, or only its refusals.
 //!
 //! `*` in a name is a wildcard. `{scope}` is the beginning of the names of the connection manager, `{own}` the `stat_prefix` of
 //! the filter.
@@ -10,12 +10,12 @@ use serde_json::Value;
 
 use crate::tree::{extension_type, message, text};
 
-/// The beginning of a type's name below its family, the statistics of such extensions, and what exercises them.
+/// The beginning of a type's name below its family, the statistics of such extensions, and the requests or events that exercise them.
 type Known = (&'static str, &'static [&'static str], &'static str);
 
-/// The filter whose configuration states what it acts on.
+/// The filter whose configuration states the responses that it acts on.
 const COMPRESSOR: &str = "compressor.";
-/// Least length of what it compresses, bytes, and types, where its configuration states none.
+/// Least length of a body that it compresses, bytes, and types of bodies, if its configuration states none.
 const COMPRESSED_BYTES: u64 = 30;
 const COMPRESSED_TYPES: &str = "text/html, application/json or another text format";
 

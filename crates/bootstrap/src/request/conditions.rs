@@ -41,12 +41,12 @@ pub(super) struct Scopes<'a> {
 }
 
 const HTTP: &str = "envoy.extensions.filters.http.";
-/// A filter with a matcher around it, which decides whether it acts.
+/// A filter with a matcher around it, which decides if it acts.
 const WITH_MATCHER: &str = "envoy.extensions.common.matching.v3.ExtensionWithMatcher";
 /// A value where any will do.
 const ANY: &str = "1";
 
-/// Makes a request meet what a filter asks for. `takes_route` says whether a changed request still takes its route.
+/// Changes a request to meet the conditions of a filter. `takes_route` tells if a changed request still takes its route.
 pub(super) fn satisfy(
     filter: &Value,
     scopes: Scopes<'_>,
