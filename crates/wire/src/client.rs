@@ -263,7 +263,7 @@ impl Client {
         }
     }
 
-    /// Cancels the request on a stream. Returns whether the connection is still usable.
+    /// Cancels the request on a stream. Returns true if the connection is still usable.
     pub fn cancel(&mut self, stream: u32, output: &mut Vec<u8>) -> bool {
         match self {
             Self::Http2(client) => {

@@ -180,7 +180,7 @@ impl Tls {
         Ok(false)
     }
 
-    /// Encrypts `plain` after what was sent before, and appends as much as there is room for to `output`. The rest, and
+    /// Encrypts `plain` after earlier bytes, and appends as much as there is room for to `output`. The rest, and
     /// everything before the handshake is complete, waits for [`Self::flush`].
     ///
     /// # Errors

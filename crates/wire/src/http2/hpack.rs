@@ -128,7 +128,7 @@ impl Default for Decoder {
 }
 
 impl Decoder {
-    /// Calls `each` with name and value of every field of a block. Returns whether the block changed the dynamic table: the
+    /// Calls `each` with name and value of every field of a block. Returns true if the block changed the dynamic table: the
     /// same block may then have other fields.
     ///
     /// # Errors

@@ -400,7 +400,7 @@ impl Stream {
         }
     }
 
-    /// Appends what follows a complete response: the client need not send the rest of the request (RFC 9113, section 8.1).
+    /// Appends the frames that follow a complete response: the client need not send the rest of the request (RFC 9113, section 8.1).
     fn close(self, output: &mut Vec<u8>) {
         if self.request.is_some() {
             put_number(output, kind::RST_STREAM, self.id, NO_ERROR);

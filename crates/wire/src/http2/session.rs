@@ -12,7 +12,7 @@ pub(super) struct Session {
     /// True if the peer's settings have arrived.
     pub(super) settings_received: bool,
     block: Vec<u8>,
-    /// A header block that continues in further frames: its stream, and whether the stream ends with it.
+    /// A header block that continues in further frames: its stream, and true if the stream ends with it.
     continuing: Option<(u32, bool)>,
     /// The peer's initial window of a stream.
     pub(super) first_window_bytes: i64,

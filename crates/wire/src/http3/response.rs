@@ -124,7 +124,7 @@ impl ResponseReader {
     /// The response when its stream has ended. A response to `HEAD` has no body.
     ///
     /// # Errors
-    /// Says what is incomplete or inconsistent.
+    /// The part that is incomplete or inconsistent.
     pub fn end(&self, is_head: bool, expected: &[ExpectedHeader]) -> Result<Response, Loss> {
         let has_body = !is_head && self.head.status != 304;
         if let Some(loss) = self.loss(is_head) {

@@ -141,7 +141,7 @@ fn a_close_in_the_middle_is_truncation_and_before_it_is_not() {
     assert_eq!(reader.end(), Ok(None));
 }
 
-/// Invalid responses, each with what is wrong with it.
+/// Invalid responses, each with its violation.
 fn illegal() -> Vec<(Vec<u8>, Malformed)> {
     let of = |head: &str| format!("HTTP/1.1 200 OK\r\n{head}\r\n\r\nok");
     let chunks = |body: &str| format!("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n{body}");

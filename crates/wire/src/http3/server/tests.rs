@@ -76,7 +76,7 @@ impl Pair {
             self.client.feed(&datagram, &mut self.events).unwrap();
         }
         self.client.tick(&mut self.events).unwrap();
-        // QUIC delays acknowledgements, and spreads what it sends over time.
+        // QUIC delays acknowledgements, and spreads its packets over time.
         std::thread::sleep(Duration::from_millis(1));
         let request = |event| match event {
             ServerEvent::Request { stream, .. } => Some(stream),
