@@ -102,7 +102,7 @@ pub(crate) struct Connections {
 }
 
 impl Connections {
-    /// Lanes without connections. `cancels`: whether the protocol can cancel a request without closing its connection.
+    /// Lanes without connections. `cancels` is true if the protocol can cancel a request without closing its connection.
     pub(crate) fn new(layout: Layout, cancels: bool) -> Self {
         let slot = Slot { place: Place::Idle, number: 0, sent_again: 0 };
         Self {
@@ -471,7 +471,7 @@ impl Connections {
         unsent
     }
 
-    /// Notes why a connection closes. The first reason counts: what follows is its consequence.
+    /// Notes why a connection closes. The first reason counts: the others are its consequences.
     fn closes_for(&mut self, connection: ConnectionId, why: Closing) {
         let entry = &mut self.entries[connection.index()];
         if entry.generation == connection.generation() && entry.state != State::Closed {

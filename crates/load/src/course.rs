@@ -1,4 +1,4 @@
-//! The course of a trial, from which checks decide whether one number describes all of it: time windows, batches, the
+//! The course of a trial, from which checks decide if one number describes all of it: time windows, batches, the
 //! first releases and responses in order, samples of the requests in flight, and response times per connection.
 
 use std::ops::Range;

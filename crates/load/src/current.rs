@@ -158,7 +158,7 @@ impl<'a> Current<'a> {
         }
     }
 
-    /// Records what the server sent, against the protocol, on a connection without a request in flight.
+    /// Records bytes that the server sent, against the protocol, on a connection without a request in flight.
     pub(crate) fn record_unasked(&mut self, now_ns: u64, what: &str) {
         if now_ns >= self.run.record_from_ns {
             let what = format!("{what}, while no request was in flight");

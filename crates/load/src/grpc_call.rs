@@ -86,7 +86,7 @@ impl Call {
         self.transmit(output)
     }
 
-    /// Writes TLS output, including what exceeded its buffer.
+    /// Writes TLS output, including the bytes that exceeded its buffer.
     fn transmit(&mut self, mut output: Vec<u8>) -> Result<(), GrpcCallError> {
         while !output.is_empty() {
             self.socket.write_all(&output)?;

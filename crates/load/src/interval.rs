@@ -168,7 +168,7 @@ impl Part {
     }
 }
 
-/// Adds the parts of all workers and passes each complete interval to `take`, in order, with whether it is the last one. The
+/// Adds the parts of all workers and passes each complete interval to `take`, in order, with true for the last one. The
 /// last one is passed when all senders are dropped.
 ///
 /// An interval needs no part of a worker that has ended. Intervals left incomplete by a lost worker are passed at the end. The

@@ -13,7 +13,7 @@ enum Kind {
     Random,
 }
 
-/// Placeholders, and what replaces them while the request is encoded: a text of the length of the value, so that lengths
+/// Placeholders, and their replacements while the request is encoded: a text of the length of the value, so that lengths
 /// are encoded correctly, with characters that are valid everywhere.
 const TEMPLATES: [(&str, &str, Kind); 2] =
     [("{counter}", "hoptaxCOUNT0", Kind::Counter), ("{random}", "hoptaxRANDOM0000", Kind::Random)];

@@ -41,7 +41,7 @@ impl Protocol {
         }
     }
 
-    /// The protocols that a URL scheme allows, the default first, and whether it implies TLS.
+    /// Returns the protocols that a URL scheme allows, the default first, and true if it implies TLS.
     pub(crate) fn of_scheme(scheme: &str) -> Option<(&'static [Self], bool)> {
         Some(match scheme {
             "http" => (&[Self::Http1, Self::Http2, Self::Grpc], false),

@@ -71,7 +71,7 @@ pub struct Recording {
     pub reasons: Reasons,
     /// Complete responses, by status.
     pub statuses: BTreeMap<u16, u64>,
-    /// Violations of the protocol that fail no request by themselves, by what is violated.
+    /// Violations of the protocol that fail no request by themselves, by rule.
     pub deviations: BTreeMap<String, u64>,
     /// Established connections that were closed, from the start of the record on.
     pub closed: BTreeMap<Closing, u64>,

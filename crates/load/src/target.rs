@@ -245,7 +245,7 @@ impl Target {
     }
 }
 
-/// A URL with the protocols that its scheme allows, and whether these use TLS.
+/// Returns a URL with the protocols that its scheme allows, and true if these use TLS.
 fn parsed(text: &str) -> Result<(Url, (&'static [Protocol], bool)), TargetError> {
     let shown = without_user(text);
     let bad_url = |reason: String| TargetError::Url { url: shown.clone(), reason };

@@ -303,7 +303,7 @@ impl Transport {
     }
 
     /// Reads once and parses the bytes. The protocol events are left in `scratch`, and so is a handshake that the read
-    /// completed. `is_awaited`: whether a response or a handshake message is expected.
+    /// completed. `is_awaited` is true if a response or a handshake message is expected.
     pub(crate) fn read(
         &mut self,
         buffer: &mut [u8],
@@ -392,7 +392,7 @@ impl Transport {
         self.client.deviation().or(self.is_cut.then_some(Deviation::EndOfTls))
     }
 
-    /// Closes the socket, which also removes it from epoll. `was_open`: whether the connection was established.
+    /// Closes the socket, which also removes it from epoll. `was_open` is true if the connection was established.
     pub(crate) fn close(mut self, was_open: bool) {
         if was_open && let Some(tls) = &mut self.tls {
             let closed = tls.close(&mut self.output).map_err(ConnectionError::from);

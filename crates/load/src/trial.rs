@@ -209,7 +209,7 @@ fn empty(run: &Run, connections: usize, seed: u64) -> (Recording, Vec<Recording>
     (first, vec![Recording::new().with_bounds(); run.parts_from_ns.len()])
 }
 
-/// The recordings of a worker, what it used, and the worker with its open connections.
+/// The recordings of a worker, its CPU time, and the worker with its open connections.
 type Outcome = (Vec<Recording>, TaskUse, Worker);
 
 /// Runs a worker as soon as all others are ready; None if one of them will not be.

@@ -1,4 +1,4 @@
-//! Responses before the request is sent, what requests and responses say about their connection, and why requests fail.
+//! Responses before the request is sent, requests and responses that end their connection, and reasons of failures.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

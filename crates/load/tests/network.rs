@@ -396,7 +396,7 @@ fn a_connection_that_the_server_closed_during_the_ramp_up_is_opened_again_and_lo
     let spec = WorkerSpec { ramp_up: Duration::from_millis(400), ..alone };
     assert_eq!(spec.pooling.lifetime.connect, Connect::Ahead);
     let mut worker = Worker::connect(&spec).unwrap();
-    // Until the first request, the worker looks at what came meanwhile.
+    // The worker reads bytes that arrive before the first request.
     let start_ns = now_ns() + 300_000_000;
     let run = Run::new(Release::Closed, start_ns, start_ns + 100_000_000, 5_000_000_000);
     let mut recording = Recording::new();

@@ -69,7 +69,7 @@ impl Peer {
         Self { stream, tls: Tls::server(config).unwrap(), plain: Vec::new() }
     }
 
-    /// Reads until `is_enough` of what was received; None at the end of the connection.
+    /// Reads until `is_enough` accepts the received bytes; None at the end of the connection.
     pub(crate) fn read(&mut self, is_enough: impl Fn(&[u8]) -> bool) -> Option<()> {
         let (mut buffer, mut output) = ([0; 4096], Vec::new());
         while !is_enough(&self.plain) {

@@ -33,7 +33,7 @@ impl Current<'_> {
         self.intervals.iter_mut().for_each(|interval| interval.truncate(at_ns));
     }
 
-    /// Counts a recorded request against the limit, if there is one. Returns whether it was the last.
+    /// Counts a recorded request against the limit, if there is one. Returns true if it was the last.
     pub(super) fn count_down(&mut self) -> bool {
         let Some(left) = self.requests_left.as_mut().filter(|left| **left > 0) else { return false };
         *left -= 1;

@@ -32,7 +32,7 @@ impl Transport {
         Ok(())
     }
 
-    /// Reads and parses one datagram. When none is left, sends what is pending, so that one acknowledgement covers all.
+    /// Reads and parses one datagram. When none is left, sends pending datagrams, so that one acknowledgement covers all.
     pub(super) fn read_datagram(
         &mut self,
         buffer: &mut [u8],

@@ -50,7 +50,7 @@ impl Worker {
         self.perform(current, now);
     }
 
-    /// Notes what a request waits for of which no byte is written, as it ends now.
+    /// Notes the event that a request waits for, if it ends now without a byte of it written.
     fn note_if_unwritten(&mut self, slot: SlotId) {
         if self.requests[slot.index()].as_ref().is_none_or(|request| request.written_ns > 0) {
             return;
