@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Body, Interval, Report};
 
-/// Unit of a size.
+/// Dimension of a size: the thing that it counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ScaleDimension {
@@ -54,7 +54,7 @@ impl ScaleDimension {
 pub struct ScaleBody {
     /// Name of the study.
     pub study: String,
-    /// Unit of the sizes.
+    /// Dimension of the sizes.
     pub over: ScaleDimension,
     /// Confidence of all intervals, 0 to 1.
     pub confidence: f64,
