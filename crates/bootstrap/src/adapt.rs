@@ -61,7 +61,7 @@ const PASSES: [fn(&mut Context<'_>); 12] = [
     addresses::adapt,
 ];
 
-/// What Envoy writes instead of secrets into a dump.
+/// Placeholder that Envoy writes into a dump instead of secrets.
 const REDACTED: &[u8] = b"[redacted]";
 
 /// A node of the configuration that was replaced or removed.
@@ -69,22 +69,22 @@ const REDACTED: &[u8] = b"[redacted]";
 pub struct Replacement {
     /// Its place in the user's file.
     pub place: Place,
-    /// What it was. Secrets are described, never quoted.
+    /// The original node in words. Secrets are described, never quoted.
     pub what: String,
-    /// What stands for it; `removed` and why if nothing does.
+    /// Its replacement, or `removed` with the reason.
     pub with: String,
-    /// Whether it is an extension that was removed because it cannot run in a lab, so that no number contains it.
+    /// True for an extension that was removed because it cannot run in a lab: no number contains it.
     pub cannot_run: bool,
 }
 
-/// What is wrong with a server in the settings of code that is not Envoy's.
+/// Problem of a server in the settings of code that is not Envoy's.
 const SERVER_OF_CODE: &str = "code that is not Envoy's may connect to this server, and only that code knows what can stand for it: \
      change it to a loopback address, or leave the extension out of the file";
-/// What stands for an extension that Envoy lacks.
+/// Replacement of an extension that Envoy lacks.
 const LACKING: &str = "removed: this Envoy has no such extension; leave it out of the file, or measure with an Envoy that has it: `--envoy PATH`";
 
 impl Replacement {
-    /// Whether it is an extension that Envoy lacks.
+    /// True for an extension that Envoy lacks.
     pub fn is_lacking(&self) -> bool {
         self.with == LACKING
     }
@@ -114,7 +114,7 @@ pub struct LabFiles {
     pub identities: Vec<Identity>,
     /// Names that the proxy expects in the certificate of an upstream server: DNS names and SPIFFE names.
     pub origin_names: BTreeSet<String>,
-    /// Whether the proxy presents a certificate to upstream servers that request one.
+    /// True if the proxy presents a certificate to upstream servers that request one.
     pub presents_certificate: bool,
     /// Names that the proxy expects in the certificate of a client.
     pub client_names: BTreeSet<String>,
@@ -140,7 +140,7 @@ pub struct Identity {
 /// A file of the user that the proxy reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Copied {
-    /// Where the configuration names it.
+    /// Place in the configuration that names it.
     pub place: Place,
     /// Its path as the configuration names it.
     pub from: String,
@@ -148,7 +148,7 @@ pub struct Copied {
     pub to: PathBuf,
 }
 
-/// What the passes share.
+/// State that the passes share.
 struct Context<'a> {
     lab: &'a Lab,
     configuration: &'a Configuration,
@@ -259,7 +259,7 @@ impl Adapted {
         tree::compact(&rest)
     }
 
-    /// Whether it has a node at a pointer.
+    /// True if it has a node at a pointer.
     pub fn has(&self, pointer: &str) -> bool {
         self.tree.pointer(pointer).is_some_and(|node| !node.is_null())
     }
@@ -341,7 +341,7 @@ impl Context<'_> {
         }
     }
 
-    /// What a data source of the user holds; none if it cannot be read.
+    /// Returns the content of a data source of the user; None if it cannot be read.
     fn content(&self, source: &Value) -> Option<Vec<u8>> {
         let of = |key: &str| source.get(key).and_then(Value::as_str);
         let content = match (of("filename"), of("inline_string"), of("inline_bytes")) {

@@ -27,11 +27,11 @@ pub struct Configuration {
     /// Secrets by name. They are read for their kind and their length only.
     pub(crate) secrets: BTreeMap<String, Value>,
     pub(crate) origins: Origins,
-    /// What it is inside of, if it is not a file of its own.
+    /// Its place in another file, in words; None if it is a file of its own.
     described: Option<String>,
     /// Texts beside it by their names, if it is not a file of its own.
     beside: BTreeMap<String, Source>,
-    /// Whether clusters are known to be missing.
+    /// True if clusters are known to be missing.
     lacks_clusters: bool,
 }
 
@@ -49,7 +49,7 @@ pub struct Loaded {
 pub struct Duplicate {
     /// The number of its text.
     pub text: usize,
-    /// Where it is again.
+    /// Place of its repetition.
     pub place: Place,
     /// The key.
     pub key: String,
@@ -68,13 +68,13 @@ pub struct Text<'a> {
     pub tree: Option<&'a Tree>,
 }
 
-/// A configuration with everything that it names, and problems with what could not be joined.
+/// A configuration with the files and resources that it names, and problems with those that could not be joined.
 pub(crate) struct Joined {
     pub(crate) configuration: Configuration,
     pub(crate) unread: Vec<Problem>,
 }
 
-/// Joins what a configuration names into it. `load` reads a file, and gives the reason if it cannot.
+/// Joins the files and resources that a configuration names into it. `load` reads a file, and gives the reason if it cannot.
 ///
 /// # Errors
 /// When something of it is malformed or of API v2.
@@ -108,13 +108,13 @@ pub(crate) fn join_all(
         configuration.tree = content;
         Resources::default()
     };
-    // What is joined may take the place of a node that is malformed.
+    // A joined resource may replace a malformed node, so the check runs before and after.
     malformed.extend(configuration.malformed());
     malformed.extend(configuration.join_files(resources, is_dump, load, &mut unread));
     malformed.extend(configuration.malformed());
     let of_api_v2 = configuration.of_api_v2();
     if !of_api_v2.is_empty() {
-        // What else is wrong may be so because of the old fields.
+        // The old fields may cause all other problems, which are therefore left out.
         return Err(Problems::new(of_api_v2));
     }
     if malformed.is_empty() {
@@ -144,7 +144,7 @@ struct Found {
 }
 
 impl Configuration {
-    /// What it is inside of, if it is not a file of its own: as in "`envoy.yaml` of `ConfigMap` `shop`, map.yaml:6".
+    /// Returns its place in another file, as in "`envoy.yaml` of `ConfigMap` `shop`, map.yaml:6"; None if it is a file of its own.
     pub fn described(&self) -> Option<&str> {
         self.described.as_deref()
     }
@@ -168,7 +168,7 @@ impl Configuration {
         &self.tree
     }
 
-    /// Whether all of its clusters were read: none comes from a control plane that was not asked, and no file of them is missing.
+    /// True if all of its clusters were read: none comes from a control plane that was not asked, and no file of them is missing.
     pub fn has_all_clusters(&self) -> bool {
         !self.lacks_clusters
     }
@@ -238,7 +238,7 @@ impl Configuration {
         self.graft(&format!("/static_resources/{list}/{length}"), found);
     }
 
-    /// Problems with merge keys, which are fields to Envoy. In what belongs to the user, any key is as good.
+    /// Returns problems with merge keys, which are unknown fields to Envoy. Nodes in which the user names the keys may have them.
     pub(crate) fn merge_keys(&self) -> Vec<Problem> {
         let mut found = Vec::new();
         names::walk_fields(&self.tree, &mut |pointer, key| {

@@ -1,4 +1,4 @@
-//! What differs between two configurations: by filter, log, tracer, TLS and routes, not by text.
+//! Differences between two configurations: by filter, log, tracer, TLS and routes, not by text.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,13 +24,13 @@ pub struct Difference {
     pub fields: Vec<String>,
 }
 
-/// What differs between two configurations.
+/// Differences between two configurations.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Differences {
     /// Parts that a request passes, in the order in which it meets them in the first configuration, and then those that
     /// only the second has.
     pub parts: Vec<Difference>,
-    /// Whether a request meets the parts that both have in another order.
+    /// True if a request meets the parts that both have in another order.
     pub is_order_different: bool,
     /// Paths of all other fields that differ: in listeners, routes, clusters and so on.
     pub rest: Vec<String>,
@@ -52,7 +52,7 @@ impl TakenApart<'_> {
         nodes.filter(|node| !node.is_null()).map(compact).collect()
     }
 
-    /// What is left without its parts.
+    /// Returns the configuration without its parts.
     fn rest(self) -> Value {
         without_empty(&self.adapted.without(self.parts.iter().flat_map(|part| &part.pointers)))
     }

@@ -73,7 +73,7 @@ impl Document {
         Self::new(source, value, Some(Lines::Yaml(tree)))
     }
 
-    /// What no text holds.
+    /// A value without a text. Its places have no lines.
     pub(crate) fn of_value(name: &str, value: Value) -> Self {
         Self::new(&Source::file(name, ""), value, None)
     }
@@ -99,7 +99,7 @@ impl Document {
     /// Keys that a mapping has more than once, each where it is again.
     pub(crate) fn duplicates(&self) -> Vec<(Place, String)> {
         fn walk(tree: &Tree, bytes: &Range<usize>, found: &mut Vec<(u64, usize, String)>) {
-            // What is inside of an alias is elsewhere, and was found there.
+            // An alias leads to nodes that are elsewhere, where their keys were checked.
             let is_inside = |inner: &Range<usize>| bytes.start <= inner.start && inner.end <= bytes.end;
             match &tree.node {
                 Node::Scalar(..) => {}

@@ -1,4 +1,4 @@
-//! Says of a file that is no configuration of Envoy what it is, and how to get the dump of the proxy that it configures.
+//! Recognises files of other systems that configure proxies, and says how to get the dump of such a proxy.
 
 use hoptax_text::yaml::envoy::{Node, Tree};
 use serde_json::Value;
@@ -9,11 +9,11 @@ use crate::place::Problem;
 
 /// Objects of a system that configures proxies.
 struct System {
-    /// What it is called.
+    /// Its name in problems.
     name: &'static str,
     /// The group of its objects in the API of Kubernetes, or the end of it.
     group: &'static str,
-    /// How to get the dump of one of its proxies.
+    /// Instruction to get the dump of one of its proxies.
     dump: &'static str,
 }
 
@@ -108,10 +108,10 @@ const CONSUL_KINDS: [&str; 15] = [
 const CONSUL: &str = "it is a configuration entry of Consul; give the dump of the proxy that it configures: \
     `curl -s 'http://127.0.0.1:19000/config_dump?include_eds' > dump.json` where the proxy runs";
 
-/// Where a dump is read.
+/// Begin of the advice to get a dump.
 const DUMP: &str = "give the dump of the proxy that it configures: ";
 
-/// What a file that holds no configuration of Envoy is, by object; nothing if it is none of these.
+/// Returns a problem for each object of another system in a file without a configuration of Envoy; empty if there is none.
 pub(crate) fn problems(source: &Source, documents: &[Tree]) -> Vec<Problem> {
     let at = |tree: &Tree, message: String| Problem { place: source.place(tree.line), message };
     let mut found: Vec<Problem> = Vec::new();
@@ -162,7 +162,7 @@ pub(crate) fn problems(source: &Source, documents: &[Tree]) -> Vec<Problem> {
     found
 }
 
-/// What a text that is no YAML is, if it is in a language of its own.
+/// Returns the problem of a text that is not YAML, if it is in the language of another system.
 pub(crate) fn of_text(source: &Source) -> Option<Problem> {
     let assigned = |line: &str| {
         let (key, value) = line.split_once('=')?;

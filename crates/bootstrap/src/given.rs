@@ -1,5 +1,5 @@
-//! Finds the configuration in a text that a user gives: the text itself, or one that an object of Kubernetes in it holds. Of everything
-//! else it says what it is and what to do.
+//! Finds the configuration in a text that a user gives: the text itself, or a text in an object of Kubernetes. For all other texts, it says
+//! which kind they are, and how to get a configuration.
 
 use std::collections::BTreeMap;
 
@@ -14,27 +14,27 @@ use crate::place::{Problem, Problems};
 use crate::resource::{is_list, is_one};
 use crate::template;
 
-/// What a bootstrap has its listeners in.
+/// Fields of a bootstrap that hold its listeners.
 const RESOURCES: [&str; 2] = ["static_resources", "dynamic_resources"];
-/// What a dump has its sections in.
+/// Field of a dump that holds its sections.
 const SECTIONS: &str = "configs";
 
 /// A configuration that was found.
 #[derive(Debug)]
 pub(crate) struct Given {
     pub(crate) document: Document,
-    /// What it is inside of, if it is not the whole text.
+    /// Its place in the text; None if it is the whole text.
     pub(crate) described: Option<String>,
     /// Texts beside it by their names.
     pub(crate) beside: BTreeMap<String, Source>,
 }
 
-/// What a text may be.
+/// Kinds of texts that are accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Accepted {
     /// A bootstrap or a dump.
     Whole,
-    /// Also resources of one.
+    /// Also a list of resources, or a listener or cluster alone.
     Resources,
 }
 
@@ -47,7 +47,7 @@ impl Accepted {
 /// Finds the configuration in a text. `choice` is its name, which is needed if there are several.
 ///
 /// # Errors
-/// What the text is instead, or which configurations are in it.
+/// The kind of the text if it is no configuration, or the names of the configurations in it if there are several.
 pub(crate) fn given(
     name: &str,
     text: &str,
@@ -60,7 +60,7 @@ pub(crate) fn given(
     {
         return whole(&source, Document::of_json(&source, value), choice);
     }
-    // Of several documents, Envoy reads the first alone.
+    // Envoy reads only the first of several documents.
     let first = envoy::first(text).map_err(|error| one(unreadable(&source, &error)))?;
     let value = first.to_value();
     if let Some(problem) = template::parsed(&source, &value) {
@@ -176,13 +176,13 @@ fn listed(source: &Source, embedded: &[Embedded], unknown: Option<&str>) -> Prob
     Problems::new(embedded.iter().zip(names_of(embedded)).map(problem).collect())
 }
 
-/// What a file is in which no configuration was found.
+/// Returns the problems of a file without a configuration: its kind, and how to get one.
 fn no_configuration(source: &Source, first: &Tree, documents: &[Tree]) -> Problems {
     let value = first.to_value();
     if let Some(problem) = foreign::of_api_v1(source, &value, &|pointer| line_of(first, pointer)) {
         return one(problem);
     }
-    // What a chart has yet to put into an object is no configuration yet.
+    // A template of a chart in an object is not a configuration yet.
     let mut texts = documents.iter().flat_map(|tree| manifest::data(&source.name, tree));
     if let Some(problem) = texts.find_map(|text| template::other(&text)) {
         return one(problem);
@@ -217,7 +217,7 @@ fn unreadable(source: &Source, error: &envoy::Error) -> Problem {
     template.or_else(|| foreign::of_text(source)).unwrap_or_else(|| source.unreadable(error))
 }
 
-/// Whether a value is a bootstrap or a dump.
+/// True if a value is a bootstrap or a dump.
 fn is_configuration(value: &Value) -> bool {
     let Some(entries) = value.as_object() else { return false };
     let has = |field: &str| entries.iter().any(|(key, value)| is_field(key, field) && !value.is_null());

@@ -5,7 +5,7 @@
 //!
 //! 1. [`read()`] joins the files, or the sections of a `/config_dump`, into one static [`Configuration`].
 //! 2. [`Configuration::adapt`] replaces every address, file and secret, and lists each replacement ([`Adapted`]).
-//! 3. [`parts`] lists what can be removed, and [`Adapted::without`] is the bootstrap without some of it.
+//! 3. [`parts`] lists the parts that can be removed, and [`Adapted::without`] is the bootstrap without some of it.
 //! 4. [`request`] derives a request that a listener forwards.
 
 mod adapt;

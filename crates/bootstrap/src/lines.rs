@@ -7,9 +7,9 @@ use crate::names::is_field;
 /// The lines of a file.
 #[derive(Clone, Debug)]
 pub(crate) enum Lines {
-    /// Of YAML.
+    /// Lines of a YAML text.
     Yaml(Tree),
-    /// Of JSON.
+    /// Lines of a JSON text.
     Json(JsonLines),
 }
 
@@ -19,8 +19,8 @@ impl Lines {
         text.trim().contains('\n').then(|| Self::Json(JsonLines::scan(text)))
     }
 
-    /// Where the node at a pointer is in the text, or the nearest one that encloses it: where its key is, if it has one. The steps
-    /// are field names as in [`crate::names`], whichever spelling the file has.
+    /// Returns the position of the node at a pointer, or of the nearest one that encloses it: that of its key, if it has one. The steps are
+    /// field names as in [`crate::names`], whichever spelling the file has.
     pub(crate) fn position(&self, text: &str, pointer: &str) -> Position {
         match self {
             Self::Yaml(root) => Way::new(root, pointer).position(),
@@ -29,7 +29,7 @@ impl Lines {
     }
 }
 
-/// Where a node is in a text.
+/// The position of a node in a text.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Position {
     /// Its line, from 1.
@@ -43,8 +43,8 @@ pub(crate) fn steps(pointer: &str) -> impl Iterator<Item = String> {
     pointer.split('/').skip(1).map(|step| step.replace("~1", "/").replace("~0", "~"))
 }
 
-/// What a step from a mapping leads to: the entry with this key, or the mapping itself where a list is meant and a single value
-/// was given.
+/// Takes a step from a mapping: to the entry with this key, or to the mapping itself if the step is into a list and a single value was
+/// given.
 fn entry<'k, T>(entries: &(impl Iterator<Item = (&'k str, T)> + Clone), step: &str) -> Step<T> {
     // JSON parsers keep the last of equal keys.
     let exact = entries.clone().filter(|(key, _)| *key == step).last();
@@ -125,7 +125,7 @@ pub(crate) struct JsonLines {
 
 #[derive(Clone, Copy, Debug)]
 struct JsonNode {
-    /// Where its key begins and ends in the text, without quotes; none for the root and for items of lists.
+    /// Begin and end of its key in the text, without quotes; None for the root and for items of lists.
     key: Option<(u32, u32)>,
     /// The line of its key, or of itself, from 1.
     line: u32,
@@ -236,7 +236,7 @@ fn end_of_string(bytes: &[u8], start: usize) -> usize {
     }
 }
 
-/// Whether what ends before `at` is a key: a colon follows.
+/// True if the string that ends before `at` is a key: a colon follows.
 fn is_key(bytes: &[u8], at: usize) -> bool {
     let rest = bytes.get(at..).unwrap_or_default();
     rest.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b':')

@@ -27,7 +27,7 @@ const FILES: [&str; 2] = ["ConfigMap", "Secret"];
 const VERSION: &str = "v1";
 /// The end of the kinds of lists. The API itself gives lists of one kind, whose items state neither version nor kind.
 const LIST: &str = "List";
-/// What a file of Docker Compose is called, and the key of a text in its `configs`.
+/// Name of a file of Docker Compose in texts, and the key of a text in its `configs`.
 const COMPOSE: &str = "the Compose file";
 const CONTENT: &str = "content";
 
@@ -48,7 +48,7 @@ pub(crate) struct Embedded {
 }
 
 impl Embedded {
-    /// What it is, as in "`envoy.yaml` of `ConfigMap` `envoy-conf`".
+    /// Describes it, as in "`envoy.yaml` of `ConfigMap` `envoy-conf`".
     pub(crate) fn described(&self) -> String {
         let object = if self.object.is_empty() { String::new() } else { format!(" `{}`", self.object) };
         format!("`{}` of {}{object}", self.key, self.kind)
@@ -150,7 +150,7 @@ pub(crate) fn compose(document: &Tree) -> Option<Object<'_>> {
     })
 }
 
-/// Where a text is in an object.
+/// The path to a text in an object.
 #[derive(Default)]
 struct Path {
     /// The keys of the mappings around it.
@@ -210,7 +210,7 @@ impl Object<'_> {
         }
     }
 
-    /// What a text at these keys is called.
+    /// Returns the name of a text at these keys.
     fn key(&self, keys: &[String]) -> Option<String> {
         match keys {
             [.., name, last] if last == CONTENT && self.kind == COMPOSE => Some(name.clone()),

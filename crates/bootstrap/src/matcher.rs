@@ -1,4 +1,4 @@
-//! Matchers of texts in a configuration: whether one accepts a text, and a text that it accepts.
+//! Matchers of texts in a configuration: tells if one accepts a text, and finds a text that it accepts.
 
 use regex::Regex;
 use regex_syntax::hir::{Class, Hir, HirKind};
@@ -16,7 +16,7 @@ pub(crate) fn matched_text(matcher: &Value) -> Option<String> {
     of_regex(text(matcher, "/safe_regex/regex"))
 }
 
-/// Whether a `StringMatcher` accepts a text. A matcher of an unknown kind accepts nothing.
+/// True if a `StringMatcher` accepts a text. A matcher of an unknown kind accepts nothing.
 pub(crate) fn accepts(matcher: &Value, candidate: &str) -> bool {
     let ignores_case = matcher.get("ignore_case").and_then(Value::as_bool).unwrap_or(false);
     let fold = |text: &str| if ignores_case { text.to_ascii_lowercase() } else { text.to_owned() };
@@ -31,7 +31,7 @@ pub(crate) fn accepts(matcher: &Value, candidate: &str) -> bool {
     }
 }
 
-/// Whether an expression matches a whole text, as Envoy requires.
+/// True if an expression matches a whole text, as Envoy requires.
 pub(crate) fn regex_accepts(expression: &str, candidate: &str) -> bool {
     !expression.is_empty()
         && Regex::new(&format!("^(?:{expression})$")).is_ok_and(|regex| regex.is_match(candidate))

@@ -32,7 +32,7 @@ const NAMED: [&str; 9] = [
     "typed_extension_protocol_options",
 ];
 
-/// A field that holds the two below. In some messages it holds what the user chose.
+/// A field that holds the two below. In some messages it holds fields of the user's choice.
 const METADATA: &str = "metadata";
 const FILTER_METADATA: &str = "filter_metadata";
 const TYPED_FILTER_METADATA: &str = "typed_filter_metadata";
@@ -131,7 +131,7 @@ fn rename(entries: &mut Map<String, Value>, is_field: impl Fn(&str) -> bool) {
     }
 }
 
-/// Whether the field `value` of a message is the user's own: a structure, or the settings of an extension that is not Envoy's.
+/// True if the field `value` of a message is the user's own: a structure, or the settings of an extension that is not Envoy's.
 fn has_users_value(value: &Value) -> bool {
     let is_structure = ["google.protobuf.Struct", "google.protobuf.Value", "google.protobuf.ListValue"]
         .contains(&message_type(value));
@@ -148,7 +148,7 @@ fn normalise_metadata(value: &mut Value) {
     }
 }
 
-/// Normalises transport sockets, and keeps what selects them.
+/// Normalises transport sockets, and keeps the conditions that select them.
 fn normalise_socket_matches(value: &mut Value) {
     if let Some(items) = value.as_array_mut() {
         items.iter_mut().for_each(normalise_socket_matches);
@@ -161,14 +161,14 @@ fn normalise_socket_matches(value: &mut Value) {
     }
 }
 
-/// Whether a key is a field name in camel case. Names of extensions have dots, and names of headers dashes.
+/// True if a key is a field name in camel case. Names of extensions have dots, and names of headers dashes.
 fn is_camel_case(key: &str) -> bool {
     key.starts_with(|first: char| first.is_ascii_lowercase())
         && key.contains(|c: char| c.is_ascii_uppercase())
         && key.chars().all(|c| c.is_ascii_alphanumeric())
 }
 
-/// Whether a key is a field, in either spelling.
+/// True if a key is this field, in snake case or camel case.
 pub(crate) fn is_field(key: &str, field: &str) -> bool {
     key == field || is_camel_case(key) && snake_case(key.to_owned()) == field
 }

@@ -1,5 +1,4 @@
-//! Finds addresses that lead out of the machine. It checks what the passes of `adapt` left, and knows
-//! nothing of them.
+//! Finds addresses that lead out of the machine. It checks the result of the passes of `adapt` independently of them.
 
 mod code;
 
@@ -56,7 +55,7 @@ pub fn outside_addresses(bootstrap: &Value, folder: &Path) -> Vec<String> {
     found
 }
 
-/// Whether a bootstrap has this address, as a socket address or in a URI.
+/// True if a bootstrap has this address, as a socket address or in a URI.
 pub fn leads_to(bootstrap: &Value, address: SocketAddr) -> bool {
     let mut is_found = false;
     let (host, port, uri) = (address.ip().to_string(), address.port(), format!("://{address}/"));
@@ -71,14 +70,14 @@ pub fn leads_to(bootstrap: &Value, address: SocketAddr) -> bool {
 /// Fields with the port of a socket address. Both spellings occur in settings of the user, which keep theirs.
 const PORTS: [&str; 4] = ["port_value", "named_port", "portValue", "namedPort"];
 
-/// Whether a node is a socket address or has a pipe.
+/// True if a node is a socket address or has a pipe.
 pub(crate) fn is_address(node: &Value) -> bool {
     let has = |key: &str| node.get(key).is_some_and(|value| !value.is_null());
     let has_host = node.get("address").is_some_and(Value::is_string);
     has_host && PORTS.iter().any(|key| has(key)) || has("pipe")
 }
 
-/// Whether an address stays on this machine.
+/// True if an address stays on this machine.
 pub(crate) fn is_local(node: &Value, folder: &Path) -> bool {
     if let Some(pipe) = node.get("pipe").filter(|pipe| !pipe.is_null()) {
         return Path::new(tree::text(pipe, "/path")).starts_with(folder);
@@ -86,12 +85,12 @@ pub(crate) fn is_local(node: &Value, folder: &Path) -> bool {
     is_loopback(tree::text(node, "/address"))
 }
 
-/// Whether a host is an address of this machine that no other reaches. A name is none, because its resolver decides.
+/// True if a host is an address of this machine that no other reaches. A name is never one, because its resolver decides.
 pub fn is_loopback(host: &str) -> bool {
     host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-/// Whether a text is a URI with a host other than this machine, in a field that may be connected to.
+/// True if a text is a URI with a host other than this machine, in a field that may be connected to.
 pub(crate) fn is_outside_uri(pointer: &str, node: &Value) -> bool {
     server_in_field(pointer, node).is_some_and(|server| !is_loopback(host_of(server)))
 }

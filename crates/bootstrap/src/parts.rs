@@ -36,7 +36,7 @@ pub enum PartKind {
     DownstreamTls,
     /// TLS with servers.
     UpstreamTls,
-    /// What is around or instead of the plain socket of a connection, besides TLS.
+    /// A transport socket other than TLS, around or instead of the plain socket of a connection.
     TransportSocket,
     /// The routes that the request does not take.
     OtherRoutes,
@@ -71,23 +71,23 @@ impl fmt::Display for PartKind {
 /// A part of a configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// What it is.
+    /// Its kind.
     pub kind: PartKind,
     /// Its name in the configuration, or the key of its node if it has none; unique within its kind.
     pub name: String,
     /// Its place in the user's files.
     pub place: Place,
-    /// What it is, if it is an extension.
+    /// Its form, to find a function that does the same; None if it is no extension.
     pub form: Option<Form>,
     /// The nodes to remove, for [`Adapted::without`].
     pub pointers: Vec<String>,
-    /// Statistics of Envoy, of which at least one moves when it acts on requests; `*` is a wildcard. Other parts may move them,
-    /// too. None if no statistic tells.
+    /// Statistics of Envoy, of which at least one moves when it acts on requests; `*` is a wildcard. Other parts may move them, too. Empty
+    /// if it has no statistic of its own.
     pub proof: Vec<String>,
-    /// What makes it act, for a part that did not or whose statistics do not tell: the object of `exercised by`. None for a
+    /// Kind of request or event that makes it act, if it did not or if its statistics do not tell: the object of `exercised by`. None for a
     /// type that is not known.
     pub exercised_by: Option<String>,
-    /// Whether nothing of the request is known to meet the conditions that its configuration states, which `exercised_by` names.
+    /// True if nothing of the request is known to meet the conditions that its configuration states, which `exercised_by` names.
     pub is_unmet: bool,
 }
 
@@ -121,7 +121,7 @@ fn key_of(pointer: &str) -> &str {
     pointer.rsplit('/').find(|token| token.parse::<usize>().is_err()).unwrap_or_default()
 }
 
-/// Where a cluster holds its options of HTTP.
+/// Pointer from a cluster to its options of HTTP.
 const OPTIONS: &str =
     "/typed_extension_protocol_options/envoy.extensions.upstreams.http.v3.HttpProtocolOptions";
 
@@ -177,7 +177,7 @@ impl Finder<'_> {
             name => name,
         };
         let mut proof = proof::of_extension(node, scope);
-        // What its settings and those of the route ask for says more than its type.
+        // The conditions in its settings and in those of the route are more precise than its type.
         if let Some(needs) = conditions::needs(self.adapted, node, self.request) {
             (proof.exercised_by, proof.is_unmet) = (Some(needs.words), needs.is_unmet);
         }
@@ -193,7 +193,7 @@ impl Finder<'_> {
         });
         for (pointer, filter) in items(&adapted.tree, &join(&listener.pointer, "listener_filters")) {
             let of = extension_type(filter);
-            // Filter chains are chosen by what inspectors find, and addresses by the PROXY protocol.
+            // Filter chains are chosen by the findings of inspectors, and addresses by the PROXY protocol.
             if is_selective || of.contains("proxy_protocol") {
                 continue;
             }
@@ -206,7 +206,7 @@ impl Finder<'_> {
         let sockets = sockets(chain, &request.chain);
         self.transport_sockets(&sockets);
         let Some((socket, node)) = sockets.into_iter().find(|(_, node)| is_tls(node)) else { return };
-        // In plaintext no chain can be chosen by server name, so only this one is kept.
+        // No chain can be chosen by server name in plaintext, so only this one is kept.
         let mut pointers = vec![socket, join(&request.chain, "filter_chain_match")];
         let chains = items(&self.adapted.tree, &join(&listener.pointer, "filter_chains"));
         let others = chains
@@ -247,7 +247,7 @@ impl Finder<'_> {
         }
     }
 
-    /// The filters of the chain, and what is in the connection manager.
+    /// Adds the filters of the chain, and the parts of the connection manager.
     fn filters(&mut self, request: &DerivedRequest) {
         let adapted = self.adapted;
         let filters = items(&adapted.tree, &join(&request.chain, "filters"));
@@ -279,7 +279,7 @@ impl Finder<'_> {
         self.other_routes(&manager, request);
     }
 
-    /// What the configuration of a router has besides routing.
+    /// Adds the parts of a router besides routing: upstream filters and upstream logs.
     fn router(&mut self, router: &str, request: &DerivedRequest) {
         // Filters of a cluster stand for those of the router.
         let has_own = |cluster: &String| {

@@ -25,12 +25,12 @@ impl fmt::Display for Place {
     }
 }
 
-/// What is wrong at a place, and what to do.
+/// A problem at a place.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Problem {
     /// The place.
     pub place: Place,
-    /// What is wrong, and what to do. It quotes no values, which may be secret.
+    /// The problem and the advice. It quotes no values, which may be secret.
     pub message: String,
 }
 

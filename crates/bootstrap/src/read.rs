@@ -1,4 +1,4 @@
-//! Reads a configuration from its text and the files that it names, and tells all that is wrong with it at once.
+//! Reads a configuration from its text and the files that it names, and reports all its problems at once.
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -18,8 +18,8 @@ use crate::resource::{is_list, is_one};
 ///
 /// # Errors
 /// All problems: a file is not YAML or JSON, is no configuration of Envoy or cannot be loaded, or resources come from a control
-/// plane and are not in the file; then also those of [`Configuration::adapt`] with what could be read, unless a resource is no
-/// mapping.
+/// plane and are not in the file; then also those of [`Configuration::adapt`] for the part that could be read, unless a resource is
+/// no mapping.
 pub fn read(
     name: &str,
     text: &str,
@@ -31,7 +31,7 @@ pub fn read(
     if unread.is_empty() {
         return Ok(configuration);
     }
-    // What cannot be adapted is the same in every lab.
+    // A node that cannot be adapted fails in every lab, so any addresses will do.
     let server = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let (origin, companion, folder) = (server, server, "/lab".into());
     let lab = Lab { admin_port: 0, listener_ports: Vec::new(), origin, companion, folder };
@@ -40,18 +40,18 @@ pub fn read(
     Err(Problems::new(unread).joined(more))
 }
 
-/// What could be read of a configuration.
+/// A configuration, as far as it could be read.
 #[derive(Debug)]
 pub struct Partly {
     /// The configuration, as far as it was read.
     pub configuration: Configuration,
-    /// What was not: files that do not exist, and resources that come from a control plane.
+    /// Problems of the rest: files that do not exist, and resources that come from a control plane.
     pub unread: Vec<Problem>,
-    /// Whether the text is no bootstrap, but some resources of one.
+    /// True if the text is no bootstrap, but some resources of one.
     pub is_part: bool,
 }
 
-/// As [`read`], for what looks at a configuration and runs nothing: resources may be missing, and a text may also be a list of
+/// As [`read`], for callers that look at a configuration and run nothing: resources may be missing, and a text may also be a list of
 /// `resources` as files of listeners and clusters have it, or one listener or cluster alone.
 ///
 /// # Errors

@@ -1,7 +1,7 @@
-//! Why Envoy refuses a bootstrap: its reason, and the nodes of the user's configuration that the reason is about.
+//! The reason why Envoy refuses a bootstrap, and the nodes of the user's configuration that the reason is about.
 //!
 //! Envoy knows the adapted bootstrap only, and most of its reasons name no position. They name a path of fields, an extension,
-//! a resource or a value. What is named is looked for in the configuration, by the most reliable way first.
+//! a resource or a value. These are looked for in the configuration, by the most reliable way first.
 
 mod constraint;
 mod path;
@@ -14,7 +14,7 @@ use crate::adapt::{Adapted, extensions, missing_extension};
 use crate::place::Place;
 use crate::tree::{self, is_within, last_step};
 
-/// How many places are named before the others are only counted.
+/// Number of places that are named. The others are only counted.
 const MOST_NAMED: usize = 4;
 /// The shortest text that is looked for inside of values.
 const SHORTEST_PART: usize = 3;
@@ -49,17 +49,17 @@ const EXPRESSION_ERRORS: [&str; 13] = [
     "invalid named capture group: ",
 ];
 
-/// Why Envoy refuses a configuration, for its user. It displays as `envoy.yaml:12: Envoy refuses the configuration: ...`.
+/// The reason why Envoy refuses a configuration, for its user. It displays as `envoy.yaml:12: Envoy refuses the configuration: ...`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     /// The places that the reason may be about, sorted, each line once; the file without a line if none was found.
     pub places: Vec<Place>,
-    /// Envoy's reason, without what only the adapted bootstrap has.
+    /// Envoy's reason, without names that only the adapted bootstrap has.
     pub reason: String,
 }
 
 impl Adapted {
-    /// Why Envoy refuses the bootstrap without some nodes ([`Adapted::without`]), given its message.
+    /// Returns the reason why Envoy refuses the bootstrap without some nodes ([`Adapted::without`]), given its message.
     pub fn refusal<'p>(&self, message: &str, without: impl IntoIterator<Item = &'p String>) -> Refusal {
         let mut tree = self.tree.clone();
         for pointer in without {
@@ -141,7 +141,7 @@ struct Term<'a> {
     text: &'a str,
 }
 
-/// What a reason names: quoted texts, then texts behind certain words, then what is behind a colon.
+/// Returns the terms of a reason: quoted texts, then texts behind certain words, then the text behind a colon.
 fn terms(reason: &str) -> Vec<Term<'_>> {
     const BEFORE: [&str; 3] = [" named ", "entry of domain ", "cipher suites "];
     let term = |start: usize, text| Term { word: word_before(reason, start), text };
@@ -186,13 +186,13 @@ fn quoted(reason: &str) -> Vec<Term<'_>> {
     found
 }
 
-/// The last word before a position that says what is named there.
+/// Returns the last word before a position: the kind of the name there.
 fn word_before(reason: &str, position: usize) -> &str {
     let mut words = reason.get(..position).unwrap_or_default().rsplit(|c: char| !c.is_ascii_alphanumeric());
     words.find(|word| !word.is_empty() && !["named", "name", "with"].contains(word)).unwrap_or_default()
 }
 
-/// Values that equal what the reason names: names of resources before references to them, and these before all others.
+/// Values that equal a name in the reason: names of resources before references to them, and these before all others.
 fn equal_value(tree: &Value, reason: &str) -> Vec<String> {
     for Term { word, text } in terms(reason) {
         let found = find(tree, &|_, node| node == text);
@@ -229,7 +229,7 @@ fn field(pointer: &str) -> &str {
     steps.find(|step| step.parse::<usize>().is_err()).unwrap_or_default()
 }
 
-/// Values that contain what the reason names, or begin with it if it ends with dots.
+/// Values that contain a name in the reason, or begin with it if it ends with dots.
 fn value_with_part(tree: &Value, reason: &str) -> Vec<String> {
     for Term { text, .. } in terms(reason) {
         let start = text.strip_suffix("...");
@@ -278,7 +278,7 @@ fn named_kind(tree: &Value, reason: &str) -> Vec<String> {
     })
 }
 
-/// Whether a step of a message type is its version, such as `v3`.
+/// True if a step of a message type is its version, such as `v3`.
 fn is_version(step: &str) -> bool {
     step.strip_prefix('v').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
 }

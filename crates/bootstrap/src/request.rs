@@ -35,7 +35,7 @@ pub struct DerivedRequest {
     pub headers: Vec<(String, String)>,
     /// TLS of the connection; plaintext if none.
     pub tls: Option<RequestTls>,
-    /// Whether the listener forwards bytes instead of requests. Any request then goes through it.
+    /// True if the listener forwards bytes instead of requests. Any request then goes through it.
     pub is_tcp: bool,
     /// Pointer of the filter chain that it takes.
     pub chain: String,
@@ -44,7 +44,7 @@ pub struct DerivedRequest {
     pub route: String,
     /// The clusters that it may be forwarded to.
     pub clusters: Vec<String>,
-    /// Whether it is forwarded, and only the running proxy knows by which route or to which cluster.
+    /// True if it is forwarded, and only the running proxy knows by which route or to which cluster.
     pub is_decided_later: bool,
 }
 
@@ -53,19 +53,19 @@ pub struct DerivedRequest {
 pub struct RequestTls {
     /// Server name; none if any will do.
     pub server_name: Option<String>,
-    /// Whether the client must present a certificate.
+    /// True if the client must present a certificate.
     pub presents_certificate: bool,
     /// Protocols to offer; empty if any will do.
     pub application_protocols: Vec<String>,
 }
 
 impl DerivedRequest {
-    /// Whether the listener forwards it, instead of answering it itself.
+    /// True if the listener forwards it. False if the listener answers it itself.
     pub fn is_forwarded(&self) -> bool {
         !self.clusters.is_empty() || self.is_decided_later
     }
 
-    /// Whether it needs HTTP/2, as gRPC does.
+    /// True if it needs HTTP/2, as gRPC does.
     pub fn is_http2(&self) -> bool {
         self.header("content-type").is_some_and(|kind| kind.starts_with("application/grpc"))
     }
@@ -83,7 +83,7 @@ impl DerivedRequest {
 /// Derives a request that goes through a listener to a cluster, or, if no route leads to one, that the listener answers.
 ///
 /// # Errors
-/// When no filter chain and no route gives one, with the reason and what to do.
+/// When no filter chain and no route gives one, with the reason and advice.
 pub fn derive(adapted: &Adapted, listener: &Listener) -> Result<DerivedRequest, Problem> {
     let chains = chains(adapted, listener)?;
     // A chain of HTTP has more parts than one of bytes, and a request that is forwarded passes more than one that is answered.
@@ -98,7 +98,7 @@ pub fn derive(adapted: &Adapted, listener: &Listener) -> Result<DerivedRequest, 
     bytes.or(answered).ok_or_else(|| no_request(adapted, listener, &causes::of_chains(adapted, &chains)))
 }
 
-/// That no request goes through a listener, with the reason.
+/// Returns the problem that no request goes through a listener, with the reason.
 fn no_request(adapted: &Adapted, listener: &Listener, message: &str) -> Problem {
     Problem { place: adapted.place(&listener.pointer), message: message.to_owned() }
 }

@@ -1,4 +1,4 @@
-//! What a text is that is no bootstrap, but holds resources of one: a list of `resources`, or a listener or a cluster alone.
+//! Recognises texts that are no bootstrap but hold resources of one: a list of `resources`, or a listener or a cluster alone.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use crate::tree::message_type;
 
 /// The list of a file of resources.
 pub(crate) const RESOURCES: &str = "resources";
-/// The types of what is placed by its name.
+/// The types of resources that have names.
 const TYPES: [&str; 5] = [LISTENER, CLUSTER, ROUTES, ENDPOINTS, SECRET];
 pub(crate) const LISTENER: &str = "envoy.config.listener.v3.Listener";
 pub(crate) const CLUSTER: &str = "envoy.config.cluster.v3.Cluster";
@@ -15,13 +15,13 @@ pub(crate) const ROUTES: &str = "envoy.config.route.v3.RouteConfiguration";
 pub(crate) const ENDPOINTS: &str = "envoy.config.endpoint.v3.ClusterLoadAssignment";
 pub(crate) const SECRET: &str = "envoy.extensions.transport_sockets.tls.v3.Secret";
 
-/// Whether a value is a file of resources.
+/// True if a value is a file of resources.
 pub(crate) fn is_list(value: &Value) -> bool {
     let items = value.get(RESOURCES).and_then(Value::as_array);
     items.is_some_and(|items| items.iter().any(|item| TYPES.contains(&message_type(item))))
 }
 
-/// Whether a value is a listener or a cluster alone.
+/// True if a value is a listener or a cluster alone.
 pub(crate) fn is_one(value: &Value) -> bool {
     list_of(value).is_some()
 }

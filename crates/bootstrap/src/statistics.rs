@@ -4,7 +4,7 @@ use crate::adapt::Adapted;
 use crate::request::{DerivedRequest, connection_manager};
 use crate::tree::{extension_type, items, join, text};
 
-/// Whether a name matches a pattern in which `*` is a wildcard.
+/// True if a name matches a pattern in which `*` is a wildcard.
 pub fn is_matched(name: &str, pattern: &str) -> bool {
     match pattern.split_once('*') {
         None => name == pattern,

@@ -1,7 +1,7 @@
-//! Tells templates from configurations of Envoy: texts from which a tool has yet to make one.
+//! Tells templates, from which a tool has yet to make a text, from configurations of Envoy.
 //!
-//! What a template looks like, [`hoptax_text::yaml::template`] knows. Here are the fields of Envoy that hold no free text: a sign there is one
-//! of a template.
+//! [`hoptax_text::yaml::template`] knows the signs of templates. This module has the fields of Envoy that hold no free text: a sign in one
+//! of them shows a template.
 
 use hoptax_text::yaml::template::{self, Template};
 use serde_json::Value;
@@ -35,7 +35,7 @@ const OF_VALUES: [&str; 20] = [
 ];
 /// The field with the host of a socket address, beside its port.
 const ADDRESS: &str = "address";
-/// What each path begins with, and the fields of a route's match that hold one.
+/// First character of each path, and the fields of a route's match that hold one.
 const PATH: char = '/';
 const OF_PATHS: [&str; 3] = ["prefix", "path", "path_separated_prefix"];
 /// Nodes in which the user names the fields, as in the formats of access logs.
@@ -154,7 +154,7 @@ mod tests {
             "match: {prefix: /$PREFIX, safe_regex: {regex: '^/[A-Z]+$'}}\n",
             "string_match: {prefix: $PREFIX}\nregex: $A\ninline_string: $CODE\nvalue: $HOME\n",
             "socket_address: {address: my__own__host, port_value: 80}\n",
-            // What is wrong is elsewhere.
+            // The problem is outside of the template.
             "code: |\n  {{ a }}\nb: [1\n",
             "code: |-\n    {{ a }}\n\n    x\nb: c: d\n",
             "a: \"{{ x }}\" # {{ y }}\nb: c: d\n",

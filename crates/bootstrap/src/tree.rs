@@ -64,7 +64,7 @@ pub fn last_name(pointer: &str) -> &str {
     pointer.rsplit('/').find(|step| step.parse::<usize>().is_err()).unwrap_or_default()
 }
 
-/// Whether `pointer` is `root` or leads through it.
+/// True if `pointer` is `root` or leads through it.
 pub(crate) fn is_within(pointer: &str, root: &str) -> bool {
     pointer.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
@@ -121,7 +121,7 @@ pub(crate) fn remove_all<'p>(root: &mut Value, pointers: impl IntoIterator<Item 
     }
 }
 
-/// Where a transport socket holds the one that it wraps.
+/// Pointer from a transport socket to the one that it wraps.
 pub(crate) const WRAPPED: &str = "/typed_config/transport_socket";
 
 fn plain_socket() -> Value {
@@ -146,7 +146,7 @@ pub fn sockets<'a>(owner: &'a Value, pointer: &str) -> Vec<(String, &'a Value)> 
     found
 }
 
-/// Whether a transport socket is TLS from the first byte.
+/// True if a transport socket is TLS from the first byte.
 pub fn is_tls(socket: &Value) -> bool {
     let configuration = &socket["typed_config"];
     configuration.get("common_tls_context").is_some_and(|context| !context.is_null())

@@ -1,4 +1,4 @@
-//! How the addresses of a host are found and selected.
+//! Rules that find and select the addresses of a host.
 
 use std::io;
 use std::net::SocketAddr;
@@ -62,7 +62,7 @@ impl FromStr for StaticAddress {
     }
 }
 
-/// Why a host has no address.
+/// Reason why a host has no address.
 #[derive(Debug, Error)]
 pub enum ResolveError {
     /// The lookup failed.
@@ -78,7 +78,7 @@ pub enum ResolveError {
     Zone {
         /// The host.
         host: String,
-        /// What is invalid.
+        /// Invalid part of the address.
         source: InvalidAddress,
     },
     /// The host has no address of the required IP version.
@@ -109,7 +109,7 @@ pub(crate) enum Uses {
 /// Looks up the addresses of a host name.
 pub type Lookup = fn(&str) -> io::Result<Vec<ScopedAddress>>;
 
-/// How the addresses of a host are found and selected.
+/// Rules that find and select the addresses of a host.
 #[derive(Clone, Debug)]
 pub(crate) struct Rules {
     pub(crate) fixed: Vec<StaticAddress>,

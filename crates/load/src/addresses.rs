@@ -5,9 +5,9 @@ use std::net::SocketAddr;
 /// The addresses of a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Addresses {
-    /// Those that new connections use, in turn. At least one.
+    /// Addresses that new connections use, in turn. At least one.
     used: Vec<SocketAddr>,
-    /// Those that the host has. Connections to others are drained.
+    /// Addresses that the host has. Connections to others are drained.
     all: Vec<SocketAddr>,
 }
 
@@ -26,7 +26,7 @@ impl Addresses {
         &self.used
     }
 
-    /// Whether the host has this address.
+    /// True if the host has this address.
     pub(crate) fn contains(&self, address: SocketAddr) -> bool {
         self.all.contains(&address)
     }

@@ -14,7 +14,7 @@ const MAX_OFFER_RUNS: usize = 4_096;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Due {
     pub(crate) intended_ns: u64,
-    /// When the worker saw that the request was due.
+    /// Time at which the worker saw that the request was due.
     pub(crate) offered_ns: u64,
     pub(crate) picked: Picked,
 }
@@ -93,7 +93,7 @@ impl Backlog {
         Self { stored: VecDeque::new(), max_stored, unstored: None }
     }
 
-    /// Whether no request waits.
+    /// True if no request waits.
     pub(crate) fn is_empty(&self) -> bool {
         // `pop` drops an empty remainder.
         self.stored.is_empty() && self.unstored.is_none()
@@ -150,7 +150,7 @@ struct OfferTimes {
 #[derive(Clone, Copy, Debug)]
 struct OfferRun {
     count: u64,
-    /// When the last of them was seen to be due.
+    /// Time at which the last of them was seen to be due.
     last_ns: u64,
     /// The largest delay between intended start and that time.
     lag_ns: u64,
@@ -175,7 +175,7 @@ impl OfferTimes {
         }
     }
 
-    /// When the first request, with this intended start, was seen to be due.
+    /// Returns the time at which the first request, with this intended start, was seen to be due.
     fn pop(&mut self, intended_ns: u64) -> u64 {
         let Some(first) = self.runs.front_mut() else { return intended_ns };
         let offered_ns = intended_ns.saturating_add(first.lag_ns).min(first.last_ns);
@@ -322,7 +322,7 @@ mod tests {
             prop_assert_eq!(backlog.pop(), None);
         }
 
-        /// With merged runs, a time is never too early, and never later than the largest delay.
+        /// A time of merged runs is never too early, and never later than the largest delay.
         #[test]
         fn a_merged_time_is_never_too_early(lags_ns in prop::collection::vec(0_u64..1_000, 1..200), max_runs in 2_usize..10) {
             let mut offer_times = OfferTimes::new(max_runs);

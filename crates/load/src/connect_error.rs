@@ -1,4 +1,4 @@
-//! Why connections cannot be opened.
+//! Errors of a worker that opens its connections.
 
 use std::io;
 
@@ -8,7 +8,7 @@ use thiserror::Error;
 use crate::connection_error::ConnectionError;
 use crate::peer::Peer;
 
-/// Why a worker could not open its connections.
+/// Reason why a worker could not open its connections.
 #[derive(Debug, Error)]
 pub enum ConnectError {
     /// The epoll instance could not be created.
@@ -89,7 +89,7 @@ pub enum ConnectError {
     NoStreams {
         /// The server.
         address: Peer,
-        /// How long it was waited for.
+        /// Time that the worker waited for it.
         seconds: f64,
     },
     /// A connection was not established within the timeout.

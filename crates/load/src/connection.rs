@@ -59,7 +59,7 @@ struct Slot {
     place: Place,
     /// Age of its request: the number of requests before it.
     number: u64,
-    /// How often its request was sent again.
+    /// Number of times that its request was sent again.
     sent_again: u8,
 }
 
@@ -77,7 +77,7 @@ struct Entry {
     generation: u32,
     lane: LaneId,
     state: State,
-    /// Why it closes, once that is known.
+    /// Reason for its closing, once known.
     why: Option<Closing>,
 }
 
@@ -85,7 +85,7 @@ struct Entry {
 #[derive(Debug)]
 pub(crate) struct Connections {
     layout: Layout,
-    /// Whether the protocol can cancel a request without closing its connection.
+    /// True if the protocol can cancel a request without closing its connection.
     cancels: bool,
     lanes: Vec<Lane>,
     slots: Vec<Slot>,
@@ -102,7 +102,7 @@ pub(crate) struct Connections {
 }
 
 impl Connections {
-    /// Lanes without connections. `cancels`: whether the protocol can cancel a request without closing its connection.
+    /// Lanes without connections. `cancels` is true if the protocol can cancel a request without closing its connection.
     pub(crate) fn new(layout: Layout, cancels: bool) -> Self {
         let slot = Slot { place: Place::Idle, number: 0, sent_again: 0 };
         Self {
@@ -179,12 +179,12 @@ impl Connections {
         self.established
     }
 
-    /// Whether any connection is being opened.
+    /// True if any connection is being opened.
     pub(crate) fn is_opening(&self) -> bool {
         self.opening > 0
     }
 
-    /// Whether an action is queued.
+    /// True if an action is queued.
     pub(crate) fn has_action(&self) -> bool {
         !self.actions.is_empty()
     }
@@ -471,7 +471,7 @@ impl Connections {
         unsent
     }
 
-    /// Notes why a connection closes. The first reason counts: what follows is its consequence.
+    /// Notes why a connection closes. The first reason counts: the others are its consequences.
     fn closes_for(&mut self, connection: ConnectionId, why: Closing) {
         let entry = &mut self.entries[connection.index()];
         if entry.generation == connection.generation() && entry.state != State::Closed {

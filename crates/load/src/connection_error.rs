@@ -1,11 +1,11 @@
-//! Why a connection failed.
+//! Errors of a connection.
 
 use hoptax_wire::ProtocolError;
 use hoptax_wire::tls::TlsError;
 use rustix::io::Errno;
 use thiserror::Error;
 
-/// Why a connection failed.
+/// An error of a connection.
 #[derive(Debug, Error)]
 pub(crate) enum ConnectionError {
     #[error("{0}")]

@@ -14,7 +14,7 @@ pub(crate) const MAX_NS: u64 = 3_600_000_000_000;
 pub(crate) struct Counts<C, const DIGITS: u8> {
     /// Number of recorded times.
     len: u64,
-    /// By bucket.
+    /// Counts by bucket.
     counts: Vec<C>,
 }
 
@@ -47,7 +47,7 @@ impl<C: Counter, const DIGITS: u8> Counts<C, DIGITS> {
         self.len
     }
 
-    /// Whether no time is recorded.
+    /// True if no time is recorded.
     pub(crate) fn is_empty(&self) -> bool {
         self.len == 0
     }

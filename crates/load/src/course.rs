@@ -1,4 +1,4 @@
-//! The course of a trial, from which checks decide whether one number describes all of it: time windows, batches, the
+//! The course of a trial, from which checks decide if one number describes all of it: time windows, batches, the
 //! first releases and responses in order, samples of the requests in flight, and response times per connection.
 
 use std::ops::Range;
@@ -112,7 +112,7 @@ pub struct Course {
     /// Requests in flight, by worker.
     in_flight: Vec<InFlight>,
     next_sample_ns: u64,
-    /// When the next sample is due or the next window starts, whichever is first.
+    /// Time at which the next sample is due or the next window starts, whichever is first.
     sample_due_ns: u64,
     random: SmallRng,
     /// Response times, by connection.
@@ -205,7 +205,7 @@ impl Course {
         windows.chunks_exact((windows.len() / BATCHES).max(1)).map(sum).collect()
     }
 
-    /// When [`Self::sample`] next has anything to do, at the earliest. Until then, calls have no effect.
+    /// Time at which [`Self::sample`] next has anything to do, at the earliest. Until then, calls have no effect.
     pub(crate) fn sample_due_ns(&self) -> u64 {
         self.sample_due_ns
     }

@@ -1,4 +1,4 @@
-//! A run in progress: what is planned, when it ends, and where each event is recorded.
+//! A run in progress: its plan, its end, and the records of its events.
 
 mod ends;
 
@@ -28,11 +28,11 @@ pub(crate) struct Current<'a> {
     pub(crate) next: Picked,
     /// Requests planned so far, including the next one.
     planned: u64,
-    /// When the current turn of the event loop began.
+    /// Start of the current turn of the event loop.
     turn_from_ns: u64,
     /// Recorded requests left to start, if their number is limited.
     requests_left: Option<u64>,
-    /// In an open loop of which all requests are planned, the intended start of the one after them, until the run ends.
+    /// Intended start of the request after the last one, in an open loop of which all requests are planned, until the run ends.
     planned_until_ns: Option<u64>,
     /// Recordings of the first part and of the further parts.
     first: &'a mut Recording,
@@ -41,7 +41,7 @@ pub(crate) struct Current<'a> {
     intervals: Vec<IntervalRecorder>,
     /// Number of changes of addresses that the worker has taken over.
     address_changes: u64,
-    /// When the next sample is due, at the earliest.
+    /// Time at which the next sample is due, at the earliest.
     sample_due_ns: u64,
     /// The delays of this worker, if response times without them are recorded.
     held_up: Option<HeldUp>,
@@ -158,7 +158,7 @@ impl<'a> Current<'a> {
         }
     }
 
-    /// Records what the server sent, against the protocol, on a connection without a request in flight.
+    /// Records bytes that the server sent, against the protocol, on a connection without a request in flight.
     pub(crate) fn record_unasked(&mut self, now_ns: u64, what: &str) {
         if now_ns >= self.run.record_from_ns {
             let what = format!("{what}, while no request was in flight");
@@ -417,7 +417,7 @@ impl<'a> Current<'a> {
         (std::mem::replace(&mut self.address_changes, changes) != changes).then(|| lookups.hosts())
     }
 
-    /// Whether this is an open loop.
+    /// True if this is an open loop.
     pub(crate) fn is_open(&self) -> bool {
         matches!(self.run.release, Release::Open(_))
     }

@@ -1,4 +1,4 @@
-//! How connections reach a server: source addresses, a Unix socket in place of an address, and the PROXY protocol header.
+//! The network path to a server: source addresses, a Unix socket in place of an address, and the PROXY protocol header.
 
 use std::fmt;
 use std::fs::File;
@@ -24,7 +24,7 @@ use crate::peer::Peer;
 /// Maximum number of source addresses. With 28,000 ports each, they allow more connections than a machine can hold.
 const MAX_SOURCES: usize = 65_536;
 
-/// How connections reach a server.
+/// The network path of connections to a server.
 #[derive(Clone, Debug, Default)]
 pub struct Dial {
     /// Source addresses of connections.
@@ -178,7 +178,7 @@ impl Dial {
     /// A connected blocking socket. The connect, and each read and write later, takes at most `timeout`.
     ///
     /// # Errors
-    /// Those of the socket; `WouldBlock` after the timeout.
+    /// An error of the socket; `WouldBlock` after the timeout.
     pub(crate) fn connected(&self, address: SocketAddr, timeout: Duration) -> io::Result<File> {
         let target = DialTarget { dial: self, address, number: 0 };
         let socket = target.socket(SocketType::STREAM)?;

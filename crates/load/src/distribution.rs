@@ -57,7 +57,7 @@ impl Distribution {
         self.counts.len()
     }
 
-    /// Whether no time is recorded.
+    /// True if no time is recorded.
     pub fn is_empty(&self) -> bool {
         self.counts.is_empty()
     }
@@ -116,7 +116,7 @@ impl Distribution {
     }
 }
 
-/// What the histogram of a distribution does not have.
+/// Statistics of a distribution that its histogram does not have.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Moments {
     /// Times above an hour.

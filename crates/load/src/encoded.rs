@@ -13,7 +13,7 @@ use hoptax_result::Histogram;
 
 use crate::distribution::histogram;
 
-/// What the encoding begins with: plain, and compressed with zlib. The length of the rest follows.
+/// First four bytes of the encoding: plain, and compressed with zlib. The length of the rest follows.
 const PLAIN: u32 = 0x1c84_9313;
 const COMPRESSED: u32 = 0x1c84_9314;
 /// Bytes of the plain encoding before its counts.
@@ -59,7 +59,7 @@ fn plain(mut from: impl Read) -> Option<Vec<u8>> {
     is_valid.then_some(plain)
 }
 
-/// What an encoding begins with, and the length that it states.
+/// Returns the first four bytes of an encoding, and the length that it states.
 fn begin(bytes: &[u8]) -> Option<(u32, u32)> {
     let (begin, rest) = bytes.split_first_chunk::<4>()?;
     let length = rest.first_chunk::<4>()?;
@@ -130,7 +130,7 @@ mod tests {
         for beyond in [plain_with(|length| length + 1, &[]), plain_with(|_| u32::MAX, &[])] {
             assert_eq!((count(&beyond), count(&compressed(&beyond))), (None, None));
         }
-        // What is small when compressed may be larger than any histogram.
+        // Few compressed bytes may be larger than any histogram.
         let large = plain_with(|_| u32::MAX, &[]);
         assert_eq!(plain(large.as_slice().chain(io::repeat(0))), None);
     }

@@ -41,7 +41,7 @@ pub struct Expectation {
     pub headers: Vec<ExpectedHeader>,
     /// Conditions on the body. With any, bodies are stored and checked, which costs CPU time of the generator.
     pub body: Option<Arc<ExpectedBody>>,
-    /// Whether responses are gRPC, whose status must be 0.
+    /// True if responses are gRPC, whose status must be 0.
     pub(crate) is_grpc: bool,
 }
 
@@ -86,7 +86,7 @@ impl Expectation {
         (wrong_status || wrong_size || !response.is_as_expected).then_some(Failure::Mismatch)
     }
 
-    /// Why a response fails in this way, if its status does not say so.
+    /// Returns the reason why a response fails in this way, if its status does not show it.
     #[cold]
     pub(crate) fn reason(&self, failure: Failure, response: &Response) -> Option<&'static str> {
         match failure {

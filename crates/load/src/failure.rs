@@ -1,15 +1,15 @@
-//! How and why requests fail.
+//! Kinds and reasons of failed requests.
 
 use hoptax_wire::{Loss, Malformed, ProtocolError, QuicError, STREAM_RESETS};
 use rustix::io::Errno;
 
 use crate::connection_error::ConnectionError;
 
-/// How often a request is sent again at most. A lane's oldest request is written first, so of those that a server hands back together,
-/// each connection answers some: a request with 100 others is answered at last if each connection answers ten.
+/// Maximum number of times that a request is sent again. A lane's oldest request is written first, so of those that a server hands
+/// back together, each connection answers some: a request with 100 others is answered at last if each connection answers ten.
 pub(crate) const MAX_SENT_AGAIN: u8 = 10;
 
-/// How a request failed.
+/// Kind of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Failure {
     /// A local error: out of ports, files or memory, or missing permission.
@@ -123,7 +123,7 @@ impl Failure {
     }
 }
 
-/// How and why a request failed.
+/// Kind and reason of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Cause {
     pub(crate) failure: Failure,

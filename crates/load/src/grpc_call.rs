@@ -13,7 +13,7 @@ use thiserror::Error;
 use crate::dial::Dial;
 use crate::target::Target;
 
-/// Why a call failed.
+/// An error of a call.
 #[derive(Debug, Error)]
 pub enum GrpcCallError {
     /// A socket error.
@@ -86,7 +86,7 @@ impl Call {
         self.transmit(output)
     }
 
-    /// Writes TLS output, including what exceeded its buffer.
+    /// Writes TLS output, including the bytes that exceeded its buffer.
     fn transmit(&mut self, mut output: Vec<u8>) -> Result<(), GrpcCallError> {
         while !output.is_empty() {
             self.socket.write_all(&output)?;

@@ -1,5 +1,5 @@
-//! By how much the generator may have delayed a response: it sends late, and it reads late. Less this time, a response time is a lower
-//! bound of the one that a prompt generator would have measured.
+//! The time by which the generator may have delayed a response: it sends late, and it reads late. A response time less this time is a
+//! lower bound of the one that a prompt generator would have measured.
 //!
 //! **Sending late.** In an open loop, a request that is sent late by some time may be answered later by that time, and so may those that
 //! meet it at the server: they queue behind a bunch of late requests. If a server answers a request that is sent earlier by some time
@@ -39,7 +39,7 @@ pub(crate) struct HeldUp {
     account: Option<ThreadAccount>,
     /// The worker's run delay when it was last read.
     run_delay_ns: u64,
-    /// When the last wait returned, and how long before that its events may have happened.
+    /// Time at which the last wait returned. The next one: by how much earlier its events may have happened.
     returned_ns: u64,
     before_ns: u64,
     /// Time for which the worker did not sleep since the run began, until the last wait returned.

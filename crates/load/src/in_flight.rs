@@ -1,4 +1,4 @@
-//! What is known of a request between its assignment to a connection and its end.
+//! The state of a request between its assignment to a connection and its end.
 
 use hoptax_wire::Response;
 
@@ -8,27 +8,27 @@ use crate::traffic::Picked;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InFlight {
     pub(crate) intended_ns: u64,
-    /// When the worker saw that the request was due.
+    /// Time at which the worker saw that the request was due.
     pub(crate) offered_ns: u64,
-    /// Which request it is.
+    /// The request of the traffic that was picked.
     pub(crate) picked: Picked,
-    /// When it was assigned to a connection: its bytes were written, or a connect was started for it.
+    /// Time at which it was assigned to a connection: its bytes were written, or a connect was started for it.
     pub(crate) started_ns: u64,
-    /// When the connection that was opened for it was established; 0 before, and for requests that share the connection.
+    /// Time at which the connection that was opened for it was established; 0 before, and for requests that share the connection.
     pub(crate) connected_ns: u64,
-    /// When its first byte was written; 0 before. A request that is sent again keeps the time of the first attempt.
+    /// Time at which its first byte was written; 0 before. A request that is sent again keeps the time of the first attempt.
     pub(crate) written_ns: u64,
-    /// When the first byte of its response was read; 0 before.
+    /// Time at which the first byte of its response was read; 0 before.
     pub(crate) first_byte_ns: u64,
-    /// When the last message of its response was read; 0 before, and if messages are not timed.
+    /// Time at which the last message of its response was read; 0 before, and if messages are not timed.
     pub(crate) message_ns: u64,
-    /// Whether it is recorded: its intended start is after the warm-up.
+    /// True if it is recorded: its intended start is after the warm-up.
     pub(crate) recorded: bool,
-    /// Whether it waited for a connection, or for others on its connection.
+    /// True if it waited for a connection, or for others on its connection.
     pub(crate) blocked: bool,
-    /// Since when it waits for others on its connection; 0 if it does not.
+    /// Start of its wait for others on its connection; 0 if it does not wait.
     pub(crate) held_ns: u64,
-    /// Whether the connection was opened for this request, not for an earlier one.
+    /// True if the connection was opened for this request, not for an earlier one.
     pub(crate) connected: bool,
     /// Its response, once that is complete.
     pub(crate) response: Option<Response>,

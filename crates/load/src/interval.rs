@@ -149,9 +149,9 @@ pub struct Part {
     number: u64,
     /// Number of workers of the trial.
     workers: usize,
-    /// Whether it is the last interval of its worker.
+    /// True if it is the last interval of its worker.
     is_last: bool,
-    /// Whether the record of its worker ends in it or before it, as known when it was sent.
+    /// True if the record of its worker ends in it or before it, as known when it was sent.
     is_at_end: bool,
     /// Length of an interval, nanoseconds.
     length_ns: u64,
@@ -168,7 +168,7 @@ impl Part {
     }
 }
 
-/// Adds the parts of all workers and passes each complete interval to `take`, in order, with whether it is the last one. The
+/// Adds the parts of all workers and passes each complete interval to `take`, in order, with true for the last one. The
 /// last one is passed when all senders are dropped.
 ///
 /// An interval needs no part of a worker that has ended. Intervals left incomplete by a lost worker are passed at the end. The
@@ -232,7 +232,7 @@ pub fn join<E>(
 struct Incomplete {
     /// Number of parts.
     parts: usize,
-    /// Whether all of them are at the end of their worker's record.
+    /// True if all of them are at the end of their worker's record.
     is_at_end: bool,
     /// The sum of the parts.
     sum: Interval,

@@ -1,4 +1,4 @@
-//! When connections are opened, and how long they last.
+//! The opening of connections, and their lifetime.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,13 +7,13 @@ use std::time::Duration;
 use rand::RngExt;
 use rand::rngs::SmallRng;
 
-/// When a connection is first opened.
+/// The time at which a connection is first opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Connect {
     /// Before the first request.
     #[default]
     Ahead,
-    /// When a request needs it. The connect then counts towards the request's send lag.
+    /// The connection is opened when a request needs it. The connect then counts towards the request's send lag.
     OnDemand,
 }
 
@@ -74,10 +74,10 @@ impl FromStr for RequestsPerConnection {
     }
 }
 
-/// When connections are opened, and when they are closed and replaced.
+/// The opening of connections, and the limits after which they are closed and replaced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lifetime {
-    /// When they are first opened.
+    /// The time at which they are first opened.
     pub connect: Connect,
     /// Maximum number of requests per connection; None for the server's limit.
     pub requests: Option<RequestsPerConnection>,

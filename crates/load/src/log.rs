@@ -133,9 +133,9 @@ pub struct Entry {
     pub status: u16,
     /// The outcome.
     pub outcome: Outcome,
-    /// Whether it waited for a connection.
+    /// True if it waited for a connection.
     pub blocked: bool,
-    /// Whether the connection was opened for this request, not for an earlier one.
+    /// True if the connection was opened for this request, not for an earlier one.
     pub connected: bool,
 }
 
@@ -233,7 +233,7 @@ impl Drop for LogSink {
     }
 }
 
-/// Why a log cannot be read.
+/// Reason why a log cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
     /// The file cannot be read.

@@ -17,7 +17,7 @@ use crate::target::Target;
 /// The offered protocols in order of preference.
 const OFFERED: [&[u8]; 2] = [b"h2", b"http/1.1"];
 
-/// Why the handshake failed.
+/// Reason why the handshake failed.
 enum NoHandshake {
     Socket(io::Error),
     Tls(TlsError),

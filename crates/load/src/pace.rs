@@ -59,7 +59,7 @@ impl StagePlan {
 pub enum Pace {
     /// A constant rate, requests per second.
     Constant(f64),
-    /// In stages. No request is due after the last.
+    /// Stages. No request is due after the last one.
     Stages(Vec<StagePlan>),
 }
 
@@ -176,7 +176,7 @@ mod tests {
     fn a_ramp_has_its_mean_rate() {
         let pace: Pace = "0:1000@10s,1000@1m".parse().unwrap();
         assert_eq!(pace.length(), Some(Duration::from_secs(70)));
-        // On a ramp from 0, the count is proportional to the square of the time.
+        // The count on a ramp from 0 is proportional to the square of the time.
         assert!((pace.time_of(2_500.0) / 1e9 - 50.0_f64.sqrt()).abs() < 1e-6);
         assert!((pace.time_of(5_000.0) / 1e9 - 10.0).abs() < 1e-9);
         assert!((pace.time_of(6_000.0) / 1e9 - 11.0).abs() < 1e-9);

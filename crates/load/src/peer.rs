@@ -16,7 +16,7 @@ pub enum Peer {
 }
 
 impl Peer {
-    /// Whether it is a link-local address without its interface.
+    /// True if it is a link-local address without its interface.
     pub(crate) fn lacks_zone(&self) -> bool {
         matches!(self, Self::Address(address) if is_link_local(address.ip()) && interface_of(*address) == 0)
     }

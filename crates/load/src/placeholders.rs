@@ -13,7 +13,7 @@ enum Kind {
     Random,
 }
 
-/// Placeholders, and what replaces them while the request is encoded: a text of the length of the value, so that lengths
+/// Placeholders, and their replacements while the request is encoded: a text of the length of the value, so that lengths
 /// are encoded correctly, with characters that are valid everywhere.
 const TEMPLATES: [(&str, &str, Kind); 2] =
     [("{counter}", "hoptaxCOUNT0", Kind::Counter), ("{random}", "hoptaxRANDOM0000", Kind::Random)];
@@ -28,7 +28,7 @@ pub(crate) fn without_stand_ins(text: &str) -> String {
     TEMPLATES.iter().fold(text.to_owned(), |text, (name, stand_in, _)| text.replace(stand_in, name))
 }
 
-/// Whether the bytes contain a placeholder.
+/// True if the bytes contain a placeholder.
 pub(crate) fn has_placeholders(bytes: &[u8]) -> bool {
     !find_placeholders(bytes).is_empty()
 }

@@ -10,9 +10,9 @@ use rand::{RngExt, SeedableRng};
 use crate::backlog::{Backlog, Due, Replay, Turn};
 use crate::lifetime::Lifetime;
 
-/// Which connection the next request takes. A proxy sees the difference: most recent first keeps few connections busy,
-/// round robin keeps all of them warm, and with pinned connections a request waits for its own connection even if others
-/// are free, as in generators that run a schedule per connection.
+/// Order in which connections take requests. A proxy sees the difference: most recent first keeps few connections busy, round robin
+/// keeps all of them warm, and with pinned connections a request waits for its own connection even if others are free, as in
+/// generators that run a schedule per connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PoolOrder {
     /// The connection that has been free for the longest time.
@@ -65,7 +65,7 @@ impl FromStr for PoolOrder {
 /// Maximum length of a limited queue. It stores each request, in 40 bytes.
 pub const MAX_QUEUE: u32 = 1_000_000;
 
-/// What happens to a request that is due while every connection is busy.
+/// Treatment of a request that is due while every connection is busy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WhenBusy {
     /// It waits in an unlimited queue. The wait counts towards its response time.
@@ -111,7 +111,7 @@ impl FromStr for WhenBusy {
     }
 }
 
-/// What happens to a request that the generator itself is late to send.
+/// Treatment of a request that the generator itself is late to send.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WhenLate {
     /// It is sent. Its send lag counts towards its response time.
@@ -148,16 +148,16 @@ const MAX_STORED: usize = 65_536;
 /// Send lag above which a request is skipped, nanoseconds.
 pub(crate) const SKIP_LAG_NS: u64 = 10_000_000;
 
-/// How requests are assigned to connections.
+/// Assignment of requests to connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pooling {
-    /// Which connection the next request takes.
+    /// Order in which connections take requests.
     pub order: PoolOrder,
-    /// What happens to a request while every connection is busy.
+    /// Treatment of a request that is due while every connection is busy.
     pub when_busy: WhenBusy,
-    /// What happens to a request that the generator itself is late to send.
+    /// Treatment of a request that the generator itself is late to send.
     pub when_late: WhenLate,
-    /// When connections are opened, and how long they last.
+    /// The opening of connections, and their lifetime.
     pub lifetime: Lifetime,
 }
 
@@ -188,11 +188,11 @@ pub(crate) struct Pool {
 /// The free connections, by pool order.
 #[derive(Debug)]
 enum Free {
-    /// In the order in which they became free: a queue, or a stack.
+    /// Free connections in the order in which they became free: a queue, or a stack.
     Recent { free: VecDeque<usize>, is_lifo: bool },
-    /// By index, with the index to search from.
+    /// Free connections by index, with the index to search from.
     RoundRobin { free: BTreeSet<usize>, next: usize },
-    /// In no order.
+    /// Free connections in no order.
     Random { free: Vec<usize>, random: Box<SmallRng> },
     /// A flag per connection, and the index of the next one.
     Pinned { free: Vec<bool>, next: usize },
@@ -224,7 +224,7 @@ impl Pool {
         }
     }
 
-    /// Whether the next request finds a connection free.
+    /// True if the next request finds a connection free.
     pub(crate) fn has_free(&self) -> bool {
         match &self.free {
             Free::Recent { free, .. } => !free.is_empty(),

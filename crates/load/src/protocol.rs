@@ -41,7 +41,7 @@ impl Protocol {
         }
     }
 
-    /// The protocols that a URL scheme allows, the default first, and whether it implies TLS.
+    /// Returns the protocols that a URL scheme allows, the default first, and true if it implies TLS.
     pub(crate) fn of_scheme(scheme: &str) -> Option<(&'static [Self], bool)> {
         Some(match scheme {
             "http" => (&[Self::Http1, Self::Http2, Self::Grpc], false),
@@ -65,17 +65,17 @@ impl Protocol {
         }
     }
 
-    /// Whether requests are gRPC calls.
+    /// True if requests are gRPC calls.
     pub fn is_grpc(self) -> bool {
         matches!(self, Self::Grpc | Self::GrpcHttp3)
     }
 
-    /// Whether it uses QUIC, and so UDP.
+    /// True if it uses QUIC, and so UDP.
     pub fn uses_quic(self) -> bool {
         matches!(self, Self::Http3 | Self::GrpcHttp3)
     }
 
-    /// Whether a connection multiplexes requests.
+    /// True if a connection multiplexes requests.
     pub fn has_streams(self) -> bool {
         !matches!(self, Self::Http1 | Self::Tcp | Self::WebSocket)
     }

@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::handshakes::Handshakes;
 use crate::kernel::Stamps;
 
-/// Why a request was not sent.
+/// Reason why a request was not sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Unsent {
     /// Every connection was busy, and the queue was full or waiting was disabled.
@@ -41,16 +41,16 @@ impl Unsent {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Timestamps {
     pub(crate) intended_ns: u64,
-    /// When the worker saw that the request was due.
+    /// Time at which the worker saw that the request was due.
     pub(crate) offered_ns: u64,
-    /// When it was assigned to a connection: its bytes were written, or a connect was started for it.
+    /// Time at which it was assigned to a connection: its bytes were written, or a connect was started for it.
     pub(crate) started_ns: u64,
-    /// When the connection that was opened for it was established.
+    /// Time at which the connection that was opened for it was established.
     pub(crate) connected_ns: u64,
     pub(crate) written_ns: u64,
     pub(crate) first_byte_ns: u64,
     pub(crate) last_byte_ns: u64,
-    /// Whether the connection was opened for this request, not for an earlier one.
+    /// True if the connection was opened for this request, not for an earlier one.
     pub(crate) connected: bool,
 }
 
@@ -67,11 +67,11 @@ pub struct Recording {
     pub waited_ns: u64,
     /// Failed requests, by kind.
     pub failures: BTreeMap<Failure, u64>,
-    /// Why they failed, and why others were never sent that timed out or stayed unfinished, where it is known.
+    /// Reasons of failures. Also reasons why requests that timed out or stayed unfinished were never sent, where known.
     pub reasons: Reasons,
     /// Complete responses, by status.
     pub statuses: BTreeMap<u16, u64>,
-    /// Violations of the protocol that fail no request by themselves, by what is violated.
+    /// Violations of the protocol that fail no request by themselves, by rule.
     pub deviations: BTreeMap<String, u64>,
     /// Established connections that were closed, from the start of the record on.
     pub closed: BTreeMap<Closing, u64>,
@@ -120,7 +120,7 @@ pub struct Recording {
     pub by_status: Option<BTreeMap<u16, Distribution>>,
     /// Times between the messages of gRPC responses, if enabled.
     pub messages: Option<Box<Distribution>>,
-    /// Why the kernel takes no timestamps, although they were requested.
+    /// Reason why the kernel takes no timestamps, although they were requested.
     pub no_stamps: Option<Errno>,
     /// Kernel timestamps of a sample, if enabled.
     pub stamps: Option<Box<Stamps>>,

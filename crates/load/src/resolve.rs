@@ -67,12 +67,12 @@ impl Resolver {
         unused
     }
 
-    /// How names are looked up again during the load; None if they are not.
+    /// Returns the rules for looking names up again during the load; None if they are not.
     pub fn refresh(&self) -> Option<Refresh> {
         Some(Refresh { every: self.every?, rules: self.rules.clone() })
     }
 
-    /// How addresses are found and selected.
+    /// Returns the rules that find and select addresses.
     #[cfg(test)]
     pub(crate) fn rules(&self) -> &Rules {
         &self.rules

@@ -14,14 +14,14 @@ use crate::think::Think;
 /// Interval between live samples, nanoseconds.
 pub(crate) const LIVE_NS: u64 = 500_000_000;
 
-/// When requests are sent.
+/// The times at which requests are sent.
 #[derive(Clone, Debug)]
 pub enum Release {
     /// As soon as a connection is free (closed loop).
     Closed,
     /// A think time after the connection's last response (closed loop).
     Thinking(Think),
-    /// On a schedule, whose times count from the start of the run (open loop).
+    /// Requests follow a schedule, whose times count from the start of the run (open loop).
     Open(Schedule),
 }
 
@@ -37,14 +37,14 @@ pub struct Run {
     pub parts_from_ns: Vec<u64>,
     /// End of the run: no request starts after it.
     pub end_ns: u64,
-    /// How long to wait for responses after the end.
+    /// Time limit of responses after the end.
     pub drain_ns: u64,
-    /// When requests are sent.
+    /// The times at which requests are sent.
     pub release: Release,
     /// Ends the run early, together with the other workers of its trial.
     pub early_end: EarlyEnd,
-    /// Whether the worker busy-polls for events instead of sleeping in epoll. The server then never has to wake the
-    /// worker, which would cost the server CPU time. The worker yields its processor between polls.
+    /// True if the worker busy-polls for events instead of sleeping in epoll. The server then never has to wake the worker, which would
+    /// cost the server CPU time. The worker yields its processor between polls.
     pub polls: bool,
     /// Number of recorded requests after which the run ends; None for no limit.
     pub requests: Option<u64>,

@@ -29,7 +29,7 @@ pub enum Arrivals {
     Trace(Arc<Trace>),
 }
 
-/// Why an arrival process is invalid.
+/// Reason why an arrival process is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ArrivalsError {
     /// Unknown arrival process.

@@ -94,7 +94,7 @@ pub struct Target {
     pub(crate) placeholders: Vec<Placeholder>,
 }
 
-/// Why a request specification is invalid.
+/// Reason why a request specification is invalid.
 #[derive(Debug, Error)]
 pub enum TargetError {
     /// The URL is invalid.
@@ -102,7 +102,7 @@ pub enum TargetError {
     Url {
         /// The URL.
         url: String,
-        /// What is invalid.
+        /// Invalid part of the URL.
         reason: String,
     },
     /// The scheme is not supported.
@@ -245,7 +245,7 @@ impl Target {
     }
 }
 
-/// A URL with the protocols that its scheme allows, and whether these use TLS.
+/// Returns a URL with the protocols that its scheme allows, and true if these use TLS.
 fn parsed(text: &str) -> Result<(Url, (&'static [Protocol], bool)), TargetError> {
     let shown = without_user(text);
     let bad_url = |reason: String| TargetError::Url { url: shown.clone(), reason };

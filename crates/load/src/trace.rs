@@ -12,7 +12,7 @@ pub struct Trace {
     offsets_ns: Vec<u64>,
 }
 
-/// Why a trace is invalid.
+/// Reason why a trace is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TraceError {
     /// A line is not a time.

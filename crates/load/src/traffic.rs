@@ -34,13 +34,13 @@ pub struct Traffic {
     pub(crate) protocol: ClientProtocol,
     /// Requirements on every response.
     pub expectation: Expectation,
-    /// How connections reach the servers.
+    /// Network path of connections to the servers.
     pub dial: Dial,
-    /// How names are looked up again during the load; None if they are not.
+    /// Rules for looking names up again during the load; None if they are not.
     pub refresh: Option<Refresh>,
-    /// How the messages of gRPC calls are sent, if they are timed.
+    /// Messages of gRPC calls that are timed; None for none.
     pub messages: Option<MessageTimes>,
-    /// Whether cookies of responses are sent back on their connection.
+    /// True if cookies of responses are sent back on their connection.
     pub keeps_cookies: bool,
     /// The data file that the requests were filled in from.
     pub data: Option<DataPlan>,
@@ -66,7 +66,7 @@ pub(crate) struct Host {
     sums: Vec<f64>,
 }
 
-/// Which messages of gRPC calls are timed, and how.
+/// Messages of gRPC calls that are timed, and their times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MessageTimes {
     /// Each message of a response: the time since the one before, or since the first byte written.
@@ -88,7 +88,7 @@ impl fmt::Display for MessageTimes {
     }
 }
 
-/// How the next request is selected.
+/// Selection of the next request.
 #[derive(Clone, Debug, PartialEq)]
 enum Order {
     /// In order, cyclically.
@@ -218,7 +218,7 @@ impl Traffic {
         })
     }
 
-    /// Whether any host uses TLS.
+    /// True if any host uses TLS.
     pub fn is_secure(&self) -> bool {
         self.hosts.iter().any(|host| host.server_name.is_some())
     }
@@ -271,7 +271,7 @@ impl Traffic {
         self.targets.len()
     }
 
-    /// Whether there are no requests.
+    /// True if there are no requests.
     pub fn is_empty(&self) -> bool {
         self.targets.is_empty()
     }
@@ -281,7 +281,7 @@ impl Traffic {
         self.hosts.iter().flat_map(|host| host.addresses.used().iter().copied())
     }
 
-    /// Whether any host name is looked up again during the load.
+    /// True if any host name is looked up again during the load.
     pub fn has_refreshed_names(&self) -> bool {
         self.hosts.iter().any(|host| host.name.is_some())
     }

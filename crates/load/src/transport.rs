@@ -36,24 +36,24 @@ pub(crate) struct Transport {
     sent: usize,
     /// Plaintext to encrypt when the connection is uncorked.
     plaintext: Vec<u8>,
-    /// Whether output is held back until all responses of a read are handled, to send it with one system call.
+    /// True if output is held back until all responses of a read are handled, to send it with one system call.
     is_corked: bool,
-    /// When the connect started, nanoseconds.
+    /// Start of the connect, nanoseconds.
     pub(crate) connect_started_ns: u64,
-    /// When the connect completed, nanoseconds.
+    /// End of the connect, nanoseconds.
     pub(super) connected_ns: u64,
-    /// When the connection became ready for requests, nanoseconds.
+    /// Time at which the connection became ready for requests, nanoseconds.
     pub(crate) opened_ns: u64,
-    /// Whether kernel timestamps are enabled.
+    /// True if kernel timestamps are enabled.
     stamped: bool,
-    /// Why the kernel takes no timestamps, although they were requested.
+    /// Reason why the kernel takes no timestamps, although they were requested.
     pub(crate) no_stamps: Option<Errno>,
     /// Timestamps of the request in flight.
     pub(crate) stamps: Option<Stamped>,
-    /// A socket error that was met while sending or while checking for timestamps. What arrived before it is read first: a server that
-    /// does not want the rest of a request may respond, close and thereby reset the connection.
+    /// A socket error that was met while sending or while checking for timestamps. Bytes that arrived before it are read first: a server
+    /// that does not want the rest of a request may respond, close and thereby reset the connection.
     pending_error: Option<Errno>,
-    /// Whether the server closed the connection below TLS without `close_notify`.
+    /// True if the server closed the connection below TLS without `close_notify`.
     is_cut: bool,
 }
 
@@ -65,8 +65,8 @@ pub(crate) struct Scratch {
     plaintext: Vec<u8>,
     /// Protocol events of the last read.
     pub(crate) events: Vec<Event>,
-    /// When the last read returned from the socket, monotonic nanoseconds. Taken before the bytes are parsed, because parsing a
-    /// message of a conversation sends the next one, whose time starts here.
+    /// Time at which the last read returned from the socket, monotonic nanoseconds. It is taken before the bytes are parsed, because
+    /// parsing a message of a conversation sends the next one, whose time starts here.
     pub(crate) read_ns: u64,
     /// A handshake that a read completed, with its duration in nanoseconds, until it is recorded.
     pub(crate) handshake: Option<(u64, Handshake)>,
@@ -127,7 +127,7 @@ impl Transport {
         &self.socket
     }
 
-    /// Whether the server speaks the protocol, and allows no request for now.
+    /// True if the server speaks the protocol, and allows no request for now.
     pub(crate) fn allows_no_request(&self) -> bool {
         self.client.is_confirmed() && self.client.max_streams() == 0
     }
@@ -137,7 +137,7 @@ impl Transport {
         self.client.max_streams()
     }
 
-    /// Whether the stream identifiers of the connection are exhausted.
+    /// True if the stream identifiers of the connection are exhausted.
     pub(crate) fn is_exhausted(&self) -> bool {
         self.client.stream_ids_exhausted()
     }
@@ -165,7 +165,7 @@ impl Transport {
         Ok(())
     }
 
-    /// Whether a connected socket is ready for requests.
+    /// True if a connected socket is ready for requests.
     pub(crate) fn may_send(&self) -> bool {
         self.tls.as_ref().is_none_or(|tls| !tls.is_handshaking()) && self.client.may_send()
     }
@@ -217,7 +217,7 @@ impl Transport {
         if self.is_corked { Ok(()) } else { self.transmit() }
     }
 
-    /// Whether output is held back.
+    /// True if output is held back.
     pub(crate) fn is_corked(&self) -> bool {
         self.is_corked
     }
@@ -239,7 +239,7 @@ impl Transport {
         self.transmit()
     }
 
-    /// Whether the request on a stream has been sent in full.
+    /// True if the request on a stream has been sent in full.
     pub(crate) fn has_sent(&self, stream: StreamId) -> bool {
         self.output.is_empty()
             && self.plaintext.is_empty()
@@ -255,7 +255,7 @@ impl Transport {
         if self.is_corked { Ok(()) } else { self.transmit() }
     }
 
-    /// Whether the socket has failed, and reading will report it after what has arrived.
+    /// True if the socket has failed. Reading reports it after the bytes that have arrived.
     pub(crate) fn has_failed(&self) -> bool {
         self.pending_error.is_some()
     }
@@ -303,7 +303,7 @@ impl Transport {
     }
 
     /// Reads once and parses the bytes. The protocol events are left in `scratch`, and so is a handshake that the read
-    /// completed. `is_awaited`: whether a response or a handshake message is expected.
+    /// completed. `is_awaited` is true if a response or a handshake message is expected.
     pub(crate) fn read(
         &mut self,
         buffer: &mut [u8],
@@ -371,7 +371,7 @@ impl Transport {
         self.transmit()?;
         Ok(match is_end {
             true => Read::End,
-            // What has arrived before the failure is read first.
+            // Bytes that arrived before the failure are read first.
             false if self.has_failed() => Read::Bytes(buffer.len()),
             false => Read::Bytes(count),
         })
@@ -387,12 +387,12 @@ impl Transport {
         self.client.reset(stream.0)
     }
 
-    /// What the last response of the connection violates although its end is known.
+    /// Returns the rule that the last response of the connection violates although its end is known; None if it violates none.
     pub(crate) fn deviation(&self) -> Option<Deviation> {
         self.client.deviation().or(self.is_cut.then_some(Deviation::EndOfTls))
     }
 
-    /// Closes the socket, which also removes it from epoll. `was_open`: whether the connection was established.
+    /// Closes the socket, which also removes it from epoll. `was_open` is true if the connection was established.
     pub(crate) fn close(mut self, was_open: bool) {
         if was_open && let Some(tls) = &mut self.tls {
             let closed = tls.close(&mut self.output).map_err(ConnectionError::from);
@@ -405,7 +405,7 @@ impl Transport {
     }
 }
 
-/// Whether the protocol uses datagrams instead of a byte stream.
+/// True if the protocol uses datagrams instead of a byte stream.
 pub(super) fn has_datagrams(client: &Client) -> bool {
     matches!(client, Client::Http3(_))
 }

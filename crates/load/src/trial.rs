@@ -46,7 +46,7 @@ const SETTLE_NS: u64 = 20_000_000;
 /// Capacity of the channel of live samples.
 const MAX_LIVE_SAMPLES: usize = 64;
 
-/// Why a trial has no result.
+/// Reason why a trial has no result.
 #[derive(Debug, Error)]
 pub enum TrialError {
     /// A connection could not be opened.
@@ -61,7 +61,7 @@ pub enum TrialError {
          control group)"
     )]
     Thread {
-        /// What it is for.
+        /// Purpose of the thread.
         of: String,
         /// The system error.
         source: io::Error,
@@ -92,7 +92,7 @@ pub fn run(
     let record_from_ns = start_ns + nanoseconds(spec.warmup);
     let end_ns = record_from_ns + nanoseconds(spec.duration);
     if let Some(record) = &spec.record {
-        // Who does not wait for it does not need it.
+        // A receiver that does not wait for it does not need it.
         let _ = record.try_send(record_from_ns..end_ns);
     }
     let parts_from_ns: Vec<u64> =
@@ -209,7 +209,7 @@ fn empty(run: &Run, connections: usize, seed: u64) -> (Recording, Vec<Recording>
     (first, vec![Recording::new().with_bounds(); run.parts_from_ns.len()])
 }
 
-/// The recordings of a worker, what it used, and the worker with its open connections.
+/// The recordings of a worker, its CPU time, and the worker with its open connections.
 type Outcome = (Vec<Recording>, TaskUse, Worker);
 
 /// Runs a worker as soon as all others are ready; None if one of them will not be.
@@ -231,7 +231,7 @@ fn run_worker(
     Ok(Some((rest, used, worker)))
 }
 
-/// What a worker used, and its response times.
+/// Returns the CPU time, the waits and the response times of a worker.
 fn worker_use(parts: &[Recording], used: TaskUse) -> GeneratorWorker {
     let mut response = Distribution::new();
     for part in parts {

@@ -74,7 +74,7 @@ pub struct Worker {
     requests: Vec<Option<InFlight>>,
     /// Requests that are corked on the connection whose responses are being handled.
     corked: Vec<SlotId>,
-    /// What the requests waited for that end without a byte of them written.
+    /// Event that each request waited for which ended without a byte of it written.
     unwritten: BTreeMap<SlotId, &'static str>,
     expected: Arc<[ExpectedHeader]>,
     hosts: Vec<HostPool>,
@@ -87,17 +87,17 @@ pub struct Worker {
     backing_off: VecDeque<(u64, SlotId)>,
     /// Slots of a closed loop in their think time, with its end.
     thinking: BinaryHeap<Reverse<(u64, SlotId)>>,
-    /// How long before a request is due the worker wakes.
+    /// Time by which the worker wakes before a request is due.
     lead: Lead,
     buffer: Vec<u8>,
     scratch: Scratch,
     /// The lowest limit on concurrent requests that a server has set, if there are more streams.
     lowest_limit: Option<u32>,
-    /// Why the kernel takes no timestamps, although they were requested.
+    /// Reason why the kernel takes no timestamps, although they were requested.
     no_stamps: Option<Errno>,
     /// TLS handshakes since the last run.
     handshakes: Handshakes,
-    /// Why requests failed.
+    /// Reasons of failed requests.
     reasons: ReasonTexts,
     /// Buffer for a request with its placeholders filled in.
     filled: Vec<u8>,
@@ -106,12 +106,12 @@ pub struct Worker {
     workers: usize,
 }
 
-/// Where the connections of a lane go.
+/// Destination of the connections of a lane.
 #[derive(Clone, Copy, Debug)]
 struct Lane {
     /// Index of the host.
     host: usize,
-    /// Whether its connections take kernel timestamps.
+    /// True if its connections take kernel timestamps.
     is_stamped: bool,
     /// Address of the connection opened last.
     address: SocketAddr,

@@ -1,4 +1,4 @@
-//! Responses before the request is sent, what requests and responses say about their connection, and why requests fail.
+//! Responses before the request is sent, requests and responses that end their connection, and reasons of failures.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -315,7 +315,7 @@ fn who_closed_the_connections_is_known() {
 fn blank_lines_between_responses_are_discarded() {
     let address = server(|mut stream| {
         while read_request(&mut stream) {
-            // In one piece, and once more when the client awaits nothing or the next response.
+            // The bytes arrive in one piece, and once more when the client awaits nothing or the next response.
             let _ = stream.write_all(&[OK, b"\r\n"].concat());
             std::thread::yield_now();
             let _ = stream.write_all(b"\r\n");

@@ -150,7 +150,7 @@ fn a_connection_that_closes_while_another_one_opens_loses_no_request() {
     // Without a ramp-up, both are opened at once.
     let traffic = http2_spec(address, 1, 1).traffic;
     let mut worker = Worker::connect(&WorkerSpec::single(traffic, 2, Duration::from_secs(5), 1)).unwrap();
-    // Until the first request, the worker looks at what came meanwhile.
+    // The worker reads bytes that arrive before the first request.
     let start_ns = now_ns() + 300_000_000;
     let run = Run::new(Release::Closed, start_ns, start_ns + 100_000_000, 5_000_000_000);
     let mut recording = Recording::new();

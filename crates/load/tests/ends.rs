@@ -1,4 +1,4 @@
-//! How a trial ends: with its plan, a stop, or a number of requests.
+//! Ends of a trial: its plan, a stop, or a number of requests.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -164,7 +164,7 @@ fn a_worker_whose_thread_cannot_be_started_is_an_error_that_says_so() {
     const STACK_BYTES: &str = "RUST_MIN_STACK";
     let impossible = (1_u64 << 60).to_string();
     if std::env::var(STACK_BYTES).as_deref() != Ok(impossible.as_str()) {
-        // In a process of its own, which can start no thread: the test program then runs the test in its main thread.
+        // A process of its own, which can start no thread, makes the test program run the test in its main thread.
         let mut own = Command::new(std::env::current_exe().unwrap());
         let ended = own.args([NAME, "--exact"]).env(STACK_BYTES, impossible).output().unwrap();
         let text = String::from_utf8_lossy(&ended.stdout);

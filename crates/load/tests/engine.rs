@@ -172,8 +172,8 @@ fn the_wait_of_a_request_without_a_response_counts() {
     spec.timeout = Duration::from_millis(100);
     let result = run(&spec);
     assert!(result.book.timed_out >= 2 && result.book.answered == 0, "{:?}", result.book);
-    // Of 30 requests, one is sent at once and two or three after 90 ms or more. The others wait until the end: 3.5 s in
-    // total on a prompt machine, and more on a busy one.
+    // One of 30 requests is sent at once, and two or three after 90 ms or more. The others wait until the end: 3.5 s in total on a prompt
+    // machine, and more on a busy one.
     assert!(result.waiting.total_s > 3.0, "{:?} {:?}", result.waiting, result.book);
 }
 
@@ -227,7 +227,7 @@ fn a_polling_worker_never_sleeps() {
         let mut recording = Recording::new();
         let used = worker.run(run, &mut recording, &AtomicBool::new(false)).unwrap();
         assert!(recording.book.balances() && recording.book.answered > 0, "{:?}", recording.book);
-        // On a busy machine, the worker may be runnable without running.
+        // The worker of a busy machine may be runnable without running.
         (used.cpu_ns + used.run_delay_ns) as f64 / (now_ns() - now) as f64
     };
     let (polling, sleeping) = (awake_share(true), awake_share(false));

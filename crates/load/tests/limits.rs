@@ -16,7 +16,7 @@ use proptest::prelude::*;
 use crate::support::http2::{Http2Peer, Sent};
 use crate::support::{http2_spec, run, server};
 
-/// What a server has seen.
+/// Requests that a server received.
 #[derive(Default)]
 struct Seen {
     /// Requests beyond the limit that the client had acknowledged.
@@ -31,7 +31,7 @@ fn serve(stream: TcpStream, limits: &[u32], seen: &Seen) {
     let mut left = limits.iter().copied();
     let first = left.next().unwrap_or(u32::MAX);
     let Some(mut peer) = Http2Peer::accept_allowing(stream, first) else { return };
-    // Of the limits that were sent, those that the client has not acknowledged yet.
+    // The limits that were sent and that the client has not acknowledged yet.
     let (mut announced, mut acknowledged) = (vec![first], u32::MAX);
     let mut latest = first;
     let (mut open, mut requests) = (Vec::new(), 0);

@@ -1,5 +1,5 @@
-//! How connections reach a server: source addresses, several addresses of a server, Unix sockets, headers of the PROXY
-//! protocol, and opening them over time.
+//! Network paths of connections: source addresses, several addresses of a server, Unix sockets, headers of the PROXY protocol, and
+//! opening them over time.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -29,7 +29,7 @@ use rustix::time::Timespec;
 use crate::support;
 use crate::support::{OK, answering, read_request, run, server, spec};
 
-/// What a server saw of its connections.
+/// Observations of a server, one for each connection.
 type Seen<T> = Arc<Mutex<Vec<T>>>;
 
 fn sources(given: &[&str]) -> Sources {
@@ -155,7 +155,7 @@ fn addresses_that_a_name_has_later_are_used_and_those_that_it_lost_are_drained()
     let lookup = |_: &str| Ok(vec![IpAddr::from([127, 0, 0, NOW.load(Ordering::Relaxed) as u8]).into()]);
     let listener = TcpListener::bind("0.0.0.0:0").unwrap();
     let port = listener.local_addr().unwrap().port();
-    // By server address: its open connections, and the requests that it answered.
+    // Open connections and answered requests of each server address.
     let servers: Arc<[[AtomicUsize; 2]; 3]> = Arc::default();
     let seen = Arc::clone(&servers);
     thread::spawn(move || {
@@ -396,7 +396,7 @@ fn a_connection_that_the_server_closed_during_the_ramp_up_is_opened_again_and_lo
     let spec = WorkerSpec { ramp_up: Duration::from_millis(400), ..alone };
     assert_eq!(spec.pooling.lifetime.connect, Connect::Ahead);
     let mut worker = Worker::connect(&spec).unwrap();
-    // Until the first request, the worker looks at what came meanwhile.
+    // The worker reads bytes that arrive before the first request.
     let start_ns = now_ns() + 300_000_000;
     let run = Run::new(Release::Closed, start_ns, start_ns + 100_000_000, 5_000_000_000);
     let mut recording = Recording::new();

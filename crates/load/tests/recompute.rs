@@ -103,7 +103,7 @@ fn every_number_can_be_recomputed_from_the_log() {
     assert_eq!((&alone.modes, &alone.histograms), (&result.modes, &result.histograms));
 }
 
-/// The distributions without what is not read from histograms.
+/// Returns the distributions with only the numbers that are read from histograms.
 fn quantiles(mut of: LatencySet) -> LatencySet {
     for one in [
         &mut of.response,

@@ -69,7 +69,7 @@ impl Peer {
         Self { stream, tls: Tls::server(config).unwrap(), plain: Vec::new() }
     }
 
-    /// Reads until `is_enough` of what was received; None at the end of the connection.
+    /// Reads until `is_enough` accepts the received bytes; None at the end of the connection.
     pub(crate) fn read(&mut self, is_enough: impl Fn(&[u8]) -> bool) -> Option<()> {
         let (mut buffer, mut output) = ([0; 4096], Vec::new());
         while !is_enough(&self.plain) {
@@ -175,7 +175,7 @@ fn a_connection_that_the_server_closes_when_it_is_ready_loses_no_request() {
     assert!(result.book.answered > 0, "{:?}", result.book);
 }
 
-/// Whether the preface of HTTP/2 and a HEADERS frame have arrived.
+/// True if the preface of HTTP/2 and a HEADERS frame have arrived.
 fn has_request(received: &[u8]) -> bool {
     let mut rest = received.get(PREFACE.len()..).unwrap_or_default();
     while let Some((head, behind)) = rest.split_at_checked(9) {

@@ -30,7 +30,7 @@ pub enum Measure {
     Admitted,
     /// Connections opened, and handshakes, per second.
     NewConnections,
-    /// What callers saw over time: failed and late requests, and how long it hurt.
+    /// Experience of callers over time: failed and late requests, and the duration of harm.
     Timeline,
     /// A measure that an arm has once per round, by its id.
     #[serde(untagged)]
@@ -57,7 +57,7 @@ impl Measure {
         Self::ResponseP99,
     ];
 
-    /// Measures that depend on the rate of a load: all but the bytes of requests and what an arm has once per round.
+    /// Measures that depend on the rate of a load: all but the bytes of requests and the measures that an arm has once per round.
     pub fn of_the_rate() -> Vec<Self> {
         let others = [Self::Cpu, Self::OtherCpu, Self::Admitted, Self::Timeline];
         Self::TIMED.into_iter().chain(others).collect()

@@ -1,4 +1,4 @@
-//! The bill of a proxy: what its configuration costs, and what each part of it adds.
+//! The bill of a proxy: the cost of its configuration, and the cost that each part adds.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -36,13 +36,12 @@ pub struct BillBody {
     pub whole: Charge,
     /// Its parts: those with a cost in CPU time first, the most expensive first.
     pub parts: Vec<BilledPart>,
-    /// What remains without any of the measured parts: the proxy itself, and the parts that cannot be removed. Null if that
-    /// was not measured.
+    /// The cost without all measured parts: the proxy itself, and the parts that cannot be removed. Null if it was not measured.
     pub rest: Option<Charge>,
-    /// Whether the parts add up; null with fewer than two measured parts, and if one of the numbers is missing.
+    /// The sum of the parts beside their cost together; null with fewer than two measured parts, and if one of the numbers is missing.
     pub sum: Option<BilledSum>,
-    /// What a second study says of the sum and of pairs of parts; null if none was made: the parts add up, the difference is
-    /// undecided and within the margin, or there is no sum.
+    /// A second study of the sum and of pairs of parts. Null if none was made: the parts add up, the difference is undecided and within
+    /// the margin, or there is no sum.
     pub second_study: Option<BilledSecondStudy>,
     /// The changes that were asked for, in their order.
     pub changes: Vec<BilledChange>,
@@ -51,7 +50,7 @@ pub struct BillBody {
     /// Extensions of the configuration that its Envoy lacks, so that no number contains them.
     #[serde(default)]
     pub lacking: Vec<String>,
-    /// What was replaced or removed in the configuration so that it runs on this machine.
+    /// Nodes of the configuration that were replaced or removed so that it runs on this machine.
     pub replacements: Vec<BilledReplacement>,
 }
 
@@ -94,7 +93,7 @@ pub struct BilledRequest {
     pub statuses: Vec<u16>,
 }
 
-/// What the whole costs, or what a part adds to it. Null where not measured or withheld.
+/// The cost of the whole, or the cost that a part adds to it. Null where not measured or withheld.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Charge {
@@ -115,16 +114,16 @@ pub struct Charge {
     pub cores: Option<Interval>,
     /// These cores for `hours_per_month` at `price_per_core_hour`, in its currency.
     pub money_per_month: Option<Interval>,
-    /// What holds the numbers that are withheld.
+    /// Bounds of the numbers that are withheld.
     #[serde(default, skip_serializing_if = "Bounds::is_empty")]
     pub bounds: Bounds,
 }
 
-/// A part of a configuration, and what it adds to the whole.
+/// A part of a configuration, and the cost that it adds to the whole.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BilledPart {
-    /// What it is, for example `HTTP filter`.
+    /// Its kind, for example `HTTP filter`.
     pub kind: String,
     /// Its name in the configuration.
     pub name: String,
@@ -132,15 +131,15 @@ pub struct BilledPart {
     pub place: String,
     /// The arm without it; null if it was not measured.
     pub arm: Option<String>,
-    /// Why it was not measured; null if it was.
+    /// Reason why it was not measured; null if it was.
     pub not_measured: Option<String>,
-    /// Whether it acted on the request.
+    /// Evidence that it acted on the request.
     pub activity: Activity,
-    /// The whole less the whole without the part. A part that is not exercised costs what it costs idle.
+    /// The whole less the whole without the part. For a part that is not exercised, this is its cost when idle.
     pub cost: Charge,
 }
 
-/// Whether a part acted on the requests, by the statistics of the proxy.
+/// Activity of a part on the requests, by the statistics of the proxy.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", rename_all_fields = "snake_case", tag = "state", deny_unknown_fields)]
 pub enum Activity {
@@ -153,12 +152,12 @@ pub enum Activity {
     NotExercised {
         /// The statistics; `*` is a wildcard.
         statistics: Vec<String>,
-        /// What would exercise it; null if unknown.
+        /// Kind of request that would exercise it; null if unknown.
         exercised_by: Option<String>,
     },
-    /// No statistic tells.
+    /// It has no statistic of its own.
     Unknown {
-        /// What exercises it; null if unknown.
+        /// Kind of request that exercises it; null if unknown.
         exercised_by: Option<String>,
     },
 }
@@ -171,13 +170,13 @@ pub struct BilledChange {
     pub change: String,
     /// The arm with it; null if it was not measured.
     pub arm: Option<String>,
-    /// Why it was not measured; null if it was.
+    /// Reason why it was not measured; null if it was.
     pub not_measured: Option<String>,
-    /// How its answer differs from that of the whole, a sentence for each difference: its difference in cost is not one of the same
-    /// work.
+    /// Differences between its answer and that of the whole, one sentence each. If there are any, the difference in cost is that of
+    /// different work.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub answer_differences: Vec<String>,
-    /// Whether what stands for the part acted on the request.
+    /// Activity of the replacement on the request.
     pub activity: Activity,
     /// The changed proxy less the whole: below zero if the change saves.
     pub difference: Charge,
@@ -189,11 +188,11 @@ pub struct BilledChange {
 pub struct BilledReplacement {
     /// Its file and line, or its file and JSON pointer.
     pub place: String,
-    /// What it was. Secrets are described, never quoted.
+    /// The original node in words. Secrets are described, never quoted.
     pub what: String,
-    /// What stands for it; `removed` and why if nothing does.
+    /// Its replacement, or `removed` with the reason.
     pub with: String,
-    /// Whether it is an extension that was removed because it cannot run on this machine, so that no number contains it.
+    /// True for an extension that was removed because it cannot run on this machine: no number contains it.
     #[serde(default)]
     pub cannot_run: bool,
 }
@@ -207,8 +206,7 @@ pub struct BilledSecondStudy {
     pub verdict: Verdict,
     /// Its completed rounds.
     pub rounds: u32,
-    /// Whether the parts add up by this study, which the numbers of the first one did not select; null if one of the numbers is
-    /// missing.
+    /// The sum of the parts in this study, whose numbers were not selected by the first one. Null if one of the numbers is missing.
     #[serde(default)]
     pub sum: Option<BilledSum>,
     /// The pairs of the most expensive parts, those that act on the request first; empty with fewer than three measured parts.
@@ -226,7 +224,7 @@ pub struct BilledPair {
     pub parts: [String; 2],
     /// Their costs, one by one and together; null if not measured or withheld.
     pub sum: Option<BilledSum>,
-    /// Why it was not measured; null if it was.
+    /// Reason why it was not measured; null if it was.
     pub not_measured: Option<String>,
 }
 
@@ -236,7 +234,7 @@ pub struct BilledPair {
 pub struct BilledSum {
     /// The sum of the costs of the parts, each removed alone.
     pub parts_us: Interval,
-    /// What all of them cost, removed together: the whole less the rest.
+    /// Cost of all of them, removed together: the whole less the rest.
     pub together_us: Interval,
     /// The sum less the cost together: above zero if parts make each other more expensive, since removing one of two then
     /// saves the extra cost, and below zero if they share work, since removing one leaves it to the other. Its interval

@@ -9,30 +9,30 @@ use serde::{Deserialize, Serialize};
 pub struct Book {
     /// Requests whose intended start was in the recorded time.
     pub planned: u64,
-    /// Of these, assigned to a connection.
+    /// Planned requests that were assigned to a connection.
     pub sent: u64,
-    /// Of these, never assigned to a connection, because none was free before the end.
+    /// Planned requests that were never assigned to a connection, because none was free before the end.
     pub unsent: u64,
-    /// Of the sent, delayed because every connection was busy.
+    /// Sent requests that were delayed because every connection was busy.
     pub blocked: u64,
-    /// Of the sent, answered in full and as expected: with a status below 400, or as `--expect` states; with gRPC also
-    /// with `grpc-status` 0.
+    /// Sent requests that were answered in full and as expected: with a status below 400, or as `--expect` states; with gRPC also with
+    /// `grpc-status` 0.
     pub answered: u64,
-    /// Of the sent, failed; `failures` lists them by kind.
+    /// Sent requests that failed; `failures` lists them by kind.
     pub failed: u64,
-    /// Of the sent, not answered within the timeout.
+    /// Sent requests that were not answered within the timeout.
     pub timed_out: u64,
-    /// Of the sent, still in flight after the final drain.
+    /// Sent requests that were still in flight after the final drain.
     pub unfinished: u64,
-    /// How often the sent were sent again, because the server handed them back unprocessed: by GOAWAY or `REFUSED_STREAM` of HTTP/2, or
-    /// their like of HTTP/3. Each request counts once in all other counts, however often it was sent.
+    /// Number of times that requests were sent again, because the server handed them back unprocessed: by GOAWAY or `REFUSED_STREAM` of
+    /// HTTP/2, or their like of HTTP/3. Each request counts once in all other counts, however often it was sent.
     pub sent_again: u64,
-    /// Which of these counts are known. The others are 0 here, and null where a book is written.
+    /// State of these counts. Unknown counts are 0 here, and null where a book is written.
     pub stated: Stated,
 }
 
 impl Book {
-    /// Whether both equations hold.
+    /// True if every planned request was sent or unsent, and every sent one answered, failed, timed out or unfinished.
     pub fn balances(&self) -> bool {
         self.planned == self.sent + self.unsent
             && self.sent == self.answered + self.failed + self.timed_out + self.unfinished
@@ -61,7 +61,7 @@ impl Book {
     }
 }
 
-/// Which counts of a book are known.
+/// Counts of a book that are known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Stated {
     /// All of them: the book is that of a trial.
@@ -84,23 +84,23 @@ pub enum Stated {
 struct WrittenBook {
     /// Requests whose intended start was in the recorded time.
     planned: Option<u64>,
-    /// Of these, assigned to a connection.
+    /// Planned requests that were assigned to a connection.
     sent: Option<u64>,
-    /// Of these, never assigned to a connection, because none was free before the end.
+    /// Planned requests that were never assigned to a connection, because none was free before the end.
     unsent: Option<u64>,
-    /// Of the sent, delayed because every connection was busy.
+    /// Sent requests that were delayed because every connection was busy.
     blocked: Option<u64>,
-    /// Of the sent, answered in full and as expected: with a status below 400, or as `--expect` states; with gRPC also
-    /// with `grpc-status` 0.
+    /// Sent requests that were answered in full and as expected: with a status below 400, or as `--expect` states; with gRPC also with
+    /// `grpc-status` 0.
     answered: Option<u64>,
-    /// Of the sent, failed; `failures` lists them by kind.
+    /// Sent requests that failed; `failures` lists them by kind.
     failed: Option<u64>,
-    /// Of the sent, not answered within the timeout.
+    /// Sent requests that were not answered within the timeout.
     timed_out: Option<u64>,
-    /// Of the sent, still in flight after the final drain.
+    /// Sent requests that were still in flight after the final drain.
     unfinished: Option<u64>,
-    /// How often the sent were sent again, because the server handed them back unprocessed: by GOAWAY or `REFUSED_STREAM` of HTTP/2, or
-    /// their like of HTTP/3. Each request counts once in all other counts, however often it was sent.
+    /// Number of times that requests were sent again, because the server handed them back unprocessed: by GOAWAY or `REFUSED_STREAM` of
+    /// HTTP/2, or their like of HTTP/3. Each request counts once in all other counts, however often it was sent.
     #[serde(default)]
     sent_again: Option<u64>,
 }

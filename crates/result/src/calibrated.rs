@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Calibrated {
-    /// When it was measured.
+    /// Begin of the measurement, RFC 3339 in UTC.
     pub measured_at: String,
     /// Median response time of an origin that responds immediately, at 1,000 requests/s, us.
     pub floor_p50_us: f64,

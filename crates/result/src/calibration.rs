@@ -9,7 +9,7 @@ use crate::{Body, Environment, FloorAt, MachineSpeeds, RateTried, Report, Verdic
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CalibrationBody {
-    /// Whether the processors were kept from being halted, by a task on each that spins and yields to all others.
+    /// True if the processors were kept from halting, by a task on each that spins and yields to all others.
     #[serde(default)]
     pub never_halted: bool,
     /// Largest share of a processor that other work used, before the first experiment or after the last.
@@ -57,7 +57,7 @@ impl CalibrationBody {
     /// Use of a processor by others above which a calibration is about them as much as about the machine.
     pub const MOST_OTHERS_SHARE: f64 = 0.1;
 
-    /// Whether other work used too much of the machine.
+    /// True if other work used too much of the machine.
     pub fn is_disturbed(&self) -> bool {
         self.others_share > Self::MOST_OTHERS_SHARE
     }
@@ -89,7 +89,7 @@ pub struct Experiment {
     pub error: Option<PerRequestError>,
     /// Quantiles of response time, measured and true.
     pub quantiles: Vec<QuantileError>,
-    /// 99th percentile of service time, us, where it hides what response time shows: the value that a generator that
+    /// 99th percentile of service time, us, where it hides delays that response time shows: the value that a generator that
     /// measures only service time would report.
     pub service_p99_us: Option<f64>,
     /// Requests per second of a closed loop, measured and predicted by theory.
@@ -118,7 +118,7 @@ pub struct Recorder {
     pub most_above_share: f64,
     /// Largest amount by which a quantile fell below the true value, as a share of it.
     pub most_below_share: f64,
-    /// Whether merging two halves gives exactly the whole.
+    /// True if merging two halves gives exactly the whole.
     pub merges_exactly: bool,
 }
 
@@ -144,7 +144,7 @@ pub struct QuantileError {
     pub quantile: f64,
     /// As `hoptax load` reports it.
     pub reported_us: f64,
-    /// Whether it is reported only as a lower bound.
+    /// True if it is reported only as a lower bound.
     pub is_lower_bound: bool,
     /// The quantile of the true response times of these requests.
     pub true_us: f64,

@@ -90,7 +90,7 @@ pub struct KeyDifference {
 pub struct ArmLeftOut {
     /// The arm, as its study names it.
     pub arm: String,
-    /// Why.
+    /// Reason why it was not measured.
     pub reason: String,
 }
 
@@ -119,14 +119,14 @@ impl SubjectName {
 pub struct ComparedSubject {
     /// Its names.
     pub subject: SubjectName,
-    /// Whether it is identical to the reference: the A/A arm.
+    /// True if it is identical to the reference: the A/A arm.
     pub is_same: bool,
-    /// What differs between the reference and this subject in the words of study files: functions, release, flags and so on.
+    /// Differences between the reference and this subject, by keys of study files: functions, release, flags and so on.
     pub keys: Vec<KeyDifference>,
-    /// What differs between the configurations of the reference and of this subject; null unless both are files whose
-    /// routes give a request.
+    /// Differences between the configurations of the reference and of this subject; null unless both are files whose routes give a
+    /// request.
     pub differences: Option<ConfigurationDifferences>,
-    /// How its answer differs from that of the reference, a sentence for each difference: the measures are then not those of the same
+    /// Differences between its answer and that of the reference, one sentence each. If there are any, the measures are of different
     /// work.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub answer_differences: Vec<String>,
@@ -134,14 +134,14 @@ pub struct ComparedSubject {
     pub measures: Vec<ComparedMeasure>,
 }
 
-/// What differs between two configurations, without values, which may be secret.
+/// Differences between two configurations, without values, which may be secret.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ConfigurationDifferences {
     /// Parts that a request passes and that only one configuration has, or that differ: those of the reference in the order in
     /// which a request meets them, then those that only the other has.
     pub parts: Vec<PartDifference>,
-    /// Whether a request meets the parts that both have in another order.
+    /// True if a request meets the parts that both have in another order.
     pub is_order_different: bool,
     /// Paths of all other fields that differ: in listeners, routes, clusters and so on.
     pub rest: Vec<String>,
@@ -151,7 +151,7 @@ pub struct ConfigurationDifferences {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PartDifference {
-    /// What it is, for example `HTTP filter`.
+    /// Its kind, for example `HTTP filter`.
     pub kind: String,
     /// Its name in the configuration.
     pub name: String,
@@ -185,7 +185,7 @@ pub struct ComparedMeasure {
     pub rounds_until_decided: Option<u32>,
 }
 
-/// Whether two subjects differ.
+/// Decision about the difference between two subjects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Decision {

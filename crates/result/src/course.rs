@@ -1,4 +1,4 @@
-//! The evidence of a study that observes a timeline: what callers of an arm saw in one slice, and what happened in it.
+//! The evidence of a study that observes a timeline: the requests of an arm in one slice, and the events in it.
 
 use std::collections::BTreeMap;
 
@@ -23,9 +23,9 @@ pub struct Course {
     pub generator_core_share: f64,
     /// Lag that the generator itself caused, us: 99th percentile; null if nothing was answered.
     pub own_lag_p99_us: Option<f64>,
-    /// What happened to its processes, in the order of time.
+    /// Events of its processes, in the order of time.
     pub events: Vec<Happened>,
-    /// Its intervals, in the order of time. The last one contains what ended after the slice.
+    /// Its intervals, in the order of time. The last one contains the requests that ended after the slice.
     pub intervals: Vec<CourseInterval>,
     /// The statistics that should be even, at the end of each interval.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -55,7 +55,7 @@ pub struct WorkerConnections {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SpreadSample {
-    /// When they were read, seconds since the start of the slice.
+    /// Time at which they were read, seconds since the start of the slice.
     pub at_s: f64,
     /// Their values, or how far they have grown since the sample before, by proxy or worker.
     pub values: BTreeMap<String, u64>,
@@ -81,9 +81,9 @@ impl SpreadSample {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ConnectionsP99 {
-    /// That of the connection in the middle.
+    /// 99th percentile of the connection in the middle, us.
     pub median_us: f64,
-    /// That of the unluckiest connection.
+    /// 99th percentile of the worst connection, us.
     pub worst_us: f64,
 }
 
@@ -91,13 +91,14 @@ pub struct ConnectionsP99 {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Happened {
-    /// What happened.
+    /// Description of the event.
     pub what: String,
-    /// When it was to happen, seconds since the start of the slice.
+    /// Planned time, seconds since the start of the slice.
     pub planned_s: f64,
-    /// When it began.
+    /// Begin, seconds since the start of the slice.
     pub began_s: f64,
-    /// When it was done; for a restart, when the successor or the restarted proxy was live, or the broken one had ended.
+    /// End, seconds since the start of the slice. For a restart, the time at which the successor or the restarted proxy was live, or the
+    /// broken one had ended.
     pub done_s: f64,
     /// Resident memory of each generation of a proxy that was restarted, when its successor was live, the oldest first,
     /// bytes; empty for other events.
@@ -115,7 +116,7 @@ pub struct CourseInterval {
     pub sent: u64,
     /// Requests answered as expected.
     pub answered: u64,
-    /// Those of them that were answered later than the objective.
+    /// Answered requests that were answered later than the objective.
     pub late: u64,
     /// Requests that ended otherwise, by kind.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

@@ -17,7 +17,7 @@ pub struct CrosscheckBody {
     pub seconds: u32,
     /// Runs of each tool in each scenario, alternating.
     pub rounds: u32,
-    /// Whether the processors were kept from being halted, by a task on each that spins and yields to all others.
+    /// True if the processors were kept from halting, by a task on each that spins and yields to all others.
     #[serde(default)]
     pub never_halted: bool,
     /// The scenarios.

@@ -9,7 +9,7 @@ use crate::Calibrated;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Environment {
-    /// When the measurement began, RFC 3339 in UTC.
+    /// Begin of the measurement, RFC 3339 in UTC.
     pub started_at: String,
     /// Version that the proxy reports; absent without a proxy.
     pub proxy_version: Option<String>,
@@ -24,7 +24,7 @@ pub struct Environment {
     pub cpus: u32,
     /// Memory, bytes.
     pub memory_bytes: u64,
-    /// Whether the processor reports a hypervisor.
+    /// True if the processor reports a hypervisor.
     pub virtual_machine: bool,
     /// The kernel's clock source, for example `tsc` or `kvm-clock`.
     pub clock_source: String,

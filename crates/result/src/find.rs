@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Body, Environment, Interval, LoadPlan, Mode, ProcessAccount, Report, Verdict};
 
-/// Why a search ended.
+/// Reason for the end of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum FindEnd {
@@ -19,7 +19,7 @@ pub enum FindEnd {
     Failure,
 }
 
-/// How far a search got for a goal.
+/// State of a search for a goal at its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FindState {
@@ -42,7 +42,7 @@ pub enum FindState {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FindBody {
-    /// Why it ended: `complete`, `budget`, `interrupt` or `failure`.
+    /// Reason for its end: `complete`, `budget`, `interrupt` or `failure`.
     pub ended_by: FindEnd,
     /// The fastest mode of the response times; null unless the goal was to keep it.
     #[serde(default)]
@@ -50,7 +50,7 @@ pub struct FindBody {
     /// The goals, each with its result: one for all objectives, or one for each of them with `--each`. None if the goal was to keep a
     /// fastest mode and there is no such mode, or it is not known.
     pub goals: Vec<FoundGoal>,
-    /// How narrow the interval of a rate should be.
+    /// Requested width of the interval of a rate.
     pub evidence: FindEvidence,
     /// Arrival process of all trials.
     pub arrivals: String,
@@ -92,7 +92,7 @@ impl Body for FindBody {
 }
 
 impl FindState {
-    /// Whether the search said what it could about the server: nothing else limited it.
+    /// True if the search found a bound of the server's rate that holds: neither the generator nor an early end prevented it.
     pub fn is_settled(self) -> bool {
         matches!(self, Self::Found | Self::Bounded | Self::MaximumHeld | Self::MinimumFailed)
     }
@@ -122,7 +122,7 @@ pub struct FastestMode {
 }
 
 impl FastestMode {
-    /// Why it is not known; None if it is, or if there is none.
+    /// Returns the reason why it is not known; None if it is, or if there is none.
     pub fn unknown(&self) -> Option<&str> {
         let mut reasons = self.loads.iter().flat_map(|load| &load.does_not_count).map(String::as_str);
         reasons.next().filter(|_| self.mode.is_none())
@@ -139,11 +139,12 @@ pub struct ModesOfLoad {
     pub answered_rate: f64,
     /// The modes, the fastest first; empty if the load does not count.
     pub modes: Vec<Mode>,
-    /// Why the load says nothing about modes: failed checks of the generator and its machine, or those that leave bounds of its times alone.
+    /// Reasons why the load says nothing about modes: failed checks of the generator and its machine, or those that leave bounds of its
+    /// times alone. Empty if it counts.
     pub does_not_count: Vec<String>,
 }
 
-/// How narrow the interval of a rate should be.
+/// Requested width of the interval of a rate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FindEvidence {
@@ -161,9 +162,9 @@ pub struct FindEvidence {
 pub struct FoundGoal {
     /// The objectives that must hold together, as they were given.
     pub objectives: Vec<String>,
-    /// How far the search got.
+    /// State of the search at its end.
     pub state: FindState,
-    /// Where the objectives most likely begin to fail, requests per second; null unless both ends of the interval are known.
+    /// Rate at which the objectives most likely begin to fail, requests per second; null unless both ends of the interval are known.
     pub estimate: Option<f64>,
     /// Lower end of the interval: the objectives hold up to here, requests per second.
     pub rate: Option<f64>,
@@ -187,13 +188,13 @@ pub struct FindTrial {
     pub took_s: f64,
     /// Requests that were scheduled.
     pub planned: u64,
-    /// Of these, answered in full and as expected.
+    /// Planned requests that were answered in full and as expected.
     pub answered: u64,
     /// Responses per second.
     pub answered_rate: f64,
     /// Each objective.
     pub objectives: Vec<TriedObjective>,
-    /// Why the trial says nothing about the server: failed checks of the generator and its machine, or processes whose use is not
+    /// Reasons why the trial says nothing about the server: failed checks of the generator and its machine, or processes whose use is not
     /// known; empty for a trial that counts.
     pub generator_limits: Vec<String>,
     /// CPU time and memory of the processes of the server; null without `--account`.
@@ -207,7 +208,7 @@ pub struct FindTrial {
 pub struct TriedObjective {
     /// The objective, as it was given.
     pub objective: String,
-    /// Whether it held.
+    /// True if it held.
     pub holds: bool,
     /// The value that it limits; null if not known. Percentiles are those of the responses; the objective also counts requests
     /// without one.

@@ -10,7 +10,7 @@ use crate::{Body, Environment, FindEnd, FindEvidence, FindTrial, FoundGoal, Inte
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FindArmsBody {
-    /// Why it ended: `complete`, `budget` or `interrupt`.
+    /// Reason for its end: `complete`, `budget` or `interrupt`.
     pub ended_by: FindEnd,
     /// The name of the study.
     pub study: String,
@@ -24,7 +24,7 @@ pub struct FindArmsBody {
     pub objectives: Vec<String>,
     /// The arms, as they were named. Ratios are to the first.
     pub arms: Vec<FoundArm>,
-    /// How narrow the interval of a rate should be in the search.
+    /// Requested width of the interval of a rate in the search.
     pub evidence: FindEvidence,
     /// The same in a round.
     pub round_evidence: FindEvidence,
@@ -81,7 +81,7 @@ pub struct FoundArm {
     pub round_rates: Vec<Option<f64>>,
     /// The ratio of its rate to that of the first arm, over the rounds that found both; null for the first arm.
     pub ratio: Option<Interval>,
-    /// Why the ratio is not known; null if it is, and for the first arm.
+    /// Reason why the ratio is not known; null if it is, and for the first arm.
     pub no_ratio: Option<String>,
 }
 

@@ -46,18 +46,18 @@ pub struct Finding {
     /// The measures of a study in its scope; empty if it concerns all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub measures: Vec<Measure>,
-    /// Whether the numbers in its scope (arm, load and measures), and differences from them, are withheld.
+    /// True if the numbers in its scope (arm, load and measures), and differences from them, are withheld.
     #[serde(default)]
     pub withholds: bool,
-    /// Whether only bounds are known of the numbers in its scope, for this reason.
+    /// True if this check leaves only bounds of the numbers in its scope.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub bounds: bool,
     /// In a load, the numbers in its scope: `rates`, `times`, or single quantiles, as `p99`. Empty if it withholds all, or if it concerns no
     /// particular number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub numbers: Vec<String>,
-    /// Whether only differences of the arm from another are in its scope: its own level is kept, and so are differences of
-    /// other arms from it.
+    /// True if only differences of the arm from another are in its scope: its own level is kept, and so are differences of other arms from
+    /// it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub costs_alone: bool,
     /// In the result of several sittings: the sitting whose check fired, numbered from 1 in chronological order. It
@@ -72,7 +72,7 @@ pub struct Finding {
     pub threshold: f64,
     /// The unit of `value` and `threshold`, for example `us` or `%`.
     pub unit: String,
-    /// What to do about it.
+    /// Advice to the user.
     pub advice: String,
 }
 
@@ -98,7 +98,7 @@ impl Measured {
         Self { value: value * 100.0, threshold: threshold * 100.0, unit: "%" }
     }
 
-    /// Numbers of what `unit` names.
+    /// Counts of a thing that `unit` names.
     pub fn count(value: f64, threshold: f64, unit: &'static str) -> Self {
         Self { value, threshold, unit }
     }
@@ -149,14 +149,14 @@ impl Finding {
 }
 
 impl Finding {
-    /// Whether the finding withholds the number at `place`: one in its scope, or a difference from one in its scope.
+    /// True if the finding withholds the number at `place`: one in its scope, or a difference from one in its scope.
     pub fn withholds_number(&self, place: &Place<'_>) -> bool {
         self.withholds && self.concerns(place)
     }
 
-    /// Whether the number at `place`, or one that it is a difference from, is in the scope of the finding. A finding about
-    /// costs alone does not concern differences from its arm. All loads contribute to a measure of rounds, so a finding about
-    /// everything under one of them concerns it too.
+    /// True if the number at `place`, or one that it is a difference from, is in the scope of the finding. A finding about costs alone does
+    /// not concern differences from its arm. All loads contribute to a measure of rounds, so a finding about everything under one of
+    /// them concerns it too.
     pub fn concerns(&self, place: &Place<'_>) -> bool {
         let is_reference = |arm: &String| !self.costs_alone && Some(arm.as_str()) == place.compared_with;
         let is_arm = |arm: &String| arm == place.arm || is_reference(arm);
@@ -172,7 +172,7 @@ impl Finding {
 }
 
 impl Verdict {
-    /// The verdict that follows from the findings. `is_void` states whether nothing of the main question is left; a
+    /// The verdict that follows from the findings. `is_void` is true if nothing of the main question is left; a
     /// failure that withholds less is a caution.
     pub fn from_findings(findings: &[Finding], is_void: bool) -> Self {
         let weighs = |finding: &Finding| finding.severity > Severity::Info;

@@ -1,4 +1,4 @@
-//! Whether a candidate exceeds limits, measured side by side with what it would replace, or against a stored reference.
+//! The result of a gate: the changes that a candidate makes, judged by limits, side by side with its baseline or against stored runs.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -44,7 +44,7 @@ impl Body for GateBody {
     }
 }
 
-/// How the answer of a candidate differs from that of the reference in one arm.
+/// Differences between the answers of a candidate and of the reference in one arm.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AnswerDifference {
@@ -55,17 +55,17 @@ pub struct AnswerDifference {
 }
 
 impl GateResult {
-    /// Whether a limit is exceeded, or the candidate does other work than the reference.
+    /// True if a limit is exceeded, or the candidate does other work than the reference.
     pub fn has_failed(&self) -> bool {
         self.limits.iter().any(|limit| limit.outcome == GateOutcome::Failed)
     }
 
-    /// Whether the candidate does other work than the reference in an arm.
+    /// True if the candidate does other work than the reference in an arm.
     pub fn does_other_work(&self, arm: &str) -> bool {
         self.answer_differences.iter().any(|answer| answer.arm == arm)
     }
 
-    /// Whether no limit could be judged.
+    /// True if no limit could be judged.
     pub fn is_unknown(&self) -> bool {
         self.limits.iter().all(|limit| limit.outcome == GateOutcome::Unknown)
     }
@@ -91,7 +91,7 @@ pub struct StoredReference {
 pub struct ReferenceRun {
     /// Its number in the store.
     pub run: i64,
-    /// When it began, RFC 3339 in UTC.
+    /// Its begin, RFC 3339 in UTC.
     pub started_at: String,
     /// Version of the proxy; null without one.
     pub proxy_version: Option<String>,
@@ -123,7 +123,7 @@ pub struct GateLimit {
     pub rounds_until_decided: Option<u32>,
 }
 
-/// Whether a limit is exceeded.
+/// Outcome of a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum GateOutcome {

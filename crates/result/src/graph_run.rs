@@ -1,4 +1,4 @@
-//! A service graph that was run as processes: what its proxies used and added, and how far a prediction is from it.
+//! A service graph that was run as processes: CPU time, memory and added time of its proxies, and the error of a prediction.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use crate::{
     WithheldTime,
 };
 
-/// What the proxies of a graph used, measured on processes.
+/// Resources that the proxies of a graph used, measured on processes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GraphRunBody {
@@ -34,7 +34,7 @@ pub struct GraphRunBody {
     pub proxied: GraphRunResponse,
     /// The same without any.
     pub direct: GraphRunResponse,
-    /// What all proxies together add to the response time at the entry; null if withheld.
+    /// Response time that all proxies together add at the entry; null if withheld.
     pub added: Option<AddedTime>,
     /// The prediction from results of studies beside these numbers; null without results.
     pub check: Option<GraphRunCheck>,
@@ -66,7 +66,7 @@ pub struct GraphRunProxy {
     pub per_request: f64,
     /// Requests per second that it handled.
     pub requests_per_second: f64,
-    /// CPU time per request, us: the mean over what it handles; null if withheld.
+    /// CPU time per request, us: the mean over the requests that it handles; null if withheld.
     pub cpu_us_per_request: Option<Interval>,
     /// Share of the time of its workers that it used, 0 to 1; null if withheld.
     pub busy_share: Option<Interval>,
@@ -84,7 +84,7 @@ pub struct GraphRunResponse {
     pub p99_us: Option<Interval>,
 }
 
-/// A prediction beside what was measured.
+/// A prediction beside the measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GraphRunCheck {
@@ -96,20 +96,20 @@ pub struct GraphRunCheck {
     pub all: Option<CheckedTime>,
     /// Errors of the proxies' CPU times; null if there is none.
     pub cpu_errors: Option<ErrorSummary>,
-    /// What all proxies add to the response time on average; null if withheld or not predicted.
+    /// Response time that all proxies add on average; null if withheld or not predicted.
     pub mean: Option<CheckedTime>,
-    /// What they add to the 99th percentile; null if withheld or not predicted.
+    /// Time that all proxies add to the 99th percentile; null if withheld or not predicted.
     pub p99: Option<CheckedTime>,
-    /// Whether a proxy is less busy or busier than those whose response times were measured.
+    /// True if a proxy is less busy or busier than those whose response times were measured.
     pub are_times_extrapolated: bool,
-    /// Why response times were not predicted; null if they were.
+    /// Reason why response times were not predicted; null if they were.
     pub no_latency: Option<String>,
     /// Predicted times of all proxies that are withheld because their intervals are too wide to be useful.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub withheld: Vec<WithheldTime>,
     /// The largest errors that a prediction should have.
     pub targets: GraphRunTargets,
-    /// Where the prediction goes beyond what was measured, and what it assumes there.
+    /// Places where the prediction goes beyond the measurements, each with the assumption there.
     pub extrapolations: Vec<String>,
 }
 
@@ -121,21 +121,21 @@ pub struct CheckedProxy {
     pub service: String,
     /// CPU time per request; null if withheld.
     pub cpu: Option<CheckedTime>,
-    /// Whether it is less busy or busier than those that the prediction was learned from. It is then not in `cpu_errors`.
+    /// True if it is less busy or busier than those that the prediction was learned from. It is then not in `cpu_errors`.
     pub is_extrapolated: bool,
 }
 
-/// The largest errors that a prediction should have, as shares of what was measured.
+/// The largest errors that a prediction should have, as shares of the measured value.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GraphRunTargets {
-    /// Of CPU times, on average over proxies.
+    /// Largest error of CPU times, on average over proxies.
     pub cpu_mean_share: f64,
-    /// Of the CPU time of any proxy.
+    /// Largest error of the CPU time of any proxy.
     pub cpu_worst_share: f64,
-    /// Of the time that all proxies add on average.
+    /// Largest error of the time that all proxies add on average.
     pub added_mean_share: f64,
-    /// Of the time that they add to the 99th percentile.
+    /// Largest error of the time that they add to the 99th percentile.
     pub added_p99_share: f64,
 }
 
@@ -143,7 +143,7 @@ pub struct GraphRunTargets {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GraphRound {
-    /// In their order.
+    /// Its slices, in their order.
     pub slices: Vec<GraphSlice>,
     /// One entry for each proxy, in the order of the file.
     pub proxies: Vec<GraphRoundProxy>,
@@ -161,7 +161,7 @@ pub struct GraphRoundProxy {
     pub memory_bytes: u64,
 }
 
-/// Whether requests pass proxies.
+/// Condition of a slice: the graph with proxies or without any.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum GraphCondition {
@@ -186,9 +186,9 @@ impl GraphCondition {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GraphSlice {
-    /// Whether requests passed proxies.
+    /// The graph with proxies or without any.
     pub condition: GraphCondition,
-    /// Why it does not count: the failed checks of its load; null if it counts.
+    /// Reason why it does not count: the failed checks of its load; null if it counts.
     pub set_aside: Option<String>,
     /// Requests that were answered.
     pub answered: u64,

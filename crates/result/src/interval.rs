@@ -21,7 +21,7 @@ impl Interval {
         Self { estimate, low: estimate - half_width, high: estimate + half_width }
     }
 
-    /// Whether `value` lies in it, ends included.
+    /// True if `value` lies in it, ends included.
     pub fn contains(&self, value: f64) -> bool {
         self.low <= value && value <= self.high
     }

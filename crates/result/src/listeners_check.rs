@@ -1,11 +1,11 @@
-//! What a check of a listeners file found: each promise of the file, and what became of it.
+//! The result of a check of a listeners file: each promise of the file, and its outcome.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Body, Environment, Report, Verdict};
 
-/// What became of the promises of a listeners file.
+/// Promises of a listeners file and their outcomes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ListenersCheckBody {
@@ -37,38 +37,38 @@ pub struct CheckedListener {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CheckedPromise {
-    /// What it is about.
+    /// Its subject.
     pub about: PromiseKind,
     /// The cluster of the requests that it is about.
     pub cluster: String,
-    /// What the file says.
+    /// The promise in words, from the file.
     pub said: String,
-    /// What became of it.
+    /// Its outcome.
     pub outcome: PromiseOutcome,
-    /// What was seen, or why it was not tried. The shortest form of what was seen ends at the first comma with a space.
+    /// Observation, or the reason why it was not tried. The text before the first comma with a space is its short form.
     pub seen: String,
-    /// What trials before the last one saw: a trial that a busy machine may have disturbed is repeated twice at most.
+    /// Observations of the trials before the last one. A trial that a busy machine may have disturbed is repeated twice at most.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub earlier: Vec<String>,
 }
 
-/// What a promise is about.
+/// Subject of a promise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PromiseKind {
-    /// What the upstream gets: the Host header, the name in the handshake, x-forwarded-proto.
+    /// The headers and the handshake that the upstream gets: the Host header, the name in the handshake, x-forwarded-proto.
     Arrival,
     /// The time after which a request without a response ends.
     Timeout,
     /// The number of tries of a request that fails.
     Tries,
-    /// That a server with the certificate of another name gets nothing.
+    /// Refusal of an upstream whose certificate has another name.
     Certificate,
-    /// That a client without a certificate gets nothing.
+    /// Refusal of a client without a certificate.
     Client,
     /// The share of the requests that go elsewhere.
     Share,
-    /// The limits of what is under way to the upstream.
+    /// The limits of connections and requests to the upstream.
     CircuitBreaker,
     /// The time after which an idle connection to the upstream ends.
     Keepalive,
@@ -76,9 +76,9 @@ pub enum PromiseKind {
     RequestsPerConnection,
     /// The time after which a connection to the upstream that does not open is given up.
     ConnectTimeout,
-    /// The requests that are tried again at a time.
+    /// The share of requests that may be retries at a time.
     RetryBudget,
-    /// That a server which fails is left out for a time.
+    /// Ejection of a server that fails, for a time.
     OutlierDetection,
     /// The requests that a limit admits.
     RateLimit,
@@ -122,7 +122,7 @@ impl PromiseKind {
     }
 }
 
-/// What became of a promise.
+/// Outcome of a promise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PromiseOutcome {
@@ -158,7 +158,7 @@ impl ListenersCheckBody {
         self.listeners.iter().flat_map(|one| one.promises.iter().map(move |promise| (one, promise)))
     }
 
-    /// How many promises have this outcome.
+    /// Returns the number of promises with this outcome.
     pub fn count(&self, outcome: PromiseOutcome) -> usize {
         self.promises().filter(|(_, promise)| promise.outcome == outcome).count()
     }

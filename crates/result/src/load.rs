@@ -35,7 +35,7 @@ pub use latency::{
 pub use merged::{Merged, MergedRun, RunLeftOut};
 pub use plan::{DataPlan, Http2Plan, LoadPlan, LoadRate, Lookups, NetworkPlan, Waiting};
 
-/// How requests are released.
+/// Release of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Loop {
@@ -45,7 +45,7 @@ pub enum Loop {
     Open,
 }
 
-/// Why a trial ended.
+/// Reason for the end of a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum EndedBy {
@@ -55,7 +55,7 @@ pub enum EndedBy {
     Requests,
     /// It was interrupted.
     Interrupt,
-    /// The backlog exceeded what could be sent in the planned time.
+    /// The backlog exceeded the requests that could be sent in the planned time.
     Backlog,
 }
 
@@ -104,9 +104,9 @@ pub struct LoadBody {
     #[serde(with = "unless_zero")]
     #[schemars(with = "Option<f64>")]
     pub recorded_s: f64,
-    /// Why it ended: `plan`, `requests`, `interrupt` or `backlog`.
+    /// Reason for its end: `plan`, `requests`, `interrupt` or `backlog`.
     pub ended_by: EndedBy,
-    /// Exact accounts of all requests. In a result of another tool, what it states of them.
+    /// Exact accounts of all requests. In a result of another tool, the accounts that it states.
     pub book: Book,
     /// Requests that were not sent, by reason: `busy`, `late` or `end`.
     pub unsent: BTreeMap<String, u64>,
@@ -114,8 +114,8 @@ pub struct LoadBody {
     pub waiting: Waiting,
     /// Failed requests by kind, for example `reset` or `status-5xx`.
     pub failures: BTreeMap<String, u64>,
-    /// Of these, by kind, the first reasons with their number of requests, where they are known. Under `timed-out` and `unfinished`, why
-    /// requests were never sent that timed out or stayed unfinished.
+    /// First reasons of failed requests by kind, with their number of requests, where they are known. Under `timed-out` and `unfinished`,
+    /// reasons why requests that timed out or stayed unfinished were never sent.
     #[serde(default, skip_serializing_if = "Reasons::is_empty")]
     pub reasons: Reasons,
     /// Complete responses by status code.
@@ -123,8 +123,8 @@ pub struct LoadBody {
     /// Sizes of their bodies; null without a response with a status, and in results of other tools and of earlier versions.
     #[serde(default)]
     pub body_bytes: Option<BodyBytes>,
-    /// Violations of the protocol that by themselves fail no request, by what is violated: responses whose end is known all the same, and
-    /// what arrived while no request was in flight.
+    /// Violations of the protocol that by themselves fail no request, by rule: responses whose end is known all the same, and bytes that
+    /// arrived while no request was in flight.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub deviations: BTreeMap<String, u64>,
     /// Established connections that were closed, from the start of the record on, by why: `server` if the server closed or drained them, `request` if a
@@ -147,7 +147,7 @@ pub struct LoadBody {
     /// that they met at the server, and by reading late. Each is a lower bound. Null in results of other tools.
     #[serde(default)]
     pub without_generator: Option<Latency>,
-    /// Bounds of response and service time, which hold whether or not `latency` states the number.
+    /// Bounds of response and service time. They hold also if `latency` states the number.
     #[serde(default)]
     pub bounds: LoadBounds,
     /// The percentiles requested by `--percentiles` and `--fail-on`, ascending.
@@ -182,7 +182,7 @@ pub struct LoadBody {
     pub apart: Vec<Outliers>,
     /// Kernel timestamps, if requested.
     pub kernel: Option<KernelStamps>,
-    /// Why there are none, although they were requested; null otherwise.
+    /// Reason why there are none, although they were requested; null otherwise.
     #[serde(default)]
     pub kernel_absent: Option<String>,
     /// TLS handshakes; null without TLS.
@@ -232,7 +232,7 @@ impl Body for LoadBody {
 }
 
 impl LoadResult {
-    /// A result that holds no numbers, for results that are not from a trial of this program: their source fills in what it has.
+    /// A result that holds no numbers, for results that are not from a trial of this program: their source fills in its numbers.
     #[must_use]
     pub fn empty(plan: LoadPlan, environment: Environment) -> Self {
         let body = LoadBody {
@@ -293,7 +293,7 @@ pub struct Within {
     pub limit_us: f64,
     /// Requests that were answered within the limit, to 0.1 % of it.
     pub answered: u64,
-    /// Those of each of the `windows` of the load, to 1 % of the limit.
+    /// Responses within the limit in each of the `windows` of the load, to 1 % of the limit.
     pub by_window: Vec<u64>,
 }
 

@@ -13,10 +13,10 @@ pub struct MachineProbe {
     pub halting: Vec<WakeUps>,
     /// The same on processors that are kept from halting; null if not possible.
     pub never_halted: Option<Vec<WakeUps>>,
-    /// How they were kept from halting; null if not possible, and in results of earlier versions, which used a spinner.
+    /// Method that kept them from halting; null if not possible, and in results of earlier versions, which used a spinner.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub never_halted_by: Option<NeverHaltedBy>,
-    /// Why they could not be kept from halting; null if they could.
+    /// Reason why they could not be kept from halting; null if they could.
     #[serde(alias = "spinner_refused")]
     pub never_halted_refused: Option<String>,
     /// Median round trip of a cache line between the generator's first processor and the proxy's first, nanoseconds;
@@ -37,7 +37,7 @@ pub struct MachineProbe {
     pub seconds: f64,
 }
 
-/// How processors are kept from halting.
+/// Method that keeps processors from halting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum NeverHaltedBy {
@@ -53,9 +53,9 @@ pub enum NeverHaltedBy {
 pub struct WakeUps {
     /// The processor on which the task sleeps.
     pub processor: u32,
-    /// From when a task on another processor asks the kernel to wake it; null if there is no other processor.
+    /// Lateness since a task on another processor asked the kernel to wake it; null if there is no other processor.
     pub by_another: Option<Lateness>,
-    /// From when its timer expires; null if it never woke during the probe.
+    /// Lateness since its timer expired; null if it never woke during the probe.
     pub by_timer: Option<Lateness>,
 }
 

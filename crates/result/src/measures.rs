@@ -28,7 +28,7 @@ const PAGE_BYTES: f64 = 4096.0;
 /// differ from the others.
 const TRAFFIC_RESOLUTION_BYTES: f64 = 0.1;
 
-/// The sum of what each proxy has; none without a proxy that has a value.
+/// Returns the sum over proxies; None if no proxy has a value.
 fn sum(values: impl Iterator<Item = f64>) -> Option<f64> {
     values.reduce(|sum, value| sum + value)
 }
@@ -44,7 +44,7 @@ fn bytes_per_request(round: &ArmRound, bytes: fn(&ProxyTraffic) -> u64) -> Optio
 #[derive(Clone, Copy)]
 pub struct RoundMeasure(&'static MeasureDefinition);
 
-/// What a measure is, how it is read, and how it is shown.
+/// Definition of a measure: its names, its descriptions, its values in a round, and its form in tables.
 #[derive(Debug)]
 pub struct MeasureDefinition {
     /// Its id in findings and in limits of gates.
@@ -53,11 +53,11 @@ pub struct MeasureDefinition {
     pub field: &'static str,
     /// Its name in sentences.
     pub words: &'static str,
-    /// What it is, for the schemas.
+    /// Description of the measure, for the schemas.
     pub summary: &'static str,
-    /// What the number of one proxy is, for the schemas.
+    /// Description of the number of one proxy, for the schemas.
     pub level: &'static str,
-    /// What the cost of an arm is, for the schemas.
+    /// Description of the cost of an arm, for the schemas.
     pub cost: &'static str,
     /// Its heading in tables, with the unit of tables.
     pub heading: &'static str,
@@ -73,15 +73,15 @@ pub struct MeasureDefinition {
     /// The title of a table of its own. A measure without one is in the main tables, and comparisons, gates and sittings decide
     /// on it.
     pub own_table: Option<&'static str>,
-    /// Whether it is one of an arm's first proxy, not the sum over all of them.
+    /// True if it is one of an arm's first proxy, not the sum over all of them.
     pub is_of_first_proxy: bool,
-    /// Whether the first version of results already had its levels, but not its costs: they are then the differences of levels.
+    /// True if the first version of results already had its levels, but not its costs: they are then the differences of levels.
     pub is_original: bool,
     /// Its values in a round, one per proxy in the order of the arm; empty if there are none.
     pub values: fn(&ArmRound) -> Vec<f64>,
-    /// What all proxies of the arm have together in a round; none if they have no value. The cost of an arm is the difference of
-    /// this total. It is not always the sum of the values: those per request are per request of each proxy, and of clones each
-    /// gets only some of the requests.
+    /// Total of all proxies of the arm in a round; None if they have no value. The cost of an arm is the difference of this total. It is
+    /// not always the sum of the values: those per request are per request of each proxy, and of clones each gets only some of the
+    /// requests.
     pub total: fn(&ArmRound) -> Option<f64>,
     /// The smallest half-width of its intervals in the unit of its values, if the values of all rounds may be equal although true
     /// ones are not.
@@ -258,7 +258,7 @@ mod tests {
             crates.join("cli/src/arguments/gate.rs"),
             crates.join("result/src/measures.rs"),
             crates.join("result/src/measures/memory_per_connection.rs"),
-            // A graph states connections, and this measure is what each of them takes.
+            // A graph states connections, and this measure is the memory of each.
             crates.join("predict/src/size/memory.rs"),
         ];
         expected.sort();

@@ -50,7 +50,7 @@ pub struct MeshMarkArm {
     pub mean: Option<f64>,
     /// Null if the arm is not compared with another, if its cost is withheld, and if the whole interval of the cost is below 0.
     pub value_for_cost: Option<ValueForCost>,
-    /// Whether its function calls a companion, whose CPU time is not in its cost.
+    /// True if its function calls a companion, whose CPU time is not in its cost.
     pub asks_companion: bool,
 }
 

@@ -20,7 +20,7 @@ pub struct PricesBody {
 }
 
 impl PricesBody {
-    /// Whether the prices are carried between a machine whose processors halt when idle and one that was kept from it.
+    /// True if only one of the two machines was kept from halting when idle: the list's, or the one that the prices are carried to.
     pub fn halts_differently(&self) -> bool {
         self.here.as_ref().is_some_and(|here| here.machine.never_halted != self.listed.never_halted)
     }
@@ -31,7 +31,7 @@ pub type PricesResult = Report<PricesBody>;
 
 impl Body for PricesBody {
     const FORMAT: &'static str = "hoptax.prices/3";
-    // That which the prices are for.
+    // The machine that the prices are for.
     type Environment = Environment;
 
     fn subject(&self) -> String {
@@ -47,11 +47,11 @@ pub struct PricedMachine {
     pub environment: Environment,
     /// CPU time of plain proxying per request, us.
     pub plain_us: Option<Interval>,
-    /// Whether its processors were kept from being halted.
+    /// True if its processors were kept from halting.
     pub never_halted: bool,
 }
 
-/// How a list was carried to a machine, and the errors of the method on known machines.
+/// Conversion of a list to a machine, and the errors of the method on known machines.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CarriedTo {
@@ -59,7 +59,7 @@ pub struct CarriedTo {
     pub machine: PricedMachine,
     /// The factor by which functions cost more here than on the list: the geometric mean of those of the anchors.
     pub factor: f64,
-    /// What the factor was measured with: functions by their ids, and `plain proxying`.
+    /// Anchors that the factor was measured with: functions by their ids, and `plain proxying`.
     pub anchors: Vec<String>,
     /// Errors of carried prices on machines where the true costs are known. Null if there are none.
     pub error: Option<CarryError>,
@@ -96,7 +96,7 @@ pub struct Price {
     pub here_us: Option<Interval>,
     /// The origin of the price.
     pub made: PriceMade,
-    /// Why it was not carried.
+    /// Reason why it was not carried; null if it was.
     pub reason: Option<String>,
 }
 

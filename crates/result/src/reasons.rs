@@ -1,4 +1,4 @@
-//! Why requests failed, as texts, by kind of failure.
+//! Reasons of failed requests, as texts, by kind of failure.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ const MAX_NAMED: usize = 3;
 pub struct Reasons(BTreeMap<String, BTreeMap<String, u64>>);
 
 impl Reasons {
-    /// Whether none is known.
+    /// True if there are no reasons.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

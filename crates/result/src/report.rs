@@ -15,7 +15,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::{Environment, Finding, Program, Verdict};
 
-/// What a kind of result states besides its envelope.
+/// Part of a result that its kind defines: all fields but those of the envelope.
 pub trait Body: Serialize + DeserializeOwned + JsonSchema {
     /// Name and version of the format of its files: `hoptax.NAME/VERSION`.
     const FORMAT: &'static str;
@@ -23,7 +23,7 @@ pub trait Body: Serialize + DeserializeOwned + JsonSchema {
     /// The machine that it was measured on: [`Environment`], or `()` for results that are computed from files alone.
     type Environment: Machine;
 
-    /// What it is about, as lists name it: a study, a URL, a graph.
+    /// Returns its subject, as lists name it: a study, a URL, a graph.
     fn subject(&self) -> String;
 
     /// The verdict that its own numbers lead to. Checks of a study or a load judge its report after that.
@@ -32,7 +32,7 @@ pub trait Body: Serialize + DeserializeOwned + JsonSchema {
     }
 }
 
-/// What a report says of the machine.
+/// Machine of a report: [`Environment`], or `()` for none.
 pub trait Machine: Clone + Debug + PartialEq + Serialize + DeserializeOwned + JsonSchema {
     /// The machine, if there is one.
     fn environment(&self) -> Option<&Environment>;

@@ -1,4 +1,4 @@
-//! The evidence of a study: what was measured in each round, by slice, so that every number can be recomputed.
+//! The evidence of a study: the measurements of each round, by slice, so that every number can be recomputed.
 
 use std::collections::BTreeMap;
 
@@ -7,15 +7,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Book, Course, Histogram, PartCounts, Reasons};
 
-/// What was measured in one complete round.
+/// Measurements of one complete round.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StudyRound {
     /// Its number, from 0.
     pub round: u32,
-    /// When its processes were started, RFC 3339 in UTC.
+    /// Start of its processes, RFC 3339 in UTC.
     pub began_at: String,
-    /// When its last slice ended.
+    /// End of its last slice, RFC 3339 in UTC.
     pub ended_at: String,
     /// The kernel's boot id during the round.
     pub boot_id: String,
@@ -65,7 +65,7 @@ pub struct Sample {
     pub set_aside_book: Book,
     /// Failed requests by kind, as in `book`.
     pub failures: BTreeMap<String, u64>,
-    /// Of these, by kind, the first reasons with their number of requests, where they are known.
+    /// First reasons of failed requests by kind, with their number of requests, where they are known.
     #[serde(default, skip_serializing_if = "Reasons::is_empty")]
     pub reasons: Reasons,
     /// Response times under an open loop, nanoseconds, in slices that count for all measures: of one that was repeated, in the last
@@ -89,8 +89,8 @@ pub struct ArmRound {
     /// Memory of the first proxy of its first copy before and after connections to it were opened; null if none were.
     #[serde(default)]
     pub opened: Option<Opened>,
-    /// What each proxy of its first copy received and sent from its start to the end of the round, by its own statistics. Empty
-    /// unless all of them are Envoys that answer HTTP requests over TCP.
+    /// Bytes and requests of each proxy of its first copy, from its start to the end of the round, by its own statistics. Empty unless all
+    /// of them are Envoys that answer HTTP requests over TCP.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub traffic: Vec<ProxyTraffic>,
     /// Evidence that its function was not active, or not removed.
@@ -103,7 +103,7 @@ pub struct ArmRound {
     pub capacity: Option<Capacity>,
 }
 
-/// What a proxy received and sent, with the requests that it answered meanwhile.
+/// Bytes that a proxy received and sent, with the requests that it answered meanwhile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProxyTraffic {
@@ -137,9 +137,9 @@ impl ProxyTraffic {
 pub struct RoundProfile {
     /// Requests answered meanwhile.
     pub requests: u64,
-    /// CPU time of the proxies meanwhile, with what the profiler itself took of it, nanoseconds.
+    /// CPU time of the proxies meanwhile, including that of the profiler in them, nanoseconds.
     pub cpu_ns: u64,
-    /// What took the samples: `perf`, or `hoptax` itself where perf is not installed. Null in results of earlier versions.
+    /// Program that took the samples: `perf`, or `hoptax` itself where perf is not installed. Null in results of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sampler: Option<String>,
     /// CPU time of the samples by layer, nanoseconds.
@@ -147,7 +147,7 @@ pub struct RoundProfile {
     /// Top-down counters of a second run without samples: shares of the processor's issue slots by part. Empty if they are absent.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub top_down: BTreeMap<String, f64>,
-    /// Why there are no top-down counters; null with them, and in results of earlier versions.
+    /// Reason why there are no top-down counters; null with them, and in results of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub top_down_absent: Option<String>,
 }
@@ -162,8 +162,8 @@ pub struct Capacity {
     pub rate: f64,
     /// The rate of the closed loop, requests per second.
     pub closed_rate: f64,
-    /// How busy the closed loop kept the processors that the proxies can use, 0 to 1. Below about 0.9, the connections
-    /// limited its rate, or the generator did. Null without a proxy, and if not known.
+    /// Busy share of the processors that the proxies can use, under the closed loop, 0 to 1. Below about 0.9, the connections limited its
+    /// rate, or the generator did. Null without a proxy, and if not known.
     pub closed_busy_share: Option<f64>,
 }
 
@@ -210,8 +210,7 @@ impl Disturbance {
         }
     }
 
-    /// Whether CPU time measured in such a slice is invalid as well. A proxy that waits for its processor is charged
-    /// nothing meanwhile.
+    /// True if CPU time measured in such a slice is invalid as well. A proxy that waits for its processor uses no CPU time meanwhile.
     pub fn invalidates_cpu_time(self) -> bool {
         self != Self::RunDelay
     }

@@ -1,11 +1,11 @@
-//! How the rate of a study's arms grows with a size, such as the number of connections.
+//! Growth of the rate of a study's arms with a size, such as the number of connections.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Body, Interval, Report};
 
-/// What a size counts.
+/// Dimension of a size: the thing that it counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ScaleDimension {
@@ -54,7 +54,7 @@ impl ScaleDimension {
 pub struct ScaleBody {
     /// Name of the study.
     pub study: String,
-    /// What the sizes count.
+    /// Dimension of the sizes.
     pub over: ScaleDimension,
     /// Confidence of all intervals, 0 to 1.
     pub confidence: f64,
@@ -87,7 +87,7 @@ pub struct ScaleSeries {
     pub left_out: Vec<ScaleLeftOut>,
     /// The law; null if the points do not suffice.
     pub fit: Option<ScaleFit>,
-    /// Why there is no fit; null if there is one.
+    /// Reason why there is no fit; null if there is one.
     pub no_fit: Option<String>,
 }
 
@@ -122,7 +122,7 @@ pub struct ScaleLeftOut {
     pub load: String,
     /// Answered requests per second, whatever limited them; null if a check withholds them.
     pub rate: Option<Interval>,
-    /// Why it is left out.
+    /// Reason why it is left out.
     pub reason: String,
 }
 
@@ -136,20 +136,20 @@ pub struct ScaleFit {
     pub sigma: Interval,
     /// Coherency: the work that each pair of size 1 adds for a request, as a share of the work at size 1.
     pub kappa: Interval,
-    /// Where the rate is highest.
+    /// The highest fitted rate.
     pub peak: ScalePeak,
-    /// Whether the measured rates deviate from the law by more than chance explains, over all sizes together. The law then does not
-    /// hold, and its numbers describe no more than the curve that is nearest to the rates.
+    /// True if the measured rates deviate from the law by more than chance explains, over all sizes together. The law then does not hold,
+    /// and its numbers describe no more than the curve that is nearest to the rates.
     pub is_refuted: bool,
     /// Rounds with a rate at every size of the fit.
     pub rounds: u32,
 }
 
-/// Where the fitted rate is highest, from the smallest measured size to twice the largest. Nothing is stated beyond.
+/// The highest fitted rate, from the smallest measured size to twice the largest. Nothing is stated beyond.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ScalePeak {
-    /// Where the law has its peak.
+    /// Place of the law's peak: within or outside of that range.
     pub place: PeakPlace,
     /// The size with the highest fitted rate in that range. A number at an end of the range means this size or a size
     /// outside of the range.
@@ -158,7 +158,7 @@ pub struct ScalePeak {
     pub rate: Interval,
 }
 
-/// Where a law has its peak, `sqrt((1 - sigma) / kappa)`.
+/// Place of a law's peak, `sqrt((1 - sigma) / kappa)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum PeakPlace {

@@ -1,7 +1,7 @@
 //! The combined result of several sittings: runs of one study on one machine, hours or days apart.
 //!
 //! The state of a machine may last longer than a study, so intervals over the rounds of one sitting do not hold for the
-//! next. Only the variance between sittings shows what holds for the machine.
+//! next. Only intervals that include the variance between sittings hold for the machine.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -39,7 +39,7 @@ impl Body for SittingsBody {
 }
 
 impl SittingsResult {
-    /// Whether the sitting with this index has any cost. A void one has none.
+    /// True if the sitting with this index has any cost. A void one has none.
     pub fn states(&self, sitting: usize) -> bool {
         let mut costs = self.arms.iter().flat_map(|arm| &arm.costs);
         costs.any(|cost| cost.estimates.get(sitting).is_some_and(Option::is_some))
@@ -60,7 +60,7 @@ pub struct SittingsMachine {
     pub kernel: String,
     /// Version of the proxy; absent without one.
     pub proxy_version: Option<String>,
-    /// Whether the processors were kept from being halted.
+    /// True if the processors were kept from halting.
     pub never_halted: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The predicted use of the proxies of a service graph, and how far predictions are from measurements.
+//! The predicted use of the proxies of a service graph, and the errors of predictions that were compared with measurements.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -28,16 +28,16 @@ pub struct SizeBody {
     pub curve: Vec<SizePoint>,
     /// The proxy whose workers are the first to be busy all the time while the rate grows.
     pub bottleneck: SizeBottleneck,
-    /// What the proxies add to the response time of a request; null if the results do not state it.
+    /// Response time that the proxies add to a request; null if the results do not state it.
     #[serde(default)]
     pub latency: Option<SizeLatency>,
-    /// Why `latency` is null.
+    /// Reason why `latency` is null.
     #[serde(default)]
     pub no_latency: Option<String>,
-    /// What CPU time and memory cost; null without prices.
+    /// Prices of CPU time and memory; null if none were given.
     #[serde(default)]
     pub money: Option<SizeMoney>,
-    /// Where the prediction goes beyond what was measured, and what it assumes there.
+    /// Places where the prediction goes beyond the measurements, each with the assumption there.
     pub extrapolations: Vec<String>,
 }
 
@@ -59,7 +59,7 @@ impl Body for SizeBody {
 pub struct SizeSource {
     /// Name of the study.
     pub study: String,
-    /// When it began, RFC 3339 in UTC.
+    /// Its begin, RFC 3339 in UTC.
     pub started_at: String,
     /// Its verdict.
     pub verdict: Verdict,
@@ -69,7 +69,7 @@ pub struct SizeSource {
     pub proxy_version: Option<String>,
     /// Busy shares of the plain proxy's processors that it was measured at, 0 to 1, ascending.
     pub busy_shares: Vec<f64>,
-    /// Whether the result has its rounds. Sums are then taken within rounds; otherwise intervals are added, which makes sums wide.
+    /// True if the result has its rounds. Sums are then taken within rounds; otherwise intervals are added, which makes sums wide.
     pub has_rounds: bool,
 }
 
@@ -93,7 +93,7 @@ pub struct SizedProxy {
     pub workers: u32,
     /// Requests per second that it handles: those to the service, and those of the service if they pass it.
     pub requests_per_second: f64,
-    /// CPU time per request, us: the mean over what it handles.
+    /// CPU time per request, us: the mean over the requests that it handles.
     pub cpu_us_per_request: Interval,
     /// Cores that it uses.
     pub cores: Interval,
@@ -106,8 +106,8 @@ pub struct SizedProxy {
     /// Its new connections; null if its connections are kept.
     #[serde(default)]
     pub new_connections: Option<SizedConnections>,
-    /// Whether it is less busy or busier than the proxies whose CPU times were measured, or shares processors and what that costs
-    /// is not known.
+    /// True if it is less busy or busier than the proxies whose CPU times were measured, or if it shares processors and the cost of that is
+    /// not known.
     #[serde(default)]
     pub is_extrapolated: bool,
     /// Resources of its container.
@@ -140,7 +140,7 @@ pub struct KubernetesResources {
     pub memory_request: Option<String>,
 }
 
-/// What CPU time and memory of proxies cost in a month, in the currency of the prices.
+/// Money for CPU time and memory of proxies in a month, in the currency of the prices.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SizeMoney {
@@ -156,7 +156,7 @@ pub struct SizeMoney {
     pub per_month: Option<Interval>,
 }
 
-/// What a proxy costs in a month.
+/// Money for a proxy in a month.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProxyMoney {
@@ -170,13 +170,13 @@ pub struct ProxyMoney {
     pub per_month: Option<Interval>,
 }
 
-/// What the proxies of a graph add to the response time of a request to its entry.
+/// Response time that the proxies of a graph add to a request to its entry.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SizeLatency {
-    /// What all proxies together add: along calls that follow each other, and to the slowest of calls at the same time.
+    /// Time that all proxies together add: along calls that follow each other, and to the slowest of calls at the same time.
     pub added: AddedTime,
-    /// Whether a proxy is less busy or busier than those whose response times were measured.
+    /// True if a proxy is less busy or busier than those whose response times were measured.
     pub is_extrapolated: bool,
     /// One entry for each proxy, in the order of the file.
     pub proxies: Vec<ProxyLatency>,
@@ -191,7 +191,7 @@ pub struct SizeLatency {
 pub struct WithheldTime {
     /// The service that its proxy belongs to; null for all proxies together.
     pub service: Option<String>,
-    /// Which time.
+    /// Time that is withheld.
     pub time: PredictedTime,
     /// The half-width of its interval as a share of it.
     pub half_width_share: f64,
@@ -201,7 +201,7 @@ pub struct WithheldTime {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PredictedTime {
-    /// The mean of what they add.
+    /// The mean of the added time.
     MeanUs,
     /// Its 99th percentile.
     P99Us,
@@ -230,7 +230,7 @@ pub struct AddedTime {
     pub p99_us: Option<Interval>,
 }
 
-/// What a proxy adds to response times.
+/// Response time that a proxy adds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProxyLatency {
@@ -238,12 +238,12 @@ pub struct ProxyLatency {
     pub service: String,
     /// The busy share of its workers, or of the processors that all proxies share, 0 to 1.
     pub busy_share: f64,
-    /// What it adds to a request that it handles.
+    /// Time that it adds to a request that it handles.
     pub added: AddedTime,
-    /// What it adds on average to the slowest way of a request to the entry, us: of calls at the same time, to the slowest. Null if
+    /// Time that it adds on average to the slowest way of a request to the entry, us: of calls at the same time, to the slowest. Null if
     /// withheld.
     pub critical_path_us: Option<Interval>,
-    /// Whether it is less busy or busier than those whose response times were measured.
+    /// True if it is less busy or busier than those whose response times were measured.
     pub is_extrapolated: bool,
 }
 
@@ -255,7 +255,7 @@ pub struct SizedFunction {
     pub service: String,
     /// The function, as in the file.
     pub function: String,
-    /// Which requests it is performed for.
+    /// Requests that it is performed for.
     pub side: SizeSide,
     /// These requests per second.
     pub requests_per_second: f64,
@@ -268,13 +268,13 @@ pub struct SizedFunction {
     pub saved_cores: Interval,
 }
 
-/// Which requests of a proxy.
+/// Direction of the requests of a proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum SizeSide {
-    /// Those to its service.
+    /// Requests to its service.
     Inbound,
-    /// Those of its service.
+    /// Requests of its service.
     Outbound,
 }
 
@@ -300,7 +300,7 @@ pub struct SizeBottleneck {
     pub or: Vec<String>,
 }
 
-/// How far predictions from single functions and plain proxies are from compositions that the same study measured.
+/// Errors of predictions from single functions and plain proxies, for compositions that the same study measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SizeCheckBody {
@@ -308,7 +308,7 @@ pub struct SizeCheckBody {
     pub study: String,
     /// Confidence of all intervals, 0 to 1.
     pub confidence: f64,
-    /// Arms that are chains of plain proxies and state what proxies on the same processors cost each other. They are not predicted.
+    /// Arms that are chains of plain proxies and show the cost of sharing processors. They are not predicted.
     #[serde(default)]
     pub chains: Vec<String>,
     /// One entry for each composition and load, in the order of the study.
@@ -374,8 +374,8 @@ pub struct CheckedResponse {
     pub mean: CheckedTime,
     /// The 99th percentile; null with too few responses, and if the interval of its prediction is too wide to be useful.
     pub p99: Option<CheckedTime>,
-    /// Whether its proxies are less busy or busier than those that its parts were measured on, or what sharing processors adds is
-    /// not known.
+    /// True if its proxies are less busy or busier than those that its parts were measured on, or if they share processors and the time
+    /// that this adds is not known.
     pub is_extrapolated: bool,
 }
 
@@ -391,7 +391,7 @@ pub struct CheckedTime {
     pub difference_us: Interval,
     /// Predicted minus measured, as a share of the measured time.
     pub error_share: f64,
-    /// Whether the interval of the difference excludes 0.
+    /// True if the interval of the difference excludes 0.
     pub is_interaction: bool,
 }
 
@@ -415,10 +415,10 @@ pub struct CheckedComposition {
     pub difference_us: Interval,
     /// Predicted minus measured, as a share of the measured CPU time.
     pub error_share: f64,
-    /// Whether the interval of the difference excludes 0.
+    /// True if the interval of the difference excludes 0.
     pub is_interaction: bool,
-    /// Whether one of its proxies is less busy or busier than those that its parts were measured on, or what sharing processors
-    /// costs is not known.
+    /// True if one of its proxies is less busy or busier than those that its parts were measured on, or shares processors and the cost of
+    /// that is not known.
     pub is_extrapolated: bool,
 }
 
@@ -430,6 +430,6 @@ pub struct UncheckedComposition {
     pub arm: String,
     /// Its load; null for all.
     pub load: Option<String>,
-    /// Why, and what to do.
+    /// Reason, and advice.
     pub reason: String,
 }

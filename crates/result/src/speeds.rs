@@ -34,7 +34,7 @@ pub struct Speed {
     pub kind: SpeedKind,
     /// A one-line description of one operation.
     pub operation: String,
-    /// Where the time is spent.
+    /// Part of the system in which the time is spent.
     pub side: SpeedSide,
     /// Time of one operation, nanoseconds, with its 95 % confidence interval over repetitions: CPU time where a single
     /// thread does all the work, and elapsed time for `switch`, `wake` and `wake-delay`. Idle processors may sleep.
@@ -85,7 +85,7 @@ pub enum SpeedKind {
     WakeDelay,
 }
 
-/// Where the time of a speed is spent.
+/// Part of the system in which the time of a speed is spent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SpeedSide {

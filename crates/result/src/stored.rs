@@ -1,4 +1,4 @@
-//! What `hoptax runs` and `hoptax runs history` report of the store.
+//! The results of `hoptax runs` and `hoptax runs history`: runs of the store, and a number over them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,9 +16,9 @@ pub struct StoredRun {
     pub run: i64,
     /// The kind of its result: `study`, `load`, `gate` and so on.
     pub kind: String,
-    /// What it is about: the name of a study, the URL of a load.
+    /// Its subject: the name of a study, or the URL of a load.
     pub name: String,
-    /// When it began, RFC 3339 in UTC. A result of files alone has the time at which it was stored.
+    /// Its begin, RFC 3339 in UTC. A result of files alone has the time at which it was stored.
     pub started_at: String,
     /// Complete rounds of a study; 0 for any other kind.
     pub rounds: u32,
@@ -96,7 +96,7 @@ pub struct HistorySeries {
     pub proxy: Option<String>,
     /// The number in each run that states it, in chronological order.
     pub points: Vec<HistoryPoint>,
-    /// Where its level changes, in chronological order.
+    /// Lasting changes of its level, in chronological order.
     pub changes: Vec<HistoryChange>,
 }
 
@@ -106,7 +106,7 @@ pub struct HistorySeries {
 pub struct HistoryPoint {
     /// The run.
     pub run: i64,
-    /// When it began, RFC 3339 in UTC.
+    /// Its begin, RFC 3339 in UTC.
     pub started_at: String,
     /// Version of the proxy; null without one.
     pub proxy_version: Option<String>,

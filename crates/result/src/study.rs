@@ -64,7 +64,7 @@ pub struct StudyBody {
     pub host: HostUse,
     /// One entry per arm, in the order of the study file.
     pub arms: Vec<ArmResult>,
-    /// What callers saw over time, by arm and load; empty if the study observed costs.
+    /// Experience of callers over time, by arm and load; empty if the study observed costs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub timelines: Vec<Timeline>,
     /// The probe of the machine before the first round.
@@ -73,11 +73,11 @@ pub struct StudyBody {
     /// The speeds of the machine, measured before the first round; null if not requested.
     #[serde(default)]
     pub speeds: Option<MachineSpeeds>,
-    /// What one more firewall rule costs, one entry for each series of arms that differ only in their number of rules, and
-    /// for each load; empty without such arms.
+    /// Cost of one more firewall rule, one entry for each series of arms that differ only in their number of rules, and for each load;
+    /// empty without such arms.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rule_costs: Vec<RuleCost>,
-    /// The evidence: what was measured in each complete round. Empty for several sittings as one result.
+    /// The evidence: the measurements of each complete round. Empty for several sittings as one result.
     #[serde(default)]
     pub rounds: Vec<StudyRound>,
     /// The sittings that the numbers are combined from, in chronological order; empty for a single one.

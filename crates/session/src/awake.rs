@@ -80,7 +80,7 @@ pub(crate) fn for_servers(
     on(&placement()?, when, say)
 }
 
-/// Whether an address belongs to this machine: the kernel binds sockets to no other.
+/// True if an address belongs to this machine: the kernel binds sockets to no other.
 fn is_local(address: IpAddr) -> bool {
     UdpSocket::bind((address, 0)).is_ok()
 }

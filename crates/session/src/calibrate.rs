@@ -1,4 +1,4 @@
-//! Measures the errors of the load generator on this machine, and keeps what later results need to know of them.
+//! Measures the errors of the load generator on this machine, and stores them for later results.
 
 use hoptax_result::CalibrationResult;
 use hoptax_tools::calibrate::{CalibrateError, Options, run};
@@ -13,7 +13,7 @@ use crate::{awake, environment};
 /// Duration of a full calibration, as a multiple of a normal one.
 const FULL: f64 = 6.0;
 
-/// Calibrates. `on_step` gets what is measured now.
+/// Calibrates. `on_step` gets a description of each step.
 ///
 /// # Errors
 /// When a requirement is missing, when an experiment fails, and after an interrupt.
@@ -40,7 +40,7 @@ pub fn calibrate(
         Err(CalibrateError::Interrupted) => return Err(Failure::interrupted()),
         found => found.map_err(Failure::environment)?,
     };
-    // Later results would be judged by what disturbed this one.
+    // A stored calibration judges later results, so one with disturbances is not stored.
     let stored = if result.is_disturbed() { Ok(None) } else { environment::store_calibration(&result) };
     let note = |text: &str| say(Update::Note(text));
     match stored {

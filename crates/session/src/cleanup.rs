@@ -1,7 +1,7 @@
 //! Removes files that killed studies, or studies on a machine that crashed, left in their folders.
 //!
-//! The kernel ends the processes and networks of a study with it, even after a kill. What remains are files that functions
-//! wrote in a round, such as access logs, and the shared memory of proxies that were replaced by hot restart.
+//! The kernel ends the processes and networks of a study with it, even after a kill. Files that functions wrote in a
+//! round, such as access logs, and the shared memory of proxies that were replaced by hot restart remain.
 
 use std::fs;
 use std::io;

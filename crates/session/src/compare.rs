@@ -1,4 +1,4 @@
-//! Measures subjects side by side and decides whether they differ.
+//! Measures subjects side by side and decides if they differ.
 
 mod names;
 mod part;
@@ -43,7 +43,7 @@ loads:
   - {name: saturation, loop: closed, connections: 16, blocks: 6}
 ";
 
-/// What is compared, and how.
+/// Settings of a comparison.
 #[derive(Clone, Copy)]
 pub struct Wanted<'a> {
     /// The subjects, as users write them; the others are compared with the first.
@@ -56,11 +56,11 @@ pub struct Wanted<'a> {
     pub rounds: Option<u32>,
     /// The run folder; none for one that is named after the time.
     pub folder: Option<&'a Path>,
-    /// How the study is measured, but for its length.
+    /// Options of the study, but for its length.
     pub options: Options<'a>,
 }
 
-/// What was compared.
+/// A finished comparison and its run folder.
 #[derive(Debug)]
 pub struct Compared {
     /// The comparison, which is also in the run folder.
@@ -72,9 +72,9 @@ pub struct Compared {
 /// A comparison.
 #[derive(Debug)]
 pub enum Comparison {
-    /// Of proxies and servers.
+    /// A comparison of proxies and servers.
     Subjects(Box<ComparisonResult>),
-    /// Of study files, arm by arm.
+    /// A comparison of study files, arm by arm.
     Studies(Box<StudiesComparison>),
 }
 
@@ -133,7 +133,7 @@ fn measure(
     complete(&place, &Options { asked, ..wanted.options }, interrupt, say)
 }
 
-/// The comparison of the subjects, named by what the user gave.
+/// Returns the comparison of the subjects, which are named as the user gave them.
 fn comparison(
     result: &StudyResult,
     margin_share: f64,
@@ -161,7 +161,7 @@ fn comparison(
     ComparisonResult::new(result.environment.clone(), comparison).judged_as(result)
 }
 
-/// Adds what differs between two proxies.
+/// Adds the differences between two proxies.
 fn add_differences(compared: &mut ComparedSubject, first: &Subject, subject: &Subject, say: Say<'_>) {
     let [Some(one), Some(other)] = [first, subject].map(Subject::proxy) else { return };
     let [reference, arm] = [&one, &other].map(|entry| ArmIn { entry, folder: Path::new("") });
@@ -174,7 +174,8 @@ fn add_differences(compared: &mut ComparedSubject, first: &Subject, subject: &Su
     compared.keys = keys.filter(|found| found.key != "config" || compared.differences.is_none()).collect();
 }
 
-/// What differs between the configurations of two arms. Why it cannot be shown is a note: the numbers do not depend on it.
+/// Returns the differences between the configurations of two arms. If they cannot be shown, a note gives the reason: the numbers do not
+/// depend on them.
 fn configuration_differences_or_note(
     reference: ArmIn<'_>,
     other: ArmIn<'_>,

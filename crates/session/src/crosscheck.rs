@@ -20,7 +20,7 @@ use crate::{awake, environment};
 /// Install folder of `make crosscheck-tools`.
 const TOOLS: &str = ".tools/bin";
 
-/// Which load generators are compared, and how.
+/// Settings of a comparison of load generators.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted<'a> {
     /// The user's server; none for origins with known response times.
@@ -43,7 +43,7 @@ pub struct Wanted<'a> {
     pub never_halt: NeverHalt,
 }
 
-/// Runs the load generators. `on_step` gets what runs now.
+/// Runs the load generators. `on_step` gets a description of each run.
 ///
 /// # Errors
 /// When a load generator or a server is not known, when a requirement is missing, when a run fails, and after an interrupt.
@@ -56,7 +56,7 @@ pub fn crosscheck(
     let (tools, servers) = (tools(wanted)?, servers(wanted)?);
     let placement = placement()?;
     let awake = awake::on(&placement, wanted.never_halt, say)?;
-    // For scripts and output of the tools; results keep the relevant parts. Private, with an unpredictable name.
+    // The folder holds scripts and output of the tools; results keep the relevant parts. It is private, with an unpredictable name.
     let folder = tempfile::Builder::new()
         .prefix("hoptax-crosscheck-")
         .permissions(Permissions::from_mode(0o700))

@@ -1,4 +1,4 @@
-//! What results say of where they were measured: the machine, and its calibration, which is stored between runs.
+//! The environment section of results: the machine, and its calibration, which is stored between runs.
 
 use std::path::PathBuf;
 use std::{env, fs, io};
@@ -36,7 +36,7 @@ pub fn here(never_halted: bool) -> Environment {
     here
 }
 
-/// What a study with this Envoy is measured on.
+/// Returns the environment of a study with this Envoy.
 pub fn of_study(envoy: &Envoy, placement: &Placement, never_halts: bool) -> Environment {
     Environment {
         proxy_version: Some(envoy.version.clone()),

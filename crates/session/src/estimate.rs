@@ -22,8 +22,8 @@ const OPENED_CONNECTION_S: f64 = 0.00017;
 /// proxies together takes a tenth of a second.
 pub(crate) const PROXY_S: f64 = 0.21;
 /// Time per item of a configuration, each time an Envoy starts with it, seconds: its CPU time with 10,000 and with 1,000, less that of a plain
-/// one (round 1 of the study `configuration-size`). That of a listener also grows with their number, for every listener is compared with
-/// all before it.
+/// one (round 1 of the study `configuration-size`). The time of a listener also grows with their number, for every listener is compared
+/// with all before it.
 const CLUSTER_S: f64 = 0.000_43;
 const LISTENER_S: f64 = 0.000_57;
 const PAIR_OF_LISTENERS_S: f64 = 7.3e-8;
@@ -113,7 +113,7 @@ impl Estimate {
                 f64::from(load.blocks) * all_s
             })
             .sum();
-        // In a timeline, each arm has its processes to itself, once for each load, and requests before the slice.
+        // Each arm of a timeline has its processes to itself, once for each load, and requests before the slice.
         let (starts, alive, before_s) = match &plan.timeline {
             None => (proxies, proxies, 0.0),
             Some(timeline) => {
@@ -155,7 +155,7 @@ impl Estimate {
         length.until.is_none().then_some(rounds)
     }
 
-    /// Whether a study of this length takes less than a minute. One that ends at a precision may take longer.
+    /// True if a study of this length takes less than a minute. One that ends at a precision may take longer.
     pub(crate) fn is_short(&self, length: &Length) -> bool {
         self.rounds_of(length).is_some_and(|rounds| self.of_rounds_s(rounds) < SHORT_S)
     }
@@ -173,8 +173,8 @@ impl Estimate {
     }
 }
 
-/// Refuses a study that probably needs more memory than is available, unless `is_wanted` accepts the problem. `remedy` is what to do
-/// instead.
+/// Refuses a study that probably needs more memory than is available, unless `is_wanted` accepts the problem. `remedy` is advice for the
+/// user.
 ///
 /// # Errors
 /// When it is refused.

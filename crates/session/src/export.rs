@@ -16,7 +16,7 @@ use crate::failure::Failure;
 use crate::results::{NoResult, read_load, read_run};
 use crate::tables::StudyTable;
 
-/// How long a receiver of metrics may take.
+/// Time limit of a request to a receiver of metrics.
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// Characters of a receiver's answer in an error.
 const SHOWN: usize = 300;
@@ -33,7 +33,7 @@ pub enum Converted {
 /// Converts the result in a file; `table` is that of a study, for Parquet.
 ///
 /// # Errors
-/// When the file is no result, or one without what the format holds.
+/// When the file is no result, or one without numbers for the format.
 pub fn convert(file: &Path, to: Format, table: StudyTable) -> Result<Converted, Failure> {
     let failed = |reason: &str| Failure::bad_input(format!("`{}`: {reason}", file.display()));
     let format = format_of(file);
@@ -61,7 +61,7 @@ fn page(file: &Path) -> Result<String, String> {
     html::page(&documents::of_text(&text)?).map_err(|error| error.to_string())
 }
 
-/// The format that a file states. If it cannot be read, what reads it as a result says so.
+/// The format that a file states. If it cannot be read, the error comes when it is read as a result.
 fn format_of(file: &Path) -> Option<String> {
     let value: Value = serde_json::from_str(&fs::read_to_string(file).ok()?).ok()?;
     value.get("format")?.as_str().map(str::to_owned)
@@ -106,7 +106,7 @@ pub fn send(url: &str, request: &str) -> Result<String, Failure> {
     Ok(shown)
 }
 
-/// Why a receiver rejected a part of the metrics, which it says with a status of success; none if it took all.
+/// Returns the reason why a receiver rejected a part of the metrics, which it states with a status of success; None if it took all.
 fn rejected(body: &str) -> Option<String> {
     let answer: Value = serde_json::from_str(body).ok()?;
     let partial = answer.get("partialSuccess")?;

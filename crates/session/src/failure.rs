@@ -1,25 +1,25 @@
-//! The error that ends a command, with what the exit code says of it.
+//! The error that ends a command, with the kind that decides its exit code.
 
 use std::error::Error;
 use std::fmt;
 
-/// Whose fault a failure is.
+/// Kind of a failure, which decides the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Invalid input: arguments, a study file, a URL.
     BadInput,
     /// A requirement is missing: Envoy, a port, a folder, the server.
     Environment,
-    /// Nobody's: what was measured does not support an answer.
+    /// The measurement does not support an answer.
     Void,
-    /// Nobody's: the user interrupted the command.
+    /// The user interrupted the command.
     Interrupted,
 }
 
 /// An error that ends a command.
 #[derive(Clone, Debug)]
 pub struct Failure {
-    /// Whose fault it is.
+    /// Its kind.
     pub kind: Kind,
     message: String,
 }
@@ -45,7 +45,7 @@ impl Failure {
         Self { kind: Kind::Interrupted, message: "interrupted".to_owned() }
     }
 
-    /// Whether the command was interrupted.
+    /// True if an interrupt ended the command.
     pub fn is_interrupt(&self) -> bool {
         self.kind == Kind::Interrupted
     }

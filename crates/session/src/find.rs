@@ -18,11 +18,11 @@ pub use server::{Goal, Server, on_server};
 
 use crate::failure::Failure;
 
-/// What a search came to.
+/// Result of a search, also of one that ended early.
 #[derive(Debug)]
 pub struct Found<T> {
-    /// What is known at its end.
+    /// Result from all trials that completed.
     pub result: T,
-    /// Why it ended before it was complete: a server may end under overload. The result then holds what was known by then.
+    /// Reason why the search ended early, for example because the server ended under overload. None if it is complete.
     pub failure: Option<Failure>,
 }

@@ -1,4 +1,4 @@
-//! What is known about the precision of a study before it begins.
+//! Forecasts the precision of a study before it begins.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::manifest::Manifest;
 use crate::words::percent;
 use crate::{length, sittings};
 
-/// How narrow the intervals will be after `rounds` rounds, according to the last sitting of the study beside `directory`, or else to
+/// Forecasts the widths of the intervals after `rounds` rounds, from the last sitting of the study beside `directory`, or else from
 /// machines like this one; None if neither is known.
 pub(crate) fn text(
     directory: &Path,

@@ -1,4 +1,4 @@
-//! Judges by limits what a candidate changes: measured side by side with what it would replace, or against stored runs.
+//! Judges by limits the changes that a candidate makes: measured side by side with its baseline, or against stored runs.
 
 mod stored;
 
@@ -25,12 +25,12 @@ const FILE: &str = "gate.json";
 /// Rounds if neither the caller nor the study file state them.
 const ROUNDS: u32 = 12;
 
-/// What is judged, and how.
+/// Settings of a gate: the study, the reference, and the limits.
 #[derive(Clone, Copy)]
 pub struct Wanted<'a> {
     /// The study: name of a built-in one, or path of a study file.
     pub study: &'a str,
-    /// What it is judged against.
+    /// Reference that the study is judged against.
     pub against: Against<'a>,
     /// The changes that must not be exceeded.
     pub limits: &'a [Limit],
@@ -40,11 +40,11 @@ pub struct Wanted<'a> {
     pub until_decided: Option<Duration>,
     /// The run folder; none for one that is named after the study and the time.
     pub folder: Option<&'a Path>,
-    /// How the study is measured, but for its length.
+    /// Options of the study, but for its length.
     pub options: Options<'a>,
 }
 
-/// What a study is judged against.
+/// Reference that a study is judged against.
 #[derive(Clone, Copy, Debug)]
 pub enum Against<'a> {
     /// Itself without this candidate.
@@ -58,7 +58,7 @@ pub enum Against<'a> {
     },
 }
 
-/// What was judged.
+/// A finished judgement and its run folder.
 #[derive(Debug)]
 pub struct Gated {
     /// The judgement, which is also in the run folder.
@@ -70,7 +70,7 @@ pub struct Gated {
 /// Measures a study and judges it.
 ///
 /// # Errors
-/// When the study or what it is judged against is not valid, and when the study cannot begin, fails or is interrupted.
+/// When the study or its reference is not valid, and when the study cannot begin, fails or is interrupted.
 pub fn measure(wanted: &Wanted<'_>, interrupt: &Interrupt, say: Say<'_>) -> Result<Gated, Failure> {
     let gated = match wanted.against {
         Against::Candidate(candidate) => by_candidate(wanted, candidate, interrupt, say)?,
@@ -113,7 +113,7 @@ fn by_candidate(
     Ok(Gated { gate, folder })
 }
 
-/// How long the study measures, given the number of rounds of its file.
+/// Returns the length of the study, given the number of rounds of its file.
 fn asked(wanted: &Wanted<'_>, rounds_of_file: Option<u32>, comparisons: usize) -> Result<Asked, Failure> {
     let Some(budget) = wanted.until_decided else {
         let rounds = wanted.rounds.or(rounds_of_file).unwrap_or(ROUNDS);

@@ -1,4 +1,4 @@
-//! Runs a graph file of `hoptax predict size` as processes on this machine, and compares what its proxies use with the prediction.
+//! Runs a graph file of `hoptax predict size` as processes on this machine, and compares the use of its proxies with the prediction.
 //!
 //! A graph file becomes a plan: proxies with rendered functions, services with their calls, and the requests of each ([`plan`]).
 //! Every round starts all processes again, with proxies and without any ([`processes`]), and visits both conditions in short slices

@@ -1,4 +1,4 @@
-//! Whether the user asked the command to end, and what to remove if it ends at once.
+//! Interrupts: a flag that signals set, and the folders to remove if the command ends at once.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,12 +24,12 @@ impl Interrupt {
         &self.requested
     }
 
-    /// Whether the first signal has arrived.
+    /// True if the first signal has arrived.
     pub fn is_requested(&self) -> bool {
         self.requested.load(Ordering::Relaxed)
     }
 
-    /// Ends the command if the first signal has arrived: what each phase of a command begins with.
+    /// Ends the command if the first signal has arrived. Each phase of a command begins with it.
     ///
     /// # Errors
     /// When it has.

@@ -1,4 +1,4 @@
-//! Decides when a study ends, from what is asked and from its run folder, and forecasts its precision and duration.
+//! Decides when a study ends, by the requested length and by its run folder, and forecasts its precision and duration.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -108,7 +108,7 @@ pub(crate) fn length_text(length: &Length) -> String {
     }
 }
 
-/// A running study: decides whether another round begins, and forecasts the precision.
+/// A running study: decides if another round begins, and forecasts the precision.
 pub(crate) struct Schedule<'a> {
     plan: &'a Plan,
     course: Course,
@@ -140,7 +140,7 @@ impl<'a> Schedule<'a> {
         }
     }
 
-    /// Returns whether another round begins, and a note to print. Sets `expected` to the expected total number of rounds.
+    /// Returns true if another round begins, and a note to print. Sets `expected` to the expected total number of rounds.
     pub(crate) fn should_continue(
         &mut self,
         rounds: &[RoundRecord],

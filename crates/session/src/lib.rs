@@ -1,6 +1,7 @@
-//! What commands do with values instead of arguments: measures a study ([`measure()`]) with its run folder, its length and its files, and
-//! what else is measured: loads ([`load`]), searches ([`find`]), bills ([`price`]), comparisons ([`mod@compare`]), gates ([`gate`]), graphs of
-//! services ([`graph`]), the generator itself ([`mod@calibrate`], [`mod@crosscheck`]). Nothing here prints, exits or reads arguments: it says what happens ([`Say`]).
+//! The commands of the program as functions of values instead of arguments. [`measure()`] measures a study with its run folder, its length
+//! and its files. Others measure loads ([`load`]), searches ([`find`]), bills ([`price`]), comparisons ([`mod@compare`]), gates ([`gate`]),
+//! graphs of services ([`graph`]) and the generator itself ([`mod@calibrate`], [`mod@crosscheck`]). Nothing here prints, exits or reads
+//! arguments: progress and notes go to a callback of the caller ([`Say`]).
 
 pub mod awake;
 pub mod calibrate;

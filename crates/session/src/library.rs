@@ -70,7 +70,7 @@ pub fn folder(file_name: &str) -> PathBuf {
     path::absolute(Path::new(".").join(folder)).unwrap_or_else(|_| folder.to_owned())
 }
 
-/// The built-in studies: the question of each, how long it takes, how much memory it needs, and what else.
+/// The built-in studies: each with its question, its duration, its memory and its other requirements.
 ///
 /// # Errors
 /// When the catalogue of functions cannot be read.

@@ -18,12 +18,12 @@ use crate::listeners::{Own, is_own, own};
 use crate::results::read_run;
 use crate::update::{Say, Update};
 
-/// How files are examined.
+/// Settings of an examination of files.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Examination<'a> {
     /// The ids of the rules; empty for all.
     pub only: &'a [String],
-    /// A study result with what functions cost.
+    /// A study result with the costs of functions.
     pub prices: Option<&'a Path>,
     /// A file of findings that are allowed.
     pub allow: Option<&'a Path>,
@@ -31,17 +31,17 @@ pub struct Examination<'a> {
     pub services: Option<&'a Path>,
 }
 
-/// What was found in files.
+/// Files with their findings.
 #[derive(Debug)]
 pub struct Examined {
     /// The files that could be read, at least one.
     pub files: Vec<File>,
-    /// Why others could not.
+    /// Reason why other files could not be read; None if all could.
     pub failure: Option<Failure>,
 }
 
 impl Examined {
-    /// Whether a file has an error.
+    /// True if a file has an error.
     pub fn has_errors(&self) -> bool {
         let mut findings = self.files.iter().flat_map(|file| &file.linted.findings);
         findings.any(|finding| finding.rule.severity == Severity::Error)
@@ -103,7 +103,7 @@ fn allowances(path: &Path) -> Result<Allowances, Failure> {
     Allowances::read(&path.display().to_string(), &text).map_err(Failure::bad_input)
 }
 
-/// What functions cost by a study result, in words.
+/// Returns the cost of each function in a study result, in words.
 fn costs(path: &Path) -> Result<BTreeMap<String, String>, Failure> {
     let study = read_run(path)?;
     let list = listed(&study);
@@ -151,7 +151,7 @@ fn examine_one(
     Ok(file)
 }
 
-/// What is found in the bootstrap of a listeners file, in the lines of the file.
+/// Finds faults in the bootstrap of a listeners file, at the lines of the file.
 fn of_own(name: &str, own: Own) -> Result<Linted, Failure> {
     let Own { text, bootstrap, lines } = own;
     let read = hoptax_bootstrap::of_value(name, bootstrap).map_err(Failure::bad_input)?;
@@ -162,15 +162,15 @@ fn read(path: &Path) -> Result<Vec<Partly>, Failure> {
     read_partly(path).map_err(Failure::bad_input)
 }
 
-/// Keeps what the rules with these ids found, or all if there are none.
+/// Keeps the findings of the rules with these ids; keeps all findings if there are no ids.
 fn keep_meant(linted: &mut Linted, only: &[String]) {
     let is_meant = |finding: &Finding| only.is_empty() || only.iter().any(|id| id == finding.rule.id);
     linted.findings.retain(is_meant);
     linted.allowed.retain(|(finding, _)| is_meant(finding));
 }
 
-/// Mends what needs no decision in files and in those that they name. Nothing is mended if one of the files cannot be read: who corrects
-/// its name wants all of them mended at once. A listeners file stays as it is, which is said.
+/// Mends faults that need no decision, in files and in those that they name. Nothing is mended if one of the files cannot be read: a
+/// user who corrects its name wants all of them mended at once. A listeners file stays as it is, with a note.
 ///
 /// # Errors
 /// When a file cannot be written.
@@ -208,7 +208,7 @@ fn mend_one(
             allowances.sort_out(&mut linted);
         }
         keep_meant(&mut linted, only);
-        // What an info is about may be as it should.
+        // A configuration can be right in spite of an info: an info is mended only if the user names its rule.
         let is_meant = |finding: &&Finding| finding.rule.severity != Severity::Info || !only.is_empty();
         let findings: Vec<&Finding> =
             linted.findings.iter().filter(|finding| !finding.found.fix.is_empty()).filter(is_meant).collect();
@@ -344,7 +344,7 @@ listeners:
         assert!(error.contains("`--services` is for listeners files"), "{error}");
     }
 
-    /// What is said while files are mended.
+    /// Mends files, and returns the notes.
     fn said(paths: &[PathBuf], how: &Examination<'_>) -> Vec<String> {
         let notes = Mutex::new(Vec::new());
         let note = |update: Update<'_>| {

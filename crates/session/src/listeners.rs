@@ -27,7 +27,7 @@ pub(crate) struct Own {
     pub(crate) lines: Lines,
 }
 
-/// Whether a file is one of listeners.
+/// True if a file is one of listeners.
 pub fn is_own(path: &Path) -> bool {
     file::configuration(path).is_ok_and(|text| is_listeners(&text))
 }
@@ -47,10 +47,10 @@ pub(crate) fn own(path: &Path, services: Option<&Path>) -> Result<Option<Own>, F
     Ok(Some(Own { text, bootstrap, lines }))
 }
 
-/// What a file says, with the services of another one.
+/// Returns the plan of a file, with the services of another one.
 ///
 /// # Errors
-/// When one cannot be read, and all problems of them.
+/// When a file cannot be read, and for all problems of the files.
 pub fn plan(path: &Path, services: Option<&Path>) -> Result<Plan, Failure> {
     let text = text_of(path)?;
     let other = services.map(text_of).transpose()?;

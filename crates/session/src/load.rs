@@ -34,11 +34,11 @@ pub use send::{Files, Sending, Sent, send};
 /// A load, without its schedule.
 #[derive(Clone, Debug)]
 pub struct Load {
-    /// What is sent.
+    /// Requests, in turn or by weight.
     pub requests: Requests,
-    /// To whom.
+    /// Servers that the requests go to.
     pub servers: Servers,
-    /// On which connections.
+    /// Number and behaviour of connections.
     pub connections: Connections,
     /// TLS of the connections.
     pub tls: ClientTls,
@@ -61,7 +61,7 @@ impl Default for Load {
     }
 }
 
-/// What a load sends.
+/// Requests of a load.
 #[derive(Clone, Debug)]
 pub struct Requests {
     /// The targets, in turn.
@@ -70,7 +70,7 @@ pub struct Requests {
     pub weights: Vec<f64>,
     /// A file of requests, whose paths are requested from the host of the only URL.
     pub file: Option<PathBuf>,
-    /// What fills in fields of the requests.
+    /// Rows that fill in fields of the requests; None for requests without fields.
     pub data: Option<Data>,
     /// The protocol; none for that of the scheme, which the server chooses with `https`.
     pub protocol: Option<Protocol>,
@@ -80,19 +80,19 @@ pub struct Requests {
     pub headers: Vec<(String, String)>,
     /// The body.
     pub body: Body,
-    /// Whether connections keep the cookies that responses set.
+    /// True if connections keep the cookies that responses set.
     pub keeps_cookies: bool,
     /// Size of a response of TCP, bytes.
     pub response_bytes: u64,
-    /// Where the definition of the gRPC service is; none if the body is the encoded message.
+    /// Source of the definition of the gRPC service; None if the body is the encoded message.
     pub services: Option<ServiceSource>,
     /// Messages of a gRPC call.
     pub messages: u32,
-    /// Which messages of gRPC calls are timed.
+    /// Messages of gRPC calls that are timed; None for none.
     pub timed: Option<TimedMessages>,
     /// Time limit of a request.
     pub timeout: Duration,
-    /// What a response must be; others count as failed.
+    /// Conditions of a response; requests whose response fails one count as failed.
     pub expect: Vec<Expectation>,
 }
 
@@ -175,7 +175,7 @@ pub enum DataOrder {
     Random,
 }
 
-/// Where the definition of a gRPC service is.
+/// Source of the definition of a gRPC service.
 #[derive(Clone, Debug)]
 pub enum ServiceSource {
     /// In a proto file.
@@ -196,16 +196,16 @@ pub enum TimedMessages {
     Both,
 }
 
-/// How the servers of a load are reached.
+/// Addresses of the servers of a load, and the network path to them.
 #[derive(Clone, Debug, Default)]
 pub struct Servers {
     /// Addresses of names that are not looked up.
     pub resolve: Vec<StaticAddress>,
     /// The family of addresses; none for any.
     pub family: Option<Family>,
-    /// Whether connections use all addresses of a host.
+    /// True if connections use all addresses of a host.
     pub resolve_all: bool,
-    /// How often names are looked up again.
+    /// Interval at which names are looked up again; None for once.
     pub resolve_every: Option<Duration>,
     /// A Unix socket instead of the hosts.
     pub unix_socket: Option<PathBuf>,
@@ -222,9 +222,9 @@ pub struct Connections {
     pub number: u32,
     /// Concurrent requests on each.
     pub streams: u32,
-    /// How requests are assigned to them.
+    /// Order in which connections take requests.
     pub order: PoolOrder,
-    /// When they are opened, and when reopened.
+    /// The opening of connections, and the limits after which they are reopened.
     pub lifetime: Lifetime,
     /// Worker threads.
     pub workers: u32,
@@ -260,7 +260,7 @@ impl Load {
     /// A closed loop of this load. Asks the servers for their protocol and their services, as far as these are not stated.
     ///
     /// # Errors
-    /// When what is stated is not valid or does not fit together, and when a server cannot be asked.
+    /// When the load is not valid or its parts do not fit together, and when a server cannot be asked.
     pub fn closed_loop(&self, say: Say<'_>) -> Result<TrialSpec, Failure> {
         let traffic = traffic::read(self, say)?;
         let Connections { number, order, lifetime, workers, .. } = self.connections;

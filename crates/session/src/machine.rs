@@ -1,4 +1,4 @@
-//! What a study learns of its machine before it begins, and sets on it.
+//! Probes the machine before a study begins, and keeps its processors from halting.
 
 use std::sync::atomic::AtomicBool;
 
@@ -62,13 +62,13 @@ pub(crate) fn speeds(
         .map_err(|error| Failure::environment(format!("cannot measure the machine's speeds: {error}")))
 }
 
-/// Probes the machine. In a study of seconds, the whole probe would take longer than what it judges.
+/// Probes the machine. In a study of seconds, the whole probe would take longer than the study.
 pub(crate) fn probe(placement: &Placement, is_short: bool) -> Result<MachineProbe, Failure> {
     let probed = if is_short { host::probe_briefly(placement) } else { host::probe(placement) };
     probed.map_err(|error| Failure::environment(format!("cannot probe the machine: {error}")))
 }
 
-/// Whether a new study keeps its processors from halting.
+/// True if a new study keeps its processors from halting.
 pub(crate) fn is_wanted(machine: &MachineProbe, never_halt: NeverHalt) -> bool {
     if never_halt == NeverHalt::Auto { should_never_halt(machine) } else { never_halt == NeverHalt::Always }
 }
@@ -82,9 +82,9 @@ pub(crate) fn adapt(plan: &mut Plan, machine: &MachineProbe, never_halted: bool,
 
 /// The machine of a study.
 pub(crate) struct Machine {
-    /// What a probe found.
+    /// Result of the probe.
     pub(crate) probe: MachineProbe,
-    /// What keeps its processors from halting; none if they may.
+    /// Keeps the processors from halting until it is dropped; None if they may halt.
     pub(crate) awake: Option<Awake>,
 }
 

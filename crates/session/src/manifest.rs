@@ -1,4 +1,4 @@
-//! What the rounds of a study depend on besides its file, and how two such conditions differ.
+//! The conditions of a study's rounds besides its file, and the differences between two such conditions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -62,13 +62,13 @@ pub struct Manifest {
     /// Speeds of the machine, if measured.
     #[serde(default)]
     pub(crate) speeds: Option<MachineSpeeds>,
-    /// Whether the processors are kept from halting.
+    /// True if the processors are kept from halting.
     pub(crate) never_halted: bool,
     /// Start of the first round, RFC 3339 in UTC.
     pub(crate) started_at: String,
     /// Number of complete rounds each time the study was resumed.
     pub(crate) resumed_after_rounds: Vec<u32>,
-    /// Numbers of rounds after which it looked whether its intervals are narrow enough. Those of a session that was killed are missing.
+    /// Numbers of rounds after which it checked the widths of its intervals. Those of a session that was killed are missing.
     #[serde(default)]
     pub(crate) looks: Vec<u32>,
     /// Values of the thresholds that were set, by name.

@@ -29,7 +29,7 @@ use crate::trials::{self, Trials, Written, judged_result, note_precision};
 use crate::update::{Say, Update};
 use crate::{environment, flames, forecast, library, rates, requirements, sittings, thresholds};
 
-/// What is measured, and where its results go.
+/// The study to measure, and the folder of its results.
 #[derive(Clone, Debug)]
 pub enum Place<'a> {
     /// A new study.
@@ -38,7 +38,7 @@ pub enum Place<'a> {
         text: StudyText,
         /// Its run folder; none for one that is named after the study and the time.
         folder: Option<&'a Path>,
-        /// Whether it replaces a study that the folder holds.
+        /// True if it may replace a study that is in the folder.
         force: bool,
     },
     /// The study of a run folder, after its last complete round.
@@ -56,10 +56,10 @@ pub enum Like<'a> {
     Result(&'a StudyResult),
 }
 
-/// How a study is measured.
+/// Options of the measurement of a study.
 #[derive(Clone, Copy)]
 pub struct Options<'a> {
-    /// How long it measures.
+    /// Length of the measurement.
     pub asked: Asked,
     /// Seed of all random orders, instead of the study file's.
     pub seed: Option<u64>,
@@ -71,9 +71,9 @@ pub struct Options<'a> {
     pub thresholds: &'a [(String, f64)],
     /// The store that gets each round; none for none.
     pub store: Option<&'a Path>,
-    /// Whether each part runs for seconds only, to see that all comes up.
+    /// True if each part runs for seconds only, to see that it starts and answers.
     pub smoke: bool,
-    /// Whether the speeds of the machine are measured first.
+    /// True if the speeds of the machine are measured first.
     pub with_speeds: bool,
     /// The sitting that the result will be combined or compared with.
     pub like: Like<'a>,
@@ -98,17 +98,17 @@ impl Default for Options<'_> {
     }
 }
 
-/// What a session left.
+/// Result of a session.
 pub struct Measured {
     /// The result of all complete rounds.
     pub result: StudyResult,
     /// The run folder.
     pub folder: PathBuf,
-    /// How the session ended.
+    /// End of the session.
     pub ending: Ending,
-    /// Why files of the result could not be written.
+    /// Reasons why files of the result could not be written.
     pub problems: Vec<String>,
-    /// What the rounds depend on.
+    /// Conditions of the rounds.
     pub manifest: Manifest,
 }
 
@@ -187,7 +187,7 @@ pub fn complete(
     Ok(result)
 }
 
-/// That a study was interrupted, and what continues it.
+/// Describes an interrupt of a study, with the command that continues it.
 fn interrupted(result: &StudyResult, folder: &Path) -> Failure {
     Failure::interrupted().with(format!(
         " after {} of {} rounds: `hoptax study --resume {}` continues the study",
@@ -230,7 +230,7 @@ fn here(
     let speeds = if options.with_speeds { Some(speeds(&placement, options.seed, say)?) } else { None };
     let is_short = estimate.is_short(&length(&options.asked, plan.rounds));
     let machine = examine(then, &placement, options.never_halt, is_short, say)?;
-    // Who asks for a length leaves none to the machine.
+    // A length of the user replaces the choice for the machine.
     plan.rounds_are_open &= options.asked == Asked::default();
     adapt(&mut plan, &machine.probe, machine.awake.is_some(), say);
     let estimate = Estimate::from_plan(&plan);
@@ -301,7 +301,7 @@ fn here(
     Ok(Measured { result, folder: directory, ending: ran.outcome.ending, problems, manifest })
 }
 
-/// The study file of a place; of a run folder, with what its rounds depend on.
+/// Reads the study file of a place; of a run folder, with the conditions of its rounds.
 fn read(place: &Place<'_>) -> Result<(StudyText, Option<Manifest>), Failure> {
     match place {
         Place::New { text, .. } => Ok((text.clone(), None)),

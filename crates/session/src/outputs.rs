@@ -45,7 +45,7 @@ pub(crate) fn write_all(directory: &Path, result: &StudyResult) -> Vec<String> {
     let report = documents::study(result);
     let reports =
         OUTPUTS.iter().map(|output| (format!("report.{}", output.extension), (output.text)(&report)));
-    // Not every result has what each of the other files tells.
+    // Not every result has numbers for each of the other files.
     let others = FILES.iter().filter_map(|(name, text)| Some(((*name).to_owned(), text(result)?)));
     let mut problems = Vec::new();
     for (name, text) in others.chain(reports) {

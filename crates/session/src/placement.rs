@@ -1,4 +1,4 @@
-//! Which processors of this machine the proxies get, and which generator and servers.
+//! Divides the processors of this machine between the proxies, and the generator and servers.
 
 use hoptax_host::processors::{self, Placement};
 

@@ -1,4 +1,4 @@
-//! Measures what a given Envoy configuration costs per request, and what each of its parts adds.
+//! Measures the cost of a given Envoy configuration per request, and the cost that each of its parts adds.
 //!
 //! [`Configuration::laboratory`] tries the whole and the whole without each part; [`Configuration::measure`] measures those that
 //! answer alike in one study. If the parts do not add up, a second study measures them again, and pairs of them.
@@ -58,7 +58,7 @@ const BILL: &str = "bill.json";
 const MARKDOWN: &str = "bill.md";
 const PAGE: &str = "bill.html";
 
-/// What a bill is about.
+/// The configuration to price, its listener and its request.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted<'a> {
     /// The file with the configuration.
@@ -94,22 +94,22 @@ pub struct Listed {
 }
 
 impl Listed {
-    /// What was replaced in the configuration.
+    /// Replacements of parts of the configuration that a lab cannot provide.
     fn replacements(&self) -> &[Replacement] {
         &self.adapted.replacements
     }
 }
 
-/// Where the studies of a bill are measured, and how.
+/// Settings of the studies of a bill.
 #[derive(Clone, Copy)]
 pub struct Studies<'a> {
     /// The run folder.
     pub folder: &'a Path,
-    /// Whether the bill of the folder continues.
+    /// True if the bill of the folder continues.
     pub is_resumed: bool,
     /// The time of the bill, which its studies share; none for the rounds of a bill.
     pub budget: Option<Budget>,
-    /// How they are measured; without a number of rounds, for those of a bill.
+    /// Options of the studies; without a number of rounds, for those of a bill.
     pub options: Options<'a>,
 }
 
@@ -132,7 +132,7 @@ impl<'a> Configuration<'a> {
         Ok(Self { wanted, given, catalogue: library::catalogue()? })
     }
 
-    /// What the file is that holds the configuration inside of something else.
+    /// Description of the file if the configuration is only a part of it, for example a dump; None for a configuration itself.
     pub fn described(&self) -> Option<&str> {
         self.given.described()
     }
@@ -198,7 +198,7 @@ impl<'a> Configuration<'a> {
         let began = Instant::now();
         let budget = studies.budget.map(|budget| budget.of_first(began, tries.all_off.is_some()));
         let measured = tries.measured();
-        // With the second copy of the whole.
+        // The second copy of the whole counts, too.
         let subjects = budget::subjects(measured.len() + 1);
         let mut source = Source {
             configuration: &configuration,
@@ -226,7 +226,7 @@ impl<'a> Configuration<'a> {
         let text = text_of(source);
         let result = studies.run(&text, Length { rounds: ROUNDS, budget }, folder, interrupt, say)?;
         let mut bill = bill(&result, order::order(wanted, tries));
-        // What comes after it takes nothing from the first study if it fails or is interrupted.
+        // The first study is kept if a second one fails or is interrupted.
         write(folder, &bill)?;
         let pace = Pace::of(&result, began.elapsed(), tries.of_each);
         let second = is_in_doubt(&bill).then(|| second_study::size(&bill));
@@ -306,7 +306,7 @@ impl Studies<'_> {
     }
 }
 
-/// Whether two study files ask for the same. The token of the lab is signed again each time.
+/// True if two study files ask for the same measurement. The token of the lab, which is signed again each time, does not count.
 fn is_same(then: &str, now: &str) -> bool {
     without_signatures(then) == without_signatures(now)
 }

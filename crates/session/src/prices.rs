@@ -48,7 +48,7 @@ pub fn measure_anchors(
     Err(Failure::void(why))
 }
 
-/// The prices on this machine: those of `list`, carried by what `here` has measured of them.
+/// Returns the prices on this machine: those of `list`, carried by the functions that `here` has measured.
 ///
 /// # Errors
 /// When one of the two has no costs in use, or when they share no function that both know precisely.

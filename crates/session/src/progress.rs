@@ -1,4 +1,4 @@
-//! How far a study is, as numbers and in words, from what is said while it runs.
+//! The progress of a study, as numbers and in words, from the updates that it sends.
 
 use std::time::Instant;
 
@@ -17,14 +17,14 @@ pub struct Progress {
     /// Slices of earlier sessions, which do not count towards the speed of this one.
     done_before: u64,
     done: u64,
-    /// When the first slice of this session ended: what comes before it, such as capacities, does not come again.
+    /// End of the first slice of this session. The time before it, for capacities and the like, is needed once only.
     measuring_since: Option<Instant>,
     /// Current activity other than measuring; empty if none.
     activity: &'static str,
 }
 
 impl Progress {
-    /// That of a study that has `rounds_done` complete rounds from earlier sessions.
+    /// Starts the progress of a study that has `rounds_done` complete rounds from earlier sessions.
     pub fn new(slices_per_round: u64, rounds_done: u32) -> Self {
         let done = slices_per_round * u64::from(rounds_done);
         Self {
@@ -87,7 +87,7 @@ impl Progress {
         self.slices_per_round * self.rounds.map_or_else(so_far, u64::from)
     }
 
-    /// What happens now: `round 3 of 16`, with an activity other than measuring.
+    /// Returns the current activity: `round 3 of 16`, and the name of an activity other than measuring.
     pub fn now(&self) -> String {
         match (self.round_in_words(), self.activity) {
             (Some(round), "") => round,

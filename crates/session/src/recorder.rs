@@ -17,7 +17,7 @@ pub(crate) struct Recorder<'a> {
 }
 
 impl<'a> Recorder<'a> {
-    /// Opens the store, to learn before the first round whether it can be used. Without one, nothing is stored.
+    /// Opens the store, to learn before the first round if it can be used. Without one, nothing is stored.
     pub(crate) fn open(store: Option<PathBuf>, folder: &Path, say: Say<'a>) -> Result<Self, Failure> {
         if let Some(path) = &store {
             store::with_new(path, |_| Ok(()), say)?;

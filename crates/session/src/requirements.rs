@@ -1,4 +1,4 @@
-//! What a study needs of this machine, checked before it begins: programs, privileges and a kernel that counts CPU time.
+//! Requirements of a study on this machine, checked before it begins: programs, privileges and a kernel that counts CPU time.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -15,7 +15,7 @@ use hoptax_subject::program::in_search_path;
 
 use crate::failure::Failure;
 
-/// Fails with everything that is missing for a plan, and what to do about it. `folder` is that of the study file.
+/// Fails with all requirements of a plan that are missing, and with advice. `folder` is that of the study file.
 ///
 /// # Errors
 /// When anything is missing.
@@ -44,7 +44,7 @@ pub fn check(plan: &Plan, folder: &Path) -> Result<(), Failure> {
     Err(Failure::environment(format!("the study `{}` cannot begin: {}", plan.name, problems.join("; "))))
 }
 
-/// Whether perf may take samples in the kernel, with the names of its functions.
+/// True if perf may take samples in the kernel, with the names of its functions.
 fn may_sample_kernel() -> bool {
     let setting = |name: &str| -> Option<i32> {
         fs::read_to_string(format!("/proc/sys/kernel/{name}")).ok()?.trim().parse().ok()

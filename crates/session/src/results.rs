@@ -1,4 +1,4 @@
-//! Reads the results of studies and loads, and what a run folder has to show.
+//! Reads the results of studies and loads, and the results in a run folder.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -15,7 +15,7 @@ use crate::store::folder;
 /// The results in a run folder, those that a command made of a study before that of the study.
 const SHOWN: [&str; 4] = ["bill.json", "comparison.json", "gate.json", RESULT];
 
-/// Whether a word names a file or a run folder, and not a run of a store. The names of these have no `/`.
+/// True if a word names a file or a run folder, and not a run of a store. The names of these have no `/`.
 pub fn is_path(word: &str) -> bool {
     let path = Path::new(word);
     word.contains('/') || path.is_file() || folder::is_run(path)
@@ -24,7 +24,7 @@ pub fn is_path(word: &str) -> bool {
 /// The text of a result of any kind: of its file, or of the result that the command which measured a run folder printed.
 ///
 /// # Errors
-/// When there is none, with what the folder has instead.
+/// When there is none, with the kind of the file or folder.
 pub fn text(path: &Path) -> Result<String, Failure> {
     let file = if path.is_dir() { shown(path)? } else { path.to_owned() };
     fs::read_to_string(&file)
@@ -84,7 +84,7 @@ pub fn parse(what: &str, text: &str) -> Result<StudyResult, Failure> {
     }
 }
 
-/// Why a file has no result of a load. The text follows its name.
+/// Reason why a file has no result of a load. The text follows the name of the file.
 #[derive(Debug)]
 pub enum NoResult {
     /// It is missing, or its end is.

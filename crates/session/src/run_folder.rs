@@ -60,7 +60,7 @@ pub fn read(path: &Path) -> Result<(String, Manifest), Failure> {
     }
 }
 
-/// Whether a study is running in a folder.
+/// True if a study is running in a folder.
 pub fn is_in_use(path: &Path) -> bool {
     lock(path).is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
 }

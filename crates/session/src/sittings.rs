@@ -21,7 +21,7 @@ use crate::update::{Say, Update};
 
 /// Sittings that were combined.
 pub struct Combined {
-    /// What they say together.
+    /// Result of all sittings together.
     pub result: SittingsResult,
     /// The report about them.
     pub document: Document,
@@ -163,7 +163,7 @@ fn write(parts: Vec<Part>, folder: &Path) -> Result<Option<Combined>, Failure> {
     Ok(Some(Combined { result, document }))
 }
 
-/// What to say of combined sittings if their intervals are not valid for the machine, or are wide because there are few.
+/// Returns advice if the intervals of combined sittings are not valid for the machine, or are wide because there are few sittings.
 pub fn advice(result: &SittingsResult) -> Option<String> {
     let again = format!("run `hoptax study {} --again` some hours later", result.study);
     let stating = (0..result.sittings.len()).filter(|sitting| result.states(*sitting)).count();

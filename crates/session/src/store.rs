@@ -1,9 +1,9 @@
-//! The store: results of studies and loads in one SQLite file, with the files of their run folders. Where it is, and what to do when it
-//! is damaged ([`with`]).
+//! The store: results of studies and loads in one SQLite file, with the files of their run folders. [`with`] finds it, and salvages it when
+//! it is damaged.
 //!
 //! A run is a row of columns that lists need, the files of its folder as they were, and its labels. Numbers of its result are
 //! also rows, so that [`Store::series`] reads a number over many runs without parsing results. Rows are derived from the
-//! files ([`describe`]); the files are what counts.
+//! files ([`describe`]), which are the source of truth.
 //!
 //! Contents are stored once, under their SHA-256, and verified whenever they are read: SQLite does not notice a changed byte
 //! in a value. Secrets are left out ([`secrets`]). A damaged store is salvaged run by run ([`mod@salvage`]).
@@ -121,7 +121,7 @@ pub fn with_new<T>(
     }
 }
 
-/// What was salvaged, for people.
+/// Describes in words the runs and files that were salvaged or lost.
 fn text(salvaged: &Salvaged) -> String {
     let Salvaged { copy, runs, incomplete, lost } = salvaged;
     let mut text = format!("a copy of it is `{}`; salvaged: {runs} runs", copy.display());

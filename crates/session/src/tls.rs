@@ -28,7 +28,7 @@ pub struct IdentityFiles {
 pub struct ClientTls {
     /// The certificate authorities that are trusted, as a PEM file; none for those of the system.
     pub authorities: Option<PathBuf>,
-    /// Whether every server certificate is accepted.
+    /// True if every server certificate is accepted.
     pub trusts_all: bool,
     /// The client's certificate.
     pub identity: Option<IdentityFiles>,
@@ -40,7 +40,7 @@ pub struct ClientTls {
     pub ciphers: Vec<String>,
     /// The key exchange groups that are offered; none for all.
     pub groups: Vec<String>,
-    /// Whether sessions are resumed.
+    /// True if sessions are resumed.
     pub resumes: bool,
 }
 
@@ -81,7 +81,7 @@ impl ClientTls {
             },
             ciphers: self.ciphers.clone(),
             groups: self.groups.clone(),
-            // QUIC does not report whether a session was resumed, so resumption is off.
+            // QUIC does not report resumed sessions, so resumption is off.
             resumes: self.resumes && !is_http3,
             alpn: alpn.map(<[u8]>::to_vec),
             verifies_once: false,
@@ -97,7 +97,7 @@ pub struct ServerTls {
     pub identity: IdentityFiles,
     /// The authorities of which clients need a certificate, as a PEM file.
     pub client_authorities: Option<PathBuf>,
-    /// Whether clients without a certificate are accepted, too.
+    /// True if clients without a certificate are accepted, too.
     pub accepts_anonymous_clients: bool,
     /// The registered names of the protocols that are negotiated.
     pub alpn: Vec<Vec<u8>>,
@@ -107,7 +107,7 @@ impl ServerTls {
     /// The configuration.
     ///
     /// # Errors
-    /// When a file cannot be read or is not what it should be.
+    /// When a file cannot be read or is invalid.
     pub fn config(&self) -> Result<Arc<ServerConfig>, Failure> {
         let parse = |path: &PathBuf| parsed(path, certificates_from_pem);
         let client_authorities = self.client_authorities.as_ref().map(parse).transpose()?;
@@ -132,7 +132,7 @@ impl IdentityFiles {
     }
 }
 
-/// What the bytes of a file are.
+/// Reads a file and parses its bytes.
 fn parsed<T>(path: &Path, parse: fn(&[u8]) -> Result<T, SetupError>) -> Result<T, Failure> {
     parse(&read(path)?).map_err(|error| invalid(path, &error))
 }

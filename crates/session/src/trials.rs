@@ -1,4 +1,4 @@
-//! Runs the trials of a study, writes each round when it is complete, and judges what was measured.
+//! Runs the trials of a study, writes each round when it is complete, and judges the measurements.
 
 use std::cell::Cell;
 use std::path::Path;
@@ -26,7 +26,7 @@ use crate::words::{percent, precision_text};
 /// Complete rounds after which the costs so far are told for the first time, and then each time that their number has doubled.
 const FIRST_TOLD: u32 = 3;
 
-/// Whether the costs so far are told after this many complete rounds.
+/// True if the costs so far are told after this many complete rounds.
 fn is_told(rounds: usize) -> bool {
     let times = rounds as u32 / FIRST_TOLD;
     times.is_power_of_two() && times * FIRST_TOLD == rounds as u32
@@ -39,7 +39,7 @@ fn so_far(plan: &Plan, rounds: &[RoundRecord], limits: &Limits) -> Option<String
     documents::so_far(&result)
 }
 
-/// Where complete rounds are written.
+/// Destination of complete rounds.
 pub(crate) struct Written<'a, 'b> {
     pub(crate) folder: &'a RunFolder,
     pub(crate) manifest: &'a Manifest,

@@ -1,4 +1,4 @@
-//! What a session says while it runs. How it is shown is the program's affair.
+//! Updates of a session while it runs. The program decides how to show them.
 
 use hoptax_run::event::Event;
 

@@ -1,6 +1,6 @@
-//! What a request says about its response and about the connection.
+//! Properties of a request that affect the reading of its response and the connection.
 
-/// What a request says about its response and about the connection. It is decided when the request is encoded.
+/// Properties of a request that affect the reading of its response and the connection. They are decided when the request is encoded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Asked(u8);
 
@@ -9,12 +9,12 @@ const LAST: u8 = 2;
 const UPGRADE: u8 = 4;
 
 impl Asked {
-    /// A `HEAD`, if `is_head`, or another method, without anything about the connection.
+    /// A `HEAD`, if `is_head`, or another method; the connection is kept.
     pub fn head(is_head: bool) -> Self {
         Self(if is_head { HEAD } else { 0 })
     }
 
-    /// What a request of this method with these headers says.
+    /// Returns the properties of a request of this method with these headers.
     pub(crate) fn new(method: &str, headers: &[(String, String)]) -> Self {
         let values = |name: &'static str| {
             let is_it = move |(other, _): &&(String, String)| other.eq_ignore_ascii_case(name);
@@ -29,17 +29,17 @@ impl Asked {
         Self(flags.iter().filter(|(_, is_set)| *is_set).map(|(flag, _)| flag).sum())
     }
 
-    /// Whether its response has no body, regardless of its headers.
+    /// True if its response has no body, regardless of the headers of the response.
     pub fn is_head(self) -> bool {
         self.0 & HEAD != 0
     }
 
-    /// Whether the connection carries nothing after its response (`Connection: close`; RFC 9112, section 9.6).
+    /// True if the connection carries nothing after its response (`Connection: close`; RFC 9112, section 9.6).
     pub fn is_last(self) -> bool {
         self.0 & LAST != 0
     }
 
-    /// Whether the server may switch to another protocol (RFC 9110, section 7.8).
+    /// True if the server may switch to another protocol (RFC 9110, section 7.8).
     pub fn is_upgrade(self) -> bool {
         self.0 & UPGRADE != 0
     }

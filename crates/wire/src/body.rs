@@ -10,7 +10,7 @@ use serde_json::Value;
 /// Maximum size of a body that is checked. A larger one never matches.
 const MAX_KEPT_BYTES: usize = 64 << 20;
 
-/// What every body must match. All conditions hold together.
+/// Conditions of every body. All must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExpectedBody {
     /// It contains each of these texts.
@@ -31,12 +31,12 @@ pub struct ExpectedJson {
 }
 
 impl ExpectedBody {
-    /// Whether every body matches.
+    /// True if there are no conditions, so that every body matches.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Whether a body matches.
+    /// True if a body matches.
     pub fn is(&self, body: &[u8]) -> bool {
         let contains = |text: &String| memmem::find(body, text.as_bytes()).is_some();
         let has_hash = |hash: &Vec<u8>| digest(&SHA256, body).as_ref() == hash.as_slice();
@@ -79,7 +79,7 @@ impl BodyKeeper {
         }
     }
 
-    /// Whether the body matches. True if nothing is expected.
+    /// True if the body matches, and if nothing is expected.
     pub(crate) fn is_as_expected(&self) -> bool {
         let is =
             |expected: &Arc<ExpectedBody>| self.bytes.len() <= MAX_KEPT_BYTES && expected.is(&self.bytes);

@@ -46,7 +46,7 @@ impl ClientProtocol {
         }
     }
 
-    /// Whether it exchanges datagrams instead of bytes, and has timers.
+    /// True if it exchanges datagrams instead of bytes, and has timers.
     pub fn has_datagrams(&self) -> bool {
         matches!(self, Self::Http3(_))
     }
@@ -69,7 +69,7 @@ pub enum Client {
     Http1 {
         /// Reads responses.
         reader: Box<ResponseReader>,
-        /// Whether the first byte of the response, or of an interim one before it, has been reported.
+        /// True if the first byte of the response, or of an interim one before it, has been reported.
         has_begun: bool,
     },
     /// HTTP/2.
@@ -150,8 +150,8 @@ impl Client {
         }
     }
 
-    /// Whether the server has confirmed the protocol, as far as it does so before the first request. Only with its settings, its limit on
-    /// concurrent requests is known.
+    /// True if the server has confirmed the protocol, as far as it does so before the first request. The limit on concurrent requests is
+    /// only known from its settings.
     pub fn is_confirmed(&self) -> bool {
         match self {
             Self::Http2(client) => client.settings_received(),
@@ -161,7 +161,7 @@ impl Client {
         }
     }
 
-    /// Whether the first request may be sent.
+    /// True if the first request may be sent.
     pub fn may_send(&self) -> bool {
         self.is_confirmed() && self.max_streams() > 0
     }
@@ -184,7 +184,7 @@ impl Client {
         output.extend_from_slice(bytes);
     }
 
-    /// Whether the whole request on a stream has been sent.
+    /// True if the whole request on a stream has been sent.
     pub fn is_sent(&self, stream: u32) -> bool {
         match self {
             Self::Http2(client) => client.is_sent(stream),
@@ -255,7 +255,7 @@ impl Client {
         }
     }
 
-    /// What the last response of a connection violates although its end is known.
+    /// Returns the rule that the last response of a connection violates although its end is known; None if it violates none.
     pub fn deviation(&self) -> Option<Deviation> {
         match self {
             Self::Http1 { reader, .. } => reader.deviation(),
@@ -263,7 +263,7 @@ impl Client {
         }
     }
 
-    /// Cancels the request on a stream. Returns whether the connection is still usable.
+    /// Cancels the request on a stream. Returns true if the connection is still usable.
     pub fn cancel(&mut self, stream: u32, output: &mut Vec<u8>) -> bool {
         match self {
             Self::Http2(client) => {
@@ -278,7 +278,7 @@ impl Client {
         }
     }
 
-    /// Whether the stream identifiers of the connection are exhausted.
+    /// True if the stream identifiers of the connection are exhausted.
     pub fn stream_ids_exhausted(&self) -> bool {
         match self {
             Self::Http2(client) => client.stream_ids_exhausted(),

@@ -65,7 +65,7 @@ impl Cookies {
     }
 }
 
-/// Whether an attribute of a cookie removes it.
+/// True if an attribute of a cookie removes it.
 fn is_removal(attribute: &[u8]) -> bool {
     let Some(equals) = attribute.iter().position(|&byte| byte == b'=') else { return false };
     let (name, value) = attribute.split_at(equals);

@@ -36,7 +36,7 @@ impl fmt::Debug for Hidden {
 pub struct Encoded {
     /// Its bytes as sent, or the parts that are assembled on each connection.
     pub bytes: Vec<u8>,
-    /// What it says about its response and the connection.
+    /// Properties that affect the reading of its response and the connection.
     pub asked: Asked,
     /// Its header fields, if each connection compresses them separately.
     pub(crate) fields: Vec<Field>,

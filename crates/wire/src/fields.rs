@@ -1,4 +1,4 @@
-//! The fields of a response of HTTP/2 or HTTP/3 that decide about it, and what is wrong with them.
+//! The fields of a response of HTTP/2 or HTTP/3 that the client reads, and the rules that they violate.
 
 use memchr::memchr3;
 
@@ -10,7 +10,7 @@ use crate::response::ExpectedHeader;
 const OF_CONNECTION: [&[u8]; 5] =
     [b"connection", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"upgrade"];
 
-/// What the fields of a head or of trailers say.
+/// Fields of a head or of trailers that the client reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Fields {
     /// The status; 0 if it is missing or not a number.
@@ -20,9 +20,9 @@ pub(crate) struct Fields {
     pub(crate) length: Option<Result<u64, Malformed>>,
     /// Bit set of the expected headers that are present.
     pub(crate) matched: u64,
-    /// What is wrong with the first field that is invalid.
+    /// Violation of the first field that is invalid; None if all are valid.
     pub(crate) malformed: Option<Malformed>,
-    /// Whether `:status` has come, and any other field.
+    /// True if `:status` has come; the next one, if any other field has.
     has_status: bool,
     has_others: bool,
 }
@@ -71,7 +71,7 @@ impl Fields {
     }
 }
 
-/// What is wrong with a field that is no pseudo-header (RFC 9113, section 8.2.1).
+/// Returns the rule that a field violates which is no pseudo-header (RFC 9113, section 8.2.1).
 fn violation(name: &[u8], value: &[u8]) -> Option<Malformed> {
     if name.is_empty() || name.iter().any(|byte| !matches!(byte, b'!'..=b'@' | b'['..=b'~') || *byte == b':')
     {

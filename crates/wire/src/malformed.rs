@@ -1,8 +1,8 @@
-//! What is wrong with a response, and where one was cut off: of HTTP/1.1, and of the fields of all versions of HTTP.
+//! Violations of responses, and their truncation: of HTTP/1.1, and of the fields of all versions of HTTP.
 
 use thiserror::Error;
 
-/// Why bytes are not a valid response. The texts name the rule that is violated, and never quote the response, which may hold secrets.
+/// A violation that makes bytes an invalid response. The texts name the rule, and never quote the response, which may hold secrets.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum Malformed {
     /// The first bytes are not those of HTTP.

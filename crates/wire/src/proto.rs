@@ -72,7 +72,7 @@ fn names(path: &str) -> (&str, &str) {
 }
 
 impl Call {
-    /// Whether it is client-streaming.
+    /// True if it is client-streaming.
     pub fn takes_stream(&self) -> bool {
         self.method.is_client_streaming()
     }

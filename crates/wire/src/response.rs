@@ -14,9 +14,9 @@ pub struct Response {
     pub grpc_status: Option<u16>,
     /// Bytes of the body after transfer decoding.
     pub body_bytes: u64,
-    /// Whether the connection may carry another request.
+    /// True if the connection may carry another request.
     pub keep_alive: bool,
-    /// Whether all expected headers were present and the body was as expected.
+    /// True if all expected headers were present and the body was as expected.
     pub is_as_expected: bool,
 }
 
@@ -37,7 +37,7 @@ pub struct ExpectedHeader {
 }
 
 impl ExpectedHeader {
-    /// Whether a header matches.
+    /// True if a header matches.
     pub(crate) fn is(&self, name: &[u8], value: &[u8]) -> bool {
         self.name.as_bytes().eq_ignore_ascii_case(name)
             && self.value.as_ref().is_none_or(|expected| expected.trim().as_bytes() == value.trim_ascii())
@@ -86,7 +86,7 @@ pub enum Event {
 }
 
 impl Loss {
-    /// Whether the server states that it has not processed the request, so that it is safe to send it again on another connection (RFC
+    /// True if the server states that it has not processed the request, so that it is safe to send it again on another connection (RFC
     /// 9113, section 8.7; RFC 9114, section 4.1.1).
     pub fn is_unprocessed(self) -> bool {
         matches!(self, Self::Unprocessed(_) | Self::Reset { code: REFUSED_STREAM, .. })
@@ -103,7 +103,7 @@ impl Event {
     }
 }
 
-/// Why no response will arrive.
+/// Reason why no response will arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loss {
     /// The server reset the stream.
@@ -123,7 +123,7 @@ pub enum Loss {
     Switched,
 }
 
-/// Why a QUIC connection is lost.
+/// Reason why a QUIC connection is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QuicError {
     /// No common version, or no cipher suite for it.

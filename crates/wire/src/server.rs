@@ -1,4 +1,4 @@
-//! What the server sides of HTTP/2 and HTTP/3 share: heads of requests, bodies of responses, and events.
+//! Parts that the servers of HTTP/2 and HTTP/3 share: heads of requests, bodies of responses, and events.
 
 /// Maximum size of a buffered body.
 pub(crate) const MAX_BODY_BYTES: usize = 16 << 20;
@@ -28,12 +28,12 @@ impl Head {
         }
     }
 
-    /// Whether it is a gRPC call, whose body is kept.
+    /// True for a gRPC call, whose body is kept.
     pub fn is_grpc(&self) -> bool {
         self.field("content-type").is_some_and(|kind| kind.starts_with("application/grpc"))
     }
 
-    /// Whether it has a method and a path.
+    /// True if it has a method and a path.
     pub(crate) fn is_complete(&self) -> bool {
         !self.method.is_empty() && !self.path.is_empty()
     }
@@ -124,5 +124,5 @@ impl Body {
     }
 }
 
-/// Whether a request is streaming: its parts are reported as they arrive.
+/// Tells if a request is streaming: its parts are then reported as they arrive.
 pub(crate) type IsStreaming = fn(&Head) -> bool;

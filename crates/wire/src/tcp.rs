@@ -31,7 +31,7 @@ impl Tcp {
         self.body = BodyKeeper::new(expected);
     }
 
-    /// Whether a response has begun.
+    /// True if a response has begun.
     pub fn has_begun(&self) -> bool {
         self.read > 0
     }

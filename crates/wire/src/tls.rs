@@ -48,14 +48,13 @@ pub struct Handshake {
     pub key_exchange_group: Option<String>,
     /// The negotiated ALPN protocol, if any.
     pub alpn: Option<Vec<u8>>,
-    /// Whether an earlier session was resumed.
+    /// True if an earlier session was resumed.
     pub is_resumed: bool,
-    /// Whether the client had sent a key share of another group than the server's and had to retry, which adds a round
-    /// trip.
+    /// True if the client had sent a key share of another group than the server's and had to retry, which adds a round trip.
     pub is_retried: bool,
 }
 
-/// Why TLS failed.
+/// An error of TLS.
 #[derive(Debug, Error)]
 pub enum TlsError {
     /// An error of the peer, a certificate, or the negotiation.
@@ -123,7 +122,7 @@ impl Tls {
         Ok(Self::new(connection.into()))
     }
 
-    /// Whether the handshake is in progress.
+    /// True if the handshake is in progress.
     pub fn is_handshaking(&self) -> bool {
         self.connection.is_handshaking()
     }
@@ -181,7 +180,7 @@ impl Tls {
         Ok(false)
     }
 
-    /// Encrypts `plain` after what was sent before, and appends as much as there is room for to `output`. The rest, and
+    /// Encrypts `plain` after earlier bytes, and appends as much as there is room for to `output`. The rest, and
     /// everything before the handshake is complete, waits for [`Self::flush`].
     ///
     /// # Errors
@@ -214,7 +213,7 @@ impl Tls {
         Ok(())
     }
 
-    /// Whether everything has been appended to an output.
+    /// True if all bytes have been appended to an output.
     pub fn is_sent(&self) -> bool {
         self.encrypted == self.waiting.len()
     }

@@ -21,7 +21,7 @@ fn replace_addresses(context: &mut Context<'_>) {
     let of_code = outside::settings_of_code(&context.tree);
     for pointer in context.find(&|pointer, node| outside::is_address(node) && !is_of_proxy(pointer)) {
         let Some(node) = context.tree.pointer(&pointer) else { continue };
-        // What such code does with a server of this machine is for its user to say.
+        // The user decides if such code may connect to a server of this machine.
         if outside::is_local(node, &folder) && of_code.iter().any(|one| is_within(&pointer, one)) {
             continue;
         }
@@ -51,7 +51,7 @@ fn replace_addresses(context: &mut Context<'_>) {
     }
 }
 
-/// Whether an address is one that the proxy itself listens on, which other passes replaced.
+/// True if the proxy itself listens on an address. Other passes replaced these.
 fn is_of_proxy(pointer: &str) -> bool {
     let steps: Vec<&str> = pointer.split('/').collect();
     matches!(
@@ -61,12 +61,12 @@ fn is_of_proxy(pointer: &str) -> bool {
     )
 }
 
-/// Whether an address is one that the proxy connects from.
+/// True if the proxy connects from an address.
 fn is_source(pointer: &str) -> bool {
     pointer.split('/').any(|step| step.contains("source_address") || step.ends_with("bind_config"))
 }
 
-/// Whether a node is the socket address of a server.
+/// True if a node is the socket address of a server.
 fn is_at(node: &Value, server: SocketAddr) -> bool {
     let port = node.get("port_value").and_then(Value::as_u64);
     text(node, "/address") == server.ip().to_string() && port == Some(server.port().into())

@@ -9,13 +9,13 @@ use serde_json::{Map, Value, json};
 use super::Context;
 use crate::tree::join;
 
-/// What stands for the value of a variable.
+/// Replacement of the value of a variable.
 const TEXT: &str = "lab";
 
 /// A command of formats. Two percent signs outside of a command are one that begins none.
 static COMMAND: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"%%|%[A-Z0-9_]+(?:\(.*?\))?(?::[0-9]+)?%").ok());
-/// How the command for a variable begins.
+/// Prefix of the command for a variable.
 const VARIABLE: &str = "%ENVIRONMENT(";
 
 pub(super) fn adapt(context: &mut Context<'_>) {

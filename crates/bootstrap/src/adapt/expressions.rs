@@ -1,4 +1,4 @@
-//! Secrets in regular expressions: what they compare literally.
+//! Masks the secrets in regular expressions: their literal letters.
 
 use std::ops::Range;
 
@@ -27,7 +27,7 @@ impl Masks {
     }
 }
 
-/// Where literal letters follow each other, with the letters that are meant.
+/// Adds the ranges of literal letters that follow each other, with the letters that are meant.
 fn add_runs(part: &Ast, runs: &mut Vec<(Range<usize>, String)>) {
     match part {
         Ast::Literal(literal) => {

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{Context, find as find_nodes};
 use crate::tree::{extension_type, last_step, message, message_type, text};
 
-/// Types of extensions that are removed, each with the reason and what to do. An entry matches the part of a type after `envoy.`.
+/// Types of extensions that are removed, each with the reason and advice. An entry matches the part of a type after `envoy.`.
 const REMOVED: [(&str, &str); 11] = [
     ("extensions.filters.listener.original_dst.", REDIRECTED),
     ("extensions.filters.listener.original_src.", TRANSPARENT),
@@ -40,13 +40,13 @@ const NAMES: [(&str, &str); 2] = [
     ("envoy.filters.listener.original_src", TRANSPARENT),
 ];
 
-/// Code that extensions load over the network: the setting, what it is, and the setting for a file instead.
+/// Code that extensions load over the network: the setting, its description, and the setting for a file instead.
 const REMOTE: [(&str, &str, &str); 2] = [
     ("/code/remote", "WebAssembly code", "code.local.filename"),
     ("/module/remote", "module", "module.local.filename"),
 ];
 
-/// Why the HTTP proxy of `http_11_proxy` is removed, which metadata of an endpoint or the transport socket name.
+/// Reason why the HTTP proxy of `http_11_proxy`, which metadata of an endpoint or the transport socket name, is removed.
 const WITHOUT_PROXY: &str =
     "the lab has no proxy that takes CONNECT, so connections lead to the origin directly";
 

@@ -8,7 +8,7 @@ use super::tls::kind;
 use crate::lab_keys::LabKey;
 use crate::tree::{self, join};
 
-/// What most issuers sign with.
+/// Kind of key that most issuers sign with.
 const USUAL: LabKey = LabKey::Certified(KeyKind::Rsa2048);
 
 pub(super) fn adapt(context: &mut Context<'_>) {
@@ -74,7 +74,7 @@ mod tests {
     use crate::fixture::{configuration, lab};
     use crate::tree::text;
 
-    /// The keys of a provider, and what the list of replacements says.
+    /// Returns the keys of a provider, and their description for the list of replacements.
     fn keys(provider: &str, read: &dyn Fn(&str) -> Option<Vec<u8>>) -> (Vec<Value>, Vec<String>, Value) {
         let text = format!(
             "static_resources: {{listeners: [{{name: a, filter_chains: [{{filters: [{{typed_config: {{http_filters: [{{typed_config: {{\

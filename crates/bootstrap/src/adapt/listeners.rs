@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{Context, described_address, socket_address};
 use crate::tree::{extension_type, items, join, set, text};
 
-/// Why fields that concern redirected connections are removed.
+/// Reason why fields that concern redirected connections are removed.
 const REDIRECTED: &str =
     "the lab connects to each listener by its own port, without the kernel's redirection";
 
@@ -20,9 +20,9 @@ pub struct Listener {
     pub pointer: String,
     /// Its address in the user's configuration.
     pub address: String,
-    /// Whether it takes datagrams instead of connections.
+    /// True if it takes datagrams instead of connections.
     pub is_udp: bool,
-    /// Whether only other listeners connect to it.
+    /// True if only other listeners connect to it.
     pub is_internal: bool,
 }
 

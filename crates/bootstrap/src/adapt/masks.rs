@@ -1,4 +1,4 @@
-//! What stands for each secret, and where secrets are in texts: in JSON, in settings, in code, in URLs and in PEM.
+//! Masks of secrets, and the places of secrets in texts: in JSON, in settings, in code, in URLs and in PEM.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -11,21 +11,21 @@ use regex::Regex;
 
 /// Length from which a secret is masked wherever it occurs, if it has letters and digits: it cannot be a word.
 const UNMISTAKABLE: usize = 8;
-/// Values that say nothing.
+/// Values that are no secrets.
 const PLAIN: [&str; 9] = ["", "true", "false", "yes", "no", "on", "off", "none", "null"];
-/// What blocks of PEM begin and end with.
+/// First and last lines of blocks of PEM.
 const PEM_BEGIN: &str = "-----BEGIN ";
 const PEM_END: &str = "-----END";
 /// A command that Envoy replaces in formats and in values of headers.
 const COMMAND: &str = r"%[A-Z][A-Z0-9_]*(?:\([^)]*\))?(?::[0-9]+)?%";
 
-/// A name of a secret within a text. What separates it from its value follows, so a whole name ends there.
+/// A name of a secret within a text. A separator between name and value follows, so a whole name ends there.
 static NAME: LazyLock<String> = LazyLock::new(|| {
     let any = |names: &[&str]| names.join("|").replace('_', "[_-]?");
     let (parts, whole) = (any(&NAMES), any(&WHOLE_NAMES));
     format!("(?:[A-Za-z0-9_-]*(?i:{parts})[A-Za-z0-9_-]*|(?:^|[^A-Za-z0-9_-])(?i:{whole}))")
 });
-/// A name, what separates it from its value, and the value in quotes.
+/// A name, its separator, and a value in quotes.
 static QUOTED: LazyLock<Option<Regex>> = LazyLock::new(|| {
     // Quotes of JSON within a quoted text have backslashes.
     let value = r#"(?:\\+"([^"\\\n]*)\\+"|"((?:[^"\\\n]|\\.)*)"|'((?:[^'\\\n]|\\.)*)'|\[\[([^\]]*)\]\])"#;
@@ -38,15 +38,15 @@ static SETTING: LazyLock<Option<Regex>> = LazyLock::new(|| {
 });
 static PEM: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"-----BEGIN [A-Z0-9 ]+-----((?s:.)+?)-----END").ok());
-/// What is kept of a value: the scheme of credentials, and commands that Envoy replaces.
+/// Parts of a value that are kept: the scheme of credentials, and commands that Envoy replaces.
 static KEPT: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(&format!(r"(?i:^(?:bearer|basic|digest|negotiate)(?:\s+|$))|{COMMAND}")).ok()
 });
 
-/// How a text writes names and values.
+/// Syntax of names and values in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Syntax {
-    /// Values are in quotes; what has none may be a variable.
+    /// Values are in quotes; a word without quotes may be a variable.
     Code,
     /// Values may have no quotes.
     Settings,
@@ -54,14 +54,14 @@ pub(super) enum Syntax {
     Other,
 }
 
-/// What stands for each secret: as many letters as it has bytes, other ones for another secret.
+/// Masks of secrets: a mask has as many letters as its secret has bytes, and other letters than that of another secret.
 #[derive(Clone, Default)]
 pub(crate) struct Masks {
     /// The masks by their secrets.
     known: BTreeMap<String, String>,
     /// The secrets that are masked wherever they occur, with their lengths, the longest first: a secret may contain another.
     unmistakable: BTreeSet<(Reverse<usize>, String)>,
-    /// How many masks there are of each length, which is the number of the next one.
+    /// Number of masks of each length, which is the number of the next one.
     counts: HashMap<usize, usize>,
 }
 
@@ -81,7 +81,7 @@ impl std::fmt::Debug for Masks {
 }
 
 impl Masks {
-    /// What stands for the value of a secret. Schemes such as `Bearer ` and commands such as `%REQ(x)%` are kept.
+    /// Returns the mask of a secret value. Schemes such as `Bearer ` and commands such as `%REQ(x)%` are kept.
     pub(super) fn value(&mut self, value: &str) -> String {
         let (mut masked, mut rest) = (String::new(), 0);
         for kept in KEPT.as_ref().into_iter().flat_map(|kept| kept.find_iter(value)) {
@@ -92,14 +92,14 @@ impl Masks {
         masked + &self.literal(value.get(rest..).unwrap_or_default())
     }
 
-    /// What stands for a secret that need not be text. The line break at the end of a file is kept.
+    /// Returns the mask of a secret that need not be text. The line break at the end of a file is kept.
     pub(super) fn bytes(&mut self, secret: &[u8]) -> String {
         let Ok(text) = std::str::from_utf8(secret) else { return "x".repeat(secret.len()) };
         let word = text.trim_end();
         self.value(word) + text.get(word.len()..).unwrap_or_default()
     }
 
-    /// What stands for a secret that must differ from others. It is longer than the secret if the mask is taken, as in a dump, in which
+    /// Returns the mask of a secret that must differ from others. It is longer than the secret if the mask is taken, as in a dump, in which
     /// Envoy writes one word for all secrets.
     pub(super) fn distinct(&mut self, secret: &str, taken: &mut Taken) -> String {
         let mask = self.value(secret);
@@ -190,13 +190,13 @@ pub fn without_secrets(message: &str) -> String {
     masked.strip_suffix(end).unwrap_or(&masked).to_owned()
 }
 
-/// Whether a secret cannot be a word, so that it is masked wherever it occurs.
+/// True if a secret cannot be an ordinary word. It is then masked wherever it occurs.
 fn is_unmistakable(secret: &str) -> bool {
     let has = |is_kind: fn(&char) -> bool| secret.chars().any(|letter| is_kind(&letter));
     secret.len() >= UNMISTAKABLE && has(char::is_ascii_alphabetic) && has(char::is_ascii_digit)
 }
 
-/// Where values of secret names are in a text that is no JSON, but may have pieces of it.
+/// Returns the places of values of secret names in a text that is not JSON, but may have pieces of it.
 fn named(text: &str, syntax: Syntax) -> Vec<Range<usize>> {
     let (plain, places) = json::unescaped(text);
     let place = |at: usize| places.get(at).copied().unwrap_or(text.len());

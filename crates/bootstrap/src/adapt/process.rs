@@ -1,4 +1,4 @@
-//! What belongs to the process rather than to requests: the admin interface, discovery, the runtime, name resolution.
+//! Adapts settings of the process that no request passes: the admin interface, discovery, the runtime, name resolution.
 
 use std::net::{Ipv4Addr, SocketAddr};
 

@@ -89,8 +89,8 @@ fn is_secret_field(tree: &Value, pointer: &str) -> bool {
         || is_own(tree, pointer) && is_name(name)
 }
 
-/// Whether the names in a pointer are the user's own, or those of code of the user. A `value` that wraps a message of Envoy has fields
-/// of Envoy.
+/// True if the names in a pointer are the user's own, or those of code of the user. A `value` that wraps a message of Envoy has fields of
+/// Envoy.
 fn is_own(tree: &Value, pointer: &str) -> bool {
     let wraps = |before: &str| {
         let message = tree.pointer(before).map(message);
@@ -121,17 +121,17 @@ fn headers(context: &mut Context<'_>) {
     }
 }
 
-/// What is replaced in matchers of secret values.
+/// Description of a replaced text in a matcher of secret values.
 const COMPARED_WITH: &str = "what the value of a secret header or parameter is compared with";
 
-/// Whether a matcher looks at the value of a header or a parameter with the name of a secret.
+/// True if a matcher looks at the value of a header or a parameter with the name of a secret.
 fn has_secret_input(node: &Value) -> bool {
     ["header_name", "query_param"]
         .iter()
         .any(|key| is_name(text(node, &format!("/input/typed_config/{key}"))))
 }
 
-/// What matchers compare the values of such headers and parameters with. Requests present the same texts of the lab.
+/// Replaces the texts that matchers compare the values of such headers and parameters with. Requests present the same texts of the lab.
 fn compared_values(context: &mut Context<'_>) {
     let is_meant = |node: &Value| {
         let has = |keys: &[&str]| keys.iter().any(|key| node.get(key).is_some());
@@ -224,7 +224,7 @@ fn texts(context: &mut Context<'_>) {
     }
 }
 
-/// Whether a node is a data source.
+/// True if a node is a data source.
 fn is_source(node: &Value) -> bool {
     ["inline_string", "inline_bytes", "filename", "environment_variable"]
         .iter()
@@ -299,7 +299,7 @@ mod tests {
             .to_string()
     }
 
-    /// The settings of the filter once adapted, and what was replaced.
+    /// Returns the settings of the filter once adapted, and the replacements.
     fn settings(typed_config: &Value) -> (Value, Vec<String>) {
         let adapted = adapted(&with_filter(typed_config));
         let pointer = "/static_resources/listeners/0/filter_chains/0/filters/0/typed_config";

@@ -380,7 +380,7 @@ proptest! {
     }
 }
 
-/// What may stand in the place of a node by mistake.
+/// Values that may stand in the place of a node by mistake.
 fn mistakes() -> [Value; 5] {
     [json!("x"), json!(7), Value::Null, json!([]), json!({})]
 }

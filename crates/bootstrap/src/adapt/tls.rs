@@ -169,7 +169,7 @@ fn identity(context: &mut Context<'_>, names: &BTreeSet<String>, kind: KeyKind) 
     identity
 }
 
-/// How a context verifies its peer, with the authority of the lab; null if it does not.
+/// Returns the verification of the peer of a context, with the authority of the lab; null if it does not verify.
 fn validation(context: &mut Context<'_>, at: &str, common: &Value, is_downstream: bool) -> Value {
     let combined = common.pointer("/combined_validation_context/default_validation_context");
     let (given, pointer) = match (common.get("validation_context"), combined) {

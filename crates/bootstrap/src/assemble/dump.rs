@@ -12,7 +12,7 @@ struct Section {
     of: &'static str,
     /// Its lists, and the pointer of the resource in each item.
     lists: &'static [(&'static str, &'static str)],
-    /// What is done with a resource.
+    /// Adds a resource to the configuration, or collects it for later.
     take: fn(&mut Configuration, &mut Resources, Found),
 }
 
@@ -108,7 +108,7 @@ impl Configuration {
         let has_section = others.iter().any(|(_, section)| message_type(section) == lists[1]);
         self.lacks_clusters =
             !has_section && self.tree.get("dynamic_resources").is_some_and(Value::is_object);
-        // The sections repeat what is static in the bootstrap.
+        // The sections repeat the static resources of the bootstrap.
         for (of, list) in [(lists[0], "listeners"), (lists[1], "clusters")] {
             if others.iter().any(|(_, section)| message_type(section) == of)
                 && let Some(statics) =

@@ -9,7 +9,7 @@ use crate::document::{Document, Source};
 use crate::place::Problem;
 use crate::tree::{self, join, text};
 
-/// What to do when resources come from a control plane.
+/// Advice if resources come from a control plane.
 const TAKE_A_DUMP: &str = "comes from a control plane; give the dump of the running proxy instead: `curl http://ADMIN/config_dump?include_eds`";
 
 /// Reads files once, and collects problems.
@@ -76,7 +76,7 @@ impl Configuration {
                     files.malformed.extend(self.no_mapping(found.document, &found.pointer, &found.value));
                     self.graft_typed(&join(&pointer, "typed_config"), found);
                 }
-                // What is wrong with the file is a problem already.
+                // The problem of the file is already noted.
                 (None, _) if is_in_file => {}
                 (None, Some(value)) => {
                     if let Some(node) = self.tree.pointer_mut(&pointer) {
@@ -91,8 +91,8 @@ impl Configuration {
         }
     }
 
-    /// The resource of this name in the file that a `ConfigSource` at a pointer names; what one and several of the kind are called
-    /// in problems.
+    /// The resource of this name in the file that a `ConfigSource` at a pointer names. `one` and `several` are
+    /// the kind in problems, singular and plural.
     fn named_at(
         &mut self,
         source: &str,
@@ -180,7 +180,7 @@ impl Configuration {
         }
     }
 
-    /// The text of a file: what is beside the configuration, or a file of its own.
+    /// The text of a file: a text beside the configuration, or a file of its own.
     fn load(&self, path: &str, load: &dyn Fn(&str) -> Result<Loaded, String>) -> Result<Source, String> {
         if let Some(beside) = self.source_beside(path) {
             return Ok(beside.clone());

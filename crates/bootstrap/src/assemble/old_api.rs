@@ -1,4 +1,4 @@
-//! Finds types, names and fields of API v2, which Envoy has not read since 1.18, and says what each is in API v3.
+//! Finds types, names and fields of API v2, which Envoy has not read since 1.18, and gives those of API v3.
 //!
 //! The packages of API v2 were moved by a few rules with exceptions (`tools/type_whisperer/api_type_db` in Envoy's repository before
 //! 1.18, and <https://www.envoyproxy.io/docs/envoy/v1.17.0/api/api_supported_versions>).
@@ -9,10 +9,10 @@ use super::Configuration;
 use crate::place::Problem;
 use crate::tree::{self, join, last_name, last_step, message_type, text};
 
-/// Since when Envoy reads no API v2.
+/// Name of API v2 in problems, with the release of Envoy that dropped it.
 const REMOVED: &str = "API v2, which Envoy has not read since 1.18";
 
-/// Packages that moved by no rule: the beginning of a type, and what stands for it.
+/// Packages that moved by no rule: the beginning of a type, and its replacement.
 const MOVED: [(&str, &str); 60] = [
     ("envoy.api.v2.auth.", "envoy.extensions.transport_sockets.tls.v3."),
     ("envoy.api.v2.cluster.", "envoy.config.cluster.v3."),
@@ -172,7 +172,7 @@ struct OldField {
     /// Its name, and the field that its message is in.
     name: &'static str,
     of: &'static str,
-    /// What stands for it.
+    /// Its replacement in API v3.
     now: &'static str,
 }
 
@@ -230,7 +230,7 @@ pub(super) fn of_type(of: &str) -> Option<String> {
     Some(filter.map_or(now.clone(), |rest| format!("envoy.extensions.filters.{rest}")))
 }
 
-/// Whether a step of a type is the version of an API before v3: `v2`, `v2alpha1`, `v1alpha1`, `v3alpha`.
+/// True if a step of a type is the version of an API before v3: `v2`, `v2alpha1`, `v1alpha1`, `v3alpha`.
 fn is_old_version(step: &str) -> bool {
     let alpha = step.strip_suffix(|c: char| c.is_ascii_digit()).unwrap_or(step);
     step == "v2" || ["v1alpha", "v2alpha", "v3alpha"].iter().any(|old| step == *old || alpha == *old)
@@ -259,7 +259,7 @@ impl Configuration {
             }
             let inside = last_name(pointer);
             for field in FIELDS.iter().filter(|field| field.of == inside) {
-                // In API v3, `regex` and others are fields of other messages.
+                // The fields of `regex` and others moved to other messages in API v3.
                 if node.get(field.name).is_some_and(|value| !value.is_null()) {
                     let at = join(pointer, field.name);
                     add(&at, format!("`{}` is of {REMOVED}: in API v3 it is {}", field.name, field.now));
@@ -328,7 +328,7 @@ fn extension(pointer: &str, node: &Value, add: &mut dyn FnMut(&str, String)) {
     }
 }
 
-/// What else changed with a type.
+/// Returns a second change that came with that of a type, to follow the sentence about the type; empty if there is none.
 fn changed(of: &str) -> &'static str {
     match of {
         "envoy.config.filter.http.gzip.v2.Gzip" => {
@@ -391,7 +391,7 @@ mod tests {
         }
         for other in [
             "corp.filter.v2.Own",
-            // Of an extension that is not in every build.
+            // The type of an extension that is not in every build.
             "envoy.extensions.filters.http.golang.v3alpha.Config",
             "udpa.type.v1.TypedStruct",
             "xds.type.matcher.v3.Matcher",

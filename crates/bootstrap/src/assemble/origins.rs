@@ -1,4 +1,4 @@
-//! Where the nodes of a bootstrap come from: the user's files, and the subtrees that were taken from each.
+//! Sources of the nodes of a bootstrap: the user's files, and the subtrees that were taken from each.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::document::Document;
 use crate::place::Place;
 
-/// The files of a configuration, and what was taken from where.
+/// The files of a configuration, and the subtrees that were taken from each.
 #[derive(Clone, Debug)]
 pub(crate) struct Origins {
     /// The first is the file of the bootstrap.
@@ -25,7 +25,7 @@ struct Graft {
 }
 
 impl Origins {
-    /// Of a bootstrap in one file.
+    /// Starts with a bootstrap in one file.
     pub(super) fn new(document: Document) -> Self {
         Self { documents: vec![Arc::new(document)], grafts: BTreeMap::new() }
     }

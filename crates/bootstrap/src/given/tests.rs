@@ -22,7 +22,7 @@ fn error(text: &str, choice: Option<&str>) -> String {
     given("map.yaml", text, choice, Accepted::Whole).unwrap_err().to_string()
 }
 
-/// Where the name of the cluster is.
+/// Returns the place of the name of the cluster.
 fn place(given: &Given) -> String {
     given.document.place("/static_resources/clusters/0/name").to_string()
 }
@@ -165,7 +165,7 @@ fn several_configurations_are_listed_with_how_to_name_each() {
     }
     assert!(error(&text, Some("three")).contains("none is called `three`"));
     assert!(error(ENVOY, Some("three")).contains("leave out `#three`"));
-    // Of two that are called the same, the number decides.
+    // The number chooses between two with the same name.
     let same = format!("{0}---\n{0}", config_map("one", "envoy.yaml", ENVOY));
     assert!(error(&same, None).contains("`map.yaml#2`"), "{}", error(&same, None));
     assert_eq!(place(&found(&same, Some("2"))), "map.yaml:17");

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{host_of, server_of_uri};
 use crate::tree::{is_within, last_step, message, walk};
 
-/// Packages of messages that belong to Envoy and to what it is built on.
+/// Packages of messages that belong to Envoy and to its libraries.
 const KNOWN: [&str; 4] = ["envoy.", "google.", "xds.", "udpa."];
 /// Extensions of Envoy that run code of the user, and hold its settings.
 const RUNNERS: [&str; 2] = [".dynamic_modules.", ".golang."];
@@ -18,7 +18,7 @@ const HOSTS: [&str; 3] = ["host", "hostname", "address"];
 /// Code that is not Envoy's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Code {
-    /// What an extension of Envoy loads. It runs even when a configuration is only validated.
+    /// Code that an extension of Envoy loads. It runs even when a configuration is only validated.
     Loaded,
     /// An extension that does not come with Envoy. The Envoy here may lack it.
     Extension,
@@ -59,7 +59,7 @@ pub(crate) fn addresses_of_code(bootstrap: &Value, code: Code) -> Vec<String> {
     found
 }
 
-/// Whether a node has the settings of such code.
+/// True if a node has the settings of such code.
 fn is_of(code: Code, node: &Value) -> bool {
     let of = message(node).of;
     match code {
@@ -68,7 +68,7 @@ fn is_of(code: Code, node: &Value) -> bool {
     }
 }
 
-/// Whether a node names a server on another machine. IP addresses in lists are rules more often than servers.
+/// True if a node names a server on another machine. IP addresses in lists are rules more often than servers.
 fn names_server(pointer: &str, node: &Value) -> bool {
     match node {
         Value::String(text) => match serde_json::from_str::<Value>(text) {
@@ -88,32 +88,32 @@ fn names_server(pointer: &str, node: &Value) -> bool {
     }
 }
 
-/// Whether settings in JSON, which are a text of the configuration, name a server on another machine.
+/// True if settings in JSON, which are a text of the configuration, name a server on another machine.
 fn names_server_within(settings: &Value) -> bool {
     let mut is_found = false;
     walk(settings, "", &mut |pointer, node| is_found |= names_server(pointer, node) || is_uri(node));
     is_found
 }
 
-/// Whether a node is a URI with a host other than this machine.
+/// True if a node is a URI with a host other than this machine.
 fn is_uri(node: &Value) -> bool {
     node.as_str().and_then(server_of_uri).is_some_and(|server| is_elsewhere(host_of(server)))
 }
 
-/// Whether a character is part of hosts, ports, and ranges of addresses.
+/// True if a character is part of hosts, ports, and ranges of addresses.
 fn is_part_of_word(c: char) -> bool {
     c.is_ascii_alphanumeric() || ".:-_[]/".contains(c)
 }
 
-/// Whether a text is a list of hosts with ports, of which one is another machine.
+/// True if a text is a list of hosts with ports, of which one is another machine.
 fn are_servers(text: &str) -> bool {
     let mut servers = text.split(',').map(str::trim);
     servers.clone().all(|server| has_port(server) && is_host(host_of(server)))
         && servers.any(|server| is_elsewhere(host_of(server)))
 }
 
-/// Whether a word within a text is a host with a port, of another machine. Settings of rules have words such as `phase:3`, so its name
-/// has a domain.
+/// True if a word within a text is a host with a port, of another machine. The name must have a domain, because settings of rules have
+/// words such as `phase:3`.
 fn is_server(word: &str) -> bool {
     let word = word.rsplit("://").next().unwrap_or_default();
     let server = word.split('/').next().unwrap_or_default();
@@ -123,7 +123,7 @@ fn is_server(word: &str) -> bool {
     has_port(server) && is_elsewhere(host) && (is_named || ip_address(host).is_some())
 }
 
-/// Whether a text ends in a port. Smaller numbers are counts more often.
+/// True if a text ends in a port. Numbers below 22 are counts more often.
 fn has_port(server: &str) -> bool {
     let port = server.rsplit_once(':').and_then(|(_, port)| port.parse::<u16>().ok());
     port.is_some_and(|port| port >= 22)
@@ -133,7 +133,7 @@ fn is_host(host: &str) -> bool {
     ip_address(host).is_some() || host.eq_ignore_ascii_case("localhost") || is_elsewhere(host)
 }
 
-/// Whether a text is the name or the address of a machine, and not of this one.
+/// True if a text is the name or the address of another machine.
 fn is_elsewhere(host: &str) -> bool {
     if let Some(address) = ip_address(host) {
         return !is_of_this_machine(address);
@@ -148,7 +148,7 @@ fn ip_address(text: &str) -> Option<IpAddr> {
     text.trim_matches(['[', ']']).parse().ok()
 }
 
-/// Whether an address is on loopback. Connections to the unspecified address are, too.
+/// True if an address is on loopback. Connections to the unspecified address are, too.
 fn is_of_this_machine(address: IpAddr) -> bool {
     let address = address.to_canonical();
     address.is_loopback() || address.is_unspecified()

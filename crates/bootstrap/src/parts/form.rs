@@ -1,4 +1,4 @@
-//! What an extension is, so that a part of a configuration can be named by a function of the catalogue that is the same.
+//! The form of an extension, by which a part of a configuration is matched with the function of the catalogue that is the same.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ use crate::tree::{extension_type, message_type};
 pub struct Form {
     /// Its type; `lines` for access logs that write lines, wherever to.
     of: String,
-    /// What tells extensions of one type apart.
+    /// Settings that tell extensions of one type apart.
     details: Vec<String>,
     /// Its type as the configuration states it.
     stated: String,
@@ -17,9 +17,9 @@ pub struct Form {
 
 /// Access logs that write lines.
 const LINES: [&str; 2] = ["envoy.extensions.access_loggers.file.", "envoy.extensions.access_loggers.stream."];
-/// Where such logs state that a line is a JSON object, the current place first.
+/// Pointers in such logs to a line as a JSON object, the current one first.
 const JSON: [&str; 3] = ["/log_format/json_format", "/json_format", "/typed_json_format"];
-/// Extensions inside of an extension that decide what it does.
+/// Extensions inside of an extension that do its task.
 const LIBRARIES: [&str; 2] = ["compressor_library", "decompressor_library"];
 /// Protocols of the service that an extension calls.
 const SERVICES: [&str; 2] = ["grpc_service", "http_service"];
@@ -50,7 +50,7 @@ impl Form {
         Some(Self { of: of.to_owned(), details, stated: stated.to_owned() })
     }
 
-    /// Whether two extensions do the same task.
+    /// True if two extensions do the same task.
     pub fn is_same(&self, other: &Self) -> bool {
         self.of == other.of && self.details == other.details
     }
@@ -64,7 +64,7 @@ impl Form {
     }
 }
 
-/// Whether a segment of a type is a version: `v3`, `v3alpha`.
+/// True if a segment of a type is a version: `v3`, `v3alpha`.
 fn is_version(segment: &str) -> bool {
     segment.strip_prefix('v').is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_digit()))
 }

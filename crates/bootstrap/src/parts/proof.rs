@@ -1,7 +1,7 @@
 //! Statistics of Envoy that move when a part acts on requests.
 //!
-//! The names are those that Envoy 1.40 shows in `/stats`. A type without statistics has none that tells whether it acted: Envoy
-//! counts nothing for it, or only what it refuses.
+//! The names are those that Envoy 1.40 shows in `/stats`. A type without statistics here has none that shows its activity:
+//! Envoy counts nothing for it, or only its refusals.
 //!
 //! `*` in a name is a wildcard. `{scope}` is the beginning of the names of the connection manager, `{own}` the `stat_prefix` of
 //! the filter.
@@ -10,12 +10,12 @@ use serde_json::Value;
 
 use crate::tree::{extension_type, message, text};
 
-/// The beginning of a type's name below its family, the statistics of such extensions, and what exercises them.
+/// The beginning of a type's name below its family, the statistics of such extensions, and the requests or events that exercise them.
 type Known = (&'static str, &'static [&'static str], &'static str);
 
-/// The filter whose configuration states what it acts on.
+/// The filter whose configuration states the responses that it acts on.
 const COMPRESSOR: &str = "compressor.";
-/// Least length of what it compresses, bytes, and types, where its configuration states none.
+/// Least length of a body that it compresses, bytes, and types of bodies, if its configuration states none.
 const COMPRESSED_BYTES: u64 = 30;
 const COMPRESSED_TYPES: &str = "text/html, application/json or another text format";
 
@@ -82,7 +82,7 @@ const LISTENER: [Known; 4] = [
     ("tls_inspector.", &["tls_inspector.*"], "a new connection"),
 ];
 
-/// What exercises a statistics sink: the flushes of all statistics, not requests.
+/// Trigger of a statistics sink: the flushes of all statistics, not requests.
 const FLUSH: &str = "each flush of the statistics (`stats_flush_interval`), whatever the requests";
 
 /// Types of statistics sinks of the core without `envoy.config.metrics.v3.`.
@@ -117,14 +117,14 @@ const ACCESS_LOGS: [Known; 4] = [
     ),
 ];
 
-/// How a part shows that it acts.
+/// Evidence that a part acts.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Proof {
     /// Statistics of which at least one moves; none if it has no statistic of its own that is known.
     pub(super) statistics: Vec<String>,
-    /// What makes it act, as an object of `exercised by`; none if unknown.
+    /// Kind of request or event that makes it act, as an object of `exercised by`; None if unknown.
     pub(super) exercised_by: Option<String>,
-    /// Whether nothing of the request is known to meet what makes it act.
+    /// True if nothing of the request is known to make it act.
     pub(super) is_unmet: bool,
 }
 

@@ -120,7 +120,7 @@ fn follow<'a>(pointer: String, node: &'a Value, steps: &[Step<'_>], found: &mut 
     }
 }
 
-/// Whether a key is the field that generated code calls `field`: `http2_protocol_options` is `Http2ProtocolOptions`.
+/// True if a key is the field that generated code calls `field`: `http2_protocol_options` is `Http2ProtocolOptions`.
 fn is_field(key: &str, field: &str) -> bool {
     key.chars()
         .filter(|c| *c != '_')

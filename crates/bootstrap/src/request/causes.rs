@@ -1,4 +1,4 @@
-//! Why no request is derived for a listener, and what to do.
+//! Reasons why no request is derived for a listener, with advice.
 
 use std::collections::BTreeSet;
 
@@ -8,15 +8,15 @@ use super::{connection_manager, matching};
 use crate::adapt::{Adapted, Listener};
 use crate::tree::{extension_type, items, join, text};
 
-/// What to do where no request of hoptax gets through.
+/// Advice if no request of hoptax gets through.
 const ANOTHER: &str = "measure another listener: `--listener NAME`";
 
-/// What to do where a request gets through that only the user knows, with `more` options.
+/// Advice if only the user knows a request that gets through, with `more` options.
 fn state(more: &str) -> String {
     format!("state a request: `--request 'GET http://HOST/PATH'{more}`")
 }
 
-/// Why hoptax sends no request to a listener at all.
+/// Returns the reason why hoptax sends no request to a listener at all; None if it does.
 pub(super) fn of_listener(adapted: &Adapted, listener: &Listener) -> Option<String> {
     if listener.is_udp {
         return Some(format!("it takes datagrams, as for QUIC, which are not sent here; {ANOTHER}"));
@@ -29,7 +29,7 @@ pub(super) fn of_listener(adapted: &Adapted, listener: &Listener) -> Option<Stri
     is_api.then(|| format!("it is an `api_listener`, to which nothing connects; {ANOTHER}"))
 }
 
-/// Why none of the filter chains of a listener gives a request.
+/// Returns the reason why none of the filter chains of a listener gives a request.
 pub(super) fn of_chains(adapted: &Adapted, chains: &[(String, &Value)]) -> String {
     if chains.is_empty() {
         return format!("it has no filter chain; {ANOTHER}");
@@ -80,7 +80,7 @@ fn end_of(adapted: &Adapted, chain: &str) -> String {
     }
 }
 
-/// Why no request is derived from a route, as far as the route alone says it.
+/// Returns the reason why no request is derived from a route; None if the route alone does not show it.
 fn of_route(route: &Value) -> Option<String> {
     let condition = route.get("match").and_then(matching::unknown);
     let header = route.pointer("/route/cluster_header").and_then(Value::as_str);

@@ -1,7 +1,7 @@
-//! Conditions on requests that filters and access logs state, besides routes and credentials: what a request must have so that they act.
+//! Conditions of filters and access logs on the requests that they act on, besides routes and credentials.
 //!
-//! Each is a list of groups of conditions, and one group suffices. A request that is derived gets what the groups ask for as long as it
-//! still takes its route. What it does not get is said in words ([`needs`]).
+//! Each is a list of groups of conditions, and one group suffices. A derived request is changed to meet the groups, as long as it still
+//! takes its route. [`needs`] describes the conditions that it does not meet.
 
 use std::collections::BTreeMap;
 
@@ -24,9 +24,9 @@ enum Condition {
     Parameter { name: String, value: Option<String> },
     /// The origin of a page of the same host.
     OwnOrigin,
-    /// What no request states by itself.
+    /// A condition that no change of the request can meet.
     Other(String),
-    /// What no request is changed for. Whether one has it is not known here.
+    /// A condition that requests are not changed for. It is not known if a request meets it.
     Perhaps(String),
 }
 
@@ -41,12 +41,12 @@ pub(super) struct Scopes<'a> {
 }
 
 const HTTP: &str = "envoy.extensions.filters.http.";
-/// A filter with a matcher around it, which decides whether it acts.
+/// A filter with a matcher around it, which decides if it acts.
 const WITH_MATCHER: &str = "envoy.extensions.common.matching.v3.ExtensionWithMatcher";
 /// A value where any will do.
 const ANY: &str = "1";
 
-/// Makes a request meet what a filter asks for. `takes_route` says whether a changed request still takes its route.
+/// Changes a request to meet the conditions of a filter. `takes_route` tells if a changed request still takes its route.
 pub(super) fn satisfy(
     filter: &Value,
     scopes: Scopes<'_>,
@@ -79,15 +79,15 @@ fn meet(groups: &[Group], request: &mut DerivedRequest, takes_route: &dyn Fn(&De
     }
 }
 
-/// What a request needs so that an extension acts.
+/// Conditions of an extension on the requests that it acts on.
 pub(crate) struct Needs {
-    /// It, as an object of `exercised by`.
+    /// The conditions in words, as an object of `exercised by`.
     pub(crate) words: String,
-    /// Whether nothing of the request is known to meet it.
+    /// True if nothing of the request is known to meet them.
     pub(crate) is_unmet: bool,
 }
 
-/// What a request needs so that a filter or an access log acts. None if no condition of it is known.
+/// Returns the conditions under which a filter or an access log acts on a request. None if none are known.
 pub(crate) fn needs(adapted: &Adapted, extension: &Value, request: &DerivedRequest) -> Option<Needs> {
     let none = &Value::Null;
     let route = adapted.tree.pointer(&request.route).unwrap_or(none);
@@ -108,7 +108,7 @@ pub(crate) fn needs(adapted: &Adapted, extension: &Value, request: &DerivedReque
     Some(Needs { words: described.join(", or "), is_unmet })
 }
 
-/// What a request has that meets a group.
+/// Describes a request that meets a group.
 fn words_of(group: &Group) -> String {
     let each: Vec<String> = group.iter().map(Condition::words).filter(|words| !words.is_empty()).collect();
     match each.as_slice() {
@@ -176,7 +176,7 @@ impl Condition {
         }
     }
 
-    /// What it asks for, to follow `a request with`.
+    /// Describes the condition, to follow `a request with`.
     fn words(&self) -> String {
         match self {
             Self::Header(matcher) => words_of_header(matcher, true),
@@ -193,7 +193,7 @@ impl Condition {
     }
 }
 
-/// What a header matcher asks for, or, unless it `holds`, the opposite. Values of secret headers are not told.
+/// Describes the condition of a header matcher, or, unless it `holds`, the opposite. Values of secret headers are left out.
 fn words_of_header(matcher: &Value, holds: bool) -> String {
     let name = text(matcher, "/name");
     let sample = matcher.get("string_match").and_then(matched_text);
@@ -260,7 +260,7 @@ fn of_filter(filter: &Value, scopes: Scopes<'_>) -> Vec<Group> {
                 }
             }
             if by_header("/abort/header_abort") {
-                // With it, the filter answers instead of the upstream server.
+                // The filter answers a request with this header instead of the upstream server.
                 let header =
                     "the header `x-envoy-fault-abort-request: STATUS`, which the filter then answers with";
                 group.push(Condition::Other(header.to_owned()));
@@ -323,7 +323,7 @@ fn of_filter(filter: &Value, scopes: Scopes<'_>) -> Vec<Group> {
     }
 }
 
-/// What no request is changed for: it would be one of another protocol, or only the response tells.
+/// Returns a condition that requests are not changed for, because they would be of another protocol or only the response tells.
 fn said(words: &str) -> Vec<Group> {
     vec![vec![Condition::Perhaps(words.to_owned())]]
 }

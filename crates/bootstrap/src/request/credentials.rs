@@ -1,4 +1,4 @@
-//! What filters ask for: the credentials of the lab, and what lets a filter act on a request.
+//! Adds to a request the credentials of the lab, and the properties on which filters act.
 
 use serde_json::Value;
 
@@ -8,8 +8,8 @@ use crate::adapt::{Adapted, BASIC_USER};
 use crate::matcher::matched_text;
 use crate::tree::{extension_type, items, join, message, message_type, text};
 
-/// Adds what the filters and the access logs of a connection manager ask for. `stated` are the headers of the user. What a filter acts
-/// on is added if the request then still is what `is_meant` accepts.
+/// Adds the credentials that the filters of a connection manager ask for, and the properties on which its filters and access logs act.
+/// `stated` are the headers of the user. A property is added only if `is_meant` then still accepts the request.
 pub(super) fn add(
     adapted: &Adapted,
     manager: &str,

@@ -7,7 +7,7 @@ use super::StatedRequest;
 /// A request as one line, `METHOD URL`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestLine {
-    /// Whether its scheme is `https`.
+    /// True if its scheme is `https`.
     pub is_tls: bool,
     /// The request, without headers.
     pub request: StatedRequest,

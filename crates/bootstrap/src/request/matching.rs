@@ -1,4 +1,4 @@
-//! Route matches: a request that a match accepts, and whether it accepts a request.
+//! Route matches: finds a request that a match accepts, and tells if a match accepts a request.
 
 use serde_json::Value;
 
@@ -104,13 +104,13 @@ pub(super) fn leave_out(header: &Value, accepts: bool, request: &mut DerivedRequ
     None
 }
 
-/// Whether a header matcher accepts what its condition does not.
+/// True if a header matcher is inverted: it accepts the requests that its condition does not.
 fn is_inverted(header: &Value) -> bool {
     header.get("invert_match").and_then(Value::as_bool).unwrap_or(false)
         || header.get("present_match").and_then(Value::as_bool) == Some(false)
 }
 
-/// Whether a match accepts a request. A match with conditions that cannot be derived accepts none.
+/// True if a match accepts a request. A match with conditions that cannot be derived accepts none.
 pub(super) fn is_matched(matching: &Value, request: &DerivedRequest) -> bool {
     if unknown(matching).is_some() {
         return false;

@@ -13,7 +13,7 @@ use crate::adapt::{Adapted, Listener};
 use crate::place::Problem;
 use crate::tree::{extension_type, items, join, walk};
 
-/// What the user states of a request.
+/// Properties of a request that the user states. Those that are None or empty are derived.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StatedRequest {
     /// Method.
@@ -28,8 +28,8 @@ pub struct StatedRequest {
 
 /// A request as stated. Host and path that are not stated are those of the derived request, and the method is `GET`. If
 /// only headers are stated, they are added to the derived request. Headers for credentials of the lab are added, because
-/// nobody else knows them. The request takes the route that it matches, if any: what a listener answers without a route
-/// can be measured too.
+/// nobody else knows them. The request takes the route that it matches, if any: the answer of a listener without a route
+/// can be measured, too.
 ///
 /// # Errors
 /// When requests cannot be sent to the listener, or no filter chain of it forwards requests or bytes.

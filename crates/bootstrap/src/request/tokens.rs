@@ -10,9 +10,9 @@ use crate::tree::text;
 
 /// 2099-12-31T23:59:59Z: no study takes longer.
 const EXPIRY_S: u64 = 4_102_444_799;
-/// What a token says where the configuration does not ask for anything.
+/// Value of a claim if the configuration asks for none.
 const ANY: &str = "lab";
-/// Where Envoy looks for tokens of a provider that names no place.
+/// Header and parameter in which Envoy looks for tokens of a provider that names no place.
 const HEADER: &str = "authorization";
 const PARAMETER: &str = "access_token";
 /// Lists of places that a provider names.
@@ -110,7 +110,7 @@ fn token(provider: &Value, audience: Option<&str>) -> Option<String> {
     lab_keys::token(key, &claims)
 }
 
-/// Whether the user fills a place in which a provider looks for tokens.
+/// True if the user fills a place in which a provider looks for tokens.
 fn is_stated(provider: &Value, stated: &[(String, String)], path: &str) -> bool {
     let list = |key: &str| provider.get(key).and_then(Value::as_array).into_iter().flatten();
     let has_header = |name: &str| stated.iter().any(|(known, _)| known.eq_ignore_ascii_case(name));

@@ -3,14 +3,14 @@
 use super::ids::{ConnectionId, LaneId, SlotId, StreamId};
 use crate::failure::{Cause, Failure};
 
-/// Why an established connection is closed while the load goes on.
+/// Reason why an established connection is closed while the load goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Closing {
     /// The server closed or reset it, or announced that it will.
     Server,
     /// The request asked for it: `Connection: close`, or an upgrade.
     Request,
-    /// What the server sent violates the protocol.
+    /// The bytes of the server violate the protocol.
     Violation,
     /// The server refused a single request.
     Refused,
@@ -39,7 +39,7 @@ impl Closing {
         }
     }
 
-    /// Why a connection is closed whose requests fail like this.
+    /// Returns the reason for closing a connection whose requests fail like this.
     pub(super) fn after(failure: Failure) -> Self {
         match failure {
             Failure::Generator => Self::Generator,
@@ -104,7 +104,7 @@ pub(crate) enum Event {
         connection: ConnectionId,
         /// Its stream.
         stream: StreamId,
-        /// How and why.
+        /// Kind and reason of the failure.
         cause: Cause,
     },
     /// The server has not processed a request, and says so.
@@ -113,21 +113,21 @@ pub(crate) enum Event {
         connection: ConnectionId,
         /// Its stream.
         stream: StreamId,
-        /// Why it fails if it was sent again often enough.
+        /// Kind and reason of the failure if the request was sent again often enough.
         cause: Cause,
     },
     /// A connection must accept no further request.
     Drain {
         /// The connection.
         connection: ConnectionId,
-        /// Why it closes at last.
+        /// Reason for the closing when it has drained.
         why: Closing,
     },
     /// A connection broke, or could not be opened.
     Failed {
         /// The connection.
         connection: ConnectionId,
-        /// How and why.
+        /// Kind and reason of the failure.
         cause: Cause,
     },
     /// A request has timed out.
@@ -165,9 +165,9 @@ pub(crate) enum Action {
     Close {
         /// The connection.
         connection: ConnectionId,
-        /// Whether it was established.
+        /// True if it was established.
         was_open: bool,
-        /// Why it is closed; None at the end of the run, and if it could not be opened in time.
+        /// Reason for the closing; None at the end of the run, and if it could not be opened in time.
         why: Option<Closing>,
     },
     /// Record the end of a request.
@@ -176,7 +176,7 @@ pub(crate) enum Action {
         slot: SlotId,
         /// The outcome of the request.
         end: End,
-        /// Whether the slot backs off before its next request, because its connection could not be opened, or because several in turn
+        /// True if the slot backs off before its next request, because its connection could not be opened, or because several in turn
         /// handed it back.
         backs_off: bool,
     },

@@ -66,7 +66,7 @@ fn steps() -> impl Strategy<Value = Vec<(Step, bool)>> {
         1 => pick.prop_map(Step::StaleEvents),
         1 => Just(Step::Stop),
     ];
-    // Whether the actions are performed before the next step: several events may arrive together.
+    // True performs the actions before the next step; false lets several events arrive together.
     prop::collection::vec((step, prop::bool::weighted(0.7)), 0..150)
 }
 
@@ -91,7 +91,7 @@ struct World {
     idle: Vec<SlotId>,
     backing_off: Vec<SlotId>,
     on_slot: BTreeMap<SlotId, u32>,
-    /// How often each request was sent again.
+    /// Number of times that each request was sent again.
     sent_again: BTreeMap<u32, u8>,
     ended: BTreeSet<u32>,
     sockets: BTreeMap<ConnectionId, Socket>,

@@ -1,4 +1,4 @@
-//! When a run ends before its time: by a request to stop, by a backlog that cannot be sent, or with its last request.
+//! Ends of a run before its time: by a request to stop, by a backlog that cannot be sent, or with its last request.
 
 use hoptax_result::EndedBy;
 
@@ -33,7 +33,7 @@ impl Current<'_> {
         self.intervals.iter_mut().for_each(|interval| interval.truncate(at_ns));
     }
 
-    /// Counts a recorded request against the limit, if there is one. Returns whether it was the last.
+    /// Counts a recorded request against the limit, if there is one. Returns true if it was the last.
     pub(super) fn count_down(&mut self) -> bool {
         let Some(left) = self.requests_left.as_mut().filter(|left| **left > 0) else { return false };
         *left -= 1;
@@ -59,12 +59,12 @@ impl Current<'_> {
         }
     }
 
-    /// Whether a closed loop may start a request at `intended_ns`: before the end, and within the limit of requests.
+    /// True if a closed loop may start a request at `intended_ns`: before the end, and within the limit of requests.
     pub(crate) fn may_start(&self, intended_ns: u64) -> bool {
         intended_ns < self.run.end_ns && self.requests_left != Some(0)
     }
 
-    /// Whether the backlog exceeds what the whole run could send at ten times the rate so far.
+    /// True if the backlog exceeds the number of requests that the whole run could send at ten times the rate so far.
     fn is_backlog_unsendable(&self, now_ns: u64, waiting: u64) -> bool {
         if waiting < MIN_ABORT_BACKLOG || now_ns >= self.run.end_ns {
             return false;

@@ -69,7 +69,7 @@ fn an_interval_is_passed_on_when_all_workers_have_sent_it_or_ended() {
     fast.record_start(1_010);
     fast.advance(1_200);
     let mut sent: Vec<Part> = parts.try_iter().collect();
-    // Until the slow worker has sent its parts, nothing is complete; what is left at the end of the iterator is passed on.
+    // Until the slow worker has sent its parts, nothing is complete; the rest is passed on at the end of the iterator.
     assert_eq!(spans(&joined(sent.clone())), [(0, 100, 1), (100, 200, 0)]);
     fast.finish(1_250);
     slow.record_start(1_050);

@@ -21,7 +21,7 @@ pub(super) fn added(parts: &[Part<'_>]) -> Result<Vec<Histogram<u32>>, String> {
         .collect()
 }
 
-/// Whether all records have the same number of batches, and begin and end within a batch of each other.
+/// True if all records have the same number of batches, and begin and end within a batch of each other.
 fn are_alike(parts: &[Part<'_>]) -> bool {
     let Some(first) = parts.first() else { return false };
     let number = first.histograms.batches.len();

@@ -1,4 +1,4 @@
-//! What the machines of several runs differ in.
+//! Differences between the machines of several runs.
 
 use serde_json::{Value, json};
 

@@ -45,7 +45,7 @@ pub(super) fn reasons(runs: &[Run]) -> Vec<String> {
     problems
 }
 
-/// Why a result cannot be added to any other.
+/// Returns the reason why a result cannot be added to any other; None if it can.
 fn not_addable(result: &LoadResult) -> Option<String> {
     if let Some(imported) = &result.imported {
         return Some(format!(
@@ -65,7 +65,7 @@ fn not_addable(result: &LoadResult) -> Option<String> {
     None
 }
 
-/// How two loads differ in what all their runs must have in common.
+/// Returns the differences of two loads in the properties that all runs must share.
 fn differences(one: &LoadResult, other: &LoadResult) -> Vec<String> {
     let (ones, others) = (common(&one.plan), common(&other.plan));
     let different = ones.iter().filter(|(name, value)| others.get(*name) != Some(*value));
@@ -88,7 +88,7 @@ fn common(plan: &LoadPlan) -> Map<String, Value> {
         _ => Map::new(),
     };
     fields.retain(|name, _| !OWN.contains(&name.as_str()));
-    // Of the network, only the header changes what a server receives.
+    // The header is the only part of the network path that changes the bytes to a server.
     fields.insert("proxy_protocol".to_owned(), plan.network.proxy_protocol.clone().into());
     fields
 }

@@ -63,7 +63,7 @@ fn merged(runs: Vec<Run>) -> LoadResult {
     merge(runs, Vec::new()).unwrap()
 }
 
-/// What is wrong with two runs after a change to the second.
+/// Returns the reasons why two runs cannot be merged after a change to the second.
 fn refused(change: impl FnOnce(&mut LoadResult)) -> String {
     let mut runs = two();
     change(&mut runs[1].result);
@@ -113,7 +113,7 @@ fn a_quantile_is_that_of_all_requests_and_not_the_mean_of_the_quantiles() {
     let mean_us =
         runs.iter().map(|run| run.result.latency.response.p90_us.unwrap()).sum::<f64>() / runs.len() as f64;
     let p90_us = merged(runs).latency.response.p90_us.unwrap();
-    // Of the 1,000 times, 900 are below 1 ms.
+    // 900 of the 1,000 times are below 1 ms.
     assert!((p90_us - 900.0).abs() < 1.0, "{p90_us}");
     assert!(mean_us > 25_000.0, "{mean_us}");
 }

@@ -9,7 +9,7 @@ use super::{Read, Scratch, Transport};
 use crate::connection_error::ConnectionError;
 
 impl Transport {
-    /// Whether the QUIC connection could be created.
+    /// Checks that the QUIC connection could be created.
     pub(super) fn check_datagrams(&mut self) -> Result<(), ConnectionError> {
         self.client.datagrams().map_or(Ok(()), |client| Ok(client.check()?))
     }
@@ -32,7 +32,7 @@ impl Transport {
         Ok(())
     }
 
-    /// Reads and parses one datagram. When none is left, sends what is pending, so that one acknowledgement covers all.
+    /// Reads and parses one datagram. When none is left, sends pending datagrams, so that one acknowledgement covers all.
     pub(super) fn read_datagram(
         &mut self,
         buffer: &mut [u8],

@@ -14,9 +14,9 @@ use hoptax_result::ProcessAccount;
 /// The processes that a trial accounts for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Accounted {
-    /// Those that are found when the trial begins.
+    /// Processes that are found when the trial begins.
     Running(Running),
-    /// Those with these ids, such as the proxies of an arm.
+    /// Processes with these ids, such as the proxies of an arm.
     Processes(BTreeSet<u32>),
 }
 
@@ -50,7 +50,7 @@ pub(super) struct Account<'a> {
     before: ProcessUse,
 }
 
-/// What was read at both ends of the record.
+/// CPU time and memory between the two ends of the record.
 pub(super) struct OverRecord {
     /// CPU time in processors; None if it is not known, or the record did not begin.
     cpu_processors: Option<f64>,

@@ -96,7 +96,7 @@ mod tests {
     /// More than an address space has.
     const IMPOSSIBLE_STACK_BYTES: usize = 1 << 60;
 
-    /// How many of three workers pass, and the index of the one whose thread cannot be started.
+    /// Returns the number of three workers that pass, and the index of the one whose thread cannot be started.
     fn passed(builder: impl Fn(usize) -> Builder) -> (usize, Option<usize>) {
         let (gate, passed) = (Gate::new(3), AtomicUsize::new(0));
         let failed = thread::scope(|scope| {

@@ -1,4 +1,4 @@
-//! What a trial is to do.
+//! The specification of a trial.
 
 use std::ops::Range;
 use std::sync::mpsc::SyncSender;
@@ -23,7 +23,7 @@ pub struct TrialSpec {
     pub think: Option<Think>,
     /// Connections, over all workers.
     pub connections: usize,
-    /// How requests are assigned to connections.
+    /// Assignment of requests to connections.
     pub pooling: Pooling,
     /// Receives the raw log in pieces; their concatenation follows [`crate::log::MAGIC`] in a file.
     pub log: Option<SyncSender<Vec<u8>>>,
@@ -43,10 +43,10 @@ pub struct TrialSpec {
     pub timeout: Duration,
     /// Seed of the schedule.
     pub seed: u64,
-    /// Whether to take kernel timestamps of a sample of the connections.
+    /// True to take kernel timestamps of a sample of the connections.
     pub kernel_stamps: bool,
-    /// Whether the caller keeps the processors from halting ([`hoptax_host::awake`]). If a spinner does, CPU pressure includes it,
-    /// so it is not reported.
+    /// True if the caller keeps the processors from halting ([`hoptax_host::awake`]). CPU pressure then includes the spinners, so it is
+    /// not reported.
     pub never_halted: bool,
     /// Tolerated share of requests without a response.
     pub max_error_share: f64,

@@ -178,7 +178,7 @@ fn failures(recording: &Recording) -> BTreeMap<String, u64> {
     recording.failures.iter().map(|(failure, count)| (failure.as_str().to_owned(), *count)).collect()
 }
 
-/// Why there are no kernel timestamps, if they were requested.
+/// Returns the reason why there are no kernel timestamps, if they were requested.
 fn kernel_absent(spec: &TrialSpec, recording: &Recording) -> Option<String> {
     let is_absent = spec.kernel_stamps && recording.stamps.is_none();
     is_absent.then(|| match recording.no_stamps {

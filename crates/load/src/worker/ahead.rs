@@ -17,7 +17,7 @@ use crate::transport::Read;
 /// Time between two attempts to connect to a Unix socket whose backlog is full, nanoseconds.
 const QUEUE_FULL_NS: u64 = 1_000_000;
 
-/// How far the opening of a connection is.
+/// Progress of the opening of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Progress {
     /// It waits for the server, or had ended before.
@@ -136,7 +136,7 @@ impl Worker {
         for connection in self.connections.live() {
             if let Some(transport) = self.transports.get(connection) {
                 match transport.rearm(&self.epoll, connection) {
-                    // On failure, the next request finds them.
+                    // The next request finds failures.
                     Ok(()) | Err(_) => {}
                 }
             }
@@ -207,7 +207,7 @@ impl Worker {
     }
 }
 
-/// Whether the server accepts requests after the events of a read before the first one.
+/// Tells if the server accepts requests after the events of a read before the first one.
 ///
 /// # Errors
 /// When it has sent part of a response.

@@ -41,7 +41,7 @@ pub struct WorkerSpec {
     pub connections: usize,
     /// Request timeout.
     pub timeout: Duration,
-    /// How requests are assigned to connections.
+    /// Assignment of requests to connections.
     pub pooling: Pooling,
     /// Seed of the pool, the traffic, lifetimes and think times.
     pub seed: u64,
@@ -49,7 +49,7 @@ pub struct WorkerSpec {
     pub number: u32,
     /// Number of workers.
     pub workers: u32,
-    /// Whether to take kernel timestamps of a sample of the connections.
+    /// True to take kernel timestamps of a sample of the connections.
     pub kernel_stamps: bool,
     /// Time over which preconnected connections are opened evenly; zero to open all at once.
     pub ramp_up: Duration,
@@ -72,7 +72,7 @@ impl WorkerSpec {
     }
 }
 
-/// Whether the protocol can cancel a request without closing its connection.
+/// True if the protocol can cancel a request without closing its connection.
 fn cancels(protocol: &ClientProtocol) -> bool {
     match protocol {
         ClientProtocol::Http2(_) | ClientProtocol::Http3(_) => true,
@@ -206,7 +206,7 @@ impl Worker {
 
     /// Takes over the server's limit on concurrent requests.
     pub(super) fn change_limit(&mut self, connection: ConnectionId, streams: u32) {
-        // That of QUIC also falls while a request has ended and the server has not yet allowed the next one. Before a connection is
+        // The limit of QUIC also falls while a request has ended and the server has not yet allowed the next one. Before a connection is
         // ready, no request waits for it.
         let is_open = matches!(self.connections.state(connection), State::Open { .. });
         if is_open && !self.traffic.protocol.has_datagrams() {

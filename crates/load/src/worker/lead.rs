@@ -33,7 +33,7 @@ impl Lead {
         (self.start_ns, self.polled_ns) = (now_ns, 0);
     }
 
-    /// When to stop sleeping, to be awake at `due_ns`.
+    /// Returns the time at which to stop sleeping, to be awake at `due_ns`.
     pub(crate) fn wake_at_ns(&self, due_ns: u64, now_ns: u64) -> u64 {
         let may_poll = self.polled_ns <= now_ns.saturating_sub(self.start_ns) / POLL_TIME_DIVISOR;
         if may_poll { due_ns.saturating_sub(self.length_ns) } else { due_ns }

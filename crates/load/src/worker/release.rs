@@ -17,7 +17,7 @@ use crate::run::Release;
 const MAX_RELEASES: u32 = 65_536;
 
 impl Worker {
-    /// Whether any connection is free.
+    /// True if any connection is free.
     pub(super) fn has_free_connection(&self) -> bool {
         self.hosts.iter().any(|host| host.pool.has_free())
     }

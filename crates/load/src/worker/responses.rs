@@ -1,4 +1,4 @@
-//! Handles epoll events: reads responses and passes what they mean to the connection state machine.
+//! Handles epoll events: reads responses, and passes them as events to the connection state machine.
 
 use hoptax_host::clock::now_ns;
 use hoptax_wire::http1::Deviation;
@@ -116,7 +116,7 @@ impl Worker {
             if !self.scratch.events.is_empty() {
                 let events = std::mem::take(&mut self.scratch.events);
                 self.handle_connection_events(current, connection, &events, now);
-                // With several responses in one read, the next requests are sent together.
+                // Several responses in one read free several slots: the next requests are sent together.
                 if has_streams && let Some(transport) = self.transports.get_mut(connection) {
                     transport.cork();
                 }
@@ -146,7 +146,7 @@ impl Worker {
         self.read_later(current, connection);
     }
 
-    /// Makes epoll report a connection whose socket has failed: reading reports the failure, after what has arrived.
+    /// Makes epoll report a connection whose socket has failed: reading reports the failure, after the bytes that have arrived.
     pub(super) fn read_after_failure(&mut self, connection: ConnectionId) {
         if let Err(error) = self.transports[connection].rearm(&self.epoll, connection) {
             let cause = self.reasons.cause(&error.into());
@@ -154,7 +154,7 @@ impl Worker {
         }
     }
 
-    /// Makes epoll report again what is left in the socket of a connection.
+    /// Makes epoll report the unread bytes in the socket of a connection again.
     fn read_later(&mut self, current: &mut Current, connection: ConnectionId) {
         let Some(transport) = self.transports.get_mut(connection) else { return };
         // QUIC has not sent its acknowledgements yet.
@@ -165,8 +165,8 @@ impl Worker {
         }
     }
 
-    /// Handles what concerns the whole connection before the responses of the same read, as a response starts the next request, to which
-    /// a GOAWAY and another limit already apply.
+    /// Handles events of the whole connection before the responses of the same read. A response starts the next request, to which a
+    /// GOAWAY and another limit already apply.
     #[inline]
     fn handle_connection_events(
         &mut self,
@@ -198,7 +198,7 @@ impl Worker {
         }
     }
 
-    /// Sends what was corked on a connection. The requests count as written just before. Returns false if the connection failed.
+    /// Sends the corked bytes of a connection. The requests count as written just before. Returns false if the connection failed.
     fn uncork(&mut self, current: &mut Current, connection: ConnectionId) -> bool {
         let Some(transport) = self.transports.get_mut(connection) else {
             self.corked.clear();

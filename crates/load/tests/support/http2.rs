@@ -17,7 +17,7 @@ const MAX_CONCURRENT_STREAMS: u8 = 3;
 /// The error code of a stream that was not processed.
 const REFUSED_STREAM: u32 = 7;
 
-/// What the client sends next.
+/// Next event from the client.
 pub enum Sent {
     /// A request on this stream.
     Request(u32),

@@ -68,11 +68,11 @@ pub struct Outliers {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct KernelStamps {
-    /// From the write to transmission.
+    /// Time from the write to transmission.
     pub to_wire: Latency,
-    /// From transmission of the request to arrival of the response's last packet.
+    /// Time from transmission of the request to arrival of the response's last packet.
     pub on_wire: Latency,
-    /// From arrival of the last packet to the read.
+    /// Time from arrival of the last packet to the read.
     pub from_wire: Latency,
 }
 
@@ -212,6 +212,6 @@ pub struct TlsResult {
     pub hello_retry_requests: u64,
     /// The share of resumed handshakes.
     pub resumption_share: f64,
-    /// From TCP connected to handshake complete, us.
+    /// Time from TCP connected to handshake complete, us.
     pub handshake: Latency,
 }

@@ -36,7 +36,7 @@ pub struct LoadHistograms {
     /// Time to the first byte.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_byte: Option<Histogram>,
-    /// From the first to the last byte.
+    /// Times from the first to the last byte.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_byte: Option<Histogram>,
     /// Connect time.

@@ -1,4 +1,4 @@
-//! What is known of a time: its value, or its bounds.
+//! Times of a load's result that may be known by bounds only.
 
 use super::{Latency, LatencyBounds, LoadResult, TimeBounds};
 
@@ -15,14 +15,14 @@ pub enum TimeOf {
     Max,
 }
 
-/// What a result knows of a time, us.
+/// A time of a result: its value, bounds of it, or nothing; us.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Known {
     /// Its value.
     Measured(f64),
     /// Bounds of it, at least one of them.
     Bounded(TimeBounds),
-    /// Nothing.
+    /// Neither a value nor a bound.
     Unknown,
 }
 
@@ -51,7 +51,7 @@ impl Known {
     }
 }
 
-/// Whether two percentiles are the same.
+/// True if two percentiles are the same, but for rounding.
 fn is_same(one: f64, other: f64) -> bool {
     (one - other).abs() < 1e-9
 }
@@ -79,7 +79,7 @@ impl LatencyBounds {
 }
 
 impl Latency {
-    /// What is known of a statistic, with these bounds. Percentiles are p50, p90, p99 and p99.9; of others nothing is known.
+    /// Returns a statistic, or the bounds of it. Percentiles are p50, p90, p99 and p99.9; all others are unknown.
     pub fn known(&self, bounds: &LatencyBounds, of: TimeOf) -> Known {
         let (at_least, percentiles) = (&self.at_least, [50.0, 90.0, 99.0, 99.9]);
         let (value, pending, bounds) = match of {
@@ -101,7 +101,7 @@ impl Latency {
 }
 
 impl LoadResult {
-    /// What is known of response time.
+    /// Returns a statistic of response time.
     pub fn response(&self, of: TimeOf) -> Known {
         let requested = self.requested(of).map(|one| {
             let pending = one.response_at_least_us.map(TimeBounds::at_least);
@@ -110,7 +110,7 @@ impl LoadResult {
         or_else(self.latency.response.known(&self.bounds.response, of), requested)
     }
 
-    /// What is known of service time.
+    /// Returns a statistic of service time.
     pub fn service(&self, of: TimeOf) -> Known {
         let requested = self.requested(of).map(|one| {
             let pending = one.service_at_least_us.map(TimeBounds::at_least);

@@ -7,20 +7,19 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LatencySet {
-    /// From intended start to last byte: the time that a user waits.
+    /// Time from intended start to last byte: the time that a user waits.
     pub response: Latency,
-    /// From first byte written to last byte read: the time that the subject took.
+    /// Time from first byte written to last byte read: the time that the subject took.
     pub service: Latency,
-    /// From intended start to first byte written, including the wait for a free connection.
+    /// Time from intended start to first byte written, including the wait for a free connection.
     pub send_lag: Latency,
-    /// From intended start to when the generator handled the request, whether or not a connection was free: the
-    /// generator's own lag.
+    /// Time from intended start until the generator handled the request, with or without a free connection: the generator's own lag.
     pub own_lag: Latency,
-    /// From first byte written to first byte read.
+    /// Time from first byte written to first byte read.
     pub first_byte: Latency,
-    /// From first byte read to last byte read.
+    /// Time from first byte read to last byte read.
     pub last_byte: Latency,
-    /// From the start of a connection attempt to connected, without TLS, of connections opened for a recorded request.
+    /// Time from the start of a connection attempt to connected, without TLS, of connections opened for a recorded request.
     pub connect: Latency,
 }
 
@@ -30,7 +29,7 @@ pub struct LatencySet {
 pub struct Latency {
     /// Number of requests.
     pub count: u64,
-    /// Of these, longer than an hour, which are counted as an hour.
+    /// Times longer than an hour, which are counted as an hour.
     pub overflow: u64,
     /// Smallest.
     pub min_us: Option<f64>,
@@ -72,9 +71,9 @@ pub struct LowerBounds {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TimeBounds {
-    /// It is at least this.
+    /// Lower bound of the time; null for none.
     pub low_us: Option<f64>,
-    /// It is at most this.
+    /// Upper bound of the time; null for none.
     pub high_us: Option<f64>,
 }
 
@@ -111,9 +110,9 @@ pub struct LatencyBounds {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LoadBounds {
-    /// Of response time.
+    /// Bounds of response time.
     pub response: LatencyBounds,
-    /// Of service time.
+    /// Bounds of service time.
     pub service: LatencyBounds,
 }
 

@@ -1,4 +1,4 @@
-//! How a result of a load was merged from those of several runs.
+//! The merge of a load's result from those of several runs.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,7 +18,7 @@ pub struct Merged {
     /// Share of the answered requests that belong to times at which not all runs recorded, 0 to 1. They had less load
     /// beside them.
     pub outside_share: f64,
-    /// Whether quantiles have intervals: only if the records of all runs begin and end within a twentieth of each other.
+    /// True if quantiles have intervals: only if the records of all runs begin and end within a twentieth of each other.
     pub has_intervals: bool,
     /// Properties of machines and TLS connections that are not the same for all runs, with their values.
     pub differences: Vec<String>,
@@ -59,7 +59,7 @@ pub struct MergedRun {
 pub struct RunLeftOut {
     /// Its file.
     pub file: String,
-    /// Why it is not in the result.
+    /// Reason why it is not in the result.
     pub reason: String,
     /// Its planned rate, requests per second; null in a closed loop, and if the file could not be read.
     pub planned_rate: Option<f64>,

@@ -21,7 +21,7 @@ pub struct LoadPlan {
     /// The data that these were filled in from; null without data.
     #[serde(default)]
     pub data: Option<DataPlan>,
-    /// Whether cookies that responses set were sent back on their connection.
+    /// True if cookies that responses set were sent back on their connection.
     #[serde(default)]
     pub cookies: bool,
     /// Streams of gRPC whose messages are timed: `server`, `client=N` with N messages in each request, or `both=N` with N
@@ -39,18 +39,18 @@ pub struct LoadPlan {
     pub connections: u32,
     /// Concurrent requests per connection.
     pub streams: u32,
-    /// How connections reach the servers.
+    /// Network path of connections to the servers.
     #[serde(default)]
     pub network: NetworkPlan,
     /// HTTP/2 settings of the generator; null with other protocols.
     pub http2: Option<Http2Plan>,
-    /// How a connection is chosen for a request.
+    /// Order in which connections take requests, in the syntax of `--pool`.
     pub pool: String,
-    /// What happens to a request while all connections are busy: `wait`, `queue=N` or `skip`.
+    /// Treatment of a request while all connections are busy: `wait`, `queue=N` or `skip`.
     pub when_busy: String,
-    /// What happens to a request that the generator is late with: `send` or `skip`.
+    /// Treatment of a request that the generator is late with: `send` or `skip`.
     pub when_late: String,
-    /// When connections are opened: `ahead` or `on-demand`.
+    /// Time at which connections are opened: `ahead` or `on-demand`.
     pub connect: String,
     /// Requests after which a connection is closed and reopened, as a number or a range; null for as many as the server
     /// allows.
@@ -61,7 +61,7 @@ pub struct LoadPlan {
     pub think: Option<String>,
     /// Rate over time, in the syntax of `--stages`; null for a constant rate.
     pub stages: Option<String>,
-    /// What every response must match, in the syntax of `--expect`; empty for a status below 400.
+    /// Conditions of every response, in the syntax of `--expect`; empty for a status below 400.
     pub expect: String,
     /// Worker threads; null if another tool does not state them.
     #[serde(with = "unless_zero")]
@@ -81,7 +81,7 @@ pub struct LoadPlan {
     pub timeout_s: f64,
     /// Seed of the release times.
     pub seed: u64,
-    /// Whether the processors were kept from being halted, by a task on each that spins and yields to all others.
+    /// True if the processors were kept from halting, by a task on each that spins and yields to all others.
     #[serde(default)]
     pub never_halted: bool,
     /// Tolerated share of failed, timed-out and unfinished requests.
@@ -89,7 +89,7 @@ pub struct LoadPlan {
 }
 
 impl LoadPlan {
-    /// Whether a command with a rate, connections and a URL alone sends the same requests.
+    /// True if a command with a rate, connections and a URL alone sends the same requests.
     pub fn is_plain(&self) -> bool {
         let is_get = self.method == "GET" && self.requests == 1 && self.data.is_none() && !self.cookies;
         let connects_plainly = self.network.unix_socket.is_none()
@@ -104,7 +104,7 @@ impl LoadPlan {
     }
 }
 
-/// How connections reach the servers.
+/// Network path of connections to the servers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NetworkPlan {
@@ -129,9 +129,9 @@ pub struct NetworkPlan {
 pub struct Lookups {
     /// Number of lookups.
     pub done: u64,
-    /// Of these, failed or without a usable address. The addresses then stayed.
+    /// Lookups that failed or gave no usable address. The addresses then stayed.
     pub failed: u64,
-    /// How often the addresses of a host changed. Another order of the addresses is a change.
+    /// Number of times that the addresses of a host changed. Another order of the addresses is a change.
     pub changes: u64,
     /// Addresses of the servers that connections used at the end.
     pub servers: Vec<String>,
@@ -143,7 +143,7 @@ pub struct Lookups {
 pub struct DataPlan {
     /// Number of rows.
     pub rows: u32,
-    /// How rows were chosen: `in-turn` or `random`.
+    /// Order of the rows: `in-turn` or `random`.
     pub order: String,
 }
 
@@ -177,7 +177,7 @@ pub struct Waiting {
 pub struct LoadRate {
     /// Requested; absent in a closed loop, unless another tool paced it.
     pub target: Option<f64>,
-    /// Sent; null if nothing was sent, and in results of other tools, which state what was done.
+    /// Sent; null if nothing was sent, and in results of other tools, which state the actual load.
     #[serde(with = "unless_zero")]
     #[schemars(with = "Option<f64>")]
     pub offered: f64,

@@ -11,7 +11,7 @@ where
     Some(number).filter(|number| **number != T::default()).serialize(serializer)
 }
 
-/// Reads what was written.
+/// Reads a number; null is 0.
 pub(super) fn deserialize<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,

@@ -1,9 +1,9 @@
-//! What of a load's result may be used, in one sentence.
+//! States in one sentence which numbers of a load's result may be used.
 
 use super::{Imported, Known, LoadResult, TimeOf};
 use crate::{Stated, Verdict};
 
-/// How far a number of a result can be used.
+/// Usability of a number of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Sound,
@@ -12,8 +12,8 @@ enum State {
 }
 
 impl LoadResult {
-    /// What may be used, as `counts, rates and p50 are sound; p99 is only bounded`. It follows from the verdict, from the findings that leave
-    /// only bounds of rates, and from what is known of each quantile.
+    /// Returns the usable numbers, as `counts, rates and p50 are sound; p99 is only bounded`. They follow from the verdict, from the
+    /// findings that leave only bounds of rates, and from the values and bounds of each quantile.
     pub fn usable(&self) -> String {
         if self.verdict == Verdict::Void {
             return "no rate and no time can be used; counts and send lag are evidence, not results"

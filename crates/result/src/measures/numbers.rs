@@ -105,7 +105,7 @@ pub(crate) fn costs_schema(generator: &mut SchemaGenerator) -> Schema {
     })
 }
 
-/// The schema of what a proxy or a part of it is charged.
+/// The schema of the cost of a proxy or of a part of it.
 pub(crate) fn charges_schema(generator: &mut SchemaGenerator) -> Schema {
     schema(generator, |definition| (definition.level.to_owned(), false))
 }

@@ -38,7 +38,7 @@ mod tests {
         let round = ArmRound { traffic: vec![traffic(100), traffic(50)], ..ArmRound::default() };
         assert_eq!((RoundMeasure::RECEIVED_BYTES.definition().values)(&round), [500.0, 1_000.0]);
         assert_eq!((RoundMeasure::SENT_BYTES.definition().values)(&round), [900.0, 1_800.0]);
-        // Of the requests that the first proxy got, the second, as a clone, got half: together, they received 100,000 bytes for 100.
+        // The second proxy, as a clone, got half of the requests that the first got: together, they received 100,000 bytes for 100.
         assert_eq!((RoundMeasure::RECEIVED_BYTES.definition().total)(&round), Some(1_000.0));
         assert_eq!((RoundMeasure::SENT_BYTES.definition().total)(&round), Some(1_800.0));
         let none = ArmRound { traffic: vec![traffic(0)], ..ArmRound::default() };

@@ -1,4 +1,4 @@
-//! What an arm answers, and how that differs from what another arm answers.
+//! The answer of an arm, and the differences between the answers of two arms.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::BodyBytes;
 
-/// What the first requests to an arm got. Of a configuration or a server of the user, later responses are expected to have these
-/// statuses, unless the load states others.
+/// Responses to the first requests to an arm. Later responses of a user's configuration or server are expected to have these statuses,
+/// unless the load states others.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Answer {
@@ -17,17 +17,16 @@ pub struct Answer {
     /// Sizes of their bodies; null without a response, and in results of earlier versions.
     #[serde(default)]
     pub body_bytes: Option<BodyBytes>,
-    /// How many of the requests the proxies passed on to the origin; null if no proxy counts them, and in results of earlier
-    /// versions.
+    /// Requests that the proxies passed on to the origin; null if no proxy counts them, and in results of earlier versions.
     #[serde(default)]
     pub reached_origin: Option<u64>,
-    /// How far statistics of the proxy grew meanwhile, by name; only those that grew.
+    /// Growth of statistics of the proxy meanwhile, by name; only those that grew.
     pub statistics: BTreeMap<String, u64>,
 }
 
 impl Answer {
-    /// How `other` differs from this answer, a sentence for each difference: in its statuses, in the size of its bodies, and in whether
-    /// requests reach the origin. Empty if both do the same work, as far as an answer shows.
+    /// Returns the differences of `other` from this answer, one sentence each: in its statuses, in the size of its bodies, and in the
+    /// requests that reach the origin. Empty if both do the same work, as far as an answer shows.
     ///
     /// Numbers of responses are not compared: how often each status comes back is a matter of chance where a filter decides at random.
     /// Sizes that vary by themselves are not compared either.
@@ -68,7 +67,7 @@ fn constant(answer: &Answer) -> Option<u64> {
     answer.body_bytes.filter(|bytes| bytes.smallest == bytes.largest).map(|bytes| bytes.smallest)
 }
 
-/// Which of the requests reached the origin, in words.
+/// Describes which of the requests reached the origin.
 fn reached(answer: &Answer) -> Option<&'static str> {
     let requests: u64 = answer.statuses.values().sum();
     answer.reached_origin.filter(|_| requests > 0).map(|reached| match reached {

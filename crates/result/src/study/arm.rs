@@ -27,7 +27,7 @@ pub struct ArmResult {
     pub subject: Option<PlannedSubject>,
     /// The arm that its cost is the difference from; absent for a baseline.
     pub compared_with: Option<String>,
-    /// SHA-256 of what its proxies were started with: their rendered configuration, the files and environment that its
+    /// SHA-256 of the inputs that its proxies were started with: their rendered configuration, the files and environment that its
     /// function adds, and their workers. Ports chosen by the kernel and the folder of the run are replaced by names
     /// first; certificates are not included. Null without a proxy, if rounds differ, and in results of earlier
     /// versions.
@@ -52,8 +52,8 @@ pub struct ArmResult {
     pub response_us: ResponseCost,
     /// Difference from `compared_with`.
     pub cost: Cost,
-    /// What is known of numbers above that are null, of those under the usual load of their measure: a level of `cpu_us_per_request`,
-    /// `max_rate` or `response_us`, or a cost. A number that is stated has no bound.
+    /// Bounds of numbers above that are null, under the usual load of their measure: a level of `cpu_us_per_request`, `max_rate` or
+    /// `response_us`, or a cost. A number that is stated has no bound.
     #[serde(default, skip_serializing_if = "Bounds::is_empty")]
     pub bounds: Bounds,
     /// Requests answered under the first open loop, which the quantiles of response time are based on.
@@ -63,7 +63,7 @@ pub struct ArmResult {
     /// The key exchange group of its TLS connections, by its name in the IANA registry; null if it has none.
     #[serde(default)]
     pub key_exchange_group: Option<String>,
-    /// Whether its function calls a companion.
+    /// True if its function calls a companion.
     #[serde(default)]
     pub asks_companion: bool,
     /// CPU time per request of the companion that its function calls, us: part of the function's price, in addition to
@@ -72,8 +72,8 @@ pub struct ArmResult {
     /// Statistics of the proxy that show that its function was not active, or not removed; the numbers then describe
     /// something else.
     pub unproven: Vec<String>,
-    /// What it answered before the first round, if it has a configuration or a server of the user, or is compared with another arm
-    /// that is no baseline.
+    /// Its answer before the first round, if it has a configuration or a server of the user, or is compared with another arm that is no
+    /// baseline.
     #[serde(default)]
     pub answer: Option<Answer>,
     /// Processor use of all proxies under the closed loop.
@@ -117,7 +117,7 @@ impl ArmResult {
         load.map_or(Some(&self.cost), |load| Some(&self.under(load)?.cost))
     }
 
-    /// Whether it checks the method by a known answer, which nobody pays for in production.
+    /// True for an arm that checks the method by a known answer; its function is of no use in production.
     pub fn is_control(&self) -> bool {
         self.function.as_deref().is_some_and(|id| id.starts_with("control/"))
     }
@@ -189,7 +189,7 @@ pub struct ArmLoad {
     pub planned_rate: Option<f64>,
     /// Answered requests per second, whatever limited them.
     pub rate: Option<Interval>,
-    /// That rate divided by the rate of `compared_with`.
+    /// Its rate divided by that of `compared_with`.
     pub rate_ratio: Option<Interval>,
     /// Connections opened per second, if the load reopens them; null if it keeps them.
     #[serde(default)]
@@ -205,13 +205,13 @@ pub struct ArmLoad {
     /// threads; null without a proxy.
     #[serde(default)]
     pub proxy_core_share: Option<f64>,
-    /// How busy the proxies were, 0 to 1: their CPU time as a share of what the processors that they may use can give while
-    /// requests are under way. Of several proxies, it is the highest share: that of the one which limits the rate. Null without a
-    /// proxy, if not known, and in results of earlier versions.
+    /// Busy share of the proxies, 0 to 1: their CPU time as a share of the capacity of the processors that they may use, while requests are
+    /// in flight. Of several proxies, it is the highest share: that of the one which limits the rate. Null without a proxy, if not known,
+    /// and in results of earlier versions.
     #[serde(default)]
     pub proxy_busy_share: Option<f64>,
-    /// How busy these processors were with everything of the study that runs on them, 0 to 1. It is above `proxy_busy_share` where
-    /// proxies share processors with the generator or the origin. Null likewise.
+    /// Busy share of these processors by all processes of the study that run on them, 0 to 1. It is above `proxy_busy_share` where proxies
+    /// share processors with the generator or the origin. Null likewise.
     #[serde(default)]
     pub proxy_processors_busy_share: Option<f64>,
     /// Use of the generator for this arm; null in results of earlier versions.
@@ -245,8 +245,8 @@ pub struct ArmLoad {
     /// Difference from `compared_with` under this load.
     #[serde(default)]
     pub cost: Cost,
-    /// What is known of numbers of this load that are null: a level of `cpu_us_per_request` or `response_us`, or a cost. A number that
-    /// is stated has no bound.
+    /// Bounds of numbers of this load that are null: a level of `cpu_us_per_request` or `response_us`, or a cost. A number that is stated
+    /// has no bound.
     #[serde(default, skip_serializing_if = "Bounds::is_empty")]
     pub bounds: Bounds,
     /// Responses by status, if the load expects several.
@@ -271,14 +271,14 @@ pub struct ArmLoad {
     /// Failed requests by kind, in slices that count.
     #[serde(default)]
     pub failures: BTreeMap<String, u64>,
-    /// Of these, by kind, the first reasons with their number of requests, where they are known.
+    /// First reasons of failed requests by kind, with their number of requests, where they are known.
     #[serde(default, skip_serializing_if = "Reasons::is_empty")]
     pub reasons: Reasons,
 }
 
 impl ArmLoad {
-    /// How busy the proxies were, 0 to 1. Results of earlier versions only have the CPU time as a share of one processor,
-    /// which is the same for proxies that share one.
+    /// Busy share of the proxies, 0 to 1. Results of earlier versions only have the CPU time as a share of one processor, which is the same
+    /// for proxies that share one.
     pub fn busy_share(&self) -> Option<f64> {
         self.proxy_busy_share.or(self.proxy_core_share)
     }
@@ -348,7 +348,7 @@ pub struct ProxyUse {
 }
 
 impl ProxyUse {
-    /// How busy the processors that the proxies may use were, 0 to 1; see [`ArmLoad::busy_share`] for results of earlier versions.
+    /// Busy share of the processors that the proxies may use, 0 to 1; see [`ArmLoad::busy_share`] for results of earlier versions.
     pub fn processors_busy_share(&self) -> f64 {
         self.processors_busy_share.unwrap_or(self.core_share)
     }

@@ -1,4 +1,4 @@
-//! Bounds: what is still known of a number that a check withholds.
+//! Bounds: limits of a number that a check withholds.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ use crate::Interval;
 pub struct Bound {
     /// The measure of the number, with its unit.
     pub measure: CostMeasure,
-    /// Whether the number is the arm's own level or its difference from the arm that it is compared with.
+    /// Number that is bounded: the arm's own level, or its difference from the arm that it is compared with.
     pub of: BoundOf,
     /// The number is at least this; null if nothing bounds it below.
     pub low: Option<f64>,
@@ -57,7 +57,7 @@ impl Bounds {
         self.0.iter().find(|bound| bound.of == of && bound.measure == measure)
     }
 
-    /// Those of levels or of costs, each times `sign`, which is 1 or -1.
+    /// Returns the bounds of levels or of costs, each times `sign`, which is 1 or -1.
     #[must_use]
     pub fn signed(&self, of: BoundOf, sign: f64) -> Self {
         let signed = |bound: &Bound| {
@@ -68,7 +68,7 @@ impl Bounds {
         Self(self.0.iter().filter(|bound| bound.of == of).map(signed).collect())
     }
 
-    /// Whether there are none.
+    /// True if there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -81,7 +81,7 @@ impl Bound {
         (low.is_some() || high.is_some()).then(|| Self { measure, of, low, high, by: Vec::new() })
     }
 
-    /// Whether `value` may be the number.
+    /// True if `value` may be the number.
     pub fn contains(&self, value: f64) -> bool {
         self.low.is_none_or(|low| low <= value) && self.high.is_none_or(|high| value <= high)
     }

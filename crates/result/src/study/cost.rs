@@ -1,4 +1,4 @@
-//! What an arm costs more than the arm that it is compared with, by measure.
+//! The cost of an arm: its differences from the arm that it is compared with, by measure.
 
 use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
@@ -92,7 +92,7 @@ impl CostMeasure {
         of_slices.chain(Self::of_rounds()).collect()
     }
 
-    /// Those of measures that an arm has once per round.
+    /// Measures that an arm has once per round.
     pub fn of_rounds() -> impl DoubleEndedIterator<Item = Self> {
         RoundMeasure::compared().map(Self::OfRounds)
     }

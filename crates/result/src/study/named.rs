@@ -18,7 +18,7 @@ pub struct NamedNumber<'a> {
     pub name: String,
     /// The number.
     pub interval: Interval,
-    /// Whether the sign of a cost is supported once all costs of its measure are judged together; none for other numbers.
+    /// True if the sign of a cost is supported once all costs of its measure are judged together; None for other numbers.
     pub has_certain_sign: Option<bool>,
 }
 
@@ -116,7 +116,7 @@ impl StudyResult {
     }
 }
 
-/// What numbers belong to.
+/// Address of a number: its arm, the arm that this is compared with, its load and its proxy, where it has one.
 struct Place<'a> {
     arm: &'a str,
     compared_with: Option<&'a str>,

@@ -6,9 +6,9 @@ use crate::{Interval, Measure, Parts, Place, RoundMeasure};
 /// A number at its address.
 #[derive(Debug)]
 pub enum Number<'a> {
-    /// With its interval.
+    /// A number with an interval.
     Interval(&'a mut Option<Interval>),
-    /// Without one.
+    /// A share without an interval.
     Share(&'a mut Option<f64>),
 }
 
@@ -21,7 +21,7 @@ impl Number<'_> {
         }
     }
 
-    /// Whether it is present.
+    /// True if it is present.
     pub fn is_some(&self) -> bool {
         match self {
             Self::Interval(interval) => interval.is_some(),

@@ -30,21 +30,21 @@ pub struct StudyPlan {
     pub set_aside_rule: String,
     /// The simulated link between callers and everything else; null without one.
     pub link: Option<LinkPlan>,
-    /// Whether the processors were kept from being halted, by a task on each that spins and yields to all others.
+    /// True if the processors were kept from halting, by a task on each that spins and yields to all others.
     #[serde(default)]
     pub never_halted: bool,
     /// The loads.
     pub loads: Vec<LoadSpec>,
     /// Duration of the study, seconds.
     pub wall_seconds: f64,
-    /// Why the study ended before its last round; absent when it did not.
+    /// Reason why the study ended before its last round; absent if it did not.
     pub ended_early: Option<String>,
     /// Number of rounds completed at each time that the study was resumed.
     #[serde(default)]
     pub resumed_after_rounds: Vec<u32>,
     /// Tolerated share of unanswered requests.
     pub max_error_share: f64,
-    /// What the study observed over time; absent if it observed costs.
+    /// Plan of the timeline that the study observed; absent if it observed costs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeline: Option<TimelinePlan>,
 }
@@ -58,7 +58,7 @@ pub struct SequentialPlan {
     /// Half-width that is narrow enough as well, as a share of the cost itself: 0.2 for 20 %; 0 for none.
     #[serde(default)]
     pub of_cost_share: f64,
-    /// Whether nearly all costs in CPU time, 95 of 100, reached the target.
+    /// True if nearly all costs in CPU time, 95 of 100, reached the target.
     pub reached: bool,
     /// Numbers of rounds after which it checked the widths. The last look is its end, unless it was interrupted.
     pub looks: Vec<u32>,

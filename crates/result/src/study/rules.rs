@@ -1,4 +1,4 @@
-//! What one more firewall rule costs.
+//! The cost of one more firewall rule.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,12 +9,12 @@ use crate::{Interval, Measure, Place};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RuleCost {
-    /// How addresses are looked up, for example `iptables`.
+    /// Method that looks addresses up, for example `iptables`.
     pub firewall: String,
     /// The place of the rule that matches the callers: `first`, `last` or `none`.
     #[serde(rename = "match")]
     pub matching: String,
-    /// Whether packets of established connections are accepted before all rules.
+    /// True if packets of established connections are accepted before all rules.
     pub accept_established: bool,
     /// The load.
     pub load: String,
@@ -30,10 +30,9 @@ pub struct RuleCost {
     /// The same per packet that arrives where the proxies are; null if packets were not counted, and if
     /// those of established connections are not looked up.
     pub cpu_ns_per_rule_and_packet: Option<Interval>,
-    /// How far the CPU time per request sags below a straight line half-way through the range of rules, nanoseconds; negative if it
-    /// bulges above.
+    /// Sag of the CPU time per request below a straight line half-way through the range of rules, nanoseconds; negative if it bulges above.
     pub sag_ns: Interval,
-    /// Whether the cost is proportional to the number of rules.
+    /// Shape of the cost over the number of rules.
     pub shape: Shape,
 }
 

@@ -9,7 +9,7 @@ use crate::{Program, Verdict};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SittingRecord {
-    /// When it began, RFC 3339 in UTC.
+    /// Its begin, RFC 3339 in UTC.
     pub started_at: String,
     /// The name of its folder.
     pub folder: String,

@@ -1,9 +1,9 @@
-//! What may be used of a study: for each measure, how many arms have a sound cost, and how many only a bound or nothing.
+//! Counts for each measure of a study: arms with a sound cost, a doubted one, only a bound, or nothing.
 
 use super::{ArmResult, CostMeasure, LoadSpec, StudyResult};
 use crate::{Finding, Loop, Place, Severity};
 
-/// What a study knows of the costs in one measure.
+/// Counts of the arms by the state of their cost in one measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Standing {
     /// The measure.
@@ -36,9 +36,9 @@ impl Standing {
 }
 
 impl StudyResult {
-    /// What may be used of the costs of the study, under the usual load of each measure, in the order of measures. A measure that the
-    /// study does not take is not in it, and neither are arms that it cannot have: without proxies there is no CPU time and no maximum
-    /// rate. Costs as a share are as those in us.
+    /// Returns the counts for the costs of the study, under the usual load of each measure, in the order of measures. A measure that the
+    /// study does not take is left out, and so are arms that cannot have it: without proxies there is no CPU time and no maximum rate.
+    /// Costs as a share are as those in us.
     pub fn standings(&self) -> Vec<Standing> {
         let standing = |measure| {
             let mut standing = Standing { measure, sound: 0, doubted: 0, bounded: 0, withheld: 0 };
@@ -51,7 +51,7 @@ impl StudyResult {
         measures.map(standing).filter(|standing| standing.arms() > 0).collect()
     }
 
-    /// Whether the study would know the cost of an arm in a measure.
+    /// True if the study measures the cost of an arm in this measure.
     fn takes(&self, measure: CostMeasure, arm: &ArmResult) -> bool {
         let other = self.arms.iter().find(|other| Some(&other.id) == arm.compared_with.as_ref());
         let Some(other) = other else { return false };
@@ -76,7 +76,7 @@ impl StudyResult {
         }
     }
 
-    /// Whether a check warns about the cost of an arm in this measure. A warning about the whole study names no measure.
+    /// True if a check warns about the cost of an arm in this measure. A warning about the whole study names no measure.
     fn is_doubted(&self, measure: CostMeasure, arm: &ArmResult) -> bool {
         let load = self.plan.usual_load(measure.measure());
         let place = Place {

@@ -1,4 +1,4 @@
-//! What an arm consists of, as planned: its proxies with their functions, and the connections between them.
+//! The planned subject of an arm: its proxies with their functions, and the connections between them.
 
 use std::collections::BTreeMap;
 
@@ -42,9 +42,9 @@ pub struct PlannedSubject {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PlannedNetwork {
-    /// Where the proxies are: `host` or `container`.
+    /// Place of the proxies: `host` or `container`.
     pub servers: String,
-    /// What translates the address of the host to that of the container: `none`, `iptables` or `nftables`.
+    /// Program that translates the address of the host to that of the container: `none`, `iptables` or `nftables`.
     pub nat: String,
     /// The rules for packets that arrive where the proxies are; null without any.
     pub firewall: Option<PlannedFirewall>,
@@ -54,14 +54,14 @@ pub struct PlannedNetwork {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PlannedFirewall {
-    /// How addresses are looked up: `iptables`, `iptables-legacy`, `ipset`, `nftables`, `nftables-set` or `nftables-map`.
+    /// Method that looks addresses up: `iptables`, `iptables-legacy`, `ipset`, `nftables`, `nftables-set` or `nftables-map`.
     pub firewall: String,
     /// Number of rules, or of addresses in the set or map.
     pub rules: u32,
     /// The place of the only rule that matches the callers: `first`, `last` or `none`.
     #[serde(rename = "match")]
     pub matching: String,
-    /// Whether packets of established connections are accepted before all rules.
+    /// True if packets of established connections are accepted before all rules.
     pub accept_established: bool,
 }
 
@@ -163,7 +163,7 @@ pub struct PlannedFunction {
     pub id: String,
     /// All its knobs, those not set at their defaults.
     pub knobs: BTreeMap<String, String>,
-    /// Whether it was removed from the running proxy before anything was measured.
+    /// True if it was removed from the running proxy before anything was measured.
     pub unloaded: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What callers of an arm see over time, in studies that observe a timeline.
+//! The timeline of an arm: requests of callers over time, and the phases that events begin.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Interval;
 
-/// What a timeline observes.
+/// Plan of a timeline.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TimelinePlan {
@@ -32,7 +32,7 @@ pub struct PlannedPhase {
     pub events: Vec<String>,
 }
 
-/// What callers of an arm saw over time under one load, over all rounds.
+/// Experience of callers of an arm over time under one load, over all rounds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Timeline {
@@ -44,12 +44,12 @@ pub struct Timeline {
     pub whole: Phase,
     /// The 99th percentile of the response times of the connection in the middle, us.
     pub connection_p99_us: Option<Interval>,
-    /// That of the unluckiest connection.
+    /// The 99th percentile of the response times of the worst connection, us.
     pub worst_connection_p99_us: Option<Interval>,
     /// The 99th percentile of the response times of the worker in whose requests it is lowest, us; null with one worker.
     #[serde(default)]
     pub best_worker_p99_us: Option<Interval>,
-    /// That of the worker in whose requests it is highest.
+    /// The 99th percentile of the response times of the worker in whose requests it is highest, us; null with one worker.
     #[serde(default)]
     pub worst_worker_p99_us: Option<Interval>,
     /// Its numbers by phase, in the order of time.
@@ -70,21 +70,21 @@ pub struct Phase {
     pub events: Vec<String>,
     /// Requests that ended in it, all rounds together.
     pub ended: u64,
-    /// Those of them that failed or were not sent, by kind.
+    /// Requests that failed or were not sent, by kind.
     pub failures: BTreeMap<String, u64>,
     /// Requests that failed or were not sent, of a million.
     pub failed_per_million: Option<Interval>,
     /// Requests that were answered later than the objective, of a million.
     pub late_per_million: Option<Interval>,
-    /// How long it hurts: the length of its intervals in which more than one request in a hundred failed or was late, or in
-    /// which fewer than half of the planned requests ended, seconds.
+    /// Duration of harm: the length of its intervals in which more than one request in a hundred failed or was late, or in which fewer than
+    /// half of the planned requests ended, seconds.
     pub hurt_s: Option<Interval>,
     /// The highest 99th percentile of the response times of an interval, us.
     pub worst_p99_us: Option<Interval>,
     /// The largest of the statistics that should be even as a multiple of their mean, the mean of the intervals: 1 if they are
     /// even.
     pub imbalance: Option<Interval>,
-    /// How long they are uneven: the length of the intervals in which the largest is above 1.2 times the mean, seconds.
+    /// Duration of unevenness: the length of the intervals in which the largest is above 1.2 times the mean, seconds.
     pub uneven_s: Option<Interval>,
     /// Time from the start of a restart until the successor, or the proxy that was started again, is live, the mean of its
     /// restarts, seconds.

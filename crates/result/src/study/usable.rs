@@ -21,7 +21,7 @@ impl ArmResult {
     }
 }
 
-/// A column of the samples, and whether time that a proxy waited for its processor invalidates it.
+/// A column of the samples, and true if time that a proxy waited for its processor invalidates it.
 type Column = (&'static str, bool);
 
 impl StudyResult {

@@ -1,4 +1,4 @@
-//! What outputs call the subjects of a comparison.
+//! Names of compared subjects in outputs: short names, and subjects as given but without secrets.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use hoptax_result::SubjectName;
 
 use super::part::{is_config, is_url};
 
-/// What stands for a secret in the text of a subject.
+/// Replacement of a secret in the text of a subject.
 const HIDDEN: &str = "...";
 
 /// Longest short name, in characters. Longer ones would make the table too wide, so the subjects are then called by their arms.

@@ -1,16 +1,16 @@
-//! What the text of a subject, or a part of it, names: a server, a configuration, a property, an Envoy.
+//! Recognises the kind of a subject, or of a part of it, by its text: a server, a configuration, a property, an Envoy.
 
 use std::path::Path;
 
 /// Keys of parts that state properties of the proxy.
 pub(super) const KEYS: [&str; 3] = ["flags", "env", "workers"];
 
-/// Whether a subject is a server that already runs. The value of a part may contain a URL, too.
+/// True if a subject is the URL of a server that already runs. The value of a part may contain a URL, too.
 pub(super) fn is_url(subject: &str) -> bool {
     subject.split_once("://").is_some_and(|(scheme, _)| scheme.chars().all(|c| c.is_ascii_alphanumeric()))
 }
 
-/// Whether a part of a subject names a configuration.
+/// True if a part of a subject names a configuration.
 pub(super) fn is_config(part: &str) -> bool {
     let is_known = |file: &str| {
         let extension = Path::new(file).extension();
@@ -22,7 +22,7 @@ pub(super) fn is_config(part: &str) -> bool {
     !is_property && (is_known(part) || is_known(file))
 }
 
-/// Whether a part of a subject names an Envoy: a release, or a path.
+/// True if a part of a subject names an Envoy: a release, or a path.
 pub(super) fn is_envoy(part: &str) -> bool {
     part.starts_with(['/', '.'])
         || (part.contains('.') && part.chars().all(|c| c.is_ascii_digit() || c == '.'))

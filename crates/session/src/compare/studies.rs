@@ -106,7 +106,7 @@ fn comparison(
     StudiesComparison::new(result.environment.clone(), body).judged_as(result)
 }
 
-/// How arms are called.
+/// Names of arms in outputs.
 struct Named<'a> {
     /// The studies, as they were given.
     given: &'a [String],
@@ -160,7 +160,8 @@ impl Named<'_> {
     }
 }
 
-/// What an id of an arm adds to the name of its entry: its conditions, if the entry has several. None if it is not of that entry.
+/// Returns the part of an arm's id behind the name of its entry: the arm's conditions, if the entry has several. None if the arm is of
+/// another entry.
 fn conditions<'a>(id: &'a str, name: &str) -> Option<&'a str> {
     id.strip_prefix(name).filter(|rest| rest.is_empty() || rest.starts_with([' ', '{']))
 }

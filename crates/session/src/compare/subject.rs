@@ -29,7 +29,7 @@ impl Subject {
     /// Parses parts joined by `+`.
     ///
     /// # Errors
-    /// Which part is wrong. What a study file refuses, such as unknown functions, is not an error here.
+    /// The part of the subject that is invalid. Parts that a study file refuses, such as unknown functions, are not errors here.
     pub(super) fn parse(given: &str) -> Result<Self, String> {
         let parsed = if is_url(given) { server(given) } else { proxy(given) };
         parsed.map_err(|message| format!("subject `{}`: {message}", shown(given)))
@@ -51,7 +51,7 @@ impl Subject {
         }
     }
 
-    /// It as an arm of a study file.
+    /// Returns it as an arm of a study file.
     pub(super) fn arm(&self, name: &str, compared_with: Option<&str>) -> ArmEntry {
         let (name, compared_with) = (name.to_owned(), compared_with.map(str::to_owned));
         match self {

@@ -44,12 +44,12 @@ pub struct ArmsOfStudy {
     folder: PathBuf,
 }
 
-/// What replaces what a study states.
+/// Settings that replace those of a study.
 #[derive(Clone, Debug)]
 pub struct Instead {
-    /// The seed.
+    /// Seed of the random numbers; None for that of the study.
     pub seed: Option<u64>,
-    /// The arrival process.
+    /// Arrival process of all loads.
     pub arrivals: Arrivals,
 }
 
@@ -130,7 +130,7 @@ impl ArmsOfStudy {
             // An error after an interrupt is a consequence of it.
             _ if interrupt.is_requested() => (turns.finish(FindEnd::Interrupt), None),
             Ok(ended_by) => (turns.finish(ended_by), None),
-            // A proxy may end under overload. What is known by then is the result.
+            // A proxy may end under overload. The trials before that are the result.
             Err(failure) => (turns.finish(FindEnd::Failure), Some(with_logs(&failure, folder))),
         };
         drop(awake);
@@ -176,7 +176,7 @@ fn arrivals(plan: &Plan) -> Arrivals {
     open.map_or(Arrivals::Uniform, |open| open.arrivals.clone())
 }
 
-/// How long a search on the arms of a plan takes if trials agree, in a range as wide as without `--min-rate` and `--max-rate`.
+/// Estimates the time of a search on the arms of a plan if trials agree, in a range as wide as without `--min-rate` and `--max-rate`.
 fn expected(plan: &Plan, options: &Options<'_>, budget: Duration) -> Duration {
     let (settings, arms) = (options.settings(), plan.arms.len() as u32);
     let (min, max) = match (options.min_rate, options.max_rate) {

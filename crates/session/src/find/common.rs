@@ -1,4 +1,4 @@
-//! What the searches of a server and of arms of a study have in common.
+//! Parts that the searches of a server and of arms of a study share.
 
 use std::fmt;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use crate::interrupt::Interrupt;
 /// The highest rate without `--max-rate`, as a multiple of the rate of the closed loop. An open loop on as many connections
 /// carries hardly more than a closed one.
 pub(super) const ABOVE_CLOSED_LOOP: f64 = 2.0;
-/// Where a search begins, as a share of the rate of the closed loop.
+/// Rate of the first trial, as a share of the rate of the closed loop.
 pub(super) const BELOW_CLOSED_LOOP: f64 = 0.8;
 /// The lowest rate without `--min-rate`, as a share of the highest.
 pub(super) const LOWEST_SHARE: f64 = 1e-3;
@@ -29,16 +29,16 @@ pub(super) const LOWEST_SHARE: f64 = 1e-3;
 #[derive(Debug)]
 pub(super) struct Tried {
     pub(super) trial: FindTrial,
-    /// What it tells about each objective.
+    /// One sample for each objective, in their order.
     pub(super) samples: Vec<Sample>,
 }
 
-/// Whether objectives limit processes, so that trials must account for some.
+/// True if objectives limit processes. Trials must then account for the CPU time and memory of some.
 pub(super) fn limits_processes(objectives: &[Objective]) -> bool {
     objectives.iter().any(Objective::needs_account)
 }
 
-/// A trial that records what the objectives need.
+/// Returns a trial that records the numbers that the objectives need.
 pub(super) fn recording(spec: TrialSpec, objectives: &[Objective]) -> TrialSpec {
     TrialSpec {
         percentiles: objectives.iter().filter_map(Objective::percentile).collect(),
@@ -47,17 +47,17 @@ pub(super) fn recording(spec: TrialSpec, objectives: &[Objective]) -> TrialSpec 
     }
 }
 
-/// What loads before a search tell about where to search, requests per second.
+/// Range to search, estimated from loads before the search, requests per second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Near {
-    /// Where to begin.
+    /// Rate of the first trial.
     pub(super) start: f64,
-    /// The highest rate without `--max-rate`.
+    /// Highest rate of the search if `--max-rate` is not given.
     pub(super) most: f64,
 }
 
 impl Near {
-    /// What the rate of a closed loop tells: with independent callers, objectives usually fail below it.
+    /// Estimates the range from the rate of a closed loop: with independent callers, objectives usually fail below it.
     pub(super) fn closed_loop(rate: f64) -> Self {
         Self { start: rate * BELOW_CLOSED_LOOP, most: rate * ABOVE_CLOSED_LOOP }
     }
@@ -71,7 +71,7 @@ pub(super) fn range_of(options: &Options<'_>, near: Near, budget: Duration) -> L
     Limits { min, max, start: near.start.max(min).min(max), width, budget, warmup }
 }
 
-/// The error of a search that cannot begin; `no_time` says for what the budget leaves none.
+/// The error of a search that cannot begin; `no_time` is the problem if the budget is too short.
 pub(super) fn refusal(error: &SearchError, no_time: &str) -> Failure {
     Failure::bad_input(match error {
         SearchError::Range { min, max } => format!(
@@ -102,12 +102,12 @@ pub(super) fn goals(objectives: usize, each: bool) -> Vec<Vec<usize>> {
     if each { (0..objectives).map(|one| vec![one]).collect() } else { vec![(0..objectives).collect()] }
 }
 
-/// What a search asks of each objective.
+/// Returns the criterion of each objective, for the search.
 pub(super) fn criteria(objectives: &[Objective]) -> Vec<Criterion> {
     objectives.iter().map(Objective::criterion).collect()
 }
 
-/// What a trial tells the search.
+/// Returns a trial in the form that the search reads. It has no samples if the generator limited the trial.
 pub(super) fn measured(trial: &Tried) -> Measured {
     Measured {
         took: Duration::from_secs_f64(trial.trial.took_s),
@@ -115,7 +115,7 @@ pub(super) fn measured(trial: &Tried) -> Measured {
     }
 }
 
-/// What a search found for a goal, given by the indices of its objectives.
+/// Returns the result of a search for a goal, which is given by the indices of its objectives.
 pub(super) fn found(result: &GoalResult, goal: &[usize], objectives: &[Objective]) -> FoundGoal {
     let names = |numbers: &[usize]| -> Vec<String> {
         numbers.iter().filter_map(|one| objectives.get(*one)).map(ToString::to_string).collect()
@@ -137,13 +137,13 @@ pub(super) fn found(result: &GoalResult, goal: &[usize], objectives: &[Objective
     }
 }
 
-/// A line about a trial, and what the search knows by it.
+/// A line about a trial, and the bounds of the search after it.
 pub(super) fn progress(trial: &FindTrial, search: &Search) -> String {
     let ends: Vec<String> = search.results().iter().map(known).collect();
     format!("{}; {}", documents::find_trial(trial), ends.join(", "))
 }
 
-/// What is known about a goal, in a few words.
+/// Returns the bounds of the rate so far, in words.
 fn known(result: &GoalResult) -> String {
     match (result.lower, result.upper) {
         (Some(lower), Some(upper)) => format!("so far {} to {}/s", rate(lower), rate(upper)),
@@ -153,7 +153,7 @@ fn known(result: &GoalResult) -> String {
     }
 }
 
-/// How narrow an interval is meant to be.
+/// Returns the requested width of an interval, with its confidence.
 pub(super) fn evidence(preset: Preset, width: f64) -> FindEvidence {
     FindEvidence { preset: preset.as_str().to_owned(), width, confidence: CONFIDENCE }
 }

@@ -34,11 +34,11 @@ struct Fast {
     start: f64,
 }
 
-/// What the loads before a search showed.
+/// Result of the loads before a search.
 #[derive(Debug)]
 pub(super) struct Shown {
     pub(super) mode: FastestMode,
-    /// The objective that keeps it, and where to search; None if there is no such mode or it is not known.
+    /// The objective that keeps requests in the fastest mode, and the range to search; None if there is no such mode or it is not known.
     pub(super) aim: Option<(Objective, Near)>,
 }
 

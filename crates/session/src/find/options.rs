@@ -1,4 +1,4 @@
-//! How a search searches: its objectives, its range, its time, and how much evidence it wants.
+//! Options of a search: its objectives, its range, its time, and the evidence that it needs.
 
 use std::time::{Duration, Instant};
 
@@ -10,12 +10,12 @@ use crate::awake::NeverHalt;
 /// The lowest rate that sends a request in the shortest trial, requests per second.
 pub const LOWEST_RATE: f64 = 1.0;
 
-/// What a search is for, and how it searches.
+/// Options of a search.
 #[derive(Clone, Copy, Debug)]
 pub struct Options<'a> {
-    /// What must hold at the rate.
+    /// Objectives that must hold at the rate.
     pub objectives: &'a [Objective],
-    /// How narrow the interval of the rate should be.
+    /// Preset for the width of the rate's interval.
     pub preset: Preset,
     /// The lowest rate, requests per second; none for a share of the highest.
     pub min_rate: Option<f64>,
@@ -23,7 +23,7 @@ pub struct Options<'a> {
     pub max_rate: Option<f64>,
     /// Time limit; none for that of the preset, on arms for each arm.
     pub budget: Option<Duration>,
-    /// Limits of the checks of the generator, which decide whether a trial counts.
+    /// Limits of the checks of the generator, which decide if a trial counts.
     pub limits: &'a thresholds::Limits,
     /// Version, path or name of the Envoy, for arms.
     pub envoy: Option<&'a str>,
@@ -57,7 +57,7 @@ impl Preset {
     }
 }
 
-/// What a preset stands for.
+/// Settings of a preset.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Settings {
     /// Requested width of the interval, as a share of its upper end.
@@ -109,12 +109,12 @@ impl Time {
         self.begun.elapsed()
     }
 
-    /// What is left of a share of the budget.
+    /// Returns the rest of a share of the budget.
     pub(super) fn left_of(&self, share: f64) -> Duration {
         self.budget.mul_f64(share).saturating_sub(self.elapsed())
     }
 
-    /// What is left if this long must remain after it.
+    /// Returns the rest of the budget if a last step needs `last` of it.
     pub(super) fn left_before(&self, last: Duration) -> Duration {
         self.budget.saturating_sub(self.elapsed() + last)
     }

@@ -20,7 +20,7 @@ use crate::interrupt::Interrupt;
 use crate::update::{Say, Update};
 use crate::{awake, environment};
 
-/// A server to search on, and what is asked of it alone.
+/// A server to search on, with the options of such a search alone.
 #[derive(Clone, Debug)]
 pub struct Server {
     /// A closed loop on it: its requests, connections and seed are those of all trials.
@@ -29,9 +29,9 @@ pub struct Server {
     pub arrivals: Arrivals,
     /// The rate to find.
     pub goal: Goal,
-    /// Whether each objective has a rate of its own.
+    /// True if the highest rate of each objective is found, not only the one at which all hold.
     pub each: bool,
-    /// Whether response times up to the rate are measured afterwards.
+    /// True if response times up to the rate are measured afterwards.
     pub sweep: bool,
 }
 
@@ -64,7 +64,7 @@ pub fn on_server(
     search(server, options, environment, Box::new(send_load), interrupt, say)
 }
 
-/// Searches on a server by what sends a load to it from this machine.
+/// Searches on a server; `send_load` sends a load to it from this machine.
 pub(super) fn search(
     server: Server,
     options: &Options<'_>,
@@ -120,15 +120,15 @@ pub(super) fn search(
     Ok(Found { result, failure })
 }
 
-/// What a search, and the sweep after it, came to.
+/// Results of a search and of the sweep after it.
 #[derive(Debug, Default)]
 struct Searched {
     found: Vec<FoundGoal>,
     tried: Vec<Tried>,
     sweep: Option<Sweep>,
-    /// Whether the next trial did not fit into the budget.
+    /// True if the next trial did not fit into the budget.
     is_out_of_time: bool,
-    /// Why a trial could not run.
+    /// Reason why a trial could not run; None if all ran.
     failure: Option<Failure>,
 }
 
@@ -203,7 +203,7 @@ impl OnRange<'_> {
 }
 
 /// Runs the trials of a search, and returns them with the reason why the last one could not run, if it could not: a server may end under
-/// overload, and what is known by then is the result.
+/// overload, and the trials before that are the result.
 ///
 /// # Errors
 /// When the first trial cannot run.

@@ -17,7 +17,7 @@ const ROUNDS: usize = 6;
 /// Confidence of all intervals.
 const CONFIDENCE: f64 = 0.95;
 
-/// How long a sweep takes.
+/// Returns the time that a sweep takes.
 pub(super) fn duration(trial: Duration, warmup: Duration) -> Duration {
     (trial + warmup) * (RATES * ROUNDS) as u32
 }

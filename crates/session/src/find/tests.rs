@@ -18,7 +18,7 @@ use crate::awake::NeverHalt;
 use crate::interrupt::Interrupt;
 use crate::update::Update;
 
-/// What is asked of a search.
+/// Input of a search.
 struct Asked<'a> {
     objectives: &'a [&'a str],
     goal: Goal,

@@ -1,6 +1,6 @@
 //! Runs the trials of a search: each is a load at a constant rate.
 //!
-//! What sends a load is given, so that tests search a server that exists only in their memory, in no time.
+//! The caller gives the function that sends a load. Tests give one that answers from a server in memory, in virtual time.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -28,17 +28,17 @@ pub(super) type SendLoad<'a> = Box<dyn FnMut(&TrialSpec) -> Result<LoadResult, T
 /// Runs trials on a server.
 pub(super) struct Trials<'a> {
     send_load: SendLoad<'a>,
-    /// What each trial tries.
+    /// Objectives that are tried on each trial.
     objectives: Vec<Objective>,
     spec: TrialSpec,
     arrivals: Arrivals,
-    /// How long the server settles after a trial that failed.
+    /// Time that the server settles after a trial that failed.
     settle: Duration,
     limits: &'a thresholds::Limits,
     interrupt: &'a Interrupt,
     /// Number of loads so far. Each has its own seed.
     number: u64,
-    /// Whether the last trial failed, so that the server may still be busy with it.
+    /// True if the last trial failed, so that the server may still be busy with its requests.
     must_settle: bool,
 }
 
@@ -72,7 +72,7 @@ impl<'a> Trials<'a> {
         self.spec = recording(self.spec.clone(), &self.objectives);
     }
 
-    /// What each trial tries.
+    /// Returns the objectives that are tried on each trial.
     pub(super) fn objectives(&self) -> &[Objective] {
         &self.objectives
     }
@@ -87,7 +87,7 @@ impl<'a> Trials<'a> {
         self.spec.warmup
     }
 
-    /// How long a trial may wait for its last responses.
+    /// Returns the time limit of the last responses of a trial.
     pub(super) fn timeout(&self) -> Duration {
         self.spec.timeout
     }
@@ -191,7 +191,7 @@ pub(super) fn judged(
         (result.book.planned, result.book.answered, answered_rate(&result));
     judge_load(&mut result, limits);
     let unknown = unaccounted(&result).filter(|_| limits_processes(objectives));
-    // What holds in spite of the generator counts.
+    // An objective that holds in spite of the generator's limits counts; the limits matter only to those that fail.
     let failed = objectives.iter().zip(&tried).filter(|(_, tried)| !tried.holds);
     let mut limits_of_failed: Vec<String> =
         failed.flat_map(|(objective, _)| objective.generator_limits(&result)).collect();
@@ -215,7 +215,7 @@ pub(super) fn judged(
     Tried { trial, samples }
 }
 
-/// That a closed loop of this length got no response, and which failures it saw.
+/// Says that a closed loop of this length got no response, and names the failures that it saw.
 pub(super) fn silence(result: &LoadResult, length: Duration) -> String {
     let failures = result.reasons.listed(&result.failures, Vec::new(), |count| count.to_string());
     let failures = if failures.is_empty() { "no failure".to_owned() } else { failures };
@@ -227,7 +227,7 @@ pub(super) fn try_all(objectives: &[Objective], result: &LoadResult) -> Vec<Trie
     objectives.iter().map(|objective| tried(objective, result)).collect()
 }
 
-/// Whether all objectives held.
+/// True if all objectives held.
 pub(super) fn hold(objectives: &[TriedObjective]) -> bool {
     objectives.iter().all(|one| one.holds)
 }

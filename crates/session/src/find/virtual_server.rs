@@ -19,7 +19,7 @@ pub(super) enum VirtualServer {
 }
 
 impl VirtualServer {
-    /// What a load with evenly spaced requests sees of it.
+    /// Returns the result of a load with evenly spaced requests on this server.
     pub(super) fn load(self, spec: &TrialSpec) -> LoadResult {
         let rate = match spec.open {
             Some((Pace::Constant(rate), _)) => Some(rate),

@@ -1,4 +1,4 @@
-//! How far the prediction for a graph is from what its processes used.
+//! Compares the prediction for a graph with the measurements of its processes.
 
 use hoptax_result::{
     CheckedProxy, CheckedTime, ErrorSummary, GraphRunCheck, GraphRunResult, GraphRunTargets, Interval,

@@ -1,4 +1,4 @@
-//! What the rounds of a run say about themselves: findings, the verdict, and the numbers that are withheld.
+//! Checks the rounds of a run: sets findings and the verdict, and withholds numbers.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Measures a graph as a user asks for it: finds what it needs, runs it, and compares it with its prediction.
+//! Measures a graph as a user asks for it: finds the programs and results that it needs, runs it, and compares it with its prediction.
 
 use std::path::Path;
 use std::time::Instant;
@@ -18,7 +18,7 @@ use crate::graph::{check, summary};
 use crate::placement::for_workers;
 use crate::{Failure, Interrupt, Say, Update, environment, library, machine};
 
-/// What is measured, and how.
+/// Settings of a measurement of a graph.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted<'a> {
     /// The path of a graph file, or the name of a graph that comes with the program.
@@ -45,7 +45,7 @@ pub fn measure(wanted: &Wanted<'_>, interrupt: &Interrupt, say: Say<'_>) -> Resu
     let spec = &wanted.spec;
     let GraphText { name, text } = read(wanted.graph, None, say)?;
     let plan = plan::read(&name, &text, library::catalogue()?).map_err(Failure::bad_input)?;
-    // Before minutes of measuring: what the results lack is known now.
+    // Missing numbers of the results are reported before minutes of measuring.
     let placement = for_workers(plan.workers() as usize)?;
     let predicted = predict(&plan, spec.rate, wanted.results, &placement)?;
     machine::allow_connections(CONNECTIONS)?;

@@ -1,4 +1,4 @@
-//! From a graph file to what its processes do: the functions of each proxy, the calls of each service, and all requests.
+//! Plans the processes of a graph from its file: the functions of each proxy, the calls of each service, and all requests.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -65,7 +65,7 @@ pub(crate) struct PlannedCall {
     pub(crate) name: String,
     /// Calls for each request.
     pub(crate) factor: f64,
-    /// What is sent.
+    /// Request of the call.
     pub(crate) request: PlannedRequest,
 }
 
@@ -109,7 +109,7 @@ impl RunPlan {
         all
     }
 
-    /// Whether a function calls the companion.
+    /// True if a function calls the companion.
     pub(crate) fn asks_companion(&self) -> bool {
         self.proxies().any(|(_, _, proxy)| proxy.compositions().any(Composition::asks_companion))
     }
@@ -191,7 +191,7 @@ impl Planning<'_> {
             return None;
         };
         let request = self.request(None, entry, &headers);
-        // Those that call come first.
+        // The list begins with the services that call others.
         let handled = requests_by_proxy(&graph);
         let mut services = Vec::new();
         for &service in &all {
@@ -340,7 +340,7 @@ impl Planning<'_> {
     }
 }
 
-/// Why a function cannot be run in a graph; None if it can.
+/// Returns the reason why a function cannot be run in a graph; None if it can.
 fn obstacle(component: &Component) -> Option<&'static str> {
     let one = Composition::one(component.clone());
     if one.secured() != Secured::default() {
@@ -356,7 +356,7 @@ fn obstacle(component: &Component) -> Option<&'static str> {
     }
 }
 
-/// Whether a proxy with these functions sends HTTP/2.
+/// True if a proxy with these functions sends HTTP/2.
 fn sends_http2(functions: &Composition) -> bool {
     let nowhere = Context { directory: Path::new("/"), companion: Some(([127, 0, 0, 1], 1).into()) };
     functions.render(&nowhere).is_ok_and(|fragment| fragment.uses_http2_to_origin())

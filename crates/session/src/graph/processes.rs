@@ -27,7 +27,7 @@ const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 /// The folder of a proxy that its functions write to.
 const FILES: &str = "files";
 
-/// What a run needs besides its plan.
+/// Conditions of a run besides its plan: programs, folder and processors.
 #[derive(Clone, Debug)]
 pub(crate) struct Setting<'a> {
     /// The hoptax program, which also acts as the services.
@@ -38,11 +38,11 @@ pub(crate) struct Setting<'a> {
     pub(crate) directory: &'a Path,
     /// The processors of the proxies, and those of services and generator.
     pub(crate) placement: &'a Placement,
-    /// Whether the processors are kept from halting.
+    /// True if the processors are kept from halting.
     pub(crate) never_halted: bool,
 }
 
-/// Why a graph cannot be run.
+/// An error of the processes of a graph.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum GraphError {
     /// The configuration of a proxy cannot be generated.
@@ -85,12 +85,12 @@ pub(crate) enum GraphError {
         /// The one that it calls.
         called: String,
     },
-    /// A proxy does not state what shows that its functions work.
+    /// A proxy lacks statistics that show its functions at work.
     #[error("the proxy of `{service}` states no value of {missing} statistics; this is a bug in hoptax")]
     Statistics {
         /// The service.
         service: String,
-        /// How many of the statistics that were asked for have no value.
+        /// Number of the requested statistics that have no value.
         missing: usize,
     },
     /// A folder or file of the run cannot be used.
@@ -113,7 +113,7 @@ pub(crate) struct Processes<'p> {
     proxies: Vec<RunningProxy<'p>>,
     /// Services behind proxies, services without, and the companion: each with its name.
     services: Vec<(String, OriginProcess)>,
-    /// Where requests enter the graph with proxies and without.
+    /// Addresses of the entry, in the graph with proxies and in the one without.
     pub(crate) entries: Option<(SocketAddr, SocketAddr)>,
     /// Folders that functions write to, emptied after the round, since an access log grows fast.
     files: Vec<PathBuf>,
@@ -213,7 +213,7 @@ impl<'p> Processes<'p> {
         let context = Context { directory: &files, companion: behind.companion };
         let (source, needed) = configuration(proxy, behind.address, behind.outbound, &context)
             .map_err(|cause| GraphError::Configuration { service: service.name.clone(), cause })?;
-        // Those of a generated configuration are written with it.
+        // Files of a generated configuration are written with it.
         for (path, bytes) in needed.iter().filter(|_| matches!(source, Source::Given { .. })) {
             let write =
                 || path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(path, bytes));
@@ -250,7 +250,7 @@ impl<'p> Processes<'p> {
         Ok(())
     }
 
-    /// What the proxies count themselves.
+    /// Reads the counters of all proxies: requests, and the statistics of their functions.
     pub(crate) fn counted(&self) -> Result<Vec<Counted>, GraphError> {
         let mut all = Vec::new();
         for RunningProxy { service, planned, proxy, .. } in &self.proxies {
@@ -296,16 +296,16 @@ impl<'p> Processes<'p> {
     }
 }
 
-/// What a proxy counted so far.
+/// Counters of a proxy since its start.
 #[derive(Clone, Debug)]
 pub(crate) struct Counted {
     /// Requests to it.
     pub(crate) requests: u64,
-    /// Statistics that show its functions at work: the function, what it must show, and the value.
+    /// Statistics that show its functions at work: the function, the condition, and the value.
     pub(crate) proofs: Vec<(String, Proof, u64)>,
 }
 
-/// What shows that the functions of a proxy are at work.
+/// Returns the statistics that show the functions of a proxy at work, each with its function.
 fn proofs(proxy: &PlannedProxy) -> Vec<(String, Proof)> {
     let named = |functions: &Composition| -> Vec<(String, Proof)> {
         functions.proofs().into_iter().map(|(component, proof)| (component.name.clone(), proof)).collect()
@@ -319,13 +319,13 @@ fn proofs(proxy: &PlannedProxy) -> Vec<(String, Proof)> {
     all
 }
 
-/// What is behind a proxy.
+/// Destinations of a proxy.
 struct Behind<'a> {
     /// The address of its service.
     address: SocketAddr,
-    /// That of the companion, if its functions call one.
+    /// Address of the companion; None if no function calls one.
     companion: Option<SocketAddr>,
-    /// The calls of the service that pass it.
+    /// Calls of the service that pass through the proxy.
     outbound: &'a [Outbound],
 }
 

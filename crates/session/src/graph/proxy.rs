@@ -1,7 +1,7 @@
 //! The Envoy configuration of a service's proxy: a plain proxy with functions for requests to the service, and if its calls pass the
 //! proxy too, a listener for each service that it calls.
 //!
-//! Each side is generated like the only proxy of a study, so that what a study measured applies to it. Then the listeners and clusters
+//! Each side is generated like the only proxy of a study, so that the results of a study apply to it. Then the listeners and clusters
 //! of all sides are put into one process.
 
 use std::net::SocketAddr;
@@ -19,13 +19,13 @@ use crate::graph::plan::PlannedProxy;
 pub(crate) struct Outbound {
     /// The name of the service that is called.
     pub(crate) name: String,
-    /// Where the proxy listens for these calls.
+    /// Address at which the proxy listens for these calls.
     pub(crate) listen: SocketAddr,
-    /// Where it sends them.
+    /// Address that it sends them to.
     pub(crate) to: SocketAddr,
 }
 
-/// Why a configuration cannot be generated.
+/// An error of a configuration that is to be generated.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ConfigurationError {
     /// A function cannot be rendered.
@@ -75,7 +75,7 @@ pub(crate) fn configuration(
 
 /// The name of the listener of requests to the service.
 const INGRESS: &str = hoptax_subject::envoy::bootstrap::INGRESS;
-/// What the names of listeners and clusters of calls begin with.
+/// Prefix of the names of listeners and clusters of calls.
 pub(crate) const OUTBOUND: &str = "outbound-";
 
 fn fragment(functions: &Composition, context: &Context<'_>) -> Result<Option<Fragment>, RenderError> {

@@ -39,7 +39,7 @@ const AFTER_CLOSING: Duration = Duration::from_millis(20);
 /// many.
 const NOT_OF_SLICES: &str = "steady-state";
 
-/// What is measured.
+/// Settings of a run: its load, and the number and length of its slices.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RunSpec {
     /// Requests per second to the entry.

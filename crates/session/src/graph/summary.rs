@@ -21,8 +21,8 @@ const TAIL: f64 = 0.99;
 
 /// The result of the rounds of a plan, judged with `limits`.
 ///
-/// **Method.** In each round, CPU time and requests are summed over the slices that count, and response times are pooled. What proxies
-/// add is the difference between the slices with them and those without. Intervals of means are those over rounds
+/// **Method.** In each round, CPU time and requests are summed over the slices that count, and response times are pooled. The cost
+/// of proxies is the difference between the slices with them and those without. Intervals of means are those over rounds
 /// ([`mean_over_rounds`]), those of the tail leave each round out ([`quantile_cost`]). Requests to a proxy are those that were answered
 /// at the entry, times the calls that the graph states; a finding says if the proxy counted another number.
 pub(crate) fn result(
@@ -153,7 +153,7 @@ fn counting(round: &GraphRound, condition: GraphCondition) -> impl Iterator<Item
 
 /// CPU time of a proxy, us.
 struct CpuTime {
-    /// For each request to the entry.
+    /// CPU time per request to the entry, us.
     per_request: f64,
     per_second: f64,
 }

@@ -1,4 +1,4 @@
-//! Tries promises: sends the requests of each, has the servers answer them as it needs, and notes what came of them.
+//! Tries promises: sends the requests of each, has the servers answer them as it needs, and notes the outcome.
 
 mod crowd;
 mod ejection;
@@ -23,22 +23,22 @@ use super::limits::{Limits, REFUSED};
 use super::servers::Servers;
 use crate::interrupt::Interrupt;
 
-/// How long a response may take beyond what is promised.
+/// Time limit of a response beyond the promised time.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// The most trials of a promise that a busy machine may have broken, or that say nothing.
 const MOST_TRIALS: usize = 3;
 /// The most requests until one goes the way of a share. Of a share of 1 %, so many miss it once in 10^8.
 const MOST_REQUESTS: u32 = 2000;
-/// How often a wait for a server looks.
+/// Interval at which a wait for a server checks it.
 const POLL: Duration = Duration::from_micros(200);
-/// How long an idle connection is watched beyond its time.
+/// Time for which an idle connection is watched beyond its time.
 const LATE: Duration = Duration::from_secs(1);
-/// How long a request of several may take to arrive. Those behind one that does not may then meet other limits.
+/// Time limit for the arrival of one of several requests. Those behind one that does not arrive may then meet other limits.
 const ARRIVES: Duration = Duration::from_secs(5);
-/// How long the end of connections takes that a trial left open.
+/// Time that connections which a trial left open take to end.
 const CLEAR: Duration = Duration::from_millis(150);
 
-/// Where promises are tried.
+/// The servers and listeners on which promises are tried.
 pub(super) struct Bench<'a> {
     pub(super) servers: &'a Servers,
     pub(super) limits: &'a Limits,
@@ -47,9 +47,9 @@ pub(super) struct Bench<'a> {
     /// TLS of clients, with a certificate and without.
     pub(super) client: Arc<ClientConfig>,
     pub(super) stranger: Arc<ClientConfig>,
-    /// Why many requests cannot be under way at a time, such as a limit of the machine.
+    /// Reason why many requests cannot be in flight at a time, such as a limit of the machine; None if they can.
     pub(super) no_crowd: Option<String>,
-    /// Why no address is deaf.
+    /// Reason why there is no address that accepts no connection; None if there is one.
     pub(super) no_deaf: Option<String>,
     /// The number of the next mark.
     pub(super) marks: AtomicU64,
@@ -58,7 +58,7 @@ pub(super) struct Bench<'a> {
     pub(super) interrupt: &'a Interrupt,
 }
 
-/// What became of the promises of a course, in their order.
+/// Outcomes of the promises of a course, in their order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tried {
     pub(super) outcomes: Vec<Outcome>,
@@ -66,11 +66,11 @@ pub(super) struct Tried {
     pub(super) took: Duration,
 }
 
-/// What became of a promise.
+/// Outcome of a promise.
 #[derive(Clone, Debug)]
 pub(super) struct Outcome {
     pub(super) judged: Judged,
-    /// What trials before the last one saw.
+    /// Observations of the trials before the last one.
     pub(super) earlier: Vec<String>,
 }
 
@@ -114,7 +114,7 @@ impl Bench<'_> {
         tried
     }
 
-    /// Tries a promise, again if a busy machine may have broken it. What came of it, and whether a request arrived.
+    /// Tries a promise, again if a busy machine may have broken it. Returns the outcome, and true if a request arrived.
     fn try_promise(&self, course: &Course, trial: &dyn Trial) -> (Outcome, bool) {
         let mut earlier = Vec::new();
         loop {
@@ -207,7 +207,7 @@ impl Bench<'_> {
         mark
     }
 
-    /// How the listener of a course is reached.
+    /// Returns the address and the TLS of the listener of a course.
     fn destination(&self, variant: Variant, course: &Course) -> Result<Destination, Lost> {
         let address = self.addresses.get(&variant).and_then(|all| all.get(&course.listener)).copied();
         let address = address.ok_or_else(|| Lost::new("Envoy has no such listener"))?;

@@ -1,4 +1,4 @@
-//! Runs Envoy on what a listeners file becomes, and tries each promise of the file with requests of its own.
+//! Runs Envoy on the configuration that a listeners file stands for, and tries each promise of the file with requests of its own.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -37,7 +37,7 @@ use crate::update::{Say, Update};
 
 /// The server of clusters that no request is for, such as collectors of spans.
 const OTHER: &str = "";
-/// What the name of a cluster's second server has behind it.
+/// Suffix of the name of a cluster's second server.
 const SECOND: &str = " (second)";
 /// A name that no file asks for.
 const WRONG_NAME: &str = "other-name.hoptax.invalid";
@@ -46,7 +46,7 @@ const WORKERS: usize = 1;
 /// The clusters whose promises are tried at a time.
 const MOST_AT_A_TIME: usize = 64;
 
-/// What is wanted.
+/// Settings of a check.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted<'a> {
     /// The listeners file.
@@ -57,18 +57,18 @@ pub struct Wanted<'a> {
     pub envoy: Option<&'a str>,
 }
 
-/// What the servers and the client need of TLS.
+/// TLS of the servers and the client.
 struct LabTls {
     certificates: Certificates,
     client: Arc<ClientConfig>,
-    /// Of a client without a certificate.
+    /// TLS of a client without a certificate.
     stranger: Arc<ClientConfig>,
 }
 
 /// Checks a listeners file.
 ///
 /// # Errors
-/// All problems of the file, Envoy's reason to refuse what it becomes, and when something that the check needs is missing.
+/// All problems of the file, Envoy's reason to refuse its configuration, and the requirements of the check that are missing.
 pub fn check(
     wanted: &Wanted<'_>,
     interrupt: &Interrupt,
@@ -192,7 +192,7 @@ fn cannot_start(error: std::io::Error) -> Failure {
     Failure::environment(format!("cannot start a server: {error}"))
 }
 
-/// What the bootstrap gets instead of what it names.
+/// Returns the addresses, certificates and paths that replace those of the bootstrap.
 fn lab(
     servers: &Servers,
     limits: &Limits,
@@ -217,7 +217,7 @@ fn lab(
     })
 }
 
-/// What is done for all promises that can be tried.
+/// Returns the procedure of each promise that can be tried, with its course.
 fn trials(courses: &[Course]) -> impl Iterator<Item = (&Course, Procedure)> {
     courses.iter().flat_map(|course| {
         let trials = course.promises.iter().filter_map(|promise| promise.trial.as_ref().ok());

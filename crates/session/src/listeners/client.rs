@@ -12,7 +12,7 @@ use rustls::{AlertDescription, ClientConnection, StreamOwned};
 
 /// Time limit for a connection and its handshake.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
-/// How often a waiting client looks whether it is to stop.
+/// Interval at which a waiting client checks if it is to stop.
 const POLL: Duration = Duration::from_millis(50);
 /// The most characters of a reason.
 const MOST_CHARACTERS: usize = 120;
@@ -25,7 +25,7 @@ const OVERLOADED: &str = "x-envoy-overloaded";
 #[derive(Debug)]
 pub(super) struct Connection {
     stream: Stream,
-    /// What is read of the next response.
+    /// Bytes of the next response that were read so far.
     unread: Vec<u8>,
 }
 
@@ -33,17 +33,17 @@ pub(super) struct Connection {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Response {
     pub(super) status: u16,
-    /// Whether a circuit breaker is the reason.
+    /// True if a circuit breaker is the reason.
     pub(super) is_overloaded: bool,
     /// The first line of its body, shortened: why the proxy answered itself.
     pub(super) reason: String,
 }
 
-/// Why there is no response.
+/// Reason why there is no response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Lost {
     pub(super) why: String,
-    /// Whether the listener ended the handshake because the client has no certificate.
+    /// True if the listener ended the handshake because the client has no certificate.
     pub(super) wants_certificate: bool,
 }
 
@@ -73,12 +73,12 @@ enum Stream {
     Encrypted(Box<StreamOwned<ClientConnection, TcpStream>>),
 }
 
-/// How a listener is reached.
+/// Address and TLS of a listener.
 #[derive(Clone, Debug)]
 pub(super) struct Destination {
     /// Its address.
     pub(super) address: SocketAddr,
-    /// What TLS needs; none for plain HTTP.
+    /// TLS of the connection; None for plain HTTP.
     pub(super) tls: Option<Arc<ClientConfig>>,
 }
 
@@ -164,7 +164,7 @@ impl Connection {
         }
     }
 
-    /// What a listener of TLS said before it closed the connection, which an error of writing hides.
+    /// Returns the alert that a listener of TLS sent before it closed the connection. An error of writing hides it.
     fn alert(&mut self) -> Option<Lost> {
         let Stream::Encrypted(stream) = &mut self.stream else { return None };
         let StreamOwned { conn, sock } = stream.as_mut();
@@ -177,7 +177,7 @@ impl Connection {
     }
 }
 
-/// Takes a complete response from what is read.
+/// Takes a complete response from the bytes that were read.
 fn complete(unread: &mut Vec<u8>) -> Result<Option<Response>, String> {
     let Some(end) = unread.windows(4).position(|end| end == b"\r\n\r\n") else {
         return if unread.len() < MOST_BYTES { Ok(None) } else { Err("it has no end".to_owned()) };

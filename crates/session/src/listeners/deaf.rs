@@ -1,4 +1,4 @@
-//! An address of this machine at which no connection opens: its queue is full, so the kernel drops what asks for one.
+//! An address of this machine at which no connection opens: its queue is full, so the kernel drops requests for one.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};

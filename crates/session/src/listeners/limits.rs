@@ -1,5 +1,5 @@
-//! A service that decides about limits (`envoy.service.ratelimit.v3`): it refuses the user agents that are to be refused, and notes what
-//! it is asked.
+//! A service that decides about limits (`envoy.service.ratelimit.v3`): it refuses user agents with a prefix, and notes its
+//! questions.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -10,7 +10,7 @@ use hoptax_wire::http2::{Body, Server, ServerEvent};
 
 use super::acceptor::Acceptor;
 
-/// How the user agents begin that it refuses.
+/// Prefix of the user agents that it refuses.
 pub(super) const REFUSED: &str = "hoptax-refused-";
 /// The path of its method.
 const PATH: &str = "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit";
@@ -28,7 +28,7 @@ pub(super) struct Limits {
     asked: Arc<Asked>,
 }
 
-/// What it was asked.
+/// Questions that the service received.
 type Asked = Mutex<Vec<Question>>;
 
 impl Limits {

@@ -1,6 +1,6 @@
-//! Servers that stand for the upstreams of a listeners file: each notes what arrives, and answers as it was told for that request.
+//! Servers that stand for the upstreams of a listeners file: each notes the requests that arrive, and answers them as it was told.
 //!
-//! They are threads and not an origin of their own process, because what they see is the evidence: the Host header, the name in the
+//! They are threads and not an origin of their own process, because their observations are the evidence: the Host header, the name in the
 //! handshake, how many times a request comes, and when a connection ends.
 
 use std::collections::BTreeMap;
@@ -20,15 +20,15 @@ use super::acceptor::Acceptor;
 const MOST_HEAD_BYTES: usize = 1 << 16;
 /// Time limit for a handshake and the head of a request.
 const TIMEOUT: Duration = Duration::from_secs(20);
-/// How often a server with an idle connection looks whether anyone still waits for its end.
+/// Interval at which a server with an idle connection checks if a caller still waits for its end.
 const POLL: Duration = Duration::from_millis(50);
 
 /// The TLS of a server.
 #[derive(Clone, Debug)]
 pub(super) struct Security {
-    /// With the name that the file says.
+    /// TLS with a certificate for the name in the file.
     pub(super) right: Arc<ServerConfig>,
-    /// With another name.
+    /// TLS with a certificate for another name.
     pub(super) wrong: Arc<ServerConfig>,
 }
 
@@ -50,7 +50,7 @@ struct Server {
 #[derive(Debug, Default)]
 struct Shared {
     stop: AtomicBool,
-    /// What is done with the requests of each mark, and what arrived.
+    /// The answer to the requests of each mark, and those that arrived.
     marks: Mutex<BTreeMap<String, Marked>>,
 }
 
@@ -62,7 +62,7 @@ struct Marked {
     arrivals: Vec<Arrival>,
     /// The place of each among the requests of its connection, from 1.
     places: Vec<u32>,
-    /// How long a connection was idle when the client ended it.
+    /// Time that a connection was idle until the client ended it.
     idle: Option<Duration>,
 }
 
@@ -99,13 +99,13 @@ impl Servers {
         all.map(|(cluster, (_, acceptor))| (cluster.clone(), acceptor.address())).collect()
     }
 
-    /// Says what the server of a cluster, or every server, does with requests of this mark.
+    /// Sets the answer of the server of a cluster, or of every server, to requests with this mark.
     pub(super) fn expect(&self, mark: &str, cluster: Option<&str>, answer: Answer) {
         let marked = Marked { answer, cluster: cluster.map(str::to_owned), ..Marked::default() };
         self.shared.marks().insert(mark.to_owned(), marked);
     }
 
-    /// What arrived with this mark, which is then forgotten.
+    /// Returns the requests with this mark that arrived, and forgets the mark.
     pub(super) fn arrived(&self, mark: &str) -> Vec<Arrival> {
         self.arrived_in_places(mark).0
     }
@@ -116,14 +116,14 @@ impl Servers {
         (marked.arrivals, marked.places)
     }
 
-    /// How many requests with this mark arrived at the cluster that it is for.
+    /// Returns the number of requests with this mark that arrived at the cluster that it is for.
     pub(super) fn arrived_so_far(&self, mark: &str) -> usize {
         let marks = self.shared.marks();
         let Some(marked) = marks.get(mark) else { return 0 };
         marked.arrivals.iter().filter(|arrival| marked.is_for(&arrival.cluster)).count()
     }
 
-    /// How long the connection of a request with this mark was idle when the proxy ended it; none while it is open.
+    /// Returns the time that the connection of a request with this mark was idle until the proxy ended it; None while it is open.
     pub(super) fn idle(&self, mark: &str) -> Option<Duration> {
         self.shared.marks().get(mark)?.idle
     }
@@ -156,7 +156,7 @@ impl Shared {
         self.stop.load(Ordering::SeqCst)
     }
 
-    /// Whether anyone waits for what becomes of this mark.
+    /// True if a caller waits for requests with this mark.
     fn is_known(&self, mark: &str) -> bool {
         !self.is_stopped() && self.marks().contains_key(mark)
     }
@@ -168,7 +168,7 @@ impl Shared {
         }
     }
 
-    /// Notes an arrival, and returns what is done with it.
+    /// Notes an arrival, and returns the answer to it.
     fn note(&self, mark: &str, arrival: Arrival, place: u32) -> Answer {
         let mut marks = self.marks();
         let Some(marked) = marks.get_mut(mark) else { return Answer::Success };
@@ -249,7 +249,7 @@ fn converse(
         let end = if is_kept { "" } else { "connection: close\r\n" };
         // The proxy's clock may start before a busy machine comes back here from the write.
         let written = Instant::now();
-        // At once: the parts of a line would be packets of their own.
+        // One write for all: the parts of a line would be packets of their own.
         stream
             .write_all(format!("HTTP/1.1 {status} Lab\r\n{more}content-length: 0\r\n{end}\r\n").as_bytes())?;
         stream.flush()?;
@@ -299,6 +299,6 @@ fn is_timeout(error: &io::Error) -> bool {
 /// Waits until the client closes the connection, which the end of the proxy does in any case.
 fn wait_for_end(socket: &TcpStream) -> io::Result<()> {
     socket.set_read_timeout(None)?;
-    // The end, or what TLS says before it.
+    // The end, or bytes of TLS before it.
     socket.peek(&mut [0]).map(|_| ())
 }

@@ -143,9 +143,9 @@ struct Template {
     headers: Vec<(String, Text)>,
     /// None if the body is not text.
     body: Option<Text>,
-    /// Whether it has a field.
+    /// True if the URL, a header or the body has a field.
     has_fields: bool,
-    /// Whether its URL or a header has a field.
+    /// True if the URL or a header has a field.
     has_fields_outside_body: bool,
 }
 

@@ -22,13 +22,13 @@ const LOG_INTERVAL: Duration = Duration::from_secs(1);
 pub struct Lines {
     /// The length of an interval.
     pub every: Duration,
-    /// Where they go.
+    /// Output that they are written to.
     pub out: Box<dyn Write + Send>,
 }
 
 /// An output that is being written.
 struct Output {
-    /// Where it goes, for messages.
+    /// Name of the output, for messages.
     place: String,
     /// Takes the judgement of the load, when the load has ended.
     judged: Sender<Judgement>,

@@ -24,7 +24,7 @@ pub(super) struct Request {
 /// A request of a list, or why it is none.
 #[derive(Clone, Debug)]
 pub(super) struct Listed {
-    /// Where it is in its file; empty for one of no file.
+    /// Its place in its file; empty for one of no file.
     pub(super) place: String,
     /// The request. An error states the place.
     pub(super) request: Result<Request, String>,
@@ -39,7 +39,7 @@ struct Line {
     /// Each name with its values.
     #[serde(default)]
     header: Map<String, Value>,
-    /// In base64.
+    /// The body in base64.
     body: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! When a load sends, and for how long.
+//! The schedule of a load: the times at which it sends, and its length.
 
 use std::fs;
 use std::path::PathBuf;
@@ -31,9 +31,9 @@ pub struct Schedule {
     pub arrivals: ArrivalsOf,
     /// Think time of a closed loop.
     pub think: Option<Think>,
-    /// What happens to requests if all connections are busy.
+    /// Treatment of requests if all connections are busy.
     pub when_busy: WhenBusy,
-    /// What happens to requests if the generator is late.
+    /// Treatment of requests if the generator is late.
     pub when_late: WhenLate,
     /// Time over which connections are opened.
     pub ramp_up: Option<Duration>,
@@ -45,7 +45,7 @@ pub struct Schedule {
     pub warmup: Option<Duration>,
 }
 
-/// Where arrivals come from.
+/// Source of arrivals.
 #[derive(Clone, Debug)]
 pub enum ArrivalsOf {
     /// An arrival process.
@@ -65,7 +65,7 @@ impl Default for ArrivalsOf {
 struct Loop {
     /// None for a closed loop.
     open: Option<(Pace, Arrivals)>,
-    /// That of a trace or of stages.
+    /// Length of the trace or of the stages; None for other loads.
     length: Option<Duration>,
 }
 

@@ -1,4 +1,4 @@
-//! Sends a load, judges its result, and writes what is written while it runs.
+//! Sends a load, judges its result, and writes its files while it runs.
 
 use std::path::Path;
 
@@ -24,7 +24,7 @@ use crate::{awake, environment};
 pub struct Sending<'a> {
     /// The load.
     pub load: Load,
-    /// When it sends.
+    /// The times at which it sends.
     pub schedule: Schedule,
     /// When idle processors are kept from halting.
     pub never_halt: NeverHalt,
@@ -36,7 +36,7 @@ pub struct Sending<'a> {
     pub percentiles: &'a [f64],
     /// The share of requests that may fail; none for the usual one.
     pub max_error_share: Option<f64>,
-    /// Whether a sample of the connections has timestamps of the kernel.
+    /// True if a sample of the connections has timestamps of the kernel.
     pub has_kernel_stamps: bool,
     /// Files that are written while it runs.
     pub files: Files<'a>,
@@ -80,13 +80,13 @@ pub struct Files<'a> {
 pub struct Sent {
     /// Its result, judged.
     pub result: LoadResult,
-    /// Whether no condition holds or is unknown.
+    /// True if all conditions of `--fail-on` are known and passed.
     pub all_pass: bool,
-    /// Why what is written while it ran is not complete.
+    /// Reasons why files that were written during the load are not complete.
     pub problems: Vec<Failure>,
 }
 
-/// Sends a load. `lines` gets a line of JSON for each interval, and `on_live` what a live line shows.
+/// Sends a load. `lines` gets a line of JSON for each interval, and `on_live` the numbers of a live line.
 ///
 /// # Errors
 /// When the load is not valid or cannot run, when a file cannot be created, and when the load is interrupted before it begins.

@@ -165,7 +165,7 @@ fn check_protocol(traffic: &Traffic, streams: u32) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Which messages of gRPC calls are timed.
+/// Returns the messages of gRPC calls that are timed.
 fn timed_messages(wanted: &Requests, protocol: Protocol) -> Result<Option<MessageTimes>, Failure> {
     let messages = wanted.messages;
     Ok(match wanted.timed {
@@ -230,7 +230,7 @@ fn resolver(servers: &Servers) -> Resolver {
     }
 }
 
-/// How connections reach the servers.
+/// Returns the network path to the servers.
 fn dial(servers: &Servers) -> Result<Dial, Failure> {
     Ok(Dial {
         sources: Sources::new(servers.sources.clone()).map_err(Failure::bad_input)?,

@@ -1,4 +1,4 @@
-//! How the studies of a bill share its budget: tries, both studies, and what comes between them are within it.
+//! Splits the budget of a bill: tries, both studies, and the time between them are within it.
 
 use std::time::{Duration, Instant};
 
@@ -31,7 +31,7 @@ pub struct Budget {
     length: Duration,
 }
 
-/// What follows the first study.
+/// Next step after the first study.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
     /// A second one.
@@ -42,12 +42,12 @@ pub(super) enum Next {
     Nothing,
 }
 
-/// How long the first study took, from which the rest is forecast.
+/// Times of the first study, from which the rest is forecast.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pace {
     /// One round, without the measurement of capacities.
     round: Duration,
-    /// What the study took before its first round and after its last one.
+    /// Time of the study before its first round and after its last one.
     around: Duration,
     /// Copies of arms that a round starts and measures.
     subjects: usize,
@@ -55,7 +55,7 @@ pub(super) struct Pace {
     of_try: Duration,
 }
 
-/// What a second study would measure.
+/// Size of a second study.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Second {
     /// Variants that are compared with the whole.
@@ -98,7 +98,7 @@ impl Budget {
         (self.left(now) + self.length.mul_f64(TOLERANCE)).saturating_sub(pace.around)
     }
 
-    /// What follows the first study, which the bill leaves in doubt if a `second` one is to be made.
+    /// Chooses the next step after the first study. `second` is the second study that a bill in doubt needs; None if it is not in doubt.
     pub(super) fn next(self, now: Instant, pace: &Pace, second: Option<Second>) -> Next {
         let left = self.of_last(now, pace);
         if second.is_some_and(|second| pace.second(second) <= left) {
@@ -112,7 +112,7 @@ impl Budget {
 }
 
 impl Pace {
-    /// That of a study that took so long, after tries that took `of_try` each.
+    /// Returns the pace of a study that took so long, after tries that took `of_try` each.
     pub(super) fn of(result: &StudyResult, took: Duration, of_try: Duration) -> Self {
         let rounds_s = result.plan.wall_seconds;
         let round_s = longest_round_s(result)
@@ -126,7 +126,7 @@ impl Pace {
         }
     }
 
-    /// The time that a second study takes at least, with the tries of its pairs, but for what comes before its first round and after its
+    /// The time that a second study takes at least, with the tries of its pairs, but for the time before its first round and after its
     /// last.
     fn second(&self, second: Second) -> Duration {
         let round = self.round.mul_f64(subjects(second.compared) as f64 / self.subjects as f64);
@@ -164,11 +164,11 @@ mod tests {
     struct World {
         /// The try of a variant, seconds.
         try_s: f64,
-        /// What a study takes besides its rounds.
+        /// Time of a study besides its rounds, seconds.
         around_s: f64,
-        /// By how much slices and starts take longer than estimates say.
+        /// Factor by which slices and starts take longer than estimates say.
         slowness: f64,
-        /// By how much every other round takes longer.
+        /// Factor by which every other round takes longer.
         unevenness: f64,
     }
 
@@ -196,8 +196,8 @@ mod tests {
             study.subjects as f64 * of_subject * self.slowness * uneven
         }
 
-        /// When the rounds of a study end whose course has those that `ended_s` before. The first round of a bill also measures
-        /// capacities.
+        /// Returns the ends of the rounds of a study, seconds: those in `ended_s`, and those of the rounds that still have time. The
+        /// first round of a bill also measures capacities.
         fn measure(&self, budget_s: f64, mut ended_s: Vec<f64>, study: Study) -> Vec<f64> {
             let length = Length { rounds: 1000, budget_s: Some(budget_s), until: None };
             let mut course = Course::new(length, ended_s.clone(), &[]);

@@ -1,4 +1,4 @@
-//! Where variants of a configuration are tried: the files of the lab, the servers behind the proxy, and Envoy.
+//! The laboratory in which variants of a configuration are tried: its files, the servers behind the proxy, and Envoy.
 
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -21,20 +21,20 @@ use crate::interrupt::Interrupt;
 use crate::library;
 use crate::update::{Say, Update};
 
-/// How many extensions that Envoy lacks are removed before it is given up.
+/// Number of extensions that Envoy lacks which are removed before the laboratory gives up.
 const MOST_MISSING: usize = 50;
 
-/// A variant, and what its requests got.
+/// A variant and the responses to its requests.
 pub(super) struct Tried {
-    /// What it is called.
+    /// Name of the variant in texts.
     pub(super) name: String,
     pub(super) variant: Variant,
-    /// What its requests got, or why it got none.
+    /// Responses to its requests, or the reason why it got none.
     pub(super) outcome: Result<Answers, TrialError>,
 }
 
 impl Tried {
-    /// Why the variant cannot be an arm beside a whole that answers `whole`; none if it can.
+    /// Returns the reason why the variant cannot be an arm beside a whole that answers `whole`; None if it can.
     pub(super) fn obstacle(&self, whole: &Answers) -> Option<String> {
         match &self.outcome {
             Ok(answers) => difference(whole, answers),
@@ -53,11 +53,11 @@ pub struct Laboratory<'a> {
     bench: Bench,
     interrupt: &'a Interrupt,
     say: Say<'a>,
-    /// When it was begun to be set up.
+    /// Start of its setup.
     pub(super) began: Instant,
 }
 
-/// What runs in a laboratory, and where.
+/// Programs, servers and folders of a laboratory.
 struct Bench {
     stubs: Stubs,
     envoy: Envoy,

@@ -1,4 +1,4 @@
-//! What a bill states besides its numbers, from the tries.
+//! Collects from the tries the texts of a bill: parts, changes, replacements and the request.
 
 use std::collections::BTreeSet;
 

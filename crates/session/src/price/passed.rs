@@ -59,7 +59,7 @@ const MOST_TAGS: usize = 4;
 /// The name of that part.
 const ALL_TAGS: &str = "stats_tags";
 
-/// How many tags of statistics are parts of their own.
+/// Returns the number of tags of statistics that are parts of their own.
 fn most_tags(without: &[String]) -> usize {
     let is_all =
         |name: &String| name == ALL_TAGS || *name == format!("{} {ALL_TAGS}", PartKind::StatisticsTags);

@@ -1,4 +1,4 @@
-//! The second study of a bill whose parts do not add up: whether that is confirmed, and which two parts interact.
+//! The second study of a bill whose parts do not add up. It confirms or refutes that, and finds which two parts interact.
 
 use super::variants::Variant;
 use super::variants::study_file::{Source, StudyOfBill, study_file};
@@ -20,12 +20,12 @@ pub(super) struct First<'a> {
     pub(super) pace: Pace,
 }
 
-/// What the second study of a bill measures.
+/// Returns the size of the second study of a bill.
 pub(super) fn size(bill: &BillResult) -> Second {
     let parts = bill.parts.iter().filter(|part| part.arm.is_some()).count();
     let suspects = suspects(bill).len();
     let pairs = suspects * suspects.saturating_sub(1) / 2;
-    // With everything off, and the second copy of the whole.
+    // The variants without any part and without each part, and the second copy of the whole, are compared.
     Second { compared: parts + 2 + pairs, pairs }
 }
 
@@ -44,7 +44,7 @@ pub(super) fn measure(
 ) -> Result<BilledSecondStudy, Failure> {
     let First { bill, pace } = first;
     let suspects = suspects(bill);
-    // In the order of the configuration: that of costs varies with every round, and a continued study must be the same.
+    // The order is that of the configuration: the order of costs varies with every round, and a continued study must be the same.
     let all = tries.passed.parts.iter().zip(&tries.parts);
     let parts: Vec<(&Part, &Tried)> =
         all.filter(|(_, tried)| suspects.contains(&tried.variant.arm)).collect();

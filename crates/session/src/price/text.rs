@@ -1,4 +1,4 @@
-//! What the listeners of a configuration and their tries are, as text.
+//! Describes the listeners of a configuration, and their tries, as text.
 
 use super::variants::{Answers, activity};
 use hoptax_bootstrap::parts::Part;
@@ -11,7 +11,7 @@ use super::laboratory::Tried;
 use super::order::lacking;
 use super::tries::Tries;
 
-/// What the configuration is inside of, listeners with their requests and parts, and all replacements.
+/// Describes a configuration: the kind of its file, the listeners with their requests and parts, and all replacements.
 pub fn outline(described: Option<&str>, listed: &Listed) -> String {
     let replacements = listed.replacements();
     let mut text = described.map_or_else(String::new, |what| format!("Configuration {what}\n\n"));
@@ -51,7 +51,7 @@ fn request(request: &DerivedRequest) -> String {
     let mut text =
         format!("  request  {} {scheme}://{}{}{kind}\n", request.method, request.host, request.path);
     for (name, value) in &request.headers {
-        // It may be the user's own, and what is printed is often kept.
+        // The value may be the user's own secret, and printed texts are often kept.
         let shown = if is_name(name) { format!("({} bytes, not shown)", value.len()) } else { value.clone() };
         text += &format!("           {name}: {shown}\n");
     }
@@ -78,7 +78,7 @@ fn part(part: &Part) -> [String; 3] {
     [part.kind.to_string(), part.name.clone(), format!("{}{needs}", part.place)]
 }
 
-/// What the variants answered, and which parts acted.
+/// Describes the responses of the variants, and the parts that acted.
 pub fn trials(tries: &Tries) -> String {
     let passed = &tries.passed;
     let mut text = format!("\nVariants of listener {}\n", passed.listener.name);
@@ -111,7 +111,7 @@ fn answers(answers: &Answers) -> String {
     if all.is_empty() { "no response".to_owned() } else { all.join(", ") }
 }
 
-/// Whether a part acted; `without` is the whole without it, tried.
+/// Tells if a part acted; `without` is the try of the whole without it.
 fn described(part: &Part, whole: &Answers, without: &Tried) -> String {
     let by = part.exercised_by.as_ref().map_or_else(String::new, |by| format!("; exercised by {by}"));
     match activity(part, whole, without.outcome.as_ref().ok()) {

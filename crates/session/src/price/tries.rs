@@ -13,7 +13,7 @@ use crate::failure::Failure;
 /// A change, tried.
 pub(super) struct TriedChange {
     pub(super) change: Change,
-    /// Statistics that move if what stands for the part acts.
+    /// Statistics that move if the replacement of the part acts.
     pub(super) proof: Vec<String>,
     pub(super) tried: Tried,
 }
@@ -24,17 +24,17 @@ pub struct Tries {
     pub(super) passed: Passed,
     /// Pointers of the extensions that Envoy lacks.
     pub(super) lacking: Vec<String>,
-    /// What was replaced in the configuration.
+    /// Replacements of parts of the configuration that a lab cannot provide.
     pub(super) replacements: Vec<Replacement>,
     pub(super) whole: Tried,
-    /// What the whole answers.
+    /// Responses of the whole.
     pub(super) answers: Answers,
     /// The whole without each part, in the order of the parts.
     pub(super) parts: Vec<Tried>,
     pub(super) changes: Vec<TriedChange>,
     /// The whole without all parts that can be removed one by one, if there are several.
     pub(super) all_off: Option<Tried>,
-    /// How long one took, with its share of the start of the laboratory.
+    /// Time of one try, with its share of the start of the laboratory.
     pub(super) of_each: Duration,
 }
 
@@ -116,7 +116,7 @@ impl Laboratory<'_> {
         if problems.is_empty() { Ok(changes) } else { Err(Failure::bad_input(problems.join("\n"))) }
     }
 
-    /// What the whole answered.
+    /// Returns the responses of the whole.
     fn answers(&self, whole: &Tried, passed: &Passed) -> Result<Answers, Failure> {
         match &whole.outcome {
             Ok(answers) if !answers.answer.statuses.is_empty() => Ok(answers.clone()),

@@ -1,7 +1,7 @@
 //! Brings a given Envoy configuration up on this machine, whole, without each of its parts and changed, sends requests through
 //! it, and writes the study that measures those variants that answer alike.
 //!
-//! `hoptax_bootstrap` decides what the configuration becomes, and `hoptax_subject` reads the user's files and runs Envoy.
+//! `hoptax_bootstrap` changes the configuration, and `hoptax_subject` reads the user's files and runs Envoy.
 //! `hoptax_judge::bill` computes the bill from the result of the study.
 
 mod activity;

@@ -14,7 +14,7 @@ use crate::store::describe::Described;
 use crate::store::folder::RunFile;
 use crate::store::schema::{self, APPLICATION_ID, STEPS};
 
-/// How long a writer waits for another one. A transaction takes less than a second, but there may be several writers.
+/// Time limit of a writer that waits for another one. A transaction takes less than a second, but there may be several writers.
 const LONGEST_WAIT: Duration = Duration::from_mins(2);
 
 /// An open store.
@@ -104,7 +104,7 @@ impl Store {
         })
     }
 
-    /// Whether the store has a run with this description, with its number.
+    /// Returns the number of the run with this description; None if the store does not have it.
     ///
     /// # Errors
     /// When it cannot be read.

@@ -11,13 +11,13 @@ use crate::run_files::{MANIFEST, RESULT, ROUNDS};
 /// The columns of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Described {
-    /// Tells whether two descriptions are of the same run. It is the same before and after the result is known.
+    /// Key of the run: two descriptions with the same key are of one run. It is the same before and after the result is known.
     pub(crate) identity: String,
     /// The name of the kind of its result.
     pub(crate) kind: String,
-    /// What it is about: the name of a study, the URL of a load.
+    /// Subject of the run: the name of a study, or the URL of a load.
     pub(crate) name: String,
-    /// When it began, RFC 3339 in UTC; empty for a result of files alone.
+    /// Its begin, RFC 3339 in UTC; empty for a result of files alone.
     pub(crate) started_at: String,
     /// Complete rounds.
     pub(crate) rounds: u32,
@@ -44,13 +44,13 @@ pub(crate) struct NumberRow {
     pub(crate) high: Option<f64>,
 }
 
-/// What every manifest begins with.
+/// Key that every manifest begins with.
 #[derive(Deserialize)]
 struct ManifestFormat {
     format: String,
 }
 
-/// What the manifest of a study says about it.
+/// Keys of the manifest of a study that describe it.
 #[derive(Deserialize)]
 struct ManifestHead {
     study: String,
@@ -63,13 +63,13 @@ struct ManifestHead {
 }
 
 impl Described {
-    /// Whether it is that of a study without a result, so that a file with one is out of date or cannot be read.
+    /// True for a study without a result. A file with one is then out of date or cannot be read.
     pub(crate) fn is_unfinished(&self) -> bool {
         self.verdict.is_none()
     }
 }
 
-/// Whether the path of a file in a run folder is that of a complete round.
+/// True if the path of a file in a run folder is that of a complete round.
 pub(crate) fn is_round(path: &str) -> bool {
     let inside = path.strip_prefix(ROUNDS).and_then(|rest| rest.strip_prefix('/'));
     inside.and_then(|name| name.strip_suffix(".json")).is_some_and(|number| number.parse::<u32>().is_ok())
@@ -79,7 +79,7 @@ pub(crate) fn is_round(path: &str) -> bool {
 /// read or states fewer rounds, because the study was resumed after it, the run is described by its manifest as unfinished.
 ///
 /// # Errors
-/// What is wrong with the texts.
+/// The problems of the texts.
 pub(crate) fn run(
     result_text: Option<&str>,
     manifest: Option<&str>,
@@ -98,7 +98,7 @@ pub(crate) fn run(
 /// Describes a result of any kind. Only studies and loads have numbers.
 ///
 /// # Errors
-/// What the text is instead.
+/// The kind of the text, if it is not a result.
 pub(crate) fn result(text: &str) -> Result<Described, String> {
     let kind = documents::kind_of_text(text)?;
     let described = match kind.format {
@@ -112,7 +112,7 @@ pub(crate) fn result(text: &str) -> Result<Described, String> {
 /// Describes a study that has no result yet, by its manifest and the number of its complete rounds.
 ///
 /// # Errors
-/// Why the text is not a manifest.
+/// The reason why the text is not a manifest.
 pub(crate) fn unfinished(manifest: &str, rounds: u32) -> Result<Described, String> {
     let head: ManifestFormat = serde_json::from_str(manifest).map_err(|error| error.to_string())?;
     if head.format != RUN_FOLDER_FORMAT {

@@ -1,11 +1,11 @@
-//! Why a store cannot be used.
+//! Errors of the store.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use rusqlite::ErrorCode;
 
-/// Why a store cannot be used.
+/// An error of the store.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// SQLite failed.
@@ -21,7 +21,7 @@ pub enum StoreError {
     Damaged {
         /// The store.
         path: PathBuf,
-        /// What was found.
+        /// The damage.
         what: String,
     },
     /// A later version of hoptax wrote it.
@@ -46,7 +46,7 @@ pub enum StoreError {
     Foreign {
         /// The file.
         path: PathBuf,
-        /// What it is instead.
+        /// The kind of the file.
         what: String,
     },
     /// Another process has it open, so it cannot be salvaged now.
@@ -58,19 +58,19 @@ pub enum StoreError {
     /// A file cannot be read or written.
     #[error("cannot {what} `{}`: {source}", path.display())]
     File {
-        /// What was tried.
+        /// The action: `read`, `write`.
         what: &'static str,
         /// The file.
         path: PathBuf,
         /// The cause.
         source: io::Error,
     },
-    /// What was to be imported is not a run.
+    /// The path to import is not a run.
     #[error("`{}` cannot be imported: {why}", path.display())]
     NotARun {
         /// The folder or file.
         path: PathBuf,
-        /// What it is instead, or what it lacks.
+        /// The kind of the file, or the parts that it lacks.
         why: String,
     },
     /// There is no such run.

@@ -1,4 +1,4 @@
-//! Reads what the store keeps of a run folder, and writes it back.
+//! Reads the files of a run folder that the store keeps, and writes them back.
 //!
 //! Kept are the texts that hoptax itself writes: the study file, the manifest, the rounds, the result, the reports and the
 //! configurations of the proxies, as they were. Left out are logs and the files of functions, which hold whatever passed
@@ -26,20 +26,20 @@ pub struct RunFile {
     pub path: String,
     /// Its text.
     pub text: String,
-    /// Whether secrets in it were masked.
+    /// True if secrets in it were masked.
     pub is_redacted: bool,
 }
 
 /// The files of a run folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Contents {
-    /// Those that are kept.
+    /// Files that are kept.
     pub(crate) documents: Vec<RunFile>,
-    /// Paths of those that are left out.
+    /// Paths of files that are left out.
     pub(crate) left_out: Vec<String>,
 }
 
-/// Whether a folder is that of a run.
+/// True if a folder is that of a run.
 pub(crate) fn is_run(folder: &Path) -> bool {
     [RESULT, MANIFEST].iter().any(|name| folder.join(name).is_file())
 }

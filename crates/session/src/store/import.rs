@@ -13,7 +13,7 @@ use crate::store::{Store, StoreError};
 pub struct Imported {
     /// Its number in the store.
     pub run: i64,
-    /// Whether the store did not have it before.
+    /// True if the store did not have it before.
     pub is_new: bool,
     /// Files that were left out.
     pub left_out: Vec<String>,
@@ -22,7 +22,7 @@ pub struct Imported {
 }
 
 impl Imported {
-    /// What came of importing `from`, in words.
+    /// Describes the import of `from` in words.
     pub fn described(&self, from: &Path) -> String {
         let new = if self.is_new { "" } else { " (was there already)" };
         let mut text = format!("run {}{new}: {}", self.run, from.display());

@@ -9,7 +9,7 @@ use rusqlite::{Connection, Error, Result as SqlResult, Row, ToSql};
 
 use crate::store::{Store, StoreError};
 
-/// Which runs are listed. Everything that is stated must hold.
+/// Filter of listed runs. A run must meet all of its conditions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
     /// The name of the study, or the URL of the load.

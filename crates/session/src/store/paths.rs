@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 
 use crate::store::{Imported, Store, StoreError, folder};
 
-/// What came of a path.
+/// Result of importing one run of a path.
 #[derive(Debug)]
 pub struct PathImported {
     /// The path that was given, or that of a run in it.
     pub path: PathBuf,
-    /// The run, or what is wrong with the path.
+    /// The run, or the problem of the path.
     pub outcome: Result<Imported, StoreError>,
 }
 
@@ -25,7 +25,7 @@ pub fn import_all(store: &mut Store, paths: &[PathBuf]) -> Result<Vec<PathImport
     Ok(outcomes)
 }
 
-/// Imports the result or the runs at a path. What is wrong with the path is an outcome, so that the other paths are imported.
+/// Imports the result or the runs at a path. A problem of the path is an outcome, so that the other paths are imported.
 fn import_one(store: &mut Store, given: &Path) -> Result<Vec<PathImported>, StoreError> {
     let one = |outcome: Result<Imported, StoreError>| vec![PathImported { path: given.to_owned(), outcome }];
     if given.is_file() {
@@ -51,7 +51,7 @@ fn import_one(store: &mut Store, given: &Path) -> Result<Vec<PathImported>, Stor
     imported.collect()
 }
 
-/// Separates what is wrong with a run, which others do not have, from what is wrong with the store.
+/// Separates problems of one run from problems of the store, which all runs have.
 fn separated<T>(outcome: Result<T, StoreError>) -> Result<Result<T, StoreError>, StoreError> {
     match outcome {
         Err(problem @ (StoreError::NotARun { .. } | StoreError::File { .. })) => Ok(Err(problem)),

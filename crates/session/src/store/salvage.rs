@@ -1,7 +1,7 @@
 //! Salvages a damaged store: copies it aside, and builds a new one of all runs and files that can still be read.
 //!
 //! SQLite stops at the first damaged page of a table. Runs are therefore looked up one by one, by the numbers that the table
-//! and its indexes still name, so a damaged page costs only what is on it. Every content is verified by its SHA-256. Columns
+//! and its indexes still name, so a damaged page costs only its own rows. Every content is verified by its SHA-256. Columns
 //! and numbers are derived anew where the result is intact.
 
 use std::collections::BTreeSet;
@@ -20,7 +20,7 @@ use crate::store::{Store, StoreError, labels};
 
 /// The largest gap between runs whose numbers can be read in which every number is tried.
 const LARGEST_GAP: i64 = 1_000_000;
-/// Where the numbers of runs can be read: the table, its indexes, and the files.
+/// Queries of the numbers of runs: from the table, its indexes, and the files.
 const NUMBERS_OF_RUNS: [&str; 4] = [
     "SELECT id FROM runs NOT INDEXED ORDER BY id",
     "SELECT id FROM runs INDEXED BY runs_by_start WHERE started_at > '' ORDER BY started_at",
@@ -28,14 +28,14 @@ const NUMBERS_OF_RUNS: [&str; 4] = [
     "SELECT DISTINCT run FROM files ORDER BY run",
 ];
 
-/// What was salvaged.
+/// Result of a salvage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Salvaged {
     /// The copy of the damaged store.
     pub(crate) copy: PathBuf,
     /// Number of runs in the new one.
     pub(crate) runs: usize,
-    /// Those that lost files, or may have lost some, with the paths of these.
+    /// Runs that lost files, or may have lost some, with the paths of these.
     pub(crate) incomplete: Vec<(i64, Vec<String>)>,
     /// Numbers of runs of which nothing could be read.
     pub(crate) lost: Vec<i64>,
@@ -45,7 +45,7 @@ pub(crate) struct Salvaged {
 struct FoundFile {
     path: String,
     bytes: Vec<u8>,
-    /// Whether a secret in it is masked.
+    /// True if a secret in it is masked.
     is_redacted: bool,
 }
 
@@ -97,7 +97,7 @@ pub(crate) fn salvage(path: &Path, now: SystemTime) -> Result<Option<Salvaged>, 
     Ok(Some(Salvaged { copy, runs, incomplete, lost }))
 }
 
-/// Copies a store, and what is in its log, to a new name.
+/// Copies a store, with the contents of its log, to a new name.
 fn copy_aside(path: &Path, ending: &str) -> Result<PathBuf, StoreError> {
     let copy = beside(path, ending);
     for suffix in ["", "-wal"] {
@@ -122,7 +122,7 @@ type Copied = (usize, Vec<(i64, Vec<String>)>, Vec<i64>);
 fn copy_runs(from: &Path, to: &Path) -> Result<Copied, StoreError> {
     let of = |error| StoreError::new(from, error);
     let old = Connection::open(from).map_err(of)?;
-    // With this, SQLite reads a file that is shorter than it says.
+    // With this setting, SQLite reads a file that is shorter than its header says.
     old.execute_batch("PRAGMA writable_schema = ON").map_err(of)?;
     let mut new = Store::new(to, connect(to)?);
     let (mut runs, mut incomplete, mut lost) = (0, Vec::new(), Vec::new());
@@ -173,7 +173,7 @@ fn numbers_of_runs(old: &Connection) -> BTreeSet<i64> {
                 }
                 Ok(())
             };
-            // What was read before the damaged page counts.
+            // Rows before the damaged page are kept.
             let _ = scan();
         }
     }

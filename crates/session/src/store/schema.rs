@@ -73,7 +73,7 @@ pub(crate) const STEPS: [&str; 1] = ["
     CREATE INDEX numbers_by_run ON numbers (run);
 "];
 
-/// What a SQLite file says about itself, read at one moment.
+/// The application id and the version in the header of a SQLite file, read in one transaction.
 pub(crate) struct Header {
     pub(crate) application_id: i32,
     pub(crate) version: usize,

@@ -2,8 +2,8 @@
 //!
 //! Everything else that hoptax writes into a run folder is free of secrets already, or is not stored: given configurations
 //! have those of a lab, results never hold the values of headers, and logs and certificates are left out
-//! ([`crate::store::folder`]). What is left is the study file itself (headers, environment variables, command lines, user
-//! information in URLs) and the texts that repeat it.
+//! ([`crate::store::folder`]). Secrets may be in the study file itself (headers, environment variables, command lines, user
+//! information in URLs), and in the texts that repeat it.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -36,7 +36,7 @@ const KEYS_OF_WORDS: [&str; 16] = [
     "verdict",
 ];
 
-/// Whether a study file states secrets, so that only its owner should read it. A text that is no YAML states none.
+/// True if a study file states secrets. Only its owner should then be able to read it. A text that is not YAML states none.
 pub(crate) fn has_secrets(study_file: &str) -> bool {
     Secrets::of_study_file(study_file).is_some_and(|secrets| !secrets.0.is_empty())
 }
@@ -57,7 +57,7 @@ impl std::fmt::Debug for Secrets {
 pub(crate) struct Masked {
     /// The text. Each character of a secret is an `x`.
     pub(crate) text: String,
-    /// Whether it had any.
+    /// True if it had secrets.
     pub(crate) had_secrets: bool,
 }
 
@@ -170,7 +170,7 @@ impl Secrets {
         }
     }
 
-    /// Whether an argument is a flag whose value follows it and is secret. The value of `--password=VALUE` is added.
+    /// Returns true if an argument is a flag whose value follows it and is secret. Adds the value of `--password=VALUE`.
     fn add_flag(&mut self, argument: &Node) -> bool {
         let Node::Scalar(value) = argument else { return false };
         let Some(flag) = value.as_str().filter(|text| text.starts_with('-')) else { return false };
@@ -199,7 +199,7 @@ fn mask(secret: &str) -> String {
     "x".repeat(secret.chars().count())
 }
 
-/// Whether a text is a JSON object or list. A number or a word alone is taken for text.
+/// True if a text is a JSON object or list. A number or a word alone is taken for text.
 fn is_json(text: &str) -> bool {
     text.trim_start().starts_with(['{', '[']) && serde_json::from_str::<Value>(text).is_ok()
 }

@@ -91,7 +91,7 @@ impl Store {
 }
 
 impl Series {
-    /// Whether both are the same series.
+    /// True if both have the same study, arms, load, proxy and machine.
     fn is_like(&self, other: &Self) -> bool {
         self.key() == other.key()
     }

@@ -2,8 +2,7 @@
 
 use super::MessageCounter;
 
-/// How a call sends its messages. Messages of the response are reported as they arrive
-/// ([`Event::Message`](crate::Event::Message)).
+/// The messages of a call. Messages of the response are reported as they arrive ([`Event::Message`](crate::Event::Message)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Messages {
     /// The whole body is sent at once.
@@ -52,12 +51,12 @@ impl Call {
         Some(&self.message)
     }
 
-    /// Whether messages are still to be sent: the request has not ended.
+    /// True if messages are still to be sent: the request has not ended.
     pub(crate) fn is_open(&self) -> bool {
         self.unsent > 0
     }
 
-    /// Whether every message was answered.
+    /// True if every message was answered.
     pub(crate) fn is_answered(&self) -> bool {
         self.unanswered == 0
     }

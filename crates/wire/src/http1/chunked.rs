@@ -12,7 +12,7 @@ pub struct ChunkedBody {
     state: State,
     /// Size of the chunk whose size line is being parsed.
     size: u64,
-    /// Whether the size line has had a digit.
+    /// True if the size line has had a digit.
     digits: bool,
     /// Bytes of the current line, or of the trailers.
     line_bytes: usize,
@@ -23,9 +23,9 @@ pub struct ChunkedBody {
 pub struct ChunkedProgress {
     /// Bytes that belong to the body.
     pub consumed: usize,
-    /// Of these, data.
+    /// Number of these bytes that are data.
     pub data_bytes: u64,
-    /// Whether the body is complete.
+    /// True if the body is complete.
     pub complete: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Parsing of the head of a response in one piece, and why it cannot be parsed.
+//! Parses the head of a response in one piece, and explains why it cannot be parsed.
 
 use std::mem::MaybeUninit;
 
@@ -72,8 +72,8 @@ pub(crate) fn blank_lines(bytes: &[u8]) -> usize {
     }
 }
 
-/// What is wrong with bytes that cannot be parsed for this reason. None if it is in a line that has not ended: what follows belongs to
-/// the reason.
+/// Returns the violation of bytes that the parser refuses with `error`. None if it is in a line that has not ended: the following bytes
+/// belong to the explanation.
 #[cold]
 fn explain(bytes: &[u8], error: Error) -> Option<Malformed> {
     let bytes = bytes.get(blank_lines(bytes)..).unwrap_or_default();
@@ -105,7 +105,7 @@ fn explain(bytes: &[u8], error: Error) -> Option<Malformed> {
     })
 }
 
-/// What is wrong with bytes that do not begin with a version of HTTP/1. Their first byte decides about other protocols, however few
+/// Returns the violation of bytes that do not begin with a version of HTTP/1. Their first byte tells other protocols, however few bytes
 /// have arrived.
 fn explain_first(bytes: &[u8]) -> Malformed {
     match bytes {
@@ -118,7 +118,7 @@ fn explain_first(bytes: &[u8]) -> Malformed {
     }
 }
 
-/// What is wrong with the rest of the first line.
+/// Returns the violation of the rest of the first line.
 fn explain_status(bytes: &[u8]) -> Malformed {
     let line = bytes.split_inclusive(|byte| *byte == b'\n').next().unwrap_or_default();
     let code = line.get("HTTP/1.1 ".len()..).unwrap_or_default();
@@ -126,7 +126,7 @@ fn explain_status(bytes: &[u8]) -> Malformed {
     if has_code && is_cut_by_cr(line) { Malformed::BareCr } else { Malformed::StatusLine }
 }
 
-/// What is wrong with a line of a head, with its end; None if nothing is.
+/// Returns the violation of a line of a head, with its end; None if there is none.
 fn explain_line(line: &[u8]) -> Option<Malformed> {
     if is_cut_by_cr(line) {
         return Some(Malformed::BareCr);
@@ -152,7 +152,7 @@ fn explain_line(line: &[u8]) -> Option<Malformed> {
     value.iter().any(is_control).then_some(Malformed::FieldValue)
 }
 
-/// Whether a line, which ends with a line feed, contains a carriage return anywhere but before it.
+/// True if a line, which ends with a line feed, contains a carriage return anywhere but before it.
 fn is_cut_by_cr(line: &[u8]) -> bool {
     line.windows(2).any(|pair| matches!(pair, [b'\r', other] if *other != b'\n'))
 }

@@ -23,7 +23,7 @@ pub struct Request {
     pub body: Vec<u8>,
 }
 
-/// Why a request cannot be encoded.
+/// Reason why a request cannot be encoded.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum RequestError {
     /// The method is not a token of RFC 9110.
@@ -68,7 +68,7 @@ impl fmt::Debug for Request {
     }
 }
 
-/// Whether the method implies a body, so that `Content-Length: 0` is sent without one (RFC 9110, section 8.6).
+/// True if the method implies a body, so that `Content-Length: 0` is sent without one (RFC 9110, section 8.6).
 pub fn expects_body(method: &str) -> bool {
     matches!(method, "POST" | "PUT" | "PATCH")
 }
@@ -127,7 +127,7 @@ impl Request {
         self.headers.iter().filter(is_it).map(|(_, value)| value.as_str())
     }
 
-    /// Whether the body is sent as one chunk, after the other transfer codings that it already has.
+    /// True if the body is sent as one chunk, after the other transfer codings that it already has.
     fn is_chunked(&self) -> Result<bool, RequestError> {
         let codings = self.values("transfer-encoding").collect::<Vec<_>>().join(", ");
         match codings.rsplit(',').next().map(str::trim) {
@@ -152,7 +152,7 @@ fn push_header(bytes: &mut Vec<u8>, name: &str, value: &str) -> Result<(), Reque
     Ok(())
 }
 
-/// Whether `text` is a token of RFC 9110, section 5.6.2.
+/// True if `text` is a token of RFC 9110, section 5.6.2.
 fn is_token(text: &str) -> bool {
     !text.is_empty()
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))

@@ -27,7 +27,7 @@ pub enum Progress {
     Complete(Response),
 }
 
-/// What a response violates although its end is known. Its connection carries nothing after it.
+/// A rule that a response violates although its end is known. Its connection carries nothing after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Deviation {
     /// It has a `Content-Length` beside `Transfer-Encoding: chunked`, and was read by its chunks (RFC 9112, section 6.3).
@@ -53,17 +53,17 @@ impl Deviation {
 #[derive(Debug, Default)]
 pub struct ResponseReader {
     state: State,
-    /// Whether the last bytes fed include the first of what is, as far as they tell, the final response.
+    /// True if the last bytes fed include the first byte of the final response, as far as these bytes tell.
     begins: bool,
     /// The head so far, if it arrived in more than one piece.
     head: Vec<u8>,
-    /// What the request says about its response and the connection.
+    /// Properties of the request that affect the reading of its response and the connection.
     asked: Asked,
-    /// Whether an interim response to the request has arrived.
+    /// True if an interim response to the request has arrived.
     has_interim: bool,
-    /// Whether the last response can have no body, whatever its headers say.
+    /// True if the last response can have no body, regardless of its headers.
     is_bodiless: bool,
-    /// That of the last response, if its connection carries nothing after it.
+    /// Rule that the last response violates, if its connection carries nothing after it.
     deviation: Option<Deviation>,
     expected: Option<Arc<[ExpectedHeader]>>,
     kept: BodyKeeper,
@@ -146,12 +146,12 @@ impl ResponseReader {
         self.has_interim = false;
     }
 
-    /// Whether no byte of a response has arrived yet.
+    /// True if no byte of a response has arrived yet.
     pub fn is_idle(&self) -> bool {
         matches!(self.state, State::Head) && self.head.is_empty()
     }
 
-    /// What the last response of a connection violates although its end is known.
+    /// Returns the rule that the last response of a connection violates although its end is known; None if it violates none.
     pub fn deviation(&self) -> Option<Deviation> {
         self.deviation
     }
@@ -167,7 +167,7 @@ impl ResponseReader {
         }
     }
 
-    /// Whether the last bytes fed include the first byte of the final response, as far as is known. If that response turns out to be
+    /// True if the last bytes fed include the first byte of the final response, as far as is known. If that response turns out to be
     /// interim, this is true once more, for the bytes that follow it.
     pub fn begins(&self) -> bool {
         self.begins
@@ -257,7 +257,7 @@ impl ResponseReader {
     fn complete(&mut self, response: Response, rest: &[u8]) -> Result<Progress, Malformed> {
         self.state = State::Head;
         self.is_bodiless = self.asked.is_head() || matches!(response.status, 204 | 304);
-        // What follows a switch of protocols is of another one.
+        // Bytes after a switch of protocols belong to the new one.
         if !rest.is_empty()
             && response.status != 101
             && let Some(found) = excess(rest, self.is_bodiless)
@@ -341,7 +341,7 @@ impl ResponseReader {
     }
 }
 
-/// What bytes after the end of a response are; None for blank lines, the last of which may be incomplete.
+/// Returns the violation of bytes after the end of a response; None for blank lines, the last of which may be incomplete.
 #[cold]
 fn excess(bytes: &[u8], is_bodiless: bool) -> Option<Malformed> {
     const VERSION: &[u8] = b"HTTP/1.";
@@ -415,7 +415,7 @@ fn read_head(
     Ok(Head { bytes: head_bytes, response, body, interim, deviation })
 }
 
-/// How the end of a body is found (RFC 9112, section 6.3), and what its head violates; no body if its length is zero.
+/// Returns the framing of a body (RFC 9112, section 6.3), and the rule that its head violates; no body if its length is zero.
 fn body(
     coding: Option<&[u8]>,
     length: Option<Result<u64, Malformed>>,
@@ -443,8 +443,8 @@ fn body(
     Ok((Some(body), deviation))
 }
 
-/// Whether a header has a name, which is given in lower case. Most servers send names in lower case, and comparing equal
-/// bytes is faster than ignoring case.
+/// True if a header has a name, which is given in lower case. Most servers send names in lower case, and comparing equal bytes is faster
+/// than ignoring case.
 fn is_named(name: &str, lower_case: &str) -> bool {
     name == lower_case || name.eq_ignore_ascii_case(lower_case)
 }

@@ -66,7 +66,7 @@ struct State {
 struct Stream {
     id: u32,
     is_head: bool,
-    /// Whether an interim response has arrived.
+    /// True if an interim response has arrived.
     has_interim: bool,
     status: u16,
     grpc_status: Option<u16>,
@@ -155,7 +155,7 @@ impl Http2 {
         self.state.kept.as_deref().unwrap_or_default()
     }
 
-    /// Whether the server's settings have arrived: it speaks HTTP/2.
+    /// True if the server's settings have arrived: it speaks HTTP/2.
     pub fn settings_received(&self) -> bool {
         self.state.session.settings_received
     }
@@ -170,17 +170,17 @@ impl Http2 {
         self.state.send(stream as usize, request, bytes, output);
     }
 
-    /// Whether the whole request on a stream has been sent.
+    /// True if the whole request on a stream has been sent.
     pub fn is_sent(&self, stream: u32) -> bool {
         self.state.streams.get(stream as usize).is_none_or(|stream| stream.unsent.is_empty())
     }
 
-    /// Whether the response on a stream has begun.
+    /// True if the response on a stream has begun.
     pub fn has_begun(&self, stream: u32) -> bool {
         self.state.streams.get(stream as usize).is_some_and(|stream| stream.status > 0)
     }
 
-    /// Whether an interim response on a stream has arrived.
+    /// True if an interim response on a stream has arrived.
     pub(crate) fn has_interim(&self, stream: u32) -> bool {
         self.state.streams.get(stream as usize).is_some_and(|stream| stream.has_interim)
     }
@@ -195,7 +195,7 @@ impl Http2 {
         }
     }
 
-    /// Whether the stream identifiers of the connection are exhausted.
+    /// True if the stream identifiers of the connection are exhausted.
     pub fn stream_ids_exhausted(&self) -> bool {
         self.state.next_id > 0x7fff_fff0
     }

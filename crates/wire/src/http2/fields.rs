@@ -50,7 +50,7 @@ impl FieldReader {
         self.expected.as_ref().map_or(0, |expected| (1_u64 << expected.len().min(63)) - 1)
     }
 
-    /// The fields of a block; `end`: whether it ends its stream.
+    /// Returns the fields of a block; `end` is true if it ends its stream.
     pub(super) fn read(&mut self, block: &[u8], end: bool) -> Result<Fields, ProtocolError> {
         match &self.known[usize::from(end)] {
             Some(known) if known.block == block => Ok(known.fields),

@@ -136,7 +136,7 @@ pub(crate) struct FrameReader {
 }
 
 impl FrameReader {
-    /// Whether the parser is at a frame boundary.
+    /// True if the parser is at a frame boundary.
     pub(crate) fn is_at_boundary(&self) -> bool {
         self.have == 0 && self.current.is_none()
     }

@@ -93,7 +93,7 @@ pub(crate) enum BadBlock {
 }
 
 impl BadBlock {
-    /// What is wrong with the block.
+    /// Returns the problem as a noun phrase, for errors.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Invalid => "a header block that cannot be read",
@@ -128,7 +128,7 @@ impl Default for Decoder {
 }
 
 impl Decoder {
-    /// Calls `each` with name and value of every field of a block. Returns whether the block changed the dynamic table: the
+    /// Calls `each` with name and value of every field of a block. Returns true if the block changed the dynamic table: the
     /// same block may then have other fields.
     ///
     /// # Errors

@@ -60,7 +60,7 @@ enum Emits {
     Invalid,
 }
 
-/// The transitions of the 256 inner nodes of the code tree, and whether a string may end there: at the root or after at
+/// The transitions of the 256 inner nodes of the code tree, and true if a string may end there: at the root or after at
 /// most seven one bits, which are padding.
 struct Tree {
     steps: Vec<[Step; 16]>,

@@ -45,7 +45,7 @@ impl Encoded {
     /// Numbers the fields of all requests of a load, so that connections can index those that requests share. Fields
     /// for whose bytes `varies` is true differ in each request and are not indexed.
     pub fn number_fields<'a>(requests: impl Iterator<Item = &'a mut Self>, varies: impl Fn(&[u8]) -> bool) {
-        // By the index of the name and the rest of the field: a load may have very many requests.
+        // Keyed by the index of the name and the rest of the field: a load may have very many requests.
         let mut known: HashMap<(usize, Vec<u8>), usize> = HashMap::new();
         for request in requests {
             for field in &mut request.fields {
@@ -61,13 +61,13 @@ impl Encoded {
 /// The server's dynamic table, as filled by this connection.
 #[derive(Debug)]
 pub(crate) struct FieldTable {
-    /// By the number of a field: the insertion count at which it was added, from 1; 0 if not added.
+    /// For the number of each field, the insertion count at which it was added, from 1; 0 if not added.
     positions: Vec<u32>,
     inserted: u32,
     bytes: usize,
     /// The maximum size in use.
     max_bytes: usize,
-    /// Whether a size update to zero must still be sent to the server.
+    /// True if a size update to zero must still be sent to the server.
     owes_size: bool,
 }
 

@@ -41,12 +41,12 @@ struct Stream {
     /// Present until the request is complete and reported.
     request: Option<(Head, Vec<u8>)>,
     keeps_body: bool,
-    /// Whether parts of the request are reported as they arrive.
+    /// True if parts of the request are reported as they arrive.
     is_reported_in_parts: bool,
-    /// Whether more of the response may follow.
+    /// True if more of the response may follow.
     is_streaming: bool,
     received_bytes: u32,
-    /// Those of `received_bytes` that are processed, for which the window opens again.
+    /// Received bytes that are processed, for which the window opens again.
     released_bytes: u32,
     window_bytes: i64,
     /// The response's body with the number of bytes sent, and the header block of its trailers.
@@ -80,7 +80,7 @@ impl Server {
         self.state.session.open_window(output);
     }
 
-    /// Whether no request is in flight.
+    /// True if no request is in flight.
     pub fn is_idle(&self) -> bool {
         self.state.streams.is_empty() && self.frames.is_at_boundary() && !self.state.session.is_in_block()
     }
@@ -400,7 +400,7 @@ impl Stream {
         }
     }
 
-    /// Appends what follows a complete response: the client need not send the rest of the request (RFC 9113, section 8.1).
+    /// Appends the frames that follow a complete response: the client need not send the rest of the request (RFC 9113, section 8.1).
     fn close(self, output: &mut Vec<u8>) {
         if self.request.is_some() {
             put_number(output, kind::RST_STREAM, self.id, NO_ERROR);

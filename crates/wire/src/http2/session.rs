@@ -9,10 +9,10 @@ use crate::response::ProtocolError;
 /// The state of a connection outside of its streams.
 #[derive(Debug)]
 pub(super) struct Session {
-    /// Whether the peer's settings have arrived.
+    /// True if the peer's settings have arrived.
     pub(super) settings_received: bool,
     block: Vec<u8>,
-    /// A header block that continues in further frames: its stream, and whether the stream ends with it.
+    /// A header block that continues in further frames: its stream, and true if the stream ends with it.
     continuing: Option<(u32, bool)>,
     /// The peer's initial window of a stream.
     pub(super) first_window_bytes: i64,
@@ -58,7 +58,7 @@ impl Session {
         }
     }
 
-    /// Whether a header block is incomplete.
+    /// True if a header block is incomplete.
     pub(super) fn is_in_block(&self) -> bool {
         self.continuing.is_some()
     }

@@ -60,7 +60,7 @@ pub struct Http3 {
     /// Streams for the next requests, opened and not used yet. QUIC limits how many streams may ever be opened, and the server raises
     /// that limit, usually as streams end.
     spare: VecDeque<StreamId>,
-    /// How many requests the server allows at once, as far as there are places for them.
+    /// Limit of the server on concurrent requests, as far as there are places for them.
     max_streams: u32,
     uni_streams: Vec<(StreamId, UniStream)>,
     /// A pending datagram of the endpoint itself.
@@ -105,7 +105,7 @@ impl Http3 {
         }
     }
 
-    /// Whether the handshake can begin.
+    /// Checks that the handshake can begin.
     ///
     /// # Errors
     /// When QUIC does not support the TLS settings.
@@ -118,7 +118,7 @@ impl Http3 {
         self.expected_body = expected;
     }
 
-    /// From now on, cookies that responses set are sent back on this connection.
+    /// Starts to send cookies that responses set back on this connection.
     pub fn keep_cookies(&mut self) {
         self.cookies.get_or_insert_default();
     }
@@ -128,7 +128,7 @@ impl Http3 {
         self.messages = Some(messages);
     }
 
-    /// Whether the handshake is complete.
+    /// True if the handshake is complete.
     pub fn is_open(&self) -> bool {
         self.is_open
     }
@@ -195,17 +195,17 @@ impl Http3 {
         }
     }
 
-    /// Whether the whole request on a stream has been sent.
+    /// True if the whole request on a stream has been sent.
     pub fn is_sent(&self, stream: u32) -> bool {
         self.streams.get(stream as usize).is_none_or(|stream| stream.unsent.is_empty())
     }
 
-    /// Whether the response on a stream has begun.
+    /// True if the response on a stream has begun.
     pub fn has_begun(&self, stream: u32) -> bool {
         self.streams.get(stream as usize).is_some_and(|stream| stream.response.has_begun())
     }
 
-    /// Whether an interim response on a stream has arrived.
+    /// True if an interim response on a stream has arrived.
     pub(crate) fn has_interim(&self, stream: u32) -> bool {
         self.streams.get(stream as usize).is_some_and(|stream| stream.response.has_interim())
     }
@@ -320,7 +320,7 @@ impl Http3 {
             if id.dir() == Dir::Uni { self.read_uni_stream(id, events)? } else { self.read(id, events)? }
         }
         self.readable = readable;
-        // What has ended, and what the server now allows.
+        // Streams that ended, and new limits of the server, change the number of concurrent requests.
         self.report_limit(events);
         if let Some((handle, connection)) = &mut self.connection {
             quic::exchange(&mut self.endpoint, *handle, connection);
@@ -413,7 +413,7 @@ fn connect(endpoint: &mut Endpoint, setup: &Setup) -> Option<(ConnectionHandle, 
 }
 
 impl Stream {
-    /// Whether messages follow in turn, so that the request has not ended.
+    /// True if messages follow in turn, so that the request has not ended.
     fn is_conversation_open(&self) -> bool {
         self.call.as_ref().is_some_and(|call| call.is_open())
     }
@@ -428,7 +428,7 @@ impl Stream {
         }
     }
 
-    /// Whether there is a request that has no stream.
+    /// True if there is a request that has no stream.
     fn is_waiting(&self) -> bool {
         self.id.is_none() && !self.unsent.is_empty()
     }

@@ -94,7 +94,7 @@ pub(super) struct FrameReader {
 }
 
 impl FrameReader {
-    /// Whether the parser is at a frame boundary.
+    /// True if the parser is at a frame boundary.
     pub(super) fn is_at_boundary(&self) -> bool {
         self.current.is_none() && self.head.is_empty()
     }
@@ -102,7 +102,7 @@ impl FrameReader {
     /// Calls `each` with every piece of `bytes`.
     ///
     /// # Errors
-    /// Those of `each`, or when a frame is too large.
+    /// An error of `each`, or a frame that is too large.
     pub(super) fn feed(
         &mut self,
         mut bytes: &[u8],

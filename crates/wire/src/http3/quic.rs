@@ -65,7 +65,7 @@ pub(super) fn write_opening(
     }
 }
 
-/// Why reading a stream has ended.
+/// Reason why reading a stream has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ReadEnd {
     /// More data may arrive.
@@ -81,7 +81,7 @@ pub(super) enum ReadEnd {
 /// Calls `each` with the data that arrived on a stream.
 ///
 /// # Errors
-/// Those of `each`.
+/// An error of `each`.
 pub(super) fn read(
     connection: &mut Connection,
     id: StreamId,
@@ -93,7 +93,7 @@ pub(super) fn read(
 /// As [`read`], but at most so many bytes. The rest stays with QUIC, whose flow control then limits the peer.
 ///
 /// # Errors
-/// Those of `each`.
+/// An error of `each`.
 pub(super) fn read_at_most(
     connection: &mut Connection,
     id: StreamId,
@@ -125,7 +125,7 @@ pub(super) fn read_at_most(
     fed.map(|()| ended)
 }
 
-/// Why a connection is lost, as reported in results.
+/// Returns the reason why a connection is lost, as reported in results.
 pub(super) fn broken(error: &ConnectionError) -> ProtocolError {
     let of_transport = |code: quinn_proto::TransportErrorCode| {
         let code = u64::from(code);

@@ -18,11 +18,11 @@ pub(super) struct Stream {
     /// Present until the request is complete and reported.
     pub(super) head: Option<Head>,
     pub(super) body: Vec<u8>,
-    /// Whether parts of the request are reported as they arrive.
+    /// True if parts of the request are reported as they arrive.
     pub(super) is_reported_in_parts: bool,
     /// Bytes reported and not processed yet.
     pub(super) unreleased_bytes: usize,
-    /// Whether the whole request has arrived.
+    /// True if the whole request has arrived.
     pub(super) has_ended: bool,
     pub(super) response: Option<PendingResponse>,
 }
@@ -33,16 +33,16 @@ pub(super) struct PendingResponse {
     /// Encoded bytes that QUIC has not taken yet.
     pub(super) unsent: Vec<u8>,
     body: Body,
-    /// How much of the body has been encoded.
+    /// Bytes of the body that have been encoded.
     taken: u64,
     /// The encoded trailers.
     trailers: Vec<u8>,
-    /// Whether more of the response may follow.
+    /// True if more of the response may follow.
     pub(super) is_streaming: bool,
 }
 
 impl Stream {
-    /// How many bytes of the request may be read; 0 if it has to wait until those before are processed and answered.
+    /// Number of bytes of the request that may be read; 0 if it has to wait until those before are processed and answered.
     pub(super) fn room_bytes(&self) -> usize {
         if !self.is_reported_in_parts {
             PIECE_BYTES

@@ -20,11 +20,11 @@ pub struct ResponseReader {
     body_bytes: u64,
     /// Bit set of the expected headers that have arrived.
     matched: u64,
-    /// Whether the server switched to another protocol, which HTTP/3 does not have (RFC 9114, section 4.5).
+    /// True if the server switched to another protocol, which HTTP/3 does not have (RFC 9114, section 4.5).
     is_switched: bool,
-    /// Whether an interim response has arrived.
+    /// True if an interim response has arrived.
     has_interim: bool,
-    /// What is wrong with a field of the head or of the trailers.
+    /// Violation of a field of the head or of the trailers.
     malformed: Option<Malformed>,
     body: BodyKeeper,
 }
@@ -35,17 +35,17 @@ impl ResponseReader {
         Self { body: BodyKeeper::new(body), ..Self::default() }
     }
 
-    /// Whether the response has begun.
+    /// True if the response has begun.
     pub fn has_begun(&self) -> bool {
         self.head.status > 0
     }
 
-    /// Whether an interim response has arrived.
+    /// True if an interim response has arrived.
     pub(super) fn has_interim(&self) -> bool {
         self.has_interim
     }
 
-    /// Why no valid response will arrive, if what has arrived tells. A response to `HEAD` has no body.
+    /// Returns the reason why no valid response will arrive; None if one still may. A response to `HEAD` has no body.
     pub(super) fn loss(&self, is_head: bool) -> Option<Loss> {
         if self.is_switched {
             return Some(Loss::Switched);
@@ -124,7 +124,7 @@ impl ResponseReader {
     /// The response when its stream has ended. A response to `HEAD` has no body.
     ///
     /// # Errors
-    /// Says what is incomplete or inconsistent.
+    /// The part that is incomplete or inconsistent.
     pub fn end(&self, is_head: bool, expected: &[ExpectedHeader]) -> Result<Response, Loss> {
         let has_body = !is_head && self.head.status != 304;
         if let Some(loss) = self.loss(is_head) {

@@ -63,7 +63,7 @@ impl Server {
         })
     }
 
-    /// Processes a datagram. Returns whether it began a connection.
+    /// Processes a datagram. Returns true if it began a connection.
     pub fn feed(
         &mut self,
         from: SocketAddr,
@@ -107,7 +107,7 @@ impl Server {
         }
     }
 
-    /// When [`Self::tick`] is due next.
+    /// Returns the time at which [`Self::tick`] is due next.
     pub fn next_tick(&mut self) -> Option<Instant> {
         if self.peers.values().any(|peer| peer.resumable().next().is_some()) {
             return Some(Instant::now());
@@ -209,7 +209,7 @@ impl Server {
         streams.map(Stream::unsent_bytes).sum()
     }
 
-    /// Changes a stream, and sends what its response then has.
+    /// Changes a stream, and sends the bytes that its response then has.
     fn with(&mut self, request: RequestId, change: impl FnOnce(&mut Stream)) {
         let Some(peer) = self.peers.get_mut(&request.connection) else { return };
         let Ok(id) = VarInt::from_u64(request.stream).map(StreamId::from) else { return };
@@ -343,7 +343,7 @@ impl Peer {
         }
     }
 
-    /// Removes a stream, and refuses the rest of its request with this code. Returns whether there was such a stream.
+    /// Removes a stream, and refuses the rest of its request with this code. Returns true if there was such a stream.
     fn remove(&mut self, id: StreamId, code: u32) -> bool {
         self.paused.remove(&id);
         let Some(stream) = self.streams.remove(&id) else { return false };

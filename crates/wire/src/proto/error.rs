@@ -1,10 +1,10 @@
-//! Why a method of gRPC or its messages are not known.
+//! Errors of methods of gRPC and of their messages.
 
 use std::path::PathBuf;
 
 use thiserror::Error;
 
-/// Why a message cannot be encoded.
+/// Reason why a message cannot be encoded.
 #[derive(Debug, Error)]
 pub enum ProtoError {
     /// The file cannot be read or is invalid.

@@ -73,10 +73,10 @@ pub struct ClientSecurity {
     pub authorities: Vec<CertificateDer<'static>>,
     /// The client's identity, for servers that request one.
     pub identity: Option<Identity>,
-    /// Whether every server certificate is accepted.
+    /// True if every server certificate is accepted.
     pub trusts_all: bool,
-    /// Whether a server is trusted after it has once proved its identity, with its certificate and the key of it. A client
-    /// that verifies every time has as much work per handshake as the server, and measures its own limit instead.
+    /// True if a server is trusted after it has once proved its identity, with its certificate and the key of it. A client that verifies
+    /// every time has as much work per handshake as the server, and measures its own limit instead.
     pub verifies_once: bool,
     /// The versions offered.
     pub versions: Versions,
@@ -85,7 +85,7 @@ pub struct ClientSecurity {
     /// The key exchange groups offered, by their registered names, the first with a key share; if empty, X25519 and
     /// then the other supported groups.
     pub groups: Vec<String>,
-    /// Whether sessions are resumed.
+    /// True if sessions are resumed.
     pub resumes: bool,
     /// The ALPN protocol offered.
     pub alpn: Option<Vec<u8>>,
@@ -98,11 +98,11 @@ pub struct ServerSecurity {
     pub identity: Identity,
     /// The authorities of accepted client certificates; none are requested if empty.
     pub client_authorities: Vec<CertificateDer<'static>>,
-    /// Whether a client may present no certificate although one is requested.
+    /// True if a client may present no certificate although one is requested.
     pub accepts_anonymous_clients: bool,
     /// The versions accepted.
     pub versions: Versions,
-    /// Whether sessions can be resumed.
+    /// True if sessions can be resumed.
     pub resumes: bool,
     /// The ALPN protocols, the preferred one first; without any, the server does not take part in the negotiation.
     pub alpn: Vec<Vec<u8>>,

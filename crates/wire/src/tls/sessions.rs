@@ -1,4 +1,4 @@
-//! What a TLS client keeps of its handshakes: sessions to resume, and the key exchange group that each server chose.
+//! The memory of a TLS client for later handshakes: sessions to resume, and the key exchange group that each server chose.
 //!
 //! rustls's own store keeps eight TLS 1.3 tickets per server, and a ticket resumes one connection. With more connections than that
 //! at once, the others perform full handshakes although the server offered a ticket to each. A load measures the server, not the
@@ -25,7 +25,7 @@ pub(super) struct Sessions {
     servers: Mutex<HashMap<ServerName<'static>, Server>>,
 }
 
-/// What is known of one server.
+/// Sessions and key exchange group of one server.
 #[derive(Debug, Default)]
 struct Server {
     group: Option<NamedGroup>,

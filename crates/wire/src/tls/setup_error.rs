@@ -1,4 +1,4 @@
-//! Why a TLS configuration cannot be made, with the ciphers and groups that there are.
+//! Errors of TLS settings, with the ciphers and groups that there are.
 
 use rustls::crypto::SupportedKxGroup;
 use rustls::crypto::aws_lc_rs::{self, kx_group};
@@ -9,7 +9,7 @@ use thiserror::Error;
 pub(super) const GROUPS: [&dyn SupportedKxGroup; 4] =
     [kx_group::X25519, kx_group::SECP256R1, kx_group::SECP384R1, kx_group::X25519MLKEM768];
 
-/// Why TLS settings are invalid.
+/// An error of TLS settings.
 #[derive(Debug, Error)]
 pub enum SetupError {
     /// There is no certificate.

@@ -138,7 +138,7 @@ fn the_key_exchange_uses_the_requested_group_or_x25519() {
 fn a_client_remembers_the_group_of_a_server_after_one_retry() {
     let (server, authority) = server();
     let server = restricted_to(&server, P256);
-    // With sessions, the second handshake resumes the first.
+    // A second handshake with sessions resumes the first.
     for resumes in [true, false] {
         let client = client(&authority, &[], Versions::Only13, resumes);
         let first = shake(&client, &server).unwrap();

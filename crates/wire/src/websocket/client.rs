@@ -34,7 +34,7 @@ impl Encoded {
 }
 
 impl WebSocket {
-    /// Whether the upgrade is complete.
+    /// True if the upgrade is complete.
     pub fn is_open(&self) -> bool {
         self.is_open
     }
@@ -51,7 +51,7 @@ impl WebSocket {
         self.message.begin();
     }
 
-    /// Whether the response has begun.
+    /// True if the response has begun.
     pub fn has_begun(&self) -> bool {
         self.has_begun
     }

@@ -44,7 +44,7 @@ impl Opcode {
         }
     }
 
-    /// Whether it is a control frame.
+    /// True if it is a control frame.
     pub fn is_control(self) -> bool {
         self.number() >= 8
     }
@@ -55,9 +55,9 @@ impl Opcode {
 pub struct Frame<'a> {
     /// Its type.
     pub opcode: Opcode,
-    /// Whether this is the last frame of the message.
+    /// True if this is the last frame of the message.
     pub is_last: bool,
-    /// Whether this is the last part of the frame.
+    /// True if this is the last part of the frame.
     pub is_complete: bool,
     /// The bytes received, still masked.
     pub payload: &'a [u8],
@@ -82,7 +82,7 @@ struct Current {
 }
 
 impl FrameReader {
-    /// Whether the parser is at a frame boundary.
+    /// True if the parser is at a frame boundary.
     pub fn is_at_boundary(&self) -> bool {
         self.have == 0 && self.current.is_none()
     }

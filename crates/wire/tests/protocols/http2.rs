@@ -385,7 +385,7 @@ proptest! {
 }
 
 /// A server that responds to each message of a call with `per_message` messages as it comes, and ends the call after `most`. Returns
-/// how many messages each read of it brought, and what the client made of the call.
+/// the number of messages in each read of it, and the events of the client.
 fn conversation(messages: Messages, per_message: u32, most: u32) -> (Vec<usize>, Vec<Event>) {
     let mut client = Http2::new(Settings::of_streams(1), None);
     let mut server = Server::streaming(|_| true);
@@ -427,7 +427,7 @@ fn conversation(messages: Messages, per_message: u32, most: u32) -> (Vec<usize>,
     (reads, events)
 }
 
-/// The messages that were reported, and whether the response was as expected.
+/// Returns the number of messages that were reported, and true if the response was as expected.
 fn reported(events: &[Event]) -> (usize, Option<bool>) {
     let messages = events.iter().filter(|event| matches!(event, Event::Message { .. })).count();
     let response = events.iter().find_map(|event| match event {

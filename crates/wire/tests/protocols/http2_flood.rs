@@ -9,7 +9,7 @@ use super::http2::frame;
 struct Flood {
     server: Server,
     output: Vec<u8>,
-    /// What flow control permits the client to send on the stream, and on the connection.
+    /// Bytes that flow control permits the client to send on the stream, and on the connection.
     permitted_bytes: (u64, u64),
     sent_bytes: u64,
     echoed_bytes: u64,

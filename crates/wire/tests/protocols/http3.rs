@@ -13,7 +13,7 @@ use hoptax_wire::tls::{
 };
 use hoptax_wire::{Encoded, Event};
 
-/// What a server hands on of a request that it does not process: the limit of `hoptax_wire`, stated again.
+/// Bytes of a request that a server reports before they are processed, at most: the limit of `hoptax_wire`, stated again.
 const MAX_UNRELEASED_BYTES: usize = 8 << 20;
 
 struct Pair {
@@ -77,7 +77,7 @@ impl Pair {
         }
         self.client.tick(&mut self.client_events).unwrap();
         if is_idle {
-            // QUIC spreads what it sends over time.
+            // QUIC spreads its packets over time.
             std::thread::sleep(Duration::from_millis(1));
         }
         events
@@ -251,8 +251,8 @@ fn a_request_is_cancelled_if_its_response_may_continue_at_the_same_moment() {
 }
 
 /// A call with the messages of the client in turn, to a server that responds to each of the first `most` and then ends the call.
-/// Returns how many messages each part of the request had, and whether the call was as expected, with the number of messages
-/// that the client reported.
+/// Returns the number of messages in each part of the request, the number of messages that the client reported, and true if the call
+/// was as expected.
 fn conversation(messages: Messages, body: &[u8], most: usize) -> (Vec<usize>, usize, bool) {
     let mut pair = Pair::new();
     let message = framed(b"hop");

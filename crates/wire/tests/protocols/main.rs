@@ -1,4 +1,4 @@
-//! The public interface of the protocols: clients and servers against each other, and parsers on what strangers send.
+//! The public interface of the protocols: clients and servers against each other, and parsers on bytes of unknown peers.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

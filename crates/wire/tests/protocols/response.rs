@@ -37,7 +37,7 @@ fn legal() -> Vec<(&'static [u8], Progress)> {
             response(200, 3, true),
         ),
         (b"HTTP/1.1 200 OK\r\nx-folded: a\r\n  b\r\ncontent-length: 1\r\n\r\nx", response(200, 1, true)),
-        // What the length of a response without a body says is not that of a body.
+        // A response without a body may state any length, or several.
         (b"HTTP/1.1 204 No Content\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n", response(204, 0, true)),
         (b"HTTP/1.1 200 OK\ncontent-length: 2\n\nok", response(200, 2, true)),
         // Blank lines before a response, as after the body of the one before.
@@ -141,7 +141,7 @@ fn a_close_in_the_middle_is_truncation_and_before_it_is_not() {
     assert_eq!(reader.end(), Ok(None));
 }
 
-/// Invalid responses, each with what is wrong with it.
+/// Invalid responses, each with its violation.
 fn illegal() -> Vec<(Vec<u8>, Malformed)> {
     let of = |head: &str| format!("HTTP/1.1 200 OK\r\n{head}\r\n\r\nok");
     let chunks = |body: &str| format!("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n{body}");
@@ -209,7 +209,7 @@ fn what_is_wrong_with_a_response_is_known() {
 #[test]
 fn what_is_wrong_does_not_depend_on_where_a_response_is_split() {
     for (bytes, expected) in illegal() {
-        // Of long ones, at the ends and at a few places between.
+        // Long ones are cut at the ends and at a few places between.
         let step = (bytes.len() / 100).max(1);
         for cut in (0..bytes.len().min(100)).chain((0..bytes.len()).step_by(step)) {
             let mut reader = ResponseReader::default();
@@ -294,7 +294,7 @@ fn request(name: &str, value: &str) -> Encoded {
     Encoded::http1(&Request { method, target, host, headers, body: Vec::new() }).unwrap()
 }
 
-/// Whether the connection is kept after each of several requests with the same response.
+/// Returns for each of several requests with the same response if the connection is kept.
 fn kept(requests: &[&Encoded], text: &str) -> Vec<bool> {
     let mut client = Client::new(&ClientProtocol::Http1, &Vec::new().into());
     let each = requests.iter().map(|request| {
@@ -399,7 +399,7 @@ fn the_first_byte_is_that_of_the_final_response() {
     assert_eq!(events(&[joined.as_str(), rest, "ok"]), [vec![begun], vec![], vec![answered]]);
     let joined = [interim, FINAL, "ok"].concat();
     assert_eq!(events(&[joined.as_str()]), [vec![answered]]);
-    // What arrived first may have been the final response.
+    // The first bytes may belong to the final response.
     let (half, rest) = interim.split_at(10);
     assert_eq!(events(&[half, rest, FINAL, "ok"]), [vec![begun], vec![], vec![begun], vec![answered]]);
     let joined = [rest, FINAL].concat();

@@ -1,4 +1,4 @@
-//! What holds of the parser of responses for any bytes, and however they are split.
+//! Properties of the parser of responses that hold for any bytes, however they are split.
 
 use std::sync::Arc;
 

@@ -80,7 +80,7 @@ fn what_no_request_has_by_itself_is_said() {
     assert_eq!(hint(&with_actions("{remote_address: {}}")), "any request to its route");
 }
 
-/// Whether the first part says that the request does not meet what it asks for.
+/// True if nothing of the request meets the conditions of the first part.
 fn is_unmet(adapted: &Adapted) -> bool {
     parts(adapted, &adapted.listeners[0], &request_of(adapted))[0].is_unmet
 }

@@ -45,7 +45,7 @@ fn an_event_of_a_closed_socket_does_not_reach_its_successor() {
 #[test]
 fn a_long_response_is_read_in_turn_with_the_others() {
     const BODY_BYTES: usize = 20_000;
-    /// Of the read buffer, so that the response fills many reads.
+    /// Size of the read buffer, so that the response fills many reads.
     const BUFFER_BYTES: usize = 64;
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());

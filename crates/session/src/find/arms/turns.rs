@@ -23,14 +23,14 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::update::{Say, Update};
 
-/// What the budget leaves no time for if a search cannot begin.
+/// Problem if the time limit is too short for a search.
 const NO_TIME: &str = "half of --budget is for the searches, and leaves no time for one trial of each arm";
 /// The share of the time limit that the searches may use; the rest is for the rounds.
 const SHARE_OF_SEARCHES: f64 = 0.5;
-/// How long the last trial may wait for its last responses.
+/// Time limit of the last responses of the last trial.
 const LAST_RESPONSES: Duration = Duration::from_secs(5);
 
-/// What the searches and the rounds found.
+/// Results of the searches and of the rounds.
 pub(super) struct Searched {
     pub(super) ended_by: FindEnd,
     pub(super) arms: Vec<FoundArm>,
@@ -49,7 +49,7 @@ pub(super) struct Turns<'a> {
     /// Number of loads so far. Each has its own seed.
     number: u64,
     searches: Vec<ArmSearch>,
-    /// For each complete round, the rate of each arm.
+    /// Rate of each arm in each complete round.
     rounds: Vec<Vec<Option<f64>>>,
     trials: Vec<ArmTrial>,
 }
@@ -148,7 +148,7 @@ impl<'a> Turns<'a> {
         Ok(if of_rounds == FindEnd::Complete { ended_by } else { of_rounds })
     }
 
-    /// What was found; None if no search has begun.
+    /// Returns the results; None if no search has begun.
     pub(super) fn finish(self, ended_by: FindEnd) -> Option<Searched> {
         let goal: Vec<usize> = (0..self.options.objectives.len()).collect();
         let arms = self.plan.arms.iter().zip(&self.searches).enumerate();

@@ -10,8 +10,8 @@ use crate::listeners::client::{Connection, Lost, Response};
 
 /// The most requests of a crowd, with those of a share that go elsewhere.
 const MOST_OF_CROWD: u32 = 15_000;
-/// How long a crowd is watched after the last change: if as many arrive and are refused as are to, if some of them may go elsewhere, where
-/// they are answered, and if some are still missing.
+/// Times for which a crowd is watched after the last change. The first: as many arrive and are refused as are to. The second: some may
+/// go elsewhere, where they are answered. The third: some are still missing.
 const SETTLES: Duration = Duration::from_millis(100);
 const SETTLES_BY_SHARE: Duration = Duration::from_millis(700);
 const MISSING: Duration = Duration::from_secs(2);
@@ -57,7 +57,7 @@ impl Bench<'_> {
         while seen.response.is_none() && !self.interrupt.is_requested() {
             let refused: u32 = seen.statuses.values().sum();
             let missing = (crowd.all() as usize).saturating_sub(open.len() + refused as usize);
-            // In place of those that went elsewhere.
+            // Further requests replace those that went elsewhere.
             open.extend((0..missing).map_while(|_| send(&mut seen)));
             sweep(course, &mut open, &mut seen);
             let arrived = self.servers.arrived_so_far(&mark);
@@ -80,13 +80,13 @@ impl Bench<'_> {
         // Before their clients end: each end lets one that waits arrive.
         seen.arrivals = self.servers.arrived(&mark);
         drop(open);
-        // The proxy now ends what is under way.
+        // The proxy now ends the requests in flight.
         thread::sleep(CLEAR);
         seen
     }
 }
 
-/// Whether a response is that of a request of a share that went elsewhere, where it is answered.
+/// True for the response to a request that a traffic share sent to another cluster, where all requests are answered with 200.
 fn is_elsewhere(course: &Course, response: &Result<Response, Lost>) -> bool {
     course.share < 100 && response.as_ref().is_ok_and(|response| response.status == 200)
 }

@@ -55,7 +55,7 @@ impl Bench<'_> {
         seen
     }
 
-    /// Sends a request that the server of a cluster, and not its second one, answers so; whether that server gets it.
+    /// Sends a request that the first server of a cluster answers with `answer`. Returns true if that server gets it, not the second one.
     fn goes_here(&self, course: &Course, answer: &Answer, seen: &mut Seen) -> bool {
         let mark = self.mark(Some(&course.cluster), answer.clone());
         let destination = self.destination(Variant::Doubled, course);

@@ -49,7 +49,7 @@ impl Bench<'_> {
             seen.arrivals.extend(self.servers.arrived(mark));
         }
         drop(open);
-        // The proxy now ends what is under way.
+        // The proxy now ends the requests in flight.
         thread::sleep(CLEAR);
         seen
     }

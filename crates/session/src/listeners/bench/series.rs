@@ -35,7 +35,7 @@ impl Bench<'_> {
         seen.took_us = micros(began.elapsed());
         drop(connection);
         (seen.arrivals, seen.places) = self.servers.arrived_in_places(&mark);
-        // Servers now close what they kept open; a request must not meet that.
+        // Servers now close the connections that they kept; a request must not meet that.
         thread::sleep(CLEAR);
         seen
     }

@@ -1,11 +1,11 @@
-//! Whether a part acted on the requests of a try, by the statistics of Envoy.
+//! Tells by the statistics of Envoy if a part acted on the requests of a try.
 
 use hoptax_bootstrap::parts::Part;
 use hoptax_result::Activity;
 
 use crate::price::variants::trial::Answers;
 
-/// Whether a part acted on the requests to the whole. `without` is what the same requests got without the part; none if that
+/// Tells if a part acted on the requests to the whole. `without` has the responses to the same requests without the part; None if that
 /// could not be tried.
 ///
 /// **Rule.** A statistic tells that a part acted if it moves less without the part. That it moved is not enough: filters of one

@@ -1,9 +1,9 @@
 //! Changes of a configuration that are measured beside the whole, `FROM -> TO`: a part is removed or replaced by a function of
 //! the catalogue, or Envoy by another release.
 //!
-//! A function can stand for a part if it is one HTTP filter or one access log, as the part is. All else that functions
-//! consist of (routes, clusters, services, code, settings of the process) would change the configuration elsewhere too, in
-//! places that depend on what the user's configuration has there, and is refused.
+//! A function can stand for a part if it is one HTTP filter or one access log, as the part is. All other parts of
+//! functions (routes, clusters, services, code, settings of the process) would change the configuration elsewhere, too, in places
+//! that depend on the user's configuration, and are refused.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 use crate::price::variants::named::{NameError, named};
 use crate::price::variants::variant::Variant;
 
-/// What stands for the part if it is removed.
+/// Replacement of a part that is removed.
 const NOTHING: &str = "nothing";
 /// The proxy's program as the part to replace.
 const ENVOY: &str = "envoy";
@@ -59,7 +59,7 @@ impl std::fmt::Display for Change {
 pub(crate) struct Changed {
     /// The variant.
     pub(crate) variant: Variant,
-    /// Statistics of Envoy, of which at least one moves if what stands for the part acts; `*` is a wildcard.
+    /// Statistics of Envoy, of which at least one moves if the replacement of the part acts; `*` is a wildcard.
     pub(crate) proof: Vec<String>,
 }
 

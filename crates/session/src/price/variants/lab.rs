@@ -8,7 +8,7 @@ use hoptax_bootstrap::Adapted;
 use hoptax_subject::envoy::given::{FilesError, Given};
 use hoptax_subject::lab::{Lab, LabError as CertificatesError, PeerNames};
 
-/// Why the files of a lab cannot be written.
+/// An error of the files of a lab.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LabError {
     /// The certificates of origin and client.

@@ -1,5 +1,5 @@
-//! Which part of a configuration a user means: by its name in the file, by the last word of its type, or by the function of the
-//! catalogue that is the same extension.
+//! Finds the part of a configuration that a user names: by its name in the file, by the last word of its type, or by the function of
+//! the catalogue that is the same extension.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -10,7 +10,7 @@ use hoptax_text::nearest::hint;
 
 use crate::price::variants::variant::short_name;
 
-/// Why no part is meant.
+/// Reason why a name means no part.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NameError {
     /// No part is called so.
@@ -77,7 +77,7 @@ fn full_name(part: &Part) -> String {
     format!("{} {}", part.kind, part.name)
 }
 
-/// Whether a name is the id of a function or the family that its id begins with.
+/// True if a name is the id of a function, or the family that the id begins with.
 fn is_called(function: &Function, name: &str) -> bool {
     let rest = function.id.strip_prefix(name);
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))

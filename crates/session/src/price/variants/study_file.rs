@@ -26,7 +26,7 @@ pub(crate) struct Source<'a> {
     pub(crate) configuration: &'a Path,
     /// The listener.
     pub(crate) listener: &'a str,
-    /// Pointers of what Envoy lacks and no arm has.
+    /// Pointers of the extensions that Envoy lacks and no arm has.
     pub(crate) lacking: &'a [String],
     /// Statuses of the responses to the whole.
     pub(crate) statuses: &'a [u16],
@@ -37,9 +37,9 @@ pub(crate) struct Source<'a> {
 /// A study of a bill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StudyOfBill {
-    /// What the whole costs, and what each part adds.
+    /// The cost of the whole, and the cost that each part adds.
     First,
-    /// Whether the parts add up, and which two interact, in CPU time.
+    /// The sum of the parts compared with the whole, and pairs of parts that may interact, in CPU time.
     Second,
 }
 

@@ -85,7 +85,7 @@ pub(crate) struct Trial<'a> {
     pub(crate) origin: SocketAddr,
 }
 
-/// What the requests got.
+/// Responses to the requests of a trial.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Answers {
     /// The responses, and how far the statistics moved.
@@ -94,7 +94,7 @@ pub(crate) struct Answers {
     pub(crate) failures: BTreeMap<String, u64>,
 }
 
-/// Why a variant cannot be tried.
+/// Reason why a variant cannot be tried.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TrialError {
     /// Envoy refuses it, or does not serve.

@@ -90,10 +90,10 @@ fn id_of(name: &str) -> String {
 /// Statuses with which filters refuse requests.
 const REFUSALS: [u16; 3] = [401, 403, 429];
 
-/// Why a variant cannot be compared with the whole: its responses have other statuses. None if it can. Another size of bodies is no
-/// obstacle: it may be the work of the part that it lacks.
+/// Returns the reason why a variant cannot be compared with the whole: its responses have other statuses. None if it can. Another size
+/// of bodies is no obstacle: it may be the work of the part that it lacks.
 pub(crate) fn difference(whole: &Answers, variant: &Answers) -> Option<String> {
-    // How many of each come back is a matter of chance where a filter decides at random.
+    // The numbers of each kind are random where a filter decides at random, and are not compared.
     let kinds = |answers: &Answers| {
         let statuses = answers.answer.statuses.keys().map(|status| format!("status {status}"));
         let failures = answers.failures.keys().filter(|kind| !kind.starts_with("status"));

@@ -1,4 +1,4 @@
-//! Tests of the store on real files: what comes back, who waits, what is refused, and what is salvaged.
+//! Tests of the store on real files: reading, waiting for other writers, refusals and salvage.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -335,7 +335,7 @@ fn damage(path: &Path, from: usize, bytes: &[u8]) {
 fn a_changed_byte_in_a_content_is_noticed_and_costs_that_file_alone() {
     let folder = Folder::with_runs(3);
     let path = folder.path();
-    // Pages also have remains of what was moved to others, so every place is changed.
+    // Pages also have remains of rows that were moved to others, so every place is changed.
     let content = fs::read(&path).unwrap();
     let text = b"{\"round\": 1}{\"round\": 1}";
     let places = (0..content.len()).filter(|at| content[*at..].starts_with(text));
@@ -431,7 +431,7 @@ fn a_store_in_use_is_not_salvaged() {
     assert_eq!(salvage(&folder.path(), SystemTime::now()).unwrap(), None);
 }
 
-/// Salvages a damaged store of 8 runs, and verifies that it has nothing that was not stored, and reports what it lost.
+/// Salvages a damaged store of 8 runs, and verifies that it has nothing that was not stored, and reports its losses.
 fn salvaged_as_stored(folder: &Folder) -> Result<(), TestCaseError> {
     let salvaged = salvage(&folder.path(), SystemTime::now()).unwrap();
     let mut store = folder.open();
@@ -453,7 +453,7 @@ fn salvaged_as_stored(folder: &Folder) -> Result<(), TestCaseError> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Whatever is written over a part of the file behind its first page: what can be read afterwards is what was stored.
+    /// Any bytes may overwrite a part of the file behind its first page: every text that can be read afterwards is one that was stored.
     #[test]
     fn what_is_salvaged_is_what_was_stored(place in 0.0..1.0f64, length in 1usize..20_000, byte: u8) {
         let folder = Folder::with_runs(8);

@@ -1,4 +1,4 @@
-//! What a server may do to the requests on a connection, against the client: limits on concurrent requests, GOAWAY, rejection.
+//! Actions of a server on the requests of a connection, against the client: limits on concurrent requests, GOAWAY, rejection.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -76,7 +76,7 @@ impl Pair {
             self.client.feed(&datagram, &mut self.events).unwrap();
         }
         self.client.tick(&mut self.events).unwrap();
-        // QUIC delays acknowledgements, and spreads what it sends over time.
+        // QUIC delays acknowledgements, and spreads its packets over time.
         std::thread::sleep(Duration::from_millis(1));
         let request = |event| match event {
             ServerEvent::Request { stream, .. } => Some(stream),
