@@ -145,7 +145,7 @@ const MORE: [Change; 16] = [
         "it gets a request 1.",
     ),
     ("s/\"domain\": \"api\"/\"domain\": \"other\"/", "asked", "rate_limit", "in domain `other`"),
-    ("s/\\(max_tokens\\|tokens_per_fill\\)\": 50/\\1\": 75/", "bucket", "rate_limit", "100 expected"),
+    ("s/\\(max_tokens\\|tokens_per_fill\\)\": 50/\\1\": 75/", "bucket", "rate_limit", " expected, "),
 ];
 
 /// Less than the file says, or nothing at all.
@@ -192,7 +192,7 @@ const LESS: [Change; 13] = [
         "outlier_detection",
         "s after 4 failures",
     ),
-    ("s/\\(max_tokens\\|tokens_per_fill\\)\": 50/\\1\": 25/", "bucket", "rate_limit", "100 expected"),
+    ("s/\\(max_tokens\\|tokens_per_fill\\)\": 50/\\1\": 25/", "bucket", "rate_limit", " expected, "),
 ];
 
 /// A folder with a listeners file, and with programs that change Envoy's configuration before they run Envoy.
