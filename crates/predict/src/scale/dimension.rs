@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use hoptax_result::{ArmResult, Environment, LoadSpec, PlannedHop, PlannedSubject, ScaleDimension};
 
-/// What an arm under a load is apart from its size.
+/// The properties of an arm under a load that are independent of its size.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Kind {
     /// Its id, where the size is a condition or belongs to the load. Arms with different proxies have free names.
@@ -102,7 +102,7 @@ pub(crate) fn name(over: ScaleDimension, arm: &ArmResult) -> String {
     without_condition(&arm.id, over.as_str()).0
 }
 
-/// What is between the name of an arm and its conditions.
+/// Separator between the name of an arm and its conditions, in the id of the arm.
 const CONDITIONS: &str = " @ ";
 
 /// The id of an arm without one of its conditions, and the value of that condition.

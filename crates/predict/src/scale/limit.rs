@@ -1,4 +1,4 @@
-//! What other than the proxies limited the rate of a point. Such a point looks like contention of the proxies, so it is left out.
+//! Limits of the rate of a point other than the proxies. A point with such a limit looks like contention of the proxies, so it is left out.
 
 use hoptax_checks::thresholds::{self, Limits};
 use hoptax_result::{Finding, Measure, Place, ScaleDimension, StudyResult};

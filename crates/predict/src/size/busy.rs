@@ -25,7 +25,7 @@ pub enum Processors {
 /// Where proxies run, and what they cost each other there.
 pub(crate) struct Placement<'a> {
     pub(crate) processors: Processors,
-    /// What proxies that share processors cost each other; none if no result states it, or if they share none.
+    /// CPU cost to each other of proxies that share processors; none if no result states it, or if they share none.
     pub(crate) sharing: Option<Sharing<'a>>,
 }
 
@@ -130,7 +130,7 @@ impl<'a> Placement<'a> {
         proxies.iter().enumerate().map(one).collect()
     }
 
-    /// Whether the cost of proxies to each other is not known at this busy share of the processors.
+    /// Returns true if no measurement covers the cost of proxies to each other at this busy share of the processors.
     pub(crate) fn is_beyond(&self, busy: &Busy) -> bool {
         match (&self.sharing, self.processors) {
             (_, Processors::Own) => false,

@@ -135,7 +135,7 @@ pub fn check(study: &StudyResult) -> Result<SizeCheckResult, NoCheck> {
     Ok(SizeCheckResult::new((), body).judged_as(study))
 }
 
-/// What a composition consists of.
+/// Parts of a composition: the plain proxy and the requests that it is compared under, and its proxies.
 struct Parts<'a> {
     plain: &'a ArmResult,
     traffic: Traffic,
@@ -187,7 +187,7 @@ fn called(function: &PlannedFunction) -> Called {
 /// The proxies of a composition with what the study states about their parts.
 ///
 /// # Errors
-/// What it does not state.
+/// The plain proxies and functions that the study does not state.
 fn learn<'a>(source: &Source<'a>, parts: &'a Parts<'a>) -> Result<Vec<Proxy<'a>>, String> {
     let mut proxies = Vec::new();
     let mut missing: Vec<&str> = Vec::new();

@@ -179,7 +179,7 @@ fn between_sizes(proxy: &Proxy<'_>) -> Option<String> {
     ))
 }
 
-/// What is assumed about new connections, and whose were measured with other requests.
+/// Returns sentences about new connections: the assumptions, and the costs that were measured with other requests.
 fn connections(proxy: &Proxy<'_>, sources: &[Source<'_>]) -> Vec<String> {
     let Some(connections) = proxy.flows.iter().find_map(|flow| flow.connections.as_ref()) else {
         return Vec::new();

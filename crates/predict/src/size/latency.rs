@@ -1,4 +1,4 @@
-//! What the proxies of a graph add to the response time of a request: simulated along its calls.
+//! Time that the proxies of a graph add to the response time of a request: simulated along its calls.
 
 use hoptax_result::{AddedTime, Interval, ProxyLatency, SizeLatency};
 use hoptax_stats::{jackknife, sum_of_independent};
@@ -18,7 +18,7 @@ use crate::size::walk::{Walk, requests_to_simulate};
 const OF_ALL: usize = 2;
 const OF_EACH: usize = 3;
 
-/// What is added at a rate, and where that is known only from other busy shares.
+/// Added time at a rate, and warnings about times that are known only from other busy shares.
 pub(crate) struct Latency {
     pub(crate) size: SizeLatency,
     pub(crate) extrapolations: Vec<String>,
@@ -27,16 +27,16 @@ pub(crate) struct Latency {
 /// A proxy at the rate of a prediction.
 struct At {
     busy: f64,
-    /// What its requests wait for: those to its service, then those of each call that passes it, with their number for each
-    /// request to the entry.
+    /// Waits of its requests: those to its service, then those of each call that passes it, with their number for each request to the
+    /// entry.
     flows: Vec<(f64, Formula)>,
     /// How long a pass on its way to a service keeps those of other proxies waiting, us.
     ahead_us: f64,
     is_extrapolated: bool,
 }
 
-/// What the proxies of `graph` add to the response time of a request to its entry, at `rate` requests per second. `placed` are the
-/// proxies of the services of the graph that have one, in their order.
+/// Returns the time that the proxies of `graph` add to the response time of a request to its entry, at `rate` requests per second.
+/// `placed` has the proxies of those services of the graph that have one, in the order of the graph.
 ///
 /// **Method.** A request passes proxies and services as its calls lead it: calls of a step at the same time take as long as the
 /// slowest, steps follow each other. Each pass of a proxy takes a time drawn from what the proxy adds at its busy share, independently
@@ -49,7 +49,7 @@ struct At {
 /// intervals of several results are combined as those of independent numbers.
 ///
 /// # Errors
-/// Why there is no number.
+/// The reason why there is no number.
 pub(crate) fn latency(
     graph: &Graph,
     placed: Placed<'_, '_>,

@@ -23,7 +23,7 @@ impl MeasuredAt {
         }
     }
 
-    /// Whether something at this busy share is known only from other ones.
+    /// Returns true if a value at this busy share is extrapolated from other ones.
     pub(crate) fn is_beyond(&self, busy: f64) -> bool {
         self.only.is_some_and(|only| (busy - only).abs() > NEARLY)
             || busy < self.least - NEARLY

@@ -8,7 +8,7 @@ use crate::size::arms::single_function;
 use crate::size::items::Items;
 use crate::size::learn::{Plain, Source};
 
-/// What one item adds, and the largest number of them that a result has.
+/// Memory that one item adds, and the largest number of such items that a result has.
 #[derive(Clone, Copy, Debug)]
 struct Each {
     bytes: Interval,
@@ -23,15 +23,15 @@ struct Each {
 const OF_FUNCTIONS: [(&str, &str, &str); 2] =
     [("cluster", "configuration/clusters", "clusters"), ("route", "route/path", "routes")];
 
-/// What the items of a proxy add.
+/// Memory that the items of a proxy add.
 #[derive(Debug, Default)]
 pub(crate) struct LearnedItems {
-    /// The kind, the number, and what each of them adds.
+    /// The kind, the number, and the memory that each of them adds.
     learned: Vec<(&'static str, u64, Each)>,
 }
 
 impl LearnedItems {
-    /// What the results state about the items of a proxy whose requests are like those of `plain`. What they lack is reported to
+    /// Learns the memory of the items of a proxy whose requests are like those of `plain`. Each gap in the results is reported to
     /// `note`, with an arm that measures it.
     pub(crate) fn learn(
         items: &Items,
@@ -56,7 +56,7 @@ impl LearnedItems {
         Self { learned }
     }
 
-    /// What the items of each kind add.
+    /// Returns the memory that the items of each kind add, in bytes.
     pub(crate) fn bytes(&self) -> impl Iterator<Item = Interval> {
         self.learned.iter().map(|(_, count, each)| each.bytes.times(*count as f64 - each.included))
     }
@@ -79,7 +79,7 @@ impl LearnedItems {
     }
 }
 
-/// What a connection adds, from the connections of an arm.
+/// Returns the memory that a connection adds, from the connections of an arm.
 fn per_connection(plain: &Plain<'_>, sources: &[Source<'_>]) -> Option<Each> {
     let bytes = plain.arm.hops.first()?.of_rounds.get(RoundMeasure::MEMORY_PER_CONNECTION)?;
     let source = sources.iter().find(|source| source.number == plain.source)?;
@@ -96,7 +96,7 @@ fn per_connection(plain: &Plain<'_>, sources: &[Source<'_>]) -> Option<Each> {
     })
 }
 
-/// What an item of a function adds, from the arm with most of them.
+/// Returns the memory that an item of a function adds, from the arm with most of them.
 fn per_item(source: &Source<'_>, id: &str, knob: &str) -> Option<Each> {
     let of = |arm: &ArmResult| {
         let function = single_function(arm).filter(|function| function.id == id)?;

@@ -199,7 +199,8 @@ fn learn<'a>(graph: &'a Graph, sources: &[Source<'a>]) -> Result<Vec<Proxy<'a>>,
     if missing.is_empty() { Ok(proxies) } else { Err(NoSize::Missing { missing, arms }) }
 }
 
-/// That no result states what a function adds, and why not although it measured that, or which settings or protocols it is stated for.
+/// Returns a sentence that no result states the cost of a function, with the reason if a result measured it, or else the settings or
+/// protocols that the cost is stated for.
 fn unpriced(called: &Called, traffic: &Traffic, sources: &[Source<'_>]) -> String {
     let mut why = because(sources, |source| source.has_function(called, traffic));
     if why.is_empty() {

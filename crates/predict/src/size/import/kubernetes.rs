@@ -54,7 +54,7 @@ struct Workload {
     namespace: String,
     replicas: u32,
     labels: BTreeMap<String, String>,
-    /// What its own labels and annotations say about injection.
+    /// Injection of a sidecar as its own labels and annotations state it; none if they do not.
     is_injected: Option<bool>,
     /// Environment variables and arguments: names, and values.
     texts: Vec<String>,
@@ -67,7 +67,7 @@ struct Target {
     namespace: String,
     selector: BTreeMap<String, String>,
     protocol: Option<Protocol>,
-    /// Whether it is reached from outside.
+    /// True if it is reached from outside.
     is_public: bool,
 }
 
@@ -302,7 +302,7 @@ impl Reading {
         }
     }
 
-    /// What was assumed and left out, in sentences.
+    /// Returns sentences about assumptions, and about settings that were left out.
     fn notes(&self, services: &[ServiceSection]) -> Vec<String> {
         let mut notes = vec![
             "Calls are those that environment variables and arguments name, once for each request, one after another: correct them."
@@ -340,7 +340,7 @@ impl Reading {
     }
 }
 
-/// What labels and annotations say about injection; none if nothing.
+/// Reads from labels and annotations if a sidecar is injected; none if they do not state it.
 fn injection(metadata: Option<&Placed>) -> Option<bool> {
     let metadata = metadata?;
     let all = ["labels", "annotations"].into_iter().filter_map(|key| field(metadata, key));
