@@ -29,7 +29,7 @@ pub enum NoSize {
         .missing.join("\n  "), .arms.join("\n  ")
     )]
     Missing {
-        /// What is missing.
+        /// The numbers that are missing, in words.
         missing: Vec<String>,
         /// Arms of a study that measures it, as in a study file.
         arms: Vec<String>,
@@ -157,7 +157,7 @@ fn all_cores<'a>(proxies: &[Proxy<'a>], placement: &Placement<'a>, rate: f64) ->
     cores.interval()
 }
 
-/// What the results state about each proxy.
+/// Learns the CPU time of each proxy from the results.
 fn learn<'a>(graph: &'a Graph, sources: &[Source<'a>]) -> Result<Vec<Proxy<'a>>, NoSize> {
     let (mut missing, mut arms) = (Vec::new(), Vec::new());
     let mut note = |(what, arm): (String, String)| {
@@ -223,7 +223,7 @@ fn because(sources: &[Source<'_>], has_arm: impl Fn(&Source<'_>) -> bool) -> Str
     format!(" (`{}` {why})", source.result.name)
 }
 
-/// What a function adds: measured with the same requests, or else with any of the same protocol.
+/// Returns the cost that a function adds: measured with the same requests, or else with any of the same protocol.
 fn price<'a>(called: &Called, traffic: &Traffic, sources: &[Source<'a>]) -> Option<Priced<'a>> {
     let mut found: Vec<Priced<'a>> =
         sources.iter().filter_map(|source| source.function(called, traffic)).collect();

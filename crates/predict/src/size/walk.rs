@@ -40,11 +40,11 @@ pub(crate) struct Walk<'a> {
     /// processors of its own.
     ahead: &'a [f64],
     random: Xoshiro256PlusPlus,
-    /// What proxies added on the slowest way so far.
+    /// Time that proxies added on the slowest way so far, with the index of the service of each.
     way: Vec<(usize, f64)>,
 }
 
-/// What simulated requests found.
+/// Result of simulated requests.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Found {
     /// Time that proxies add to each request.
@@ -181,7 +181,7 @@ mod tests {
     use crate::size::graph::Graph;
     use crate::size::tests::graph::graph;
 
-    /// What requests find if the proxies of each flow, in the order of the services of the graph, always add this.
+    /// Returns the result of requests if the proxies of each flow, in the order of the services of the graph, always add this time.
     fn constant(graph: &Graph, added: &[&[f64]]) -> Found {
         let added: Vec<Vec<Vec<f64>>> =
             added.iter().map(|flows| flows.iter().map(|time| vec![*time]).collect()).collect();

@@ -49,7 +49,7 @@ fn measured(arms: &str, times_us: impl Fn(&ArmResult, &LoadSpec, u32) -> Vec<f64
     study_with_times(MORE_LOADS, arms, additive, times_us)
 }
 
-/// Whether two numbers differ by no more than the buckets of histograms.
+/// Returns true if two numbers differ by no more than the buckets of histograms.
 fn is_close(value: f64, truth: f64) -> bool {
     (value - truth).abs() < 0.004 * truth
 }
@@ -109,7 +109,7 @@ const CHAINS: &str = "
   - {name: plain-chain, hops: [client, server]}
   - {name: long-chain, hops: [client, middle, server]}";
 
-/// What all other proxies add to a request at 40 %, as every other time.
+/// Time that all other proxies add to a request at 40 %, as every other time.
 const OTHERS_US: f64 = 40.0;
 
 /// Like [`stretched`], with what proxies of a chain add to each other's requests: all of it, for each proxy but one.

@@ -26,7 +26,7 @@ fn study(arms: &str, cpu_us: impl Fn(&ArmResult, &LoadSpec, u32) -> f64) -> Stud
     study_with_times(MORE_LOADS, arms, cpu_us, |_, _, _| Vec::new())
 }
 
-/// What all other proxies on a processor that is busy for this share of the time cost a request: 25 us at 70 %.
+/// Returns the CPU time that all other proxies on a processor that is busy for this share of the time cost a request: 25 us at 70 %.
 fn others_us(busy: f64) -> f64 {
     60.0 - 50.0 * busy
 }
