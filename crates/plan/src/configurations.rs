@@ -28,7 +28,7 @@ pub struct Configurations(BTreeMap<String, Result<Arc<Configuration>, String>>);
 pub struct Configuration {
     /// Its files.
     pub given: Given,
-    /// What it becomes, with addresses that lead nowhere.
+    /// The configuration as adapted to a lab, with addresses that lead nowhere.
     pub adapted: Adapted,
     /// See [`Configurations::hashes`].
     sha256: String,
@@ -112,7 +112,7 @@ impl Configuration {
         Ok(Self { given, adapted, sha256, files })
     }
 
-    /// What it becomes with other nodes ([`Given::with`]), with addresses that lead nowhere.
+    /// Returns the adapted configuration with other nodes ([`Given::with`]), with addresses that lead nowhere.
     ///
     /// # Errors
     /// Why it cannot be adapted, or which nodes do not exist.

@@ -35,8 +35,8 @@ pub struct SliceRecord {
     /// All requests answered over `wall_s`, including those before recording began: the requests that CPU time was
     /// spent on.
     pub answered: u64,
-    /// Whether a proxy, an origin or the companion, or a thread of one, ended or was replaced between the readings. Their
-    /// CPU times are then unknown and 0 here, and the slice counts for nothing.
+    /// True if a proxy, an origin or the companion, or a thread of one, ended or was replaced between the readings. Their CPU times are
+    /// then unknown and 0 here, and no number of the slice counts.
     #[serde(default)]
     pub is_incomplete: bool,
     /// CPU time of all proxies over `wall_s`, nanoseconds; 0 without a proxy.
@@ -131,7 +131,7 @@ pub struct RoundRecord {
     pub start_cpu_us: BTreeMap<usize, Vec<u64>>,
     /// Memory of the first proxy of an arm's first copy before and after connections to it were opened, by arm.
     pub opened: BTreeMap<usize, Opened>,
-    /// What each proxy of an arm's first copy received and sent, by arm.
+    /// Bytes that each proxy of an arm's first copy received and sent, by arm.
     #[serde(default)]
     pub traffic: BTreeMap<usize, Vec<ProxyTraffic>>,
     /// The configuration hash of the first copy of an arm with proxies, by arm.
@@ -142,7 +142,7 @@ pub struct RoundRecord {
     /// Capacity of each arm, by arm, if loads are shares of it. Measured once, before the first round.
     #[serde(default)]
     pub capacities: BTreeMap<usize, Capacity>,
-    /// What arms answered before the first round, if they were tried.
+    /// First answer of each arm, by arm, from before the first round; empty if the arms were not tried.
     #[serde(default)]
     pub answers: BTreeMap<usize, Answer>,
     /// The profile of each arm, by arm, if the study takes profiles.

@@ -39,7 +39,7 @@ static_resources:
         cluster_name: shop
         endpoints: [{lb_endpoints: [{endpoint: {address: {socket_address: {address: 10.0.0.1, port_value: 80}}}}]}]
 "#;
-/// What an example that leaves them out is given.
+/// The loads of an example that states none.
 const LOADS: &str = "loads: [{name: saturation, loop: closed}]\n";
 /// Names before braces that are not functions: ids of arms.
 const ARMS: [&str; 2] = ["baseline", "filtered"];

@@ -99,7 +99,7 @@ pub enum MatchWord {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LabelledNetwork {
     pub(crate) spec: NetworkSpec,
-    /// What tells it apart from the other networks of the section: `rules=10,match=last`. Empty if there is only one.
+    /// The keys that differ from those of the other networks of the section: `rules=10,match=last`. Empty if there is only one network.
     pub(crate) label: String,
 }
 

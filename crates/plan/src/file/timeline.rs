@@ -1,4 +1,4 @@
-//! What a study observes, and the events of a timeline.
+//! Subject of the observation of a study, costs or a course over time, and the events of a timeline.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -26,7 +26,7 @@ pub struct GivenConfig {
     pub downstream: Option<Tls>,
     /// The statistic that every request moves; none if there is none.
     pub proof: Option<String>,
-    /// Whether it has an external service, for which the companion stands.
+    /// True if it calls an external service, for which the companion stands in.
     pub asks_companion: bool,
 }
 

@@ -261,7 +261,7 @@ fn tls(hops: &[Hop], sections: &[PlacedSection]) -> Result<Vec<Option<TlsWord>>,
     if problems.is_empty() { Ok(stated) } else { Err(problems) }
 }
 
-/// What depends on the place of a proxy in the chain.
+/// Returns the problems of a proxy that depend on its place in the chain.
 fn problems_between(hops: &[Hop], sections: &[PlacedSection]) -> Placed {
     let mut problems = Vec::new();
     for (hop, PlacedSection { place, .. }) in hops.iter().zip(sections).rev().skip(1) {

@@ -34,7 +34,7 @@ pub fn blocks(plan: &Plan, round: u32) -> Vec<Block<'_>> {
     blocks
 }
 
-/// What a course of a timeline observes.
+/// A course of a timeline: an arm under a load.
 #[derive(Clone, Copy, Debug)]
 pub struct PlannedCourse<'a> {
     /// The arm.

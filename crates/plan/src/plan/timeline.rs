@@ -21,7 +21,7 @@ pub(super) const BETWEEN_RESTARTS: Duration = PARENT_SHUTDOWN.saturating_add(Dur
 /// Time before the slice.
 const WARM_UP: Duration = Duration::from_secs(1);
 
-/// What a study observes over time.
+/// The observation of a study over time: its intervals and events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Timeline {
     /// Length of an interval.
@@ -33,7 +33,7 @@ pub struct Timeline {
     pub warm_up: Duration,
     /// Statistics of the proxies that should be even, with wildcards.
     pub spread: Option<String>,
-    /// What happens in each slice, in the order of time.
+    /// The events of each slice, in the order of time.
     pub events: Vec<TimedEvent>,
 }
 
@@ -46,14 +46,14 @@ pub struct TimedEvent {
     pub change: Change,
 }
 
-/// What changes.
+/// A change of an origin or a proxy at the time of an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
     /// An origin of the arm, by its index, or all of them.
     Origin {
-        /// Which one.
+        /// Its index; none for all of them.
         number: Option<usize>,
-        /// What it becomes.
+        /// The behaviour of the origin from then on.
         becomes: Becomes,
     },
     /// A proxy of the arm is restarted.
@@ -115,7 +115,7 @@ impl Timeline {
         phases
     }
 
-    /// Whether an event changes an origin.
+    /// Returns true if an event changes an origin.
     pub fn changes_origins(&self) -> bool {
         self.events.iter().any(|event| matches!(event.change, Change::Origin { .. }))
     }
