@@ -48,7 +48,7 @@ struct Needed<'a> {
 fn builds_in(plan: &Plan, folder: &Path, search_path: &OsStr) -> io::Result<BTreeMap<String, Build>> {
     let mut builds: BTreeMap<String, Build> = BTreeMap::new();
     for Needed { name, program, version: arguments, inputs } in needed(plan, folder, search_path) {
-        // Whether all are there is checked before.
+        // Missing programs are reported before.
         let Some(program) = program else { continue };
         // Several commands may start one program: each with its own script, if it is an interpreter.
         let build = match builds.entry(name.to_owned()) {

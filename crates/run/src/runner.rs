@@ -67,7 +67,7 @@ pub use profile::{LENGTH as PROFILE_LENGTH, PROFILES};
 use quiet::Quiet;
 use subjects::Subjects;
 
-/// What a run needs besides its plan.
+/// Inputs of a run besides its plan: programs, placement and switches.
 #[derive(Clone, Debug)]
 pub struct Setting<'a> {
     /// The hoptax program, which also acts as the origin.
@@ -80,7 +80,7 @@ pub struct Setting<'a> {
     pub folder: &'a Path,
     /// The processors of each process.
     pub placement: &'a Placement,
-    /// What keeps the processors from halting, if they are kept from it.
+    /// The guard that keeps the processors from halting; none if they may halt.
     pub awake: Option<&'a Awake>,
     /// Reads stolen time: [`KERNEL_TICKS`], unless a test simulates a host that steals.
     pub ticks: Ticks,
@@ -135,7 +135,7 @@ pub struct Earlier {
 pub struct Control<'a> {
     /// Set to end the run after the request in flight. Complete rounds are kept.
     pub stop: &'a AtomicBool,
-    /// Whether another round begins, given the complete ones. Called while nothing is measured.
+    /// Returns true if another round begins, given the complete ones. Called while nothing is measured.
     pub should_continue: &'a mut dyn FnMut(&[RoundRecord]) -> bool,
     /// Receives events.
     pub on_event: &'a mut dyn FnMut(&Event<'_>),
@@ -248,7 +248,7 @@ fn all_rounds(
 struct Slicing<'a, 'p> {
     /// Measures and records them.
     meter: &'a mut Meter<'p>,
-    /// What is measured.
+    /// The processes under measurement.
     subjects: &'a mut Subjects<'p>,
     /// Knows when the host disturbs them.
     quiet: &'a mut Quiet,

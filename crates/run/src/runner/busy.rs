@@ -22,7 +22,7 @@ pub(super) struct Busy {
     pub(super) processors: f64,
 }
 
-/// What one process may use, and what it used.
+/// The processors of one process, and its CPU time.
 #[derive(Clone, Debug)]
 struct Claim {
     /// The processors that it may use.

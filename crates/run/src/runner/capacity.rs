@@ -22,7 +22,7 @@ use super::subjects::Subjects;
 /// Rate of the open loop that measures the CPU time per request in use, as a share of the rate of the closed loop.
 const IN_USE: f64 = 0.5;
 
-/// What a loop showed of a subject.
+/// Measurement of a subject by one loop.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Loop {
     /// Requests answered per second; 0 if none was.

@@ -25,7 +25,7 @@ pub enum RunError {
         /// The cause.
         cause: ArmError,
     },
-    /// What the plan promises of an arm is not there.
+    /// A part of an arm that the plan has is absent from the run.
     #[error("arm `{arm}`: there is no {what}; this is a bug in hoptax")]
     Missing {
         /// The arm.
@@ -53,7 +53,7 @@ pub enum RunError {
 }
 
 impl RunError {
-    /// Whether an input of the user is the cause, rather than the machine.
+    /// Returns true if an input of the user is the cause, rather than the machine.
     pub fn is_bad_input(&self) -> bool {
         matches!(self, Self::Arm { cause: ArmError::Refused(_), .. })
     }

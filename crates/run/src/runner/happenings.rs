@@ -30,7 +30,7 @@ pub(super) struct Happenings<'a> {
     generations: BTreeMap<usize, Generations>,
 }
 
-/// What hot restarts leave of a proxy besides its live process.
+/// Hot restarts of a proxy: their number, and the process that the live one replaced.
 #[derive(Debug, Default)]
 struct Generations {
     /// Number of hot restarts since it was started.

@@ -25,7 +25,7 @@ pub enum ProfileError {
     /// perf does not run, or not as expected.
     #[error("`perf` of the package linux-perf {what}; its log is `{}`", log.display())]
     Perf {
-        /// What it does.
+        /// Its fault, as the end of the message.
         what: String,
         /// Its log.
         log: PathBuf,
@@ -45,7 +45,7 @@ pub enum ProfileError {
     },
 }
 
-/// Whether perf is installed.
+/// Returns true if perf is installed.
 pub(super) fn has_perf() -> bool {
     in_search_path("perf", &env::var_os("PATH").unwrap_or_default()).is_some()
 }

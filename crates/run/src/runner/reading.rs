@@ -86,8 +86,8 @@ impl Reading {
         })
     }
 
-    /// What was used since an earlier reading. None if a process did not last from one to the other, or a thread of one
-    /// did not: what it used is then unknown.
+    /// Returns the use of resources since an earlier reading. None if a process, or a thread of one, did not last from one reading to
+    /// the other: its use is then unknown.
     pub(super) fn since(&self, earlier: &Self) -> Option<Used> {
         let of_proxies = self.proxies_since(earlier)?;
         let mut origin_cpu_ns = 0;

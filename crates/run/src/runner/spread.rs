@@ -81,8 +81,8 @@ impl<'a> Spread<'a> {
     }
 }
 
-/// What the last wildcard of a pattern matches in a name, without what an earlier wildcard may have matched: `worker_1` of
-/// `listener.127.0.0.1_4001.worker_1.downstream_cx_active`. None without a wildcard.
+/// Returns the part of a name that the last wildcard of a pattern matches, without the part that an earlier wildcard may have matched:
+/// `worker_1` of `listener.127.0.0.1_4001.worker_1.downstream_cx_active`. None without a wildcard.
 fn matched<'a>(name: &'a str, pattern: &str) -> Option<&'a str> {
     let (_, behind) = pattern.rsplit_once('*')?;
     let head = name.strip_suffix(behind)?;

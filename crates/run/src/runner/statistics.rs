@@ -1,4 +1,4 @@
-//! What the statistics of the proxies say about a round: whether each function acted, and the bytes on their connections.
+//! Evaluation of the statistics of the proxies over a round: proofs that each function acted, and the bytes on their connections.
 
 use hoptax_functions::Proof;
 use hoptax_host::link::Link;

@@ -20,15 +20,15 @@ use super::{ArmError, RunError};
 /// The processes and connections of a copy of an arm.
 #[derive(Default)]
 pub(super) struct Subject {
-    /// Whether one of its functions calls the companion.
+    /// True if one of its functions calls the companion.
     pub(super) asks_companion: bool,
     /// In the order in which a request passes them; empty without a proxy.
     pub(super) proxies: Vec<Proxy>,
-    /// What the proxies that events restart were started with, by their index.
+    /// Specifications of the proxies that events restart, by the index of the proxy.
     pub(super) specs: BTreeMap<usize, ProxySpec>,
     /// The connections under each load; none where the arm takes no part.
     pub(super) connections: Vec<Option<Connections>>,
-    /// What callers other than hoptax call.
+    /// Target of callers other than hoptax.
     pub(super) target: Option<CallerTarget>,
     /// CPU time of each proxy until it was live, us.
     pub(super) start_cpu_us: Vec<u64>,
@@ -48,7 +48,7 @@ impl Subject {
         self.proxies.iter().map(Proxy::id).chain(self.account.iter().flatten().copied())
     }
 
-    /// Whether the generator has connections to it under a load.
+    /// Returns true if the generator has connections to it under a load.
     pub(super) fn is_connected(&self, load: NumberedLoad<'_>) -> bool {
         self.connections.get(load.number).is_some_and(Option::is_some)
     }
@@ -93,7 +93,7 @@ pub(super) enum Connections {
 }
 
 impl Connections {
-    /// What sends requests over them, if they are open.
+    /// Returns the worker that sends requests over them, if they are open.
     pub(super) fn worker(&mut self) -> Option<&mut Worker> {
         match self {
             Self::Kept(worker) | Self::EachSlice(_, Some(worker)) => Some(worker),

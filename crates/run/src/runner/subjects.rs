@@ -59,7 +59,7 @@ struct Started<'p> {
     planned: plan::Subject<'p>,
     /// In the order of their start: those beside the origin come first.
     proxies: Vec<Proxy>,
-    /// What those that events restart were started with, by their index in the order in which a request passes them.
+    /// Specifications of those that events restart, by their index in the order in which a request passes them.
     specs: BTreeMap<usize, ProxySpec>,
     /// CPU time of each until it was live, us.
     start_cpu_us: Vec<u64>,

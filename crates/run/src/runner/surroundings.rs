@@ -9,7 +9,7 @@ use super::Setting;
 
 /// Where an Envoy of an arm is started, and what is around it.
 pub(super) struct Surroundings<'a> {
-    /// What the run has.
+    /// Inputs of the run.
     pub(super) setting: &'a Setting<'a>,
     /// The folder of the proxy.
     pub(super) directory: PathBuf,

@@ -1,4 +1,4 @@
-//! What processes are started with, without starting them: hashes of a plan in two runs, and addresses.
+//! Tests of the specifications of processes, mostly without starting them: hashes of a plan in two runs, and addresses.
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};

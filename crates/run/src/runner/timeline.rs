@@ -98,13 +98,13 @@ pub(super) fn all_rounds(
 struct Observation<'a> {
     /// The plan of its arm under its load, and of nothing else.
     plan: &'a Plan,
-    /// What happens meanwhile.
+    /// The intervals and events of the course.
     timeline: &'a Timeline,
     /// Its arm.
     arm: &'a Arm,
     /// Its load.
     load: &'a Load,
-    /// What the run has.
+    /// Inputs of the run.
     setting: &'a Setting<'a>,
     /// When the run began.
     began: Instant,

@@ -1,4 +1,4 @@
-//! What the generator sends to an arm, and its TLS settings.
+//! Traffic from the generator to an arm: requests, and TLS settings.
 
 use std::fs;
 use std::net::SocketAddr;

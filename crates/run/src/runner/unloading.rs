@@ -19,7 +19,7 @@ const BEFORE_UNLOADING_NS: u64 = 100_000_000;
 
 /// A live Envoy that has its functions.
 pub(super) struct ActiveProxy<'a> {
-    /// What it was started with.
+    /// The specification that it was started with.
     pub(super) spec: &'a ProxySpec,
     /// Its process.
     pub(super) proxy: &'a Proxy,

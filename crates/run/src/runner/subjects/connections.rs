@@ -24,7 +24,7 @@ use super::super::{ArmError, RunError, external};
 use super::Started;
 use crate::provenance::arm_hash;
 
-/// What the generator needs of a round to connect to the copies of its arms.
+/// Inputs from a round that the generator needs to connect to the copies of its arms.
 pub(super) struct Connecting<'a, 'p> {
     /// The plan of the round.
     pub(super) plan: &'p Plan,
@@ -144,7 +144,7 @@ impl<'p> Connecting<'_, 'p> {
 struct Connected {
     /// Under each load; none where the arm takes no part.
     connections: Vec<Option<Connections>>,
-    /// What callers other than hoptax call.
+    /// Target of callers other than hoptax.
     target: Option<CallerTarget>,
 }
 
