@@ -132,7 +132,7 @@ impl Lab {
         Ok(Self { folder: folder.to_owned(), certificates })
     }
 
-    /// What signs further certificates.
+    /// Returns the authority that signs further certificates.
     pub fn certificates(&self) -> &Certificates {
         &self.certificates
     }

@@ -107,7 +107,7 @@ pub fn version(program: &Path, arguments: &[&str]) -> Option<String> {
     output.status.success().then(|| line.to_owned())
 }
 
-/// Whether a program exits with success when it is called with `arguments`.
+/// Returns true if a program exits with success when it is called with `arguments`.
 pub(crate) fn succeeds(program: &Path, arguments: &[&str]) -> bool {
     output(program, arguments).is_some_and(|output| output.status.success())
 }

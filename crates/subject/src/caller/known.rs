@@ -15,6 +15,6 @@ pub struct Known {
     pub(super) extensions: &'static [&'static str],
     /// The name and the text of the script that it runs.
     pub(super) script: (&'static str, &'static str),
-    /// What to install.
+    /// Advice for a missing program: the package to install.
     pub(super) remedy: &'static str,
 }

@@ -66,7 +66,7 @@ impl Given {
         &self.folder
     }
 
-    /// What it is inside of, if it is not a file of its own, and where.
+    /// Returns the document that encloses it, and its place in there; none if it is a file of its own.
     pub fn described(&self) -> Option<&str> {
         self.configuration.described()
     }

@@ -81,7 +81,7 @@ impl From<ProxyPlan> for Source {
 }
 
 impl Source {
-    /// What it generates; none for a given configuration.
+    /// Returns the plan of a generated configuration; none for a given one.
     pub fn plan(&self) -> Option<&ProxyPlan> {
         match self {
             Self::Plan(plan) => Some(plan),
@@ -209,7 +209,7 @@ pub enum ProxyError {
     NotLive {
         /// The time limit.
         seconds: u64,
-        /// What is missing.
+        /// The last state that its admin interface reported, or the reason why that does not respond.
         cause: String,
         /// Its log.
         log: PathBuf,

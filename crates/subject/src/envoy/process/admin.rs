@@ -1,4 +1,4 @@
-//! What the admin interface of a live Envoy tells: readiness, addresses of listeners, and statistics.
+//! Client of the admin interface of a live Envoy: readiness, addresses of listeners, and statistics.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -98,7 +98,7 @@ impl AdminAddress {
     }
 }
 
-/// Whether an Envoy is live, or what it reports instead.
+/// Checks that an Envoy is live.
 ///
 /// # Errors
 /// When it is not live, or does not respond.
