@@ -17,10 +17,10 @@ pub struct Count {
     pub pulls: u32,
 }
 
-/// Whether a pull was admitted, and what is left of the plan.
+/// Decision about a pull, with the rest of its plan in this minute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Admission {
-    /// Whether the pull may continue.
+    /// True if the pull may continue.
     pub admitted: bool,
     /// Pulls per minute of the plan.
     pub limit: u32,
