@@ -17,7 +17,7 @@ const NAMING: [&str; 2] = ["key", "name"];
 pub struct Found {
     /// Where it is, without its quotes.
     pub range: Range<usize>,
-    /// What it is without escapes.
+    /// The secret without escapes.
     pub value: String,
 }
 

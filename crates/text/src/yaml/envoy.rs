@@ -82,7 +82,7 @@ pub enum Style {
 pub struct Error {
     /// The line, from 1.
     pub line: u64,
-    /// What is wrong there. It quotes nothing of the text.
+    /// The message about the fault. It quotes nothing of the text.
     pub message: String,
 }
 
@@ -189,7 +189,7 @@ enum Content {
     Mapping(Vec<(Key, Tree)>, Option<Entry>),
 }
 
-/// What becomes of an entry with a key.
+/// Kind of an entry by its key.
 enum Entry {
     Named(Key),
     Ignored,
@@ -362,7 +362,7 @@ fn error(line: u64, message: &str) -> Error {
     Error { line, message: message.to_owned() }
 }
 
-/// What a parser says of an error. Names of anchors and keys may be in it, but no values.
+/// Returns the error of the parser as one of this module. Names of anchors and keys may be in it, but no values.
 fn refusal(scan: &ScanError) -> Error {
     let message = scan.kind().to_string();
     Error {
