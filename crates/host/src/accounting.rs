@@ -186,8 +186,8 @@ impl ThreadAccount {
     }
 }
 
-/// Whether the kernel counts CPU time per thread. Without `CONFIG_SCHEDSTATS` and with delay accounting off, each thread has used
-/// nothing, however long it ran.
+/// Returns true if the kernel counts CPU time per thread. Without `CONFIG_SCHEDSTATS` and with delay accounting off, the account of
+/// each thread stays at 0, however long the thread ran.
 ///
 /// # Errors
 /// If the account of the calling thread cannot be read.

@@ -139,7 +139,7 @@ impl Child {
 pub(crate) struct Group {
     leader: std::process::Child,
     pid: Pid,
-    /// Whether the leader has been reaped. From then on, its id and that of the group may be reused.
+    /// True if the leader has been reaped. From then on, its id and that of the group may be reused.
     is_reaped: bool,
 }
 

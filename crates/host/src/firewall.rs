@@ -50,8 +50,8 @@ pub struct FirewallSpec {
     pub rules: u32,
     /// The place of the one that matches.
     pub matching: Matching,
-    /// Whether packets of established connections are accepted before all rules, so that only the first packet of a
-    /// connection is looked up.
+    /// True if packets of established connections are accepted before all rules, so that only the first packet of a connection is
+    /// looked up.
     pub accepts_established: bool,
 }
 

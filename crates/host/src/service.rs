@@ -133,7 +133,7 @@ mod tests {
         command
     }
 
-    /// What a script writes, and how it ends.
+    /// Runs a script. Returns its lines, its exit status, and the last bytes of its output.
     fn written(script: &str) -> (Vec<(Stream, String)>, ExitStatus, String) {
         let lines = Arc::new(Mutex::new(Vec::new()));
         let kept = Arc::clone(&lines);

@@ -19,8 +19,8 @@ pub const FAR_HANDOVER_NS: f64 = 200.0;
 /// Clock readings above this time are slow, nanoseconds: they enter the kernel or the hypervisor.
 pub const SLOW_CLOCK_NS: f64 = 200.0;
 
-/// Whether to keep the processors from halting: wake-ups are slow, a latency request makes them faster, and the host does not
-/// steal their time. A spinner is no choice for a program to make, because tasks of others may then not run for seconds.
+/// Returns true if the processors should be kept from halting: wake-ups are slow, a latency request makes them faster, and the host does
+/// not steal their time. A spinner is no choice for a program to make, because tasks of others may then not run for seconds.
 pub fn should_never_halt(probe: &MachineProbe) -> bool {
     is_slow(&probe.halting)
         && is_faster_without_halting(probe)
@@ -55,7 +55,7 @@ fn typical_us(wake_ups: &[WakeUps]) -> f64 {
     if count == 0 { 0.0 } else { sum_us / f64::from(count) }
 }
 
-/// Whether wake-ups of halted processors are slow.
+/// Returns true if wake-ups of halted processors are slow.
 pub fn wakes_slowly(probe: &MachineProbe) -> bool {
     is_slow(&probe.halting)
 }
