@@ -27,10 +27,10 @@ const LONGEST_S: f64 = 3_600.0;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Objective(Condition);
 
-/// What a load says about an objective.
+/// Result of a load for an objective.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Held {
-    /// Whether the objective holds. One whose value is not known does not.
+    /// True if the objective holds; false if its value is not known.
     pub holds: bool,
     /// Share of the scheduled requests that were lost, 0 to 1: without a complete response, or later than the objective
     /// permits.
@@ -52,7 +52,7 @@ impl Objective {
         self.late().map(|(_, limit_us)| limit_us)
     }
 
-    /// Whether it limits processes, so that a trial must account for some.
+    /// Returns true if it limits processes, so that a trial must account for some.
     pub fn needs_account(&self) -> bool {
         self.0.needs_account()
     }
@@ -91,7 +91,7 @@ impl Objective {
         Held { holds, loss_ratio, value, unit }
     }
 
-    /// What a search asks of it.
+    /// Returns the criterion that a search evaluates for it.
     pub fn criterion(&self) -> Criterion {
         match (self.late(), &self.0.metric) {
             (Some((percentile, limit_us)), _) => Criterion::Late {
@@ -107,7 +107,7 @@ impl Objective {
         }
     }
 
-    /// What a load whose numbers are not withheld yet tells a search about its criterion.
+    /// Returns the sample for the criterion of a search, from a load whose numbers are not withheld yet.
     pub fn sample(&self, result: &LoadResult) -> Sample {
         let share = |planned: u64, answered: u64| Share {
             lost: planned.saturating_sub(answered) as f64,

@@ -7,7 +7,7 @@ use crate::check::number_of;
 use crate::check::{Check, severity_above};
 use crate::thresholds;
 
-/// Whether requests were sent as fast as responses arrived, without a schedule that the generator could miss.
+/// Returns true if requests were sent as fast as responses arrived, without a schedule that the generator could miss.
 fn has_no_plan(result: &LoadResult) -> bool {
     result.plan.loop_ == Loop::Closed && result.plan.think.is_none()
 }

@@ -22,7 +22,7 @@ pub(super) const QUANTILES: [Quantile; 4] = [
     Quantile { name: "p99.9", p: 0.999, of: |one| &mut one.p99_9_us, bounds: |all| &mut all.p99_9_us },
 ];
 
-/// What is limited to its bounds.
+/// The ends of a number that its bounds still limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ends {
     /// The truth is within the bounds.
