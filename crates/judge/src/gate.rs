@@ -1,5 +1,5 @@
-//! Whether a candidate, such as a new release of Envoy, exceeds limits: the study that measures it side by side with what it
-//! would replace, and the judgement of the result.
+//! Judgement of a candidate, such as a new release of Envoy, by limits: the study that measures it side by side with the reference that it
+//! would replace, and the verdict on the result.
 
 mod candidate;
 mod limit;

@@ -11,7 +11,7 @@ pub struct Measure {
     /// Its name, with its unit.
     pub id: Cow<'static, str>,
     of: Of,
-    /// Whether time that the proxy waited for its processor invalidates it.
+    /// True if time that the proxy waited for its processor invalidates it.
     is_timed: bool,
 }
 
@@ -183,7 +183,7 @@ impl Measure {
         }
     }
 
-    /// Whether these disturbances invalidate it.
+    /// Returns true if these disturbances invalidate it.
     pub fn is_invalidated_by(&self, disturbances: &[Disturbance]) -> bool {
         disturbances.iter().any(|disturbance| self.is_timed || disturbance.invalidates_cpu_time())
     }

@@ -84,7 +84,7 @@ fn of_own_rounds(result: &StudyResult, arm: &ArmResult, cost: &Interval) -> Opti
     half_width_of_rounds(cost, basis, result.plan.quantile_confidence())
 }
 
-/// What an interval rests on.
+/// The replicates and degrees of freedom of an interval.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Basis {
     /// Its degrees of freedom, by which its half-width is more than a standard error.

@@ -66,7 +66,7 @@ pub struct Conditions {
     pub machine: Option<MachineProbe>,
     /// Its speeds, if measured.
     pub speeds: Option<MachineSpeeds>,
-    /// Whether the processors were kept from being halted.
+    /// True if the processors were kept from being halted.
     pub never_halted: bool,
     /// Duration, seconds.
     pub wall_s: f64,

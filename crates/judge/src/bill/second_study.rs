@@ -34,7 +34,7 @@ pub struct Pair {
     pub both: Result<String, String>,
 }
 
-/// Whether the sum of a bill is to be measured again: its parts interact, or may interact by more than the margin.
+/// Returns true if the sum of a bill is to be measured again: its parts interact, or may interact by more than the margin.
 pub fn is_in_doubt(bill: &BillResult) -> bool {
     bill.sum.as_ref().is_some_and(|sum| match sum.decision {
         Decision::Equivalent => false,
@@ -55,7 +55,7 @@ pub fn suspects(bill: &BillResult) -> Vec<String> {
     if arms.len() < 3 { Vec::new() } else { arms.into_iter().take(MOST_PARTS).collect() }
 }
 
-/// What the second study says. It has the arms without one of `parts`, the arm without all of them if that is
+/// Returns the result of the second study. It has the arms without one of `parts`, the arm without all of them if that is
 /// [`BillResult::ALL_OFF`], and the arms that the pairs name, each compared with the arm [`BillResult::WHOLE`].
 ///
 /// **Method.** Each pair is a sum of two parts, as the sum of a bill is of all; the sum of the interactions of all pairs is that

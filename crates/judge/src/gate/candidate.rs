@@ -1,8 +1,8 @@
-//! What a gate puts in the place of the Envoy or of the configuration of a study.
+//! Candidate of a gate in the place of the Envoy or of the configuration of a study.
 
 use std::str::FromStr;
 
-/// What takes the place of the Envoy or of the configuration that the arms of a study have.
+/// An Envoy or a configuration in the place of that of the arms of a study.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Candidate {
     text: String,

@@ -29,7 +29,7 @@ pub struct Limit {
     text: String,
     /// The measure that it limits.
     pub measure: CostMeasure,
-    /// Whether changes above `share` exceed it, rather than changes below.
+    /// True if changes above `share` exceed it, and false if changes below do.
     is_upper: bool,
     /// The largest permitted change, as a share of the reference; negative for a decrease.
     pub share: f64,

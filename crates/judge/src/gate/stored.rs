@@ -103,7 +103,7 @@ fn reason_against(result: &StudyResult, other: &StudyResult) -> Option<String> {
     (!differences.is_empty()).then(|| differences.join("; "))
 }
 
-/// Whether limits apply to an arm. Copies of the baseline would be judged twice.
+/// Returns true if limits apply to an arm. Copies of the baseline are left out, since they would be judged twice.
 fn has_proxy(arm: &ArmResult) -> bool {
     arm.kind != ArmKind::Same && !arm.hops.is_empty()
 }

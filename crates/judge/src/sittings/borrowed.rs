@@ -79,7 +79,7 @@ impl Group<'_> {
         ids.zip(moderated(&costs).unwrap_or_default()).collect()
     }
 
-    /// Whether the sittings are about as precise as each other, by the medians of their standard errors.
+    /// Returns true if the sittings are about equally precise, by the medians of their standard errors.
     fn are_even(&self, found: &[(String, Vec<SittingEstimate>, Replicates)]) -> bool {
         let median = |sitting: usize| {
             let mut errors: Vec<f64> =
@@ -119,7 +119,7 @@ impl Group<'_> {
     }
 }
 
-/// What an arm uses in a measure.
+/// Returns the use of an arm in a measure.
 fn level(arm: &ArmResult, measure: CostMeasure, load: Option<&str>) -> Option<Interval> {
     let under = load.map(|load| arm.under(load));
     let (cpu_us, p50_us, rate) = match under {

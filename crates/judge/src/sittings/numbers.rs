@@ -212,7 +212,7 @@ fn keep_shared_parts(results: &mut [StudyResult]) {
     }
 }
 
-/// What an arm has besides numbers with an address: sums of counts, and means of shares.
+/// Joins the values of an arm that have no address: sums of counts, and means of shares.
 fn join_arm(arm: &mut ArmResult, results: &[StudyResult]) {
     let all: Vec<&ArmResult> = results.iter().filter_map(|result| result.arm(&arm.id)).collect();
     arm.rounds = all.iter().map(|other| other.rounds).sum();

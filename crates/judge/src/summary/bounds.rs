@@ -1,5 +1,5 @@
-//! What holds the numbers of an arm, whatever the disturbances in the evidence did to them. Checks keep the bounds of numbers that they
-//! withhold for such a disturbance, and drop the others.
+//! Bounds that hold the numbers of an arm, whatever the disturbances in the evidence did to the numbers. Checks keep the bounds of numbers
+//! that they withhold for such a disturbance, and drop the others.
 
 mod quantiles;
 

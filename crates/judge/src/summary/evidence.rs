@@ -40,12 +40,12 @@ struct Judged<'a> {
 }
 
 impl Judged<'_> {
-    /// Whether it counts for some measures.
+    /// Returns true if the slice counts for some measures.
     fn counts(&self) -> bool {
         !self.by.iter().any(|disturbance| disturbance.invalidates_cpu_time())
     }
 
-    /// Whether it counts for all measures.
+    /// Returns true if the slice counts for all measures.
     fn is_clean(&self) -> bool {
         self.by.is_empty()
     }

@@ -1,4 +1,4 @@
-//! What one more firewall rule costs, over arms that differ only in their number of rules.
+//! Cost of one more firewall rule, over arms that differ only in their number of rules.
 
 use hoptax_result::{
     ArmLoad, ArmResult, Decision, Interval, PlannedFirewall, PlannedSubject, RuleCost, Shape,
@@ -37,7 +37,7 @@ fn rules(arm: &ArmResult) -> u32 {
     firewall(arm).map_or(0, |firewall| firewall.rules)
 }
 
-/// Whether two arms have a firewall and differ in the number of rules at most.
+/// Returns true if two arms have a firewall and differ in the number of rules at most.
 fn is_in_series(one: &ArmResult, other: &ArmResult) -> bool {
     let without_rules = |arm: &ArmResult| -> Option<PlannedSubject> {
         let mut subject = arm.subject.clone()?;
