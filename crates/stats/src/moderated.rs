@@ -184,7 +184,7 @@ struct Parts {
     own: Vec<f64>,
     /// The noise of the other costs in each of these, as a share of the own one.
     others: Vec<f64>,
-    /// That of the common part, not divided by its scale yet.
+    /// The variance of the common part, not divided by its scale yet.
     shared: f64,
     /// The variance that the common part is expected to have if all own parts have the variance 1.
     shared_scale: f64,
@@ -225,7 +225,7 @@ impl Variance {
     }
 }
 
-/// What several variances say about one of them.
+/// Prior of a variance from several variances: its usual value, and its degrees of freedom.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Prior {
     usual: f64,

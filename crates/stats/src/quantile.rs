@@ -10,7 +10,7 @@ const VALUES_BEYOND: f64 = 100.0;
 /// `p * (n - 1)`, interpolated linearly between its two neighbours. It is the default of R and `NumPy`. It is the
 /// smallest value at `p = 0`, the largest at `p = 1` and the ordinary median at `p = 0.5`.
 ///
-/// Whether `n` values support that quantile is a separate question: see [`quantile_supported`].
+/// The number of values that a quantile needs is a separate question: see [`quantile_supported`].
 ///
 /// **Degenerate cases.** `None` when `values` is empty, when a value is not finite, and when `p` is not between 0
 /// and 1. Every quantile of a single value is that value.
@@ -66,7 +66,7 @@ pub fn samples_for_quantile(p: f64) -> Option<u64> {
     Some((VALUES_BEYOND / share_beyond).ceil() as u64)
 }
 
-/// Whether `count` values support reporting their `p` quantile: at least [`samples_for_quantile`] of them.
+/// Returns true if `count` values support reporting their `p` quantile: at least [`samples_for_quantile`] of them.
 ///
 /// **Degenerate cases.** `false` unless `p` is strictly between 0 and 1.
 pub fn quantile_supported(count: u64, p: f64) -> bool {

@@ -55,7 +55,7 @@ struct Study {
     /// round to round.
     level: f64,
     drift: f64,
-    /// Whether each repetition moves its loads by a random part of the width.
+    /// True if each repetition moves its loads by a random part of the width.
     is_dithered: bool,
 }
 

@@ -9,7 +9,7 @@ use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, Exp1};
 
-/// That of the preset `quick`.
+/// The width of the preset `quick`.
 const WIDTH: f64 = 0.04;
 /// Windows of a trial, as those of a load.
 const WINDOWS: usize = 100;
@@ -140,7 +140,7 @@ fn lengths_s(planned: &Planned) -> [f64; 2] {
     [planned.warmup.as_secs_f64(), planned.duration.as_secs_f64()]
 }
 
-/// What a search on a queue came to.
+/// Outcome of a search on a queue.
 #[derive(Debug)]
 struct Found {
     result: GoalResult,

@@ -11,7 +11,7 @@ const FURTHEST: f64 = 0.1;
 /// Distance of a second near load from a first one.
 const BESIDE: f64 = 0.05;
 
-/// What a choice depends on.
+/// Inputs of a choice.
 pub(crate) struct View<'a> {
     pub(crate) ladder: &'a Ladder,
     /// Where to begin.
@@ -19,7 +19,7 @@ pub(crate) struct View<'a> {
     pub(crate) width: f64,
     /// The lowest load that the generator cannot produce.
     pub(crate) reach: Option<u32>,
-    /// What is known about each criterion of the goal, and its ends.
+    /// The knowledge about each criterion of the goal, and its ends.
     pub(crate) known: Vec<(&'a Known, Ends)>,
     /// The lowest end of all of them.
     pub(crate) high: Option<f64>,

@@ -1,4 +1,4 @@
-//! What the trials at each load say about a criterion.
+//! Evidence about a criterion from the trials at each load.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -44,7 +44,7 @@ impl Share {
     }
 }
 
-/// What a trial says about a criterion.
+/// Evidence about a criterion from one trial.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Sample {
     /// For a criterion about a share of requests.
@@ -58,7 +58,7 @@ pub enum Sample {
     Value(Option<f64>),
 }
 
-/// What is known about a load.
+/// State of a criterion at a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Class {
     /// The criterion holds.
@@ -86,7 +86,7 @@ impl AtLoad {
         }
     }
 
-    /// Whether the generator cannot produce this load.
+    /// Returns true if the generator cannot produce this load.
     pub(crate) fn is_out_of_reach(&self) -> bool {
         self.unusable >= self.samples.len() + UNUSABLE_EXCESS
     }

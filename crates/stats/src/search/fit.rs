@@ -36,7 +36,7 @@ pub(crate) struct End {
     pub(crate) rung: u32,
     /// The logarithm of the load.
     pub(crate) at: f64,
-    /// Whether its own trials say where it is, roughly.
+    /// True if its own trials tell its place, roughly.
     pub(crate) is_known: bool,
 }
 
@@ -46,7 +46,7 @@ pub(crate) struct Root {
     pub(crate) estimate: f64,
     /// The interval; None if the trials do not tell the slope.
     pub(crate) interval: Option<(f64, f64)>,
-    /// Whether the trials tell the dispersion, so that a search may end by the interval.
+    /// True if the trials tell the dispersion, so that a search may end by the interval.
     pub(crate) is_settled: bool,
     /// Change of the logarithm of the odds with that of the load.
     pub(crate) slope: f64,
@@ -102,7 +102,7 @@ impl Near {
         Some(Self { loads, dispersion, usual, groups, least_known, target })
     }
 
-    /// Whether a load is one of them.
+    /// Returns true if a load is one of them.
     pub(crate) fn has(&self, rung: u32) -> bool {
         self.loads.iter().any(|(near, _, _)| *near == rung)
     }

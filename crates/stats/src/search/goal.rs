@@ -1,4 +1,4 @@
-//! What a search looks for: criteria that hold at low loads and fail at high ones, and how long a trial must be to show it.
+//! Goals of a search: criteria that hold at low loads and fail at high ones, and how long a trial must be to show it.
 
 use std::time::Duration;
 
@@ -84,7 +84,7 @@ impl Criterion {
         }
     }
 
-    /// What is wrong with it, if anything.
+    /// Returns the fault of the criterion; none if it is valid.
     pub(crate) fn problem(&self) -> Option<&'static str> {
         let is_share = |share: f64| share > 0.0 && share < 1.0;
         (!self.permitted().is_none_or(is_share)).then_some("its permitted share must be above 0 and below 1")

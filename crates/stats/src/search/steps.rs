@@ -35,7 +35,7 @@ pub struct Limits {
     pub width: f64,
     /// Time limit of the whole search.
     pub budget: Duration,
-    /// What a trial is preceded by at least, while connections and caches become warm.
+    /// Least warm-up before each trial, while connections and caches become warm.
     pub warmup: Duration,
 }
 
@@ -57,7 +57,7 @@ pub enum SearchError {
     Criterion {
         /// Its number, from 1.
         number: usize,
-        /// What is wrong with it.
+        /// Its fault, as the end of a sentence.
         problem: &'static str,
     },
     /// The width is no share.
@@ -93,7 +93,7 @@ pub struct Planned {
     rung: u32,
 }
 
-/// What a trial showed.
+/// Measurement of a trial.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measured {
     /// The time that it took, with everything around it. It counts towards the budget only.
@@ -102,7 +102,7 @@ pub struct Measured {
     pub samples: Option<Vec<Sample>>,
 }
 
-/// What to do next.
+/// Next step of a search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Step {
     /// Run this trial and record it.
@@ -138,7 +138,7 @@ pub enum State {
 }
 
 impl State {
-    /// Whether more trials would say more.
+    /// Returns true if more trials would narrow the result.
     fn is_open(self) -> bool {
         matches!(self, Self::Bounded | Self::Unfinished)
     }
@@ -301,7 +301,7 @@ impl Search {
         } else {
             State::Unfinished
         };
-        // What the generator cannot produce bounds the search, and says nothing about the subject.
+        // The limit of the generator bounds the search, and tells nothing about the subject.
         let upper = if state == State::GeneratorLimited { reach } else { ends.high };
         let fails_there =
             |ends: &Ends| ends.high.is_some_and(|high| upper.is_some_and(|upper| high <= upper));

@@ -7,7 +7,7 @@ use hoptax_stats::slowdowns;
 use super::judge::Tally;
 use super::simulation::{Levels, Machine, STEADY, Scenario, Study, USUAL};
 
-/// What an interval is computed for.
+/// The estimate that an interval is computed for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Target {
     /// The sum of all arms but the last.
