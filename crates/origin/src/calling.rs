@@ -84,7 +84,7 @@ pub struct CallingOrigin {
     shared: Arc<Shared>,
 }
 
-/// What the threads of all connections share.
+/// State that the threads of all connections share.
 #[derive(Debug)]
 struct Shared {
     defaults: Behaviour,
@@ -177,7 +177,7 @@ impl CallingOrigin {
     }
 }
 
-/// Whether an error is a lack of file descriptors or memory.
+/// Returns true if an error is a lack of file descriptors or memory.
 fn is_shortage(error: &io::Error) -> bool {
     let shortages = [Errno::MFILE, Errno::NFILE, Errno::NOMEM, Errno::NOBUFS];
     Errno::from_io_error(error).is_some_and(|errno| shortages.contains(&errno))

@@ -77,7 +77,7 @@ pub struct OriginOptions {
 pub struct OriginTls {
     /// Its configuration.
     pub config: Arc<ServerConfig>,
-    /// Whether HTTP/3 is served too, on the UDP port with the number of the TCP port.
+    /// True if HTTP/3 is served too, on the UDP port with the number of the TCP port.
     pub http3: bool,
 }
 
@@ -196,7 +196,7 @@ impl Origin {
         Ok(Self { listeners, http3, address, settings, seed: options.seed })
     }
 
-    /// Whether it serves HTTP/3, on UDP at [`Self::local_address`].
+    /// Returns true if it serves HTTP/3, on UDP at [`Self::local_address`].
     pub fn serves_http3(&self) -> bool {
         self.http3.is_some()
     }

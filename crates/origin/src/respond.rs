@@ -14,7 +14,7 @@ pub(crate) struct Planned {
     pub(crate) response: Response,
     /// When it departs; none if the parameters of the request are invalid, and it departs at once.
     pub(crate) plan: Option<Served>,
-    /// Whether the connection closes after it.
+    /// True if the connection closes after it.
     pub(crate) closes: bool,
 }
 

@@ -65,7 +65,7 @@ impl Streams {
         }
     }
 
-    /// Whether no response is delayed and no call is open.
+    /// Returns true if no response is delayed and no call is open.
     pub(crate) fn is_idle(&self) -> bool {
         self.delayed.is_empty() && self.calls.is_empty()
     }

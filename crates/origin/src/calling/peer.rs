@@ -69,7 +69,7 @@ impl Peers {
         Ok(Self(steps))
     }
 
-    /// What a connection needs to make the calls. It opens a connection to a server when it calls it first.
+    /// Returns the outgoing connections that one incoming connection makes its calls over. Each opens at its first call.
     pub(super) fn connections(&self, random: &mut impl Rng) -> Connections {
         let mut caller = |peer: &Peer| Caller {
             peer: peer.clone(),

@@ -24,9 +24,9 @@ pub(super) struct Http1 {
     body: BodyPieces,
     /// Number of responses sent.
     sent: u64,
-    /// Whether the connection closes after the buffered output.
+    /// True if the connection closes after the buffered output.
     is_closing: bool,
-    /// Whether an upgrade to WebSocket was just accepted.
+    /// True if an upgrade to WebSocket was just accepted.
     is_upgraded: bool,
 }
 

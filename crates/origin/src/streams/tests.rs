@@ -133,7 +133,7 @@ fn the_call_with_which_the_calls_of_a_connection_exceed_the_limit_is_reset() {
     });
 }
 
-/// What happens to one of a few streams.
+/// An event of one of a few streams.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Request,

@@ -41,16 +41,16 @@ pub(super) fn missing_share(book: &Book) -> f64 {
 }
 
 impl Side<'_> {
-    /// What holds the quantile that all planned requests would have, sent in time, us. A generator that is late only lengthens
-    /// response times.
+    /// Returns bounds, in us, of the quantile that all planned requests would have if they were sent in time. A generator that is late only
+    /// lengthens response times.
     pub(super) fn level(&self, quantile: &Quantile, confidence: f64) -> Ends {
         let ends = self.stated().unwrap_or_else(|| self.ends(quantile.p, confidence));
         let late_us = self.late_us(quantile.p, confidence);
         informative(Ends { low: ends.low.map(|low| (low - late_us).max(0.0)), high: ends.high }, 0.0)
     }
 
-    /// What holds the difference of that quantile from that of another arm. `stated` is the difference with its interval, us, if it
-    /// has one: it is narrower than the difference of two levels, since it is taken within rounds.
+    /// Returns bounds, in us, of the difference of that quantile from the one of another arm. `stated` is the difference with its interval,
+    /// if it has one: it is narrower than the difference of two levels, since it is taken within rounds.
     pub(super) fn cost(
         &self,
         other: &Self,
