@@ -56,7 +56,7 @@ pub struct Options<'a> {
     pub seed: u64,
     /// How to keep processors awake, so that wake-ups are measured with and without; None if not possible.
     pub keep_awake: Option<KeepAwake<'a>>,
-    /// Whether to keep them awake during everything else as well, if possible.
+    /// True to keep them awake during everything else as well, if possible.
     pub never_halted: bool,
 }
 

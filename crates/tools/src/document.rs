@@ -45,7 +45,7 @@ pub(crate) fn json(text: &str, is_result: impl Fn(&Value) -> bool) -> Result<Doc
                 if problem.as_ref().is_none_or(|(length, _)| *length < scanned.length) {
                     problem = Some((scanned.length, format!("invalid JSON in line {in_text}: {error}")));
                 }
-                // What follows a brace within a line of a log may still be a result.
+                // A result may still follow a brace within a line of a log.
                 at += 1;
             }
         }

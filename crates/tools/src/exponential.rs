@@ -62,7 +62,7 @@ impl Exponential {
         (count > 0).then_some(Self { scale, offset, counts, zeros, count, sum_s })
     }
 
-    /// What it says about a run of this length: quantiles as the ranges of their buckets.
+    /// Returns the report of a run of this length: quantiles as the ranges of their buckets.
     pub(crate) fn reported(&self, seconds: Option<f64>) -> Reported {
         let bound_us = |index: i64| (index as f64 / 2_f64.powi(self.scale)).exp2() * 1e6;
         let bucket = |percentile: f64| {

@@ -19,9 +19,9 @@ pub struct Tool {
     pub script: Option<fn(&Offer<'_>) -> String>,
     /// Parses its output.
     pub read: fn(&Output<'_>) -> Result<Reported, String>,
-    /// Whether an output may have several statistics, of which one is meant.
+    /// True if an output may have several statistics, of which the user names one.
     pub has_statistics: bool,
-    /// What it does not report, and where it deviates from the load.
+    /// Numbers that it does not report, and its deviations from the load.
     pub not_reported: &'static [&'static str],
 }
 

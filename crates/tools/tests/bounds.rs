@@ -42,13 +42,13 @@ prop_compose! {
     }
 }
 
-/// What a report says, and what is true of it.
+/// Report of a tool, beside the true counts.
 struct Report {
     tool: &'static str,
     text: String,
-    /// What the tool takes for a success.
+    /// Requests that the tool counts as successes.
     succeeded: u64,
-    /// What it says was done, in one way or another.
+    /// Requests that the tool counts as done, in one way or another.
     done: u64,
     answered: u64,
     failed: u64,

@@ -5,7 +5,7 @@
 use hoptax_result::{LoadResult, Stated};
 use hoptax_tools::{FORMATS, find, import};
 
-/// What the finding says, and the result.
+/// Imports an output. Returns the result, and the message of its first finding.
 fn read(tool: &str, text: &str) -> (LoadResult, String) {
     let result = import(find(tool).unwrap(), text, None).unwrap();
     let said = result.findings[0].message.clone();

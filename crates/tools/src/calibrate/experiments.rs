@@ -26,7 +26,7 @@ pub(crate) struct Spec {
     pub(crate) quantiles: &'static [f64],
     /// The theoretical response times.
     pub(crate) theory: Theory,
-    /// Whether to report the service time, which hides the freeze.
+    /// True to report the service time, which hides the freeze.
     pub(crate) shows_service: bool,
 }
 

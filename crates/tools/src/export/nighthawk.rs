@@ -49,7 +49,7 @@ fn statistic(times: &Latency) -> Option<Value> {
                 json!({"percentile": quantile, "count": below.to_string(), "duration": seconds(us)})
             })
             .collect();
-    // That of the population.
+    // Nighthawk states the standard deviation of the population, and hoptax that of the sample.
     let deviation_us = times.standard_deviation_us.map(|us| us * ((count - 1.0).max(0.0) / count).sqrt());
     Some(json!({
         "count": times.count.to_string(),

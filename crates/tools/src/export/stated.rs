@@ -1,4 +1,4 @@
-//! What every export states of a result: its start, and the quantiles that are not known.
+//! Common parts of all exports: the start of the result, and the quantiles that are not known.
 
 use std::time::Duration;
 

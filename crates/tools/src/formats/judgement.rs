@@ -10,10 +10,10 @@ use crate::import::quantiles;
 use crate::imported;
 use crate::reported::Reported;
 
-/// What a file says about the result behind it; nothing if hoptax did not write it.
+/// Verdict of a file on the result behind it, and the quantiles that it names; empty if hoptax did not write the file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Judgement {
-    /// Whether it has a verdict, as all files of hoptax have.
+    /// True if it has a verdict, as all files of hoptax have.
     is_of_hoptax: bool,
     is_void: bool,
     /// Names of percentiles, such as `p99.9`.

@@ -23,7 +23,7 @@ const NAMES: [&str; 2] = ["arm", "load"];
 /// A column that no reader needs, and each table of a study has.
 const SHARE: &str = "share";
 
-/// What such a table does not hold.
+/// Values of a result that such a table does not hold.
 const NOT_REPORTED: [&str; 2] =
     ["values within a bin: a quantile is the end of its bin", "what its times begin with"];
 

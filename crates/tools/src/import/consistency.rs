@@ -229,7 +229,7 @@ mod tests {
         }
     }
 
-    /// What is left of a sound report after a change, and what was said.
+    /// Returns the remainder of a sound report after a change, and the message about the numbers that were withheld.
     fn after(change: impl FnOnce(&mut Reported)) -> (Reported, String) {
         let mut reported = sound();
         change(&mut reported);
@@ -288,7 +288,7 @@ mod tests {
         let (left, said) = after(|one| one.rate = Some(50.0));
         assert_eq!((left.answered, left.failed), (None, None));
         assert!(said.ends_with("neither answered nor failed requests are known"), "{said}");
-        // What was not known stays so.
+        // Unknown numbers stay unknown.
         let (left, _) = after(|one| (one.rate, one.failed) = (Some(150.0), None));
         assert_eq!(left.failed, None);
     }

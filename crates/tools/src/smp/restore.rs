@@ -9,7 +9,7 @@ use super::{duration, kept};
 use crate::imported;
 use crate::reported::Reported;
 
-/// What a file of SMP is as a result of hoptax.
+/// Result of hoptax from a file of SMP.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Restored {
     /// A result of a load.
@@ -116,7 +116,7 @@ fn foreign(document: &Document, found: &TestResult) -> LoadResult {
     load
 }
 
-/// What results of SMP do not hold.
+/// Values of a result of hoptax that results of SMP do not hold.
 pub(super) const UNKNOWN: [&str; 4] = [
     "whether its rate is that of all requests or of the answered ones",
     "whether latencies begin with the intended start or with the sending of a request",

@@ -16,7 +16,7 @@ const PLACEHOLDERS: [&str; 2] = ["{counter}", "{random}"];
 /// The load of one client.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PlannedLoad {
-    /// What is requested, in turn.
+    /// The URLs that are requested, in turn.
     pub urls: Vec<String>,
     /// The load in words, for example `10 requests/s, 2 connections, 30m`.
     pub summary: String,
@@ -34,7 +34,7 @@ pub struct PlannedLoad {
     pub headers: Vec<(String, String)>,
     /// The body.
     pub body: String,
-    /// What of the configuration has no effect, and why.
+    /// Settings of the configuration without effect, each with the reason.
     pub ignored: Vec<String>,
 }
 
@@ -67,9 +67,9 @@ impl PlannedLoad {
 /// The loads that a file is about.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Chosen {
-    /// Those of the clients that send, each with its number, from 1.
+    /// The loads of the clients that send, each with the number of its client, from 1.
     pub loads: Vec<(usize, PlannedLoad)>,
-    /// What of the file has no effect.
+    /// Settings of the file without effect.
     pub unused: Vec<String>,
 }
 
