@@ -59,7 +59,7 @@ fn write(parts: &[&[u8]]) -> Result<(), Failure> {
     }
 }
 
-/// Whether stdout could not be written because nobody reads it any more: a closed pipe, or a terminal that was closed.
+/// Returns true if stdout could not be written because nobody reads it any more: a closed pipe, or a terminal that was closed.
 fn is_unread(error: &io::Error) -> bool {
     // A closed terminal is still a character device, but no longer a terminal. A file on a broken disk is neither.
     let is_device =
@@ -98,7 +98,7 @@ impl Lines {
     }
 }
 
-/// Whether all details of a document are printed, which the command line sets once.
+/// True if all details of a document are printed. The command line sets it once.
 static DETAILS: OnceLock<bool> = OnceLock::new();
 
 /// Sets whether all details of a document are printed.
@@ -107,7 +107,7 @@ pub(crate) fn set_details(details: bool) {
     let _ = DETAILS.set(details);
 }
 
-/// Whether the command line asks for all details.
+/// Returns true if the command line asks for all details.
 pub(crate) fn has_details() -> bool {
     DETAILS.get().copied().unwrap_or_default()
 }

@@ -38,7 +38,7 @@ const OF_BOTH: [Flags; 5] = [
     (&["-s", "--script"], "`--requests` reads requests from a file"),
 ];
 
-/// What a user of other programs meant by a flag that `command` does not have.
+/// Returns the advice for a flag of other programs that `command` does not have.
 fn flag_of_others(command: &str, flag: &str) -> Option<&'static str> {
     let own = match command {
         "load" => OF_LOAD.as_slice(),

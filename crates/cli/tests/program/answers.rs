@@ -1,4 +1,4 @@
-//! What servers may answer, as a user sees it: why requests failed, which responses count, and what a connection carries.
+//! Answers of servers as a user sees them: why requests failed, which responses count, and what a connection carries.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};

@@ -65,7 +65,7 @@ impl Collector {
         ])
     }
 
-    /// What it printed of what it received.
+    /// Returns the telemetry that it printed.
     fn printed(&self) -> String {
         fs::read_to_string(self.folder.path().join("printed")).unwrap()
     }
@@ -241,7 +241,7 @@ fn a_collector_reads_what_the_result_says() {
     let printed = collector.printed();
     assert_eq!(differences(&result, &passed_on, &printed), Vec::<String>::new(), "{printed}");
 
-    // What a collector wrote is read as well.
+    // The output of a collector is read as well.
     let written = folder.path().join("collected.json").display().to_string();
     fs::write(&written, passed_on.to_string()).unwrap();
     let imported = run([

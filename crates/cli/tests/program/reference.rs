@@ -47,7 +47,7 @@ fn the_tests_that_take_minutes_are_listed_with_their_last_result() {
     assert!(names > 8, "{names}");
 }
 
-/// Whether documentation has a block of Rust, which states no language.
+/// Returns true if documentation has a block of Rust, which states no language.
 fn has_example(text: &str) -> bool {
     let documented =
         text.lines().map(str::trim).filter_map(|line| line.strip_prefix("//!").or(line.strip_prefix("///")));

@@ -41,7 +41,7 @@ impl Runs {
         ran(&mut self.command(words))
     }
 
-    /// What a command prints, which must succeed.
+    /// Returns the output of a command, which must succeed.
     fn printed(&self, words: &[&str]) -> String {
         let ran = self.run(words);
         assert_eq!(ran.code, Some(0), "{words:?}: {}", ran.stderr);

@@ -1,8 +1,8 @@
 //! Searches that take minutes: `make test-long`.
 //!
-//! What still guards them in `make test`: simulated searches and ratios (`crates/stats/tests/search_*.rs`), whole searches of a server in
-//! virtual time with sweeps, fastest modes and interrupts (`crates/session/src/find/tests.rs`), and shorter searches of servers and arms in
-//! this folder.
+//! `make test` guards searches by other tests: simulated searches and ratios (`crates/stats/tests/search_*.rs`), whole searches of a server
+//! in virtual time with sweeps, fastest modes and interrupts (`crates/session/src/find/tests.rs`), and shorter searches of servers and arms
+//! in this folder.
 
 use std::fs;
 

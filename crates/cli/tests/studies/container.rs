@@ -26,7 +26,7 @@ pub(crate) const OF_DOCKER: [&str; 14] = [
     "CAP_SETUID",
     "CAP_SYS_CHROOT",
 ];
-/// What systemd needs besides, to mount file systems.
+/// Capability that systemd needs besides, to mount file systems.
 pub(crate) const OF_SYSTEMD: &str = "CAP_SYS_ADMIN";
 /// Folders of this machine with its programs.
 const PROGRAMS: [&str; 5] = ["/usr", "/lib", "/lib64", "/bin", "/sbin"];
@@ -77,7 +77,7 @@ impl Container {
         Self { folder, id, runc }
     }
 
-    /// What it has written.
+    /// Returns its output so far.
     pub(crate) fn log(&self) -> String {
         ["output", "log"].map(|name| fs::read_to_string(self.folder.path().join(name)).unwrap()).join("\n")
     }
@@ -104,7 +104,7 @@ impl Container {
         self.runc.0.wait().unwrap().code()
     }
 
-    /// Whether it runs.
+    /// Returns true if it runs.
     pub(crate) fn is_running(&mut self) -> bool {
         self.runc.0.try_wait().unwrap().is_none()
     }

@@ -118,7 +118,7 @@ impl Running {
     }
 }
 
-/// Whether the program finds a fault in a text.
+/// Returns true if the program finds a fault in a text.
 pub(super) fn finds(id: &str, text: &str) -> bool {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("envoy.yaml");

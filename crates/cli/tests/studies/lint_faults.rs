@@ -174,7 +174,7 @@ fn certificates_of_strangers_and_with_other_names_are_accepted() {
     }
 }
 
-/// What Envoy says of a file; none if it accepts it.
+/// Returns the message by which Envoy refuses a file; none if it accepts it.
 fn refusal(text: &str) -> Option<String> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("envoy.yaml");

@@ -10,7 +10,7 @@ use hoptax_subject::envoy::release::Envoy;
 
 use crate::support::root;
 
-/// Whether Envoy accepts a file.
+/// Returns true if Envoy accepts a file.
 fn is_accepted(envoy: &Envoy, path: &Path) -> bool {
     let validate = Command::new(&envoy.program)
         .args(["--mode", "validate", "--log-level", "off", "--config-path"])

@@ -70,7 +70,7 @@ impl Lab {
         Guarded(child.unwrap())
     }
 
-    /// What a command renders, written to a file.
+    /// Writes the output of `hoptax listeners render` to a file. Returns its path.
     fn rendered(&self, arguments: &[&str], name: &str) -> PathBuf {
         let ran = run([&["listeners", "render"], arguments].concat());
         assert_eq!(ran.code, Some(0), "{ran:?}");
@@ -172,7 +172,7 @@ fn an_upstream_is_spoken_to_in_http_2_where_the_file_says_so() {
     }
 }
 
-/// What is imported from a bootstrap is rendered to the same bootstrap.
+/// A listeners file that is imported from a bootstrap is rendered to the same bootstrap.
 #[test]
 fn what_is_rendered_is_imported_without_a_rest() {
     let lab = Lab::new();
@@ -273,7 +273,7 @@ fn every_function_is_refused_or_accepted_by_envoy() {
     assert_eq!(lab.refusal(&lab.rendered(&[&file], "envoy.yaml")), None);
 }
 
-/// What the check of expressions admits, Envoy does too.
+/// Envoy accepts every regular expression that the check of expressions accepts.
 #[test]
 fn envoy_accepts_the_regular_expressions_that_are_accepted() {
     let lab = Lab::new();

@@ -154,7 +154,7 @@ fn no_packet_leaves_for_the_addresses_and_names_of_a_configuration() {
     assert!(matches!(ran.code, Some(0 | 4)), "{}", ran.stderr);
     assert!(out.join("bill.json").exists());
     assert_eq!(passed(), before + 1, "{}", ran.stdout);
-    // What is addressed to them does pass the link, and so does a question for a name.
+    // A packet for their address does pass the link, and so does a question for a name.
     near.send_to(b"x", "192.0.2.9:8125").unwrap();
     assert_eq!(passed(), before + 3);
     assert_ne!(inside(&["load", "--count", "1", "http://cart-1.example/"]).code, Some(0));

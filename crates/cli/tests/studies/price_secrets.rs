@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Ran, checked, hoptax, ran, root, run};
 
-/// What every secret of the configuration has in it.
+/// Text in every secret of the configuration.
 const MARK: &str = "hunter2";
 /// The user's own header, which the user has sent.
 pub(crate) const OWN: &str = "own-credential-of-the-user-77";
@@ -117,7 +117,7 @@ fn a_bill_is_in_its_files_and_on_the_first_screen_without_secrets() {
     }
     holds_no_secret(&ran, &out);
     assert!(!ran.stdout.contains(OWN) && !ran.stderr.contains(OWN), "{}\n{}", ran.stdout, ran.stderr);
-    // What is sent again with --resume is kept, for its owner only.
+    // A header that is sent again with --resume is kept, for its owner only.
     let kept = with(&out, OWN);
     let names: Vec<_> = kept.iter().map(|path| path.strip_prefix(&out).unwrap().to_str().unwrap()).collect();
     assert_eq!(names, ["study.yaml"]);

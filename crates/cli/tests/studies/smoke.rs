@@ -107,7 +107,7 @@ fn answered(result: &Value, arm: &Value) -> u64 {
     books.filter_map(|book| book["answered"].as_u64()).sum()
 }
 
-/// What a study with these needs lacks here, in words of its error; none if it can begin.
+/// Returns the unmet needs of a study on this machine, in words of its error; none if it can begin.
 fn missing(about: &str) -> Option<Vec<String>> {
     let path = env::var_os("PATH").unwrap_or_default();
     let places: Vec<PathBuf> = env::split_paths(&path).chain([root().join(".tools/bin")]).collect();
@@ -138,7 +138,7 @@ fn php_has_curl() -> bool {
     Command::new("php").args(["-r", "exit(extension_loaded('curl') ? 0 : 1);"]).status().unwrap().success()
 }
 
-/// Whether users other than root may sample the kernel.
+/// Returns true if users other than root may sample the kernel.
 fn may_sample() -> bool {
     let is = |name: &str, allowed: &[&str]| {
         let setting = fs::read_to_string(Path::new("/proc/sys/kernel").join(name)).unwrap_or_default();
@@ -147,7 +147,7 @@ fn may_sample() -> bool {
     is("perf_event_paranoid", &["-1", "0", "1"]) && is("kptr_restrict", &["0"])
 }
 
-/// Whether a study with these needs cannot begin for users other than root.
+/// Returns true if a study with these needs cannot begin for users other than root.
 fn needs_root(about: &str) -> bool {
     about.contains("root, for") && !(about.contains("or `sysctl") && may_sample())
 }

@@ -46,7 +46,7 @@ impl Study {
         running
     }
 
-    /// Whether this number of rounds is complete.
+    /// Returns true if this number of rounds is complete.
     fn has_rounds(&self, rounds: u32) -> bool {
         self.out().join(format!("rounds/{}.json", rounds - 1)).exists()
     }
@@ -80,7 +80,7 @@ fn column(csv: &Path, arm: &str, load: &str, name: &str) -> Vec<f64> {
     values
 }
 
-/// Whether a screen has the line of a verdict.
+/// Returns true if a screen has the line of a verdict.
 fn has_verdict(screen: &str) -> bool {
     let mut lines = screen.lines();
     lines.any(|line| ["sound: ", "caution: ", "void: "].iter().any(|verdict| line.starts_with(verdict)))

@@ -111,7 +111,7 @@ pub(crate) fn signal(process_id: u32, name: &str) {
     assert!(status.success());
 }
 
-/// Whether a process runs, zombies not counted.
+/// Returns true if a process runs, zombies not counted.
 pub(crate) fn is_alive(process_id: u32) -> bool {
     fs::read_to_string(format!("/proc/{process_id}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
 }

@@ -1,6 +1,6 @@
 //! A gate whose reference are stored runs.
 //!
-//! What still guards it in `make test`: the judgement of stored runs (`crates/judge/src/gate/stored.rs`), its simulated error rates
+//! `make test` guards it by other tests: the judgement of stored runs (`crates/judge/src/gate/stored.rs`), its simulated error rates
 //! (`crates/stats/tests/stored_reference_coverage.rs`), and gates that measure their reference (`gate.rs`).
 
 use std::fs;
