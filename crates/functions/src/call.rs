@@ -26,7 +26,7 @@ pub enum CallError {
     Malformed {
         /// The text.
         text: String,
-        /// What is wrong with it.
+        /// The fault, as a part of the message.
         why: String,
     },
     /// The catalogue has no function with this id.

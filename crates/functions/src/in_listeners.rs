@@ -1,9 +1,9 @@
-//! Whether a listeners file may name a function, as the file of the function states.
+//! Permission for listeners files to name a function, as the file of the function states it.
 
 use serde::Deserialize;
 
-/// Whether a listeners file may name a function. The catalogue is made for measurements: most of its functions hold a path, a header, a
-/// limit or a service of the lab, which nobody who names the function would know of.
+/// Permission for listeners files to name a function. The catalogue is made for measurements: most of its functions hold a path, a header,
+/// a limit or a service of the lab, which nobody who names the function would know of.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum InListeners {

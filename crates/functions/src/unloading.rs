@@ -1,4 +1,4 @@
-//! Whether a function can be removed from a running proxy.
+//! Removal of a function from a running proxy.
 
 use std::collections::BTreeSet;
 use std::path::Path;
