@@ -1,6 +1,6 @@
 //! A bootstrap of Envoy as a listeners file, as far as that can express it, and what it cannot.
 //!
-//! What is left is not guessed: the file is rendered, and everything of the bootstrap that the result lacks or has otherwise is named.
+//! The rest is not guessed: the file is rendered, and every part of the bootstrap that the result lacks, or has otherwise, is named.
 
 mod differences;
 mod listener;
@@ -20,7 +20,7 @@ use crate::yaml::{Written, written};
 pub struct Imported {
     /// The file, YAML.
     pub text: String,
-    /// What it does not express, a line each.
+    /// The parts that it does not express, a line each.
     pub left: Vec<String>,
 }
 

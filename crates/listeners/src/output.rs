@@ -161,7 +161,7 @@ fn typed(of: &str, all: &[Resource]) -> Value {
     all.iter().map(message).collect()
 }
 
-/// Whether a text is a listeners file, rather than a configuration of Envoy.
+/// Returns true if a text is a listeners file, rather than a configuration of Envoy.
 pub fn is_listeners(text: &str) -> bool {
     // Large configurations are not parsed a second time.
     if text.contains("static_resources") {

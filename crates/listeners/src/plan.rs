@@ -56,7 +56,7 @@ pub struct Source<'t> {
     pub text: &'t str,
 }
 
-/// What Envoy is to do.
+/// Configuration of Envoy with every name resolved.
 #[derive(Clone, Debug)]
 pub struct Plan {
     pub(crate) listeners: Vec<Listener>,
@@ -94,14 +94,14 @@ pub(crate) struct Listener {
     pub(crate) is_traced: bool,
     /// Functions of the catalogue, as the file states them.
     pub(crate) functions: Vec<String>,
-    /// What they add.
+    /// The configuration that they add.
     pub(crate) fragment: Option<Fragment>,
     /// Where it is, without a message.
     pub(crate) place: Problem,
 }
 
 impl Listener {
-    /// Whether it serves clients of other machines, rather than the applications of this one.
+    /// Returns true if it serves clients of other machines, rather than the applications of this one.
     pub(crate) fn is_ingress(&self) -> bool {
         self.tls.is_some() || self.listen.iter().any(|address| !address.is_loopback())
     }
@@ -122,7 +122,7 @@ pub(crate) struct Route {
     pub(crate) host: HostHeader,
 }
 
-/// What a route is for.
+/// Requests that a route is for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Matches {
     /// All requests.
@@ -138,7 +138,7 @@ pub(crate) enum Matches {
 /// The Host header of requests to an upstream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum HostHeader {
-    /// That of the client.
+    /// The header of the client.
     Kept,
     /// The name of the upstream.
     OfUpstream,
@@ -270,7 +270,7 @@ fn read_services(
     read.map_err(|error| vec![document.problem(&document.root.bytes, format!("cannot be read: {error}"))])
 }
 
-/// What resolving needs, and the problems that it found.
+/// State of resolving: its inputs, and the problems that it found.
 struct Resolver<'t> {
     document: &'t Document<'t>,
     services: BTreeMap<String, ServiceSection>,

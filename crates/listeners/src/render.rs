@@ -25,7 +25,7 @@ pub struct Rendered {
     pub listeners: Vec<Resource>,
     /// The clusters.
     pub clusters: Vec<Resource>,
-    /// What else the bootstrap has.
+    /// Other fields of the bootstrap.
     pub(crate) rest: Map<String, Value>,
 }
 
@@ -66,7 +66,7 @@ pub fn render(plan: &Plan) -> Result<Rendered, Problems> {
     Ok(Rendered { listeners, clusters, rest: rest(plan) })
 }
 
-/// What the bootstrap has beside listeners and clusters.
+/// Returns the fields of the bootstrap besides listeners and clusters.
 fn rest(plan: &Plan) -> Map<String, Value> {
     let rest = json!({
         "admin": {

@@ -216,7 +216,7 @@ fn fits(schema: &Value, node: &Node) -> bool {
     types.is_empty() || types.iter().any(|one| own.contains(one))
 }
 
-/// What a schema admits, in words.
+/// Returns in words the type of value that a schema accepts.
 fn kind(schema: &Value) -> String {
     let is_word = schema.get("const").is_some() || schema.get("enum").is_some();
     let of = |one: &&str| match *one {

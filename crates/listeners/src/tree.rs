@@ -25,7 +25,7 @@ pub(crate) struct Document<'t> {
     /// The byte at which each line begins.
     lines: Vec<usize>,
     pub(crate) root: Tree,
-    /// Whether it is a file of Wikimedia, which has other defaults.
+    /// True if it is a file of Wikimedia, which has other defaults.
     pub(crate) is_foreign: bool,
     /// Keys that are there twice, and merges of what is no mapping. The tree has the first of equal keys.
     pub(crate) problems: Vec<Problem>,
@@ -35,7 +35,7 @@ impl<'t> Document<'t> {
     /// Reads a text.
     ///
     /// # Errors
-    /// What keeps it from being a tree.
+    /// The problems that keep it from being a tree.
     pub(crate) fn read(name: &'t str, text: &'t str) -> Result<Self, Vec<Problem>> {
         let at_line =
             |line, message: String| vec![Problem { file: name.to_owned(), line, column: 0, message }];
@@ -87,7 +87,7 @@ impl<'t> Document<'t> {
         self.problem(&find(&self.root, path), message)
     }
 
-    /// Whether the file has a key.
+    /// Returns true if the file has a key.
     pub(crate) fn has(&self, key: &str) -> bool {
         matches!(&self.root.node, Node::Mapping(entries) if entries.iter().any(|(own, _)| own.text == key))
     }

@@ -136,7 +136,7 @@ fn is_block(value: &Value) -> bool {
 
 /// A text in quotes.
 fn quoted(text: &str) -> String {
-    // What JSON escapes, YAML reads.
+    // Escapes of JSON are valid in YAML.
     let text = Value::String(text.to_owned()).to_string();
     guarded(&text, "\\x7b", "\\x24", "\\x60")
 }

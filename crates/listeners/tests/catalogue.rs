@@ -201,7 +201,7 @@ fn an_import_of_what_is_rendered_is_rendered_to_the_same() {
     for line in expected {
         assert!(left.iter().any(|own| own == line), "{line}: {left:#?}");
     }
-    // What functions, the log and the front proxy's second name add is all that is left.
+    // The only rest is from functions, the log and the front proxy's second name.
     let is_expected =
         |line: &&String| ["http_filters", "access_log", "lb_policy"].iter().any(|part| line.contains(part));
     let others: Vec<&String> = left.iter().filter(|line| !is_expected(line)).collect();

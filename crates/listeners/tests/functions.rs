@@ -52,7 +52,7 @@ fn leaves(value: &Value, path: &str, found: &mut BTreeSet<(String, String)>) {
     }
 }
 
-/// What a listener with functions becomes.
+/// Renders a listener with functions.
 fn rendered(functions: &[&str]) -> Result<BTreeSet<(String, String)>, String> {
     let text = json!({"listeners": [{
         "name": "a", "port": 6102, "timeout": "1s", "functions": functions,

@@ -57,11 +57,11 @@ pub(super) struct Subject<'p> {
     pub(super) cluster: &'p Cluster,
     /// The share of its requests that it gets, percent.
     pub(super) share: u8,
-    /// Whether promises of the listener are tried by it.
+    /// True if it tries the promises of the listener.
     pub(super) is_of_listener: bool,
-    /// Whether promises of the cluster are tried by it.
+    /// True if it tries the promises of the cluster.
     pub(super) is_of_cluster: bool,
-    /// Whether promises of the cluster about requests that are tried again are tried by it.
+    /// True if it tries the promises of the cluster about retries.
     pub(super) is_of_retries: bool,
 }
 
@@ -90,12 +90,12 @@ impl Subject<'_> {
     }
 }
 
-/// Whether requests are tried again by a condition.
+/// Returns true if requests are retried under a condition.
 fn has(retry: &Retry, condition: &str) -> bool {
     retry.conditions.split(',').any(|one| one == condition)
 }
 
-/// Whether a time is below what is promised, or above it by more than a busy machine explains.
+/// Compares a time with the promised range. It counts as longer only if a busy machine does not explain the excess.
 fn compared(took_us: u64, promised: &RangeInclusive<u64>) -> Ordering {
     if took_us + EARLY_US < *promised.start() {
         Ordering::Less
@@ -126,7 +126,7 @@ fn seconds(us: u64) -> String {
     format!("{:.3} s", us as f64 / 1e6)
 }
 
-/// What tests of several promises need.
+/// Samples that tests of several promises share.
 #[cfg(test)]
 mod sample {
     use crate::check::{Arrival, Course, Judged, Promise, Seen, Trial, courses};

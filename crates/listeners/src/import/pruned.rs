@@ -10,7 +10,7 @@ const TCP_PROXY: &str = ".TcpProxy";
 const CHAINS: &str = "filter_chains";
 const DEFAULT_CHAIN: &str = "default_filter_chain";
 
-/// Whether a network filter is a connection manager of HTTP.
+/// Returns true if a network filter is a connection manager of HTTP.
 fn is_manager(filter: &Value) -> bool {
     let of = filter.pointer("/typed_config/@type").and_then(Value::as_str);
     of.is_some_and(|of| of.ends_with(MANAGER))
@@ -31,7 +31,7 @@ pub(super) fn manager(chain: &Value) -> Result<&Value, String> {
     manager.ok_or_else(|| format!("{}, and a listeners file describes HTTP listeners only", kind_of(chain)))
 }
 
-/// What a listener whose only chain is not of HTTP does.
+/// Describes a listener whose only chain is not of HTTP.
 fn kind_of(chain: &Value) -> String {
     let filters = chain.get("filters").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let is_tcp = |config: &&Value| {

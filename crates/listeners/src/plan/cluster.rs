@@ -46,7 +46,7 @@ pub(crate) struct Options {
     pub(crate) circuit_breakers: BreakersSection,
     pub(crate) retry_budget: BudgetSection,
     pub(crate) outlier_detection: Option<OutlierSection>,
-    /// What functions of the catalogue add.
+    /// Fields that functions of the catalogue add.
     pub(crate) functions: Option<Map<String, Value>>,
 }
 
@@ -183,7 +183,7 @@ impl Resolver<'_> {
         Some(name)
     }
 
-    /// Whether the file has a key at a path.
+    /// Returns true if the file has a key at a path.
     fn has(&self, path: &str) -> bool {
         let parent = path.rsplit_once('/').map_or("", |(parent, _)| parent);
         self.document.problem_at(path, "") != self.document.problem_at(parent, "")

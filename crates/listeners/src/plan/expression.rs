@@ -11,7 +11,7 @@ const OF_ANY: u64 = 12;
 /// Checks an expression.
 ///
 /// # Errors
-/// What RE2 does not admit in it.
+/// The part of it that RE2 does not accept.
 pub(super) fn check(text: &str) -> Result<(), String> {
     let tree = ast::parse::Parser::new().parse(text).map_err(|error| {
         let column = error.span().start.column;

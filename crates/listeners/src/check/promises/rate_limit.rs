@@ -17,7 +17,7 @@ pub(super) fn promise(subject: &Subject<'_>) -> Option<Promise> {
     Some(Promise { about: PromiseKind::RateLimit, said, trial: Ok(Box::new(trial)) })
 }
 
-/// What the service admits arrives, and what it refuses does not.
+/// Trial of a limit: a request that the service admits arrives, and one that it refuses does not.
 #[derive(Debug)]
 struct Decided {
     domain: String,

@@ -84,7 +84,7 @@ pub(super) fn obstacle(subject: &Subject<'_>, retry: &Retry) -> Option<String> {
     })
 }
 
-/// What a server does, as a request gets it.
+/// Answer of a server in words, as a request gets it.
 struct InWords<'a>(&'a Answer);
 
 impl fmt::Display for InWords<'_> {
