@@ -125,7 +125,7 @@ mod tests {
         address
     }
 
-    /// What is answered to some bytes.
+    /// Sends bytes to the endpoint. Returns its response.
     fn answered(bytes: &[u8]) -> String {
         let mut stream = TcpStream::connect(served(TIMEOUT)).unwrap();
         stream.write_all(bytes).unwrap();

@@ -27,7 +27,7 @@ const POLL: Duration = Duration::from_millis(10);
 /// A process, with what is needed to ask it.
 #[derive(Debug)]
 pub(crate) struct Running {
-    /// What it is for the machine.
+    /// The process as the state machine knows it.
     pub(crate) process: Process,
     /// The process itself.
     pub(crate) service: Service,
@@ -37,7 +37,7 @@ pub(crate) struct Running {
     pub(crate) is_unwanted: Arc<AtomicBool>,
 }
 
-/// What all processes have in common.
+/// Settings that all processes share.
 #[derive(Clone, Debug)]
 pub(crate) struct Common {
     /// The program.
@@ -116,7 +116,7 @@ fn admin_of(file: &Path) -> Option<SocketAddr> {
     fs::read_to_string(file).ok()?.trim().parse().ok()
 }
 
-/// What the histograms of a process say.
+/// Reads the histograms of a process.
 ///
 /// # Errors
 /// When its admin interface does not respond as it should.

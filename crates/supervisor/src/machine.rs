@@ -48,11 +48,11 @@ pub(crate) struct Process {
     pub(crate) base: u64,
     /// Its epoch: how many it follows.
     pub(crate) epoch: u32,
-    /// What it was started with.
+    /// The configuration that it was started with.
     pub(crate) configuration: Configuration,
 }
 
-/// What happened.
+/// Event outside of the state machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
     /// The file changed, or the user asks for a restart.
@@ -75,7 +75,7 @@ pub(crate) enum Event {
     Tick,
 }
 
-/// What to do.
+/// Action that the state machine decides on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
     /// Render, lint and validate the file as it is now.
@@ -96,7 +96,7 @@ pub(crate) enum Action {
     Exit(End),
 }
 
-/// What happened, for people.
+/// Event for the log and the status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum News {
     /// A configuration waits until the process before has ended.
@@ -151,7 +151,7 @@ struct Leaving {
     told: Told,
 }
 
-/// What a process was told.
+/// Signal that a process was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Told {
     Nothing,
@@ -165,7 +165,7 @@ struct Wanted {
     configuration: Configuration,
     failures: u32,
     not_before: Moment,
-    /// Whether it was said that it waits.
+    /// True if the log has the line that it waits.
     is_said: bool,
 }
 
@@ -228,12 +228,12 @@ impl Machine {
         of_processes.chain(wanted).chain(self.good).map(|configuration| configuration.number)
     }
 
-    /// Whether it ends.
+    /// Returns true if the supervisor is stopping.
     pub(crate) fn is_stopping(&self) -> bool {
         self.stopping.is_some()
     }
 
-    /// What to do after an event.
+    /// Returns the actions after an event.
     pub(crate) fn step(&mut self, now: Moment, event: Event) -> Vec<Action> {
         let mut actions = Vec::new();
         if self.is_over {

@@ -1,4 +1,4 @@
-//! What Envoy's histograms of phases say: how many requests of an upstream took how long, and what came since the last look.
+//! Content of Envoy's histograms of phases: the number of requests of an upstream by time, and the increase since the last look.
 
 use std::collections::BTreeMap;
 
@@ -57,7 +57,7 @@ impl Bins {
     }
 }
 
-/// What the histograms of a process say.
+/// Content of the histograms of a process.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Observed {
     /// The times of phases, by upstream.

@@ -1,4 +1,4 @@
-//! What the supervisor tells: the log, the status, and systemd.
+//! Outputs of the supervisor: the log, the status, and systemd.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
@@ -17,7 +17,7 @@ use crate::status::{Counts, FORMAT, Last, Outcome, Serving, Slow, State, Status,
 /// The longest status for systemd, bytes. Its datagrams have 4 KiB.
 const LONGEST: usize = 1024;
 
-/// What systemd was told last (`sd_notify(3)`).
+/// Last notification to systemd (`sd_notify(3)`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Told {
     Nothing,
@@ -190,7 +190,7 @@ impl<'a> Reporter<'a> {
         self.tell(Told::Stopping, "ends");
     }
 
-    /// What is known of upstreams.
+    /// Reports the times of upstreams.
     pub(crate) fn upstreams(&mut self, upstreams: &Upstreams) {
         let all: Vec<Upstream> =
             upstreams.known().into_iter().map(|(name, known)| self.upstream(name, &known)).collect();

@@ -35,7 +35,7 @@ const OBSERVED_EVERY: Duration = Duration::from_secs(5);
 /// The time between two looks at the connections of an Envoy that drains, and at processes that were adopted.
 const COUNTED_EVERY: Duration = Duration::from_millis(200);
 
-/// What to run.
+/// Options of a supervisor.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The listeners file.
@@ -48,7 +48,7 @@ pub struct Options {
     pub status: SocketAddr,
 }
 
-/// What a user asks for while it runs.
+/// Request of a user while it runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Request {
     /// Read the file again, and restart Envoy even if the file is as it was.
@@ -68,7 +68,7 @@ pub enum Failure {
     Environment(String),
 }
 
-/// What other threads tell.
+/// Message of another thread.
 enum Message {
     Prepared(u64, Result<Box<Prepared>, String>),
     Live(u64),
@@ -127,7 +127,7 @@ struct Supervisor<'a> {
     next: u64,
     /// The last one that was accepted, unless it was given up.
     accepted: Option<u64>,
-    /// Whether the file that is read next is started even if it is as it was.
+    /// True if the file that is read next is started even if it is as it was.
     is_forced: bool,
     /// Ends what other threads wait for.
     stop: Arc<AtomicBool>,
@@ -137,7 +137,7 @@ struct Supervisor<'a> {
     messages: Receiver<Message>,
     watch: Watch,
     upstreams: Upstreams,
-    /// Whether an answer of an admin interface is awaited.
+    /// True while the supervisor waits for a response of an admin interface.
     is_asking: bool,
     looked: Moment,
     observed: Moment,

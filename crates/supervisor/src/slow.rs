@@ -1,10 +1,10 @@
 //! Which upstream is slow, and since when: its times now are compared with its own usual ones, and those of one that always was slow with
 //! the others.
 //!
-//! What is compared is the 90th percentile of the time to the first byte, in windows of at least five seconds and fifty requests. An
-//! upstream is slow if five windows in a row are above twice its usual time and a millisecond more, and above all but the highest twentieth of
-//! its usual windows: 25 to 30 s after it became so with ten requests per second, later with fewer. Usual is what at least twelve windows had,
-//! the last sixty that were not slow. A request without a response in time counts as longer than all others.
+//! The level of an upstream is the 90th percentile of its time to the first byte, in windows of at least five seconds and fifty requests.
+//! An upstream is slow if five windows in a row are above twice its usual time and a millisecond more, and above all but the highest
+//! twentieth of its usual windows: 25 to 30 s after it became so with ten requests per second, later with fewer. The usual windows are the
+//! last sixty that were not slow, and at least twelve. A request without a response in time counts as longer than all others.
 //!
 //! Assumption: windows differ by chance alone, in any distribution, so that each order of their percentiles is equally likely. Five windows
 //! are then above the highest three of sixty others once in 393,000 times (21 of 65!/60!/5!), once in 550 hours, and rarer if twice the usual
@@ -47,7 +47,7 @@ const ADAPTED: Moment = Moment::from_hours(24);
 /// Time after which an upstream without requests is forgotten.
 const FORGOTTEN: Moment = Moment::from_hours(1);
 
-/// What is known of an upstream.
+/// Knowledge about an upstream.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Known {
     /// The end of the last window.
@@ -71,7 +71,7 @@ pub(crate) enum Slow {
     Became {
         /// When.
         since: Moment,
-        /// What was usual, microseconds.
+        /// The usual level before, microseconds.
         usual_us: f64,
     },
     /// It was so as long as it is known.
@@ -94,7 +94,7 @@ struct Window {
 #[derive(Clone, Debug)]
 struct Upstream {
     since: Moment,
-    /// What came since the last window.
+    /// Times of phases since the last window.
     phases: BTreeMap<Phase, Bins>,
     unanswered: u64,
     from: Moment,
@@ -107,7 +107,7 @@ struct Upstream {
     last: Option<Known>,
 }
 
-/// What is usual for an upstream.
+/// Usual levels of an upstream.
 #[derive(Clone, Copy, Debug)]
 struct Usual {
     median_us: f64,
@@ -116,7 +116,7 @@ struct Usual {
 }
 
 impl Usual {
-    /// That of windows; none if they are too few.
+    /// Returns the usual levels from windows; none if there are too few.
     fn of(windows: &VecDeque<f64>) -> Option<Self> {
         let mut sorted: Vec<f64> = windows.iter().copied().collect();
         sorted.sort_by(f64::total_cmp);
@@ -172,7 +172,7 @@ impl Upstreams {
         self.all.retain(|_, upstream| is_kept(upstream));
     }
 
-    /// What is known, by name.
+    /// Returns the knowledge about each upstream, by name.
     pub(crate) fn known(&self) -> BTreeMap<String, Known> {
         let levels: Vec<(&String, f64)> =
             self.all.iter().filter_map(|(name, one)| Some((name, one.level_us()?))).collect();
@@ -265,7 +265,7 @@ impl Upstream {
         median(self.windows.iter().copied().collect()).filter(|_| self.windows.len() >= FEWEST_TO_COMPARE)
     }
 
-    /// Whether it is slower than the others by far, and always was.
+    /// Returns how it is slow if it is slower than the others by far, and always was.
     fn always(&self, others: Vec<f64>) -> Option<Slow> {
         let own = self.level_us()?;
         if others.len() < FEWEST_OTHERS {

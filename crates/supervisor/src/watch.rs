@@ -1,4 +1,4 @@
-//! Whether files have changed, found by looking at them several times a second.
+//! Watch for changed files, by looking at them several times a second.
 //!
 //! Looking finds every way in which a file may change, also those of which the kernel does not tell whoever watches its name: a
 //! `ConfigMap` of Kubernetes, which is a link to a link to a folder that is replaced, a file on a network file system, and a file that is
@@ -12,7 +12,7 @@ use std::time::Duration;
 /// The time between two looks. A change is taken when two looks see the same, because a file may be half written.
 pub(crate) const INTERVAL: Duration = Duration::from_millis(250);
 
-/// What the kernel says of a file; None if there is none.
+/// Device, inode, size and times of a file; None if there is none.
 type Stamp = Option<(u64, u64, u64, [i64; 4])>;
 
 /// Files, with what was seen of them.
@@ -57,7 +57,7 @@ mod tests {
 
     use super::*;
 
-    /// Whether a change is seen, by the third look at the latest.
+    /// Returns true if a change is seen, by the third look at the latest.
     fn is_seen(watch: &mut Watch) -> bool {
         (0..3).any(|_| watch.is_changed())
     }

@@ -188,7 +188,7 @@ fn a_process_that_was_replaced_and_does_not_end_is_told_to() {
     assert_eq!(machine.step(seconds(90), Event::Tick), []);
 }
 
-/// What becomes of a process.
+/// Fate of a process.
 #[derive(Clone, Copy, Debug)]
 enum Fate {
     /// It is live after some ticks.
@@ -199,7 +199,7 @@ enum Fate {
     Hangs,
 }
 
-/// What happens in a random course.
+/// Step of a random course.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     /// Ticks pass.
