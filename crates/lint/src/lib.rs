@@ -28,9 +28,9 @@ use crate::proxy::Proxy;
 /// Findings of a configuration, the most severe first, then by their places.
 #[derive(Clone, Debug, Default)]
 pub struct Linted {
-    /// What is wrong.
+    /// The findings that nothing allows.
     pub findings: Vec<Finding>,
-    /// What a comment or a file of allowances allows, with the reason.
+    /// The findings that a comment or a file of allowances allows, with the reason.
     pub allowed: Vec<(Finding, String)>,
 }
 

@@ -194,7 +194,7 @@ fn applied(text: &str, mut edits: Vec<Edit>) -> Option<String> {
     Some(changed)
 }
 
-/// Whether two edits cannot be made at once.
+/// Returns true if two edits cannot be made at once.
 fn clash(one: &Edit, other: &Edit) -> bool {
     let creates_same = one.creates.is_some() && one.creates == other.creates;
     // Of two insertions at one place, both may be made, unless one of them is inside of the other.

@@ -43,11 +43,11 @@ pub struct Rule {
     pub id: &'static str,
     /// How bad its findings are.
     pub severity: Severity,
-    /// What it finds, in a few words.
+    /// The fault that it finds, in a few words.
     pub title: &'static str,
-    /// What happens because of it, and where it happened.
+    /// The consequence of the fault, and a place where it happened.
     pub why: &'static str,
-    /// What to do.
+    /// The cure.
     pub cure: &'static str,
     /// Where this is known from.
     pub source: &'static str,

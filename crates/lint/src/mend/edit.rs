@@ -20,7 +20,7 @@ pub(super) struct Original<'t> {
     text: &'t str,
     root: &'t Tree,
     is_json: bool,
-    /// Whether its lines end as those of Windows do.
+    /// True if its lines end in CR LF.
     has_returns: bool,
     /// Anchors of nodes that are there more than once, by aliases.
     shared: BTreeSet<usize>,
@@ -68,7 +68,7 @@ impl<'t> Original<'t> {
         if nodes.any(|tree| self.is_shared(tree)) { Err(Refused::Alias) } else { Ok(()) }
     }
 
-    /// Whether an alias stands for a node. What it stands for may be in a part that Envoy ignores, and is then there once.
+    /// Returns true if an alias stands for a node. That node may be in a part that Envoy ignores, so that Envoy reads its content once.
     fn is_shared(&self, tree: &Tree) -> bool {
         self.shared.contains(&tree.anchor) || tree.anchor != 0 && self.byte(tree.bytes.start) == b'*'
     }
