@@ -32,7 +32,7 @@ pub(crate) fn sentences(results: &[&ComparisonBody]) -> Vec<String> {
     differing.chain(of(false)).chain(of(true)).collect()
 }
 
-/// What the short names stand for, a line each, unless they say it already.
+/// Returns the explanations of short names, a line each, without those that explain themselves.
 pub(crate) fn legend(results: &[&ComparisonBody]) -> Vec<String> {
     let of = |result: &&ComparisonBody| -> Vec<SubjectName> {
         let others = result.subjects.iter().filter(|one| !one.is_same).map(|one| &one.subject);
@@ -64,8 +64,8 @@ fn without_unit(measure: CostMeasure) -> String {
     measure.words().split(',').next().unwrap_or_default().to_owned()
 }
 
-/// What differs between the reference and each subject, in the words of study files and in their configurations: a heading, then a
-/// line for each difference.
+/// Returns the differences between the reference and each subject, in the words of study files and in their configurations: a heading, then
+/// a line for each difference.
 pub(crate) fn differences(result: &ComparisonBody) -> Vec<(String, Vec<String>)> {
     let reference = &result.reference.name;
     let of = |subject: &ComparedSubject| {
@@ -196,7 +196,7 @@ fn different(cpu: &ComparedMeasure, name: &str, reference: &str, margin_share: f
     )
 }
 
-/// What decides an undecided measure.
+/// Returns the remedy for an undecided measure.
 fn remedy(measure: &ComparedMeasure, result: &ComparisonBody) -> String {
     match more_rounds::within_reach(measure.rounds_until_decided) {
         Some(rounds) => format!(

@@ -162,7 +162,7 @@ impl FindingGroup<'_> {
     }
 }
 
-/// Whether the message of a finding states this number, rounded or not, with either sign.
+/// Returns true if the message of a finding states this number, rounded or not, with either sign.
 fn states(finding: &Finding, number: f64) -> bool {
     let is_it = |value: f64, decimals: usize| {
         (value - number.abs()).abs() <= 0.5 / 10_f64.powi(decimals as i32) + f64::EPSILON * number.abs()
@@ -233,7 +233,7 @@ pub(crate) fn failed(result: &StudyResult) -> Vec<FindingGroup<'_>> {
 /// With fewer rounds than this, the first advice is to measure more.
 const FEW_ROUNDS: u32 = 5;
 
-/// Whether the study ends by something other than a number of rounds.
+/// Returns true if the study ends by something other than a number of rounds.
 fn is_open_ended(plan: &StudyPlan) -> bool {
     plan.budget_s.is_some() || plan.sequential.is_some()
 }

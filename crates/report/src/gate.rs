@@ -93,7 +93,7 @@ pub(crate) fn sentence(result: &GateResult, limit: &GateLimit) -> String {
     }
 }
 
-/// What decides a limit.
+/// Returns the remedy for an undecided limit.
 fn remedy(result: &GateResult, limit: &GateLimit) -> String {
     match more_rounds::within_reach(limit.rounds_until_decided) {
         Some(rounds) => format!(
@@ -194,7 +194,7 @@ fn compared(result: &GateResult) -> String {
     }
 }
 
-/// What weakens a stored reference.
+/// Returns the weaknesses of a stored reference.
 fn caveats(reference: &StoredReference) -> Vec<String> {
     let mut lines = Vec::new();
     if reference.shortest_gap_seconds.is_some_and(|gap| gap < SITTING_SECONDS) {

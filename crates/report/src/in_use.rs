@@ -58,7 +58,7 @@ struct Plotted {
     unit: &'static str,
     /// Its value for an arm under a load.
     value: by_load::Of,
-    /// Whether it is an arm's own, which the arm compared with has, too, or a difference between the two.
+    /// True for a value of the arm itself, which the arm compared with has, too; false for a difference between the two.
     is_level: bool,
 }
 

@@ -43,7 +43,7 @@ pub(crate) fn levels_by_load(result: &StudyResult) -> Vec<SideTable> {
     tables.filter(|table| !table.rows.is_empty()).collect()
 }
 
-/// What proxies do per request and once per round, for example at their start, and what callers saw in each interval of a timeline.
+/// Returns tables of the work of proxies per request and once per round, for example at their start, and of the intervals of a timeline.
 pub(crate) fn work(result: &StudyResult) -> Vec<SideTable> {
     let of_rounds = RoundMeasure::ALL.into_iter().filter_map(|measure| own(result, measure));
     parts::table(result).into_iter().chain(of_rounds).chain(timeline::courses(result)).collect()
@@ -169,7 +169,7 @@ fn own(result: &StudyResult, measure: RoundMeasure) -> Option<SideTable> {
     (!table.rows.is_empty()).then_some(table)
 }
 
-/// What an arm has in a measure of rounds, over all its proxies. What each of several has per request of its own does not add up: of
+/// Returns the value of an arm in a measure of rounds, over all its proxies. Values per request of the own of each proxy do not add up: of
 /// clones, each has a part of the requests. So the total of each round is taken; a result without rounds has none.
 fn of_whole_arm(result: &StudyResult, arm: &ArmResult, measure: RoundMeasure) -> Option<Interval> {
     let sum_of_hops = arm_level(arm, measure)?;

@@ -1,4 +1,4 @@
-//! What callers see over time: tables of the phases and of the intervals, and a picture for each arm.
+//! Responses over time as callers see them: tables of the phases and of the intervals, and a picture for each arm.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -192,7 +192,7 @@ fn shared(timeline: &Timeline) -> BTreeSet<&String> {
     timeline.points.iter().flat_map(|point| point.shares.keys()).collect()
 }
 
-/// What the numbers of a timeline mean, a sentence each; none if the study observed costs.
+/// Returns explanations of the numbers of a timeline, a sentence each; none if the study observed costs.
 pub(crate) fn sentences(result: &StudyResult) -> Option<Vec<String>> {
     let timeline = result.plan.timeline.as_ref()?;
     let late = timeline.objective_us.map_or_else(String::new, |objective_us| {

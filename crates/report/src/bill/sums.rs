@@ -5,7 +5,7 @@ use hoptax_result::{BillResult, BilledPair, BilledSecondStudy, BilledSum, Decisi
 use crate::more_rounds;
 use crate::numbers::{counted, difference, level, percent_difference};
 
-/// What the second study says of the sum of the first, and of each pair.
+/// Returns sentences of the second study on the sum of the first, and on each pair.
 pub(super) fn second_study(found: &BilledSecondStudy, first: Option<&BilledSum>) -> Vec<String> {
     if found.verdict == Verdict::Void {
         return vec![format!(
@@ -79,7 +79,7 @@ fn pair(pair: &BilledPair, rounds: u32) -> String {
     format!("{costs}: {meaning}")
 }
 
-/// What decides whether parts add up, to continue a sentence; `rounds` are measured.
+/// Returns the remedy for an undecided sum, to continue a sentence; `rounds` are measured.
 fn remedy(sum: &BilledSum, rounds: u32) -> String {
     match more_rounds::within_reach(sum.rounds_until_decided) {
         // A study that is continued has no fewer rounds than before.
@@ -88,7 +88,7 @@ fn remedy(sum: &BilledSum, rounds: u32) -> String {
     }
 }
 
-/// Whether the parts add up.
+/// Returns a sentence on the sum of the parts, with its decision.
 pub(super) fn sum(whose: &str, sum: &BilledSum, rounds: u32) -> String {
     let costs = format!(
         "{whose} cost {} us one by one and {} us together; difference {} us, {} of the whole",

@@ -155,7 +155,7 @@ fn ratios(result: &CrosscheckResult) -> Table {
     table.without_empty_columns()
 }
 
-/// What failed, a line for each tool and scenario.
+/// Returns the failures, a line for each tool and scenario.
 fn failures(result: &CrosscheckResult) -> Vec<String> {
     let mut lines = Vec::new();
     for scenario in &result.scenarios {

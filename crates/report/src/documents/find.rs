@@ -63,7 +63,7 @@ pub(super) fn arrivals(process: &str) -> String {
     }
 }
 
-/// What a search says: its answer, a bound, or nothing.
+/// Returns the judgement of a search by its verdict: its answer can be used, only as a bound, or not at all.
 pub(super) fn judgement(verdict: Verdict) -> Judgement {
     let usable = match verdict {
         Verdict::Sound => "every search ended with an answer",

@@ -38,7 +38,7 @@ pub fn graph_run(result: &GraphRunResult) -> Document {
     document
 }
 
-/// What all proxies use and add, and the error of the prediction.
+/// Returns the CPU time and the added response time of all proxies, and the error of the prediction.
 fn answer(result: &GraphRunResult) -> Vec<String> {
     let mut answer = Vec::new();
     let rate = format!("{} requests/s", grouped(result.rate, 0));

@@ -375,7 +375,7 @@ fn stages(result: &LoadResult) -> Option<Section> {
 
 /// The quantiles of service time; the range of its bucket where an imported result has only that.
 fn service(result: &LoadResult) -> Vec<String> {
-    // What another tool did not report was not withheld.
+    // Imported results withhold no service time: other tools did not report it.
     let count = if result.imported.is_some() { 0 } else { result.latency.service.count };
     let mut cells = statistics(&Latency { count, ..result.latency.service }, &result.bounds.service);
     // After minimum and mean.

@@ -241,7 +241,7 @@ fn bar(point: &SizePoint, last: &SizePoint) -> String {
     (0..=of_cores.max(of_rate)).map(cell).collect::<String>().trim_end().to_owned()
 }
 
-/// What the proxies add to response times, or why that is unknown.
+/// Returns the time that the proxies add to response times, or the reason why it is unknown.
 fn latency(result: &SizeResult) -> Section {
     let title = "Response times";
     let Some(latency) = &result.latency else {

@@ -29,7 +29,7 @@ pub fn page(document: &Document) -> Result<String> {
     Ok(page)
 }
 
-/// What a browser without scripts shows: the answer, and where the rest is.
+/// Returns the text for a browser without scripts: the answer, and the place of the rest.
 fn words(document: &Document) -> String {
     let answer =
         document.answer.iter().map(|sentence| format!("<p>{}.</p>", escaped(sentence.trim_end_matches('.'))));

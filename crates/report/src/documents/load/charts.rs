@@ -193,8 +193,8 @@ fn rates(result: &LoadResult) -> Option<Series> {
     })
 }
 
-/// What became of the requests, step by step: each bar has the length of the part before it that it divides. None for results of other
-/// tools, whose counts may overlap.
+/// Returns the outcomes of the requests, step by step: each bar has the length of the part before it that it divides. None for results of
+/// other tools, whose counts may overlap.
 fn flow(result: &LoadResult) -> Option<Bars> {
     let book = &result.book;
     if result.imported.is_some() || book.planned == 0 {

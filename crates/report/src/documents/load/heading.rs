@@ -1,4 +1,4 @@
-//! What a load sends, and how.
+//! Heading of a load: its requests, and their schedule.
 
 use hoptax_result::{EndedBy, LoadResult, NetworkPlan};
 
