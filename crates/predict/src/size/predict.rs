@@ -61,9 +61,9 @@ pub fn size(graph: &Graph, rate: f64, results: &[StudyResult]) -> Result<SizeRes
 /// Like [`size()`], for proxies on these processors.
 ///
 /// **Method.** A request to one of several proxies on a processor waits while the processor works for any of them: it waits as long as at
-/// a single proxy that is as busy as all of them together (one queue; L. Kleinrock, *Queueing Systems* 1, 1975). What the proxies cost
-/// each other besides is that of a measured chain of plain proxies (`sharing`), if possible with the requests that the entry gets, and left
-/// out if no result has one. The bottleneck, and what turning a function off saves, are those of each proxy by itself.
+/// a single proxy that is as busy as all of them together (one queue; L. Kleinrock, *Queueing Systems* 1, 1975). The further cost of the
+/// proxies to each other is that of a measured chain of plain proxies (`sharing`), if possible with the requests that the entry gets. It is
+/// left out if no result has one. The bottleneck, and the savings from turning a function off, are those of each proxy by itself.
 ///
 /// # Errors
 /// As [`size()`].

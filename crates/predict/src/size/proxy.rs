@@ -34,8 +34,8 @@ pub(crate) struct LearnedFlow<'a> {
 pub(crate) type FunctionOf<'a> = (SizeSide, &'a Called);
 
 impl<'a> Proxy<'a> {
-    /// The memory of a plain proxy and what its functions and items add. What the numbers of a study share is unknown, so the interval
-    /// is the widest possible.
+    /// The memory of a plain proxy, its functions and its items. The errors that the numbers of a study have in common are unknown, so the
+    /// interval is the widest possible.
     pub(crate) fn memory(&self) -> Option<Interval> {
         let plain = self.flows.first()?.plain.arm.hops.first()?.of_rounds.get(RoundMeasure::MEMORY)?;
         let mut numbers = vec![plain];

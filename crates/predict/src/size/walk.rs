@@ -19,7 +19,7 @@ const MOST_STEPS: f64 = 1_000.0;
 /// proxy: time is spent on both.
 ///
 /// # Errors
-/// That they are too many for any number of requests.
+/// A message that the steps are too many for any number of requests.
 pub(crate) fn requests_to_simulate(passes: f64, calls: f64) -> Result<usize, String> {
     let steps = passes + calls;
     if steps > MOST_STEPS {
