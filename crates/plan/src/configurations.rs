@@ -44,8 +44,8 @@ impl fmt::Debug for Configurations {
 }
 
 impl Configurations {
-    /// Those that a study file names, as `read` returns them for their paths. What is wrong with one is reported where the study is
-    /// planned, with the other problems of the study.
+    /// Those that a study file names, as `read` returns them for their paths. A fault in one is reported where the study is planned, with
+    /// the other problems of the study.
     pub fn named_by(file: &StudyFile, read: impl Fn(&str) -> Result<Configuration, String>) -> Self {
         let hops = file.arms.iter().filter_map(|entry| match entry {
             ArmEntry::Chain(chain) => chain.hops.as_ref(),
@@ -125,7 +125,7 @@ impl Configuration {
     }
 }
 
-/// That a configuration lacks the nodes at these pointers.
+/// Returns the message that a configuration lacks the nodes at these pointers.
 pub fn no_such_nodes(pointers: &[String]) -> String {
     format!(
         "no node `{}`: write JSON pointers such as `/static_resources/listeners/0`",

@@ -72,9 +72,9 @@ pub struct StudyFile {
     #[schemars(length(min = 1))]
     pub arms: Vec<ArmEntry>,
     /// Conditions of all arms. Each may be a list: every arm but the subjects is then measured at each value, or, with
-    /// several lists, at each combination. An arm is always compared with a baseline under the same conditions. What a
-    /// function sets itself (the request body or response size that it works on, a number of connections or workers, TLS)
-    /// overrides these conditions, and `at` of an arm overrides both.
+    /// several lists, at each combination. An arm is always compared with a baseline under the same conditions. A function may set
+    /// a condition itself (the request body or response size that it works on, a number of connections or workers, TLS). Its value
+    /// overrides the one here, and `at` of an arm overrides both.
     #[serde(default, skip_serializing_if = "ConditionsSection::is_empty")]
     pub conditions: ConditionsSection,
     /// Measure each function also at the points listed in its file: the quantities that its cost grows

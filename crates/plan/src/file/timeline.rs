@@ -21,7 +21,7 @@ pub enum Observe {
 pub struct EventSection {
     /// Time since the start of the slice, for example `20s`: a multiple of `interval`, before the end of the slice.
     pub at: String,
-    /// The origin that changes, from 1. Default: all origins. What an origin became by an earlier event is replaced.
+    /// The origin that changes, from 1. Default: all origins. The change replaces the one of an earlier event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 16))]
     pub origin: Option<u32>,

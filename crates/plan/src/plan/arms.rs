@@ -231,7 +231,7 @@ impl Planned<'_> {
         unique
     }
 
-    /// That an arm, as its entry spells it, equals the arm `id` of an earlier entry.
+    /// Returns the message that an arm, as its entry spells it, equals the arm `id` of an earlier entry.
     fn duplicate(&self, spelling: &str, id: &str, earlier: usize) -> String {
         let line = self.positions.problem(&format!("/arms/{earlier}"), String::new()).line;
         let spelt = if spelling == id { String::new() } else { format!(" as `{id}`") };
@@ -339,7 +339,7 @@ impl Planned<'_> {
         self.with_functions(&called, function.summary.clone(), resolved, requested, named)
     }
 
-    /// That an earlier entry has the name, if one has.
+    /// Returns the message that an earlier entry has the name, if one has.
     fn taken(&self, index: usize, name: &str) -> Option<String> {
         let earlier = self.file.arms.iter().take(index).position(|other| name_of(other) == name)?;
         Some(self.duplicate(name, name, earlier))

@@ -212,7 +212,7 @@ fn duration(key: &str, given: Option<&str>) -> Result<Option<Duration>, String> 
     given.map(parse).transpose()
 }
 
-/// That a time is no multiple of the interval, if it is known and the time is none.
+/// Returns the message that a time is no multiple of the interval, if so; none without an interval.
 fn unaligned(key: &str, time: Duration, interval: Option<Duration>) -> Option<String> {
     let interval = interval.filter(|interval| !time.as_nanos().is_multiple_of(interval.as_nanos().max(1)))?;
     Some(format!("`{key}` must be a multiple of the interval, {}", humantime::format_duration(interval)))
@@ -314,7 +314,7 @@ fn conflicting_restarts(events: &[(usize, TimedEvent)], arms: &[Arm]) -> BTreeMa
     for arm in arms {
         // The last restart of each proxy, by its index in the chain.
         let mut last: BTreeMap<usize, (Duration, RestartWord)> = BTreeMap::new();
-        // That an arm lacks the proxy is a problem of its own: see `misfits`.
+        // A proxy that an arm lacks is a problem of its own: see `misfits`.
         let restart = |(index, event): &(usize, TimedEvent)| match &event.change {
             Change::Restart { proxy, how } => {
                 Some((*index, event.at, arm.chain.place_of(proxy.as_deref())?.number, *how))

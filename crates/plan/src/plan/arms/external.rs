@@ -97,7 +97,7 @@ fn resolve(entry: &ExternalEntry, pointer: &str) -> Result<(External, DerivedReq
         problems.push((format!("{pointer}/request/path"), message));
     }
     let rest = entry.url.strip_prefix(SCHEME).unwrap_or_default();
-    // A query may follow the host directly. What follows `#` is not sent.
+    // A query may follow the host directly. The fragment behind `#` is not sent.
     let (authority, target) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
     let target = target.split('#').next().unwrap_or_default();
     let path = if target.starts_with('/') { target.to_owned() } else { format!("/{target}") };
