@@ -102,7 +102,7 @@ impl Reading {
         Some(Used { origin_cpu_ns, companion_cpu_ns, ..of_proxies })
     }
 
-    /// The same of the proxies alone. What others used is 0.
+    /// The same of the proxies alone. The use of all others is 0.
     pub(super) fn proxies_since(&self, earlier: &Self) -> Option<Used> {
         let mut hops_cpu_ns = Vec::with_capacity(self.hops.len());
         let (mut now, mut before) = (ProcessUse::default(), ProcessUse::default());

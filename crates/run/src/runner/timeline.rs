@@ -225,7 +225,7 @@ fn happen(
     }
 }
 
-/// The intervals of a course. What ended after the slice belongs to the last one.
+/// The intervals of a course. Requests that ended after the slice belong to the last one.
 fn intervals(parts: mpsc::Receiver<Part>, timeline: &Timeline, slice: Duration) -> Vec<CourseInterval> {
     let count = slice.as_nanos().div_ceil(timeline.interval.as_nanos().max(1)) as usize;
     let mut intervals: Vec<CourseInterval> = Vec::new();
