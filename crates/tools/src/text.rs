@@ -57,7 +57,7 @@ pub(crate) fn count_at(value: &Value, pointer: &str) -> Option<u64> {
 /// The count at a JSON pointer, which must be there.
 ///
 /// # Errors
-/// That it is missing, or what is there instead.
+/// A message that it is missing, or that has the text there instead.
 pub(crate) fn needed_count(value: &Value, pointer: &str) -> Result<u64, String> {
     let name = pointer.trim_start_matches('/').replace('/', ".");
     match value.pointer(pointer) {
@@ -134,7 +134,7 @@ pub(crate) fn utc(text: &str) -> Option<String> {
     }
 }
 
-/// That a text has several of what belongs to one run, and the lines that they begin in.
+/// Returns the message that a text has several parts of a kind that one run has once, with the lines that they begin in.
 pub(crate) fn several(what: &str, lines: &[usize]) -> String {
     let numbers: Vec<String> = lines.iter().map(ToString::to_string).collect();
     let (last, others) = numbers

@@ -91,7 +91,8 @@ fn read(output: &Output<'_>) -> Result<Reported, String> {
     })
 }
 
-/// That it ended without a report, and why: <https://github.com/apache/httpd/blob/trunk/support/ab.c>, `apr_err`.
+/// Returns the message that it ended without a report, with the reason: <https://github.com/apache/httpd/blob/trunk/support/ab.c>,
+/// `apr_err`.
 fn gave_up(run: &Run<'_>, completed: &str) -> String {
     let completed = completed.split_whitespace().next().unwrap_or_default();
     let reason = run

@@ -1,6 +1,5 @@
-//! A result as JSON of Nighthawk's client, with one statistic: the time from the sending of a request to its response.
-//!
-//! That is the service time. Nighthawk has no statistic that begins with the intended start.
+//! A result as JSON of Nighthawk's client, with one statistic: the service time, from the sending of a request to its response. Nighthawk
+//! has no statistic that begins with the intended start.
 
 use hoptax_result::{Latency, LoadResult, Loop};
 use serde_json::{Value, json};

@@ -93,7 +93,7 @@ fn distribution(
     Ok(judgement.import(format, reported, &NOT_REPORTED))
 }
 
-/// That a table lacks a column, with those that it has.
+/// Returns the message that a table lacks a column, with those that it has.
 fn lacks<'a>(column: &str, columns: impl Iterator<Item = &'a str>) -> String {
     let columns: Vec<String> = columns.map(|name| format!("`{name}`")).collect();
     format!("it has no column `{column}`; it has {}", columns.join(", "))

@@ -1,4 +1,4 @@
-//! Numbers of a report against each other. What cannot be true is not stated, and named with the reason.
+//! Numbers of a report against each other. Impossible numbers are withheld, and named with the reason.
 //!
 //! Tools print such numbers: wrk a duration of 307,445,734,491 minutes (wrk#327), and latencies of 0 beside requests (wrk#37).
 
