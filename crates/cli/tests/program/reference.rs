@@ -56,7 +56,7 @@ fn has_example(text: &str) -> bool {
     fences.step_by(2).any(|language| ["", "rust", "no_run", "should_panic"].contains(&language))
 }
 
-/// That each command is in them is a unit test: it knows the commands from their arguments.
+/// A unit test asserts that each command is in them: it knows the commands from their arguments.
 #[test]
 fn schemas_completions_and_man_pages_are_printed_or_written() {
     let schema: serde_json::Value =

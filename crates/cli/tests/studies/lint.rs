@@ -182,7 +182,7 @@ fn free_port() -> u16 {
 
 pub(super) const PLAIN: &str = "- match: {prefix: /}\n  route: {cluster: shop, timeout: 5s}";
 
-/// That a limit holds for all requests.
+/// Fields by which a limit holds for all requests.
 const ALWAYS: &str =
     "\nfilter_enabled: {default_value: {numerator: 100}}\nfilter_enforced: {default_value: {numerator: 100}}";
 

@@ -1,7 +1,7 @@
 //! The short form of every built-in study, on real Envoy: each part of each comes up and answers.
 //!
-//! The program lists the studies, so none is forgotten. What a study needs and this machine lacks is printed by the study itself, before
-//! it begins, and that is tested instead.
+//! The program lists the studies, so none is forgotten. If the machine does not meet the needs of a study, the study prints them before it
+//! begins, and that is tested instead.
 
 use std::collections::BTreeMap;
 use std::env;
