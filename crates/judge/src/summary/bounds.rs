@@ -173,7 +173,7 @@ fn kept<T: Clone + Default>(all: &[T], indexes: &[usize]) -> Vec<T> {
     indexes.iter().map(|index| all.get(*index).cloned().unwrap_or_default()).collect()
 }
 
-/// The first measurement of each planned slice, as if nothing had disturbed it. What a process that was replaced meanwhile took is not
+/// The first measurement of each planned slice, as if nothing had disturbed it. The use of a process that was replaced meanwhile is not
 /// known.
 fn first_of_each(sample: &Sample) -> Sample {
     let mut first: BTreeMap<(u32, u32), usize> = BTreeMap::new();
