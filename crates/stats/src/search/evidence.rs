@@ -123,7 +123,7 @@ pub(crate) type Trials = BTreeMap<u32, AtLoad>;
 ///
 /// **Method.** The number of late requests is compared with the number that the criterion permits: its tail probability, where it just
 /// holds, is that of a Poisson variable whose variance is as many times its mean as the dispersion says (quasi-likelihood: R. Wedderburn,
-/// *Biometrika* 61, 1974). What a subject loses does not fall with the load, so a load also holds if it holds
+/// *Biometrika* 61, 1974). The losses of a subject do not fall with the load, so a load also holds if it holds
 /// with the trials at loads above it added, and fails with those below it.
 pub(crate) fn classes(
     trials: &Trials,

@@ -18,8 +18,8 @@ const LONGEST: f64 = 0.1;
 const CAPACITIES: [f64; 3] = [0.98, 0.9, 0.75];
 /// Windows of a trial that it plays.
 const WINDOWS: f64 = 100.0;
-/// Change of the logarithm of the odds of a late request with that of the load, for which it does so. That of the p99 of M/D/1 with 78 % of
-/// its capacity.
+/// Expected change of the logarithm of the odds of a late request with the logarithm of the load. Its value is that of the p99 of M/D/1
+/// with 78 % of its capacity.
 const EXPECTED_SLOPE: f64 = 16.0;
 
 /// Where and for how long a search may go.

@@ -12,7 +12,7 @@ use super::simulation::{Levels, Machine, STEADY, Scenario, Study, USUAL};
 enum Target {
     /// The sum of all arms but the last.
     Sum,
-    /// That sum less the last arm, which lacks all parts.
+    /// This sum less the last arm, which lacks all parts.
     Interaction,
 }
 
