@@ -17,7 +17,7 @@ use crate::fail_on::{Condition, Distribution, Kind, Metric, Statistic};
 const OF_GENERATOR: [&str; 7] =
     ["send-lag", "generator-saturated", "generator-exhausted", "run-delay", "steal", "throttled", "clock"];
 
-/// Those of them that are about when a request is sent and its response seen. What the subject spends on it does not depend on that.
+/// The checks among them about when a request is sent and its response seen. CPU time and memory of the subject do not depend on that.
 const OF_TIMES: [&str; 2] = ["send-lag", "run-delay"];
 
 /// The longest limit of response time, seconds. No trial waits so long.
