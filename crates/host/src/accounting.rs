@@ -76,8 +76,8 @@ impl ProcessUse {
         Some(TaskUse { cpu_ns, run_delay_ns: spans.iter().map(external).sum() })
     }
 
-    /// The CPU time since an earlier reading of the threads that are in both, nanoseconds. What others used between their start or
-    /// until their end is not in it.
+    /// The CPU time since an earlier reading of the threads that are in both, nanoseconds. It leaves out the threads that started or ended
+    /// between the readings.
     pub fn lasting_since_ns(&self, earlier: &Self) -> u64 {
         let lasting = self.threads.iter().filter_map(|(id, now)| Some((now, earlier.threads.get(id)?)));
         lasting.map(|(now, before)| (*now - *before).cpu_ns).sum()

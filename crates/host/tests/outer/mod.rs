@@ -1,5 +1,5 @@
 //! A network namespace that stands for the machine in tests: with rules of every kind, a set, interfaces and a route of its own, so that
-//! comparing them before and after compares something. What is started inside cannot tell it from a machine.
+//! comparing them before and after compares something. A process inside cannot tell it from a machine.
 
 use std::process::{Command, Output, Stdio};
 
