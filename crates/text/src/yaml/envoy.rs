@@ -36,7 +36,7 @@ pub struct Tree {
     pub line: u64,
     /// Its bytes in the text, without a tag or an anchor before it. A list in lines of its own begins with its first item or the dash
     /// before that, and a collection in lines of its own ends with its last node. A text in lines of its own begins with the first that
-    /// is not empty. What is inside of an alias is elsewhere.
+    /// is not empty. The content of an alias is elsewhere.
     pub bytes: Range<usize>,
     /// The number of its anchor in the document, which an alias has from what it stands for; 0 for none.
     pub anchor: usize,
