@@ -1,7 +1,7 @@
 //! Writes a value as YAML that people read, and in which no text can be taken for anything but itself.
 //!
-//! Texts that are not plain words are in double quotes, with escapes as in JSON. What templates and shells replace (`{{`, `{%`, `{#`, `${`,
-//! `$(` and backticks) is escaped too, so a file that passes through one of them stays as it is.
+//! Texts that are not plain words are in double quotes, with escapes as in JSON. Signs that templates and shells replace (`{{`, `{%`, `{#`,
+//! `${`, `$(` and backticks) are escaped too, so a file that passes through one of them stays as it is.
 
 use hoptax_text::yaml::is_plain;
 use serde_json::Value;
