@@ -142,7 +142,7 @@ impl<'a> Reporter<'a> {
         self.tell(Told::Ready, &line);
     }
 
-    /// Tells systemd, with a line for people. What cannot be told is lost: nobody can be told so.
+    /// Tells systemd, with a line for people. A failure to tell it is ignored: there is nobody else to tell.
     fn tell(&mut self, told: Told, line: &str) {
         if self.told == Told::Stopping {
             return;

@@ -7,10 +7,10 @@
 //! last sixty that were not slow, and at least twelve. A request without a response in time counts as longer than all others.
 //!
 //! Assumption: windows differ by chance alone, in any distribution, so that each order of their percentiles is equally likely. Five windows
-//! are then above the highest three of sixty others once in 393,000 times (21 of 65!/60!/5!), once in 550 hours, and rarer if twice the usual
-//! time is above these: `simulation` counts it, also for percentiles that jump between two modes. What breaks it: a load that changes the
-//! times for longer than four windows is told as slow, which it is; a change that takes much longer than five minutes becomes usual and is
-//! not told.
+//! are then above the highest three of sixty others once in 393,000 times (21 of 65!/60!/5!), once in 550 hours, and rarer if twice the
+//! usual time is above these: `simulation` counts it, also for percentiles that jump between two modes. Limits: a load that changes the
+//! times for longer than four windows makes the upstream slow by this definition; a change that takes much longer than five minutes becomes
+//! usual and is not reported.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::mem;

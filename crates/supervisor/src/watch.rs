@@ -12,7 +12,7 @@ use std::time::Duration;
 /// The time between two looks. A change is taken when two looks see the same, because a file may be half written.
 pub(crate) const INTERVAL: Duration = Duration::from_millis(250);
 
-/// Device, inode, size and times of a file; None if there is none.
+/// Device, inode, size, and times of modification and change (seconds and nanoseconds) of a file; None if there is none.
 type Stamp = Option<(u64, u64, u64, [i64; 4])>;
 
 /// Files, with what was seen of them.
