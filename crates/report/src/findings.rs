@@ -141,8 +141,8 @@ impl FindingGroup<'_> {
         Some(if states_value { limit } else { format!("{values}{unit}, {limit}") })
     }
 
-    /// The numbers that they withhold: `withheld: p50 and p99 under fixed-rate`; none if they withhold nothing. What a
-    /// sitting lacks is combined from the others.
+    /// The numbers that they withhold: `withheld: p50 and p99 under fixed-rate`; none if they withhold nothing. A number that one sitting
+    /// lacks is combined from the others.
     pub(crate) fn withheld(&self) -> Option<String> {
         let finding = self.finding;
         if !finding.withholds {

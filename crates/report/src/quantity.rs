@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 
 use crate::numbers::{UNCERTAIN_SIGN, all_decimals, decimals, grouped, signed};
 
-/// Origin of a quantity: measured, bounded or unknown.
+/// Origin of a quantity: measured, bounded, predicted or unknown.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Basis {
@@ -193,7 +193,7 @@ impl Quantity {
         format!("{} to {}", self.number(low, decimals), self.number(high, decimals))
     }
 
-    /// An end as it is printed. That of a bound is rounded away from the number, which would else not be held by what is read.
+    /// An end as it is printed. The end of a bound is rounded away from the number, so that the printed bound holds for the number.
     fn outward(&self, end: f64, decimals: usize, round: fn(f64) -> f64) -> f64 {
         let scale = 10_f64.powi(decimals as i32);
         let scaled = end * scale;

@@ -169,8 +169,8 @@ fn own(result: &StudyResult, measure: RoundMeasure) -> Option<SideTable> {
     (!table.rows.is_empty()).then_some(table)
 }
 
-/// Returns the value of an arm in a measure of rounds, over all its proxies. Values per request of the own of each proxy do not add up: of
-/// clones, each has a part of the requests. So the total of each round is taken; a result without rounds has none.
+/// Returns the value of an arm in a measure of rounds, over all its proxies. The values of several proxies per request that each handles do
+/// not add up, because a clone handles only a part of the requests. So the total of each round is taken; a result without rounds has none.
 fn of_whole_arm(result: &StudyResult, arm: &ArmResult, measure: RoundMeasure) -> Option<Interval> {
     let sum_of_hops = arm_level(arm, measure)?;
     if arm.hops.len() < 2 || measure.definition().is_of_first_proxy {

@@ -96,7 +96,7 @@ fn answer(result: &CrosscheckResult) -> Vec<String> {
     std::iter::once(own).chain(others).collect()
 }
 
-/// That what this program reports includes more than the server: its times are from the intended start to the response.
+/// Returns the note that the report of this program includes more than the server: its times are from the intended start to the response.
 fn added(result: &CrosscheckResult) -> Option<String> {
     let [p99, _] = QUANTILES;
     let own = |scenario: &Scenario| p99.ratio(scenario.tools.iter().find(|tool| tool.tool == OWN)?);
