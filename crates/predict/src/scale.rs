@@ -138,7 +138,7 @@ fn fitted(study: &StudyResult, over: ScaleDimension, series: &Series<'_>) -> Sca
     ScaleSeries { name: series.name.clone(), points, left_out, fit, no_fit }
 }
 
-/// Why a series has no fit, with what to do.
+/// The reason why a series has no fit, with a remedy.
 fn no_fit(why: NoScalability, left_out: &[ScaleLeftOut]) -> String {
     if let (NoScalability::TooFewSizes(sizes), Some(first)) = (&why, left_out.first()) {
         let same = left_out.iter().filter(|other| other.reason == first.reason).count();

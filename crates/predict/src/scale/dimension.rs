@@ -1,4 +1,4 @@
-//! The size of an arm under a load, and what the arm is apart from it: arms that are the same apart from their size form a series.
+//! The size of an arm under a load, and its other properties: arms that differ only in their size form a series.
 
 use std::collections::BTreeSet;
 
@@ -39,7 +39,7 @@ impl Processors {
     }
 }
 
-/// The size of an arm under a closed loop, and what it is apart from that; None if it has no such size.
+/// The size of an arm under a closed loop, with its other properties; None if it has no such size.
 pub(crate) fn size_and_kind(
     over: ScaleDimension,
     arm: &ArmResult,

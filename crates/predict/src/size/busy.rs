@@ -22,7 +22,7 @@ pub enum Processors {
     Shared(u32),
 }
 
-/// Where proxies run, and what they cost each other there.
+/// Processors of proxies, and the cost of the proxies to each other there.
 pub(crate) struct Placement<'a> {
     pub(crate) processors: Processors,
     /// CPU cost to each other of proxies that share processors; none if no result states it, or if they share none.

@@ -1,4 +1,4 @@
-//! Compares compositions that a study measured with what its single functions and plain proxies predict for them.
+//! Compares measured compositions with predictions from the single functions and plain proxies of the same study.
 
 use hoptax_result::{
     ArmResult, CheckedComposition, ConnectionTls, PlannedFunction, SizeCheckBody, SizeCheckResult, SizeSide,
@@ -184,7 +184,7 @@ fn called(function: &PlannedFunction) -> Called {
     Called { text: id.clone(), id: id.clone(), knobs: knobs.clone(), at_default: [].into() }
 }
 
-/// The proxies of a composition with what the study states about their parts.
+/// The proxies of a composition, with the costs of their parts from the study.
 ///
 /// # Errors
 /// The plain proxies and functions that the study does not state.
@@ -238,7 +238,7 @@ fn checked<'a>(
     measured.add(1.0, &composition);
     let of_load = arm.under(load).ok_or("it was not measured")?;
     let busy = busy_share(source.result, of_load).ok_or("how busy it was is not known")?;
-    // The rate may be withheld where CPU times are not. CPU time is rate times CPU time per request, but the error of what was measured
+    // The rate may be withheld where CPU times are not. CPU time is rate times CPU time per request, but the error of the measurement
     // should not move the prediction too.
     let rate = of_load.rate.map(|rate| rate.estimate).or(of_load.planned_rate);
     let rate = rate.unwrap_or(busy * source.processors(arm) * 1e6 / measured.estimate());

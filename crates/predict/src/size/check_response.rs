@@ -1,4 +1,4 @@
-//! Compares response times of compositions that a study measured with what its single functions and plain proxies predict.
+//! Compares measured response times of compositions with predictions from the single functions and plain proxies of the same study.
 
 use hoptax_checks::thresholds::Limits;
 use hoptax_checks::vague::vague_level;

@@ -1,7 +1,7 @@
 //! Cost of a new connection to a proxy besides its requests, for plain proxies and for functions such as TLS.
 //!
-//! A request of a closed loop whose connections end after *r* requests costs what one on a connection that is kept costs, and a part of
-//! what a connection costs. That part is on straight lines over *1/r* between the closed loops that a study has: not quite the *r*-th part,
+//! A request of a closed loop whose connections end after *r* requests costs as much as one on a connection that is kept, and a part of the
+//! cost of a connection. That part is on straight lines over *1/r* between the closed loops that a study has: not quite the *r*-th part,
 //! because a busy proxy also reads fewer requests at once where some of them come with a connection. It is known at full load only.
 
 use hoptax_result::ArmResult;
@@ -58,7 +58,7 @@ impl<'a> OfConnection<'a> {
 
     /// From the CPU time per request under a load; none if the result has no such loads, or if the numbers do not count.
     ///
-    /// With fewer requests than in all of them, a connection costs what it costs with the fewest.
+    /// With fewer requests than in all of them, a connection costs as much as with the fewest.
     fn terms(
         source: &Source<'_>,
         requests: u32,
@@ -72,7 +72,7 @@ impl<'a> OfConnection<'a> {
             .collect();
         points.sort_by(|(one, _), (other, _)| one.total_cmp(other));
         let (most, _) = points.last()?;
-        // For each connection, without what its requests cost on a connection that is kept.
+        // For each connection, without the cost of its requests on a connection that is kept.
         let wanted = (1.0 / f64::from(requests)).min(*most);
         points.insert(0, (0.0, kept.clone()));
         let part = weighted(&points, |(share, _)| *share, wanted)

@@ -1,4 +1,4 @@
-//! Where a prediction goes beyond what was measured, and what it assumes there.
+//! Extrapolations of a prediction beyond the measurements, and their assumptions.
 
 use std::collections::BTreeSet;
 
@@ -42,7 +42,7 @@ fn percent(share: f64) -> String {
     format!("{:.0} %", 100.0 * share)
 }
 
-/// Where it is not known what proxies that share processors cost each other.
+/// Warnings where the cost of proxies that share processors to each other is not known.
 fn shared_processors(
     proxies: &[Proxy<'_>],
     sized: &[SizedProxy],

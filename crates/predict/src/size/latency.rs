@@ -39,11 +39,11 @@ struct At {
 /// `placed` has the proxies of those services of the graph that have one, in the order of the graph.
 ///
 /// **Method.** A request passes proxies and services as its calls lead it: calls of a step at the same time take as long as the
-/// slowest, steps follow each other. Each pass of a proxy takes a time drawn from what the proxy adds at its busy share, independently
-/// of all others. If proxies share processors, calls at the same time reach them at the same time too: each waits for the passes of
-/// those before it. A pass is taken to use half of its CPU time on the way to the service, and half on the way back. The time added is
-/// the difference between the request and the same request without the times of proxies. Mean and quantile are those of many such
-/// requests, simulated with a fixed seed: the quantile of a sum is not the sum of quantiles.
+/// slowest, steps follow each other. Each pass of a proxy takes a time drawn from the times that the proxy adds at its busy share,
+/// independently of all others. If proxies share processors, calls at the same time reach them at the same time too: each waits for
+/// the passes of those before it. A pass is taken to use half of its CPU time on the way to the service, and half on the way back. The
+/// time added is the difference between the request and the same request without the times of proxies. Mean and quantile are those of
+/// many such requests, simulated with a fixed seed: the quantile of a sum is not the sum of quantiles.
 ///
 /// **Interval.** The simulation is repeated with the same random numbers and each round of a result left out ([`jackknife`]); the
 /// intervals of several results are combined as those of independent numbers.
@@ -130,7 +130,7 @@ fn ahead_us<'a>(proxy: &Proxy<'a>, placement: &Placement<'a>, rate: f64, busy: B
     }
 }
 
-/// A proxy at a busy share of the processors that its requests wait for, and in a sentence whether that goes beyond what was measured.
+/// A proxy at a busy share of the processors that its requests wait for, and a sentence if that share is beyond the measured ones.
 fn at_busy_share(
     proxy: &Proxy<'_>,
     busy: Busy,
@@ -298,7 +298,7 @@ mod tests {
         counts.into_iter().collect()
     }
 
-    /// A study of a plain proxy, one with a function, and none: what each of them adds.
+    /// A study of a plain proxy, of one with a function, and of no proxy, with the time that each of them adds.
     fn simulated_study(
         table: &mut Table,
         source: usize,

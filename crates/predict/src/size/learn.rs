@@ -1,4 +1,4 @@
-//! Learns from results: CPU time per request over the busy share of the processors, for plain proxies and for what functions add.
+//! Learns from results: CPU time per request over the busy share of the processors, for plain proxies and for the additions of functions.
 
 use hoptax_judge::summary::CpuByRound;
 use hoptax_result::{ArmLoad, ArmResult, Interval, LoadSpec, Loop, PlannedHop, StudyResult};
@@ -129,7 +129,7 @@ impl<'a> Source<'a> {
     /// loops.
     ///
     /// Open loops at a share of the capacity do not make both equally busy: the capacity is measured once, and requests cost more than
-    /// at capacity by another factor. So what a plain proxy costs less or more because of that is added to the cost, from its curve. A
+    /// at capacity by another factor. So the difference that this makes for a plain proxy is added to the cost, from its curve. A
     /// closed loop keeps both always busy. It is no point of that curve: above the busiest open loop, the curve is flat.
     fn added(&self, arm: &ArmResult, plain: &ArmResult, in_use: Option<&Curve>, load: &str) -> Option<Point> {
         let cost = self.cost(arm, load)?;

@@ -1,6 +1,7 @@
 //! The memory of a proxy: that of a plain one, of its functions, and of the connections, clusters and routes that it has.
 //!
-//! Memory grows by about the same for each item, so what one adds is the cost of the largest number that was measured, divided by it.
+//! Memory grows by about the same for each item, so the memory of one item is the cost of the largest number that was measured, divided by
+//! that number.
 
 use hoptax_result::{ArmResult, Interval, RoundMeasure};
 

@@ -9,7 +9,7 @@ pub const HOURS_PER_MONTH: f64 = 730.0;
 /// Bytes of a GiB.
 const GIB: f64 = 1_073_741_824.0;
 
-/// Prices, in any currency; None for what costs nothing.
+/// Prices, in any currency; None for a resource without a price.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Prices {
     /// Of a core for an hour.

@@ -1,4 +1,4 @@
-//! Predicts what each proxy of a graph uses, from what results state about plain proxies and single functions.
+//! Predicts the CPU time and memory of each proxy of a graph, from results of plain proxies and single functions.
 
 use hoptax_result::{
     Interval, SizeBody, SizeBottleneck, SizeLatency, SizePoint, SizeResult, SizeSource, SizedConnections,

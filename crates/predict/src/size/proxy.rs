@@ -12,14 +12,14 @@ use crate::size::measured_at::MeasuredAt;
 use crate::size::memory::LearnedItems;
 use crate::size::sum::Sum;
 
-/// A proxy with what was learned about its requests.
+/// A proxy with the learned costs of its requests.
 pub(crate) struct Proxy<'a> {
     pub(crate) service: &'a Service,
     pub(crate) flows: Vec<LearnedFlow<'a>>,
     pub(crate) items: LearnedItems,
 }
 
-/// Requests of one kind, with what was learned about them.
+/// Requests of one kind, with their learned costs.
 pub(crate) struct LearnedFlow<'a> {
     pub(crate) side: SizeSide,
     /// Requests for each request to the entry of the graph.

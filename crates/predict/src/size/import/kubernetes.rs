@@ -47,7 +47,7 @@ impl fmt::Display for NoGraph {
     }
 }
 
-/// A workload and what was found about it.
+/// A workload, with the facts that the manifests state about it.
 #[derive(Clone, Debug, Default)]
 struct Workload {
     name: String,
@@ -115,7 +115,7 @@ impl Reading {
     /// Reads an object, which is of the kind `of_list` if it states none.
     fn object(&mut self, node: &Placed, of_list: Option<&str>) {
         let Some(kind) = field(node, "kind").and_then(string).or(of_list) else {
-            // An empty document is what two separators leave.
+            // Two separators in a row leave an empty document.
             if entries(node).next().is_some() {
                 self.problem(node, "an object has a `kind`".to_owned());
             }
