@@ -74,7 +74,7 @@ impl Configurations {
         }
     }
 
-    /// Of those that are not files of their own, the path and what each is inside of.
+    /// The path of each that is no file of its own, and the document that encloses it.
     pub fn described(&self) -> impl Iterator<Item = (&str, &str)> {
         let read = self.0.iter().filter_map(|(path, read)| Some((path, read.as_ref().ok()?)));
         read.filter_map(|(path, one)| Some((path.as_str(), one.given.described()?)))

@@ -1,4 +1,4 @@
-//! SHA-256 of what a study measures and of what is kept of it, in hexadecimal or as bytes.
+//! SHA-256 of the inputs and the records of a study, in hexadecimal or as bytes.
 
 use std::io::{self, Read};
 

@@ -204,7 +204,7 @@ fn shape_problem(error: &ValidationError<'_>, schema: &Value, positions: &Positi
             let problem = |key: &String| positions.problem_with_key(pointer, key, unknown_key(key, &known));
             unexpected.iter().map(problem).collect()
         }
-        // For a mapping or a list, report what is wrong with it, not that a string would be valid too.
+        // For a mapping or a list, report its fault, not that a string would be valid too.
         ValidationErrorKind::AnyOf { context } if !is_scalar(error.instance()) => {
             problems_of_nearest(context, pointer, schema, positions)
                 .unwrap_or_else(|| vec![positions.problem(pointer, message(error, pointer, &[]))])

@@ -392,7 +392,7 @@ impl Planned<'_> {
             id = format!("{id} unloaded");
             summary = format!("A plain proxy after a function was removed: {summary}");
         }
-        // Compared by what they are: a knob may be stated at its default, so equal arms may differ in their ids.
+        // Compared by their content: a knob may be stated at its default, so equal arms may differ in their ids.
         let is_it = |arm: &Arm| {
             arm.kind == ArmKind::Function
                 && arm.chain.is_same(&chain)

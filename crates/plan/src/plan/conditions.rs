@@ -62,7 +62,7 @@ impl Conditions {
     }
 }
 
-/// Displays what functions set; conditions of a study file are named as written there ([`super::points`]).
+/// Displays the conditions that functions set; conditions of a study file are named as written there ([`super::points`]).
 impl fmt::Display for Conditions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let query = self.query().into_iter();

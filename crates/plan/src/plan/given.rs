@@ -1,4 +1,4 @@
-//! Proxies with a configuration of the user: what of it runs, and the request that goes through it.
+//! Proxies with a configuration of the user: the nodes of it that run, and the request that goes through it.
 
 use std::collections::BTreeMap;
 
@@ -79,7 +79,7 @@ pub(super) fn resolve(
     }
     let (listener, mut request) = found;
     // Requests stay those of the whole configuration, so that a part is measured with the requests that it acts on. Only
-    // TLS must follow what is left.
+    // The TLS of requests follows from the nodes that remain.
     adapted.remove(&section.without);
     // Extensions that this Envoy lacks are removed by `without`.
     adapted

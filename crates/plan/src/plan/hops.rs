@@ -31,7 +31,7 @@ pub(super) struct Resolved {
 ///
 /// # Errors
 /// Every problem of the entry with its place: a name that means something else, a function that does not exist, functions
-/// that cannot be combined, a configuration that cannot be used, and what a proxy does not support.
+/// that cannot be combined, a configuration that cannot be used, and settings that a proxy does not support.
 pub(super) fn resolve(
     entry: &ChainEntry,
     catalogue: &Catalogue,

@@ -39,7 +39,7 @@ pub(super) fn check(
         found.extend(lacks(file, arm, arms, loads).into_iter().map(|lack| (pointer.clone(), arm, lack)));
     }
     let is_of_study = |pointer: &str| pointer == CONDITIONS;
-    // A baseline that was added for an arm lacks what the arm lacks, which names it better.
+    // A baseline that was added for an arm has the same unmet needs as the arm, which names them better.
     found.sort_by_key(|(pointer, arm, _)| (!is_of_study(pointer), arm.kind == ArmKind::Baseline));
     let mut reported: BTreeSet<(String, Lack)> = BTreeSet::new();
     for (pointer, arm, lack) in found {

@@ -1,4 +1,4 @@
-//! Turns what a study observes over time into the plan: intervals, the objective, and the events of each slice.
+//! Plans the observation of a study over time: intervals, the objective, and the events of each slice.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -218,7 +218,7 @@ fn unaligned(key: &str, time: Duration, interval: Option<Duration>) -> Option<St
     Some(format!("`{key}` must be a multiple of the interval, {}", humantime::format_duration(interval)))
 }
 
-/// The event of a section, or what is wrong with it.
+/// The event of a section, or its fault.
 fn event(section: &EventSection) -> Result<TimedEvent, String> {
     let EventSection { at, origin, slow, status, idle, silent, recovers, restart, proxy } = section;
     let at = duration("at", Some(at))?.unwrap_or_default();
