@@ -41,7 +41,7 @@ struct Needed<'a> {
     program: Option<PathBuf>,
     /// Arguments with which it prints its version; empty if they are not known.
     version: &'static [&'static str],
-    /// The files among its arguments that say what it does.
+    /// The files among its arguments that determine its behaviour.
     inputs: BTreeMap<String, PathBuf>,
 }
 

@@ -14,8 +14,8 @@ use super::subject::Subject;
 /// How busy an arm was under a load, each from 0 to 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Busy {
-    /// CPU time of the proxies, as a share of what the processors that they may use can give: of a single proxy, or of all that may
-    /// only use certain processors, whichever is more. That one limits the rate, while the rest may idle.
+    /// CPU time of the proxies, as a share of the capacity of the processors that they may use: of a single proxy, or of all that
+    /// may only use certain processors, whichever is more. That one limits the rate, while the rest may idle.
     pub(super) proxies: f64,
     /// How busy these processors were with everything that runs on them: the proxies, the generator and the origin. A proxy that
     /// shares its processors with them is at its limit before it fills them itself.
@@ -53,7 +53,7 @@ pub(super) struct Loaded {
     pub(super) generator_share: f64,
 }
 
-/// How busy an arm was while it was under load. `used` is what its processes used meanwhile.
+/// How busy an arm was while it was under load. `used` is the CPU time of its processes meanwhile.
 ///
 /// A server that already ran is as busy as its busiest thread, or as the processors that it may use: how many threads it works with
 /// is not known, and some servers spread work over more threads than processors.
@@ -115,8 +115,8 @@ fn together(proxies: &[Claim], others: &[Claim], seconds: f64) -> Option<f64> {
     proxies.iter().filter_map(of_processors).reduce(f64::max)
 }
 
-/// CPU time as a share of what processors can give in `seconds`. At most 1, although proxies work on after the last response.
-/// None if they can give nothing.
+/// CPU time as a share of the capacity of processors in `seconds`. At most 1, although proxies work on after the last
+/// response. None if they can give nothing.
 fn share(cpu_ns: u64, seconds: f64, processors: f64) -> Option<f64> {
     let most = seconds * processors;
     (most > 0.0).then(|| (cpu_ns as f64 / 1e9 / most).min(1.0))

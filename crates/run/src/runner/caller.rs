@@ -1,4 +1,4 @@
-//! Callers other than hoptax: runs their command and reads what it prints.
+//! Callers other than hoptax: runs their command and reads its output.
 
 use std::fs;
 use std::io;

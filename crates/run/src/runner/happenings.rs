@@ -173,7 +173,7 @@ impl<'a> Happenings<'a> {
         Ok(generations_bytes)
     }
 
-    /// Undoes what would keep processes from ending, and returns what happened.
+    /// Thaws frozen processes, which could not end otherwise. Returns all events.
     pub(super) fn finish(mut self) -> Result<Vec<Happened>, RunError> {
         self.freezer.thaw_all()?;
         Ok(self.happened)

@@ -168,7 +168,7 @@ impl<'a> Meter<'a> {
         }
     }
 
-    /// Stores in the record what is measured once, before the first round.
+    /// Stores in the record the measurements that are made once, before the first round.
     pub(super) fn set_once(
         &mut self,
         capacities: &BTreeMap<usize, Capacity>,
@@ -392,8 +392,8 @@ impl<'a> Meter<'a> {
         self.record.profiles.insert(arm, profile);
     }
 
-    /// Attributes CPU time that a subject's proxies used since its last slice to that slice: they were frozen in
-    /// between and have caught up now. A server that already ran is never frozen: what it did in between was for others.
+    /// Attributes CPU time that a subject's proxies used since its last slice to that slice: they were frozen in between
+    /// and have caught up now. A server that already ran is never frozen: its work in between was for others.
     pub(super) fn keep_late(&mut self, running: &Running<'_>, now: &Reading) -> Result<(), RunError> {
         let arm = running.planned.arm;
         if arm.external.is_some() {

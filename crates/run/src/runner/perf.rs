@@ -1,4 +1,4 @@
-//! perf as a process: a recording of the CPU time of other processes, and what every use of perf needs.
+//! perf as a process: a recording of the CPU time of other processes, and the common parts of all uses of perf.
 
 use std::env;
 use std::fs;
@@ -137,7 +137,7 @@ pub(super) fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Waits until what perf runs has made the file `ready`: from then on, perf records.
+/// Waits until the command that perf runs has made the file `ready`: from then on, perf records.
 pub(super) fn wait(child: &mut Child, ready: &Path) -> Result<(), ProfileError> {
     let began = Instant::now();
     while !ready.exists() {

@@ -1,4 +1,4 @@
-//! All counters of a subject and of the processes behind it at one moment, and what was used between two readings.
+//! All counters of a subject and of the processes behind it at one moment, and the use between two readings.
 
 use std::io;
 

@@ -60,7 +60,7 @@ impl<'a> Spread<'a> {
         self.samples
     }
 
-    /// The values now, by proxy if the arm has several, and by what the last wildcard matches.
+    /// The values now, by proxy if the arm has several, and by the part of the name that the last wildcard matches.
     fn read(&self, subject: &Subject) -> Result<BTreeMap<String, u64>, RunError> {
         // Nothing should be even.
         let Some(pattern) = self.pattern else { return Ok(BTreeMap::new()) };

@@ -34,7 +34,7 @@ pub(super) struct Subject {
     pub(super) start_cpu_us: Vec<u64>,
     /// Memory of its first proxy before and after connections to it were opened; none without proxies or connections.
     pub(super) opened: Option<Opened>,
-    /// The hash of what its proxies were started with; none without proxies.
+    /// The hash of the specifications of its proxies; none without proxies.
     pub(super) configuration: Option<String>,
     /// The processes of a server that already ran; none for other subjects, and if they are not accounted for.
     pub(super) account: Option<BTreeSet<u32>>,

@@ -1,4 +1,4 @@
-//! Observes what callers see over time: one arm at a time, with processes of its own, while scripted events happen.
+//! Observes the responses to callers over time: one arm at a time, with processes of its own, while scripted events happen.
 //!
 //! A course is one slice of an arm under a load. All its processes are started for it, so that no event of an earlier course
 //! has an effect on it. The generator sends from a thread of its own. This thread performs the events, because the kernel
@@ -265,7 +265,7 @@ fn course_interval(interval: &Interval, to_s: f64, timeline: &Timeline) -> Cours
     }
 }
 
-/// Adds what ended after the slice to its last interval. Quantiles of both are not known: they become the larger ones.
+/// Adds the requests that ended after the slice to its last interval. Quantiles of both are not known: they become the larger ones.
 fn add_late(last: &mut CourseInterval, late: CourseInterval) {
     last.sent += late.sent;
     last.answered += late.answered;

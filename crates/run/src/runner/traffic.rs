@@ -22,7 +22,7 @@ use super::ArmError;
 /// Timeout of connections and requests.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The requests of an arm under a load. `answer` is what it answered first, if it was tried.
+/// The requests of an arm under a load. `answer` is its first answer, if it was tried.
 pub(super) fn traffic(
     plan: &Plan,
     arm: &Arm,

@@ -39,8 +39,8 @@ pub(super) struct Connecting<'a, 'p> {
 }
 
 impl<'p> Connecting<'_, 'p> {
-    /// Connects the generator to all copies of all arms. `answers` gets what arms answer first, if it has none; see
-    /// [`answer::is_tried`].
+    /// Connects the generator to all copies of all arms. `answers` gets the first answers of arms, if it has none;
+    /// see [`answer::is_tried`].
     pub(super) fn connect_all(
         &self,
         copies: Vec<Started<'p>>,
