@@ -19,7 +19,7 @@ pub(crate) struct Document {
     pub(crate) notes: Vec<String>,
 }
 
-/// The only document of a text that `is_result` recognizes. If there is none, the first of all: the adapter says what it lacks.
+/// The only document of a text that `is_result` recognizes. If there is none, the first of all: the adapter names the fields that it lacks.
 ///
 /// # Errors
 /// The reason, if a text has no JSON, or several results: numbers of different runs must not be mixed.

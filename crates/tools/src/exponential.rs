@@ -105,7 +105,7 @@ pub(crate) mod tests {
         times_ns.iter().map(|ns| (*ns..=*ns, 1)).collect()
     }
 
-    /// Asserts that an imported result has as many times as these, and their p50 and p99 within what it states for them.
+    /// Asserts that an imported result has as many times as these, and their p50 and p99 within the ranges that it states for them.
     pub(crate) fn holds(read: &LoadResult, mut times_ns: Vec<u64>) -> Result<(), TestCaseError> {
         times_ns.sort_unstable();
         prop_assert_eq!(read.book.answered, times_ns.len() as u64);

@@ -57,7 +57,7 @@ impl Importer {
         }
     }
 
-    /// Reads the result in a text, and lists what of a document of Service Mesh Performance is not used.
+    /// Reads the result in a text, and lists the unused fields of a document of Service Mesh Performance.
     ///
     /// # Errors
     /// All problems. They follow the name of the file.

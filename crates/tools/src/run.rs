@@ -53,7 +53,7 @@ impl<'a> Run<'a> {
         self.lines.iter().find_map(|line| line.strip_prefix(name)).map(str::trim)
     }
 
-    /// The number of the line that begins with `name`, and what follows it there.
+    /// The number of the line that begins with `name`, and the rest of that line.
     pub(crate) fn numbered(&self, name: &str) -> Option<(usize, &'a str)> {
         (1..).zip(&self.lines).find_map(|(number, line)| Some((number, line.strip_prefix(name)?.trim())))
     }
@@ -210,7 +210,7 @@ mod tests {
         let text = format!("{TEXT}{TEXT}");
         let error = Run::only(&text, &["$ tool", "Rate:"]).err().unwrap();
         assert!(error.starts_with("it has 2 runs, which begin in lines 1 and 10: keep one"), "{error}");
-        // The first run lacks what the second has.
+        // The first run lacks a line that the second has.
         let cut = format!("Rate: 1\n{}", TEXT.replace("$ tool\n", ""));
         assert!(Run::only(&cut, &["$ tool", "Rate:"]).err().unwrap().contains("lines 1 and 2"));
         // The first lacks its beginning, and the second its end.

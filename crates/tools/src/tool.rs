@@ -1,4 +1,4 @@
-//! A load generator: the load that it is offered, its command line, and what it wrote.
+//! A load generator: the load that it is offered, its command line, and its output.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Outputs with numbers that cannot be true, and files that are none of a tool: what is not stated, and what is said of it.
+//! Outputs with numbers that cannot be true, and files that no tool wrote: the numbers that are withheld, and the messages about them.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -39,7 +39,7 @@ pub(super) fn import_openmetrics(text: &str, metric: Option<&str>) -> Result<Loa
     Ok(judgement(text, name, labels).import("openmetrics", reported, &NOT_REPORTED))
 }
 
-/// The name of a sample, its labels, and what follows the brace that opens its native histogram.
+/// The name of a sample, its labels, and the text behind the brace that opens its native histogram.
 fn sample(line: &str) -> Option<(&str, [&str; 2])> {
     let (head, rest) = line.split_once(" {count:")?;
     let (name, labels) = head.split_once('{').unwrap_or((head, ""));

@@ -14,12 +14,12 @@ const ROUNDING: f64 = 0.02;
 const STEP_S: f64 = 0.01;
 const STEP_PER_S: f64 = 0.01;
 
-/// A rule: removes what breaks it, and says what and why.
+/// A rule: removes the numbers that break it, and names them with the reason.
 type Rule = fn(&mut Reported) -> Option<String>;
 
 const RULES: [Rule; 7] = [finite, length, counts, rate, zeros, order, shares];
 
-/// Removes the numbers that cannot be true; what they are, and why.
+/// Removes the numbers that cannot be true. Returns them in words, with the reasons.
 pub(super) fn withhold_impossible(reported: &mut Reported) -> Vec<String> {
     RULES.iter().filter_map(|rule| rule(reported)).collect()
 }
@@ -48,7 +48,7 @@ fn length(reported: &mut Reported) -> Option<String> {
     })
 }
 
-/// Parts are at most what they are part of.
+/// Parts are at most their whole.
 fn counts(reported: &mut Reported) -> Option<String> {
     let broken =
         |sum: &&crate::reported::Sum| sum.parts < sum.whole.at_least || sum.whole.at_most < sum.parts;
