@@ -48,10 +48,9 @@ struct Times {
 /// A weighted sum of response times, whose quantiles are the sums of the quantiles: weights, and indexes in a [`Table`].
 ///
 /// **Why quantiles add up within a proxy.** A request waits for the work of one proxy, and is charged for the work of the same proxy. At
-/// the same
-/// busy share, a proxy whose requests take longer has waits that are longer by the same factor (the formula of Pollaczek and Khinchine
-/// scales with the service time; L. Kleinrock, *Queueing Systems* 1, 1975, chapter 5). So the whole distribution is stretched, and
-/// differences of quantiles at equal busy shares are what functions add.
+/// the same busy share, a proxy whose requests take longer has waits that are longer by the same factor (the formula of Pollaczek and
+/// Khinchine scales with the service time; L. Kleinrock, *Queueing Systems* 1, 1975, chapter 5). So the whole distribution is stretched,
+/// and the additions of functions are the differences of quantiles at equal busy shares.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Formula(Vec<(f64, usize)>);
 
