@@ -38,7 +38,7 @@ pub(crate) fn list(text: &str) -> Result<(), Failure> {
 /// Prints a binary result. A closed pipe is not an error.
 ///
 /// # Errors
-/// When stdout cannot be written, and when it is a terminal, which would interpret the bytes; `instead` then says what to do.
+/// When stdout cannot be written, and when it is a terminal, which would interpret the bytes; `instead` is the remedy then.
 pub(crate) fn binary(bytes: &[u8], instead: &str) -> Result<(), Failure> {
     if io::stdout().is_terminal() {
         return Err(Failure::bad_input(format!(
@@ -177,7 +177,7 @@ pub(crate) fn note(text: &str) {
     let _ = writeln!(io::stderr(), "{text}");
 }
 
-/// Prints what a session says without measuring.
+/// Prints a message of a session that is not measuring.
 pub(crate) fn say(update: Update<'_>) {
     match update {
         Update::Note(text) => note(text),

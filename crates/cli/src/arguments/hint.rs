@@ -1,5 +1,5 @@
-//! Names what was meant by an unknown word: the command of a command (`lab origin` for `origin`), the command that takes it (`load` for
-//! a URL), or the flag that other load generators give another name.
+//! Suggestions for an unknown word: the command of a command (`lab origin` for `origin`), the command that takes it (`load` for a URL),
+//! or the flag that other load generators give another name.
 
 use std::ffi::OsString;
 
@@ -7,7 +7,7 @@ use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use hoptax_text::nearest::nearest;
 
-/// Flags, and what takes their place.
+/// Flags of other programs, and advice for each.
 type Flags = (&'static [&'static str], &'static str);
 
 /// Those of other load generators (wrk, wrk2, hey, ab, oha) that `hoptax load` gives another name.
@@ -52,7 +52,7 @@ fn flag_of_others(command: &str, flag: &str) -> Option<&'static str> {
     own.iter().chain(&OF_BOTH).find(|(flags, _)| flags.iter().any(&is)).map(|(_, meant)| *meant)
 }
 
-/// The error with what was meant, if that is known. Other errors are unchanged.
+/// The error with a suggestion, if one is known. Other errors are unchanged.
 pub(super) fn added(error: clap::Error, program: &clap::Command, line: &[OsString]) -> clap::Error {
     match error.kind() {
         ErrorKind::InvalidSubcommand => of_command(error, program, line),
@@ -81,7 +81,7 @@ fn with_tip(mut error: clap::Error, tip: &str) -> clap::Error {
     error
 }
 
-/// The command that takes `word`, which is no command: `load` takes a URL, and `show` what others show.
+/// The command that takes `word`, which is no command: `load` takes a URL, and `show` a word that names something to show.
 fn taken_by(word: &str, program: &clap::Command, line: &[OsString]) -> Option<String> {
     let words: Vec<&str> = line.iter().filter_map(|word| word.to_str()).collect();
     if word.contains("://") {

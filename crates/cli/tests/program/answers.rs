@@ -34,7 +34,7 @@ fn sending(response: Vec<u8>) -> String {
     })
 }
 
-/// The result of a load, and what the program prints.
+/// The result of a load, and the output of the program.
 fn load(arguments: &[&str]) -> (Value, String) {
     let requests = REQUESTS.to_string();
     let fixed = ["load", "--details", "--warmup", "0s", "-c", "2", "-n", &requests];

@@ -1,8 +1,8 @@
 //! Sibling modules, those with one parent, do not import each other in a circle: whoever reads one of them would have to know all.
 //!
-//! A module imports another if one of its paths leads there, also through what a module in between re-exports. Tests may import what
-//! they like. A module and its own children may import each other. Calls of methods are no paths: a method that a
-//! module adds to the type of another, which calls it, is a circle that this does not see.
+//! A module imports another if one of its paths leads there, also through a re-export of a module in between. Tests may import any
+//! module. A module and its own children may import each other. Calls of methods are no paths: a method that a module adds to the
+//! type of another, which calls it, is a circle that this does not see.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

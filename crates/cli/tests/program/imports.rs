@@ -1,4 +1,5 @@
-//! `hoptax convert import` of outputs in which most requests failed, or that do not tell: what is printed, written, exported and stored of them.
+//! `hoptax convert import` of outputs in which most requests failed, or that do not tell: the screen, the file, the exports and the stored
+//! numbers of each.
 
 use std::fs;
 

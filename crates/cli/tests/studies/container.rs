@@ -87,7 +87,7 @@ impl Container {
         self.folder.path().join("etc").join(name)
     }
 
-    /// Runs a command in it: its exit code and what it wrote.
+    /// Runs a command in it. Returns its exit code and its output.
     pub(crate) fn run(&self, arguments: &[&str]) -> (Option<i32>, String) {
         let output = runc(self.folder.path()).arg("exec").arg(&self.id).args(arguments).output().unwrap();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();

@@ -1,5 +1,5 @@
-//! The forms in which people have configurations of Envoy, and what is none: YAML by the rules of Envoy, objects of Kubernetes, API v2,
-//! templates, and objects of systems that configure proxies.
+//! The forms in which people have configurations of Envoy, and files that are none: YAML by the rules of Envoy, objects of Kubernetes,
+//! API v2, templates, and objects of systems that configure proxies.
 
 use std::fs;
 use std::process::Command;

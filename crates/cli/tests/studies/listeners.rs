@@ -1,4 +1,5 @@
-//! `hoptax listeners` on real Envoy: it accepts what is rendered, `hoptax lint` finds nothing wrong in it, and names arrive as they are.
+//! `hoptax listeners` on real Envoy: it accepts rendered configurations, `hoptax lint` finds no fault in them, and names arrive as they
+//! are.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -239,7 +240,7 @@ fn lint_reads_a_listeners_file_and_names_its_lines() {
     assert!(ran.stderr.contains(":5:5: unknown key `prot`; did you mean `port`?"), "{ran:?}");
 }
 
-/// A function of the catalogue is refused with its reason, or Envoy accepts what it becomes.
+/// A function of the catalogue is refused with its reason, or Envoy accepts its configuration.
 #[test]
 fn every_function_is_refused_or_accepted_by_envoy() {
     let lab = Lab::new();

@@ -78,7 +78,7 @@ fn a_required_token_is_presented_and_without_it_the_filter_refuses() {
     assert!(line(&refused.stdout, "  whole  ").ends_with("10 of status 401"), "{}", refused.stdout);
 }
 
-/// Thresholds that other work on the machine does not exceed: what the test looks at shows in spite of it.
+/// Thresholds that other work on the machine does not exceed: the properties under test show in spite of it.
 pub(crate) const TOLERANT: [&str; 7] = [
     "interval-fail-share=1e9",
     "unequally-busy-fail=99",

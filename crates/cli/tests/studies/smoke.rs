@@ -24,10 +24,10 @@ const NOBODY: u32 = 65_534;
 /// Held by every run of a study, and exclusively by one that failed beside another.
 static LANES: RwLock<()> = RwLock::new(());
 
-/// The result of a study, or what it said instead when something that it needs is missing here.
+/// The result of a study, or its error if this machine does not meet one of its needs.
 type Outcome = Result<Value, String>;
 
-/// The built-in studies with what each needs, as the program lists them.
+/// The built-in studies with their needs, as the program lists them.
 pub(crate) fn listed() -> BTreeMap<String, String> {
     let list = run(["study", "list"]);
     assert_eq!(list.code, Some(0), "{}", list.stderr);
@@ -45,7 +45,7 @@ fn short(study: &str, out: &Path) -> Command {
     command
 }
 
-/// Runs the short form of a study, once for all tests of this program, and checks what is true of all of them.
+/// Runs the short form of a study, once for all tests of this program, and checks the properties that all of them share.
 pub(crate) fn outcome(study: &str) -> Outcome {
     static OUTCOMES: Mutex<BTreeMap<String, Arc<OnceLock<Outcome>>>> = Mutex::new(BTreeMap::new());
     let entry = {
@@ -80,7 +80,7 @@ fn checked_outcome(study: &str) -> Outcome {
     Ok(answered_result(study, &ran, &out))
 }
 
-/// Checks what a short form leaves behind. However busy the machine is, it succeeds: its numbers are of no use anyway.
+/// Checks the files that a short form leaves behind. However busy the machine is, it succeeds: its numbers are of no use anyway.
 fn answered_result(study: &str, ran: &Ran, out: &Path) -> Value {
     assert_eq!(ran.code, Some(0), "{study}: {}", ran.stderr);
     for file in ["report.html", "report.md", "numbers.csv"] {

@@ -234,8 +234,8 @@ pub(crate) fn checked(schema: &str, text: &str) -> serde_json::Value {
     value
 }
 
-/// Runs a study until its first round is complete, and interrupts it. Returns its result. For what a single round shows: a study file
-/// has at least two.
+/// Runs a study until its first round is complete, and interrupts it. Returns its result. For properties that a single round shows: a
+/// study file has at least two.
 pub(crate) fn first_round(study: &Path, out: &Path) -> serde_json::Value {
     let log = out.with_extension("log");
     let mut command = hoptax();

@@ -1,4 +1,4 @@
-//! A real Envoy with one function, in front of an origin that stores what arrives.
+//! A real Envoy with one function, in front of an origin that stores the requests that arrive.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};

@@ -18,7 +18,7 @@ use crate::support::{Guarded, Ran, checked, hoptax, ran};
 
 /// Runs of a bill of which one must have a second study: other work on the machine can spoil the numbers of the first.
 const ATTEMPTS: usize = 3;
-/// Runs the command, and interrupts it when `is_due`. Returns what it wrote to stderr.
+/// Runs the command, and interrupts it when `is_due`. Returns its stderr.
 fn interrupted(mut command: Command, log: &Path, is_due: impl Fn() -> bool) -> Ran {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(fs::File::create(log).unwrap());
     let mut running = Guarded(command.spawn().unwrap());
@@ -44,7 +44,7 @@ fn by_first_study(mut bill: Value) -> Value {
     bill
 }
 
-/// The bill has two parts, of which one calculates for what the other passes on, so a second study measures both again.
+/// The bill has two parts, of which one calculates for each request that the other passes on, so a second study measures both again.
 #[test]
 #[ignore = "takes minutes: run by `make test-long`"]
 fn a_bill_of_two_parts_continues_in_its_second_study_and_no_secret_is_in_its_files_or_pages() {

@@ -1,4 +1,4 @@
-//! Built-in studies of what happens over time, in their short form.
+//! Built-in studies over time, in their short form.
 //!
 //! `make test` guards them by other tests: failures and restarts over time (`timeline.rs`), and the numbers of recorded courses
 //! (`crates/judge/src/summary/timeline.rs`).
