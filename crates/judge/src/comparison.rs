@@ -31,7 +31,7 @@ const OF_SLICES: [CostMeasure; 5] = [
 pub const USUAL_MARGIN_SHARE: f64 = 0.02;
 
 /// The comparisons with arms that `compared_with` of the study file names, in the order of these arms. None of them is a
-/// baseline: what an arm adds to its baseline is its cost.
+/// baseline: the cost of an arm is its difference from the baseline.
 pub fn with_named(result: &StudyResult, margin_share: f64) -> Vec<ComparisonBody> {
     let is_compared = |id: &str| result.arms.iter().any(|arm| arm.compared_with.as_deref() == Some(id));
     let named = result.arms.iter().filter(|arm| arm.kind != ArmKind::Baseline && is_compared(&arm.id));

@@ -21,7 +21,7 @@ pub use limit::Limit;
 pub use side_by_side::{Pair, SideBySide, side_by_side};
 pub use stored::{Earlier, judge_by_stored};
 
-/// Checks that the loads of a study measure what the limits are about.
+/// Checks that the loads of a study measure the numbers that the limits are about.
 ///
 /// # Errors
 /// All limits on numbers that no load measures, each with the load that would.

@@ -125,8 +125,8 @@ pub const STEAL: Measure = counted("steal_ticks", |_, slice| Some(slice.steal_ti
 /// Round trip of a cache line between the processors of generator and proxy, nanoseconds.
 pub const HANDOVER: Measure = counted("handover_ns", |_, slice| slice.handover_ns);
 
-/// Requests that a limit admitted, divided by what it should have admitted. It depends on earlier slices, since a
-/// token bucket carries over, so `summary::limits` computes it, and it is not in [`ALL`].
+/// Requests that a limit admitted, divided by the number that it should have admitted. It depends on earlier
+/// slices, since a token bucket carries over, so `summary::limits` computes it, and it is not in [`ALL`].
 pub const ADMITTED: Measure = timed("admitted_ratio", |_, _| None);
 
 /// CPU time of each of `hops` proxies per answered request, us, in the order in which a request passes them.

@@ -9,9 +9,9 @@
 //! first study or does not.
 //!
 //! **Why the most expensive parts.** If two parts make each other more expensive, removing either one saves the extra cost,
-//! so it is contained in the cost of both. If they share work, the cost of each is what the other does not need as well; the
-//! parts that share much work may then cost little one by one, and a pair of them can be missed. The bill therefore states how
-//! much of the interaction the measured pairs explain.
+//! so it is contained in the cost of both. If they share work, the cost of each leaves out the shared work; the parts that
+//! share much work may then cost little one by one, and a pair of them can be missed. The bill therefore states how much of
+//! the interaction the measured pairs explain.
 
 use std::collections::BTreeMap;
 

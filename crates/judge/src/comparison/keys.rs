@@ -6,7 +6,7 @@ use hoptax_plan::file::ArmEntry;
 use hoptax_result::KeyDifference;
 use serde_json::{Map, Value};
 
-/// Keys that say what an arm is called and compared with.
+/// Keys that name an arm and the one that it is compared with.
 const NAMES: [&str; 2] = ["name", "compared_with"];
 /// The key whose values are not shown: they are nodes of configurations, which may be secret.
 const REPLACE: &str = "replace";

@@ -225,8 +225,8 @@ fn comparable(study: &StudyOfComparison, left_out: &mut Vec<LeftOut>) -> Vec<Com
     found
 }
 
-/// The place in `arms` of what `reference` is compared with: the arm with its name and its conditions, or the only arm of both
-/// studies.
+/// The place in `arms` of the arm that `reference` is compared with: the arm with its name and its conditions, or the only arm
+/// of both studies.
 ///
 /// # Errors
 /// The name of the reference if the arm has other conditions.

@@ -13,8 +13,8 @@ pub struct Candidate {
 }
 
 impl Candidate {
-    /// The same with the path of its configuration replaced by what `absolute` makes of it: relative paths of a study start at
-    /// the folder of its file.
+    /// The same with the path of its configuration made absolute by `absolute`: relative paths of a study start at the folder
+    /// of its file.
     #[must_use]
     pub fn with_absolute_path(self, absolute: impl Fn(&str) -> String) -> Self {
         Self { config: self.config.map(|config| absolute(&config)), ..self }

@@ -41,7 +41,7 @@ impl Limit {
         measures().into_iter().map(|(name, _)| name).collect()
     }
 
-    /// The kind of load that measures what it limits, and its word in a study file; none if every load does.
+    /// The kind of load that measures the limited number, and its word in a study file; none if every load does.
     pub(super) fn needed_load(&self) -> Option<(LoopWord, &'static str)> {
         match self.measure {
             CostMeasure::ResponseP50Us | CostMeasure::ResponseP90Us | CostMeasure::ResponseP99Us => {

@@ -142,7 +142,7 @@ fn judged(result: &StudyResult, arm: &str, earlier: &[Earlier], limit: &Limit, c
         change_share,
         between_sittings_share: found.map(|found| found.between_sittings.exp_m1()),
         outcome: change_share.as_ref().map_or(GateOutcome::Unknown, |change| limit.judge(change)),
-        // More rounds do not narrow what differs between sittings.
+        // More rounds do not narrow the variance between sittings.
         rounds_until_decided: None,
     }
 }
@@ -234,7 +234,7 @@ mod tests {
         let mut earlier = reference();
         earlier[0].result.verdict = Verdict::Void;
         earlier[1].result.environment.cpu_model = "another".to_owned();
-        // Another release of the proxy is what a gate compares.
+        // A gate may compare another release of the proxy.
         earlier[2].result.environment.proxy_version = Some("1.39.3".to_owned());
         let stored = judge(&run(9, 50.0).result, earlier.clone()).body.stored_reference.unwrap();
         assert_eq!(stored.runs.len(), 2);

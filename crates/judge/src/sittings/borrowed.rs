@@ -145,8 +145,8 @@ mod tests {
     use super::*;
     use crate::sittings::{as_one, combine};
 
-    /// A sitting with functions of which the first costs 10 us and each further one 1 us more, by what the sitting was off, us. Intervals
-    /// are of ten rounds.
+    /// A sitting with functions of which the first costs 10 us and each further one 1 us more, plus the error of the sitting for each,
+    /// us. Intervals are of ten rounds.
     fn part(day: u32, off_us: &[f64], half_width_us: f64) -> Part {
         let mut result = sample::study("x", &format!("2026-01-0{day}T00:00:00Z"), 10.0);
         result.rounds.clear();

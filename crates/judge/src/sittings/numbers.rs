@@ -239,7 +239,7 @@ fn join_arm(arm: &mut ArmResult, results: &[StudyResult]) {
         load.proxy_busy_share = mean(under.iter().filter_map(|one| one.proxy_busy_share));
         load.proxy_processors_busy_share =
             mean(under.iter().filter_map(|one| one.proxy_processors_busy_share));
-        // The findings of the sittings say what the generator spoilt.
+        // The findings of the sittings name the numbers that the generator spoilt.
         load.generator = None;
         // It is about the rounds of one sitting.
         load.cost_p99_half_width_us = None;

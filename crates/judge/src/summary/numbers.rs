@@ -56,7 +56,7 @@ pub fn fill(result: &mut StudyResult) {
     signs::judge(result);
 }
 
-/// Sets what holds the numbers of all arms, which have all numbers.
+/// Sets the bounds of the numbers of all arms, which have all numbers.
 fn fill_bounds(arms: &mut [ArmResult], evidence: &Evidence<'_>, plan: &StudyPlan) {
     let of_arm = |arm: &ArmResult, all: &[ArmResult]| -> Vec<Bounds> {
         let other = all.iter().find(|other| Some(&other.id) == arm.compared_with.as_ref());

@@ -17,7 +17,7 @@ pub(super) const QUANTILES: [Quantile; 3] = [
     Quantile { measure: CostMeasure::ResponseP99Us, p: 0.99, level: |times| times.p99 },
 ];
 
-/// Response times of an arm under a load, with what disturbs their quantiles. Times are in nanoseconds with their counts, by round.
+/// Response times of an arm under a load, with the disturbances of their quantiles. Times are in nanoseconds with their counts, by round.
 pub(super) struct Side<'a> {
     pub(super) responses: Vec<&'a [(u64, u64)]>,
     /// How late the generator itself was to send.
@@ -28,7 +28,7 @@ pub(super) struct Side<'a> {
     pub(super) stated: Option<Interval>,
 }
 
-/// No bound, if it only says that a response time is not negative: `least` is what a number is at least if that alone is known.
+/// Drops a lower bound that only says that a response time is not negative: `least` is the lower bound that follows from that alone.
 fn informative(ends: Ends, least: f64) -> Ends {
     let low = ends.low.filter(|low| ends.high.is_some() || *low > least);
     Ends { low, high: ends.high }
