@@ -245,7 +245,7 @@ mod tests {
         assert!(of(0.01) <= 8, "{}", of(0.01));
     }
 
-    /// A series of Apache Otava's own tests, and what Otava finds there. `bench/change-points` writes the file.
+    /// A series of Apache Otava's own tests, and the changes that Otava finds there. `bench/change-points` writes the file.
     #[derive(Deserialize)]
     struct OtavaSeries {
         name: String,

@@ -1,4 +1,4 @@
-//! Coverage of what holds a quantile that a study does not state, because responses are too few or the generator was late.
+//! Coverage of the bounds of a quantile that a study does not state, because responses are too few or the generator was late.
 //!
 //! The studies are those of [`crate::tail_coverage`]. Every test has a fixed seed, so results depend neither on the clock nor on the
 //! machine.
@@ -139,7 +139,7 @@ enum Falls {
     BelowTheQuantile,
 }
 
-/// The share of studies, in percent, in which a quantile less what [`lateness`] takes from it is no higher than without lags. A share of
+/// The share of studies, in percent, in which a quantile less the lateness by [`lateness`] is no higher than without lags. A share of
 /// the requests is late by `lag_us`, twice.
 fn late_studies(falls: Falls, p: f64, (share, lag_us): (f64, f64)) -> f64 {
     let (studies, rounds, responses) = (60, 10, 720);

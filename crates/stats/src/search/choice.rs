@@ -25,7 +25,7 @@ pub(crate) struct View<'a> {
     pub(crate) high: Option<f64>,
 }
 
-/// Rungs between which a trial may tell something, as far as they are known: what is below holds, and what is above fails.
+/// Rungs between which a trial may tell something, as far as they are known: loads below hold, and loads above fail.
 #[derive(Clone, Copy)]
 struct Open {
     lower: Option<u32>,
@@ -73,7 +73,7 @@ fn open(view: &View<'_>, known: &Known) -> Open {
 }
 
 /// The step beyond a bound on the open side: as far as the search has come from its start, so that steps double, and at most half of
-/// the load, since a load far above what the subject carries harms it.
+/// the load, since a load far above the capacity of the subject harms it.
 fn step(ladder: &Ladder, come: u32) -> u32 {
     let (first, most) = (ladder.rungs(FIRST_STEP), ladder.rungs(0.5));
     come.clamp(first, most.max(first))

@@ -119,7 +119,7 @@ impl AtLoad {
 /// All trials of a search, by rung.
 pub(crate) type Trials = BTreeMap<u32, AtLoad>;
 
-/// The class of each load that was tried, ascending. `measured` is the dispersion of what is lost, if it is known.
+/// The class of each load that was tried, ascending. `measured` is the dispersion of the lost requests, if it is known.
 ///
 /// **Method.** The number of late requests is compared with the number that the criterion permits: its tail probability, where it just
 /// holds, is that of a Poisson variable whose variance is as many times its mean as the dispersion says (quasi-likelihood: R. Wedderburn,

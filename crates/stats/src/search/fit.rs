@@ -117,7 +117,7 @@ impl Near {
         Some((End { rung: *rung, at: *at, is_known: *groups >= FEWEST_GROUPS_OF_END }, side))
     }
 
-    /// By how much the logarithm of the odds at a near load exceeds what is permitted.
+    /// Excess of the logarithm of the odds at a near load over the permitted one.
     fn excess(&self, share: Share) -> f64 {
         share.logit() - self.target
     }
@@ -310,7 +310,7 @@ mod tests {
         let smooth = ascending(&[share(0.0), share(200.0), share(10.0), share(40.0)]);
         let lost: Vec<f64> = smooth.iter().map(|one| one.lost).collect();
         assert_eq!(lost, [0.0, 250.0, 250.0, 250.0]);
-        // Alone, the first of these would be far from what is permitted.
+        // Alone, the first of these would be far from the permitted share.
         let near = near(&[(370.0, 0.06), (380.0, 0.006), (390.0, 0.012)], 1.0);
         assert_eq!(near.loads.len(), 3);
     }

@@ -1,4 +1,4 @@
-//! The search as a state machine: which trial is next, and what the trials so far say.
+//! The search as a state machine: the next trial, and the result of the trials so far.
 
 use std::time::Duration;
 
@@ -76,7 +76,7 @@ pub enum SearchError {
     Budget {
         /// The budget.
         budget: Duration,
-        /// The duration of the shortest trial and what precedes it.
+        /// The duration of the shortest trial and its warm-up.
         trial: Duration,
     },
 }
@@ -98,7 +98,7 @@ pub struct Planned {
 pub struct Measured {
     /// The time that it took, with everything around it. It counts towards the budget only.
     pub took: Duration,
-    /// For each criterion, what it says; None if the generator was the limit, so that the trial says nothing about the subject.
+    /// The sample for each criterion; None if the generator was the limit, so that the trial tells nothing about the subject.
     pub samples: Option<Vec<Sample>>,
 }
 
@@ -237,7 +237,7 @@ impl Search {
         self.goals.iter().map(|goal| self.result(goal, &known)).collect()
     }
 
-    /// How long a trial at a load lasts, and what precedes it: as long as the criteria that need most.
+    /// Durations of a trial at a load and of its warm-up: as long as the criteria that need most.
     fn planned(&self, rung: u32) -> Planned {
         let Limits { width, budget, warmup, .. } = self.limits;
         let load = self.ladder.load(rung);

@@ -62,7 +62,7 @@ pub(crate) struct Scenario {
     pub(crate) lasting: bool,
 }
 
-/// Default scenario; tests state what differs.
+/// Default scenario; tests state their differences from it.
 pub(crate) const USUAL: Scenario = Scenario {
     functions: 1,
     dearest_us: 1.5,

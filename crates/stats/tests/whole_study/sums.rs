@@ -1,5 +1,5 @@
-//! Sums of costs: the parts of a proxy together, and what they do not add up to. The reference is the whole proxy, and an arm
-//! without a part costs less than it.
+//! Sums of costs: the parts of a proxy together, and their interaction. The reference is the whole proxy, and an arm without
+//! a part costs less than it.
 
 use hoptax_result::Interval;
 use hoptax_stats::slowdowns;
