@@ -79,7 +79,7 @@ pub fn thresholds_as_json() -> Value {
 }
 
 impl About {
-    /// The check with its source, and what a finding of it means.
+    /// The check with its source, and the meaning of its findings.
     pub fn explained(&self) -> String {
         format!(
             "{}\n\nprotects from: {}\njudges:        every {}\nsource:        {}\n\n\

@@ -57,8 +57,8 @@ impl Objective {
         self.0.needs_account()
     }
 
-    /// Why a judged load that fails this objective says nothing about its subject: the findings that blame the generator or its
-    /// machine for what the objective limits, as `id: message`.
+    /// Reasons why a judged load that fails this objective tells nothing about its subject: the findings that blame the
+    /// generator or its machine for the limited number, as `id: message`.
     pub fn generator_limits(&self, result: &LoadResult) -> Vec<String> {
         findings(result, |id| OF_GENERATOR.contains(&id) && !(self.needs_account() && OF_TIMES.contains(&id)))
     }
@@ -140,7 +140,7 @@ impl Objective {
         }
     }
 
-    /// The percentile of response time and its limit in us, if that is what it limits.
+    /// The percentile of response time and its limit in us, if it limits a percentile.
     fn late(&self) -> Option<(f64, f64)> {
         match self.0.metric {
             Metric::Time(Distribution::Response, Statistic::Percentile(percentile)) => {

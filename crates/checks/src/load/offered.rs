@@ -119,7 +119,7 @@ pub(super) const LOAD_CONSTANT: Check<LoadResult> = Check {
             return Vec::new();
         }
         let max = limits.value(&thresholds::LOAD_DEVIATION);
-        // The excess over what chance allows decides; the deviation itself is stated.
+        // The excess over the deviation by chance decides; the deviation itself is stated.
         let (excess, worst) = result
             .windows
             .chunks(result.windows.len().div_ceil(20))

@@ -182,8 +182,8 @@ impl Before {
         } else if id == known::RESPONSE_TIME.id && self.explains_known_times(result) {
             Left::Evidence
         } else {
-            // Among them are arms that were not equally busy: idling makes a request dearer and slower where wake-ups are slow, but what
-            // keeps a proxy idle may make it cheaper, so nothing says on which side of the number the truth lies.
+            // Among them are arms that were not equally busy: idling makes a request dearer and slower where wake-ups are slow, but the
+            // same cause may make it cheaper, so the truth may lie on either side of the number.
             Left::Nothing
         }
     }
