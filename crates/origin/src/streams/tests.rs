@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::context::with_context;
 
-/// Records what is sent.
+/// Records the frames that are sent.
 #[derive(Debug, Default)]
 struct Recorder {
     /// Streams with a complete response.
