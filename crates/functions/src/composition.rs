@@ -1,4 +1,4 @@
-//! The functions of one proxy: what they need together, and which of them cannot be combined.
+//! The functions of one proxy: their needs together, and pairs that cannot be combined.
 
 use std::collections::BTreeMap;
 use std::path::Path;

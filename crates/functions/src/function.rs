@@ -161,7 +161,7 @@ impl Proof {
             .then(|| format!("`{}` still changes, although the function was removed", self.name))
     }
 
-    /// The proof if the proxy is one of TCP: what shows no more than traffic must be a statistic of traffic over TCP.
+    /// The proof if the proxy is one of TCP: a proof that only shows traffic must be a statistic of traffic over TCP.
     #[must_use]
     pub fn over_tcp(self) -> Self {
         if self.is_of_every_request() { Self { name: OF_EVERY_BYTE.to_owned(), ..self } } else { self }

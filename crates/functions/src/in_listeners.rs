@@ -10,8 +10,8 @@ pub enum InListeners {
     /// It may not: its settings are those of the lab.
     #[default]
     OfLab,
-    /// It may: all that it sets is a knob, Envoy's own default, or what its name says. The knobs whose defaults are those of the lab, which
-    /// the file must state.
+    /// It may: each setting is a knob, Envoy's own default, or implied by its name. The list has the knobs whose defaults are those of the
+    /// lab: the file must state them.
     Fit(Vec<String>),
     /// It may not, for this reason, such as a key that states the same.
     Refused(String),

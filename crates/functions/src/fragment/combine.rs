@@ -1,4 +1,4 @@
-//! Combines the fragments of two functions, or says what prevents it.
+//! Combines the fragments of two functions, or returns the obstacle.
 
 use std::collections::BTreeMap;
 
