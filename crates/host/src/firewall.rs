@@ -1,7 +1,7 @@
 //! Firewall rules in front of servers, as input of the programs that load them. Pure: [`crate::network`] runs these programs in a
 //! namespace of its own.
 //!
-//! Every rule looks at the source address only, so what differs between rule sets is how an address is found: one rule after the
+//! Every rule looks at the source address only, so rule sets differ only in the way an address is found: one rule after the
 //! other, or in a set or a map. All but one of the addresses are those of RFC 2544 for measurements, which no caller has.
 
 use std::fmt::Write;

@@ -1,4 +1,4 @@
-//! Limits of this process: on open files, which bounds the number of connections, and on what work on damaged input may use.
+//! Limits of this process: on open files, which bounds the number of connections, and on the memory and time of work on damaged input.
 
 use std::io;
 

@@ -1,5 +1,5 @@
-//! Networks with bridges, address translation and firewall rules: what passes them, and that the rules of the machine stay as they
-//! are. Without root, or without the programs, a network is not tested, which is printed.
+//! Networks with bridges, address translation and firewall rules: the packets that pass them, and that the rules of the machine
+//! stay as they are. Without root, or without the programs, a network is not tested, which is printed.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -28,7 +28,7 @@ pub fn should_never_halt(probe: &MachineProbe) -> bool {
         && has_low_steal(probe)
 }
 
-/// The share of the processors, and what it excludes; None if their number is unknown.
+/// The distribution of the processors, and the measurements that it excludes, in words; None if their number is unknown.
 pub fn supported_measurements(probe: &MachineProbe) -> Option<String> {
     Some(match probe.processors {
         0 => return None,
