@@ -1,4 +1,4 @@
-//! Finds strings in a JSON text by what is beside them, whichever way they are escaped, also in JSON that a string holds.
+//! Finds strings in a JSON text by the text beside them, whichever way they are escaped, also in JSON that a string holds.
 
 use std::collections::BTreeSet;
 use std::ops::Range;

@@ -31,14 +31,14 @@ const IGNORED: &str = "!ignore";
 /// A node with its line.
 #[derive(Clone, Debug)]
 pub struct Tree {
-    /// The line on which it begins, from 1; of a text in lines of its own, the first of these. An alias is on its own line, and what is
-    /// inside of it where that is.
+    /// The line on which it begins, from 1; of a text in lines of its own, the first of these. An alias has its own line, and the nodes
+    /// inside of it have theirs.
     pub line: u64,
     /// Its bytes in the text, without a tag or an anchor before it. A list in lines of its own begins with its first item or the dash
     /// before that, and a collection in lines of its own ends with its last node. A text in lines of its own begins with the first that
     /// is not empty. The content of an alias is elsewhere.
     pub bytes: Range<usize>,
-    /// The number of its anchor in the document, which an alias has from what it stands for; 0 for none.
+    /// The number of its anchor in the document; an alias has that of the node that it stands for; 0 for none.
     pub anchor: usize,
     /// Its content.
     pub node: Node,
@@ -157,8 +157,8 @@ fn documents_up_to(text: &str, most_nodes: usize) -> impl Iterator<Item = Result
     std::iter::from_fn(move || loader.document())
 }
 
-/// The comments of the first document that are in a text, each with its line, without the sign before it. Those behind what cannot be
-/// read are left out.
+/// The comments of the first document that are in a text, each with its line, without the sign before it. Comments behind an
+/// unreadable part are left out.
 pub fn comments(text: &str) -> Vec<(u64, String)> {
     let options = granit_parser::options! {
         max_buffered_comment_events: usize::MAX,
@@ -206,7 +206,7 @@ struct Complete {
 
 struct Loader<'input, T: granit_parser::BorrowedInput<'input>> {
     parser: Parser<'input, T>,
-    /// The bytes of the text before what is parsed.
+    /// The bytes of the text before the parsed part.
     before: usize,
     open: Vec<Open>,
     anchors: BTreeMap<usize, Complete>,

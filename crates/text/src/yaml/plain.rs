@@ -1,4 +1,4 @@
-//! Which texts stand in YAML without quotes, for what writes it.
+//! Texts that need no quotes in YAML, for writers of it.
 
 use std::net::Ipv4Addr;
 

@@ -192,7 +192,7 @@ fn is_of_go(text: &str) -> bool {
     })
 }
 
-/// The lines of a text without what is in quotes, in comments, and in texts in lines of their own.
+/// The lines of a text without the parts in quotes, in comments, and in texts in lines of their own.
 fn bare_lines(text: &str) -> Vec<(u64, String)> {
     let mut bare = Vec::new();
     // The indentation of the line with the key of a text in lines of its own.
@@ -217,7 +217,7 @@ fn bare_lines(text: &str) -> Vec<(u64, String)> {
     bare
 }
 
-/// A line without its comment and without what is in quotes, which may continue.
+/// A line without its comment and without its parts in quotes, which may continue.
 fn without_quotes(line: &str) -> String {
     let mut left = String::new();
     let (mut quote, mut before) = (None, ' ');
