@@ -120,7 +120,7 @@ impl Application {
         built.or_else(|| program::of_command(name, folder, search_path))?.canonicalize().ok()
     }
 
-    /// The files among its arguments that say what it does, by what the arguments call them. `folder` is that of the study file.
+    /// The files among its arguments that determine its behaviour, by their names in the arguments. `folder` is that of the study file.
     pub fn inputs(&self, folder: &Path) -> BTreeMap<String, PathBuf> {
         program::inputs_of_command(&self.command, folder)
     }

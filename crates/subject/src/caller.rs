@@ -96,7 +96,7 @@ impl Caller {
         program::of_command(self.program_name(), folder, search_path)
     }
 
-    /// The files among its arguments that say what it does, by what the arguments call them. `folder` is that of the study file.
+    /// The files among its arguments that determine its behaviour, by their names in the arguments. `folder` is that of the study file.
     pub fn inputs(&self, folder: &Path) -> BTreeMap<String, PathBuf> {
         program::inputs_of_command(&self.command, folder)
     }

@@ -9,7 +9,7 @@ pub struct Known {
     pub(super) program: &'static str,
     /// Arguments with placeholders.
     pub(super) arguments: &'static [&'static str],
-    /// Arguments with which the program prints the versions of what a call needs.
+    /// Arguments with which the program prints the versions of the libraries that a call needs.
     pub(super) version: &'static [&'static str],
     /// Arguments with which the program succeeds only if it has the extensions that the script needs.
     pub(super) extensions: &'static [&'static str],

@@ -1,6 +1,6 @@
 //! A configuration of the user: its files, and the files of the lab that stand for them.
 //!
-//! `hoptax_bootstrap` decides what the configuration becomes; here the user's files are read, and those of the lab written.
+//! `hoptax_bootstrap` adapts the configuration; this module reads the user's files, and writes those of the lab.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -71,7 +71,7 @@ impl Given {
         self.configuration.described()
     }
 
-    /// The content of a file that it names: what is beside it in the same file, or a file of its own. None if there is neither.
+    /// The content of a file that it names: a text beside it in the same file, or a file of its own. None if there is neither.
     fn content(&self, named: &str) -> io::Result<Option<Vec<u8>>> {
         match (self.configuration.beside(named), locate(&self.folder, named)) {
             (Some(text), _) => Ok(Some(text.as_bytes().to_vec())),

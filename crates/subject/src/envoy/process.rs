@@ -353,7 +353,7 @@ impl StartingProxy {
         }
     }
 
-    /// The addresses of admin interface and listener, or what is still missing.
+    /// The addresses of admin interface and listener, or the part that is still missing.
     fn probe(&self) -> Result<(SocketAddr, SocketAddr), String> {
         let text = fs::read_to_string(&self.admin_address_file)
             .map_err(|_| "its admin interface is not open".to_owned())?;

@@ -1,4 +1,4 @@
-//! A proxy that is not Envoy: what its file says of it, and starting it.
+//! A proxy that is not Envoy: its entry in its file, and its process.
 
 use std::env;
 use std::ffi::{OsStr, OsString};

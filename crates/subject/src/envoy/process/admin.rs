@@ -107,7 +107,7 @@ pub fn live(admin: SocketAddr) -> Result<(), String> {
     if state.trim() == "LIVE" { Ok(()) } else { Err(format!("its admin interface reports {}", state.trim())) }
 }
 
-/// The address of the listener of this name, or what is still missing.
+/// The address of the listener of this name, or the part that is still missing.
 pub(super) fn listener_when_live(admin: SocketAddr, listener: &str) -> Result<SocketAddr, String> {
     live(admin)?;
     listen_address(&get(admin, "/listeners?format=json")?, listener)
