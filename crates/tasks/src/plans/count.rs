@@ -65,7 +65,7 @@ impl Count {
 }
 
 impl Admission {
-    /// The fields of `draft-ietf-httpapi-ratelimit-headers-10` that tell a client its plan and what is left of it.
+    /// The fields of `draft-ietf-httpapi-ratelimit-headers-10` that tell a client its plan and the rest of it in this minute.
     pub fn headers(&self) -> [(&'static str, String); 2] {
         let Self { limit, remaining, reset_s, .. } = self;
         [

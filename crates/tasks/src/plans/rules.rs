@@ -1,4 +1,4 @@
-//! Decides what a request needs: nothing, a token, or a token and a count.
+//! Requirements of a request: nothing, a token, or a token and a count.
 
 use std::path::PathBuf;
 
