@@ -65,7 +65,7 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// The line for a pointer of the bootstrap; the first for what no line of its own states.
+    /// The line for a pointer of the bootstrap; the first for a node without a line of its own.
     pub fn line(&self, pointer: &str) -> u64 {
         let of_resource = || {
             let (kind, rest) = pointer.strip_prefix("/static_resources/")?.split_once('/')?;

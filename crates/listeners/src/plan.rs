@@ -226,7 +226,8 @@ pub fn read(source: Source<'_>, services: Option<Source<'_>>) -> Result<Plan, Pr
     })
 }
 
-/// Removes listeners with problems from a file, because what else is wrong with them may follow from these. The indexes of those that stay.
+/// Removes listeners with problems from a file, because further problems of them may follow from these. Returns the indexes of those that
+/// stay.
 fn keep_sound(document: &Document<'_>, file: &mut Value, problems: &[Problem]) -> Vec<usize> {
     let place = |problem: &Problem| (problem.line, problem.column);
     let own = problems.iter().filter(|problem| problem.file == document.name);

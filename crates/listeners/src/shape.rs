@@ -56,7 +56,7 @@ impl<'t> Check<'t> {
         }
     }
 
-    /// A node of another type: what people see as a number may be a text, or too large.
+    /// Reports a node of another type: a value that people see as a number may be a text, or too large.
     fn misfit(&mut self, schema: &Value, tree: &Tree, what: &str) {
         let message = match &tree.node {
             Node::Scalar(Value::String(text), _)

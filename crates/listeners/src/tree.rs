@@ -27,7 +27,7 @@ pub(crate) struct Document<'t> {
     pub(crate) root: Tree,
     /// True if it is a file of Wikimedia, which has other defaults.
     pub(crate) is_foreign: bool,
-    /// Keys that are there twice, and merges of what is no mapping. The tree has the first of equal keys.
+    /// Keys that are there twice, and merges of nodes that are no mappings. The tree has the first of equal keys.
     pub(crate) problems: Vec<Problem>,
 }
 
@@ -82,7 +82,7 @@ impl<'t> Document<'t> {
         Problem { file: self.name.to_owned(), line: line as u64, column, message: message.into() }
     }
 
-    /// A problem with the node at a path such as `/listeners/3/port`: at its key, or at what is around it if it is not there.
+    /// A problem with the node at a path such as `/listeners/3/port`: at its key, or at the node around it if it is not there.
     pub(crate) fn problem_at(&self, path: &str, message: impl Into<String>) -> Problem {
         self.problem(&find(&self.root, path), message)
     }
@@ -156,7 +156,7 @@ fn empty() -> Tree {
     Tree { line: 1, bytes: 0..0, anchor: 0, node: Node::Mapping(Vec::new()) }
 }
 
-/// Why a text cannot be read. Tabs are what people do not see.
+/// The reason why a text cannot be read. Tabs are named, because people do not see them.
 fn unreadable(text: &str, error: &hoptax_text::yaml::envoy::Error) -> String {
     let line = text.lines().nth((error.line as usize).saturating_sub(1)).unwrap_or_default();
     let indent: String = line.chars().take_while(|letter| letter.is_whitespace()).collect();

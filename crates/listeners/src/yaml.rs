@@ -144,7 +144,7 @@ fn quoted(text: &str) -> String {
 /// A value as JSON in lines, in which templates and shells find nothing to replace.
 pub(crate) fn json(value: &Value) -> String {
     let mut text = format!("{value:#}\n");
-    // Braces of the structure stand alone, so what is left is inside of texts.
+    // Braces of the structure stand alone, so the others are inside of texts.
     if ["{{", "{%", "{#", "${", "$(", "`"].iter().any(|sign| text.contains(sign)) {
         text = guarded(&text, "\\u007b", "\\u0024", "\\u0060");
     }

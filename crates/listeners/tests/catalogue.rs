@@ -1,4 +1,4 @@
-//! The catalogue of listeners: all of it renders, to what the snapshot of a part shows.
+//! The catalogue of listeners: all of it renders, and a part of it to a snapshot.
 
 use hoptax_listeners::{
     Form, Format, Imported, Rendered, Resource, Source, import, is_listeners, read, render,

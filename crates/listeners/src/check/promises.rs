@@ -1,4 +1,4 @@
-//! The promises of a file, one file for each kind: which routes make it, what tries it, and when it is kept.
+//! The promises of a file, one file for each kind: the routes that make it, its trial, and its judgement.
 
 mod arrival;
 mod certificate;
@@ -22,7 +22,7 @@ use super::Promise;
 use crate::file::Duration;
 use crate::plan::{Cluster, Listener, Plan, Retry, Route, STREAM_IDLE_US};
 
-/// The longest time that is waited for, microseconds: what takes longer is not tried.
+/// The longest time that is waited for, microseconds: a promise that takes longer is not tried.
 const LONGEST_WAIT_US: u64 = 90_000_000;
 /// How much earlier than promised something may end, microseconds: Envoy's timers count whole milliseconds from the turn of its loop.
 const EARLY_US: u64 = 10_000;
@@ -48,7 +48,7 @@ const ALL: [fn(&Subject<'_>, &str) -> Vec<Promise>; 14] = [
     |subject, _| Vec::from_iter(local_rate_limit::promise(subject)),
 ];
 
-/// A route, with what a promise may be about.
+/// A route, with the properties that a promise may be about.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Subject<'p> {
     pub(super) plan: &'p Plan,
@@ -106,7 +106,7 @@ fn compared(took_us: u64, promised: &RangeInclusive<u64>) -> Ordering {
     }
 }
 
-/// The latest moment at which what is promised then may be seen, microseconds.
+/// The latest moment, in microseconds, at which an event that is promised for `promised_us` may be observed.
 fn latest(promised_us: u64) -> u64 {
     promised_us.saturating_add(LATE_US.max(promised_us / LATE_SHARE))
 }

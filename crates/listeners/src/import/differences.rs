@@ -38,7 +38,7 @@ fn of_resources(original: &Value, rendered: Option<&Value>, left: &mut Vec<Strin
     }
 }
 
-/// Adds lines for what `own` lacks: for a whole node if all of it is missing.
+/// Adds lines for the fields that `own` lacks: one for a whole node if all of it is missing.
 fn compare(original: &Value, own: Option<&Value>, what: &str, path: &str, left: &mut Vec<String>) {
     match (original, own) {
         (_, Some(own)) if is_same(original, own) => {}

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{Clusters, Keys, add, pruned, target};
 
-/// The section of a listener without what the file has no place for.
+/// The section of a listener without the parts that the file has no place for.
 ///
 /// # Errors
 /// Why it is none.

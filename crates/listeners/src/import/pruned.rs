@@ -1,5 +1,5 @@
-//! A listener of Envoy without what a listeners file has no place for: filter chains beside one of HTTP, and routes that do not send their
-//! requests to one upstream.
+//! A listener of Envoy without the parts that a listeners file has no place for: filter chains beside one of HTTP, and routes that do not
+//! send their requests to one upstream.
 
 use serde_json::Value;
 
@@ -45,7 +45,7 @@ fn kind_of(chain: &Value) -> String {
     }
 }
 
-/// A listener without what has no place, and a line for each part that was removed.
+/// A listener without the parts that have no place, and a line for each of them.
 pub(super) fn pruned(listener: &Value, clusters: &Clusters<'_>) -> (Value, Vec<String>) {
     let mut listener = listener.clone();
     let mut removed = Vec::new();

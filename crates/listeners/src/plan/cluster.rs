@@ -12,7 +12,7 @@ use crate::file::{
 use crate::problem::Problem;
 use crate::tree::shortened;
 
-/// The authorities of Debian and what comes from it.
+/// The authorities of Debian and of distributions that come from it.
 pub(crate) const DEFAULT_CA: &str = "/etc/ssl/certs/ca-certificates.crt";
 
 /// An upstream with its connections.

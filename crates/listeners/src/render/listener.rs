@@ -9,7 +9,7 @@ use crate::plan::{HostHeader, Listener, Matches, Plan, RATELIMIT, Retry, Route, 
 /// The message of a listener.
 ///
 /// # Errors
-/// When functions set what the file states.
+/// When functions set a field that the file sets, too.
 pub(super) fn message(plan: &Plan, listener: &Listener) -> Result<Value, String> {
     let fragment = listener.fragment.clone().unwrap_or_default();
     let mut manager = manager(plan, listener);

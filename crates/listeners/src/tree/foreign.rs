@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use hoptax_text::yaml::envoy::{Key, Node, Style, Tree};
 use serde_json::Value;
 
-/// The keys of a file of hiera that hold what ours holds under shorter names.
+/// The keys of a file of hiera, each with its shorter name in our file.
 const OF_HIERA: [(&str, &str); 2] =
     [("profile::services_proxy::envoy::listeners", "listeners"), ("service::catalog", "services")];
 

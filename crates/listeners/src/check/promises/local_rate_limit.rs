@@ -6,7 +6,7 @@ use hoptax_result::{PromiseKind, counted, grouped};
 use super::Subject;
 use crate::check::{Course, Judged, Procedure, Promise, Seen, Series, Trial};
 
-/// The time without requests after which the bucket is full: it holds what a second refills.
+/// The time without requests after which the bucket is full: it holds the tokens of one second.
 const PAUSE_US: u64 = 1_100_000;
 /// The time for which requests are sent.
 const LASTS_US: u64 = 1_000_000;

@@ -1,4 +1,4 @@
-//! The service of limits is asked about a request as the file says, and what it decides is done.
+//! The service of limits is asked about a request as the file says, and its decision is enforced.
 
 use hoptax_result::PromiseKind;
 
