@@ -1,4 +1,4 @@
-//! An Envoy as a process: how it is started, when it is live, and what its admin interface tells.
+//! An Envoy as a process: its start, its state, and the numbers of its admin interface.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -24,7 +24,7 @@ use crate::prepare::Prepared;
 /// Interval between two questions whether an Envoy is live.
 const POLL: Duration = Duration::from_millis(10);
 
-/// A process, with what is needed to ask it.
+/// A process, with the means to ask it.
 #[derive(Debug)]
 pub(crate) struct Running {
     /// The process as the state machine knows it.

@@ -1,5 +1,4 @@
-//! When which Envoy is started, drained and ended: a state machine that is told what happens, with the time, and answers with what to do.
-//! It does nothing itself.
+//! Starts, drains and ends of Envoys: a state machine that gets events, with the time, and returns actions. It does nothing itself.
 //!
 //! Its rules, each of which a test of properties checks over random courses of events:
 //!
@@ -90,7 +89,7 @@ pub(crate) enum Action {
     Terminate(u64),
     /// Send SIGKILL to a process.
     Kill(u64),
-    /// Say what happened.
+    /// Write an event to the log.
     Say(News),
     /// End the supervisor. No process is left.
     Exit(End),

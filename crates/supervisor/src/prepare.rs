@@ -43,7 +43,7 @@ impl Drop for Prepared {
     }
 }
 
-/// Prepares the files as they are now, and writes what becomes of them to `config`.
+/// Prepares the files as they are now, and writes the configuration to `config`.
 ///
 /// # Errors
 /// Why they are refused.

@@ -29,7 +29,7 @@ enum Told {
     Stopping,
 }
 
-/// Tells people and machines what happens.
+/// Reports events to people and machines.
 pub(crate) struct Reporter<'a> {
     /// When the supervisor began.
     began: SystemTime,
@@ -103,7 +103,7 @@ impl<'a> Reporter<'a> {
         self.end_reload();
     }
 
-    /// The file says what it said before, which is served or waits.
+    /// The file has the same content as before, which is served or waits.
     pub(crate) fn unchanged(&mut self, is_served: bool) {
         self.became(if is_served { Outcome::Served } else { Outcome::Waiting }, None);
         self.end_reload();

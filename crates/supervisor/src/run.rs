@@ -1,4 +1,4 @@
-//! Does what the state machine decides: prepares files, starts, watches and ends processes, and tells what happened.
+//! Performs the actions of the state machine: prepares files, starts, watches and ends processes, and reports events to it.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::env;
@@ -76,8 +76,8 @@ enum Message {
     Connections(Result<u64, String>),
 }
 
-/// Runs until the user asks to end. `log` takes lines for people, `on_line` what the Envoys write. The thread that calls this must be the
-/// one that lasts longest: the kernel kills the Envoys when it ends.
+/// Runs until the user asks to end. `log` takes lines for people, `on_line` the output of the Envoys. The thread that calls this must be
+/// the one that lasts longest: the kernel kills the Envoys when it ends.
 ///
 /// # Errors
 /// When the first file is refused, the first Envoy does not start, or the status cannot be served.
@@ -129,7 +129,7 @@ struct Supervisor<'a> {
     accepted: Option<u64>,
     /// True if the file that is read next is started even if it is as it was.
     is_forced: bool,
-    /// Ends what other threads wait for.
+    /// Ends the waits of other threads.
     stop: Arc<AtomicBool>,
     /// Why the last file was refused, or the last process ended.
     why: String,
@@ -323,7 +323,7 @@ impl<'a> Supervisor<'a> {
         self.tell(Event::Accepted(configuration));
     }
 
-    /// Tells the machine, and does what it says.
+    /// Passes an event to the machine, and performs its actions.
     fn tell(&mut self, event: Event) {
         let mut events = VecDeque::from([event]);
         while let Some(event) = events.pop_front() {
@@ -342,7 +342,7 @@ impl<'a> Supervisor<'a> {
         self.configurations.retain(|number, _| needed.contains(number));
     }
 
-    /// Does something; what happened at once.
+    /// Performs an action. Returns the event that it causes at once, if any.
     fn act(&mut self, action: Action) -> Option<Event> {
         let running = |number: u64| self.running.get(&number);
         match action {

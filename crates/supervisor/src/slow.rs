@@ -42,7 +42,7 @@ const FACTOR_TO_OTHERS: f64 = 5.0;
 const FEWEST_OTHERS: usize = 3;
 /// A smaller difference is none, microseconds.
 const LEAST_US: f64 = 1000.0;
-/// Time after which what was slow is usual.
+/// Time after which slow levels become the usual ones.
 const ADAPTED: Moment = Moment::from_hours(24);
 /// Time after which an upstream without requests is forgotten.
 const FORGOTTEN: Moment = Moment::from_hours(1);
@@ -64,7 +64,7 @@ pub(crate) struct Known {
     pub(crate) slow: Option<Slow>,
 }
 
-/// Since when an upstream is slow, and what it is compared with.
+/// Begin of the slowness of an upstream, and the level that it is compared with.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Slow {
     /// It became so.
@@ -102,7 +102,7 @@ struct Upstream {
     windows: VecDeque<f64>,
     /// The last windows in a row that differ from the state.
     differing: Vec<Window>,
-    /// Since when it is slow, and what was usual before.
+    /// Begin of its slowness, and the usual level before.
     slow: Option<(Moment, Usual)>,
     last: Option<Known>,
 }
@@ -135,13 +135,13 @@ impl Usual {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Upstreams {
     all: BTreeMap<String, Upstream>,
-    /// The process that was looked at last, and what it said.
+    /// The process that was looked at last, and its histograms.
     before: Option<(u64, Observed)>,
     looked: Moment,
 }
 
 impl Upstreams {
-    /// Takes what a process said.
+    /// Takes the histograms of a process.
     pub(crate) fn take(&mut self, now: Moment, process: u64, observed: Observed) {
         let before = self.before.take().filter(|(of, _)| *of == process).map(|(_, before)| before);
         let from = mem::replace(&mut self.looked, now);
@@ -229,7 +229,7 @@ impl Upstream {
         self.judge(Window { from, level_us }, now);
     }
 
-    /// Compares a window with what is usual.
+    /// Compares a window with the usual levels.
     fn judge(&mut self, window: Window, now: Moment) {
         let usual = self.slow.map(|(_, usual)| usual).or_else(|| Usual::of(&self.windows));
         let is_slow = usual.is_some_and(|usual| usual.is_exceeded(window.level_us));
@@ -245,7 +245,7 @@ impl Upstream {
             }
             return;
         }
-        // Those before were a part of what is usual, or of what is slow.
+        // The differing windows before belong to the usual levels, or to the slow ones.
         let differing = mem::take(&mut self.differing);
         if !is_slow {
             self.keep(differing.into_iter().chain([window]));

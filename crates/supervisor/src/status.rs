@@ -158,7 +158,7 @@ pub struct Upstream {
     pub slow: Option<Slow>,
 }
 
-/// Why an upstream is slow: the 90th percentile of its time to the first byte is far above what it is compared with.
+/// Why an upstream is slow: the 90th percentile of its time to the first byte is far above the level that it is compared with.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Slow {
     /// Since when.

@@ -15,7 +15,7 @@ pub(crate) const INTERVAL: Duration = Duration::from_millis(250);
 /// Device, inode, size, and times of modification and change (seconds and nanoseconds) of a file; None if there is none.
 type Stamp = Option<(u64, u64, u64, [i64; 4])>;
 
-/// Files, with what was seen of them.
+/// Files, with their stamps at the last looks.
 #[derive(Debug)]
 pub(crate) struct Watch {
     paths: Vec<PathBuf>,

@@ -279,7 +279,7 @@ impl World {
         self.alive.values().copied().find(|one| one.state == State::Serving)
     }
 
-    /// Tells the machine, and does what it says.
+    /// Passes an event to the machine, and performs its actions.
     fn tell(&mut self, event: Event) {
         for action in self.machine.step(self.now, event) {
             assert!(self.end.is_none(), "{action:?} after the end");
