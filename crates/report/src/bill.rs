@@ -287,7 +287,7 @@ pub(crate) fn idle(bill: &BillResult) -> Vec<String> {
     parts.chain(changes).collect()
 }
 
-/// Parts of which no statistic tells whether they acted, with what exercises them.
+/// Parts for which no statistic proves that they acted, with the requests that exercise them.
 pub(crate) fn without_statistic(bill: &BillResult) -> Vec<String> {
     let told = bill.parts.iter().filter_map(|part| {
         let Activity::Unknown { exercised_by: Some(by) } = &part.activity else { return None };
@@ -335,7 +335,7 @@ fn not_exercised(what: &str, activity: &Activity) -> Option<String> {
     ))
 }
 
-/// How the numbers are defined, and what they hold for.
+/// The definitions of the numbers, and their scope.
 pub(crate) fn method(bill: &BillResult) -> Vec<String> {
     let mut lines = vec![format!(
         "a part costs what the whole uses more than the whole without it; rest: what remains without all measured parts; ± is \

@@ -1,4 +1,5 @@
-//! Comparison of the arms of a study with a reference: one sentence per subject, what differs between configurations, and a table of all measures.
+//! Comparison of the arms of a study with a reference: one sentence per subject, the differences between configurations, and a table of all
+//! measures.
 
 use hoptax_result::{
     ComparedMeasure, ComparedSubject, ComparisonBody, CostMeasure, Decision, Interval, KeyDifference,
@@ -281,7 +282,7 @@ pub(crate) fn decisions(comparisons: &[ComparisonBody]) -> SideTable {
     }
 }
 
-/// How decisions are made, and what they hold for.
+/// The method of decisions, and their scope.
 pub(crate) fn method(result: &ComparisonBody) -> String {
     let confidence = 100.0 * result.confidence;
     format!(

@@ -1,7 +1,7 @@
-//! The one model of what hoptax reports: each result becomes a [`Document`] in one file of `documents`, and each output is one
-//! renderer of documents in `render`, which knows no result.
+//! The one model of reports: each result becomes a [`Document`] in one file of `documents`, and each output is one renderer of
+//! documents in `render`, which knows no result.
 //!
-//! The first screen is the answer, one table, what the verdict limits, and the next command. Sections hold the rest.
+//! The first screen is the answer, one table, the limits of the verdict, and the next command. Sections hold the rest.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ use crate::words::capitalised;
 /// A report, independent of the result that it is made from and of the output that it is rendered to.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Document {
-    /// The command and what it measured: `study quick`.
+    /// The command and its subject: `study quick`.
     pub(crate) subject: String,
     /// The title of the table, in one sentence.
     pub(crate) title: String,

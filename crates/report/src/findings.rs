@@ -24,8 +24,8 @@ pub(crate) struct FindingGroup<'a> {
 /// Number of arms that are named before the rest is only counted.
 const NAMED: usize = 3;
 
-/// Groups findings by check, severity and what they withhold, in their order: those about arms, and those of several
-/// sittings about the same.
+/// Groups findings by check, severity and the numbers that they withhold, in their order: those about arms, and
+/// those of several sittings about the same.
 pub(crate) fn groups(findings: &[Finding]) -> Vec<FindingGroup<'_>> {
     let mut groups: Vec<FindingGroup<'_>> = Vec::new();
     for finding in findings {

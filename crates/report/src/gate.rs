@@ -150,7 +150,7 @@ pub(crate) fn table(result: &GateResult) -> SideTable {
     }
 }
 
-/// How limits are judged, and what was left out.
+/// The method of judging limits, and the arms that were left out.
 pub(crate) fn method(result: &GateResult) -> Vec<String> {
     let mut lines = vec![format!(
         "failed: the whole interval lies beyond the limit; passed: within it; undecided: neither. All intervals hold together \

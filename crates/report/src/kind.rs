@@ -23,7 +23,7 @@ pub struct Kind {
     pub name: &'static str,
     /// The JSON Schema of its files.
     pub schema: fn() -> Schema,
-    /// Reads what every result file states.
+    /// Reads the fields that every result file has.
     ///
     /// # Errors
     /// When the text is not of this kind.

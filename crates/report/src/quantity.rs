@@ -1,4 +1,4 @@
-//! A number with its interval, its unit and what it rests on. Numbers are formatted here and nowhere else.
+//! A number with its interval, its unit and its basis. Numbers are formatted here and nowhere else.
 
 use std::borrow::Cow;
 

@@ -72,7 +72,7 @@ pub(crate) fn arm_level(arm: &ArmResult, measure: RoundMeasure) -> Option<Interv
     sum(arm.hops.iter().map(|hop| hop_level(hop, measure)))
 }
 
-/// The sum of what the proxies of an arm have; none without proxies, or if that of one of them is not known.
+/// The sum of the values of the proxies of an arm; none without proxies, or if that of one of them is not known.
 fn sum(proxies: impl Iterator<Item = Option<Interval>>) -> Option<Interval> {
     let proxies: Option<Vec<Interval>> = proxies.collect();
     let proxies = proxies.filter(|proxies| !proxies.is_empty())?;

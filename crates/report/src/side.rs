@@ -11,7 +11,7 @@ use crate::rows::{arm_level, hop_level, in_units};
 use crate::side_table::SideTable;
 use crate::{by_load, handshakes, layers, parts, rules, timeline, words};
 
-/// The secondary tables of a study: what its functions cost elsewhere than in the main table.
+/// The secondary tables of a study: the costs of its functions that are not in the main table.
 pub(crate) fn side_tables(result: &StudyResult) -> Vec<SideTable> {
     let mut tables = timeline::tables(result);
     tables.extend(by_load::responses(result));
@@ -147,7 +147,7 @@ fn companion(result: &StudyResult) -> SideTable {
     }
 }
 
-/// The table of a measure of rounds that has one of its own: what the proxies of an arm have, and what the function adds to it. None
+/// The table of a measure of rounds that has one of its own: the value of the proxies of an arm, and the cost of the function. None
 /// without numbers.
 fn own(result: &StudyResult, measure: RoundMeasure) -> Option<SideTable> {
     let definition = measure.definition();

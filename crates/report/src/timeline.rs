@@ -107,7 +107,7 @@ fn name(result: &StudyResult, timeline: &Timeline) -> String {
     }
 }
 
-/// The time of a phase and what begins it.
+/// The time of a phase and the event that begins it.
 fn title(phase: &Phase) -> String {
     let from = format!("{} to {} s", short(phase.from_s), short(phase.to_s));
     if phase.events.is_empty() { from } else { format!("{from}: {}", phase.events.join("; ")) }

@@ -72,7 +72,7 @@ pub(crate) fn of_bill<'b>(result: &'b BillResult) -> String {
     of_numbers(result.verdict, void, &result.findings, numbers)
 }
 
-/// Of a result that is judged as a whole: its numbers, `what`, hold but for the warnings that its screen lists.
+/// The sentence for a result that is judged as a whole. `what` names its numbers in the sentence.
 pub(crate) fn of_whole(what: &str, verdict: Verdict, findings: &[Finding]) -> String {
     let warnings = findings.iter().filter(|finding| finding.severity > Severity::Info).count();
     match verdict {

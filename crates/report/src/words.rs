@@ -160,7 +160,7 @@ pub(crate) fn intervals(result: &StudyResult) -> Vec<String> {
     sentences
 }
 
-/// Numbers of slices that count and that do not, and the rule, a sentence each; what the numbers of a timeline mean.
+/// Numbers of slices that count and that do not, and the rule, a sentence each; and explanations of the numbers of a timeline.
 pub(crate) fn slices(result: &StudyResult) -> Vec<String> {
     if let Some(sentences) = timeline::sentences(result) {
         return sentences;

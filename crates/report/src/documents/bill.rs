@@ -116,7 +116,7 @@ fn parts(result: &BillResult) -> Table {
 
 type Make = fn(&Interval, &'static str) -> Quantity;
 
-/// Intervals, or bounds of what is withheld.
+/// Intervals, or bounds of withheld numbers.
 fn cells(charge: &Charge, kind: &str, activity: &str, make: Make) -> Vec<Cell> {
     let cell = |measure: CostMeasure, number: Option<Interval>, unit: &'static str| {
         let scale = sittings::unit(measure);

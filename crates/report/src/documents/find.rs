@@ -283,7 +283,7 @@ fn by_rate(result: &FindResult) -> BTreeMap<u64, Vec<&FindTrial>> {
     by_rate
 }
 
-/// The rates that were tried, ascending, with the medians of what the objectives limit.
+/// The rates that were tried, ascending, with the medians of the limited values.
 fn rates(result: &FindResult) -> Table {
     let objectives: Vec<&str> = result
         .trials

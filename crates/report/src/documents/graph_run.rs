@@ -1,4 +1,4 @@
-//! The document of a graph that was run: what its proxies used and added, and how far a prediction is from it.
+//! The document of a graph that was run: the CPU time and added response time of its proxies, and the error of a prediction.
 
 use hoptax_result::{
     CheckedTime, GraphRunBody, GraphRunCheck, GraphRunResponse, GraphRunResult, Interval, Report, Verdict,

@@ -1,4 +1,4 @@
-//! The document of a check of a listeners file: whether Envoy does what the file says, listener by listener.
+//! The document of a check of a listeners file: the promises that Envoy keeps and breaks, listener by listener.
 
 use hoptax_result::{
     CheckedListener, CheckedPromise, ListenersCheckBody, ListenersCheckResult, PromiseKind, PromiseOutcome,

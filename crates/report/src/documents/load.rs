@@ -57,7 +57,7 @@ fn answer(result: &LoadResult) -> Vec<String> {
     let requests = if let Some(imported) = &result.imported {
         imported::accounts(result, imported).join("; ")
     } else {
-        // A closed loop plans no requests: it sends what is answered in time.
+        // A closed loop plans no requests: it sends the next when one is answered.
         let (all, planned) = match result.plan.loop_ {
             Loop::Open => (book.planned, " planned"),
             Loop::Closed => (book.sent, ""),
