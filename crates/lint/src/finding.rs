@@ -1,4 +1,4 @@
-//! A finding: what a rule found, at its place in the texts of a configuration.
+//! A finding: the fault that a rule found, at its place in the texts of a configuration.
 
 use hoptax_bootstrap::{Configuration, Place, tree};
 use serde_json::Value;

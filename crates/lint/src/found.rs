@@ -21,7 +21,7 @@ pub enum Change {
 }
 
 impl Change {
-    /// The pointer of what it changes.
+    /// The pointer of the node that it changes.
     pub fn at(&self) -> &str {
         match self {
             Self::Set { at, .. } | Self::Remove { at } => at,

@@ -49,13 +49,13 @@ impl fmt::Display for Refused {
 struct Edit {
     bytes: Range<usize>,
     by: String,
-    /// The pointer of what is created: nothing else may create the same.
+    /// The pointer of the node that it creates: no other edit may create the same.
     creates: Option<String>,
-    /// How deep it is: of lines that are added at one place, the deepest come first, because they belong to what ends there.
+    /// Its depth: of lines that are added at one place, the deepest come first, because they belong to the node that ends there.
     depth: usize,
 }
 
-/// Most rounds of changes: each changes what the one before created.
+/// Most rounds of changes: each may change nodes that the one before created.
 const MOST_ROUNDS: usize = 8;
 
 /// Mends findings. Returns the texts that changed, and which findings were not mended.

@@ -1,4 +1,4 @@
-//! A rule: what it looks for, why, how bad that is, and how it finds it.
+//! A rule: its fault, the consequence, the severity, and the search.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use crate::proxy::Proxy;
 /// How bad a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// The file alone shows that it does not do what it says, or that Envoy refuses it.
+    /// The file alone shows that it does not work as it states, or that Envoy refuses it.
     Error,
     /// It fails under conditions that are usual.
     Warning,
@@ -36,7 +36,7 @@ impl fmt::Display for Severity {
     }
 }
 
-/// A rule: what it looks for, and why.
+/// A rule: its fault, and the consequence.
 #[derive(Debug)]
 pub struct Rule {
     /// Its name in outputs and in comments that allow a finding.

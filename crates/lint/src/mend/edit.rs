@@ -12,7 +12,7 @@ use crate::found::Change;
 
 /// The step of a list that means an item behind its last.
 const NEXT: &str = "-";
-/// A message that has one field of several: what is there stays.
+/// A message that has one field of several: the field that is there stays.
 const CHOICE: &str = "explicit_http_config";
 
 /// A text that is to be changed.
@@ -117,7 +117,7 @@ impl<'t> Original<'t> {
         self.text.get(self.line_start(at)..at).map_or(0, |before| before.chars().count())
     }
 
-    /// Gives a node a value. Of a message that is there, what has the same name is changed, and the rest stays.
+    /// Gives a node a value. In a message that is there, fields of the same name are changed, and the rest stays.
     fn set(&self, tree: &Tree, at: &str, value: &Value) -> Result<Vec<Edit>, Refused> {
         let (Value::Object(fields), Node::Mapping(_)) = (value, &tree.node) else {
             return if tree.to_value() == *value {
@@ -139,7 +139,7 @@ impl<'t> Original<'t> {
                 edits.extend(self.set(way.end, &at, value)?);
             }
         }
-        // Into what is empty, all of it goes at once.
+        // An empty node gets all fields at once.
         if missing.len() > 1 && is_empty(tree) {
             return Ok(vec![self.replace(tree, &Value::Object(missing))?]);
         }

@@ -94,7 +94,7 @@ impl<'a> Cluster<'a> {
         self.options().get(&format!("/common_http_protocol_options/{field}"))
     }
 
-    /// With a fix that sets a common option of HTTP, with what else its message needs.
+    /// Adds a fix that sets a common option of HTTP, with the other fields that its message needs.
     pub(crate) fn set_common_option(&self, found: Found, field: &str, value: Value) -> Found {
         if self.http.is_some() || self.has_old_options() {
             return found.set(self.options().field(&format!("/common_http_protocol_options/{field}")), value);
