@@ -20,7 +20,7 @@ use thiserror::Error;
 
 use series::{Planned, Series, all};
 
-/// Why a study has no series that a law could be fitted to.
+/// Reason why a study has no series that a law could be fitted to.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum NoSeries {
     /// The result has no rounds.

@@ -20,9 +20,9 @@ pub(crate) struct Kind {
 /// Numbers of processors on the machine of a study.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Processors {
-    /// Those of the proxies.
+    /// Processors of the proxies.
     pub(crate) of_proxies: u32,
-    /// Those of proxies, generator and origin.
+    /// Processors of proxies, generator and origin.
     pub(crate) all: u32,
 }
 
@@ -33,7 +33,7 @@ impl Processors {
         Self { of_proxies: environment.proxy_cpus.len().max(1) as u32, all: all.len().max(1) as u32 }
     }
 
-    /// Those that a proxy may use.
+    /// Returns the number of processors that a proxy may use.
     pub(crate) fn usable_by(self, hop: &PlannedHop) -> u32 {
         hop.processors.map_or(self.of_proxies, |processors| processors.number(self.all))
     }

@@ -8,7 +8,7 @@ use crate::scale::series::Planned;
 /// The check of callers in another language, which limit rates with a warning alone.
 const CALLERS: &str = "callers-limit";
 
-/// Why the rate of a point says nothing about its proxies; None if it does.
+/// Returns the reason why the rate of a point tells nothing about its proxies; None if it does.
 ///
 /// A generator that is nearly as busy as its core limits the rate only if the proxies had time left.
 pub(crate) fn reason(

@@ -120,7 +120,7 @@ pub(crate) fn plain<'a>(study: &'a StudyResult, traffic: &Traffic) -> Vec<Candid
     same_first(study.arms.iter().filter_map(of_protocol).collect())
 }
 
-/// Those that are marked as the same first, each kind in its order.
+/// Sorts candidates with the same requests first, and keeps their order otherwise.
 fn same_first(mut arms: Vec<Candidate<'_>>) -> Vec<Candidate<'_>> {
     arms.sort_by_key(|one| !one.is_same_traffic);
     arms

@@ -18,7 +18,7 @@ use crate::size::sharing::Sharing;
 use crate::size::sum::Sum;
 use crate::size::times::{AllTimes, states_response_times};
 
-/// Why a study has nothing to check.
+/// Reason why a study has nothing to check.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum NoCheck {
     /// The result has no rounds.
@@ -144,7 +144,7 @@ struct Parts<'a> {
 }
 
 /// # Errors
-/// Why it cannot be predicted.
+/// The reason why it cannot be predicted.
 fn parts<'a>(source: &Source<'a>, arm: &ArmResult) -> Result<Parts<'a>, String> {
     let plain = reference(source.result, arm).ok_or("it is not compared with a plain proxy")?;
     let protocol = arm.subject.as_ref().map(|subject| subject.protocol.as_str()).unwrap_or_default();
@@ -219,7 +219,7 @@ fn learn<'a>(source: &Source<'a>, parts: &'a Parts<'a>) -> Result<Vec<Proxy<'a>>
 /// The prediction beside the measurement under one load, and the rate that it was measured at, requests per second.
 ///
 /// # Errors
-/// Which number is missing.
+/// The number that is missing.
 fn checked<'a>(
     source: &Source<'a>,
     arm: &ArmResult,

@@ -60,7 +60,7 @@ pub(crate) fn chain_times(
 /// The prediction beside the measurement under one load, at `rate` requests per second.
 ///
 /// # Errors
-/// Which number is missing, or too vague.
+/// The number that is missing, or too vague.
 pub(crate) fn checked_response(
     times: &mut AllTimes<'_, '_>,
     arm: &ArmResult,

@@ -292,7 +292,7 @@ impl Resolving<'_> {
     }
 }
 
-/// How far a service was visited.
+/// Progress of the visit of a service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Visit {
     None,

@@ -139,7 +139,7 @@ fn cycle(services: &[ServiceSection]) -> Option<Vec<&str>> {
             callers[*called].push(caller);
         }
     }
-    // Who calls only services that end, ends.
+    // A service that calls only services that end, ends.
     let mut open: Vec<usize> = calls.iter().map(Vec::len).collect();
     let mut ended: Vec<usize> = (0..services.len()).filter(|place| open[*place] == 0).collect();
     while let Some(place) = ended.pop() {

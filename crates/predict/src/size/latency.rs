@@ -30,7 +30,7 @@ struct At {
     /// Waits of its requests: those to its service, then those of each call that passes it, with their number for each request to the
     /// entry.
     flows: Vec<(f64, Formula)>,
-    /// How long a pass on its way to a service keeps those of other proxies waiting, us.
+    /// Time that a pass on its way to a service keeps passes of other proxies waiting, us.
     ahead_us: f64,
     is_extrapolated: bool,
 }
@@ -118,7 +118,7 @@ pub(crate) fn latency(
     Ok(Latency { size, extrapolations })
 }
 
-/// How long a pass of a proxy on its way to a service keeps those of other proxies waiting, us: half of its CPU time.
+/// Returns the time that a pass of a proxy on its way to a service keeps passes of other proxies waiting, us: half of its CPU time.
 fn ahead_us<'a>(proxy: &Proxy<'a>, placement: &Placement<'a>, rate: f64, busy: Busy) -> f64 {
     let passes = rate * proxy.per_request();
     match placement.processors {

@@ -212,9 +212,9 @@ impl<'a> Source<'a> {
     }
 }
 
-/// How busy the proxies of an arm were under a load, as a share of what their processors can give: in the same sense as the `b` that
-/// `b = cores(b) / workers` is solved for, so over the time in which the load was offered. The CPU time as a share of the time between
-/// readings of counters would make proxies look idle that were saturated in short slices. Results of earlier versions have only
+/// Returns the busy share of the proxies of an arm under a load, as a share of the capacity of their processors: in the same sense as the
+/// `b` that `b = cores(b) / workers` is solved for, so over the time in which the load was offered. The CPU time as a share of the time
+/// between readings of counters would make proxies look idle that were saturated in short slices. Results of earlier versions have only
 /// that.
 pub(crate) fn busy_share(result: &StudyResult, under: &ArmLoad) -> Option<f64> {
     under.proxy_busy_share.or_else(|| Some(under.proxy_core_share? / processors(result)))

@@ -1,6 +1,6 @@
 //! The busy shares that numbers were measured at.
 
-/// How much busier than measured a proxy may be without a word: a closed loop reaches 95 to 99 % of a processor.
+/// Excess over the measured busy shares that needs no warning: a closed loop reaches 95 to 99 % of a processor.
 pub(crate) const NEARLY: f64 = 0.05;
 
 /// The busy shares that all numbers of a proxy were measured at.

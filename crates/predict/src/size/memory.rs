@@ -14,7 +14,7 @@ use crate::size::learn::{Plain, Source};
 struct Each {
     bytes: Interval,
     most: f64,
-    /// How many of them the plain proxy has.
+    /// Number of such items that the plain proxy has.
     included: f64,
     /// The index of the result that states it.
     source: usize,
@@ -67,7 +67,7 @@ impl LearnedItems {
         self.learned.iter().map(|(_, _, each)| each.source)
     }
 
-    /// Where there are more items than were measured.
+    /// Returns warnings about kinds with more items than were measured.
     pub(crate) fn extrapolations(&self, service: &str) -> Vec<String> {
         let is_beyond = |(_, count, each): &&(&str, u64, Each)| *count as f64 > each.most;
         let sentence = |(kind, count, each): &(&str, u64, Each)| {

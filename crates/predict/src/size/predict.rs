@@ -20,7 +20,7 @@ use crate::size::sharing::Sharing;
 use crate::size::sum::Sum;
 use crate::size::times::AllTimes;
 
-/// Why there is no prediction.
+/// Reason why there is no prediction.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum NoSize {
     /// The results do not state the CPU time of something in the graph.
@@ -212,7 +212,7 @@ fn unpriced(called: &Called, traffic: &Traffic, sources: &[Source<'_>]) -> Strin
     format!("the cost of `{}` for requests over {}{why}", called.text, traffic.protocol)
 }
 
-/// Why the numbers of the first result that has such an arm do not count; empty if none has.
+/// Returns the reason why the numbers of the first result that has such an arm do not count; empty if none has.
 fn because(sources: &[Source<'_>], has_arm: impl Fn(&Source<'_>) -> bool) -> String {
     let Some(source) = sources.iter().find(|source| has_arm(source)) else { return String::new() };
     let why = if source.loads().next().is_some() {

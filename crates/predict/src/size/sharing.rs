@@ -19,7 +19,7 @@ use crate::size::learn::{Plain, Source};
 use crate::size::measured_at::MeasuredAt;
 use crate::size::sum::Sum;
 
-/// How much less busy than any plain proxy that was measured a proxy of the chain may be, as a share: below that, the CPU time of a plain
+/// Least busy share of a proxy of the chain, as a share of the least one of measured plain proxies: below that, the CPU time of a plain
 /// proxy is not known.
 const LEAST: f64 = 0.8;
 

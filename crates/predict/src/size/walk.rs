@@ -36,8 +36,8 @@ pub(crate) struct Walk<'a> {
     services: &'a [Service],
     /// Equally likely times that proxies add: by service, then requests to the service and those of each of its calls.
     added: &'a [Vec<Vec<f64>>],
-    /// How long a pass of the proxy of each service on its way there keeps the passes of other proxies waiting: 0 if each proxy has
-    /// processors of its own.
+    /// Time that a pass of the proxy of each service on its way there keeps the passes of other proxies waiting: 0 if each proxy
+    /// has processors of its own.
     ahead: &'a [f64],
     random: Xoshiro256PlusPlus,
     /// Time that proxies added on the slowest way so far, with the index of the service of each.
@@ -53,7 +53,7 @@ pub(crate) struct Found {
     pub(crate) critical: Vec<f64>,
 }
 
-/// How long a request takes with and without the times of proxies.
+/// Time of a request with and without the times of proxies.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Took {
     with: f64,
@@ -134,14 +134,14 @@ impl<'a> Walk<'a> {
         service(called).filter(|called| called.has_proxy).map(|_| called)
     }
 
-    /// How long a call keeps calls waiting that are made after it at the same time.
+    /// Returns the time that a call keeps later calls of the same step waiting.
     fn ahead_of_others(&self, caller: usize, called: usize) -> f64 {
         let of = |service: usize| self.ahead.get(service).copied().unwrap_or_default();
         let has_outbound = self.services.get(caller).is_some_and(|caller| caller.outbound.is_some());
         of(called) + if has_outbound { of(caller) } else { 0.0 }
     }
 
-    /// How many calls a request makes, one after another.
+    /// Draws the number of calls that a request makes, one after another.
     fn times(&mut self, factor: f64) -> u64 {
         let whole = factor.floor();
         let one_more = factor > whole && self.random.random::<f64>() < factor - whole;

@@ -36,7 +36,7 @@ const INJECTION: [(&str, &[&str]); 5] = [
 /// A label that asks for injection, whatever its value.
 const REVISION: &str = "istio.io/rev";
 
-/// Why there is no graph: the problems of all files.
+/// Reasons why there is no graph: the problems of all files.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct NoGraph(Vec<Problems>);
 
