@@ -44,8 +44,8 @@ impl fmt::Debug for Configurations {
 }
 
 impl Configurations {
-    /// Those that a study file names, as `read` returns them for their paths. A fault in one is reported where the study is planned, with
-    /// the other problems of the study.
+    /// Reads the configurations that a study file names, as `read` returns them for their paths. A fault in one is reported where the
+    /// study is planned, with the other problems of the study.
     pub fn named_by(file: &StudyFile, read: impl Fn(&str) -> Result<Configuration, String>) -> Self {
         let hops = file.arms.iter().filter_map(|entry| match entry {
             ArmEntry::Chain(chain) => chain.hops.as_ref(),
@@ -65,7 +65,7 @@ impl Configurations {
     /// The configuration with this path.
     ///
     /// # Errors
-    /// Why it cannot be used.
+    /// The reason why it cannot be used.
     pub fn get(&self, config: &str) -> Result<&Arc<Configuration>, String> {
         match self.0.get(config) {
             Some(Ok(configuration)) => Ok(configuration),
@@ -98,7 +98,7 @@ impl Configuration {
     /// A configuration that was read, as it becomes in a lab. `sha256_of_file` hashes each of its files.
     ///
     /// # Errors
-    /// Why it cannot be used.
+    /// The reason why it cannot be used.
     pub fn new(given: Given, sha256_of_file: impl Fn(&Path) -> io::Result<String>) -> Result<Self, String> {
         let adapted = given.adapt(&nowhere()).map_err(|problems| problems.to_string())?;
         let files = given.files(&adapted).into_iter().map(|file| Ok((sha256_of_file(&file)?, file)));
@@ -115,7 +115,7 @@ impl Configuration {
     /// Returns the adapted configuration with other nodes ([`Given::with`]), with addresses that lead nowhere.
     ///
     /// # Errors
-    /// Why it cannot be adapted, or which nodes do not exist.
+    /// The reason why it cannot be adapted, or the nodes that do not exist.
     pub fn adapted_with(&self, nodes: &BTreeMap<String, Value>) -> Result<Adapted, String> {
         if nodes.is_empty() {
             return Ok(self.adapted.clone());

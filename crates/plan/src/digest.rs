@@ -4,7 +4,7 @@ use std::io::{self, Read};
 
 use aws_lc_rs::digest::{Context, Digest, SHA256, digest};
 
-/// How much is read at once, bytes.
+/// Bytes that are read at once.
 const PIECE_BYTES: usize = 1 << 20;
 
 /// The SHA-256 digest of these bytes.

@@ -142,7 +142,7 @@ pub struct LoadSection {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1_000_000))]
     pub rate: Option<f64>,
-    /// How the release times of an open loop are spaced: `uniform` (evenly), `poisson` (exponential gaps, as of
+    /// Spacing of the release times of an open loop: `uniform` (evenly), `poisson` (exponential gaps, as of
     /// independent users), `jitter=10%` (evenly, each moved by up to that share of a gap) or `burst=8` (that many at
     /// once).
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -58,7 +58,7 @@ pub const DIRECT: &str = "direct";
 pub const CONFIDENCE: f64 = 0.95;
 /// Default number of rounds, unless the machine needs more ([`crate::suit`]).
 pub const DEFAULT_ROUNDS: u32 = 10;
-/// How often the capacity of a subject is measured.
+/// Number of measurements of the capacity of a subject.
 const CAPACITY_TURNS: u32 = 3;
 /// Length of each of the two loops of such a measurement.
 const CAPACITY_LOOP: Duration = Duration::from_millis(75);
@@ -95,7 +95,7 @@ pub struct Plan {
     pub link: Option<LinkSpec>,
     /// True if the proxies of each arm are profiled in each round.
     pub profile: bool,
-    /// How often the capacity of each subject is measured, if a load needs it; the median is used.
+    /// Number of measurements of the capacity of each subject, if a load needs it; the median is used.
     pub capacity_turns: u32,
     /// Length of each of the two loops of such a measurement.
     pub capacity_loop: Duration,

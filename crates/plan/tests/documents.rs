@@ -198,7 +198,7 @@ fn anchors(page: &str) -> Vec<String> {
     page.lines().filter_map(heading).collect()
 }
 
-/// Why a link of a page leads nowhere, if so. Addresses on the network are not tried.
+/// Returns the reason why a link of a page leads nowhere, if so. Addresses on the network are not tried.
 fn fault_of_link(page: &Path, target: &str) -> Option<String> {
     if target.contains("://") {
         return None;

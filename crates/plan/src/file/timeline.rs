@@ -52,7 +52,7 @@ pub struct EventSection {
     pub proxy: Option<String>,
 }
 
-/// How a proxy is restarted.
+/// Kind of restart of a proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]

@@ -104,7 +104,7 @@ struct Planned<'a> {
     named: BTreeMap<usize, usize>,
 }
 
-/// How an arm was named.
+/// The naming of an arm.
 #[derive(Clone, Copy, Debug)]
 struct Named<'a> {
     /// The index of the entry; none if it comes from the points of a function.

@@ -84,7 +84,7 @@ impl fmt::Display for Conditions {
 
 /// Most connections of an arm under one load that stay open over the slices of a round.
 const MOST_KEPT: usize = 500;
-/// How long responses are awaited after a slice, over one connection.
+/// Time limit of responses after a slice, over one connection.
 pub const DRAIN: Duration = Duration::from_secs(1);
 /// The same for each further connection: in a closed loop each has a request in the queue of a proxy, which takes tens to hundreds of
 /// microseconds for it.
@@ -126,7 +126,7 @@ impl Plan {
         self.arms.iter().filter(|arm| !arm.chain.hops.is_empty()).map(of_arm).max().unwrap_or_default()
     }
 
-    /// How long responses to an arm are awaited after a slice under a load, at most, nanoseconds.
+    /// Returns the time limit of responses to an arm after a slice under a load, nanoseconds.
     pub fn drain_ns(&self, arm: &Arm, load: &Load) -> u64 {
         let connections = arm.connections(load);
         (DRAIN + DRAIN_PER_CONNECTION * u32::try_from(connections).unwrap_or(u32::MAX)).as_nanos() as u64

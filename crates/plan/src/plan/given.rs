@@ -105,7 +105,7 @@ fn security(tls: &RequestTls) -> Tls {
 /// The listener that is named, or the first that forwards a request, or else the first for which there is one, with the request.
 ///
 /// # Errors
-/// Why there is none, with the key that it concerns.
+/// The reason why there is none, with the key that it concerns.
 pub fn listener_with_request(
     adapted: &Adapted,
     wanted: Option<&str>,

@@ -294,7 +294,7 @@ impl Requirements {
         ))
     }
 
-    /// Why the functions cannot be used with a protocol, if they cannot.
+    /// Returns the reason why the functions cannot be used with a protocol, if they cannot.
     fn against(&self, protocol: Protocol) -> Option<String> {
         if matches!(protocol, Protocol::Http1 | Protocol::Http2) {
             return None;

@@ -1,4 +1,4 @@
-//! How much a plan brings up in each round, for estimates of its time and its memory.
+//! Numbers of processes and configured items that a plan brings up in each round, for estimates of its time and its memory.
 
 use hoptax_functions::count;
 use hoptax_subject::application::Application;

@@ -60,12 +60,12 @@ pub enum Change {
     Restart {
         /// Its name; none for the first one.
         proxy: Option<String>,
-        /// How.
+        /// The kind of restart.
         how: RestartWord,
     },
 }
 
-/// How an origin answers after an event.
+/// Behaviour of an origin after an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Becomes {
     /// As at its start.
@@ -120,7 +120,7 @@ impl Timeline {
         self.events.iter().any(|event| matches!(event.change, Change::Origin { .. }))
     }
 
-    /// How events restart the proxy with this index of a chain, in the order of time.
+    /// Returns the kinds of restarts, in the order of time, of the proxy with this index of a chain.
     pub fn restarts(&self, chain: &Chain, number: usize) -> Vec<RestartWord> {
         let of = |event: &TimedEvent| match &event.change {
             Change::Restart { proxy, how }
@@ -263,7 +263,7 @@ fn event(section: &EventSection) -> Result<TimedEvent, String> {
     Ok(TimedEvent { at, change })
 }
 
-/// Why an event cannot happen in the arms and loads of the study.
+/// Returns the reasons why events cannot happen in the arms and loads of the study.
 fn misfits(
     file: &StudyFile,
     event: &TimedEvent,
@@ -332,7 +332,7 @@ fn conflicting_restarts(events: &[(usize, TimedEvent)], arms: &[Arm]) -> BTreeMa
     conflicts
 }
 
-/// Why a restart cannot follow another of the same proxy after this time.
+/// Returns the reason why a restart cannot follow another of the same proxy after this time.
 fn conflict(before: RestartWord, how: RestartWord, between: Duration) -> Option<String> {
     match (before, how) {
         (RestartWord::Broken, RestartWord::Hot | RestartWord::Broken) => Some(
