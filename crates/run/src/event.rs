@@ -34,7 +34,7 @@ pub enum Event<'a> {
         round: u32,
         /// The measurements of the round.
         record: &'a RoundRecord,
-        /// How long the study has taken so far, seconds.
+        /// Time that the study has taken so far, seconds.
         elapsed_s: f64,
     },
 }

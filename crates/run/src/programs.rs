@@ -37,7 +37,7 @@ pub fn builds(plan: &Plan, envoys: &Envoys, folder: &Path) -> io::Result<BTreeMa
 struct Needed<'a> {
     /// Its name in commands.
     name: &'a str,
-    /// Where it is; none if it is missing.
+    /// Its path; none if it is missing.
     program: Option<PathBuf>,
     /// Arguments with which it prints its version; empty if they are not known.
     version: &'static [&'static str],
@@ -94,7 +94,7 @@ fn needed<'a>(plan: &'a Plan, folder: &Path, search_path: &OsStr) -> Vec<Needed<
     needed.extend(plan.applications().into_iter().map(|application| Needed {
         name: application.program_name(),
         program: application.program_in(folder, search_path),
-        // How an application prints its version is not known.
+        // The option by which an application prints its version is not known.
         version: &[],
         inputs: application.inputs(folder),
     }));

@@ -100,7 +100,7 @@ pub type Ticks = fn() -> io::Result<Vec<(u32, ProcessorTicks)>>;
 /// The kernel's own counters.
 pub const KERNEL_TICKS: Ticks = processor_ticks;
 
-/// How a run ended.
+/// End of a run.
 #[derive(Debug)]
 pub enum Ending {
     /// As planned.
@@ -116,9 +116,9 @@ pub enum Ending {
 pub struct Outcome {
     /// The complete rounds.
     pub rounds: Vec<RoundRecord>,
-    /// How it ended.
+    /// Its end.
     pub ending: Ending,
-    /// How long it took, seconds.
+    /// Its duration, seconds.
     pub wall_s: f64,
 }
 

@@ -27,7 +27,7 @@ const IN_USE: f64 = 0.5;
 struct Loop {
     /// Requests answered per second; 0 if none was.
     rate: f64,
-    /// How busy the processors were that the proxies may use; none if it is not known.
+    /// Busy share of the processors that the proxies may use; none if it is not known.
     busy_share: Option<f64>,
 }
 

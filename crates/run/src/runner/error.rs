@@ -1,4 +1,4 @@
-//! Why a run failed, and why an arm cannot be measured.
+//! Errors of a run, and of an arm that cannot be measured.
 
 use std::io;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use hoptax_subject::origin::OriginError;
 
 use super::perf::ProfileError;
 
-/// Why a run failed.
+/// Reason why a run failed.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// An error of one arm.
@@ -59,7 +59,7 @@ impl RunError {
     }
 }
 
-/// Why an arm cannot be measured.
+/// Reason why an arm cannot be measured.
 #[derive(Debug, thiserror::Error)]
 pub enum ArmError {
     /// Its function cannot be rendered.
@@ -113,7 +113,7 @@ pub enum ArmError {
         proxy: String,
         /// The processors that it needs.
         needed: u32,
-        /// Those of the proxies, of the generator and of the origin.
+        /// The processors of the proxies, of the generator and of the origin.
         available: usize,
     },
     /// Its network cannot be created or read.

@@ -87,7 +87,7 @@ impl<'a> Happenings<'a> {
         }
     }
 
-    /// When the next event is due, since the start of the slice.
+    /// Returns the time of the next event, since the start of the slice.
     pub(super) fn due(&self) -> Option<Duration> {
         self.due.as_slice().first().map(|event| event.at)
     }

@@ -36,7 +36,7 @@ const LONGEST_LEAD_IN: Duration = Duration::from_millis(50);
 /// Requests are sent for this long over connections that were opened for a slice, before it: at full speed, so that each
 /// connection serves some, as in the warm-up of those that are kept.
 const WARM_UP_EACH_NS: u64 = 500_000_000;
-/// How often, and for how long at most, proxies are asked whether they have handled that connections were closed.
+/// Interval and time limit of the polls of proxies until they have handled the closing of connections.
 const CLOSING_STEP: Duration = Duration::from_millis(20);
 const LONGEST_CLOSING: Duration = Duration::from_secs(2);
 /// CPU time of idle proxies within [`CLOSING_STEP`], nanoseconds, at most.

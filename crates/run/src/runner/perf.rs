@@ -19,7 +19,7 @@ pub(super) const TIMEOUT: Duration = Duration::from_mins(1);
 /// Interval of polling for its start.
 const POLL: Duration = Duration::from_millis(2);
 
-/// Why an arm cannot be profiled.
+/// Reason why an arm cannot be profiled.
 #[derive(Debug, thiserror::Error)]
 pub enum ProfileError {
     /// perf does not run, or not as expected.

@@ -34,7 +34,7 @@ impl<'a> Spread<'a> {
         Ok(spread)
     }
 
-    /// When the next sample is due, since the start of the slice.
+    /// Returns the time of the next sample, since the start of the slice.
     pub(super) fn due(&self) -> Option<Duration> {
         self.pattern.map(|_| self.interval * (self.samples.len() as u32 + 1))
     }

@@ -101,7 +101,7 @@ impl Connections {
         }
     }
 
-    /// How those that are not kept are opened.
+    /// Returns the specification of connections that are not kept.
     pub(super) fn spec(&self) -> Option<&WorkerSpec> {
         match self {
             Self::Kept(_) => None,
@@ -111,7 +111,7 @@ impl Connections {
 
     /// Opens those that are not kept. Returns whether it opened any.
     fn open(&mut self) -> Result<bool, ArmError> {
-        // Those that are kept, or open, stay.
+        // Connections that are kept, or open, stay.
         let Self::EachSlice(spec, worker @ None) = self else { return Ok(false) };
         *worker = Some(Box::new(Worker::connect(spec)?));
         Ok(true)

@@ -106,7 +106,7 @@ struct Observation<'a> {
     load: &'a Load,
     /// Inputs of the run.
     setting: &'a Setting<'a>,
-    /// When the run began.
+    /// Start of the run.
     began: Instant,
     /// The number of its round.
     round: u32,

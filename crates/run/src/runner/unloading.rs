@@ -14,7 +14,7 @@ use super::statistics::stated;
 use super::traffic::{TIMEOUT, traffic};
 use super::{ArmError, RunError};
 
-/// How long requests are sent through a proxy before its function is removed, nanoseconds.
+/// Time for which requests are sent through a proxy before its function is removed, nanoseconds.
 const BEFORE_UNLOADING_NS: u64 = 100_000_000;
 
 /// A live Envoy that has its functions.
