@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::run::obstacle;
 use crate::text::several;
 
-/// How often each byte of a text may be read in search of JSON, in the mean.
+/// Most times that each byte of a text is read in search of JSON, in the mean.
 const MOST_READINGS: usize = 50;
 
 /// A document, and the notes on its numbers that are none.
@@ -103,7 +103,7 @@ struct Scanned {
 fn scan(text: &str, first_line: usize) -> Scanned {
     let mut scanned = Scanned { text: String::new(), length: text.len(), notes: Vec::new() };
     let (mut depth, mut line, mut is_in_string, mut is_escaped) = (0_u32, first_line, false, false);
-    // Where in the scanned text the name of the last string begins, without its quotes.
+    // Place in the scanned text at which the name of the last string begins, without its quotes.
     let (mut string_begin, mut name) = (0, String::new());
     let mut characters = text.char_indices().peekable();
     while let Some((at, character)) = characters.next() {

@@ -7,7 +7,7 @@ use hoptax_result::{CountRange, ImportedRange, Latency};
 pub struct Reported {
     /// The target.
     pub url: Option<String>,
-    /// When it began, RFC 3339.
+    /// Its start, RFC 3339.
     pub started_at: Option<String>,
     /// Requested rate, requests per second.
     pub target: Option<f64>,

@@ -68,7 +68,7 @@ pub(crate) fn needed_count(value: &Value, pointer: &str) -> Result<u64, String> 
     }
 }
 
-/// How many of `whole` a share is, of which no more is known than the digits that are printed: 0.01 is anything from 0.005 to 0.015. A
+/// Returns the range of counts that a printed share of `whole` stands for, given its digits: 0.01 is anything from 0.005 to 0.015. A
 /// share of 0 or 1 counts as rounded to hundredths.
 pub(crate) fn part(whole: u64, share: f64) -> Option<CountRange> {
     const FEWEST_DIGITS_OF_0_OR_1: usize = 2;

@@ -136,7 +136,7 @@ struct Counts {
     complete: u64,
     /// Failures of all kinds.
     all: u64,
-    /// Those of kinds that it names.
+    /// Failures of kinds that it names.
     named: u64,
     /// With another status than 2xx.
     refused: u64,

@@ -104,7 +104,7 @@ fn read(output: &Output<'_>) -> Result<Reported, String> {
 struct Counts {
     answered: u64,
     failed: u64,
-    /// Those with a status.
+    /// Responses with a status.
     kept: u64,
 }
 

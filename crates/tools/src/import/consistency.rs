@@ -8,7 +8,7 @@ use crate::reported::Reported;
 
 /// Longest run.
 const MAX_S: f64 = 366.0 * 86_400.0;
-/// How far numbers may differ that are rounded: a time of `1.50m` is rounded to a third of a percent.
+/// Permitted difference of rounded numbers: a time of `1.50m` is rounded to a third of a percent.
 const ROUNDING: f64 = 0.02;
 /// Steps that short times and low rates are printed in.
 const STEP_S: f64 = 0.01;

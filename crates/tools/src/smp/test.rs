@@ -39,8 +39,8 @@ pub struct PlannedLoad {
 }
 
 impl PlannedLoad {
-    /// Why the load is refused: its URLs that are invalid, or whose server is neither on this machine nor allowed. A name other than
-    /// `localhost` may have any address, so it is not looked up.
+    /// Returns the reasons why the load is refused: its URLs that are invalid, or whose server is neither on this machine nor allowed. A
+    /// name other than `localhost` may have any address, so it is not looked up.
     fn refused(&self, allowed: &[(String, u16)]) -> Vec<String> {
         let refused = |url: &String| {
             let (host, port) = match Target::host_and_port(url) {
@@ -74,7 +74,7 @@ pub struct Chosen {
 }
 
 impl Chosen {
-    /// Why they are refused: all targets that are neither on this machine nor allowed, before any load begins.
+    /// Returns the reasons why they are refused: all targets that are neither on this machine nor allowed, before any load begins.
     pub fn refused(&self, allowed: &[(String, u16)]) -> Vec<String> {
         self.loads.iter().flat_map(|(_, load)| load.refused(allowed)).collect()
     }
