@@ -10,7 +10,7 @@ use hoptax_text::nearest::nearest;
 /// Flags of other programs, and advice for each.
 type Flags = (&'static [&'static str], &'static str);
 
-/// Those of other load generators (wrk, wrk2, hey, ab, oha) that `hoptax load` gives another name.
+/// Flags of other load generators (wrk, wrk2, hey, ab, oha) that `hoptax load` gives another name.
 const OF_LOAD: [Flags; 4] = [
     (
         &["-t", "--threads", "--cpus"],
@@ -20,7 +20,7 @@ const OF_LOAD: [Flags; 4] = [
     (&["-z", "--time", "--timelimit"], "`-d` (`--duration`) is the time"),
     (&["-N", "--number"], "`-n` (`--count`) is the number of requests"),
 ];
-/// Those that a search gives another meaning.
+/// Flags that a search gives another meaning.
 const OF_FIND: [Flags; 3] = [
     (&["-t", "--threads", "--cpus"], "`-w` (`--workers`) is the number of threads, and `--budget` the time"),
     (
@@ -29,7 +29,7 @@ const OF_FIND: [Flags; 3] = [
     ),
     (&["-d", "-z", "--duration", "--time"], "`--budget` is the time of the whole search"),
 ];
-/// Those that mean the same to both.
+/// Flags that mean the same to both.
 const OF_BOTH: [Flags; 5] = [
     (&["-k", "--keepalive"], "connections are kept; `--requests-per-connection` limits that"),
     (&["-m"], "`-X` (`--method`) is the method"),

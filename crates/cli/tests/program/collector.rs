@@ -19,7 +19,7 @@ const REFUSES: &str = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nC
 struct Collector {
     _process: Guarded,
     folder: tempfile::TempDir,
-    /// Where it listens.
+    /// Address that it listens on.
     address: String,
 }
 

@@ -65,7 +65,7 @@ fn write(path: &Path, text: &str) {
     fs::write(path, text).unwrap();
 }
 
-/// When a run began: a day after the one before.
+/// Returns the start of a run: a day after the one before.
 fn day(number: u32) -> String {
     format!("2026-{:02}-{:02}T08:00:00Z", 1 + number / 28, 1 + number % 28)
 }

@@ -40,7 +40,7 @@ pub(crate) struct Container {
     runc: Guarded,
 }
 
-/// Why there is none.
+/// Returns the reason why there is none.
 pub(crate) fn missing() -> Option<&'static str> {
     if !rustix::process::geteuid().is_root() {
         return Some("a container needs root");

@@ -319,7 +319,7 @@ fn clients_are_sent_to_themselves() {
     }
 }
 
-/// How long the server of the race keeps a connection without a request.
+/// Time after which the server of the race closes a connection without a request.
 const KEPT: Duration = Duration::from_millis(600);
 
 #[test]

@@ -50,7 +50,7 @@ impl Lab {
         self.file(name, &text)
     }
 
-    /// Why Envoy refuses a file; none if it accepts it.
+    /// Returns the message by which Envoy refuses a file; none if it accepts it.
     fn refusal(&self, path: &Path) -> Option<String> {
         let validate = Command::new(&self.envoy.program)
             .args(["--mode", "validate", "--log-level", "error", "--config-path"])

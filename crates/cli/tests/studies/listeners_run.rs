@@ -61,7 +61,7 @@ impl Seen {
 pub(crate) struct Supervised {
     hoptax: Guarded,
     folder: tempfile::TempDir,
-    /// Where its status is.
+    /// Address of its status.
     pub(crate) status: SocketAddr,
     /// Envoys that were seen.
     seen: Vec<Seen>,

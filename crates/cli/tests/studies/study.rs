@@ -380,7 +380,7 @@ fn many_connections_are_opened_for_each_slice_and_closed_after_it() {
         "name: many\nrounds: 2\narms: [baseline, same, same#2]\nloads:\n  - {name: few, loop: closed, connections: 2, blocks: \
          1, slice: 50ms}\n  - {name: many, loop: closed, connections: 600, blocks: 1, slice: 100ms}\n",
     );
-    // Those of all arms together are more than the open files allowed: Envoy alone needs two for each.
+    // The connections of all arms together are more than the open files allowed: Envoy alone needs two for each.
     let script = format!(
         "ulimit -n 1600; exec '{}' study '{}' --out '{}'",
         support::program().display(),
