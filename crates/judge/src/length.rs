@@ -39,7 +39,7 @@ pub struct Until {
 #[derive(Clone, Debug)]
 pub struct Course {
     length: Length,
-    /// When each round ended, in seconds since the study began, without pauses between sessions.
+    /// End of each round, in seconds since the study began, without pauses between sessions.
     ended_s: Vec<f64>,
     /// Number of rounds when it was started or resumed.
     begun_after: usize,

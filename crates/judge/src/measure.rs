@@ -15,7 +15,7 @@ pub struct Measure {
     is_timed: bool,
 }
 
-/// Where the value of a slice comes from; none if the slice has none.
+/// Source of the value of a slice; none if the slice has none.
 #[derive(Clone, Copy, Debug)]
 enum Of {
     /// From this function.
@@ -95,10 +95,10 @@ pub const RECORDED: Measure = counted("recorded_s", |_, slice| Some(slice.record
 pub const PROXY_CORE: Measure =
     counted("proxy_core_share", |_, slice| share_of_wall(slice, slice.proxy_cpu_ns));
 
-/// How busy the proxies were under load, as a share of the processors that they may use.
+/// Busy share of the proxies under load, over the processors that they may use.
 pub const PROXY_BUSY: Measure = counted("proxy_busy_share", |_, slice| slice.busy_share);
 
-/// How busy the processors that the proxies may use were under load.
+/// Busy share under load of the processors that the proxies may use.
 pub const PROXY_PROCESSORS: Measure =
     counted("proxy_processors_busy_share", |_, slice| slice.processors_share);
 

@@ -70,7 +70,7 @@ pub struct Conditions {
     pub never_halted: bool,
     /// Duration, seconds.
     pub wall_s: f64,
-    /// Why it ended before its last round.
+    /// Reason why it ended before its last round.
     pub ended_early: Option<String>,
     /// Time budget, seconds.
     pub budget_s: Option<f64>,

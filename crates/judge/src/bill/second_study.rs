@@ -72,7 +72,7 @@ pub fn second_study(result: &StudyResult, parts: &[&str], pairs: &[Pair]) -> Bil
     });
     let mut weights: BTreeMap<&str, f64> = BTreeMap::new();
     for pair in pairs {
-        // Why it was not measured is in the list of pairs.
+        // The list of pairs has the reason why it was not measured.
         let Ok(both) = &pair.both else { continue };
         for (arm, weight) in [(&pair.arms[0], -1.0), (&pair.arms[1], -1.0), (both, 1.0)] {
             *weights.entry(arm).or_default() += weight;

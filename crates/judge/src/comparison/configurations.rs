@@ -28,7 +28,7 @@ pub type Read<'a> = &'a dyn Fn(&Path) -> Result<Configuration, String>;
 /// same number of proxies, and at least one pair of proxies has a configuration in both arms.
 ///
 /// # Errors
-/// Why a configuration cannot be used, or which has no request, with its path.
+/// The reason why a configuration cannot be used, or has no request, with its path.
 pub fn configuration_differences(
     reference: ArmIn<'_>,
     other: ArmIn<'_>,

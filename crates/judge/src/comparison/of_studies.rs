@@ -65,7 +65,7 @@ pub struct ArmOfStudy {
 pub struct LeftOut {
     /// The arm, as its study names it.
     pub arm: String,
-    /// Why it is not measured.
+    /// Reason why it is not measured.
     pub reason: String,
 }
 

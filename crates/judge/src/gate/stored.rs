@@ -88,13 +88,13 @@ pub fn judge_by_stored(
     Ok(with_other_work_failed(GateResult::new(result.environment.clone(), body).judged_as(result)))
 }
 
-/// How the answer of an arm differs from that of an earlier run.
+/// Returns the differences of the answer of an arm from that of an earlier run.
 fn differences_from(earlier: &StudyResult, arm: &ArmResult) -> Vec<String> {
     let reference = earlier.arm(&arm.id);
     reference.map(|reference| answer_differences(reference, arm)).unwrap_or_default()
 }
 
-/// Why a result is no sitting of the reference.
+/// Returns the reason why a result is no sitting of the reference.
 fn reason_against(result: &StudyResult, other: &StudyResult) -> Option<String> {
     if other.verdict == Verdict::Void {
         return Some("it is void".to_owned());

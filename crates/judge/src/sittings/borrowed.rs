@@ -229,7 +229,7 @@ mod tests {
             for (cost, arm) in costs_of(&combined).into_iter().zip(&one.arms[1..]) {
                 assert_eq!(cost.combined, Some(by_random_effects(cost)));
                 assert_eq!(arm.cost.cpu_us_per_request, cost.combined);
-                // Those of a sitting are not those of all together.
+                // The degrees of freedom of a sitting are not those of all together.
                 assert_eq!(freedom(&one, arm), (2.0, false));
             }
         }

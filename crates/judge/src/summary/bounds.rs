@@ -20,7 +20,7 @@ use quantiles::{QUANTILES, Quantile, Side};
 /// The evidence that bounds are computed from.
 pub(super) struct Evidence<'a> {
     rounds: Rounds<'a>,
-    /// How late the generator itself was to send, nanoseconds, as in [`Rounds::times`].
+    /// Own lags of the generator, nanoseconds, as in [`Rounds::times`].
     lags: Vec<Times>,
     /// The first measurement of each planned slice, disturbed or not, so that no disturbance selects slices; none if these are the
     /// slices that count.

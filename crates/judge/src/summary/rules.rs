@@ -8,7 +8,7 @@ use hoptax_stats::{Line, Point, decide, line, median};
 use super::samples::{Pairing, Rounds};
 use crate::measure;
 
-/// How far a cost may sag or bulge as a share of its rise and still count as a straight line.
+/// Most sag or bulge of a straight line, as a share of its rise.
 const LINEAR_SHARE: f64 = 0.1;
 
 /// The costs of all series of arms under each load that they were measured under.

@@ -20,7 +20,7 @@ pub(super) const QUANTILES: [Quantile; 3] = [
 /// Response times of an arm under a load, with the disturbances of their quantiles. Times are in nanoseconds with their counts, by round.
 pub(super) struct Side<'a> {
     pub(super) responses: Vec<&'a [(u64, u64)]>,
-    /// How late the generator itself was to send.
+    /// Own lags of the generator.
     pub(super) lags: Vec<&'a [(u64, u64)]>,
     /// Share of the planned requests without a response time.
     pub(super) missing: f64,
@@ -89,7 +89,7 @@ impl Side<'_> {
         Ends { low: low.map(|ns| ns / 1e3), high: high.map(|ns| ns / 1e3) }
     }
 
-    /// How much lower the quantile may be without the lag of the generator.
+    /// Returns the time by which the quantile may be lower without the lag of the generator, us.
     fn late_us(&self, p: f64, confidence: f64) -> f64 {
         lateness(&self.responses, &self.lags, p, confidence).unwrap_or(0.0) / 1e3
     }
