@@ -1,4 +1,4 @@
-//! Where the level of a series changes for good.
+//! Lasting changes of the level of a series.
 
 use rand::SeedableRng;
 use rand::rngs::SmallRng;

@@ -1,6 +1,6 @@
 //! Quantiles of a sample, and the sample size that a quantile needs.
 
-/// How many values must lie beyond a quantile on its thinner side.
+/// Number of values that must lie beyond a quantile on its thinner side.
 const VALUES_BEYOND: f64 = 100.0;
 
 /// The `p` quantile of `values`, in their unit.
@@ -42,7 +42,7 @@ pub(crate) fn quantile_of(values: &mut [f64], p: f64) -> Option<f64> {
     Some((lower * (1.0 - weight) + upper * weight).clamp(lower, upper))
 }
 
-/// How many values a sample needs before its `p` quantile is reported.
+/// Returns the number of values that a sample needs before its `p` quantile is reported.
 ///
 /// **Method.** `n * min(p, 1 - p) >= 100`. Check 10 of the validity checks requires 100 values beyond a tail
 /// quantile. Here "beyond" means the thinner of the two sides, so low quantiles obey the same rule and the median

@@ -1,4 +1,4 @@
-//! How far a new sitting lies from the earlier sittings of a reference, allowing for variance between sittings.
+//! Distance of a new sitting from the earlier sittings of a reference, allowing for variance between sittings.
 
 use hoptax_result::Interval;
 

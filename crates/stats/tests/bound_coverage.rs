@@ -9,7 +9,7 @@ use crate::tail_coverage::{Machine, Scenario, Tail, long, quantile_of_all, recor
 
 const QUANTILES: [f64; 2] = [0.9, 0.99];
 
-/// How often ends held the truth, and how often they were missing.
+/// Counts of ends that held the truth, and of missing ones.
 #[derive(Clone, Copy, Debug, Default)]
 struct Record {
     studies: u32,
@@ -127,7 +127,7 @@ fn ends_of_levels_hold_the_truth_with_few_responses() {
     }
 }
 
-/// How the lags of a generator fall on its responses.
+/// Assignment of the lags of a generator to its responses.
 #[derive(Clone, Copy, Debug)]
 enum Falls {
     Anyhow,

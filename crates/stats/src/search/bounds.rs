@@ -25,7 +25,7 @@ pub(crate) struct Known {
 pub(crate) struct Ends {
     pub(crate) low: Option<f64>,
     pub(crate) high: Option<f64>,
-    /// Where it most likely begins to fail.
+    /// Load at which it most likely begins to fail.
     pub(crate) estimate: Option<f64>,
     /// True if a search must go on however close the ends are, since the trials do not tell the dispersion.
     pub(crate) is_rough: bool,
@@ -80,7 +80,7 @@ impl Known {
 }
 
 impl Ends {
-    /// Those of a goal whose criteria must hold together: it fails where the first of them does.
+    /// Returns the ends of a goal whose criteria must hold together: it fails where the first of them does.
     pub(crate) fn first(all: impl IntoIterator<Item = Self>) -> Self {
         let lowest = |one: Option<f64>, other: Option<f64>| match (one, other) {
             (Some(one), Some(other)) => Some(one.min(other)),

@@ -14,7 +14,7 @@ const BESIDE: f64 = 0.05;
 /// Inputs of a choice.
 pub(crate) struct View<'a> {
     pub(crate) ladder: &'a Ladder,
-    /// Where to begin.
+    /// Load of the first trial.
     pub(crate) start: u32,
     pub(crate) width: f64,
     /// The lowest load that the generator cannot produce.

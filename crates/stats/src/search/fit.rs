@@ -27,7 +27,7 @@ const FREEDOM: f64 = 40.0;
 const FREEDOM_OF_LONGER: f64 = 60.0;
 /// The lowest slope: 1 % more load adds 0.3 % to the odds of a late request. In a queue it is at least ln(1/p) times the utilisation.
 const LEAST_SLOPE: f64 = 0.3;
-/// How far a fit may extrapolate, as a difference of logarithms of loads.
+/// Farthest extrapolation of a fit, as a difference of logarithms of loads.
 const FURTHEST: f64 = 0.3;
 
 /// A near load at an end of all of them.

@@ -55,8 +55,8 @@ impl Criterion {
         }
     }
 
-    /// How long a queue remembers that it was empty, at the loads that a search tells apart: those at least half of `width` below the
-    /// capacity, or at which the criterion just holds.
+    /// Returns the time for which a queue remembers that it was empty, at the loads that a search tells apart: those at least half of
+    /// `width` below the capacity, or at which the criterion just holds.
     ///
     /// **Method.** Near saturation, a queue is a reflected Brownian motion: if it empties at `m` units of work per second and its work has
     /// the variance `v` per second, it forgets its start at the rate m² / (2 v) and its response times have a tail of the rate 2 m / v
@@ -72,7 +72,7 @@ impl Criterion {
         }
     }
 
-    /// How long a trial at a load should be.
+    /// Returns the length that a trial at a load should have.
     pub(crate) fn trial(&self, load: f64, width: f64) -> Duration {
         match *self {
             Self::Late { permitted, .. } => {

@@ -22,14 +22,14 @@ const WINDOWS: f64 = 100.0;
 /// with 78 % of its capacity.
 const EXPECTED_SLOPE: f64 = 16.0;
 
-/// Where and for how long a search may go.
+/// Range of loads and time limits of a search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limits {
     /// The lowest load, above 0.
     pub min: f64,
     /// The highest load, above the lowest.
     pub max: f64,
-    /// Where to begin: the load at which the subject is expected to fail first.
+    /// Load of the first trial: the one at which the subject is expected to fail first.
     pub start: f64,
     /// Difference of the two ends of a result, as a share of the upper one, above 0 and below 1.
     pub width: f64,
@@ -46,7 +46,7 @@ impl Limits {
     }
 }
 
-/// Why a search cannot begin.
+/// Reason why a search cannot begin.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum SearchError {
     /// There is nothing to search.
@@ -86,7 +86,7 @@ pub enum SearchError {
 pub struct Planned {
     /// The load to offer.
     pub load: f64,
-    /// How long to offer it before the trial counts: until the queue has settled.
+    /// Time to offer it before the trial counts: until the queue has settled.
     pub warmup: Duration,
     /// For how long it counts.
     pub duration: Duration,
@@ -111,7 +111,7 @@ pub enum Step {
     Done(Ending),
 }
 
-/// Why a search ended.
+/// Reason why a search ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// Every goal has its result.
@@ -120,7 +120,7 @@ pub enum Ending {
     OutOfTime,
 }
 
-/// How far the search got for a goal.
+/// State of the search for a goal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// The ends are as close as the width.
@@ -147,13 +147,13 @@ impl State {
 /// The result for a goal.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GoalResult {
-    /// How far the search got.
+    /// State of the search.
     pub state: State,
     /// The load up to which the goal holds.
     pub lower: Option<f64>,
     /// The load from which on it fails; with [`State::GeneratorLimited`], the lowest that the generator cannot produce.
     pub upper: Option<f64>,
-    /// Where it most likely begins to fail.
+    /// Load at which it most likely begins to fail.
     pub estimate: Option<f64>,
     /// The criteria that begin to fail there.
     pub limited_by: Vec<usize>,
