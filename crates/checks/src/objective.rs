@@ -180,7 +180,8 @@ impl fmt::Display for Objective {
     }
 }
 
-/// Why a load says nothing about the processes that it accounted for, as `id: message`; None if everything about them is known.
+/// Returns the reason why a load tells nothing about the processes that it accounted for, as `id: message`; None if everything about them
+/// is known.
 pub fn unaccounted(result: &LoadResult) -> Option<String> {
     let account = result.account.as_ref()?;
     let is_known = account.cpu_share.and(account.memory_bytes).is_some();
@@ -192,8 +193,8 @@ pub fn unaccounted(result: &LoadResult) -> Option<String> {
     })
 }
 
-/// Why a judged load says nothing about the latency of its subject: the findings that blame the generator or its machine, as
-/// `id: message`.
+/// Returns the reasons why a judged load tells nothing about the latency of its subject: the findings that blame the generator or its
+/// machine, as `id: message`.
 pub fn generator_limits(result: &LoadResult) -> Vec<String> {
     findings(result, |id| OF_GENERATOR.contains(&id))
 }

@@ -14,9 +14,9 @@ fn has_no_plan(result: &LoadResult) -> bool {
 
 /// A finding of a generator that was too slow.
 ///
-/// How long responses waited for it is in each response time, of which `send-lag` leaves bounds where it matters. With a planned rate, the
-/// rate is that of the requests that were sent. At full speed, it is the rate of generator and subject together: a lower bound for the
-/// subject.
+/// Each response time contains the time that the response waited for the generator. `send-lag` leaves bounds of it where it matters. With
+/// a planned rate, the rate is that of the requests that were sent. At full speed, it is the rate of generator and subject together: a
+/// lower bound for the subject.
 fn weighed(result: &LoadResult, severity: Severity, finding: impl Fn(Severity, &str) -> Finding) -> Finding {
     if severity == Severity::Fail && has_no_plan(result) {
         return finding(Severity::Warn, "the server may sustain more; ").bounding(&["rates"]);

@@ -209,7 +209,7 @@ pub(super) const CONNECTIONS_LOST: Check<LoadResult> = Check {
     withhold: None,
 };
 
-/// Why connections were closed, as the end of a sentence.
+/// Returns the reason why connections were closed, as the end of a sentence.
 fn closed(result: &LoadResult) -> String {
     let why = |(why, count): (&String, &u64)| {
         let why = match why.as_str() {
@@ -389,7 +389,7 @@ mod tests {
     fn lost_connections_fire_unless_they_are_to_be_closed() {
         let lose = |result: &mut LoadResult| result.windows[3].connections = Some(13);
         assert_eq!(fired("connections-lost", lose).0, Some(Severity::Warn));
-        // Who closed them decides what to do.
+        // The remedy depends on the side that closed them.
         let of = |closed: &[(&str, u64)]| {
             let closed = closed.iter().map(|(why, count)| ((*why).to_owned(), *count)).collect();
             let (_, result) = fired("connections-lost", |result| {

@@ -188,7 +188,7 @@ impl Before {
         }
     }
 
-    /// How far identical arms show that a number may be off.
+    /// Returns the distance by which a number may be off, as identical arms show it.
     fn null_reach(&self, result: &StudyResult, slot: &Slot) -> Option<f64> {
         let load = |slot: &Slot| Some(&result.arms.get(slot.arm)?.loads.get(slot.load?)?.load);
         let is_null = |one: &Slot| {
