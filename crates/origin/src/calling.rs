@@ -30,7 +30,7 @@ use peer::{CallError, Peers};
 
 /// Pause after `accept` failed for lack of file descriptors or memory.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(1);
-/// How often a stop request is noticed.
+/// Interval at which a stop request is noticed.
 const MAX_WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 /// Stack of the thread of a connection. The parser of requests has the largest frame, of some KiB.
 const STACK_BYTES: usize = 256 * 1024;

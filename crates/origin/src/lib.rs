@@ -47,7 +47,7 @@ use worker::Worker;
 
 /// Length of the accept queue.
 const BACKLOG: i32 = 4096;
-/// How many ports that the kernel chooses for TCP are tried until one is free on UDP as well.
+/// Number of ports from the kernel for TCP that are tried until one is free on UDP as well.
 const PORT_ATTEMPTS: u32 = 16;
 
 /// The configuration of an origin.

@@ -12,7 +12,7 @@ use crate::response::{CONTENT_TYPE, Response, TEXT_TYPE, body_piece, has_no_body
 #[derive(Debug)]
 pub(crate) struct Planned {
     pub(crate) response: Response,
-    /// When it departs; none if the parameters of the request are invalid, and it departs at once.
+    /// Time of its departure; none if the parameters of the request are invalid, and it departs at once.
     pub(crate) plan: Option<Served>,
     /// True if the connection closes after it.
     pub(crate) closes: bool,

@@ -273,7 +273,7 @@ mod tests {
     use super::*;
     use crate::{Origin, OriginOptions};
 
-    /// How a worker spent the 200 ms after one request, as shares of them.
+    /// States of a worker in the 200 ms after one request, as shares of them.
     #[derive(Debug)]
     struct Awake {
         /// It was running.

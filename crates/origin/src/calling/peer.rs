@@ -19,7 +19,7 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 /// The lowest status of a response that counts as a failed call.
 const FAILED: u16 = 400;
 
-/// Why a call failed.
+/// Reason why a call failed.
 #[derive(Debug)]
 pub(super) struct CallError {
     address: SocketAddr,

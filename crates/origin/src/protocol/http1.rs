@@ -38,7 +38,7 @@ struct Response {
     size: u64,
     is_head: bool,
     persistence: Persistence,
-    /// How long the connection may be idle after it.
+    /// Time that the connection may be idle after it.
     idle: Option<Duration>,
     headers: Vec<(String, String)>,
 }
