@@ -18,7 +18,7 @@ pub struct FunctionCall {
     pub knobs: BTreeMap<String, KnobValue>,
 }
 
-/// Why a call is invalid.
+/// Reason why a call is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CallError {
     /// The text does not have the form `id` or `id{knob=value,…}`.

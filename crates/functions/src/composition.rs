@@ -289,7 +289,7 @@ impl Composition {
     }
 }
 
-/// Why two functions cannot be combined; None if they can.
+/// Returns the reason why two functions cannot be combined; None if they can.
 fn obstacle(first: &Component, second: &Component) -> Option<String> {
     let (one, other) = (&first.function, &second.function);
     if one.id == other.id {

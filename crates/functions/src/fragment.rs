@@ -45,8 +45,9 @@ pub struct Fragment {
     pub listeners: Vec<Map<String, Value>>,
     /// The key exchange group of TLS connections.
     pub key_exchange_group: KeyExchangeGroup,
-    /// Where Envoy fetches its certificate for connections from clients when a handshake needs it, as a `ConfigSource`; it reads
-    /// the certificate at its start if empty. The name of the secret is that of the certificate's file, without `.pem`.
+    /// Source from which Envoy fetches its certificate for connections from clients when a handshake needs it, as a
+    /// `ConfigSource`; it reads the certificate at its start if empty. The name of the secret is that of the certificate's file,
+    /// without `.pem`.
     pub certificate_source: Map<String, Value>,
     /// True if connections from clients use QUIC, which contains their TLS.
     pub quic_downstream: bool,

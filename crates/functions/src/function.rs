@@ -143,7 +143,7 @@ pub struct Proof {
 }
 
 impl Proof {
-    /// Why the change of the statistic does not show an active function, if so.
+    /// Returns the reason why the change of the statistic does not show an active function, if so.
     pub fn failure(&self, before: u64, now: u64) -> Option<String> {
         match self.above {
             _ if self.holds(before, now) => None,
@@ -152,9 +152,9 @@ impl Proof {
         }
     }
 
-    /// Why the change of the statistic does not show a removed function, if so: it must stay constant. A statistic that
-    /// every request increments is inconclusive, and so is one with a threshold, which may be exceeded until old
-    /// connections are drained.
+    /// Returns the reason why the change of the statistic does not show a removed function, if so: it must stay
+    /// constant. A statistic that every request increments is inconclusive, and so is one with a threshold, which may
+    /// be exceeded until old connections are drained.
     pub fn failure_unloaded(&self, before: u64, now: u64) -> Option<String> {
         let must_rest = self.above.is_none() && !self.is_of_every_request();
         (must_rest && before != now)
@@ -254,7 +254,7 @@ pub struct Context<'a> {
     pub companion: Option<SocketAddr>,
 }
 
-/// Why a fragment cannot be rendered.
+/// Reason why a fragment cannot be rendered.
 #[derive(Debug, thiserror::Error)]
 pub enum RenderError {
     /// The template does not evaluate.
