@@ -12,7 +12,7 @@ const FIRST_OTHER: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
 /// Maximum number of rules: addresses in 198.18.0.0/15, rounded down.
 pub const MAX_RULES: u32 = 100_000;
 
-/// How an address is looked up, and by which program.
+/// Method and program that look up an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Firewall {
     /// One rule for each address, by iptables on the nftables backend of the kernel.
@@ -44,7 +44,7 @@ pub enum Matching {
 /// The rules in front of servers. Packets that no rule matches are accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FirewallSpec {
-    /// How an address is looked up.
+    /// Method of the lookup of an address.
     pub firewall: Firewall,
     /// Number of rules, or of addresses in the set or map; at most [`MAX_RULES`].
     pub rules: u32,

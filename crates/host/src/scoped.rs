@@ -19,7 +19,7 @@ pub struct ScopedAddress {
     interface: u32,
 }
 
-/// Why a text is not an address.
+/// Reason why a text is not an address.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum InvalidAddress {
     /// The part before the zone is not an address.

@@ -22,7 +22,7 @@ const LONGEST: u64 = 64 * 1024;
 /// Time limit for the rest of the output of a service that has ended. A process that it started may hold its pipes open.
 const REST: Duration = Duration::from_millis(200);
 
-/// Where a line was written to.
+/// Stream that a line was written to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stream {
     /// Standard output.

@@ -1,4 +1,4 @@
-//! Which signals this process ignores.
+//! Signals that this process ignores.
 
 use std::{fs, io};
 

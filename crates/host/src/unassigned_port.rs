@@ -121,7 +121,7 @@ mod tests {
         let address = listener.local_addr().unwrap();
         assert!(!is_free(address).unwrap());
         let mut caller = TcpStream::connect(address).unwrap();
-        // Who closes first waits for a minute.
+        // The side that closes first waits for a minute.
         drop(listener.accept().unwrap());
         assert_eq!(caller.read(&mut [0]).unwrap(), 0);
         drop((caller, listener));
