@@ -50,7 +50,7 @@ fn plain(name: &str) -> String {
     letters.map(|letter| letter.to_ascii_lowercase()).collect()
 }
 
-/// Where the user information of URLs is in a text: the text between `://` and the last `@` of the authority.
+/// Returns the ranges of the user information of URLs in a text: the text between `://` and the last `@` of the authority.
 pub fn users_of_urls(text: &str) -> Vec<Range<usize>> {
     let authorities = text.match_indices("://").map(|(at, separator)| at + separator.len());
     let user = |start: usize| {

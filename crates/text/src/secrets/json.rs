@@ -15,7 +15,7 @@ const NAMING: [&str; 2] = ["key", "name"];
 /// A secret in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// Where it is, without its quotes.
+    /// Its range, without its quotes.
     pub range: Range<usize>,
     /// The secret without escapes.
     pub value: String,
@@ -45,7 +45,7 @@ pub fn unescaped(text: &str) -> (String, Vec<usize>) {
 
 /// A value of a JSON text.
 enum Node {
-    /// Where it is, without its quotes.
+    /// Its range, without its quotes.
     String(Range<usize>),
     List(Vec<Node>),
     Object(Vec<(String, Node)>),

@@ -66,7 +66,7 @@ pub struct Key {
     pub text: String,
 }
 
-/// How a scalar is written.
+/// Style of a scalar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
     /// In one piece with the text around it: plain or in quotes.
@@ -77,7 +77,7 @@ pub enum Style {
     Folded,
 }
 
-/// Why a text cannot be read.
+/// Reason why a text cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
     /// The line, from 1.
@@ -118,7 +118,7 @@ impl Tree {
 /// The first document, which is all that Envoy reads; null if it is empty.
 ///
 /// # Errors
-/// Why Envoy refuses it.
+/// The reason why Envoy refuses it.
 pub fn first(text: &str) -> Result<Tree, Error> {
     let empty = Tree { line: 1, bytes: 0..0, anchor: 0, node: Node::Scalar(Value::Null, Style::Flow) };
     documents(text).next().unwrap_or(Ok(empty))
@@ -213,7 +213,7 @@ struct Loader<'input, T: granit_parser::BorrowedInput<'input>> {
     aliased: usize,
     /// The nodes that anchors keep.
     kept: usize,
-    /// How many more nodes the text may have.
+    /// Number of further nodes that the text may have.
     nodes_left: usize,
     has_failed: bool,
 }

@@ -33,7 +33,7 @@ pub struct Template {
     pub line: u64,
     /// The sign, as a user finds it in the text.
     pub sign: String,
-    /// How to render the text.
+    /// Command that renders the text.
     command: String,
 }
 
