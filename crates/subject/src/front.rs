@@ -86,7 +86,7 @@ mod tests {
         }
     }
 
-    /// Where the programs are installed: they are not part of this repository.
+    /// Folders of the programs, which are not part of this repository.
     #[test]
     fn a_proxy_in_a_folder_with_odd_characters_forwards_requests() {
         for front in ALL.into_iter().filter(|front| is_installed(front)) {

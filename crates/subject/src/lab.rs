@@ -78,7 +78,7 @@ pub struct TlsSettings {
     pub peer: Option<String>,
 }
 
-/// Why certificates are not available.
+/// Reason why certificates are not available.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
     /// They cannot be generated.

@@ -25,7 +25,7 @@ pub struct Given {
     sources: BTreeSet<PathBuf>,
 }
 
-/// Why a configuration cannot be read.
+/// Reason why a configuration cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum GivenError {
     /// Its file cannot be read.
@@ -109,7 +109,7 @@ impl Given {
     /// Checks that the files to copy exist.
     ///
     /// # Errors
-    /// Those that do not, each with the line that names it.
+    /// The files that do not exist, each with the line that names it.
     pub fn check_files(&self, adapted: &Adapted) -> Result<(), Problems> {
         let is_missing =
             |named: &str| self.configuration.beside(named).is_none() && locate(&self.folder, named).is_none();
@@ -152,7 +152,7 @@ impl Given {
     }
 }
 
-/// Why the files of a lab cannot be written.
+/// Reason why the files of a lab cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum FilesError {
     /// A certificate cannot be made.

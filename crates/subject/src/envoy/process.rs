@@ -60,7 +60,7 @@ pub struct ProxySpec {
     pub generation: Option<Generation>,
 }
 
-/// Where the configuration of a proxy comes from.
+/// Source of the configuration of a proxy.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Source {
     /// It is generated. Ports of 0 are chosen by the kernel.
@@ -98,7 +98,7 @@ impl Source {
     }
 }
 
-/// Why a proxy is not running.
+/// Reason why a proxy is not running.
 #[derive(Debug, thiserror::Error)]
 pub enum ProxyError {
     /// The function does not fit the plain proxy.

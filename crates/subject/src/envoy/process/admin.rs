@@ -30,7 +30,7 @@ impl Statistics {
         self.0.iter().filter(|(name, _)| is_matched(name, pattern)).map(|(_, value)| value).sum()
     }
 
-    /// How far each one that grew has grown since an earlier moment.
+    /// Returns the increase of each counter that grew since an earlier moment.
     pub fn grown_since(&self, earlier: &Self) -> BTreeMap<String, u64> {
         let grown = |(name, value): (&String, &u64)| {
             let by = value.saturating_sub(earlier.0.get(name).copied().unwrap_or(0));
