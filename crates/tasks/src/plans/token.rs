@@ -5,8 +5,8 @@ use serde::Deserialize;
 
 use super::plan::Plan;
 
-/// How long a token is valid, seconds. An account that changes its plan keeps the old plan for at most this long with tokens that it
-/// was given before. It is short because nobody can revoke a token: the data plane only looks at its signature and its expiry.
+/// Lifetime of a token, seconds. An account that changes its plan keeps the old plan for at most this long with tokens that it was
+/// given before. It is short because nobody can revoke a token: the data plane only looks at its signature and its expiry.
 pub const TOKEN_LIFETIME_S: u64 = 300;
 
 /// The issuer of valid tokens.
