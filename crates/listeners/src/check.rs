@@ -58,11 +58,11 @@ pub struct Promise {
     pub about: PromiseKind,
     /// The statement of the file, in words.
     pub said: String,
-    /// How it is tried, or why it cannot be.
+    /// Its trial, or the reason why it cannot be tried.
     pub trial: Result<Box<dyn Trial>, String>,
 }
 
-/// How a promise is tried.
+/// Trial of a promise.
 pub trait Trial: fmt::Debug + Send + Sync {
     /// Returns the procedure that tries the promise.
     fn procedure(&self) -> Procedure;

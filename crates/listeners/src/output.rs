@@ -22,7 +22,7 @@ pub enum Form {
     Helm,
 }
 
-/// How they are written.
+/// Format in which they are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Format {

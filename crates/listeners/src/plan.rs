@@ -96,7 +96,7 @@ pub(crate) struct Listener {
     pub(crate) functions: Vec<String>,
     /// The configuration that they add.
     pub(crate) fragment: Option<Fragment>,
-    /// Where it is, without a message.
+    /// Its place, without a message.
     pub(crate) place: Problem,
 }
 
@@ -113,7 +113,7 @@ impl Listener {
     }
 }
 
-/// Which requests go to a cluster.
+/// Requests that go to a cluster.
 #[derive(Clone, Debug)]
 pub(crate) struct Route {
     pub(crate) matches: Matches,
@@ -487,7 +487,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Why there is no such service.
+    /// Returns the reason why there is no such service.
     fn unknown_service(&self, name: &str) -> String {
         // A search among ten thousand services for each of ten thousand wrong names would take hours.
         let is_shown = self.problems.len() < SUGGESTED;

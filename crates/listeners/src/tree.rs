@@ -189,7 +189,7 @@ fn find(root: &Tree, path: &str) -> Range<usize> {
     bytes
 }
 
-/// How a scalar is shown in a message.
+/// Returns a scalar as a message shows it.
 pub(crate) fn shown(tree: &Tree) -> String {
     match &tree.node {
         Node::Sequence(_) => "a list".to_owned(),

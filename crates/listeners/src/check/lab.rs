@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::plan::RATELIMIT;
 
-/// Where a cluster says which HTTP its connections speak.
+/// Pointer to the version of HTTP of a cluster's connections.
 const PROTOCOL: &str = "/typed_extension_protocol_options/envoy.extensions.upstreams.http.v3.HttpProtocolOptions/explicit_http_config";
 
 /// Addresses, certificates and files of a lab, which replace those that a bootstrap names.

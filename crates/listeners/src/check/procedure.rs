@@ -59,24 +59,24 @@ pub struct Series {
 /// Requests at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Crowd {
-    /// Those that the server is to get.
+    /// Requests that the server is to get.
     pub arriving: u32,
-    /// Those that are to wait in the proxy.
+    /// Requests that are to wait in the proxy.
     pub waiting: u32,
-    /// Those that the proxy is to refuse.
+    /// Requests that the proxy is to refuse.
     pub refused: u32,
 }
 
 /// Requests whose first tries fail, and whose second tries are never answered, beside others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Retries {
-    /// How the first tries fail.
+    /// The answer by which the first tries fail.
     pub failure: Answer,
     /// Other requests under way.
     pub beside: u32,
-    /// Those that the proxy is to try again.
+    /// Requests that the proxy is to retry.
     pub again: u32,
-    /// Those that it is not.
+    /// Requests that it is not to retry.
     pub refused: u32,
 }
 

@@ -24,9 +24,10 @@ use crate::plan::{Cluster, Listener, Plan, Retry, Route, STREAM_IDLE_US};
 
 /// The longest time that is waited for, microseconds: a promise that takes longer is not tried.
 const LONGEST_WAIT_US: u64 = 90_000_000;
-/// How much earlier than promised something may end, microseconds: Envoy's timers count whole milliseconds from the turn of its loop.
+/// Time before the promised one at which something may end, microseconds: Envoy's timers count whole milliseconds from the turn of its
+/// loop.
 const EARLY_US: u64 = 10_000;
-/// How much later it may end, microseconds, and as a share of the time.
+/// Time after the promised one until which it may end, microseconds, and as a share of the time.
 const LATE_US: u64 = 100_000;
 const LATE_SHARE: u64 = 20;
 
@@ -83,7 +84,7 @@ impl Subject<'_> {
         self.listener.stream_idle(self.route).map_or(STREAM_IDLE_US, |idle| idle.us)
     }
 
-    /// Why the connections to the upstream are not those that the file means; none if they are.
+    /// Returns the reason why the connections to the upstream are not those that the file means; none if they are.
     fn other_connections(&self) -> Option<String> {
         let is_http2 = self.cluster.options.http2;
         is_http2.then(|| "the upstream speaks HTTP/2, and the servers of a check HTTP/1.1".to_owned())
@@ -111,7 +112,7 @@ fn latest(promised_us: u64) -> u64 {
     promised_us.saturating_add(LATE_US.max(promised_us / LATE_SHARE))
 }
 
-/// Why a time is not waited for; none if it is short enough.
+/// Returns the reason why a time is not waited for; none if it is short enough.
 fn too_long(us: u64) -> Option<String> {
     (us > LONGEST_WAIT_US).then(|| {
         format!(

@@ -34,7 +34,7 @@ pub struct Seen {
     pub idle_us: Option<u64>,
     /// Responses by status, of several requests.
     pub statuses: BTreeMap<u16, u32>,
-    /// How many of them say by `x-envoy-overloaded` that a circuit breaker is the reason.
+    /// Number of responses that name a circuit breaker as the reason by `x-envoy-overloaded`.
     pub overloaded: u32,
     /// The place of each request among those of its connection to the server, from 1, in the order of `arrivals`.
     pub places: Vec<u32>,

@@ -24,7 +24,7 @@ fn manager_of(chain: &Value) -> Option<usize> {
 /// The connection manager of a filter chain, which is the only one of its listener.
 ///
 /// # Errors
-/// Why there is none.
+/// The reason why there is none.
 pub(super) fn manager(chain: &Value) -> Result<&Value, String> {
     let number = manager_of(chain);
     let manager = number.and_then(|number| chain.pointer(&format!("/filters/{number}/typed_config")));
@@ -99,7 +99,7 @@ fn keep_routes(host: &mut Value, clusters: &Clusters<'_>, removed: &mut Vec<Stri
     });
 }
 
-/// Why a route has no place in the file.
+/// Returns the reason why a route has no place in the file.
 fn why_not(route: &Value, clusters: &Clusters<'_>) -> Option<String> {
     let Some(action) = route.get("route") else {
         let why =

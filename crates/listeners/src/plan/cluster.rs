@@ -21,7 +21,7 @@ pub(crate) struct Cluster {
     pub(crate) name: String,
     pub(crate) upstream: Upstream,
     pub(crate) options: Options,
-    /// Where it was first named, without a message.
+    /// Place at which it was first named, without a message.
     pub(crate) place: Problem,
 }
 
@@ -33,7 +33,7 @@ pub(crate) struct Upstream {
     pub(crate) encryption: bool,
 }
 
-/// How connections are kept.
+/// Options of connections.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Options {
     pub(crate) http2: bool,

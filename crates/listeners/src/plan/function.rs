@@ -71,7 +71,7 @@ impl Resolver<'_> {
 /// The knobs of a function that a file must state.
 ///
 /// # Errors
-/// Why a file cannot name it.
+/// The reason why a file cannot name it.
 fn stated_knobs(function: &Function) -> Result<&[String], String> {
     match &function.listeners {
         InListeners::Fit(stated) => Ok(stated),

@@ -41,7 +41,7 @@ pub(super) fn promise(subject: &Subject<'_>) -> Option<Promise> {
     Some(Promise { about: PromiseKind::CircuitBreaker, said, trial })
 }
 
-/// Why so many requests cannot be sent; none if they can.
+/// Returns the reason why so many requests cannot be sent; none if they can.
 fn obstacle(subject: &Subject<'_>, crowd: &Crowd) -> Option<String> {
     let all = crowd.all();
     if all > MOST_REQUESTS {
