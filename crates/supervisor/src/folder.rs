@@ -38,13 +38,13 @@ impl Folder {
     pub(crate) fn create(parent: &Path) -> io::Result<Self> {
         let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(parent)?;
         let lock = File::open(folder.path())?;
-        // Who looks for folders that were left holds it for a moment.
+        // A supervisor that looks for folders of others holds the lock for a moment.
         flock(&lock, FlockOperation::LockExclusive)?;
         fs::write(folder.path().join(OWNER), std::process::id().to_string())?;
         Ok(Self { path: folder, _lock: lock, bases: BTreeMap::new() })
     }
 
-    /// Where it is.
+    /// Returns its path.
     pub(crate) fn path(&self) -> &Path {
         self.path.path()
     }

@@ -31,7 +31,7 @@ pub(crate) struct Running {
     pub(crate) process: Process,
     /// The process itself.
     pub(crate) service: Service,
-    /// Where it writes the address of its admin interface.
+    /// File to which it writes the address of its admin interface.
     admin_file: PathBuf,
     /// Set when nobody waits for it to become live any more.
     pub(crate) is_unwanted: Arc<AtomicBool>,
@@ -42,7 +42,7 @@ pub(crate) struct Running {
 pub(crate) struct Common {
     /// The program.
     pub(crate) program: PathBuf,
-    /// Where files are written.
+    /// Folder of files.
     pub(crate) folder: PathBuf,
     /// Worker threads. They are the same for all: a successor with fewer would leave connections that wait to be accepted.
     pub(crate) workers: usize,
@@ -143,7 +143,7 @@ fn connections_in(text: &str) -> u64 {
     let of = |line: &str| {
         let (name, value) = line.split_once(": ")?;
         let is_meant = name.starts_with("listener.") && !name.starts_with("listener.admin.");
-        // Those of workers are counted once more.
+        // Counters of workers repeat the connections.
         is_meant.then(|| value.trim().parse::<u64>().ok()).flatten()
     };
     text.lines().filter_map(of).sum()

@@ -106,21 +106,21 @@ pub(crate) enum News {
     NotStarted {
         /// The process.
         process: Process,
-        /// When the next attempt is; none if it is given up.
+        /// Time of the next attempt; none if it is given up.
         again: Option<Moment>,
     },
     /// The process that served ended on its own.
     Lost {
         /// The process.
         process: Process,
-        /// When another one starts.
+        /// Time at which another one starts.
         again: Moment,
     },
     /// A process that was replaced has ended.
     Gone(Process),
 }
 
-/// How the supervisor ends.
+/// End of the supervisor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     /// The user asked for it.
@@ -145,7 +145,7 @@ struct Starting {
 #[derive(Clone, Copy, Debug)]
 struct Leaving {
     process: Process,
-    /// When it must have ended.
+    /// Time by which it must have ended.
     until: Moment,
     told: Told,
 }
@@ -178,7 +178,7 @@ impl Wanted {
 #[derive(Clone, Copy, Debug)]
 struct Stopping {
     told: Told,
-    /// When the next thing is told.
+    /// Time of the next signal.
     until: Moment,
 }
 
@@ -200,7 +200,7 @@ pub(crate) struct Machine {
     /// Losses of a process that served, which follow each other.
     losses: u32,
     last_loss: Moment,
-    /// When another process may start after a loss.
+    /// Time from which another process may start after a loss.
     after_loss: Moment,
 }
 

@@ -8,7 +8,7 @@ use serde::Deserialize;
 /// A longer time is none: Envoy would write a negative one as a huge one.
 const LONGEST_US: f64 = 86_400e6;
 
-/// How many values are in which bin, by its lower bound in microseconds.
+/// Number of values in each bin, by its lower bound in microseconds.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Bins(BTreeMap<u64, Bin>);
 

@@ -31,7 +31,7 @@ enum Told {
 
 /// Reports events to people and machines.
 pub(crate) struct Reporter<'a> {
-    /// When the supervisor began.
+    /// Start of the supervisor.
     began: SystemTime,
     log: &'a dyn Fn(&str),
     shown: Shown,

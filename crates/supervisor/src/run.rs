@@ -44,7 +44,7 @@ pub struct Options {
     pub services: Option<PathBuf>,
     /// The Envoy.
     pub envoy: Envoy,
-    /// Where the status is served.
+    /// Address at which the status is served.
     pub status: SocketAddr,
 }
 
@@ -57,7 +57,7 @@ pub enum Request {
     Stop,
 }
 
-/// Why it does not run.
+/// Reason why it does not run.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
     /// The first file is refused.
@@ -131,7 +131,7 @@ struct Supervisor<'a> {
     is_forced: bool,
     /// Ends the waits of other threads.
     stop: Arc<AtomicBool>,
-    /// Why the last file was refused, or the last process ended.
+    /// Reason why the last file was refused, or the last process ended.
     why: String,
     sender: Sender<Message>,
     messages: Receiver<Message>,
@@ -142,7 +142,7 @@ struct Supervisor<'a> {
     looked: Moment,
     observed: Moment,
     counted: Moment,
-    /// Where the status is, until the log says so.
+    /// Address of the status, until the log has it.
     address: Option<SocketAddr>,
     folder: Folder,
 }

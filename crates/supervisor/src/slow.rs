@@ -1,5 +1,5 @@
-//! Which upstream is slow, and since when: its times now are compared with its own usual ones, and those of one that always was slow with
-//! the others.
+//! Detection of slow upstreams: the times of an upstream now are compared with its own usual ones, and those of one that always was slow
+//! with the others.
 //!
 //! The level of an upstream is the 90th percentile of its time to the first byte, in windows of at least five seconds and fifty requests.
 //! An upstream is slow if five windows in a row are above twice its usual time and a millisecond more, and above all but the highest
@@ -34,9 +34,9 @@ const USUAL_TO_ONE_ABOVE: usize = 20;
 const IN_A_ROW: usize = 5;
 /// The share of the percentile that is compared.
 const COMPARED: f64 = 0.9;
-/// How many times its usual time is slow.
+/// Factor above its usual time from which an upstream is slow.
 const FACTOR: f64 = 2.0;
-/// How many times the time of the others is slow for an upstream that always was so.
+/// Factor above the time of the others from which an upstream always was slow.
 const FACTOR_TO_OTHERS: f64 = 5.0;
 /// Fewest others to compare with.
 const FEWEST_OTHERS: usize = 3;
@@ -60,7 +60,7 @@ pub(crate) struct Known {
     pub(crate) medians_us: BTreeMap<Phase, f64>,
     /// The percentile that is compared, microseconds; infinite if more requests than the rest had no response.
     pub(crate) compared_us: f64,
-    /// Why it is slow, if it is.
+    /// Its slowness, if it is slow.
     pub(crate) slow: Option<Slow>,
 }
 
@@ -69,7 +69,7 @@ pub(crate) struct Known {
 pub(crate) enum Slow {
     /// It became so.
     Became {
-        /// When.
+        /// Time at which it became slow.
         since: Moment,
         /// The usual level before, microseconds.
         usual_us: f64,

@@ -64,7 +64,7 @@ pub struct Status {
     pub counts: Counts,
     /// The upstreams that had requests, by name.
     pub upstreams: Vec<Upstream>,
-    /// Why the times of upstreams are not known at present; null if they are.
+    /// Reason why the times of upstreams are not known at present; null if they are.
     pub unknown_times: Option<String>,
 }
 
@@ -87,9 +87,9 @@ pub struct Serving {
     pub envoy: String,
     /// Its process id.
     pub process_id: u32,
-    /// How many it followed by hot restarts.
+    /// Number of Envoys before it that hot restarts replaced.
     pub epoch: u32,
-    /// When it became live.
+    /// Time at which it became live.
     pub since: String,
     /// The number of its listeners.
     pub listeners: usize,
@@ -104,7 +104,7 @@ pub struct Last {
     pub at: String,
     /// The outcome.
     pub outcome: Outcome,
-    /// Why it is not served; null if it is.
+    /// Reason why it is not served; null if it is.
     pub reason: Option<String>,
 }
 
@@ -154,11 +154,11 @@ pub struct Upstream {
     pub first_byte_p90_us: Option<f64>,
     /// The median time from there to the end of the response; null if none had one.
     pub rest_p50_us: Option<f64>,
-    /// Why it is slow; null if it is not.
+    /// Its slowness; null if it is not slow.
     pub slow: Option<Slow>,
 }
 
-/// Why an upstream is slow: the 90th percentile of its time to the first byte is far above the level that it is compared with.
+/// Slowness of an upstream: the 90th percentile of its time to the first byte is far above the level that it is compared with.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Slow {
     /// Since when.

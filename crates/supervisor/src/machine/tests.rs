@@ -225,9 +225,9 @@ enum State {
 struct Simulated {
     process: Process,
     state: State,
-    /// When it ends.
+    /// Time at which it ends.
     ends: Option<Moment>,
-    /// When it is live.
+    /// Time at which it is live.
     lives: Option<Moment>,
 }
 
@@ -240,7 +240,7 @@ struct World {
     alive: BTreeMap<u64, Simulated>,
     fates: Vec<Fate>,
     started: usize,
-    /// When the file that is read is prepared, its version, and whether it is accepted.
+    /// Time at which the file that is read is prepared, its version, and true if it is accepted.
     prepared: Option<(Moment, u64, bool)>,
     /// The version of the file on disk, and whether it is accepted.
     file: (u64, bool),
