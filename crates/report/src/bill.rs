@@ -37,7 +37,7 @@ pub(crate) fn sentences(bill: &BillResult) -> Vec<String> {
     void.chain(differing).chain(costs.filter(|_| bill.verdict != Verdict::Void)).collect()
 }
 
-/// Why the study does not support a bill; none if it does.
+/// Returns the reason why the study does not support a bill; none if it does.
 fn void(bill: &BillResult) -> Option<String> {
     (bill.verdict == Verdict::Void).then(|| {
         let failed = bill.findings.iter().find(|finding| finding.severity == Severity::Fail);

@@ -22,7 +22,7 @@ pub(crate) enum Chart {
     Distributions(Distributions),
     /// Values over a size, a time or a load.
     Series(Series),
-    /// How a distribution changes over time.
+    /// A distribution over time.
     Heat(Heat),
     /// The costs of parts on top of a rest, up to the whole.
     Waterfall(Waterfall),
@@ -104,7 +104,7 @@ pub(crate) struct Slice {
     pub(crate) s: f64,
     /// The measured value.
     pub(crate) value: f64,
-    /// Why it does not count; none if it does.
+    /// Reason why it does not count; none if it does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) aside: Option<String>,
 }
@@ -286,7 +286,7 @@ pub(crate) struct Bin {
     pub(crate) count: u64,
 }
 
-/// How a distribution changes over time: a column for each part of it.
+/// A distribution over time: a column for each part of the time.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub(crate) struct Heat {
     /// A description for screen readers.

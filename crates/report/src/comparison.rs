@@ -178,7 +178,7 @@ fn costs_more_or_less(cpu: &ComparedMeasure) -> &'static str {
     if cpu.difference.estimate < 0.0 { "is cheaper than" } else { "costs more than" }
 }
 
-/// Which of two subjects with different CPU time is cheaper.
+/// Returns a sentence that names the cheaper of two subjects with different CPU time.
 fn different(cpu: &ComparedMeasure, name: &str, reference: &str, margin_share: f64) -> String {
     let less = if cpu.difference.estimate < 0.0 { "less" } else { "more" };
     let word = costs_more_or_less(cpu);

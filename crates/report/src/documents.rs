@@ -75,7 +75,7 @@ pub const KINDS: &[Kind] = &[
 /// The kind of a result file.
 ///
 /// # Errors
-/// Why the text is no result.
+/// The reason why the text is no result.
 pub fn kind_of_text(text: &str) -> Result<&'static Kind, String> {
     /// Field that all result files have.
     #[derive(Deserialize)]
@@ -99,7 +99,7 @@ pub fn kind_of_text(text: &str) -> Result<&'static Kind, String> {
 /// The document of a result file of any kind.
 ///
 /// # Errors
-/// Why the text is no result.
+/// The reason why the text is no result.
 pub fn of_text(text: &str) -> Result<Document, String> {
     (kind_of_text(text)?.document)(text).map_err(|error| error.to_string())
 }

@@ -207,7 +207,7 @@ fn range(values: impl Iterator<Item = (f64, usize)>) -> String {
     if least == greatest { least } else { format!("{least} to {greatest}") }
 }
 
-/// When and why the study ended before its last round; none if it is complete.
+/// Returns the time and the reason of an end before the last round; none if the study is complete.
 pub(crate) fn cut(result: &StudyResult) -> Option<String> {
     let plan = &result.plan;
     let rounds = if is_open_ended(plan) {

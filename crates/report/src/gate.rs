@@ -168,7 +168,7 @@ pub(crate) fn method(result: &GateResult) -> Vec<String> {
     lines
 }
 
-/// How candidate and reference were compared.
+/// Returns a sentence on the comparison of candidate and reference.
 fn compared(result: &GateResult) -> String {
     match &result.stored_reference {
         None => format!(

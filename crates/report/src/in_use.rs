@@ -10,8 +10,8 @@ use crate::rows::{self, rows};
 /// The horizontal axis of the charts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Axis {
-    /// How busy the proxy was, for loads that are a share of each arm's capacity. The planned share is another: a
-    /// request costs more CPU time the less a proxy has to do.
+    /// Busy share of the proxy, for loads that are a share of each arm's capacity. The planned share is another:
+    /// a request costs more CPU time the less a proxy has to do.
     Busy,
     /// Requests per second.
     Rate,

@@ -22,7 +22,7 @@ pub(crate) enum Basis {
     Unknown(String),
 }
 
-/// How a quantity is written.
+/// Form of a quantity in text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Form {

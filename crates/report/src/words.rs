@@ -27,7 +27,7 @@ pub(crate) fn other_work(subject: &str, reference: &str, differences: &[String])
     })
 }
 
-/// How the study was measured.
+/// Returns the method of the study.
 pub(crate) fn method(result: &StudyResult) -> String {
     let plan = &result.plan;
     let loads: Vec<String> = plan
@@ -87,7 +87,7 @@ fn until(result: &StudyResult) -> String {
     )
 }
 
-/// How the requests of a load are released.
+/// Returns the release of the requests of a load, in words.
 pub(crate) fn loop_of(result: &StudyResult, load: &LoadSpec) -> String {
     match (load.loop_, load.rate) {
         (Loop::Open, rate) => {

@@ -63,7 +63,7 @@ pub fn bill(result: &BillResult) -> Document {
     document
 }
 
-/// Why parts that were measured have no cost in CPU time, one line for each reason.
+/// Returns the reasons why measured parts have no cost in CPU time, a line each.
 fn withheld(result: &BillResult) -> Vec<String> {
     let mut by_reason: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     let unknown = result.parts.iter().filter(|part| part.cost.cpu_us_per_request.is_none());

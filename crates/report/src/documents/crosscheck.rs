@@ -72,7 +72,7 @@ pub fn crosscheck(result: &CrosscheckResult) -> Document {
     document
 }
 
-/// How far p99 of this program is from the truth, and that of the others.
+/// Returns the error of p99 of this program, and of the others.
 fn answer(result: &CrosscheckResult) -> Vec<String> {
     let [p99, _] = QUANTILES;
     let of = |is_own: bool| {

@@ -104,7 +104,7 @@ fn sentence(goal: &FoundGoal, result: &FindResult) -> String {
     }
 }
 
-/// Why a search ended early.
+/// Returns the reason why a search ended early.
 fn ended(by: FindEnd) -> &'static str {
     match by {
         FindEnd::Interrupt => "was interrupted",
@@ -180,7 +180,7 @@ pub(super) fn in_words(rate: Option<&Quantity>) -> String {
     }
 }
 
-/// Why the generator or the accounting limits a goal.
+/// Returns the reason why the generator or the accounting limits a goal.
 fn limit(goal: &FoundGoal, result: &FindResult) -> String {
     let is_upper =
         |trial: &&FindTrial| goal.upper_rate.is_some_and(|upper| trial.rate.to_bits() == upper.to_bits());

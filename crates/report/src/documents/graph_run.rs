@@ -243,7 +243,7 @@ fn errors(check: &GraphRunCheck) -> Vec<String> {
     lines
 }
 
-/// How the numbers came about.
+/// Returns the method of the numbers.
 fn method(result: &GraphRunResult) -> Vec<String> {
     let slices = result.rounds.first().map_or(0, |round| round.slices.len());
     let processors = result.environment.proxy_cpus.len();

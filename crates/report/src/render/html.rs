@@ -87,7 +87,7 @@ mod tests {
         let document = documents::study(&result);
         let page = page(&document).unwrap();
         assert!(!page.contains("<script>alert") && !page.contains("<!-- "));
-        // Those of the page itself.
+        // The only scripts are those of the page itself.
         assert_eq!(page.matches("<script").count(), PAGE.matches("<script").count());
         assert_eq!(page.matches("</script").count(), PAGE.matches("</script").count());
         assert_eq!(inside(&page), serde_json::to_value(&document).unwrap());

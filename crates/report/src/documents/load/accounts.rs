@@ -1,4 +1,4 @@
-//! Where the requests of a load went: rates, counts by outcome, connections and TLS.
+//! Accounts of the requests of a load: rates, counts by outcome, connections and TLS.
 
 use hoptax_result::{BodyBytes, LoadResult, TlsResult};
 

@@ -229,7 +229,7 @@ fn flow(result: &LoadResult) -> Option<Bars> {
     })
 }
 
-/// Why a request was not sent, in words.
+/// Returns the reason why a request was not sent, in words.
 fn unsent(reason: &str) -> &'static str {
     match reason {
         "busy" => "unsent: no connection was free",
