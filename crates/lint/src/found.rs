@@ -38,7 +38,7 @@ pub struct Found {
     pub place: Option<(usize, Place)>,
     /// The fault in one line. It quotes names of the user, but no other texts, which may be secret.
     pub message: String,
-    /// How to mend it; empty if that needs a decision.
+    /// The changes that mend it; empty if that needs a decision.
     pub fix: Vec<Change>,
     /// The function whose price a price list may state.
     pub price: Option<Price>,

@@ -23,7 +23,7 @@ pub struct Mended {
     pub changed: String,
 }
 
-/// Why a finding was not mended.
+/// Reason why a finding was not mended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
     /// It needs a decision.

@@ -90,7 +90,7 @@ impl<'a> Route<'a> {
 pub(crate) struct Proxy<'a> {
     /// All of it.
     pub(crate) root: Node<'a>,
-    /// Where its nodes are from.
+    /// The configuration that its nodes are from.
     pub(crate) configuration: &'a Configuration,
     pub(crate) listeners: Vec<Node<'a>>,
     pub(crate) managers: Vec<Manager<'a>>,

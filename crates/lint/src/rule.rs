@@ -5,7 +5,7 @@ use std::fmt;
 use crate::found::Found;
 use crate::proxy::Proxy;
 
-/// How bad a finding is.
+/// Severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
     /// The file alone shows that it does not work as it states, or that Envoy refuses it.
@@ -41,7 +41,7 @@ impl fmt::Display for Severity {
 pub struct Rule {
     /// Its name in outputs and in comments that allow a finding.
     pub id: &'static str,
-    /// How bad its findings are.
+    /// The severity of its findings.
     pub severity: Severity,
     /// The fault that it finds, in a few words.
     pub title: &'static str,
@@ -49,7 +49,7 @@ pub struct Rule {
     pub why: &'static str,
     /// The cure.
     pub cure: &'static str,
-    /// Where this is known from.
+    /// The source.
     pub source: &'static str,
     /// Finds it.
     pub(crate) check: fn(&Proxy<'_>) -> Vec<Found>,

@@ -96,18 +96,18 @@ impl<'t> Original<'t> {
         }
     }
 
-    /// Where the line of a byte begins.
+    /// Returns the begin of the line of a byte.
     fn line_start(&self, at: usize) -> usize {
         self.text.get(..at).and_then(|before| before.rfind('\n')).map_or(0, |newline| newline + 1)
     }
 
-    /// Where the line of a byte ends, without its newline.
+    /// Returns the end of the line of a byte, without its newline.
     fn line_end(&self, at: usize) -> usize {
         let rest = self.text.get(at..).unwrap_or_default();
         at + rest.split('\n').next().unwrap_or_default().trim_end_matches('\r').len()
     }
 
-    /// Where the last line of a collection in lines ends.
+    /// Returns the end of the last line of a collection in lines.
     fn last_line_end(&self, tree: &Tree) -> usize {
         self.line_end(self.text.get(..tree.bytes.end).unwrap_or_default().trim_end().len())
     }
