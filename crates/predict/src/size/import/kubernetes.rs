@@ -75,7 +75,7 @@ struct Target {
 struct Reading {
     workloads: Vec<Workload>,
     targets: Vec<Target>,
-    /// Namespaces, and whether they ask for injection.
+    /// Namespaces, with true for those that ask for injection.
     namespaces: BTreeMap<String, Option<bool>>,
     /// Numbers of other objects by kind.
     others: BTreeMap<String, usize>,
