@@ -1,4 +1,4 @@
-//! Determines whether measurements are noisier while the hypervisor runs generator and proxy on distant cores.
+//! Detects measurements that are noisier while the hypervisor runs generator and proxy on distant cores.
 //!
 //! On some hosts, slices are several times noisier when the processors are apart. There, slices wait while the processors
 //! are further apart than at the study's median, and those measured so are set aside. On other hosts only the level
