@@ -281,8 +281,8 @@ impl Slicing<'_, '_> {
         Ok(true)
     }
 
-    /// Measures the slice of a subject in a block, and repeats it while it is disturbed and there is time. `is_late` states
-    /// whether the slice was measured with its block before. Returns false if the run is to stop.
+    /// Measures the slice of a subject in a block, and repeats it while it is disturbed and there is time. `is_late` is true
+    /// if the slice was measured with its block before. Returns false if the run is to stop.
     fn measure(
         &mut self,
         block: &Block<'_>,

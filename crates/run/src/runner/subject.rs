@@ -53,7 +53,7 @@ impl Subject {
         self.connections.get(load.number).is_some_and(Option::is_some)
     }
 
-    /// Opens the connections under a load that are not kept. Returns whether it opened any.
+    /// Opens the connections under a load that are not kept. Returns true if it opened any.
     pub(super) fn open(&mut self, arm: &Arm, load: NumberedLoad<'_>) -> Result<bool, RunError> {
         // An arm that takes no part in a load has none, and neither have callers other than hoptax.
         let Some(connections) = self.connections.get_mut(load.number).and_then(Option::as_mut) else {
@@ -63,7 +63,7 @@ impl Subject {
         ends.at_callers(|| connections.open())?.map_err(in_arm(arm))
     }
 
-    /// Closes the connections under a load that are not kept. Returns whether any were open.
+    /// Closes the connections under a load that are not kept. Returns true if any were open.
     pub(super) fn close(&mut self, load: NumberedLoad<'_>) -> bool {
         self.connections.get_mut(load.number).and_then(Option::as_mut).is_some_and(Connections::close)
     }
@@ -109,7 +109,7 @@ impl Connections {
         }
     }
 
-    /// Opens those that are not kept. Returns whether it opened any.
+    /// Opens connections that are not kept. Returns true if it opened any.
     fn open(&mut self) -> Result<bool, ArmError> {
         // Connections that are kept, or open, stay.
         let Self::EachSlice(spec, worker @ None) = self else { return Ok(false) };
@@ -117,7 +117,7 @@ impl Connections {
         Ok(true)
     }
 
-    /// Closes those that are not kept. Returns whether any were open.
+    /// Closes connections that are not kept. Returns true if any were open.
     fn close(&mut self) -> bool {
         let Self::EachSlice(_, worker) = self else { return false };
         worker.take().is_some()
