@@ -36,7 +36,7 @@ struct Pair {
     number: u64,
     client: Side,
     server: Side,
-    /// The current exchange: its index in the record, and whether its response has begun.
+    /// The current exchange: its index in the record, and true once its response has begun.
     current: Option<(usize, bool)>,
 }
 
