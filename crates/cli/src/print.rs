@@ -101,7 +101,7 @@ impl Lines {
 /// True if all details of a document are printed. The command line sets it once.
 static DETAILS: OnceLock<bool> = OnceLock::new();
 
-/// Sets whether all details of a document are printed.
+/// Switches the printing of all details of a document.
 pub(crate) fn set_details(details: bool) {
     // The command line is read once.
     let _ = DETAILS.set(details);

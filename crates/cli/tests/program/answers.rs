@@ -165,7 +165,7 @@ fn a_response_with_both_lengths_is_read_by_its_chunks_with_a_warning() {
 
 #[test]
 fn a_request_that_closes_its_connection_is_the_last_on_it() {
-    // By connection: for each request, whether it closes the connection.
+    // By connection: for each request, true if it closes the connection.
     let connections = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&connections);
     let address = server(move |mut stream| {
