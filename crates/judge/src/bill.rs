@@ -1,5 +1,5 @@
 //! Computes the bill of a given proxy configuration from a study of it: the whole, each part, and whether the parts add up.
-//! [`second_study`] says from a second study whether the parts indeed do not add up, and which two interact.
+//! [`second_study`] confirms from a second study that the parts do not add up, or does not, and names pairs that interact.
 
 pub mod second_study;
 

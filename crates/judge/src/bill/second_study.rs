@@ -1,4 +1,4 @@
-//! The second study of a bill whose parts do not add up: whether it confirms that, and which two parts interact.
+//! The second study of a bill whose parts do not add up: its confirmation of the first, and the pairs of parts that interact.
 //!
 //! **Why a second study.** Which parts cost most is known after the first study only, and measuring all pairs of all parts from
 //! the start would multiply its length. A pair that is chosen by the numbers of one study must not be judged by them either:

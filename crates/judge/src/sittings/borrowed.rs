@@ -195,7 +195,7 @@ mod tests {
         random_effects(&sittings, CONFIDENCE).unwrap().cost
     }
 
-    /// Degrees of freedom of the cost of an arm in all sittings as one study, with whether it borrows.
+    /// Degrees of freedom of the cost of an arm in all sittings as one study, with true if it borrows.
     fn freedom(one: &StudyResult, arm: &ArmResult) -> (f64, bool) {
         let freedom = one.degrees_of_freedom(arm.contrast(), CostMeasure::CpuUs, None);
         (freedom, !arm.cost.borrowed.is_empty())

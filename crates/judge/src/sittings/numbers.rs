@@ -11,8 +11,8 @@ use hoptax_stats::{Sitting, random_effects, standard_error};
 
 use super::{Part, borrowed as borrowing, record};
 
-/// One number of a study: its arm, whether it is a difference, its load, its measure, and its place among the numbers
-/// that share these.
+/// One number of a study: its arm, true for a difference, its load, its measure, and its place among the numbers that
+/// share these.
 type Key = (String, bool, Option<String>, Measure, usize);
 
 /// A number in one sitting.
