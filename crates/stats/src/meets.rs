@@ -1,4 +1,4 @@
-//! Tests whether two measurements of the same quantity agree.
+//! Test if two measurements of the same quantity agree.
 
 use hoptax_result::Interval;
 
