@@ -161,7 +161,7 @@ impl Condition {
     }
 }
 
-/// Evaluates all conditions on a result that already has findings and a verdict. Returns whether all pass.
+/// Evaluates all conditions on a result that already has findings and a verdict. Returns true if all pass.
 pub fn judge(result: &mut LoadResult, conditions: &[Condition]) -> bool {
     result.fail_on = conditions.iter().map(|condition| condition.judge(result)).collect();
     result.fail_on.iter().all(|one| one.outcome == FailOnOutcome::Passed)
