@@ -72,7 +72,7 @@ pub(crate) fn is_streaming(head: &Head) -> bool {
 
 impl Call {
     /// Opens a call on a connection, or fails it with a response. Its parameters `status`, `error` and `close` are drawn here,
-    /// the delays with each message. Also returns whether the connection closes after it.
+    /// the delays with each message. Also returns true if the connection closes after it.
     pub(crate) fn open(
         head: &Head,
         connection: u64,

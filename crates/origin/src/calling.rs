@@ -226,7 +226,7 @@ fn serve(mut stream: &TcpStream, shared: &Shared, number: u64) -> io::Result<()>
     }
 }
 
-/// Appends the response to a request, after its delay and the calls. Returns whether the connection closes.
+/// Appends the response to a request, after its delay and the calls. Returns true if the connection closes.
 fn respond(
     request: &Request,
     tables: &Tables,

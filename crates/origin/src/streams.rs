@@ -31,7 +31,7 @@ pub(crate) trait StreamSender {
     /// Resets a stream.
     fn reset(&mut self, stream: u64);
 
-    /// Applies the parameter `close` of a request. Returns whether the request still gets its response.
+    /// Applies the parameter `close` of a request. Returns true if the request still gets its response.
     fn close(&mut self, stream: u64) -> bool;
 
     /// Bytes of responses that are not sent yet, over all streams.

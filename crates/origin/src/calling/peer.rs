@@ -186,7 +186,7 @@ impl Caller {
         stream.write_all(&self.peer.request).map_err(in_words)
     }
 
-    /// Reads once. Returns whether the response is complete.
+    /// Reads once. Returns true if the response is complete.
     fn receive(&mut self, buffer: &mut [u8]) -> Result<bool, String> {
         let Some((stream, reader)) = &mut self.connection else { return Ok(true) };
         let received = match stream.read(buffer) {
