@@ -141,7 +141,7 @@ fn merge(path: &str, own: &mut Map<String, Value>, other: Map<String, Value>) ->
     Ok(())
 }
 
-/// Adds the fields of a message to another, if each is the only one of its list and they have no field in common. Returns whether it
+/// Adds the fields of a message to another, if each is the only one of its list and they have no field in common. Returns true if it
 /// did.
 fn join_messages(own: &mut [Value], other: &[Value]) -> bool {
     let ([Value::Object(own)], [Value::Object(other)]) = (own, other) else { return false };
