@@ -159,7 +159,7 @@ impl FirewallSpec {
         if self.accepts_established { rule.to_owned() } else { String::new() }
     }
 
-    /// The addresses in their order, and whether each is that of the caller.
+    /// The addresses in their order, each with true if it is that of the caller.
     fn addresses(self, caller: Ipv4Addr) -> impl Iterator<Item = (Ipv4Addr, bool)> {
         let rules = self.rules.min(MAX_RULES);
         let of_caller = match self.matching {

@@ -1,4 +1,5 @@
-//! Conclusions from a probe of the machine: whether to keep its processors from halting, and which measurements the machine supports.
+//! Conclusions from a probe of the machine: the decision to keep its processors from halting, and the measurements that the machine
+//! supports.
 
 use hoptax_result::{MachineProbe, NeverHaltedBy, WakeUps};
 
