@@ -1,4 +1,4 @@
-//! Envoy's own validation of a configuration: whether it refuses it, and why.
+//! Envoy's own validation of a configuration: its refusal with the reason, or none.
 
 use std::ffi::OsString;
 use std::path::Path;
