@@ -53,7 +53,7 @@ pub struct Limited {
     pub asked: Option<(String, Vec<(String, String)>)>,
     /// The user agent of the request that it admits.
     pub admitted_agent: String,
-    /// Its status, or why there was no response, and whether a server got it.
+    /// Its status, or the reason why there was no response, and true if a server got it.
     pub admitted: Option<(Result<u16, String>, bool)>,
     /// The same of the request that it refuses.
     pub refused: Option<(Result<u16, String>, bool)>,

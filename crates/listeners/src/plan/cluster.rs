@@ -78,7 +78,7 @@ impl Options {
 pub(crate) struct Clusters {
     all: Vec<Cluster>,
     by_name: BTreeMap<String, usize>,
-    /// Of clusters whose budget the file states: whether any listener retries, and the path of the budget.
+    /// Clusters whose budget the file states, each with true if any listener retries, and the path of the budget.
     budgets: BTreeMap<String, (bool, String)>,
 }
 
