@@ -30,7 +30,7 @@ impl Watch {
         Self { paths, taken: stamps.clone(), seen: stamps }
     }
 
-    /// Looks at the files: whether they are others than those that were taken before, and have been the same for two looks.
+    /// Looks at the files. Returns true if they differ from those that were taken before, and have been the same for two looks.
     pub(crate) fn is_changed(&mut self) -> bool {
         let now = stamps(&self.paths);
         let is_changed = now != self.taken && now == self.seen;

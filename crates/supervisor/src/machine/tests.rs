@@ -242,7 +242,7 @@ struct World {
     started: usize,
     /// Time at which the file that is read is prepared, its version, and true if it is accepted.
     prepared: Option<(Moment, u64, bool)>,
-    /// The version of the file on disk, and whether it is accepted.
+    /// The version of the file on disk, and true if it is accepted.
     file: (u64, bool),
     /// The versions of accepted files; the number of a configuration is that of its version here, from 1.
     accepted: Vec<u64>,
