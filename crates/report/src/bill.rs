@@ -1,5 +1,5 @@
-//! The bill of a configuration: what the whole costs, which part costs most, a table with a row for each part, and whether the
-//! parts add up.
+//! The bill of a configuration: the cost of the whole, the most expensive part, a table with a row for each part, and whether
+//! the parts add up.
 
 mod sums;
 
@@ -26,7 +26,7 @@ pub(crate) fn subject(bill: &BillResult) -> String {
     )
 }
 
-/// The answer: what the whole costs per request, and which part costs most.
+/// The answer: the cost of the whole per request, and the most expensive part.
 pub(crate) fn sentences(bill: &BillResult) -> Vec<String> {
     let measured = bill.changes.iter().filter(|change| change.arm.is_some());
     let void = void(bill).into_iter();

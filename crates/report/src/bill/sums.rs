@@ -1,4 +1,4 @@
-//! Sums of the parts of a bill in words: whether they add up, and which of them interact.
+//! Sums of the parts of a bill in words: the decision if they add up, and the parts that interact.
 
 use hoptax_result::{BillResult, BilledPair, BilledSecondStudy, BilledSum, Decision, Interval, Verdict};
 
@@ -114,7 +114,7 @@ pub(super) fn sum(whose: &str, sum: &BilledSum, rounds: u32) -> String {
     format!("{costs}: {meaning}")
 }
 
-/// The sum of the second study, and whether it confirms that of the first.
+/// The sum of the second study, and its confirmation of the first.
 fn second_sum(again: &BilledSum, first: Option<&BilledSum>, rounds: u32) -> String {
     let first = first.filter(|first| first.decision == Decision::Different);
     let judgement = first.and_then(|first| {
