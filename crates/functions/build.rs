@@ -9,7 +9,7 @@ use std::env;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// What the module is built from, from this crate.
+/// Inputs of the build of the module, relative to this crate.
 const SOURCES: [&str; 4] = ["../../modules", "../tasks/src", "../tasks/Cargo.toml", "../../Cargo.lock"];
 
 fn main() -> Result<(), String> {

@@ -1,4 +1,4 @@
-//! What each check is about, and lists of checks and thresholds for people and for programs.
+//! Descriptions of all checks and thresholds, as lists for people and for programs.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use crate::{load, study};
 pub struct About {
     /// Its id.
     pub id: &'static str,
-    /// What it protects from.
+    /// The mistake that it protects from.
     pub protects_from: &'static str,
     /// Its source.
     pub source: &'static str,
@@ -79,7 +79,7 @@ pub fn thresholds_as_json() -> Value {
 }
 
 impl About {
-    /// The check with its source, and what a finding of it means.
+    /// The check with its source, and the meaning of its findings.
     pub fn explained(&self) -> String {
         format!(
             "{}\n\nprotects from: {}\njudges:        every {}\nsource:        {}\n\n\

@@ -1,4 +1,4 @@
-//! One validity check, and the severity of what it finds.
+//! One validity check, and the severity of its findings.
 
 use hoptax_result::{Finding, Severity};
 

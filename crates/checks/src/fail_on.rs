@@ -106,7 +106,7 @@ impl Condition {
         }
     }
 
-    /// Whether it limits processes, so that the load must account for some.
+    /// Returns true if it limits processes, so that the load must account for some.
     pub fn needs_account(&self) -> bool {
         matches!(self.metric, Metric::Processes(_))
     }
@@ -141,7 +141,7 @@ impl Condition {
         }
     }
 
-    /// What is known of the value that it compares, and its unit.
+    /// Returns the value that it compares, as far as it is known, and its unit.
     pub(crate) fn known(&self, result: &LoadResult) -> (Known, &'static str) {
         let exactly = |value: Option<f64>| Known::new(value, None);
         match &self.metric {
@@ -161,7 +161,7 @@ impl Condition {
     }
 }
 
-/// Evaluates all conditions on a result that already has findings and a verdict. Returns whether all pass.
+/// Evaluates all conditions on a result that already has findings and a verdict. Returns true if all pass.
 pub fn judge(result: &mut LoadResult, conditions: &[Condition]) -> bool {
     result.fail_on = conditions.iter().map(|condition| condition.judge(result)).collect();
     result.fail_on.iter().all(|one| one.outcome == FailOnOutcome::Passed)
@@ -203,7 +203,7 @@ fn count(result: &LoadResult, kind: &Kind) -> (u64, u64) {
 }
 
 impl Relation {
-    /// Whether it holds for small values.
+    /// Returns true if it holds for small values.
     pub(crate) fn is_below(self) -> bool {
         matches!(self, Self::Below | Self::AtMost)
     }

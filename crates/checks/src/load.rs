@@ -76,7 +76,7 @@ pub(crate) const OF_MERGED: &[Check<LoadResult>] = &[
     samples::VAGUE,
 ];
 
-/// Whether nothing that the load was to measure is left: a check withholds everything, or one failed and no request was answered.
+/// Returns true if no number that the load was to measure is left: a check withholds everything, or one failed and no request was answered.
 pub(crate) fn is_void(result: &LoadResult, findings: &[Finding]) -> bool {
     let nothing = result.imported.is_none() && result.book.answered == 0;
     findings.iter().any(|finding| {

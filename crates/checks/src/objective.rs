@@ -17,7 +17,7 @@ use crate::fail_on::{Condition, Distribution, Kind, Metric, Statistic};
 const OF_GENERATOR: [&str; 7] =
     ["send-lag", "generator-saturated", "generator-exhausted", "run-delay", "steal", "throttled", "clock"];
 
-/// Those of them that are about when a request is sent and its response seen. What the subject spends on it does not depend on that.
+/// The checks among them about when a request is sent and its response seen. CPU time and memory of the subject do not depend on that.
 const OF_TIMES: [&str; 2] = ["send-lag", "run-delay"];
 
 /// The longest limit of response time, seconds. No trial waits so long.
@@ -27,10 +27,10 @@ const LONGEST_S: f64 = 3_600.0;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Objective(Condition);
 
-/// What a load says about an objective.
+/// Result of a load for an objective.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Held {
-    /// Whether the objective holds. One whose value is not known does not.
+    /// True if the objective holds; false if its value is not known.
     pub holds: bool,
     /// Share of the scheduled requests that were lost, 0 to 1: without a complete response, or later than the objective
     /// permits.
@@ -52,13 +52,13 @@ impl Objective {
         self.late().map(|(_, limit_us)| limit_us)
     }
 
-    /// Whether it limits processes, so that a trial must account for some.
+    /// Returns true if it limits processes, so that a trial must account for some.
     pub fn needs_account(&self) -> bool {
         self.0.needs_account()
     }
 
-    /// Why a judged load that fails this objective says nothing about its subject: the findings that blame the generator or its
-    /// machine for what the objective limits, as `id: message`.
+    /// Reasons why a judged load that fails this objective tells nothing about its subject: the findings that blame the
+    /// generator or its machine for the limited number, as `id: message`.
     pub fn generator_limits(&self, result: &LoadResult) -> Vec<String> {
         findings(result, |id| OF_GENERATOR.contains(&id) && !(self.needs_account() && OF_TIMES.contains(&id)))
     }
@@ -91,7 +91,7 @@ impl Objective {
         Held { holds, loss_ratio, value, unit }
     }
 
-    /// What a search asks of it.
+    /// Returns the criterion that a search evaluates for it.
     pub fn criterion(&self) -> Criterion {
         match (self.late(), &self.0.metric) {
             (Some((percentile, limit_us)), _) => Criterion::Late {
@@ -107,7 +107,7 @@ impl Objective {
         }
     }
 
-    /// What a load whose numbers are not withheld yet tells a search about its criterion.
+    /// Returns the sample for the criterion of a search, from a load whose numbers are not withheld yet.
     pub fn sample(&self, result: &LoadResult) -> Sample {
         let share = |planned: u64, answered: u64| Share {
             lost: planned.saturating_sub(answered) as f64,
@@ -140,7 +140,7 @@ impl Objective {
         }
     }
 
-    /// The percentile of response time and its limit in us, if that is what it limits.
+    /// The percentile of response time and its limit in us, if it limits a percentile.
     fn late(&self) -> Option<(f64, f64)> {
         match self.0.metric {
             Metric::Time(Distribution::Response, Statistic::Percentile(percentile)) => {
@@ -180,7 +180,8 @@ impl fmt::Display for Objective {
     }
 }
 
-/// Why a load says nothing about the processes that it accounted for, as `id: message`; None if everything about them is known.
+/// Returns the reason why a load tells nothing about the processes that it accounted for, as `id: message`; None if everything about them
+/// is known.
 pub fn unaccounted(result: &LoadResult) -> Option<String> {
     let account = result.account.as_ref()?;
     let is_known = account.cpu_share.and(account.memory_bytes).is_some();
@@ -192,8 +193,8 @@ pub fn unaccounted(result: &LoadResult) -> Option<String> {
     })
 }
 
-/// Why a judged load says nothing about the latency of its subject: the findings that blame the generator or its machine, as
-/// `id: message`.
+/// Returns the reasons why a judged load tells nothing about the latency of its subject: the findings that blame the generator or its
+/// machine, as `id: message`.
 pub fn generator_limits(result: &LoadResult) -> Vec<String> {
     findings(result, |id| OF_GENERATOR.contains(&id))
 }

@@ -78,8 +78,8 @@ pub const OF_NUMBERS: &[Check<StudyResult>] =
 /// The check of known CPU times.
 pub(crate) const KNOWN_CPU: &str = known::CPU_TIME.id;
 
-/// Whether a number is left of a study's main question: of a timeline, how long it hurts; of another study, a cost in CPU time of an arm
-/// with proxies; if no arm has proxies, a cost in response time or a ratio of rates.
+/// Returns true if the main question of a study has a number left: of a timeline, how long it hurts; of another study, a cost in CPU time
+/// of an arm with proxies; if no arm has proxies, a cost in response time or a ratio of rates.
 pub(crate) fn is_answered(result: &StudyResult) -> bool {
     if result.plan.timeline.is_some() {
         return result.timelines.iter().any(|timeline| timeline.whole.hurt_s.is_some());
@@ -91,13 +91,13 @@ pub(crate) fn is_answered(result: &StudyResult) -> bool {
     has_answer(result, of_cpu_time, of_times)
 }
 
-/// Whether a bound is left of the main question of a study that observed costs.
+/// Returns true if the main question of a study that observed costs has a bound left.
 pub(crate) fn is_bounded(result: &StudyResult) -> bool {
     let has = |arm: &ArmResult, measure| arm.bounds.cost(measure).is_some();
     has_answer(result, |arm| has(arm, CostMeasure::CpuUs), |arm| has(arm, CostMeasure::ResponseP50Us))
 }
 
-/// Whether an arm has an answer: in CPU time if an arm has proxies, otherwise in times.
+/// Returns true if an arm has an answer: in CPU time if an arm has proxies, otherwise in times.
 fn has_answer(
     result: &StudyResult,
     of_cpu_time: impl Fn(&ArmResult) -> bool,

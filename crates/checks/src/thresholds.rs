@@ -15,7 +15,7 @@ pub struct Threshold {
     pub name: &'static str,
     /// Its default value. Shares are from 0 to 1.
     pub default: f64,
-    /// Whether larger values are stricter.
+    /// True if larger values are stricter.
     pub larger_is_tighter: bool,
     /// Its meaning, with its source.
     pub about: &'static str,

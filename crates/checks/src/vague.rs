@@ -9,7 +9,7 @@ use crate::thresholds::{self, Limits};
 pub struct Width {
     /// As a share of the level of the arm compared with, or of the least that the cost is, if that is larger.
     pub share: f64,
-    /// Whether the least cost is larger.
+    /// True if the share is of the least cost, because that is larger than the level.
     pub is_of_cost: bool,
 }
 

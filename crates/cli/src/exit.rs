@@ -11,7 +11,7 @@ use hoptax_session::Kind;
 pub(crate) enum Code {
     /// Success.
     Success = 0,
-    /// What the command checks fails: a condition of `--fail-on`, a limit, an objective, a configuration, a promise.
+    /// A check of the command fails: a condition of `--fail-on`, a limit, an objective, a configuration, a promise.
     ConditionFailed = 1,
     /// Invalid input: arguments, a study file, a URL.
     BadInput = 2,

@@ -38,7 +38,7 @@ pub(crate) fn list(text: &str) -> Result<(), Failure> {
 /// Prints a binary result. A closed pipe is not an error.
 ///
 /// # Errors
-/// When stdout cannot be written, and when it is a terminal, which would interpret the bytes; `instead` then says what to do.
+/// When stdout cannot be written, and when it is a terminal, which would interpret the bytes; `instead` is the remedy then.
 pub(crate) fn binary(bytes: &[u8], instead: &str) -> Result<(), Failure> {
     if io::stdout().is_terminal() {
         return Err(Failure::bad_input(format!(
@@ -59,7 +59,7 @@ fn write(parts: &[&[u8]]) -> Result<(), Failure> {
     }
 }
 
-/// Whether stdout could not be written because nobody reads it any more: a closed pipe, or a terminal that was closed.
+/// Returns true if stdout could not be written because nobody reads it any more: a closed pipe, or a terminal that was closed.
 fn is_unread(error: &io::Error) -> bool {
     // A closed terminal is still a character device, but no longer a terminal. A file on a broken disk is neither.
     let is_device =
@@ -98,16 +98,16 @@ impl Lines {
     }
 }
 
-/// Whether all details of a document are printed, which the command line sets once.
+/// True if all details of a document are printed. The command line sets it once.
 static DETAILS: OnceLock<bool> = OnceLock::new();
 
-/// Sets whether all details of a document are printed.
+/// Switches the printing of all details of a document.
 pub(crate) fn set_details(details: bool) {
     // The command line is read once.
     let _ = DETAILS.set(details);
 }
 
-/// Whether the command line asks for all details.
+/// Returns true if the command line asks for all details.
 pub(crate) fn has_details() -> bool {
     DETAILS.get().copied().unwrap_or_default()
 }
@@ -177,7 +177,7 @@ pub(crate) fn note(text: &str) {
     let _ = writeln!(io::stderr(), "{text}");
 }
 
-/// Prints what a session says without measuring.
+/// Prints a message of a session that is not measuring.
 pub(crate) fn say(update: Update<'_>) {
     match update {
         Update::Note(text) => note(text),

@@ -15,7 +15,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use crate::print;
 use plain::PlainLines;
 
-/// Runs what measures a study, and shows it on the terminal, before, while and after it measures.
+/// Runs `measure`, and shows the progress of its study on the terminal.
 pub(crate) fn shown<T>(measure: impl FnOnce(Say<'_>) -> T) -> T {
     let terminal = StudyOnTerminal::default();
     measure(&|update| terminal.show(update))
@@ -33,7 +33,7 @@ pub(crate) fn stepwise<T>(work: impl FnOnce(&mut dyn FnMut(&str), Say<'_>) -> T)
 
 #[derive(Default)]
 struct StudyOnTerminal {
-    /// The progress while it measures, and what shows it.
+    /// The progress while it measures, and its display.
     shown: Mutex<Option<(Progress, Display)>>,
 }
 

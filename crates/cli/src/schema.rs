@@ -1,11 +1,11 @@
-//! The JSON Schemas of what hoptax reads and writes, by name: those of files, and that of each kind of result.
+//! The JSON Schemas of the files that hoptax reads and writes, by name: those of inputs, and that of each kind of result.
 
 use hoptax_predict::size::graph::GraphFile;
 use hoptax_report::documents::KINDS;
 use hoptax_result::LoadInterval;
 use serde_json::Value;
 
-/// A name with what makes its schema.
+/// A name with the function that makes its schema.
 type Named = (&'static str, fn() -> Value);
 
 /// Files that are no results.

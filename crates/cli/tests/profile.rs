@@ -1,7 +1,7 @@
 //! A study with profiles. Without perf or the right to sample the kernel, some tests only test the message, which is printed.
 //!
 //! It has a program of its own. Tests that start Envoy themselves make their process the parent of orphans, and perf would stay
-//! their zombie after a killed study, for which what it runs waits.
+//! their zombie after a killed study. The command that perf runs waits for perf to be gone.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -38,7 +38,7 @@ fn without_perf_hoptax_takes_the_samples_itself() {
     assert!(absent["message"].as_str().unwrap().contains("perf is not installed"), "{absent}");
 }
 
-/// Judges what a study with profiles by `sampler` printed and wrote.
+/// Judges the output and the files of a study with profiles by `sampler`.
 fn judge(ran: &Ran, out: &Path, sampler: &str) {
     if !rustix::process::geteuid().is_root() {
         assert_eq!(ran.code, Some(3), "{}", ran.stderr);
@@ -98,7 +98,7 @@ fn kill_9_ends_the_profiler_too() {
     wait_until("a profile", || has_profile("baseline") || has_profile("same"));
     running.signal("KILL");
     running.0.wait().unwrap();
-    // Envoy, origins, perf, and what perf runs name the folder on their command lines.
+    // Envoy, origins, perf, and the command that perf runs name the folder on their command lines.
     let name = folder.path().to_str().unwrap();
     let names_folder = |entry: fs::DirEntry| {
         let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();

@@ -381,7 +381,7 @@ fn run_here(folder: &Path, ticks: runner::Ticks) -> StudyResult {
     result
 }
 
-/// Two more disturbances, and the truth of what a disturbed study bounds: `make test-long`.
+/// Two more disturbances, and the truth of the bounds of a disturbed study: `make test-long`.
 ///
 /// Their guards in `make test`: the checks fire on modified results (`crates/checks/src/study`), the two hogs above, and the simulated
 /// coverage of bounds (`crates/stats/tests/bound_coverage.rs`).

@@ -18,7 +18,7 @@ pub struct FunctionCall {
     pub knobs: BTreeMap<String, KnobValue>,
 }
 
-/// Why a call is invalid.
+/// Reason why a call is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CallError {
     /// The text does not have the form `id` or `id{knob=value,…}`.
@@ -26,7 +26,7 @@ pub enum CallError {
     Malformed {
         /// The text.
         text: String,
-        /// What is wrong with it.
+        /// The fault, as a part of the message.
         why: String,
     },
     /// The catalogue has no function with this id.

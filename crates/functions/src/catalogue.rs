@@ -20,7 +20,7 @@ pub struct Catalogue {
     functions: BTreeMap<String, Function>,
 }
 
-/// Why a file of the catalogue is invalid.
+/// Reason why a file of the catalogue is invalid.
 #[derive(Debug, thiserror::Error)]
 #[error("catalogue file `{path}`: {cause}")]
 pub struct CatalogueError {

@@ -1,4 +1,4 @@
-//! The functions of one proxy: what they need together, and which of them cannot be combined.
+//! The functions of one proxy: their needs together, and pairs that cannot be combined.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -65,7 +65,7 @@ impl Component {
         self.function.body(&self.knobs).ok().flatten()
     }
 
-    /// Whether its request determines a condition of a study.
+    /// Returns true if its request determines a condition of a study.
     fn determines(&self, condition: &str) -> bool {
         match condition {
             "request_bytes" => self.body().is_some(),
@@ -141,13 +141,13 @@ impl Composition {
         }
     }
 
-    /// Whether there is none.
+    /// Returns true if it has no function.
     pub fn is_empty(&self) -> bool {
         self.components.is_empty()
     }
 
-    /// Whether the other one makes the same proxy: calls may differ in that they state a default, and in their order where
-    /// it does not matter.
+    /// Returns true if the other one makes the same proxy: calls may differ in that they state a default, and in their order where it does
+    /// not matter.
     pub fn is_same(&self, other: &Self) -> bool {
         let is_same = |own: &Component, other: &Component| {
             own.function.id == other.function.id && own.knobs == other.knobs
@@ -189,7 +189,7 @@ impl Composition {
             .collect()
     }
 
-    /// What descriptors of the proxy's process must link to, each with the function that it belongs to.
+    /// Returns the targets that file descriptors of the proxy's process must link to, each with the function that it belongs to.
     pub fn opens(&self) -> impl Iterator<Item = (&Component, &str)> {
         self.components
             .iter()
@@ -251,12 +251,12 @@ impl Composition {
         self.functions().map(|function| function.upstreams).max().unwrap_or(1)
     }
 
-    /// Whether a function calls the companion.
+    /// Returns true if a function calls the companion.
     pub fn asks_companion(&self) -> bool {
         self.functions().any(|function| function.asks_companion)
     }
 
-    /// Whether a function uses the path of requests: see [`Function::looks_at_path`].
+    /// Returns true if a function uses the path of requests: see [`Function::looks_at_path`].
     pub fn looks_at_path(&self) -> bool {
         self.functions().any(Function::looks_at_path)
     }
@@ -275,8 +275,8 @@ impl Composition {
         self.components.iter().flat_map(flags).collect()
     }
 
-    /// Whether the arm may set this condition to another value than its functions: the files of all functions that
-    /// determine it list points of it.
+    /// Returns true if the arm may set this condition to another value than its functions: the files of all functions that determine it
+    /// list points of it.
     pub fn permits(&self, condition: &str) -> bool {
         let mut determining =
             self.components.iter().filter(|component| component.determines(condition)).peekable();
@@ -289,7 +289,7 @@ impl Composition {
     }
 }
 
-/// Why two functions cannot be combined; None if they can.
+/// Returns the reason why two functions cannot be combined; None if they can.
 fn obstacle(first: &Component, second: &Component) -> Option<String> {
     let (one, other) = (&first.function, &second.function);
     if one.id == other.id {
@@ -302,7 +302,7 @@ fn obstacle(first: &Component, second: &Component) -> Option<String> {
         .or_else(|| proof_obstacle(first, second))
 }
 
-/// What the requests of one function have and those of the other cannot have.
+/// Returns why two functions cannot share requests: each needs another value of the same part; None if they can.
 fn traffic_obstacle(first: &Component, second: &Component) -> Option<String> {
     let differ = |what: &str| Some(format!("their requests need different {what}"));
     let (one, other) = (&first.function.request, &second.function.request);
@@ -322,7 +322,8 @@ fn traffic_obstacle(first: &Component, second: &Component) -> Option<String> {
     differ(&format!("values of the header `{name}`"))
 }
 
-/// What a process or its connections have only once.
+/// Returns why two functions cannot share a process, in terms of settings that a process or its connections have only once; None if they
+/// can.
 fn process_obstacle(first: &Component, second: &Component) -> Option<String> {
     let (one, other) = (&first.function, &second.function);
     let group = |component: &Component| component.fragment().map(|fragment| fragment.key_exchange_group);
@@ -346,7 +347,8 @@ fn process_obstacle(first: &Component, second: &Component) -> Option<String> {
     None
 }
 
-/// What all proxies of an arm have in common: environment variables, and flags of the application.
+/// Returns why two functions cannot be in one arm, in terms of settings that all its proxies share: environment variables, and flags of the
+/// application; None if they can.
 fn shared_obstacle(first: &Component, second: &Component) -> Option<String> {
     let (one, other) = (&first.function, &second.function);
     if let Some(name) = differing_key(&one.environment, &other.environment) {

@@ -26,7 +26,7 @@ const VARIABLES: [&str; 6] = [
 /// Variables of a function that calls the companion.
 const COMPANION: [&str; 2] = ["companion_address", "companion_port"];
 
-/// What is wrong with a file of the catalogue.
+/// Fault of a file of the catalogue.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
     /// It is not a function file.
@@ -180,7 +180,7 @@ struct KnobFile {
     summary: String,
 }
 
-/// Whether the text is a release without its patch number.
+/// Returns true if the text is a release without its patch number.
 fn is_release(text: &str) -> bool {
     let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     text.split_once('.').is_some_and(|(major, minor)| is_number(major) && is_number(minor))

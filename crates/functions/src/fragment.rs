@@ -45,12 +45,13 @@ pub struct Fragment {
     pub listeners: Vec<Map<String, Value>>,
     /// The key exchange group of TLS connections.
     pub key_exchange_group: KeyExchangeGroup,
-    /// Where Envoy fetches its certificate for connections from clients when a handshake needs it, as a `ConfigSource`; it reads
-    /// the certificate at its start if empty. The name of the secret is that of the certificate's file, without `.pem`.
+    /// Source from which Envoy fetches its certificate for connections from clients when a handshake needs it, as a
+    /// `ConfigSource`; it reads the certificate at its start if empty. The name of the secret is that of the certificate's file,
+    /// without `.pem`.
     pub certificate_source: Map<String, Value>,
-    /// Whether connections from clients use QUIC, which contains their TLS.
+    /// True if connections from clients use QUIC, which contains their TLS.
     pub quic_downstream: bool,
-    /// Whether connections to the origins use QUIC.
+    /// True if connections to the origins use QUIC.
     pub quic_upstream: bool,
     /// Merged into the bootstrap.
     pub bootstrap: Map<String, Value>,
@@ -86,7 +87,7 @@ impl Fragment {
         self.cluster.get("typed_extension_protocol_options")?.get(HTTP_PROTOCOL_OPTIONS)
     }
 
-    /// Whether it sets options of HTTP to the origin. Envoy demands that they choose the protocol.
+    /// Returns true if it sets options of HTTP to the origin. Envoy demands that they choose the protocol.
     pub fn has_http_options(&self) -> bool {
         self.http_options().is_some()
     }
@@ -98,7 +99,7 @@ impl Fragment {
         chosen.keys().next().map(String::as_str)
     }
 
-    /// Whether the proxy uses HTTP/2 to the origin.
+    /// Returns true if the proxy uses HTTP/2 to the origin.
     pub fn uses_http2_to_origin(&self) -> bool {
         self.protocol_to_origin() == Some("http2_protocol_options")
     }

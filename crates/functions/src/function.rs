@@ -38,7 +38,7 @@ pub struct Function {
     pub changes: Vec<Change>,
     /// Parameters that change its cost, by name.
     pub knobs: BTreeMap<String, Knob>,
-    /// What a request must carry for the function to be active.
+    /// Parts that a request must carry for the function to be active.
     pub request: Request,
     /// Number of origins behind the proxy.
     pub upstreams: u16,
@@ -52,8 +52,8 @@ pub struct Function {
     pub(crate) known_cpu_us: Option<String>,
     /// Statistics of Envoy's admin interface that show that the function was active, as templates: see [`Proof`].
     pub(crate) proof: Vec<String>,
-    /// What descriptors of the proxy's process link to while the function is active, for a function that Envoy silently replaces where
-    /// the kernel lacks it.
+    /// Targets that file descriptors of the proxy's process link to while the function is active, for a function that Envoy silently
+    /// replaces where the kernel lacks it.
     pub opens: Vec<String>,
     /// The rate limit that it enforces, in requests per second, as a template; also the burst size.
     pub(crate) limit: Option<String>,
@@ -64,13 +64,13 @@ pub struct Function {
     /// Values of its knobs, and of conditions of a study ([`NUMBERED_CONDITIONS`](crate::NUMBERED_CONDITIONS)), that are worth measuring
     /// besides the defaults, by name: the quantities that its cost grows with. A knob takes precedence over a condition of the same name.
     pub points: BTreeMap<String, Vec<KnobValue>>,
-    /// Whether it calls a companion, a separate service.
+    /// True if it calls a companion, a separate service.
     pub asks_companion: bool,
     /// The files with our code that Envoy loads for it.
     pub(crate) code_files: Vec<CodeFile>,
     /// TLS on the connections on both sides.
     pub secured: Secured,
-    /// Whether a listeners file may name it.
+    /// Permission for listeners files to name it.
     pub listeners: InListeners,
     pub(crate) fragment: String,
 }
@@ -143,7 +143,7 @@ pub struct Proof {
 }
 
 impl Proof {
-    /// Why the change of the statistic does not show an active function, if so.
+    /// Returns the reason why the change of the statistic does not show an active function, if so.
     pub fn failure(&self, before: u64, now: u64) -> Option<String> {
         match self.above {
             _ if self.holds(before, now) => None,
@@ -152,27 +152,27 @@ impl Proof {
         }
     }
 
-    /// Why the change of the statistic does not show a removed function, if so: it must stay constant. A statistic that
-    /// every request increments is inconclusive, and so is one with a threshold, which may be exceeded until old
-    /// connections are drained.
+    /// Returns the reason why the change of the statistic does not show a removed function, if so: it must stay
+    /// constant. A statistic that every request increments is inconclusive, and so is one with a threshold, which may
+    /// be exceeded until old connections are drained.
     pub fn failure_unloaded(&self, before: u64, now: u64) -> Option<String> {
         let must_rest = self.above.is_none() && !self.is_of_every_request();
         (must_rest && before != now)
             .then(|| format!("`{}` still changes, although the function was removed", self.name))
     }
 
-    /// The proof if the proxy is one of TCP: what shows no more than traffic must be a statistic of traffic over TCP.
+    /// The proof if the proxy is one of TCP: a proof that only shows traffic must be a statistic of traffic over TCP.
     #[must_use]
     pub fn over_tcp(self) -> Self {
         if self.is_of_every_request() { Self { name: OF_EVERY_BYTE.to_owned(), ..self } } else { self }
     }
 
-    /// Whether every answered request increments the statistic, with any function and without.
+    /// Returns true if every answered request increments the statistic, with any function and without.
     pub(crate) fn is_of_every_request(&self) -> bool {
         self.name == OF_EVERY_REQUEST
     }
 
-    /// Whether the change of the statistic shows an active function.
+    /// Returns true if the change of the statistic shows an active function.
     pub fn holds(&self, before: u64, now: u64) -> bool {
         self.above.map_or(before != now, |above| now > above)
     }
@@ -219,8 +219,8 @@ pub enum Tls {
     Mtls,
 }
 
-/// What a request must carry for a function to be active. Every arm of a study sends what any of them needs, so that
-/// the function is the only difference between them.
+/// Parts that a request must carry for a function to be active. Every arm of a study sends the parts that any of its functions needs, so
+/// that the function is the only difference between arms.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Request {
@@ -254,7 +254,7 @@ pub struct Context<'a> {
     pub companion: Option<SocketAddr>,
 }
 
-/// Why a fragment cannot be rendered.
+/// Reason why a fragment cannot be rendered.
 #[derive(Debug, thiserror::Error)]
 pub enum RenderError {
     /// The template does not evaluate.
@@ -319,7 +319,7 @@ impl Function {
         &self.fragment
     }
 
-    /// Whether its fragment uses the path of requests, and so supports [`REQUEST_PATH`] only.
+    /// Returns true if its fragment uses the path of requests, and so supports [`REQUEST_PATH`] only.
     pub fn looks_at_path(&self) -> bool {
         let environment = environment();
         let template = environment.template_from_str(&self.fragment);

@@ -44,7 +44,7 @@ pub enum KnobValue {
 pub struct Knobs(pub(crate) BTreeMap<String, KnobValue>);
 
 impl KnobRange {
-    /// Whether `value` is in this range.
+    /// Returns true if `value` is in this range.
     pub fn contains(&self, value: &KnobValue) -> bool {
         match (self, value) {
             (Self::Integer { min, max }, KnobValue::Integer(value)) => (min..=max).contains(&value),

@@ -1,4 +1,4 @@
-//! Whether a function can be removed from a running proxy.
+//! Removal of a function from a running proxy.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -7,8 +7,9 @@ use crate::function::{Context, Function, RenderError, Secured};
 use crate::knob::Knobs;
 
 impl Function {
-    /// Why the function cannot be removed from a running proxy; None if it can. A listener and clusters are replaced
-    /// while Envoy runs. Everything else is fixed when a process starts, or is not the proxy's.
+    /// Returns the reason why the function cannot be removed from a running proxy; None if it can. A listener and
+    /// clusters are replaced while Envoy runs. Everything else is fixed when a process starts, or is not the
+    /// proxy's.
     ///
     /// # Errors
     /// The template of its fragment does not evaluate with these knobs.

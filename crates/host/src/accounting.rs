@@ -59,8 +59,8 @@ impl ProcessUse {
     /// of each thread is therefore counted only where it exceeds the CPU time of its siblings.
     ///
     /// None if a thread of the earlier reading is missing or has used less than it had then: the process or the thread
-    /// ended, or another one took its place, and nobody knows what it used in between. A thread that both started and
-    /// ended between the readings is in neither and goes unnoticed.
+    /// ended, or another one took its place, and its use in between is unknown. A thread that both started and ended
+    /// between the readings is in neither and goes unnoticed.
     pub fn since(&self, earlier: &Self) -> Option<TaskUse> {
         let goes_on = |(id, before): (&u32, &TaskUse)| {
             self.threads
@@ -76,8 +76,8 @@ impl ProcessUse {
         Some(TaskUse { cpu_ns, run_delay_ns: spans.iter().map(external).sum() })
     }
 
-    /// The CPU time since an earlier reading of the threads that are in both, nanoseconds. What others used between their start or
-    /// until their end is not in it.
+    /// The CPU time since an earlier reading of the threads that are in both, nanoseconds. It leaves out the threads that started or ended
+    /// between the readings.
     pub fn lasting_since_ns(&self, earlier: &Self) -> u64 {
         let lasting = self.threads.iter().filter_map(|(id, now)| Some((now, earlier.threads.get(id)?)));
         lasting.map(|(now, before)| (*now - *before).cpu_ns).sum()
@@ -174,7 +174,7 @@ impl ThreadAccount {
         Ok(Self { file: File::open("/proc/thread-self/schedstat")? })
     }
 
-    /// Reads what the thread has used since it started.
+    /// Reads the use of the thread since it started.
     ///
     /// # Errors
     /// If the thread has ended.
@@ -186,8 +186,8 @@ impl ThreadAccount {
     }
 }
 
-/// Whether the kernel counts CPU time per thread. Without `CONFIG_SCHEDSTATS` and with delay accounting off, each thread has used
-/// nothing, however long it ran.
+/// Returns true if the kernel counts CPU time per thread. Without `CONFIG_SCHEDSTATS` and with delay accounting off, the account of
+/// each thread stays at 0, however long the thread ran.
 ///
 /// # Errors
 /// If the account of the calling thread cannot be read.
@@ -309,7 +309,7 @@ mod tests {
     #[test]
     fn cpu_time_is_counted_for_thread_and_process() {
         let account = ThreadAccount::of_this_thread().unwrap();
-        // The kernel's own clock of this thread: on a virtual machine, neither it nor an account counts what the host took.
+        // The kernel's own clock of this thread: on a virtual machine, neither it nor an account counts the time that the host took.
         let clock = || Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap();
         let (thread, process) = loop {
             let before = (account.read().unwrap(), process_use(std::process::id()).unwrap());

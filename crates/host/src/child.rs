@@ -36,7 +36,7 @@ use orphans::{end_group, kill_orphans, reap_except};
 /// The process groups of all children, by the process id of their leader.
 static GROUPS: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
 
-/// How to start a child.
+/// Specification of a child.
 #[derive(Clone, Debug)]
 pub struct ChildSpec {
     /// The program.
@@ -139,7 +139,7 @@ impl Child {
 pub(crate) struct Group {
     leader: std::process::Child,
     pid: Pid,
-    /// Whether the leader has been reaped. From then on, its id and that of the group may be reused.
+    /// True if the leader has been reaped. From then on, its id and that of the group may be reused.
     is_reaped: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Which connections of a process belong to which of its event loops, for servers whose workers have an epoll instance each.
+//! Assignment of the connections of a process to its event loops, for servers whose workers have an epoll instance each.
 //!
 //! The kernel lists the watched file descriptors of every epoll instance (`proc_pid_fdinfo(5)`), and for each socket its addresses
 //! (`/proc/PID/net/tcp`), so neither the server nor its requests need to change.

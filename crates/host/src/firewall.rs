@@ -1,7 +1,7 @@
 //! Firewall rules in front of servers, as input of the programs that load them. Pure: [`crate::network`] runs these programs in a
 //! namespace of its own.
 //!
-//! Every rule looks at the source address only, so what differs between rule sets is how an address is found: one rule after the
+//! Every rule looks at the source address only, so rule sets differ only in the way an address is found: one rule after the
 //! other, or in a set or a map. All but one of the addresses are those of RFC 2544 for measurements, which no caller has.
 
 use std::fmt::Write;
@@ -12,7 +12,7 @@ const FIRST_OTHER: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
 /// Maximum number of rules: addresses in 198.18.0.0/15, rounded down.
 pub const MAX_RULES: u32 = 100_000;
 
-/// How an address is looked up, and by which program.
+/// Method and program that look up an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Firewall {
     /// One rule for each address, by iptables on the nftables backend of the kernel.
@@ -44,14 +44,14 @@ pub enum Matching {
 /// The rules in front of servers. Packets that no rule matches are accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FirewallSpec {
-    /// How an address is looked up.
+    /// Method of the lookup of an address.
     pub firewall: Firewall,
     /// Number of rules, or of addresses in the set or map; at most [`MAX_RULES`].
     pub rules: u32,
     /// The place of the one that matches.
     pub matching: Matching,
-    /// Whether packets of established connections are accepted before all rules, so that only the first packet of a
-    /// connection is looked up.
+    /// True if packets of established connections are accepted before all rules, so that only the first packet of a connection is
+    /// looked up.
     pub accepts_established: bool,
 }
 
@@ -159,7 +159,7 @@ impl FirewallSpec {
         if self.accepts_established { rule.to_owned() } else { String::new() }
     }
 
-    /// The addresses in their order, and whether each is that of the caller.
+    /// The addresses in their order, each with true if it is that of the caller.
     fn addresses(self, caller: Ipv4Addr) -> impl Iterator<Item = (Ipv4Addr, bool)> {
         let rules = self.rules.min(MAX_RULES);
         let of_caller = match self.matching {

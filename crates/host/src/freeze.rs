@@ -195,7 +195,7 @@ fn signal_error(id: u32, action: &str, error: Errno) -> io::Error {
     io::Error::new(error.kind(), format!("process {id} cannot be {action}: {error}"))
 }
 
-/// Whether reading a file of `/proc` failed because its process or thread has exited.
+/// Returns true if reading a file of `/proc` failed because its process or thread has exited.
 fn has_exited(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(Errno::SRCH.raw_os_error())
 }

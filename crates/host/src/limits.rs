@@ -1,4 +1,4 @@
-//! Limits of this process: on open files, which bounds the number of connections, and on what work on damaged input may use.
+//! Limits of this process: on open files, which bounds the number of connections, and on the memory and time of work on damaged input.
 
 use std::io;
 
@@ -27,7 +27,7 @@ pub fn allow_connections(connections: u64) -> Result<(), u64> {
 }
 
 /// Limits the address space and the processor time of this process, and has it leave no core file: for work on input that may be
-/// damaged. What needs more memory fails to allocate it; what needs more time is killed.
+/// damaged. An allocation above the limit of memory fails; above the limit of time, the kernel kills the process.
 ///
 /// # Errors
 /// When the kernel refuses a limit.

@@ -182,7 +182,7 @@ struct Packet {
 }
 
 impl Lane {
-    /// Whether the queue limit is reached and the next packet is dropped.
+    /// Returns true if the queue limit is reached and the next packet is dropped.
     fn is_full(&self, now_ns: u64) -> bool {
         // Packets depart in order.
         let departed = self.packets.partition_point(|packet| packet.departs_ns <= now_ns);

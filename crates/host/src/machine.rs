@@ -1,7 +1,8 @@
 //! A probe of the machine before a measurement. It takes about three seconds.
 //!
-//! It measures what can void a study: wake-up latency of idle processors, halted and kept from halting; the handover time
-//! between processors; steal, run delay and the use of the processors by others. [`judgement`] draws the conclusions.
+//! It measures the properties that can void a study: wake-up latency of idle processors, halted and kept from halting;
+//! the handover time between processors; steal, run delay and the use of the processors by others. [`judgement`] draws
+//! the conclusions.
 
 pub mod judgement;
 mod own_use;

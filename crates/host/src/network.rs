@@ -33,19 +33,19 @@ const INTERFACE: &str = "hoptax0";
 /// The interface of the bridge on the host.
 const BRIDGE_INTERFACE: &str = "bridge0";
 
-/// What a network consists of.
+/// Parts of a network between callers and servers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NetworkSpec {
-    /// Where the servers are.
+    /// Place of the servers.
     pub servers: Servers,
-    /// What translates the address of the host to that of the container; none if callers connect to the container's own
+    /// The program that translates the address of the host to that of the container; none if callers connect to the container's own
     /// address, and without a container.
     pub nat: Option<Nat>,
     /// Rules for packets that arrive where the servers are.
     pub firewall: Option<FirewallSpec>,
 }
 
-/// Where servers are.
+/// Place of servers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Servers {
     /// On the host.
@@ -93,7 +93,7 @@ pub struct Needed {
     pub package: &'static str,
 }
 
-/// Why a network cannot be created.
+/// Reason why a network cannot be created.
 #[derive(Debug, thiserror::Error)]
 pub enum NetworkError {
     /// A namespace cannot be created or entered.

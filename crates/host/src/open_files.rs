@@ -3,10 +3,10 @@
 use std::fs;
 use std::io;
 
-/// What a file descriptor of a ring of `io_uring` links to.
+/// Link target of the file descriptor of a ring of `io_uring`.
 pub const RING: &str = "anon_inode:[io_uring]";
 
-/// Whether a process has a file open whose descriptor links to `target`.
+/// Returns true if a process has a file open whose descriptor links to `target`.
 ///
 /// # Errors
 /// When its descriptors cannot be read: it has ended, or belongs to another user.
@@ -17,7 +17,7 @@ pub fn has_open(process_id: u32, target: &str) -> io::Result<bool> {
     Ok(links.any(|link| link.to_str() == Some(target)))
 }
 
-/// What the kernel says of a file that a process could not open; empty if it says nothing.
+/// Returns the likely reason why a process could not open a ring of `io_uring`, by the kernel's setting; empty for every other target.
 pub fn why_absent(target: &str) -> String {
     if target != RING {
         return String::new();

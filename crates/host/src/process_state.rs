@@ -1,4 +1,4 @@
-//! What a process is doing, as the letter that the kernel has for it.
+//! State of a process, as the letter that the kernel has for it.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ pub(crate) fn letter(stat: &str) -> Option<char> {
     stat.rsplit_once(") ").and_then(|(_, fields)| fields.chars().next())
 }
 
-/// Whether the first thread of a process waits for something other than a processor or a disk. False if it has ended.
+/// Returns true if the first thread of a process waits for something other than a processor or a disk. False if it has ended.
 pub fn sleeps(process_id: u32) -> bool {
     fs::read_to_string(format!("/proc/{process_id}/stat")).is_ok_and(|stat| letter(&stat) == Some('S'))
 }

@@ -47,7 +47,7 @@ impl Placement {
         all
     }
 
-    /// Whether the proxy has processors of its own.
+    /// Returns true if the proxy has processors of its own.
     pub fn is_apart(&self) -> bool {
         self.proxy != self.generator
     }

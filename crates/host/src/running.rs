@@ -7,12 +7,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// Where the kernel shows control groups.
+/// Mount point of control groups.
 const CGROUPS: &str = "/sys/fs/cgroup";
 /// Length at which the kernel cuts the name of a process, bytes.
 const NAME_BYTES: usize = 15;
 
-/// Which processes are meant. Their descendants are meant, too.
+/// Selection of processes. Their descendants are selected, too.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Running {
     /// The one with this id.

@@ -53,7 +53,7 @@ pub struct Function {
     pub object: String,
 }
 
-/// Where a stack is at one moment: in the kernel or not, and the address.
+/// Place of a stack at one moment: in the kernel or not, and the address.
 type Address = (bool, u64);
 
 impl Sampler {

@@ -19,7 +19,7 @@ pub struct ScopedAddress {
     interface: u32,
 }
 
-/// Why a text is not an address.
+/// Reason why a text is not an address.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum InvalidAddress {
     /// The part before the zone is not an address.
@@ -129,7 +129,7 @@ pub fn interface_of(address: SocketAddr) -> u32 {
     }
 }
 
-/// Whether an address is valid only on one link, so that it needs a zone.
+/// Returns true if an address is valid only on one link, so that it needs a zone.
 pub fn is_link_local(ip: IpAddr) -> bool {
     matches!(ip, IpAddr::V6(ip) if Ipv6Addr::is_unicast_link_local(&ip))
 }

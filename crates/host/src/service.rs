@@ -1,8 +1,8 @@
 //! A child process that serves until it is told to end, and whose output is passed on line by line while it runs.
 //!
-//! Other children write into a file ([`crate::child`]). A service may run for months, and what it writes belongs where hoptax writes: to
-//! the journal of the machine, or to the log of the container. It writes into pipes, which it can open again by the names `/dev/stdout`
-//! and `/dev/stderr`; the socket of a journal cannot be opened so.
+//! Other children write into a file ([`crate::child`]). A service may run for months, and its output belongs where hoptax writes: to the
+//! journal of the machine, or to the log of the container. It writes into pipes, which it can open again by the names `/dev/stdout` and
+//! `/dev/stderr`; the socket of a journal cannot be opened so.
 
 use std::collections::VecDeque;
 use std::io::{self, BufRead, BufReader, Read};
@@ -17,12 +17,12 @@ use crate::child::Group;
 
 /// The last lines that are kept for error messages.
 const KEPT: usize = 20;
-/// The longest line; what is behind it becomes another one.
+/// The longest line; the rest of a longer one becomes another line.
 const LONGEST: u64 = 64 * 1024;
 /// Time limit for the rest of the output of a service that has ended. A process that it started may hold its pipes open.
 const REST: Duration = Duration::from_millis(200);
 
-/// Where a line was written to.
+/// Stream that a line was written to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stream {
     /// Standard output.
@@ -133,7 +133,7 @@ mod tests {
         command
     }
 
-    /// What a script writes, and how it ends.
+    /// Runs a script. Returns its lines, its exit status, and the last bytes of its output.
     fn written(script: &str) -> (Vec<(Stream, String)>, ExitStatus, String) {
         let lines = Arc::new(Mutex::new(Vec::new()));
         let kept = Arc::clone(&lines);

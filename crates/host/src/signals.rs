@@ -1,8 +1,8 @@
-//! Which signals this process ignores.
+//! Signals that this process ignores.
 
 use std::{fs, io};
 
-/// Whether this process ignores a signal, given by its number. A program started by `nohup` ignores SIGHUP until it asks for it.
+/// Returns true if this process ignores a signal, given by its number. A program started by `nohup` ignores SIGHUP until it asks for it.
 ///
 /// # Errors
 /// If `/proc` is unavailable or does not say.

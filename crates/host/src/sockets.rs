@@ -20,7 +20,7 @@ pub(crate) struct Socket {
     pub(crate) is_listening: bool,
 }
 
-/// Whether a process or one of its descendants listens on a port.
+/// Returns true if a process or one of its descendants listens on a port.
 ///
 /// # Errors
 /// When the process has ended, or belongs to another user.

@@ -66,7 +66,7 @@ impl Spinner {
     ///
     /// # Errors
     /// If a processor is unavailable, a thread cannot be started, or the policy is refused, for example in a container; the
-    /// message states what to allow.
+    /// message states the permission to grant.
     pub fn start(processors: &[u32]) -> io::Result<Self> {
         let mut spinner = Self { threads: Vec::new(), ended: Arc::default() };
         for processor in processors.iter().copied().collect::<BTreeSet<_>>() {

@@ -74,7 +74,7 @@ fn claim(port: u16) -> io::Result<Option<UnixDatagram>> {
     }
 }
 
-/// Whether a server without options can have a port: connections that were closed keep it for a minute.
+/// Returns true if a server without socket options can bind a port: connections that were closed keep it for a minute.
 fn is_free(address: SocketAddr) -> io::Result<bool> {
     let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let socket = socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
@@ -121,7 +121,7 @@ mod tests {
         let address = listener.local_addr().unwrap();
         assert!(!is_free(address).unwrap());
         let mut caller = TcpStream::connect(address).unwrap();
-        // Who closes first waits for a minute.
+        // The side that closes first waits for a minute.
         drop(listener.accept().unwrap());
         assert_eq!(caller.read(&mut [0]).unwrap(), 0);
         drop((caller, listener));

@@ -1,4 +1,4 @@
-//! How many processors given processes may use at once, by their affinity and by the CPU limits of their control groups.
+//! Number of processors that given processes may use at once, by their affinity and by the CPU limits of their control groups.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity};
 
-/// Where the kernel shows control groups (version 2).
+/// Mount point of control groups (version 2).
 const CGROUPS: &str = "/sys/fs/cgroup";
 
 /// Number of processors that processes may use at once: all that the affinity of any of them permits, but no more than the CPU

@@ -1,5 +1,5 @@
-//! Networks with bridges, address translation and firewall rules: what passes them, and that the rules of the machine stay as they
-//! are. Without root, or without the programs, a network is not tested, which is printed.
+//! Networks with bridges, address translation and firewall rules: the packets that pass them, and that the rules of the machine
+//! stay as they are. Without root, or without the programs, a network is not tested, which is printed.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -15,7 +15,7 @@ use hoptax_host::namespace::Namespace;
 use hoptax_host::network::{Nat, Network, NetworkSpec, Servers};
 use outer::Outer;
 
-/// Whether a program runs here.
+/// Returns true if a program runs on this machine.
 fn runs(program: &str) -> bool {
     let command = Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
     command.is_ok()
@@ -70,7 +70,7 @@ fn echoed(network: &Network) -> IpAddr {
     server.join().unwrap()
 }
 
-/// What a program prints in a namespace.
+/// Returns the output of a program in a namespace.
 fn printed(namespace: &Namespace, program: &str, arguments: &[&str]) -> String {
     let output = namespace.within(|| Command::new(program).args(arguments).output()).unwrap();
     String::from_utf8_lossy(&output.unwrap().stdout).into_owned()

@@ -9,12 +9,12 @@ use std::process::{ChildStdin, Command, Stdio};
 
 use hoptax_host::running::Running;
 
-/// Where version 2 is mounted alone.
+/// Mount point of version 2 alone.
 const ALONE: &str = "/sys/fs/cgroup";
-/// Where it is mounted beside version 1.
+/// Mount point of version 2 beside version 1.
 const BESIDE: &str = "/sys/fs/cgroup/unified";
 
-/// Where the groups of version 2 are mounted, and the group of this process, as in study files. None if they are not mounted.
+/// Mount point of the groups of version 2, and the group of this process, as in study files. None if they are not mounted.
 fn own_group() -> Option<(&'static Path, PathBuf)> {
     let text = fs::read_to_string("/proc/self/cgroup").unwrap();
     let group = text.lines().find_map(|line| line.strip_prefix("0::"))?;

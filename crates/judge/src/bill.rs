@@ -1,5 +1,5 @@
 //! Computes the bill of a given proxy configuration from a study of it: the whole, each part, and whether the parts add up.
-//! [`second_study`] says from a second study whether the parts indeed do not add up, and which two interact.
+//! [`second_study`] confirms from a second study that the parts do not add up, or does not, and names pairs that interact.
 
 pub mod second_study;
 
@@ -13,7 +13,7 @@ use crate::comparison::rounds_to_complete;
 use crate::precision::{Basis, half_width_at_looks};
 use crate::summary::{degrees_of_freedom_of_sum, rounds_of_sum, sum_of_cpu_costs};
 
-/// What a bill states besides the numbers of its study.
+/// Inputs of a bill besides the numbers of its study.
 #[derive(Clone, Debug)]
 pub struct Order {
     /// The file of the configuration, as the user named it.
@@ -29,7 +29,7 @@ pub struct Order {
     pub changes: Vec<BilledChange>,
     /// Extensions of the configuration that Envoy lacks.
     pub lacking: Vec<String>,
-    /// What was replaced in the configuration.
+    /// Parts of the configuration that were replaced.
     pub replacements: Vec<BilledReplacement>,
     /// Price of a core for an hour, if known.
     pub price_per_core_hour: Option<f64>,
@@ -91,8 +91,8 @@ pub fn bill(result: &StudyResult, order: Order) -> BillResult {
     BillResult::new(result.environment.clone(), body).judged(result.verdict, findings)
 }
 
-/// Whether a finding is about a number of the bill. The plain proxy, which every study has, and the difference of the whole
-/// from it are none.
+/// Returns true if a finding is about a number of the bill. The bill has no number of the plain proxy, which every study has, and none of
+/// the difference of the whole from it.
 fn concerns(finding: &Finding, result: &StudyResult) -> bool {
     match finding.arm.as_deref() {
         Some(BillResult::WHOLE) => !finding.costs_alone,
@@ -107,7 +107,7 @@ fn proxy_version(result: &StudyResult) -> Option<String> {
     hop.version.clone()
 }
 
-/// What an arm uses.
+/// Returns the use of an arm.
 fn level(arm: &ArmResult) -> Charge {
     let hop = arm.hops.first();
     Charge {
@@ -119,8 +119,8 @@ fn level(arm: &ArmResult) -> Charge {
     }
 }
 
-/// What an arm uses more than the whole, times `sign`: what a part adds is the opposite of the difference of the arm without
-/// it.
+/// Returns the difference between the use of an arm and that of the whole, times `sign`. A part adds the opposite of the difference of
+/// the arm without it.
 fn difference(arm: &ArmResult, sign: f64) -> Charge {
     let added = |cost: Option<Interval>| cost.map(|cost| cost.times(sign));
     let cost = &arm.cost;
@@ -142,14 +142,14 @@ fn difference(arm: &ArmResult, sign: f64) -> Charge {
     }
 }
 
-/// With cores at `rate`, and what they cost.
+/// With cores at `rate`, and their price.
 fn priced(charge: Charge, rate: Option<f64>, price_per_core_hour: Option<f64>) -> Charge {
     let cores = charge.cpu_us_per_request.zip(rate).map(|(cpu, rate)| cpu.times(rate / 1e6));
     let money = |(cores, price): (Interval, f64)| cores.times(price * BillResult::HOURS_PER_MONTH);
     Charge { cores, money_per_month: cores.zip(price_per_core_hour).map(money), ..charge }
 }
 
-/// Whether parts add up; `arms` are those without one of them, and `together` is the arm without all of them.
+/// Compares the sum of parts with the whole. `arms` are those without one part each, and `together` is the arm without all of them.
 fn sum(result: &StudyResult, arms: &[&str], together: &str) -> Option<BilledSum> {
     if arms.len() < 2 {
         return None;

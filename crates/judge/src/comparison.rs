@@ -31,7 +31,7 @@ const OF_SLICES: [CostMeasure; 5] = [
 pub const USUAL_MARGIN_SHARE: f64 = 0.02;
 
 /// The comparisons with arms that `compared_with` of the study file names, in the order of these arms. None of them is a
-/// baseline: what an arm adds to its baseline is its cost.
+/// baseline: the cost of an arm is its difference from the baseline.
 pub fn with_named(result: &StudyResult, margin_share: f64) -> Vec<ComparisonBody> {
     let is_compared = |id: &str| result.arms.iter().any(|arm| arm.compared_with.as_deref() == Some(id));
     let named = result.arms.iter().filter(|arm| arm.kind != ArmKind::Baseline && is_compared(&arm.id));
@@ -71,7 +71,7 @@ pub fn compare(result: &StudyResult, reference: &str, margin_share: f64) -> Comp
     }
 }
 
-/// How the answer of an arm differs from that of the reference; empty if either is not known.
+/// Returns the differences of the answer of an arm from that of the reference; empty if either is not known.
 pub(crate) fn answer_differences(reference: &ArmResult, arm: &ArmResult) -> Vec<String> {
     let both = reference.answer.as_ref().zip(arm.answer.as_ref());
     both.map(|(reference, answer)| reference.differences(answer)).unwrap_or_default()
@@ -130,8 +130,8 @@ fn compared(
     })
 }
 
-/// How many rounds must be completed so that `needed` of them count for a measure, if as many are lost as now: `counting` of those
-/// that are completed count.
+/// Returns the number of rounds that must be completed so that `needed` of them count for a measure, if as many are lost as now:
+/// `counting` of those that are completed count.
 pub(crate) fn rounds_to_complete(result: &StudyResult, needed: u32, counting: u32) -> u32 {
     let completed = u64::from(result.plan.rounds_completed.max(counting));
     let rounds = (u64::from(needed) * completed).div_ceil(u64::from(counting.max(1)));

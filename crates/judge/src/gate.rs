@@ -1,5 +1,5 @@
-//! Whether a candidate, such as a new release of Envoy, exceeds limits: the study that measures it side by side with what it
-//! would replace, and the judgement of the result.
+//! Judgement of a candidate, such as a new release of Envoy, by limits: the study that measures it side by side with the reference that it
+//! would replace, and the verdict on the result.
 
 mod candidate;
 mod limit;
@@ -21,7 +21,7 @@ pub use limit::Limit;
 pub use side_by_side::{Pair, SideBySide, side_by_side};
 pub use stored::{Earlier, judge_by_stored};
 
-/// Checks that the loads of a study measure what the limits are about.
+/// Checks that the loads of a study measure the numbers that the limits are about.
 ///
 /// # Errors
 /// All limits on numbers that no load measures, each with the load that would.

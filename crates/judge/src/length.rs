@@ -28,7 +28,7 @@ pub struct Length {
 /// A target precision.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Until {
-    /// What is precise enough.
+    /// The half-width of intervals at which the study may end.
     #[serde(flatten)]
     pub precision: Precision,
     /// Number of rounds after which it was first requested: 0 if the study began with it. There were no looks before.
@@ -39,7 +39,7 @@ pub struct Until {
 #[derive(Clone, Debug)]
 pub struct Course {
     length: Length,
-    /// When each round ended, in seconds since the study began, without pauses between sessions.
+    /// End of each round, in seconds since the study began, without pauses between sessions.
     ended_s: Vec<f64>,
     /// Number of rounds when it was started or resumed.
     begun_after: usize,
@@ -71,7 +71,7 @@ impl Course {
         self.ended_s.push(elapsed_s);
     }
 
-    /// Whether another round begins. `half_widths` returns those of all costs in CPU time at this point for a precision, as
+    /// Returns true if another round begins. `half_widths` returns those of all costs in CPU time at this point for a precision, as
     /// [`crate::precision::half_widths`] does; it is called only where the study looks.
     pub fn should_continue(
         &mut self,
@@ -96,7 +96,7 @@ impl Course {
         !(is_spent || self.reached)
     }
 
-    /// Whether a round as long as the longest so far would end within the budget.
+    /// Returns true if a round as long as the longest so far would end within the budget.
     fn another_fits(&self, elapsed_s: f64) -> bool {
         let Some(budget_s) = self.length.budget_s else { return true };
         let Some(round_s) = self.longest_round_s() else { return true };

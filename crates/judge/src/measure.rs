@@ -11,11 +11,11 @@ pub struct Measure {
     /// Its name, with its unit.
     pub id: Cow<'static, str>,
     of: Of,
-    /// Whether time that the proxy waited for its processor invalidates it.
+    /// True if time that the proxy waited for its processor invalidates it.
     is_timed: bool,
 }
 
-/// Where the value of a slice comes from; none if the slice has none.
+/// Source of the value of a slice; none if the slice has none.
 #[derive(Clone, Copy, Debug)]
 enum Of {
     /// From this function.
@@ -95,10 +95,10 @@ pub const RECORDED: Measure = counted("recorded_s", |_, slice| Some(slice.record
 pub const PROXY_CORE: Measure =
     counted("proxy_core_share", |_, slice| share_of_wall(slice, slice.proxy_cpu_ns));
 
-/// How busy the proxies were under load, as a share of the processors that they may use.
+/// Busy share of the proxies under load, over the processors that they may use.
 pub const PROXY_BUSY: Measure = counted("proxy_busy_share", |_, slice| slice.busy_share);
 
-/// How busy the processors that the proxies may use were under load.
+/// Busy share under load of the processors that the proxies may use.
 pub const PROXY_PROCESSORS: Measure =
     counted("proxy_processors_busy_share", |_, slice| slice.processors_share);
 
@@ -125,8 +125,8 @@ pub const STEAL: Measure = counted("steal_ticks", |_, slice| Some(slice.steal_ti
 /// Round trip of a cache line between the processors of generator and proxy, nanoseconds.
 pub const HANDOVER: Measure = counted("handover_ns", |_, slice| slice.handover_ns);
 
-/// Requests that a limit admitted, divided by what it should have admitted. It depends on earlier slices, since a
-/// token bucket carries over, so `summary::limits` computes it, and it is not in [`ALL`].
+/// Requests that a limit admitted, divided by the number that it should have admitted. It depends on earlier
+/// slices, since a token bucket carries over, so `summary::limits` computes it, and it is not in [`ALL`].
 pub const ADMITTED: Measure = timed("admitted_ratio", |_, _| None);
 
 /// CPU time of each of `hops` proxies per answered request, us, in the order in which a request passes them.
@@ -183,7 +183,7 @@ impl Measure {
         }
     }
 
-    /// Whether these disturbances invalidate it.
+    /// Returns true if these disturbances invalidate it.
     pub fn is_invalidated_by(&self, disturbances: &[Disturbance]) -> bool {
         disturbances.iter().any(|disturbance| self.is_timed || disturbance.invalidates_cpu_time())
     }

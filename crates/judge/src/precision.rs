@@ -41,8 +41,8 @@ pub struct Forecast {
 /// with others than a plain proxy asks for these costs, so only they count. The cost of the A/A arm is known, so it counts only if
 /// there is no other. An arm other than a plain proxy with several equal ones has subjects among them, which all count.
 ///
-/// Those of costs that are large enough for [`Precision::of_cost_share`] are scaled down to `target_share`. Otherwise the estimates
-/// of the costs are not used, so a study that stops by these half-widths favours neither small nor large costs.
+/// Half-widths of costs that are large enough for [`Precision::of_cost_share`] are scaled down to `target_share`. Otherwise the
+/// estimates of the costs are not used, so a study that stops by these half-widths favours neither small nor large costs.
 pub fn half_widths(result: &StudyResult, precision: &Precision) -> Vec<f64> {
     let proxied = |id: &String| result.arms.iter().find(|arm| arm.id == *id && !arm.hops.is_empty());
     let compared = result.arms.iter().filter(|arm| !arm.hops.is_empty());
@@ -84,7 +84,7 @@ fn of_own_rounds(result: &StudyResult, arm: &ArmResult, cost: &Interval) -> Opti
     half_width_of_rounds(cost, basis, result.plan.quantile_confidence())
 }
 
-/// What an interval rests on.
+/// The replicates and degrees of freedom of an interval.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Basis {
     /// Its degrees of freedom, by which its half-width is more than a standard error.

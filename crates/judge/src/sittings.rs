@@ -52,7 +52,7 @@ pub fn differences_but_for_the_proxy(one: &StudyResult, other: &StudyResult) -> 
     all
 }
 
-/// In what two machines differ whose results are not those of one machine; empty if in nothing.
+/// The differences of two machines, in words; empty if results of both count as those of one machine.
 pub fn machine_differences(one: &Environment, other: &Environment) -> Vec<String> {
     named_differences([
         ("processor", one.cpu_model.clone(), other.cpu_model.clone()),

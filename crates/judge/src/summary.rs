@@ -66,11 +66,11 @@ pub struct Conditions {
     pub machine: Option<MachineProbe>,
     /// Its speeds, if measured.
     pub speeds: Option<MachineSpeeds>,
-    /// Whether the processors were kept from being halted.
+    /// True if the processors were kept from being halted.
     pub never_halted: bool,
     /// Duration, seconds.
     pub wall_s: f64,
-    /// Why it ended before its last round.
+    /// Reason why it ended before its last round.
     pub ended_early: Option<String>,
     /// Time budget, seconds.
     pub budget_s: Option<f64>,

@@ -12,7 +12,7 @@ use crate::{ALL, Linted, rule};
 /// The keys of an entry.
 const KEYS: [&str; 3] = ["rule", "at", "reason"];
 
-/// What a file allows.
+/// Allowances of a file.
 #[derive(Clone, Debug)]
 pub struct Allowances {
     /// The name of the file.

@@ -9,7 +9,7 @@ use crate::rule::Rule;
 use crate::rules::{ALLOWED_FOR_NO_REASON, ALLOWED_WITHOUT_EFFECT};
 use crate::{ALL, Linted};
 
-/// What such a comment begins with.
+/// Prefix of such a comment.
 const MARK: &str = "hoptax-lint:";
 const ALLOW: &str = "allow";
 

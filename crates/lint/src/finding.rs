@@ -1,4 +1,4 @@
-//! A finding: what a rule found, at its place in the texts of a configuration.
+//! A finding: the fault that a rule found, at its place in the texts of a configuration.
 
 use hoptax_bootstrap::{Configuration, Place, tree};
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::found::Found;
 use crate::rule::{Rule, Severity};
 
-/// What a rule found at a place of a file.
+/// Fault that a rule found at a place of a file.
 #[derive(Clone, Debug)]
 pub struct Finding {
     /// The rule.
@@ -18,7 +18,7 @@ pub struct Finding {
     pub path: String,
     /// The number of the text of the configuration with that place.
     pub text: usize,
-    /// What was found.
+    /// The fault.
     pub found: Found,
 }
 
@@ -40,7 +40,7 @@ impl Finding {
         (self.rule.severity, self.text, self.place.line, self.rule.id, &self.place.pointer)
     }
 
-    /// Whether it says the same of the same place.
+    /// Returns true if it has the same message at the same place.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         let is_there = self.text == other.text && self.place.line == other.place.line && self.place.line > 0;
         is_there && self.rule.id == other.rule.id && self.found.message == other.found.message

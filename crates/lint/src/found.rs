@@ -1,4 +1,4 @@
-//! What a rule found, with the changes that mend it and the function of Envoy whose price matters.
+//! Faults that rules find, with the changes that mend them and the functions of Envoy whose prices matter.
 
 use hoptax_bootstrap::Place;
 use serde_json::Value;
@@ -21,7 +21,7 @@ pub enum Change {
 }
 
 impl Change {
-    /// The pointer of what it changes.
+    /// The pointer of the node that it changes.
     pub fn at(&self) -> &str {
         match self {
             Self::Set { at, .. } | Self::Remove { at } => at,
@@ -29,27 +29,27 @@ impl Change {
     }
 }
 
-/// What a rule found.
+/// Fault that a rule found.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// The pointer of what is wrong.
+    /// The pointer of the faulty node.
     pub at: String,
     /// The number of its text and its place there, if no pointer leads to it.
     pub place: Option<(usize, Place)>,
-    /// What is wrong, in one line. It quotes names of the user, but no other texts, which may be secret.
+    /// The fault in one line. It quotes names of the user, but no other texts, which may be secret.
     pub message: String,
-    /// How to mend it; empty if that needs a decision.
+    /// The changes that mend it; empty if that needs a decision.
     pub fix: Vec<Change>,
-    /// What a price list may say about it.
+    /// The function whose price a price list may state.
     pub price: Option<Price>,
 }
 
 /// A function of Envoy whose price matters, by its arm in price lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Price {
-    /// What is wrong costs this.
+    /// The fault has the cost of this function.
     OfFault(&'static str),
-    /// What mends it costs this.
+    /// The cure has the cost of this function.
     OfCure(&'static str),
 }
 

@@ -28,14 +28,14 @@ use crate::proxy::Proxy;
 /// Findings of a configuration, the most severe first, then by their places.
 #[derive(Clone, Debug, Default)]
 pub struct Linted {
-    /// What is wrong.
+    /// The findings that nothing allows.
     pub findings: Vec<Finding>,
-    /// What a comment or a file of allowances allows, with the reason.
+    /// The findings that a comment or a file of allowances allows, with the reason.
     pub allowed: Vec<(Finding, String)>,
 }
 
 impl Linted {
-    /// Adds to each finding what a price list says about it: the cost of a function in words, if the list has it.
+    /// Adds to each finding its price: the cost of a function in words, if the list has it.
     pub fn add_prices(&mut self, cost: &dyn Fn(&str) -> Option<String>) {
         let allowed = self.allowed.iter_mut().map(|(finding, _)| finding);
         for finding in self.findings.iter_mut().chain(allowed) {
@@ -51,7 +51,7 @@ impl Linted {
     }
 }
 
-/// Applies all rules to a configuration, and the comments in its texts that allow what they found.
+/// Applies all rules to a configuration, and the comments in its texts that allow findings.
 pub fn lint(read: &Partly) -> Linted {
     let proxy = Proxy::new(read);
     let mut findings = Vec::new();
@@ -62,7 +62,7 @@ pub fn lint(read: &Partly) -> Linted {
     }
     let mut linted = allowed::sort_out(findings, &read.configuration);
     linted.findings.sort_by(|one, other| one.order().cmp(&other.order()));
-    // An alias repeats what it stands for.
+    // An alias repeats the node that it stands for.
     linted.findings.dedup_by(|one, other| one.is_like(other));
     linted
 }

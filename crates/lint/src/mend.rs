@@ -23,7 +23,7 @@ pub struct Mended {
     pub changed: String,
 }
 
-/// Why a finding was not mended.
+/// Reason why a finding was not mended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
     /// It needs a decision.
@@ -49,13 +49,13 @@ impl fmt::Display for Refused {
 struct Edit {
     bytes: Range<usize>,
     by: String,
-    /// The pointer of what is created: nothing else may create the same.
+    /// The pointer of the node that it creates: no other edit may create the same.
     creates: Option<String>,
-    /// How deep it is: of lines that are added at one place, the deepest come first, because they belong to what ends there.
+    /// Its depth: of lines that are added at one place, the deepest come first, because they belong to the node that ends there.
     depth: usize,
 }
 
-/// Most rounds of changes: each changes what the one before created.
+/// Most rounds of changes: each may change nodes that the one before created.
 const MOST_ROUNDS: usize = 8;
 
 /// Mends findings. Returns the texts that changed, and which findings were not mended.
@@ -194,7 +194,7 @@ fn applied(text: &str, mut edits: Vec<Edit>) -> Option<String> {
     Some(changed)
 }
 
-/// Whether two edits cannot be made at once.
+/// Returns true if two edits cannot be made at once.
 fn clash(one: &Edit, other: &Edit) -> bool {
     let creates_same = one.creates.is_some() && one.creates == other.creates;
     // Of two insertions at one place, both may be made, unless one of them is inside of the other.

@@ -17,14 +17,14 @@ use hoptax_result::counted;
 
 use crate::{Finding, Linted, Severity};
 
-/// What was found in a file.
+/// Findings in a file.
 #[derive(Clone, Debug)]
 pub struct File {
     /// The file, as the user named it.
     pub name: String,
-    /// What was found, in all configurations of it.
+    /// The findings in all of its configurations.
     pub linted: Linted,
-    /// What could not be read.
+    /// The parts that could not be read.
     pub unread: Vec<Problem>,
 }
 

@@ -1,4 +1,4 @@
-//! What rules look at: the listeners, routes and clusters of a configuration, each with its pointer.
+//! View of a configuration for rules: its listeners, routes and clusters, each with its pointer.
 
 mod cluster;
 mod limits;
@@ -32,7 +32,7 @@ impl<'a> Manager<'a> {
         self.node.items("/http_filters")
     }
 
-    /// Whether its connections have TLS.
+    /// Returns true if its connections have TLS.
     pub(crate) fn is_tls(&self) -> bool {
         is_tls(&self.chain)
     }
@@ -52,7 +52,7 @@ pub(crate) struct Route<'a> {
 }
 
 impl<'a> Route<'a> {
-    /// What it does with a request that it forwards.
+    /// Returns the action for a request that it forwards.
     pub(crate) fn action(&self) -> Option<Node<'a>> {
         self.node.get("/route")
     }
@@ -90,7 +90,7 @@ impl<'a> Route<'a> {
 pub(crate) struct Proxy<'a> {
     /// All of it.
     pub(crate) root: Node<'a>,
-    /// Where its nodes are from.
+    /// The configuration that its nodes are from.
     pub(crate) configuration: &'a Configuration,
     pub(crate) listeners: Vec<Node<'a>>,
     pub(crate) managers: Vec<Manager<'a>>,
@@ -102,9 +102,9 @@ pub(crate) struct Proxy<'a> {
     by_port: BTreeMap<u16, Vec<usize>>,
     /// Numbers of clusters by their names.
     numbers: BTreeMap<&'a str, usize>,
-    /// Whether all clusters are known.
+    /// True if all clusters are known.
     pub(crate) is_complete: bool,
-    /// Whether it is a file of some resources, and not a bootstrap.
+    /// True if it is a file of some resources, and not a bootstrap.
     pub(crate) is_part: bool,
 }
 
@@ -250,19 +250,19 @@ fn local_ports(listener: &Node<'_>) -> BTreeSet<u16> {
     ports.filter(|port| *port > 0).collect()
 }
 
-/// Whether a proxy asks its control plane for clusters when requests name them.
+/// Returns true if a proxy asks its control plane for clusters when requests name them.
 fn asks_for_clusters(root: &Node<'_>) -> bool {
     let mut asks = false;
     root.walk(&mut |node| asks |= node.has("/odcds") || node.has("/odcds_config"));
     asks
 }
 
-/// Whether a host is this machine, reachable from it alone.
+/// Returns true if a host is this machine, reachable from it alone.
 pub(crate) fn is_loopback(host: &str) -> bool {
     host == "localhost" || hoptax_bootstrap::is_loopback(host)
 }
 
-/// Whether the connections of a filter chain have TLS.
+/// Returns true if the connections of a filter chain have TLS.
 pub(crate) fn is_tls(chain: &Node<'_>) -> bool {
     tree::sockets(chain.value, &chain.at).iter().any(|(_, socket)| tree::is_tls(socket))
 }

@@ -1,14 +1,14 @@
-//! A rule: what it looks for, why, how bad that is, and how it finds it.
+//! A rule: its fault, the consequence, the severity, and the search.
 
 use std::fmt;
 
 use crate::found::Found;
 use crate::proxy::Proxy;
 
-/// How bad a finding is.
+/// Severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// The file alone shows that it does not do what it says, or that Envoy refuses it.
+    /// The file alone shows that it does not work as it states, or that Envoy refuses it.
     Error,
     /// It fails under conditions that are usual.
     Warning,
@@ -36,20 +36,20 @@ impl fmt::Display for Severity {
     }
 }
 
-/// A rule: what it looks for, and why.
+/// A rule: its fault, and the consequence.
 #[derive(Debug)]
 pub struct Rule {
     /// Its name in outputs and in comments that allow a finding.
     pub id: &'static str,
-    /// How bad its findings are.
+    /// The severity of its findings.
     pub severity: Severity,
-    /// What it finds, in a few words.
+    /// The fault that it finds, in a few words.
     pub title: &'static str,
-    /// What happens because of it, and where it happened.
+    /// The consequence of the fault, and a place where it happened.
     pub why: &'static str,
-    /// What to do.
+    /// The cure.
     pub cure: &'static str,
-    /// Where this is known from.
+    /// The source.
     pub source: &'static str,
     /// Finds it.
     pub(crate) check: fn(&Proxy<'_>) -> Vec<Found>,

@@ -132,7 +132,7 @@ pub(crate) static ALLOWED_FOR_NO_REASON: Rule = Rule {
     check: |_| Vec::new(),
 };
 
-/// A comment, or an entry of a file of allowances, that allows what is not found.
+/// A comment, or an entry of a file of allowances, that allows a finding which is not there.
 pub(crate) static ALLOWED_WITHOUT_EFFECT: Rule = Rule {
     id: "allowed-without-effect",
     severity: Severity::Warning,

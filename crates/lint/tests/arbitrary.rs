@@ -1,4 +1,4 @@
-//! Whatever a file holds, the linter ends, and so does what mends it.
+//! The linter and the mending of its findings end for every file.
 
 use hoptax_bootstrap::read_partly;
 use hoptax_lint::{Finding, lint, mend};

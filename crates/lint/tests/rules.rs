@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 use hoptax_bootstrap::{Partly, read_partly};
 use hoptax_lint::{ALL, Change, Finding, Linted, lint, mend};
 
-/// What is on each line of a finding.
+/// Comment on each line of a finding.
 const HERE: &str = "# here";
-/// What is above a line of a finding that is a comment itself.
+/// Comment above a line of a finding that is a comment itself.
 const NEXT: &str = "# next";
 
 fn folder(id: &str) -> PathBuf {

@@ -1,6 +1,6 @@
-//! What the listeners of a plan promise, how each promise is tried, and whether what was seen keeps it; it sends nothing itself.
+//! Promises of the listeners of a plan: how each is tried, and how the observations are judged. This module sends nothing itself.
 //!
-//! The promises come from the plan and not from what was rendered: a fault of the rendering breaks a promise.
+//! The promises come from the plan and not from the rendered configuration, so that a fault of the rendering breaks a promise.
 
 mod lab;
 mod procedure;
@@ -33,7 +33,7 @@ pub struct Course {
     pub listener: String,
     /// The line of the listener in its file.
     pub line: u64,
-    /// Whether its clients use TLS.
+    /// True if its clients use TLS.
     pub is_tls: bool,
     /// The Host header of the request.
     pub host: String,
@@ -45,32 +45,32 @@ pub struct Course {
     pub share: u8,
     /// Clusters that may get it instead, because a `host_regex` may match its host.
     pub(crate) rivals: Vec<String>,
-    /// Whether functions of the catalogue may answer it.
+    /// True if functions of the catalogue may answer it.
     pub(crate) has_functions: bool,
-    /// What the file promises about it.
+    /// The promises of the file about it.
     pub promises: Vec<Promise>,
 }
 
 /// A promise of the file about requests.
 #[derive(Debug)]
 pub struct Promise {
-    /// What it is about.
+    /// The subject of the promise.
     pub about: PromiseKind,
-    /// What the file says, in words.
+    /// The statement of the file, in words.
     pub said: String,
-    /// How it is tried, or why it cannot be.
+    /// Its trial, or the reason why it cannot be tried.
     pub trial: Result<Box<dyn Trial>, String>,
 }
 
-/// How a promise is tried.
+/// Trial of a promise.
 pub trait Trial: fmt::Debug + Send + Sync {
-    /// What is done.
+    /// Returns the procedure that tries the promise.
     fn procedure(&self) -> Procedure;
-    /// Whether what was seen keeps the promise. That a rival gets no request is known.
+    /// Judges the promise by the observations. They are known to have no request at a rival.
     fn judge(&self, course: &Course, seen: &Seen) -> Judged;
 }
 
-/// Judges what came of a trial.
+/// Judges a promise by the observations of its trial.
 pub fn judge(course: &Course, trial: &dyn Trial, seen: &Seen) -> Judged {
     match seen.arrivals.iter().find(|arrival| course.rivals.contains(&arrival.cluster)) {
         Some(rival) => {
@@ -114,7 +114,7 @@ pub fn courses(plan: &Plan) -> Vec<Course> {
             });
         }
     }
-    // What a cluster promises is tried once, by the route that leaves most time for it.
+    // A promise of a cluster is tried once, by the route that leaves most time for it.
     for index in best(&subjects, |_| true) {
         if let Some(subject) = subjects.get_mut(index) {
             subject.is_of_cluster = true;

@@ -86,7 +86,7 @@ pub(crate) struct ListenerSection {
     /// Requests for some hosts that go elsewhere, by regular expressions.
     #[serde(default)]
     pub(crate) splits: Vec<HostSplitSection>,
-    /// Where the other requests go.
+    /// The target of the other requests.
     #[serde(flatten)]
     pub(crate) target: TargetSection,
     /// TLS of clients. Default: plain HTTP.
@@ -95,7 +95,7 @@ pub(crate) struct ListenerSection {
     pub(crate) http_host: Option<Host>,
     /// The x-forwarded-proto header of requests to the upstream. Default: `http`, or `https` with `tls`.
     pub(crate) xfp: Option<Scheme>,
-    /// When a request is tried again.
+    /// Conditions and number of retries of a request.
     pub(crate) retry: Option<RetrySection>,
     /// Another name of `retry`.
     pub(crate) retry_policy: Option<RetrySection>,
@@ -108,7 +108,7 @@ pub(crate) struct ListenerSection {
     pub(crate) functions: Vec<String>,
 }
 
-/// Where requests go, and how connections to it are kept.
+/// Target of requests, and the connections to it.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub(crate) struct TargetSection {
     /// The service, by its name in `services`: it says the port, the host and whether connections are encrypted.
@@ -137,9 +137,9 @@ pub(crate) struct TargetSection {
     pub(crate) tcp_keepalive: Option<TcpKeepaliveSection>,
     /// Limits of what is under way to the upstream. Default: 1,024 connections, requests, and requests that wait.
     pub(crate) circuit_breakers: Option<BreakersSection>,
-    /// Which share of the requests under way may be retries. Default, with `retry`: 20 %, and 3 in any case.
+    /// Share of the requests under way that may be retries. Default, with `retry`: 20 %, and 3 in any case.
     pub(crate) retry_budget: Option<BudgetSection>,
-    /// When a server that fails is left out for a while. Default: never.
+    /// Ejection of a server that fails, for a while. Default: never.
     pub(crate) outlier_detection: Option<OutlierSection>,
 }
 
@@ -200,7 +200,7 @@ pub(crate) struct RouteSection {
     pub(crate) prefix: Option<String>,
     /// The time for a request. Default: that of the listener.
     pub(crate) timeout: Option<Duration>,
-    /// Where they go.
+    /// Their target.
     #[serde(flatten)]
     pub(crate) target: TargetSection,
 }
@@ -211,7 +211,7 @@ pub(crate) struct SplitSection {
     /// The part in percent. The runtime key `routing.traffic_shift.NAME` changes it while Envoy runs.
     #[schemars(range(min = 0, max = 100))]
     pub(crate) percentage: u8,
-    /// Where they go.
+    /// Their target.
     #[serde(flatten)]
     pub(crate) target: TargetSection,
 }
@@ -224,7 +224,7 @@ pub(crate) struct HostSplitSection {
     /// A regular expression that the whole Host header matches.
     #[schemars(length(min = 1))]
     pub(crate) host_regex: String,
-    /// Where they go.
+    /// Their target.
     #[serde(flatten)]
     pub(crate) target: TargetSection,
 }
@@ -248,7 +248,7 @@ pub(crate) struct TlsSection {
     pub(crate) client_ca: Option<FilePath>,
 }
 
-/// When a request is tried again.
+/// Conditions and number of retries of a request.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub(crate) struct RetrySection {
     /// The conditions, such as `connect-failure,reset`, separated by commas.
@@ -312,7 +312,7 @@ impl Default for BreakersSection {
     }
 }
 
-/// Which share of the requests under way may be retries.
+/// Share of the requests under way that may be retries.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default)]
 pub(crate) struct BudgetSection {
@@ -329,7 +329,7 @@ impl Default for BudgetSection {
     }
 }
 
-/// When a server that fails is left out for a while.
+/// Ejection of a server that fails, for a while.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default)]
 pub(crate) struct OutlierSection {

@@ -1,8 +1,8 @@
 //! A short list of listeners as an Envoy configuration, and back; it opens no file and starts nothing.
 //!
 //! [`read`] turns a text into a [`Plan`]: every name is resolved, every default stated. All problems of a text are reported at once, each
-//! with its line and column. [`render()`] turns a plan into Envoy's messages, and [`Form`] says in which files; [`import()`] goes the other way.
-//! [`check`] says what a plan promises, and judges what was seen.
+//! with its line and column. [`render()`] turns a plan into Envoy's messages, and [`Form`] says in which files; [`import()`] goes the other
+//! way. [`check`] lists the promises of a plan, and judges them by observations.
 
 pub mod check;
 mod file;

@@ -22,7 +22,7 @@ pub enum Form {
     Helm,
 }
 
-/// How they are written.
+/// Format in which they are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Format {
@@ -65,7 +65,7 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// The line for a pointer of the bootstrap; the first for what no line of its own states.
+    /// The line for a pointer of the bootstrap; the first for a node without a line of its own.
     pub fn line(&self, pointer: &str) -> u64 {
         let of_resource = || {
             let (kind, rest) = pointer.strip_prefix("/static_resources/")?.split_once('/')?;
@@ -161,7 +161,7 @@ fn typed(of: &str, all: &[Resource]) -> Value {
     all.iter().map(message).collect()
 }
 
-/// Whether a text is a listeners file, rather than a configuration of Envoy.
+/// Returns true if a text is a listeners file, rather than a configuration of Envoy.
 pub fn is_listeners(text: &str) -> bool {
     // Large configurations are not parsed a second time.
     if text.contains("static_resources") {

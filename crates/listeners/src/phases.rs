@@ -7,7 +7,7 @@ use crate::render::Rendered;
 
 /// The beginning of the names of these histograms.
 pub const PREFIX: &str = "hoptax_phases";
-/// What is between the name of a phase and that of an upstream.
+/// Separator between the name of a phase and that of an upstream.
 const TAG: &str = "upstream";
 
 /// A phase of a request.
@@ -34,7 +34,7 @@ impl Phase {
         }
     }
 
-    /// What Envoy writes for it: the time between two of its time points.
+    /// Returns the command operator of Envoy for it: the time between two of its time points.
     fn duration(self) -> &'static str {
         match self {
             Self::Wait => "%COMMON_DURATION(DS_RX_BEG:US_TX_BEG:us)%",

@@ -56,7 +56,7 @@ pub struct Source<'t> {
     pub text: &'t str,
 }
 
-/// What Envoy is to do.
+/// Configuration of Envoy with every name resolved.
 #[derive(Clone, Debug)]
 pub struct Plan {
     pub(crate) listeners: Vec<Listener>,
@@ -94,14 +94,14 @@ pub(crate) struct Listener {
     pub(crate) is_traced: bool,
     /// Functions of the catalogue, as the file states them.
     pub(crate) functions: Vec<String>,
-    /// What they add.
+    /// The configuration that they add.
     pub(crate) fragment: Option<Fragment>,
-    /// Where it is, without a message.
+    /// Its place, without a message.
     pub(crate) place: Problem,
 }
 
 impl Listener {
-    /// Whether it serves clients of other machines, rather than the applications of this one.
+    /// Returns true if it serves clients of other machines, rather than the applications of this one.
     pub(crate) fn is_ingress(&self) -> bool {
         self.tls.is_some() || self.listen.iter().any(|address| !address.is_loopback())
     }
@@ -113,7 +113,7 @@ impl Listener {
     }
 }
 
-/// Which requests go to a cluster.
+/// Requests that go to a cluster.
 #[derive(Clone, Debug)]
 pub(crate) struct Route {
     pub(crate) matches: Matches,
@@ -122,7 +122,7 @@ pub(crate) struct Route {
     pub(crate) host: HostHeader,
 }
 
-/// What a route is for.
+/// Requests that a route is for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Matches {
     /// All requests.
@@ -138,7 +138,7 @@ pub(crate) enum Matches {
 /// The Host header of requests to an upstream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum HostHeader {
-    /// That of the client.
+    /// The header of the client.
     Kept,
     /// The name of the upstream.
     OfUpstream,
@@ -226,7 +226,8 @@ pub fn read(source: Source<'_>, services: Option<Source<'_>>) -> Result<Plan, Pr
     })
 }
 
-/// Removes listeners with problems from a file, because what else is wrong with them may follow from these. The indexes of those that stay.
+/// Removes listeners with problems from a file, because further problems of them may follow from these. Returns the indexes of those that
+/// stay.
 fn keep_sound(document: &Document<'_>, file: &mut Value, problems: &[Problem]) -> Vec<usize> {
     let place = |problem: &Problem| (problem.line, problem.column);
     let own = problems.iter().filter(|problem| problem.file == document.name);
@@ -270,7 +271,7 @@ fn read_services(
     read.map_err(|error| vec![document.problem(&document.root.bytes, format!("cannot be read: {error}"))])
 }
 
-/// What resolving needs, and the problems that it found.
+/// State of resolving: its inputs, and the problems that it found.
 struct Resolver<'t> {
     document: &'t Document<'t>,
     services: BTreeMap<String, ServiceSection>,
@@ -486,7 +487,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Why there is no such service.
+    /// Returns the reason why there is no such service.
     fn unknown_service(&self, name: &str) -> String {
         // A search among ten thousand services for each of ten thousand wrong names would take hours.
         let is_shown = self.problems.len() < SUGGESTED;

@@ -1,8 +1,8 @@
-//! What is wrong in a file, with its position; all of it is reported at once.
+//! Problems of a file, with their positions; all are reported at once.
 
 use std::fmt;
 
-/// What is wrong at a position of a file.
+/// Problem at a position of a file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Problem {
     /// The name of the file.
@@ -11,7 +11,7 @@ pub struct Problem {
     pub line: u64,
     /// The column, from 1; 0 if only the line is known.
     pub column: u64,
-    /// What is wrong, and what would be right.
+    /// The fault, and how to correct it.
     pub message: String,
 }
 

@@ -1,4 +1,4 @@
-//! A plan as Envoy's messages: listeners, clusters, and what the bootstrap has beside them.
+//! A plan as Envoy's messages: listeners, clusters, and the other fields of the bootstrap.
 
 mod cluster;
 mod listener;
@@ -14,7 +14,7 @@ use crate::problem::{Problem, Problems};
 pub struct Resource {
     /// The message.
     pub message: Value,
-    /// The line, from 1; 0 for what no line of its own states.
+    /// The line, from 1; 0 for a node without a line of its own.
     pub line: u64,
 }
 
@@ -25,14 +25,14 @@ pub struct Rendered {
     pub listeners: Vec<Resource>,
     /// The clusters.
     pub clusters: Vec<Resource>,
-    /// What else the bootstrap has.
+    /// Other fields of the bootstrap.
     pub(crate) rest: Map<String, Value>,
 }
 
 /// Envoy's messages for a plan.
 ///
 /// # Errors
-/// When functions of the catalogue set what a listener states.
+/// When functions of the catalogue set a field that a listener sets, too.
 pub fn render(plan: &Plan) -> Result<Rendered, Problems> {
     let mut problems: Vec<Problem> = Vec::new();
     let mut listeners = Vec::with_capacity(plan.listeners.len());
@@ -66,7 +66,7 @@ pub fn render(plan: &Plan) -> Result<Rendered, Problems> {
     Ok(Rendered { listeners, clusters, rest: rest(plan) })
 }
 
-/// What the bootstrap has beside listeners and clusters.
+/// Returns the fields of the bootstrap besides listeners and clusters.
 fn rest(plan: &Plan) -> Map<String, Value> {
     let rest = json!({
         "admin": {

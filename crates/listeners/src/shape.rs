@@ -56,7 +56,7 @@ impl<'t> Check<'t> {
         }
     }
 
-    /// A node of another type: what people see as a number may be a text, or too large.
+    /// Reports a node of another type: a value that people see as a number may be a text, or too large.
     fn misfit(&mut self, schema: &Value, tree: &Tree, what: &str) {
         let message = match &tree.node {
             Node::Scalar(Value::String(text), _)
@@ -216,7 +216,7 @@ fn fits(schema: &Value, node: &Node) -> bool {
     types.is_empty() || types.iter().any(|one| own.contains(one))
 }
 
-/// What a schema admits, in words.
+/// Returns in words the type of value that a schema accepts.
 fn kind(schema: &Value) -> String {
     let is_word = schema.get("const").is_some() || schema.get("enum").is_some();
     let of = |one: &&str| match *one {

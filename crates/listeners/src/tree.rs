@@ -25,9 +25,9 @@ pub(crate) struct Document<'t> {
     /// The byte at which each line begins.
     lines: Vec<usize>,
     pub(crate) root: Tree,
-    /// Whether it is a file of Wikimedia, which has other defaults.
+    /// True if it is a file of Wikimedia, which has other defaults.
     pub(crate) is_foreign: bool,
-    /// Keys that are there twice, and merges of what is no mapping. The tree has the first of equal keys.
+    /// Keys that are there twice, and merges of nodes that are no mappings. The tree has the first of equal keys.
     pub(crate) problems: Vec<Problem>,
 }
 
@@ -35,7 +35,7 @@ impl<'t> Document<'t> {
     /// Reads a text.
     ///
     /// # Errors
-    /// What keeps it from being a tree.
+    /// The problems that keep it from being a tree.
     pub(crate) fn read(name: &'t str, text: &'t str) -> Result<Self, Vec<Problem>> {
         let at_line =
             |line, message: String| vec![Problem { file: name.to_owned(), line, column: 0, message }];
@@ -82,12 +82,12 @@ impl<'t> Document<'t> {
         Problem { file: self.name.to_owned(), line: line as u64, column, message: message.into() }
     }
 
-    /// A problem with the node at a path such as `/listeners/3/port`: at its key, or at what is around it if it is not there.
+    /// A problem with the node at a path such as `/listeners/3/port`: at its key, or at the node around it if it is not there.
     pub(crate) fn problem_at(&self, path: &str, message: impl Into<String>) -> Problem {
         self.problem(&find(&self.root, path), message)
     }
 
-    /// Whether the file has a key.
+    /// Returns true if the file has a key.
     pub(crate) fn has(&self, key: &str) -> bool {
         matches!(&self.root.node, Node::Mapping(entries) if entries.iter().any(|(own, _)| own.text == key))
     }
@@ -156,7 +156,7 @@ fn empty() -> Tree {
     Tree { line: 1, bytes: 0..0, anchor: 0, node: Node::Mapping(Vec::new()) }
 }
 
-/// Why a text cannot be read. Tabs are what people do not see.
+/// The reason why a text cannot be read. Tabs are named, because people do not see them.
 fn unreadable(text: &str, error: &hoptax_text::yaml::envoy::Error) -> String {
     let line = text.lines().nth((error.line as usize).saturating_sub(1)).unwrap_or_default();
     let indent: String = line.chars().take_while(|letter| letter.is_whitespace()).collect();
@@ -189,7 +189,7 @@ fn find(root: &Tree, path: &str) -> Range<usize> {
     bytes
 }
 
-/// How a scalar is shown in a message.
+/// Returns a scalar as a message shows it.
 pub(crate) fn shown(tree: &Tree) -> String {
     match &tree.node {
         Node::Sequence(_) => "a list".to_owned(),

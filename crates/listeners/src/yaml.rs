@@ -1,7 +1,7 @@
 //! Writes a value as YAML that people read, and in which no text can be taken for anything but itself.
 //!
-//! Texts that are not plain words are in double quotes, with escapes as in JSON. What templates and shells replace (`{{`, `{%`, `{#`, `${`,
-//! `$(` and backticks) is escaped too, so a file that passes through one of them stays as it is.
+//! Texts that are not plain words are in double quotes, with escapes as in JSON. Signs that templates and shells replace (`{{`, `{%`, `{#`,
+//! `${`, `$(` and backticks) are escaped too, so a file that passes through one of them stays as it is.
 
 use hoptax_text::yaml::is_plain;
 use serde_json::Value;
@@ -136,7 +136,7 @@ fn is_block(value: &Value) -> bool {
 
 /// A text in quotes.
 fn quoted(text: &str) -> String {
-    // What JSON escapes, YAML reads.
+    // Escapes of JSON are valid in YAML.
     let text = Value::String(text.to_owned()).to_string();
     guarded(&text, "\\x7b", "\\x24", "\\x60")
 }
@@ -144,7 +144,7 @@ fn quoted(text: &str) -> String {
 /// A value as JSON in lines, in which templates and shells find nothing to replace.
 pub(crate) fn json(value: &Value) -> String {
     let mut text = format!("{value:#}\n");
-    // Braces of the structure stand alone, so what is left is inside of texts.
+    // Braces of the structure stand alone, so the others are inside of texts.
     if ["{{", "{%", "{#", "${", "$(", "`"].iter().any(|sign| text.contains(sign)) {
         text = guarded(&text, "\\u007b", "\\u0024", "\\u0060");
     }

@@ -1,4 +1,4 @@
-//! The catalogue of listeners: all of it renders, to what the snapshot of a part shows.
+//! The catalogue of listeners: all of it renders, and a part of it to a snapshot.
 
 use hoptax_listeners::{
     Form, Format, Imported, Rendered, Resource, Source, import, is_listeners, read, render,
@@ -201,7 +201,7 @@ fn an_import_of_what_is_rendered_is_rendered_to_the_same() {
     for line in expected {
         assert!(left.iter().any(|own| own == line), "{line}: {left:#?}");
     }
-    // What functions, the log and the front proxy's second name add is all that is left.
+    // The only rest is from functions, the log and the front proxy's second name.
     let is_expected =
         |line: &&String| ["http_filters", "access_log", "lb_policy"].iter().any(|part| line.contains(part));
     let others: Vec<&String> = left.iter().filter(|line| !is_expected(line)).collect();

@@ -6,7 +6,7 @@ use hoptax_functions::{Catalogue, Context, Fragment, Function, InListeners, Knob
 use hoptax_listeners::{Source, read, render};
 use serde_json::{Value, json};
 
-/// Every value that a function adds and no knob sets, by the end of its path. Envoy's default is what Envoy does without the value.
+/// Every value that a function adds and no knob sets, by the end of its path. Envoy's default is its behaviour without the value.
 const READ: [(&str, &str, &str); 26] = [
     ("accept-balance", "/exact_balance", "{}"),
     ("balance/least-request", "/lb_policy", "LEAST_REQUEST"),
@@ -52,7 +52,7 @@ fn leaves(value: &Value, path: &str, found: &mut BTreeSet<(String, String)>) {
     }
 }
 
-/// What a listener with functions becomes.
+/// Renders a listener with functions.
 fn rendered(functions: &[&str]) -> Result<BTreeSet<(String, String)>, String> {
     let text = json!({"listeners": [{
         "name": "a", "port": 6102, "timeout": "1s", "functions": functions,

@@ -1,4 +1,4 @@
-//! Texts of a file never change the structure of what is rendered: they are refused, or arrive as they are.
+//! Texts of a file never change the structure of the rendered configuration: they are refused, or arrive as they are.
 
 use hoptax_listeners::{Form, Format, Rendered, Source, read, render};
 use hoptax_text::yaml::envoy::first;
@@ -26,7 +26,7 @@ fn rendered(text: &str) -> Option<Rendered> {
     render(&read(Source { name: "x.json", text }, None).ok()?).ok()
 }
 
-/// A value without its texts: what is left is its structure.
+/// A value without its texts: its structure.
 fn structure(value: &Value) -> Value {
     match value {
         Value::Object(keys) => keys.iter().map(|(key, inner)| (key.clone(), structure(inner))).collect(),

@@ -1,4 +1,4 @@
-//! Every problem of a file is reported at once, at its line and column, with what to write instead.
+//! Every problem of a file is reported at once, at its line and column, with a correction.
 
 use hoptax_listeners::{Source, read, render};
 use proptest::prelude::*;

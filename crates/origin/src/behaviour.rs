@@ -153,7 +153,7 @@ pub(crate) struct Drawn {
     pub(crate) delay: Duration,
     /// Service time in the worker's queue; none if the request does not enter it.
     pub(crate) service: Option<Duration>,
-    /// When the server of the queue stops.
+    /// Stops of the server of the queue.
     pub(crate) freeze: Option<Freeze>,
     /// Minimum number of delayed responses in flight, and the delay to add.
     pub(crate) crowded: Option<(u64, Duration)>,
@@ -162,7 +162,7 @@ pub(crate) struct Drawn {
     pub(crate) close: bool,
     /// Time without a further request after which the connection is closed.
     pub(crate) idle: Option<Duration>,
-    /// How long the worker busy-polls.
+    /// Time that the worker busy-polls.
     pub(crate) poll: Duration,
 }
 

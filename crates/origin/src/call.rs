@@ -50,7 +50,7 @@ pub(crate) struct Reply {
     pub(crate) request_bytes: usize,
 }
 
-/// What a call does next.
+/// Next step of a call.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     /// It sends a reply.
@@ -65,14 +65,14 @@ fn method(head: &Head) -> Option<Method> {
     if path == ECHO { Some(Method::Echo) } else { services::streaming(head).map(Method::Service) }
 }
 
-/// Whether a request is a call whose messages are answered one by one.
+/// Returns true if a request is a call whose messages are answered one by one.
 pub(crate) fn is_streaming(head: &Head) -> bool {
     head.is_grpc() && method(head).is_some()
 }
 
 impl Call {
     /// Opens a call on a connection, or fails it with a response. Its parameters `status`, `error` and `close` are drawn here,
-    /// the delays with each message. Also returns whether the connection closes after it.
+    /// the delays with each message. Also returns true if the connection closes after it.
     pub(crate) fn open(
         head: &Head,
         connection: u64,
@@ -127,7 +127,7 @@ impl Call {
         self.served
     }
 
-    /// Whether a reply waits for its delay.
+    /// Returns true if a reply waits for its delay.
     pub(crate) fn is_delayed(&self) -> bool {
         self.delayed.is_some()
     }
@@ -137,7 +137,7 @@ impl Call {
         self.delayed.take()
     }
 
-    /// What it does next; None if it waits for more of the request or for a delay, which it starts as that of `stream`.
+    /// Returns the next step; None if it waits for more of the request or for a delay, which it starts as that of `stream`.
     pub(crate) fn next(&mut self, stream: u64, context: &mut Context<'_>) -> Option<Step> {
         if self.is_delayed() {
             return None;
@@ -174,7 +174,7 @@ impl Call {
         Some(Step::Reply(reply))
     }
 
-    /// What a call does next whose unanswered bytes have no complete message.
+    /// Returns the next step of a call whose unanswered bytes have no complete message.
     fn without_message(&self, rest: &[u8]) -> Option<Step> {
         let (code, message) = match *rest {
             [] if self.has_ended => return Some(Step::End(Status::OK)),

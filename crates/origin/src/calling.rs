@@ -30,7 +30,7 @@ use peer::{CallError, Peers};
 
 /// Pause after `accept` failed for lack of file descriptors or memory.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(1);
-/// How often a stop request is noticed.
+/// Interval at which a stop request is noticed.
 const MAX_WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 /// Stack of the thread of a connection. The parser of requests has the largest frame, of some KiB.
 const STACK_BYTES: usize = 256 * 1024;
@@ -84,7 +84,7 @@ pub struct CallingOrigin {
     shared: Arc<Shared>,
 }
 
-/// What the threads of all connections share.
+/// State that the threads of all connections share.
 #[derive(Debug)]
 struct Shared {
     defaults: Behaviour,
@@ -177,7 +177,7 @@ impl CallingOrigin {
     }
 }
 
-/// Whether an error is a lack of file descriptors or memory.
+/// Returns true if an error is a lack of file descriptors or memory.
 fn is_shortage(error: &io::Error) -> bool {
     let shortages = [Errno::MFILE, Errno::NFILE, Errno::NOMEM, Errno::NOBUFS];
     Errno::from_io_error(error).is_some_and(|errno| shortages.contains(&errno))
@@ -226,7 +226,7 @@ fn serve(mut stream: &TcpStream, shared: &Shared, number: u64) -> io::Result<()>
     }
 }
 
-/// Appends the response to a request, after its delay and the calls. Returns whether the connection closes.
+/// Appends the response to a request, after its delay and the calls. Returns true if the connection closes.
 fn respond(
     request: &Request,
     tables: &Tables,

@@ -39,7 +39,7 @@ impl Connection {
         }
     }
 
-    /// Whether no request or response is in flight.
+    /// Returns true if no request or response is in flight.
     pub(crate) fn is_idle(&self) -> bool {
         self.handler.is_idle() && self.transport.is_sent() && self.input.is_empty()
     }

@@ -34,7 +34,7 @@ pub(crate) struct Context<'a> {
     pub(crate) polling_until: &'a mut Option<Instant>,
     /// The record of all responses, if enabled.
     pub(crate) served: Option<&'a mut Vec<Served>>,
-    /// Whether the worker is shutting down and accepts no more requests.
+    /// True if the worker is shutting down and accepts no more requests.
     pub(crate) ending: bool,
 }
 

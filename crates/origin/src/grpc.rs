@@ -34,7 +34,7 @@ pub(crate) const RESOURCE_EXHAUSTED: u16 = 8;
 pub(crate) const UNIMPLEMENTED: u16 = 12;
 const UNAVAILABLE: u16 = 14;
 
-/// How a call ended.
+/// Status of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Status {
     pub(crate) code: u16,

@@ -47,7 +47,7 @@ use worker::Worker;
 
 /// Length of the accept queue.
 const BACKLOG: i32 = 4096;
-/// How many ports that the kernel chooses for TCP are tried until one is free on UDP as well.
+/// Number of ports from the kernel for TCP that are tried until one is free on UDP as well.
 const PORT_ATTEMPTS: u32 = 16;
 
 /// The configuration of an origin.
@@ -77,7 +77,7 @@ pub struct OriginOptions {
 pub struct OriginTls {
     /// Its configuration.
     pub config: Arc<ServerConfig>,
-    /// Whether HTTP/3 is served too, on the UDP port with the number of the TCP port.
+    /// True if HTTP/3 is served too, on the UDP port with the number of the TCP port.
     pub http3: bool,
 }
 
@@ -196,7 +196,7 @@ impl Origin {
         Ok(Self { listeners, http3, address, settings, seed: options.seed })
     }
 
-    /// Whether it serves HTTP/3, on UDP at [`Self::local_address`].
+    /// Returns true if it serves HTTP/3, on UDP at [`Self::local_address`].
     pub fn serves_http3(&self) -> bool {
         self.http3.is_some()
     }

@@ -19,14 +19,14 @@ pub(crate) trait ProtocolHandler: Debug + Send {
     /// Sends the response on `stream`, whose delay has expired.
     fn delay_expired(&mut self, stream: u64, output: &mut Vec<u8>, context: &mut Context<'_>);
 
-    /// Whether no request or response is in flight.
+    /// Returns true if no request or response is in flight.
     fn is_idle(&self) -> bool;
 
     /// Number of delayed responses.
     fn delayed(&self) -> u64;
 }
 
-/// What a handler requests from its connection.
+/// Request of a handler to its connection.
 #[derive(Debug)]
 pub(crate) enum Next {
     /// Send the output, then call it again.

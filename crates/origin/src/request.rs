@@ -17,7 +17,7 @@ const MAX_HEADERS: usize = 96;
 pub struct Request {
     /// Its parameters, or the first invalid one.
     pub(crate) behaviour: Result<Behaviour, BadParameter>,
-    /// Whether it is a `HEAD` request, whose response has no body.
+    /// True for a `HEAD` request, whose response has no body.
     pub(crate) is_head: bool,
     /// The connection persistence that it requests.
     pub(crate) persistence: Persistence,
@@ -62,7 +62,7 @@ pub struct RequestReader {
     start: usize,
     /// The request whose body is being read.
     pending: Option<(Request, Body)>,
-    /// Whether `100 Continue` is due for that body.
+    /// True if `100 Continue` is due for that body.
     owes_continue: bool,
 }
 
@@ -93,7 +93,7 @@ impl RequestReader {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// Whether no byte of a request is buffered.
+    /// Returns true if no byte of a request is buffered.
     pub fn is_idle(&self) -> bool {
         self.pending.is_none() && self.start == self.buffer.len()
     }

@@ -1,4 +1,4 @@
-//! From a request of HTTP/2 or HTTP/3 to its response: what both protocols share.
+//! From a request of HTTP/2 or HTTP/3 to its response: the common part of both protocols.
 
 use hoptax_wire::http2::{Body, Head};
 
@@ -12,9 +12,9 @@ use crate::response::{CONTENT_TYPE, Response, TEXT_TYPE, body_piece, has_no_body
 #[derive(Debug)]
 pub(crate) struct Planned {
     pub(crate) response: Response,
-    /// When it departs; none if the parameters of the request are invalid, and it departs at once.
+    /// Time of its departure; none if the parameters of the request are invalid, and it departs at once.
     pub(crate) plan: Option<Served>,
-    /// Whether the connection closes after it.
+    /// True if the connection closes after it.
     pub(crate) closes: bool,
 }
 

@@ -60,7 +60,7 @@ impl BodyPieces {
         Self { size_bytes, buffered_bytes: 0 }
     }
 
-    /// Whether all of it is buffered.
+    /// Returns true if all of it is buffered.
     pub(crate) fn is_buffered(&self) -> bool {
         self.buffered_bytes == self.size_bytes
     }
@@ -84,7 +84,7 @@ pub(crate) enum Persistence {
     Close,
 }
 
-/// Whether headers state the type of the body. Otherwise it is [`TEXT_TYPE`].
+/// Returns true if headers state the type of the body. Otherwise it is [`TEXT_TYPE`].
 pub(crate) fn states_type(headers: &[(String, String)]) -> bool {
     headers.iter().any(|(name, _)| name.eq_ignore_ascii_case(CONTENT_TYPE))
 }
@@ -117,7 +117,7 @@ pub(crate) fn write_head(
     });
 }
 
-/// Whether a response with this status has no body (RFC 9110, section 6.4.1).
+/// Returns true if a response with this status has no body (RFC 9110, section 6.4.1).
 pub(crate) fn has_no_body(status: u16) -> bool {
     matches!(status, 204 | 304)
 }

@@ -29,7 +29,7 @@ struct Service {
     path: &'static str,
     /// The value of [`TASK_HEADER`] of its calls; None for calls without this header.
     task: Option<&'static str>,
-    /// Whether the method streams in both directions.
+    /// True if the method streams in both directions.
     is_streaming: bool,
     /// The reply to a message; None if it gets none.
     reply: fn(&[u8], &mut ServiceState) -> Option<Vec<u8>>,

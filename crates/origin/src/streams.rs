@@ -31,7 +31,7 @@ pub(crate) trait StreamSender {
     /// Resets a stream.
     fn reset(&mut self, stream: u64);
 
-    /// Applies the parameter `close` of a request. Returns whether the request still gets its response.
+    /// Applies the parameter `close` of a request. Returns true if the request still gets its response.
     fn close(&mut self, stream: u64) -> bool;
 
     /// Bytes of responses that are not sent yet, over all streams.
@@ -65,7 +65,7 @@ impl Streams {
         }
     }
 
-    /// Whether no response is delayed and no call is open.
+    /// Returns true if no response is delayed and no call is open.
     pub(crate) fn is_idle(&self) -> bool {
         self.delayed.is_empty() && self.calls.is_empty()
     }

@@ -15,13 +15,13 @@ const TLS_HANDSHAKE: u8 = 0x16;
 pub(crate) struct Transport {
     pub(crate) socket: OwnedFd,
     tls: Option<Tls>,
-    /// Whether the first byte has been checked for TLS.
+    /// True if the first byte has been checked for TLS.
     is_detected: bool,
     /// Bytes to send.
     output: Vec<u8>,
     /// Bytes at the front of `output` that the socket has accepted.
     sent: usize,
-    /// Whether the socket may have unread bytes. Events are edge-triggered, so the state is kept here.
+    /// True if the socket may have unread bytes. Events are edge-triggered, so the state is kept here.
     pub(crate) readable: bool,
 }
 
@@ -72,7 +72,7 @@ impl Transport {
         Ok(())
     }
 
-    /// Whether the socket has accepted all bytes.
+    /// Returns true if the socket has accepted all bytes.
     pub(crate) fn is_sent(&self) -> bool {
         self.output.is_empty() && self.tls.as_ref().is_none_or(Tls::is_sent)
     }

@@ -273,7 +273,7 @@ mod tests {
     use super::*;
     use crate::{Origin, OriginOptions};
 
-    /// How a worker spent the 200 ms after one request, as shares of them.
+    /// States of a worker in the 200 ms after one request, as shares of them.
     #[derive(Debug)]
     struct Awake {
         /// It was running.
@@ -320,7 +320,8 @@ mod tests {
 
     #[test]
     fn a_worker_sleeps_between_requests_unless_busy_polling_is_requested() {
-        // On a busy machine a worker that polls waits for a processor, and so does one that is woken once: only what ran tells the latter.
+        // On a busy machine a worker that polls waits for a processor, and so does one that is woken once: only its running time tells the
+        // latter.
         let (sleeping, polling) = (awake("/"), awake("/?poll=1h"));
         assert!(polling.runnable > 0.8 && sleeping.running < 0.4, "{polling:?} {sleeping:?}");
         // Busy polling ends after the requested time.

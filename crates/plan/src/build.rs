@@ -11,7 +11,7 @@ pub struct Build {
     pub version: Option<String>,
     /// SHA-256 of its file. Shared libraries that it loads are not included.
     pub sha256: String,
-    /// SHA-256 of the files among its arguments that say what it does, such as scripts and configurations.
+    /// SHA-256 of the files among its arguments that determine its behaviour, such as scripts and configurations.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub inputs: BTreeMap<String, String>,
 }

@@ -28,7 +28,7 @@ pub struct Configurations(BTreeMap<String, Result<Arc<Configuration>, String>>);
 pub struct Configuration {
     /// Its files.
     pub given: Given,
-    /// What it becomes, with addresses that lead nowhere.
+    /// The configuration as adapted to a lab, with addresses that lead nowhere.
     pub adapted: Adapted,
     /// See [`Configurations::hashes`].
     sha256: String,
@@ -44,8 +44,8 @@ impl fmt::Debug for Configurations {
 }
 
 impl Configurations {
-    /// Those that a study file names, as `read` returns them for their paths. What is wrong with one is reported where the study is
-    /// planned, with the other problems of the study.
+    /// Reads the configurations that a study file names, as `read` returns them for their paths. A fault in one is reported where the
+    /// study is planned, with the other problems of the study.
     pub fn named_by(file: &StudyFile, read: impl Fn(&str) -> Result<Configuration, String>) -> Self {
         let hops = file.arms.iter().filter_map(|entry| match entry {
             ArmEntry::Chain(chain) => chain.hops.as_ref(),
@@ -65,7 +65,7 @@ impl Configurations {
     /// The configuration with this path.
     ///
     /// # Errors
-    /// Why it cannot be used.
+    /// The reason why it cannot be used.
     pub fn get(&self, config: &str) -> Result<&Arc<Configuration>, String> {
         match self.0.get(config) {
             Some(Ok(configuration)) => Ok(configuration),
@@ -74,7 +74,7 @@ impl Configurations {
         }
     }
 
-    /// Of those that are not files of their own, the path and what each is inside of.
+    /// The path of each that is no file of its own, and the document that encloses it.
     pub fn described(&self) -> impl Iterator<Item = (&str, &str)> {
         let read = self.0.iter().filter_map(|(path, read)| Some((path, read.as_ref().ok()?)));
         read.filter_map(|(path, one)| Some((path.as_str(), one.given.described()?)))
@@ -98,7 +98,7 @@ impl Configuration {
     /// A configuration that was read, as it becomes in a lab. `sha256_of_file` hashes each of its files.
     ///
     /// # Errors
-    /// Why it cannot be used.
+    /// The reason why it cannot be used.
     pub fn new(given: Given, sha256_of_file: impl Fn(&Path) -> io::Result<String>) -> Result<Self, String> {
         let adapted = given.adapt(&nowhere()).map_err(|problems| problems.to_string())?;
         let files = given.files(&adapted).into_iter().map(|file| Ok((sha256_of_file(&file)?, file)));
@@ -112,10 +112,10 @@ impl Configuration {
         Ok(Self { given, adapted, sha256, files })
     }
 
-    /// What it becomes with other nodes ([`Given::with`]), with addresses that lead nowhere.
+    /// Returns the adapted configuration with other nodes ([`Given::with`]), with addresses that lead nowhere.
     ///
     /// # Errors
-    /// Why it cannot be adapted, or which nodes do not exist.
+    /// The reason why it cannot be adapted, or the nodes that do not exist.
     pub fn adapted_with(&self, nodes: &BTreeMap<String, Value>) -> Result<Adapted, String> {
         if nodes.is_empty() {
             return Ok(self.adapted.clone());
@@ -125,7 +125,7 @@ impl Configuration {
     }
 }
 
-/// That a configuration lacks the nodes at these pointers.
+/// Returns the message that a configuration lacks the nodes at these pointers.
 pub fn no_such_nodes(pointers: &[String]) -> String {
     format!(
         "no node `{}`: write JSON pointers such as `/static_resources/listeners/0`",

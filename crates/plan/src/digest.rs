@@ -1,10 +1,10 @@
-//! SHA-256 of what a study measures and of what is kept of it, in hexadecimal or as bytes.
+//! SHA-256 of the inputs and the records of a study, in hexadecimal or as bytes.
 
 use std::io::{self, Read};
 
 use aws_lc_rs::digest::{Context, Digest, SHA256, digest};
 
-/// How much is read at once, bytes.
+/// Bytes that are read at once.
 const PIECE_BYTES: usize = 1 << 20;
 
 /// The SHA-256 digest of these bytes.

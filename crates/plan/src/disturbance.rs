@@ -36,7 +36,7 @@ pub struct Rule {
     has_readings: bool,
     /// Where proxies share processors with callers on purpose, waiting for a processor is no disturbance.
     shares_processors: bool,
-    /// Whether a closed loop has so many connections that the generator may lag by more than [`MAX_OWN_LAG_NS`].
+    /// True if a closed loop has so many connections that the generator may lag by more than [`MAX_OWN_LAG_NS`].
     has_long_queues: bool,
 }
 
@@ -49,7 +49,7 @@ impl Rule {
         Self { handover: HandoverLimits::usual(slices), has_readings, shares_processors, has_long_queues }
     }
 
-    /// What disturbed each slice of a round, in their order; empty if the slice counts.
+    /// Returns the disturbances of each slice of a round, in the order of the slices; empty for a slice that counts.
     pub fn disturbances(&self, record: &RoundRecord) -> Vec<Vec<Disturbance>> {
         let mut readings: BTreeMap<(usize, u32), Vec<f64>> = BTreeMap::new();
         for slice in &record.slices {
@@ -62,7 +62,7 @@ impl Rule {
         record.slices.iter().map(|slice| self.of_slice(slice, of_block(slice))).collect()
     }
 
-    /// What disturbed a slice of a block with these limits.
+    /// Returns the disturbances of a slice, given the limits of its block.
     fn of_slice(&self, slice: &SliceRecord, of_block: Option<HandoverLimits>) -> Vec<Disturbance> {
         let is_moved = |reading: f64| {
             self.handover.is_some_and(|limits| limits.is_apart(reading))
@@ -130,12 +130,12 @@ impl HandoverLimits {
         low_median(&readings).filter(|_| is_noisier()).map(Self::around)
     }
 
-    /// Whether a reading is within the limits.
+    /// Returns true if a reading is within the limits.
     pub fn hold(self, reading_ns: f64) -> bool {
         !self.is_apart(reading_ns) && reading_ns >= self.low_ns
     }
 
-    /// Whether the host placed the processors further apart.
+    /// Returns true if a reading shows that the host placed the processors further apart.
     pub fn is_apart(self, reading_ns: f64) -> bool {
         reading_ns > self.high_ns
     }
@@ -148,12 +148,12 @@ fn low_median(readings: &[f64]) -> Option<f64> {
     sorted.get(sorted.len().checked_sub(1)? / 2).copied()
 }
 
-/// Whether the host took more of a slice than allowed.
+/// Returns true if the host stole more of a slice than allowed.
 pub fn lost_ticks(slice: &SliceRecord) -> bool {
     slice.steal_ticks as f64 * TICK_S > MAX_STEAL_SHARE * slice.wall_s
 }
 
-/// Whether the generator was stopped during a slice.
+/// Returns true if the generator was stopped during a slice.
 pub fn was_stalled(slice: &SliceRecord) -> bool {
     slice.latest_own_lag_ns as f64 > max_own_lag_ns(slice)
 }
@@ -167,12 +167,12 @@ fn max_own_lag_ns(slice: &SliceRecord) -> f64 {
     (MAX_IN_FLIGHT_SHARE * in_flight_ns).max(MAX_OWN_LAG_NS as f64)
 }
 
-/// Whether no number of a slice counts, for a reason that a repetition later in the round would not have.
+/// Returns true if no number of a slice counts, for a reason that a repetition later in the round would not have.
 pub fn is_lost(slice: &SliceRecord) -> bool {
     lost_ticks(slice) || was_stalled(slice) || slice.is_incomplete
 }
 
-/// Whether the proxy waited for its processor for longer than allowed.
+/// Returns true if the proxy waited for its processor for longer than allowed.
 pub fn was_delayed(slice: &SliceRecord) -> bool {
     slice.proxy_run_delay_ns as f64 / 1e9 > MAX_RUN_DELAY_SHARE * slice.wall_s
 }
@@ -194,7 +194,7 @@ mod tests {
         (rule.disturbances(&rounds[0]), rule.text())
     }
 
-    /// Whether each slice is set aside, given its block and its handover.
+    /// Returns for each slice, given its block and its handover, true if it is set aside.
     fn apart(readings: &[(u32, f64)]) -> Vec<bool> {
         let with = |(block, handover_ns): &(u32, f64)| SliceRecord {
             block: *block,

@@ -72,9 +72,9 @@ pub struct StudyFile {
     #[schemars(length(min = 1))]
     pub arms: Vec<ArmEntry>,
     /// Conditions of all arms. Each may be a list: every arm but the subjects is then measured at each value, or, with
-    /// several lists, at each combination. An arm is always compared with a baseline under the same conditions. What a
-    /// function sets itself (the request body or response size that it works on, a number of connections or workers, TLS)
-    /// overrides these conditions, and `at` of an arm overrides both.
+    /// several lists, at each combination. An arm is always compared with a baseline under the same conditions. A function may set
+    /// a condition itself (the request body or response size that it works on, a number of connections or workers, TLS). Its value
+    /// overrides the one here, and `at` of an arm overrides both.
     #[serde(default, skip_serializing_if = "ConditionsSection::is_empty")]
     pub conditions: ConditionsSection,
     /// Measure each function also at the points listed in its file: the quantities that its cost grows
@@ -142,7 +142,7 @@ pub struct LoadSection {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1_000_000))]
     pub rate: Option<f64>,
-    /// How the release times of an open loop are spaced: `uniform` (evenly), `poisson` (exponential gaps, as of
+    /// Spacing of the release times of an open loop: `uniform` (evenly), `poisson` (exponential gaps, as of
     /// independent users), `jitter=10%` (evenly, each moved by up to that share of a gap) or `burst=8` (that many at
     /// once).
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,4 +1,4 @@
-//! Determines whether measurements are noisier while the hypervisor runs generator and proxy on distant cores.
+//! Detects measurements that are noisier while the hypervisor runs generator and proxy on distant cores.
 //!
 //! On some hosts, slices are several times noisier when the processors are apart. There, slices wait while the processors
 //! are further apart than at the study's median, and those measured so are set aside. On other hosts only the level
@@ -20,7 +20,7 @@ const MIN_REPLICATES: usize = 20;
 /// Minimum ratio of the two spreads at which distant placements are set aside.
 const NOISIER: f64 = 1.5;
 
-/// Whether slices are noisier with the processors apart. None as long as there are too few replicates at either
+/// Returns true if slices are noisier while the processors are apart. None as long as there are too few replicates at either
 /// placement.
 pub fn is_noisier_apart<'a>(slices: impl Iterator<Item = &'a SliceRecord> + Clone) -> Option<bool> {
     let readings: Vec<f64> = slices.clone().filter_map(|slice| slice.handover_ns).collect();

@@ -58,7 +58,7 @@ pub const DIRECT: &str = "direct";
 pub const CONFIDENCE: f64 = 0.95;
 /// Default number of rounds, unless the machine needs more ([`crate::suit`]).
 pub const DEFAULT_ROUNDS: u32 = 10;
-/// How often the capacity of a subject is measured.
+/// Number of measurements of the capacity of a subject.
 const CAPACITY_TURNS: u32 = 3;
 /// Length of each of the two loops of such a measurement.
 const CAPACITY_LOOP: Duration = Duration::from_millis(75);
@@ -83,19 +83,19 @@ pub struct Plan {
     pub seed: u64,
     /// Number of rounds; each restarts all processes.
     pub rounds: u32,
-    /// Whether the file states no number of rounds, so that it depends on the machine.
+    /// True if the file states no number of rounds, so that the number depends on the machine.
     pub rounds_are_open: bool,
     /// The arms, in the order of the file. An arm that a function is compared with precedes it.
     pub arms: Vec<Arm>,
     /// The loads, in the order of the file.
     pub loads: Vec<Load>,
-    /// What it observes over time; none if it observes costs.
+    /// The timeline that it observes; none if it observes costs.
     pub timeline: Option<Timeline>,
     /// The simulated link between callers and everything else, if any.
     pub link: Option<LinkSpec>,
-    /// Whether the proxies of each arm are profiled in each round.
+    /// True if the proxies of each arm are profiled in each round.
     pub profile: bool,
-    /// How often the capacity of each subject is measured, if a load needs it; the median is used.
+    /// Number of measurements of the capacity of each subject, if a load needs it; the median is used.
     pub capacity_turns: u32,
     /// Length of each of the two loops of such a measurement.
     pub capacity_loop: Duration,
@@ -103,7 +103,7 @@ pub struct Plan {
     pub headers: BTreeMap<String, String>,
     /// The configurations of the user that proxies run.
     pub configurations: Configurations,
-    /// Whether it is that of a search, whose trials open connections of their own: [`Self::searched`].
+    /// True if this is the plan of a search, whose trials open connections of their own: [`Self::searched`].
     pub is_searched: bool,
 }
 
@@ -131,7 +131,7 @@ pub struct Arm {
     pub conditions: Conditions,
     /// Number of origins behind it.
     pub upstreams: usize,
-    /// Whether its functions are removed again before measuring.
+    /// True if its functions are removed again before measuring.
     pub is_unloaded: bool,
     /// A one-line description.
     pub summary: String,
@@ -152,7 +152,7 @@ pub struct Load {
     pub connections: usize,
     /// Requests after which a connection is closed and reopened.
     pub requests_per_connection: Option<u32>,
-    /// Whether new TLS connections resume earlier sessions. If not given, see [`Plan::resumes`].
+    /// True if new TLS connections resume earlier sessions. If not given, see [`Plan::resumes`].
     pub resumption: Option<bool>,
     /// Expected statuses of responses; all below 400 if empty.
     pub expect: Vec<u16>,
@@ -285,7 +285,7 @@ impl Plan {
         }
     }
 
-    /// Whether the capacities of the arms must be measured.
+    /// Returns true if the capacities of the arms must be measured.
     pub fn needs_capacities(&self) -> bool {
         let is_known =
             |load: &Load| load.open.as_ref().is_none_or(|open| matches!(open.rate, Rate::PerSecond(_)));
@@ -298,7 +298,7 @@ impl Plan {
         self.loads.iter().map(|load| subjects(load) * load.blocks as usize).sum()
     }
 
-    /// Whether new TLS connections resume earlier sessions under `load`.
+    /// Returns true if new TLS connections resume earlier sessions under `load`.
     pub fn resumes(&self, load: &Load) -> bool {
         // Callers that keep no connections keep no sessions either.
         let keep = || self.loads.iter().all(|load| load.requests_per_connection.is_none());
@@ -327,7 +327,7 @@ impl Plan {
     }
 }
 
-/// What the functions of a proxy add to it, without the addresses and folders of a run.
+/// Returns the configuration that the functions of a proxy add to it, without the addresses and folders of a run.
 fn fragment(hop: &Hop) -> Fragment {
     let context = Context { directory: Path::new("."), companion: None };
     // Functions of the catalogue were rendered when it was loaded.
@@ -335,13 +335,13 @@ fn fragment(hop: &Hop) -> Fragment {
 }
 
 impl Arm {
-    /// Whether it is measured under `load`. An arm without a proxy has neither CPU time nor a maximum rate of a proxy,
+    /// Returns true if the arm is measured under `load`. An arm without a proxy has neither CPU time nor a maximum rate of a proxy,
     /// so it is left out of closed loops.
     pub fn takes_part(&self, load: &Load) -> bool {
         self.kind != ArmKind::Direct || load.open.is_some()
     }
 
-    /// Whether it has proxies.
+    /// Returns true if the arm has at least one proxy.
     pub fn has_proxy(&self) -> bool {
         !self.chain.hops.is_empty()
     }
@@ -361,7 +361,7 @@ impl Arm {
         tls
     }
 
-    /// Whether any of its connections uses TLS.
+    /// Returns true if any connection of the arm uses TLS.
     pub fn is_secured(&self) -> bool {
         self.tls().iter().any(Option::is_some)
     }
@@ -384,18 +384,18 @@ impl Arm {
         (self.is_secured() && !self.chain.is_given()).then_some(chosen)
     }
 
-    /// Whether the connections of its callers use QUIC, and so HTTP/3.
+    /// Returns true if the connections of its callers use QUIC, and therefore HTTP/3.
     pub fn has_quic_callers(&self) -> bool {
         self.chain.hops.first().is_some_and(|hop| fragment(hop).quic_downstream)
     }
 
-    /// Whether connections of one of its proxies use QUIC.
+    /// Returns true if any proxy of the arm has connections over QUIC.
     pub fn uses_quic(&self) -> bool {
         let uses_quic = |fragment: Fragment| fragment.quic_downstream || fragment.quic_upstream;
         self.chain.hops.iter().any(|hop| uses_quic(fragment(hop)))
     }
 
-    /// Whether a function of one of its proxies needs HTTP/2 to the origin.
+    /// Returns true if a function of one of its proxies needs HTTP/2 to the origin.
     pub fn uses_http2_to_origin(&self) -> bool {
         self.chain.hops.iter().any(|hop| fragment(hop).uses_http2_to_origin())
     }
@@ -432,7 +432,7 @@ impl Arm {
         all.map(|(name, value)| (name.clone(), value.clone())).collect()
     }
 
-    /// Whether a function or a given configuration calls the companion.
+    /// Returns true if a function or a given configuration calls the companion.
     pub fn asks_companion(&self) -> bool {
         let asks = |hop: &Hop| hop.given.as_ref().is_some_and(|given| given.asks_companion);
         self.functions.asks_companion() || self.chain.hops.iter().any(asks)
@@ -454,7 +454,7 @@ impl Arm {
         of_functions.chain(of_given).collect()
     }
 
-    /// What descriptors of one of its proxies must link to, each with the prefix of its failure.
+    /// Returns the targets that file descriptors of one of its proxies must link to, each with the prefix of the message if none does.
     pub fn opens<'a>(&'a self, hop: &'a Hop) -> impl Iterator<Item = (String, &'a str)> {
         hop.functions.opens().map(move |(component, link)| (self.prefix(hop, &component.name), link))
     }

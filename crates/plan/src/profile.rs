@@ -1,5 +1,5 @@
-//! What perf records of a proxy: samples of CPU time with the layer of each, stacks in the folded format, flame graphs, and top-down
-//! counters. Text in, numbers and text out.
+//! Profiles of a proxy from the records of perf: samples of CPU time with the layer of each, stacks in the folded format, flame graphs,
+//! and top-down counters. Text in, numbers and text out.
 
 pub mod flame;
 pub mod folded;

@@ -22,7 +22,7 @@ pub struct SliceRecord {
     pub arm: usize,
     /// The number of the arm's copy, from 0.
     pub copy: u32,
-    /// When it began, in seconds since the start of the study.
+    /// Its start, in seconds since the start of the study.
     pub began_s: f64,
     /// Time between the readings of counters before and after it, seconds.
     pub wall_s: f64,
@@ -35,19 +35,18 @@ pub struct SliceRecord {
     /// All requests answered over `wall_s`, including those before recording began: the requests that CPU time was
     /// spent on.
     pub answered: u64,
-    /// Whether a proxy, an origin or the companion, or a thread of one, ended or was replaced between the readings. Their
-    /// CPU times are then unknown and 0 here, and the slice counts for nothing.
+    /// True if a proxy, an origin or the companion, or a thread of one, ended or was replaced between the readings. Their CPU times are
+    /// then unknown and 0 here, and no number of the slice counts.
     #[serde(default)]
     pub is_incomplete: bool,
     /// CPU time of all proxies over `wall_s`, nanoseconds; 0 without a proxy.
     pub proxy_cpu_ns: u64,
     /// CPU time of each proxy, in the order in which a request passes them.
     pub hops_cpu_ns: Vec<u64>,
-    /// How busy the proxies were, as a share of the processors that they may use, 0 to 1; none without a proxy, and if that is not
-    /// known.
+    /// Busy share of the proxies, over the processors that they may use, 0 to 1; none without a proxy, and if that is not known.
     #[serde(default)]
     pub busy_share: Option<f64>,
-    /// How busy these processors were with proxies, generator and origin, 0 to 1; none likewise.
+    /// Busy share of these processors with proxies, generator and origin, 0 to 1; none in the same cases.
     #[serde(default)]
     pub processors_share: Option<f64>,
     /// CPU time that each proxy used after the slice and before the next one of the same copy, on work that the slice
@@ -102,9 +101,9 @@ pub struct SliceRecord {
 pub struct RoundRecord {
     /// Its number, from 0.
     pub round: u32,
-    /// When its processes were started, RFC 3339 in UTC.
+    /// Time of the start of its processes, RFC 3339 in UTC.
     pub began_at: String,
-    /// When its last slice ended.
+    /// Time of the end of its last slice.
     pub ended_at: String,
     /// The kernel's boot id.
     pub boot_id: String,
@@ -121,7 +120,7 @@ pub struct RoundRecord {
     pub by_status: BTreeMap<usize, BTreeMap<u16, Times>>,
     /// Failed requests by kind, by the index of the slice.
     pub failures: BTreeMap<usize, BTreeMap<String, u64>>,
-    /// Why they failed, by the index of the slice.
+    /// Reasons of their failures, by the index of the slice.
     #[serde(default)]
     pub reasons: BTreeMap<usize, Reasons>,
     /// Resident memory of each proxy of an arm at the end of the round, the mean over its copies, bytes, by arm.
@@ -131,7 +130,7 @@ pub struct RoundRecord {
     pub start_cpu_us: BTreeMap<usize, Vec<u64>>,
     /// Memory of the first proxy of an arm's first copy before and after connections to it were opened, by arm.
     pub opened: BTreeMap<usize, Opened>,
-    /// What each proxy of an arm's first copy received and sent, by arm.
+    /// Bytes that each proxy of an arm's first copy received and sent, by arm.
     #[serde(default)]
     pub traffic: BTreeMap<usize, Vec<ProxyTraffic>>,
     /// The configuration hash of the first copy of an arm with proxies, by arm.
@@ -142,7 +141,7 @@ pub struct RoundRecord {
     /// Capacity of each arm, by arm, if loads are shares of it. Measured once, before the first round.
     #[serde(default)]
     pub capacities: BTreeMap<usize, Capacity>,
-    /// What arms answered before the first round, if they were tried.
+    /// First answer of each arm, by arm, from before the first round; empty if the arms were not tried.
     #[serde(default)]
     pub answers: BTreeMap<usize, Answer>,
     /// The profile of each arm, by arm, if the study takes profiles.

@@ -74,8 +74,8 @@ impl Request {
         }
     }
 
-    /// The request through a given configuration: its own, with what the conditions and the functions of the arm add.
-    /// Headers that functions of other arms need are left out, since they may select another route.
+    /// The request through a given configuration: its own, with the additions of the conditions and the functions of
+    /// the arm. Headers that functions of other arms need are left out, since they may select another route.
     fn through_given(arm: &Arm, given: &DerivedRequest, authority: &str) -> Self {
         let conditions = &arm.conditions;
         let query = conditions.query().map_or_else(String::new, |query| {

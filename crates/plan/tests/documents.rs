@@ -39,7 +39,7 @@ static_resources:
         cluster_name: shop
         endpoints: [{lb_endpoints: [{endpoint: {address: {socket_address: {address: 10.0.0.1, port_value: 80}}}}]}]
 "#;
-/// What an example that leaves them out is given.
+/// The loads of an example that states none.
 const LOADS: &str = "loads: [{name: saturation, loop: closed}]\n";
 /// Names before braces that are not functions: ids of arms.
 const ARMS: [&str; 2] = ["baseline", "filtered"];
@@ -198,7 +198,7 @@ fn anchors(page: &str) -> Vec<String> {
     page.lines().filter_map(heading).collect()
 }
 
-/// Why a link of a page leads nowhere, if so. Addresses on the network are not tried.
+/// Returns the reason why a link of a page leads nowhere, if so. Addresses on the network are not tried.
 fn fault_of_link(page: &Path, target: &str) -> Option<String> {
     if target.contains("://") {
         return None;

@@ -20,7 +20,7 @@ use thiserror::Error;
 
 use series::{Planned, Series, all};
 
-/// Why a study has no series that a law could be fitted to.
+/// Reason why a study has no series that a law could be fitted to.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum NoSeries {
     /// The result has no rounds.
@@ -138,7 +138,7 @@ fn fitted(study: &StudyResult, over: ScaleDimension, series: &Series<'_>) -> Sca
     ScaleSeries { name: series.name.clone(), points, left_out, fit, no_fit }
 }
 
-/// Why a series has no fit, with what to do.
+/// The reason why a series has no fit, with a remedy.
 fn no_fit(why: NoScalability, left_out: &[ScaleLeftOut]) -> String {
     if let (NoScalability::TooFewSizes(sizes), Some(first)) = (&why, left_out.first()) {
         let same = left_out.iter().filter(|other| other.reason == first.reason).count();

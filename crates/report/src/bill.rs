@@ -1,5 +1,5 @@
-//! The bill of a configuration: what the whole costs, which part costs most, a table with a row for each part, and whether the
-//! parts add up.
+//! The bill of a configuration: the cost of the whole, the most expensive part, a table with a row for each part, and whether
+//! the parts add up.
 
 mod sums;
 
@@ -14,7 +14,7 @@ use crate::quantity::{Form, Quantity};
 use crate::side_table::SideTable;
 use crate::words;
 
-/// What was measured, in one line.
+/// Returns the subject of the bill, in one line.
 pub(crate) fn subject(bill: &BillResult) -> String {
     let version =
         bill.proxy_version.as_ref().map_or_else(String::new, |version| format!(", Envoy {version}"));
@@ -26,7 +26,7 @@ pub(crate) fn subject(bill: &BillResult) -> String {
     )
 }
 
-/// The answer: what the whole costs per request, and which part costs most.
+/// The answer: the cost of the whole per request, and the most expensive part.
 pub(crate) fn sentences(bill: &BillResult) -> Vec<String> {
     let measured = bill.changes.iter().filter(|change| change.arm.is_some());
     let void = void(bill).into_iter();
@@ -37,7 +37,7 @@ pub(crate) fn sentences(bill: &BillResult) -> Vec<String> {
     void.chain(differing).chain(costs.filter(|_| bill.verdict != Verdict::Void)).collect()
 }
 
-/// Why the study does not support a bill; none if it does.
+/// Returns the reason why the study does not support a bill; none if it does.
 fn void(bill: &BillResult) -> Option<String> {
     (bill.verdict == Verdict::Void).then(|| {
         let failed = bill.findings.iter().find(|finding| finding.severity == Severity::Fail);
@@ -127,7 +127,7 @@ pub(crate) struct Column {
 /// The cell of a charge, by the text of its intervals; none if it has no number.
 type Cell = fn(&Charge, Text) -> Option<String>;
 
-/// What a column reads from a charge.
+/// Number of a charge that a column shows.
 #[derive(Clone, Copy)]
 enum Number {
     OfTime(CostMeasure, Cell),
@@ -181,7 +181,7 @@ pub(crate) fn all_columns() -> Vec<Column> {
     columns_of_time().into_iter().chain(columns_of_rounds()).collect()
 }
 
-/// Whether a table has any of these columns.
+/// Returns true if a table has any of these columns.
 pub(crate) fn has_value(table: &SideTable, columns: &[Column]) -> bool {
     columns.iter().any(|column| table.header.iter().any(|heading| heading == column.heading))
 }
@@ -254,7 +254,8 @@ pub(crate) fn activity(activity: &Activity) -> String {
     .to_owned()
 }
 
-/// Whether the parts add up, the A/A arm, parts and changes that did nothing or may have, and those that were not measured.
+/// Returns notes on the sum of the parts, the A/A arm, parts and changes without an effect or a proof of one, and those that were not
+/// measured.
 pub(crate) fn notes(bill: &BillResult) -> Vec<String> {
     let idle = idle(bill).into_iter().map(|line| format!("not exercised: {line}"));
     let without_statistic = without_statistic(bill).into_iter().map(|line| format!("no statistic: {line}"));
@@ -262,7 +263,7 @@ pub(crate) fn notes(bill: &BillResult) -> Vec<String> {
     adds_up(bill).into_iter().chain(idle).chain(without_statistic).chain(not_measured).collect()
 }
 
-/// Whether the parts add up, which of them interact, and the A/A arm.
+/// Returns sentences on the sum of the parts, on parts that interact, and on the A/A arm.
 pub(crate) fn adds_up(bill: &BillResult) -> Vec<String> {
     let measured: Vec<&BilledPart> = bill.parts.iter().filter(|part| part.arm.is_some()).collect();
     let whose = match measured.as_slice() {
@@ -286,7 +287,7 @@ pub(crate) fn idle(bill: &BillResult) -> Vec<String> {
     parts.chain(changes).collect()
 }
 
-/// Parts of which no statistic tells whether they acted, with what exercises them.
+/// Parts for which no statistic proves that they acted, with the requests that exercise them.
 pub(crate) fn without_statistic(bill: &BillResult) -> Vec<String> {
     let told = bill.parts.iter().filter_map(|part| {
         let Activity::Unknown { exercised_by: Some(by) } = &part.activity else { return None };
@@ -334,7 +335,7 @@ fn not_exercised(what: &str, activity: &Activity) -> Option<String> {
     ))
 }
 
-/// How the numbers are defined, and what they hold for.
+/// The definitions of the numbers, and their scope.
 pub(crate) fn method(bill: &BillResult) -> Vec<String> {
     let mut lines = vec![format!(
         "a part costs what the whole uses more than the whole without it; rest: what remains without all measured parts; ± is \
@@ -362,11 +363,11 @@ pub(crate) fn method(bill: &BillResult) -> Vec<String> {
     lines
 }
 
-/// What is counted as bytes.
+/// Explanation of the columns of bytes.
 const BYTES: &str = "received, sent: bytes per request on connections with callers and with the servers that Envoy calls, by \
     its own statistics; without the records of TLS, and without files such as access logs";
 
-/// Whether any charge of a bill has a number.
+/// Returns true if any charge of a bill has a number.
 fn has(bill: &BillResult, number: fn(&Charge) -> bool) -> bool {
     let parts = bill.parts.iter().map(|part| &part.cost);
     let changes = bill.changes.iter().map(|change| &change.difference);

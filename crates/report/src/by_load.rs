@@ -107,7 +107,7 @@ pub(crate) fn rate(result: &StudyResult, load: &LoadSpec) -> String {
     how + &busy
 }
 
-/// How busy the proxies were under a load, the median over arms. None without proxies.
+/// Returns the busy share of the proxies under a load, the median over arms. None without proxies.
 pub(crate) fn busy_share(result: &StudyResult, load: &LoadSpec) -> Option<f64> {
     let of_arm = |arm: &ArmResult| arm.under(&load.name)?.busy_share();
     median(&result.arms.iter().filter_map(of_arm).collect::<Vec<f64>>())

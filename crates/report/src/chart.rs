@@ -22,9 +22,9 @@ pub(crate) enum Chart {
     Distributions(Distributions),
     /// Values over a size, a time or a load.
     Series(Series),
-    /// How a distribution changes over time.
+    /// A distribution over time.
     Heat(Heat),
-    /// What parts add to a rest, up to the whole.
+    /// The costs of parts on top of a rest, up to the whole.
     Waterfall(Waterfall),
 }
 
@@ -35,7 +35,7 @@ pub(crate) struct Costs {
     pub(crate) arms: Vec<CostArm>,
     /// A measure under a load, each with a number for some arm; the first is shown first.
     pub(crate) views: Vec<CostView>,
-    /// What the numbers were computed from, slice by slice; empty for combined results, which have none.
+    /// The values that the numbers were computed from, slice by slice; empty for combined results, which have none.
     pub(crate) slices: Vec<Slices>,
 }
 
@@ -48,13 +48,13 @@ pub(crate) struct CostArm {
     pub(crate) name: String,
     /// The family of its function.
     pub(crate) family: String,
-    /// What it does, in a line.
+    /// Its function, in a line.
     pub(crate) summary: String,
     /// The arm that it is compared with.
     pub(crate) compared_with: Option<String>,
     /// Its role.
     pub(crate) kind: ArmKind,
-    /// Whether its cost is known in advance.
+    /// True if its cost is known in advance.
     pub(crate) is_control: bool,
 }
 
@@ -102,9 +102,9 @@ pub(crate) struct Slice {
     pub(crate) round: u32,
     /// Its start, seconds since that of the study.
     pub(crate) s: f64,
-    /// What was measured in it.
+    /// The measured value.
     pub(crate) value: f64,
-    /// Why it does not count; none if it does.
+    /// Reason why it does not count; none if it does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) aside: Option<String>,
 }
@@ -137,7 +137,7 @@ pub(crate) struct Series {
 /// An axis.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub(crate) struct Axis {
-    /// What it shows, with the unit.
+    /// The label: the quantity with its unit.
     pub(crate) label: String,
     /// The unit.
     pub(crate) unit: &'static str,
@@ -165,19 +165,19 @@ pub(crate) enum Scale {
 pub(crate) struct Line {
     /// Its name.
     pub(crate) name: String,
-    /// What it is among the lines of its chart, by which it is coloured.
+    /// Its role in its chart, by which it is coloured.
     pub(crate) tone: Tone,
     /// Its points, ascending.
     pub(crate) points: Vec<Point>,
 }
 
-/// What a line is among those of its chart.
+/// Role of a line in its chart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Tone {
-    /// What the chart is about.
+    /// The subject of the chart.
     Own,
-    /// What it is compared with.
+    /// The reference that it is compared with.
     Other,
     /// Failures.
     Failed,
@@ -208,7 +208,7 @@ pub(crate) struct Point {
 pub(crate) struct Mark {
     /// The place.
     pub(crate) x: f64,
-    /// What happened.
+    /// The event, in words.
     pub(crate) text: String,
 }
 
@@ -286,7 +286,7 @@ pub(crate) struct Bin {
     pub(crate) count: u64,
 }
 
-/// How a distribution changes over time: a column for each part of it.
+/// A distribution over time: a column for each part of the time.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub(crate) struct Heat {
     /// A description for screen readers.
@@ -310,14 +310,14 @@ pub(crate) struct Column {
     pub(crate) bins: Vec<Bin>,
 }
 
-/// What parts add to a rest, up to the whole, in CPU time per request.
+/// The costs of parts on top of a rest, up to the whole, in CPU time per request.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub(crate) struct Waterfall {
     /// A description for screen readers.
     pub(crate) title: String,
     /// The label of the axis, with the unit.
     pub(crate) axis: String,
-    /// What is left without the parts; none if it is not known.
+    /// The cost of the configuration without the parts; none if it is not known.
     pub(crate) rest: Option<Quantity>,
     /// The parts with a cost, the most expensive first.
     pub(crate) parts: Vec<WaterfallPart>,
@@ -339,9 +339,9 @@ pub(crate) struct Waterfall {
 pub(crate) struct WaterfallPart {
     /// Its name.
     pub(crate) name: String,
-    /// What it is.
+    /// Its kind.
     pub(crate) kind: String,
-    /// What it adds.
+    /// Its cost.
     pub(crate) cost: Quantity,
 }
 

@@ -1,4 +1,5 @@
-//! Comparison of the arms of a study with a reference: one sentence per subject, what differs between configurations, and a table of all measures.
+//! Comparison of the arms of a study with a reference: one sentence per subject, the differences between configurations, and a table of all
+//! measures.
 
 use hoptax_result::{
     ComparedMeasure, ComparedSubject, ComparisonBody, CostMeasure, Decision, Interval, KeyDifference,
@@ -32,7 +33,7 @@ pub(crate) fn sentences(results: &[&ComparisonBody]) -> Vec<String> {
     differing.chain(of(false)).chain(of(true)).collect()
 }
 
-/// What the short names stand for, a line each, unless they say it already.
+/// Returns the explanations of short names, a line each, without those that explain themselves.
 pub(crate) fn legend(results: &[&ComparisonBody]) -> Vec<String> {
     let of = |result: &&ComparisonBody| -> Vec<SubjectName> {
         let others = result.subjects.iter().filter(|one| !one.is_same).map(|one| &one.subject);
@@ -64,8 +65,8 @@ fn without_unit(measure: CostMeasure) -> String {
     measure.words().split(',').next().unwrap_or_default().to_owned()
 }
 
-/// What differs between the reference and each subject, in the words of study files and in their configurations: a heading, then a
-/// line for each difference.
+/// Returns the differences between the reference and each subject, in the words of study files and in their configurations: a heading, then
+/// a line for each difference.
 pub(crate) fn differences(result: &ComparisonBody) -> Vec<(String, Vec<String>)> {
     let reference = &result.reference.name;
     let of = |subject: &ComparedSubject| {
@@ -177,7 +178,7 @@ fn costs_more_or_less(cpu: &ComparedMeasure) -> &'static str {
     if cpu.difference.estimate < 0.0 { "is cheaper than" } else { "costs more than" }
 }
 
-/// Which of two subjects with different CPU time is cheaper.
+/// Returns a sentence that names the cheaper of two subjects with different CPU time.
 fn different(cpu: &ComparedMeasure, name: &str, reference: &str, margin_share: f64) -> String {
     let less = if cpu.difference.estimate < 0.0 { "less" } else { "more" };
     let word = costs_more_or_less(cpu);
@@ -196,7 +197,7 @@ fn different(cpu: &ComparedMeasure, name: &str, reference: &str, margin_share: f
     )
 }
 
-/// What decides an undecided measure.
+/// Returns the remedy for an undecided measure.
 fn remedy(measure: &ComparedMeasure, result: &ComparisonBody) -> String {
     match more_rounds::within_reach(measure.rounds_until_decided) {
         Some(rounds) => format!(
@@ -281,7 +282,7 @@ pub(crate) fn decisions(comparisons: &[ComparisonBody]) -> SideTable {
     }
 }
 
-/// How decisions are made, and what they hold for.
+/// The method of decisions, and their scope.
 pub(crate) fn method(result: &ComparisonBody) -> String {
     let confidence = 100.0 * result.confidence;
     format!(

@@ -72,7 +72,7 @@ fn views(result: &StudyResult, rows: &[Row<'_>]) -> Vec<CostView> {
     views
 }
 
-/// What the main table states.
+/// Returns the cell of the main table.
 fn usual_cell(row: &Row<'_>, measure: CostMeasure) -> Cell {
     match measure {
         CostMeasure::CpuShare => row.cpu_share.clone(),

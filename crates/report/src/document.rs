@@ -1,7 +1,7 @@
-//! The one model of what hoptax reports: each result becomes a [`Document`] in one file of `documents`, and each output is one
-//! renderer of documents in `render`, which knows no result.
+//! The one model of reports: each result becomes a [`Document`] in one file of `documents`, and each output is one renderer of
+//! documents in `render`, which knows no result.
 //!
-//! The first screen is the answer, one table, what the verdict limits, and the next command. Sections hold the rest.
+//! The first screen is the answer, one table, the limits of the verdict, and the next command. Sections hold the rest.
 
 use std::path::Path;
 
@@ -19,9 +19,9 @@ use crate::words::capitalised;
 /// A report, independent of the result that it is made from and of the output that it is rendered to.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Document {
-    /// The command and what it measured: `study quick`.
+    /// The command and its subject: `study quick`.
     pub(crate) subject: String,
-    /// What the table is about, in one sentence.
+    /// The title of the table, in one sentence.
     pub(crate) title: String,
     /// The answer in one or two sentences, with its interval.
     pub(crate) answer: Vec<String>,
@@ -29,9 +29,9 @@ pub struct Document {
     pub(crate) verdict: Option<Judgement>,
     /// The table of the first screen; none if the answer says all.
     pub(crate) table: Option<Table>,
-    /// What a reader of the table must know, a line each.
+    /// Notes that a reader of the table must know, a line each.
     pub(crate) notes: Vec<String>,
-    /// What the next command is for, and the command.
+    /// The next command, with its purpose.
     pub(crate) next: Option<Next>,
     /// Pictures of the answer, above the table where an output can draw.
     pub(crate) plots: Vec<Section>,
@@ -79,7 +79,7 @@ pub(crate) struct FindingText {
 pub(crate) struct Section {
     /// Its title.
     pub(crate) title: String,
-    /// Whether a page shows it only when its title is selected.
+    /// True if a page shows it only when its title is selected.
     pub(crate) folded: bool,
     /// Its parts, in their order.
     pub(crate) blocks: Vec<Block>,
@@ -144,7 +144,7 @@ impl Document {
         self.with_page(folder.join(page).display().to_string()).shown_by(folder.display())
     }
 
-    /// What prints the details.
+    /// Returns the option that prints the details.
     pub(crate) fn details(&self) -> &str {
         self.details.as_deref().unwrap_or("--details")
     }

@@ -75,9 +75,9 @@ pub const KINDS: &[Kind] = &[
 /// The kind of a result file.
 ///
 /// # Errors
-/// Why the text is no result.
+/// The reason why the text is no result.
 pub fn kind_of_text(text: &str) -> Result<&'static Kind, String> {
-    /// What all result files have.
+    /// Field that all result files have.
     #[derive(Deserialize)]
     struct Format {
         format: String,
@@ -99,7 +99,7 @@ pub fn kind_of_text(text: &str) -> Result<&'static Kind, String> {
 /// The document of a result file of any kind.
 ///
 /// # Errors
-/// Why the text is no result.
+/// The reason why the text is no result.
 pub fn of_text(text: &str) -> Result<Document, String> {
     (kind_of_text(text)?.document)(text).map_err(|error| error.to_string())
 }
@@ -135,7 +135,7 @@ mod tests {
             assert_eq!(schema["title"], kind.format);
             assert_eq!(schema["additionalProperties"], false, "{}", kind.format);
             assert!(kind.format.starts_with(&format!("hoptax.{}/", kind.name)), "{}", kind.format);
-            // What reads it asks for the envelope, too.
+            // The reader asks for the envelope, too.
             let text = format!("{{\"format\": \"{}\"}}", kind.format);
             assert_eq!(kind_of_text(&text).unwrap().format, kind.format);
             assert!((kind.read)(&text).unwrap_err().to_string().contains("missing field"), "{text}");

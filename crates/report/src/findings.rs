@@ -24,8 +24,8 @@ pub(crate) struct FindingGroup<'a> {
 /// Number of arms that are named before the rest is only counted.
 const NAMED: usize = 3;
 
-/// Groups findings by check, severity and what they withhold, in their order: those about arms, and those of several
-/// sittings about the same.
+/// Groups findings by check, severity and the numbers that they withhold, in their order: those about arms, and
+/// those of several sittings about the same.
 pub(crate) fn groups(findings: &[Finding]) -> Vec<FindingGroup<'_>> {
     let mut groups: Vec<FindingGroup<'_>> = Vec::new();
     for finding in findings {
@@ -141,8 +141,8 @@ impl FindingGroup<'_> {
         Some(if states_value { limit } else { format!("{values}{unit}, {limit}") })
     }
 
-    /// The numbers that they withhold: `withheld: p50 and p99 under fixed-rate`; none if they withhold nothing. What a
-    /// sitting lacks is combined from the others.
+    /// The numbers that they withhold: `withheld: p50 and p99 under fixed-rate`; none if they withhold nothing. A number that one sitting
+    /// lacks is combined from the others.
     pub(crate) fn withheld(&self) -> Option<String> {
         let finding = self.finding;
         if !finding.withholds {
@@ -162,7 +162,7 @@ impl FindingGroup<'_> {
     }
 }
 
-/// Whether the message of a finding states this number, rounded or not, with either sign.
+/// Returns true if the message of a finding states this number, rounded or not, with either sign.
 fn states(finding: &Finding, number: f64) -> bool {
     let is_it = |value: f64, decimals: usize| {
         (value - number.abs()).abs() <= 0.5 / 10_f64.powi(decimals as i32) + f64::EPSILON * number.abs()
@@ -207,7 +207,7 @@ fn range(values: impl Iterator<Item = (f64, usize)>) -> String {
     if least == greatest { least } else { format!("{least} to {greatest}") }
 }
 
-/// When and why the study ended before its last round; none if it is complete.
+/// Returns the time and the reason of an end before the last round; none if the study is complete.
 pub(crate) fn cut(result: &StudyResult) -> Option<String> {
     let plan = &result.plan;
     let rounds = if is_open_ended(plan) {
@@ -233,7 +233,7 @@ pub(crate) fn failed(result: &StudyResult) -> Vec<FindingGroup<'_>> {
 /// With fewer rounds than this, the first advice is to measure more.
 const FEW_ROUNDS: u32 = 5;
 
-/// Whether the study ends by something other than a number of rounds.
+/// Returns true if the study ends by something other than a number of rounds.
 fn is_open_ended(plan: &StudyPlan) -> bool {
     plan.budget_s.is_some() || plan.sequential.is_some()
 }

@@ -93,7 +93,7 @@ pub(crate) fn sentence(result: &GateResult, limit: &GateLimit) -> String {
     }
 }
 
-/// What decides a limit.
+/// Returns the remedy for an undecided limit.
 fn remedy(result: &GateResult, limit: &GateLimit) -> String {
     match more_rounds::within_reach(limit.rounds_until_decided) {
         Some(rounds) => format!(
@@ -150,7 +150,7 @@ pub(crate) fn table(result: &GateResult) -> SideTable {
     }
 }
 
-/// How limits are judged, and what was left out.
+/// The method of judging limits, and the arms that were left out.
 pub(crate) fn method(result: &GateResult) -> Vec<String> {
     let mut lines = vec![format!(
         "failed: the whole interval lies beyond the limit; passed: within it; undecided: neither. All intervals hold together \
@@ -168,7 +168,7 @@ pub(crate) fn method(result: &GateResult) -> Vec<String> {
     lines
 }
 
-/// How candidate and reference were compared.
+/// Returns a sentence on the comparison of candidate and reference.
 fn compared(result: &GateResult) -> String {
     match &result.stored_reference {
         None => format!(
@@ -194,7 +194,7 @@ fn compared(result: &GateResult) -> String {
     }
 }
 
-/// What weakens a stored reference.
+/// Returns the weaknesses of a stored reference.
 fn caveats(reference: &StoredReference) -> Vec<String> {
     let mut lines = Vec::new();
     if reference.shortest_gap_seconds.is_some_and(|gap| gap < SITTING_SECONDS) {

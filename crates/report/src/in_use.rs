@@ -10,8 +10,8 @@ use crate::rows::{self, rows};
 /// The horizontal axis of the charts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Axis {
-    /// How busy the proxy was, for loads that are a share of each arm's capacity. The planned share is another: a
-    /// request costs more CPU time the less a proxy has to do.
+    /// Busy share of the proxy, for loads that are a share of each arm's capacity. The planned share is another:
+    /// a request costs more CPU time the less a proxy has to do.
     Busy,
     /// Requests per second.
     Rate,
@@ -58,7 +58,7 @@ struct Plotted {
     unit: &'static str,
     /// Its value for an arm under a load.
     value: by_load::Of,
-    /// Whether it is an arm's own, which the arm compared with has, too, or a difference between the two.
+    /// True for a value of the arm itself, which the arm compared with has, too; false for a difference between the two.
     is_level: bool,
 }
 

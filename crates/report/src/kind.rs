@@ -1,4 +1,4 @@
-//! What each kind of result brings: its format, its schema, and its document. The list of all kinds is that of [`documents`].
+//! Definition of a kind of result: its format, its schema, and its document. The list of all kinds is in [`documents`].
 //!
 //! [`documents`]: crate::documents
 
@@ -23,7 +23,7 @@ pub struct Kind {
     pub name: &'static str,
     /// The JSON Schema of its files.
     pub schema: fn() -> Schema,
-    /// Reads what every result file states.
+    /// Reads the fields that every result file has.
     ///
     /// # Errors
     /// When the text is not of this kind.
@@ -35,7 +35,7 @@ pub struct Kind {
     pub document: fn(&str) -> Result<Document>,
 }
 
-/// What every result file states, whatever its kind.
+/// Fields that every result file has, whatever its kind.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Head {
     /// The name of its kind.
@@ -46,7 +46,7 @@ pub struct Head {
     pub verdict: Verdict,
     /// The machine, if it was measured.
     pub environment: Option<Environment>,
-    /// What it is about.
+    /// Its subject, in one line.
     pub subject: String,
 }
 

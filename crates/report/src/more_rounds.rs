@@ -1,4 +1,4 @@
-//! How many more rounds decide what is undecided, and how long they take.
+//! The number of further rounds that would decide undecided measures, and their duration.
 
 use crate::numbers::grouped;
 

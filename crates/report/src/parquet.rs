@@ -52,7 +52,7 @@ fn field(column: &Column) -> Result<Type, ParquetError> {
         .build()
 }
 
-/// Writes the values that there are, and for each row whether there is one.
+/// Writes the values that there are, and the definition level of each row: 1 with a value, 0 without one.
 fn write<T: DataType, V>(
     column: &mut SerializedColumnWriter<'_>,
     values: &[Option<V>],

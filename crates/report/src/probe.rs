@@ -18,8 +18,8 @@ pub(crate) fn slow_wake_ups_shortened(machine: &MachineProbe) -> Option<(f64, f6
     (halting_us > SLOW_US && 2.0 * never_halted_us <= halting_us).then_some((halting_us, never_halted_us))
 }
 
-/// The result of the probe, and whether the processors were kept from being halted; none if there is nothing to
-/// report.
+/// The result of the probe, and a note if the processors were kept from being halted; none if there is nothing
+/// to report.
 pub(crate) fn machine(probe: Option<&MachineProbe>, never_halted: bool) -> Option<String> {
     let kept = if never_halted { "processors kept from halting" } else { "processors halt when idle" };
     let Some(probe) = probe else {

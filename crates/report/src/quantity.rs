@@ -1,4 +1,4 @@
-//! A number with its interval, its unit and what it rests on. Numbers are formatted here and nowhere else.
+//! A number with its interval, its unit and its basis. Numbers are formatted here and nowhere else.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 
 use crate::numbers::{UNCERTAIN_SIGN, all_decimals, decimals, grouped, signed};
 
-/// What a quantity rests on.
+/// Origin of a quantity: measured, bounded, predicted or unknown.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Basis {
@@ -22,7 +22,7 @@ pub(crate) enum Basis {
     Unknown(String),
 }
 
-/// How a quantity is written.
+/// Form of a quantity in text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Form {
@@ -43,11 +43,11 @@ pub(crate) struct Quantity {
     pub(crate) high: Option<f64>,
     /// The unit: `us`, `%`, `requests/s`.
     pub(crate) unit: &'static str,
-    /// Whether it is an amount or a difference.
+    /// The form: an amount or a difference.
     pub(crate) form: Form,
-    /// What it rests on.
+    /// Its basis.
     pub(crate) basis: Basis,
-    /// Whether it is a difference whose sign is not supported once all of its column are judged together.
+    /// True if it is a difference whose sign is not supported once all of its column are judged together.
     pub(crate) has_uncertain_sign: bool,
 }
 
@@ -68,11 +68,11 @@ struct Written<'a> {
     high: Option<f64>,
     /// The unit: `us`, `%`, `requests/s`.
     unit: &'a str,
-    /// Whether it is an amount or a difference.
+    /// The form: an amount or a difference.
     form: Form,
-    /// What it rests on.
+    /// Its basis.
     basis: &'a Basis,
-    /// Whether it is a difference whose sign is not supported once all of its column are judged together.
+    /// True if it is a difference whose sign is not supported once all of its column are judged together.
     #[serde(skip_serializing_if = "is_false")]
     has_uncertain_sign: bool,
 }
@@ -193,7 +193,7 @@ impl Quantity {
         format!("{} to {}", self.number(low, decimals), self.number(high, decimals))
     }
 
-    /// An end as it is printed. That of a bound is rounded away from the number, which would else not be held by what is read.
+    /// An end as it is printed. The end of a bound is rounded away from the number, so that the printed bound holds for the number.
     fn outward(&self, end: f64, decimals: usize, round: fn(f64) -> f64) -> f64 {
         let scale = 10_f64.powi(decimals as i32);
         let scaled = end * scale;
@@ -285,7 +285,7 @@ mod tests {
         assert_eq!(of(Some(0.213), Some(0.434), Form::Level), "0.21 to 0.44");
         assert_eq!(of(Some(1_234.0), None, Form::Level), "≥ 1,234");
         assert_eq!(of(None, Some(12.34), Form::Difference), "≤ +12.4");
-        // What is read holds what was bounded.
+        // A bound is rounded outwards, so that the text holds for the value.
         assert_eq!(of(Some(1_234.7), None, Form::Level), "≥ 1,234");
         assert_eq!(of(None, Some(-7.781), Form::Difference), "≤ -7.78");
         assert_eq!(of(Some(-20.3), Some(299.2), Form::Difference), "-21 to +300");

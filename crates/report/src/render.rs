@@ -1,4 +1,4 @@
-//! The renderers of documents, and the list of those whose output is a file. None knows what a document was made from.
+//! The renderers of documents, and the list of those whose output is a file. None knows the result behind a document.
 
 pub mod csv;
 pub mod html;

@@ -27,7 +27,7 @@ pub(crate) struct Row<'a> {
     pub(crate) p90: Cell,
     pub(crate) p99: Cell,
     pub(crate) max_rate: Cell,
-    /// What it adds in each of the main measures that arms have once per round, in their order.
+    /// Its costs in the main measures that arms have once per round, in the order of the measures.
     pub(crate) of_rounds: Vec<(RoundMeasure, Cell)>,
 }
 
@@ -63,7 +63,7 @@ pub(crate) fn compared_with<'a>(result: &'a StudyResult, arm: &ArmResult) -> Opt
     result.arms.iter().find(|other| Some(&other.id) == arm.compared_with.as_ref())
 }
 
-/// What an arm has in a measure of rounds, in the unit of tables: the sum over its proxies, or that of the first if the measure
+/// Returns the value of an arm in a measure of rounds, in the unit of tables: the sum over its proxies, or that of the first if the measure
 /// describes it alone; none without proxies, or if that of one of them is not known.
 pub(crate) fn arm_level(arm: &ArmResult, measure: RoundMeasure) -> Option<Interval> {
     if measure.definition().is_of_first_proxy {
@@ -72,7 +72,7 @@ pub(crate) fn arm_level(arm: &ArmResult, measure: RoundMeasure) -> Option<Interv
     sum(arm.hops.iter().map(|hop| hop_level(hop, measure)))
 }
 
-/// The sum of what the proxies of an arm have; none without proxies, or if that of one of them is not known.
+/// The sum of the values of the proxies of an arm; none without proxies, or if that of one of them is not known.
 fn sum(proxies: impl Iterator<Item = Option<Interval>>) -> Option<Interval> {
     let proxies: Option<Vec<Interval>> = proxies.collect();
     let proxies = proxies.filter(|proxies| !proxies.is_empty())?;
@@ -81,7 +81,7 @@ fn sum(proxies: impl Iterator<Item = Option<Interval>>) -> Option<Interval> {
     Some(Interval::around(estimate, half))
 }
 
-/// What one proxy has in a measure of rounds, in the unit of tables.
+/// Returns the value of one proxy in a measure of rounds, in the unit of tables.
 pub(crate) fn hop_level(hop: &HopUse, measure: RoundMeasure) -> Option<Interval> {
     hop.of_rounds.get(measure).map(|number| in_units(&number, measure.definition().unit))
 }
@@ -95,8 +95,8 @@ pub(crate) fn in_units(interval: &Interval, unit: f64) -> Interval {
     Interval { estimate: interval.estimate / unit, low: interval.low / unit, high: interval.high / unit }
 }
 
-/// What an arm adds in a measure of rounds. If results of earlier versions only have both levels, it is their
-/// difference: processes share nothing that varies from round to round, so the errors of both are treated as independent.
+/// Returns the cost of an arm in a measure of rounds. If results of earlier versions only have both levels, it is their difference:
+/// processes share nothing that varies from round to round, so the errors of both are treated as independent.
 fn added(arm: &ArmResult, baseline: Option<&ArmResult>, measure: RoundMeasure) -> Option<Interval> {
     if let Some(cost) = arm.cost.of_rounds.get(measure) {
         return Some(cost);
@@ -151,7 +151,7 @@ pub(crate) struct Asked<'a> {
     pub(crate) measure: CostMeasure,
     /// Its load; none for the usual one of the measure.
     pub(crate) load: Option<&'a LoadSpec>,
-    /// Whether it can be measured at all.
+    /// True if it can be measured at all.
     pub(crate) is_measurable: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The table of what one more firewall rule costs.
+//! The table of the cost of one more firewall rule.
 
 use hoptax_result::{Interval, RuleCost, StudyResult};
 

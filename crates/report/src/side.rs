@@ -11,7 +11,7 @@ use crate::rows::{arm_level, hop_level, in_units};
 use crate::side_table::SideTable;
 use crate::{by_load, handshakes, layers, parts, rules, timeline, words};
 
-/// The secondary tables of a study: what its functions cost elsewhere than in the main table.
+/// The secondary tables of a study: the costs of its functions that are not in the main table.
 pub(crate) fn side_tables(result: &StudyResult) -> Vec<SideTable> {
     let mut tables = timeline::tables(result);
     tables.extend(by_load::responses(result));
@@ -43,7 +43,7 @@ pub(crate) fn levels_by_load(result: &StudyResult) -> Vec<SideTable> {
     tables.filter(|table| !table.rows.is_empty()).collect()
 }
 
-/// What proxies do per request and once per round, for example at their start, and what callers saw in each interval of a timeline.
+/// Returns tables of the work of proxies per request and once per round, for example at their start, and of the intervals of a timeline.
 pub(crate) fn work(result: &StudyResult) -> Vec<SideTable> {
     let of_rounds = RoundMeasure::ALL.into_iter().filter_map(|measure| own(result, measure));
     parts::table(result).into_iter().chain(of_rounds).chain(timeline::courses(result)).collect()
@@ -147,7 +147,7 @@ fn companion(result: &StudyResult) -> SideTable {
     }
 }
 
-/// The table of a measure of rounds that has one of its own: what the proxies of an arm have, and what the function adds to it. None
+/// The table of a measure of rounds that has one of its own: the value of the proxies of an arm, and the cost of the function. None
 /// without numbers.
 fn own(result: &StudyResult, measure: RoundMeasure) -> Option<SideTable> {
     let definition = measure.definition();
@@ -169,8 +169,8 @@ fn own(result: &StudyResult, measure: RoundMeasure) -> Option<SideTable> {
     (!table.rows.is_empty()).then_some(table)
 }
 
-/// What an arm has in a measure of rounds, over all its proxies. What each of several has per request of its own does not add up: of
-/// clones, each has a part of the requests. So the total of each round is taken; a result without rounds has none.
+/// Returns the value of an arm in a measure of rounds, over all its proxies. The values of several proxies per request that each handles do
+/// not add up, because a clone handles only a part of the requests. So the total of each round is taken; a result without rounds has none.
 fn of_whole_arm(result: &StudyResult, arm: &ArmResult, measure: RoundMeasure) -> Option<Interval> {
     let sum_of_hops = arm_level(arm, measure)?;
     if arm.hops.len() < 2 || measure.definition().is_of_first_proxy {

@@ -5,7 +5,7 @@
 pub struct Style {
     /// Columns of the terminal.
     pub width: u16,
-    /// Whether colour is used.
+    /// True if colour is used.
     pub colour: bool,
 }
 

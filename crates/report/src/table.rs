@@ -28,7 +28,7 @@ pub(crate) struct Column {
     pub(crate) heading: String,
     /// A narrow output drops the columns with the highest number first; 0 always stays.
     pub(crate) priority: u8,
-    /// Whether it holds words, which are aligned on the left.
+    /// True if it holds words, which are aligned on the left.
     pub(crate) is_text: bool,
 }
 
@@ -80,7 +80,7 @@ impl Cell {
         }
     }
 
-    /// Whether it states something.
+    /// Returns true if it has a value or a text other than `-`.
     pub(crate) fn is_stated(&self) -> bool {
         match self {
             Self::Empty => false,
@@ -89,12 +89,12 @@ impl Cell {
         }
     }
 
-    /// Whether its text ends with [`UNCERTAIN_SIGN`].
+    /// Returns true if its text ends with [`UNCERTAIN_SIGN`].
     pub(crate) fn has_mark(&self) -> bool {
         matches!(self, Self::Quantity(Quantity { has_uncertain_sign: true, .. }))
     }
 
-    /// Whether it is drawn in grey: a number that is only bounded or not known.
+    /// Returns true if it is drawn in grey: a number that is only bounded or not known.
     pub(crate) fn is_faint(&self) -> bool {
         matches!(self, Self::Quantity(Quantity { basis: Basis::Bounded | Basis::Unknown(_), .. }))
     }
@@ -150,7 +150,7 @@ impl Table {
         self
     }
 
-    /// What the mark of its numbers means, if any has one.
+    /// Returns the explanation of the mark of its numbers, if any has one.
     pub(crate) fn meaning_of_mark(&self) -> Option<String> {
         let has_mark = self.rows.iter().flat_map(|row| &row.cells).any(Cell::has_mark);
         has_mark.then(|| {

@@ -76,11 +76,11 @@ pub(crate) fn rounded(name: &str, decimals: usize, values: impl Iterator<Item = 
     Column { name: name.to_owned(), values: Values::Doubles { values, decimals: Some(decimals) } }
 }
 
-/// A row for each number of each arm, with its interval: [`StudyResult::named_numbers`]. The prefix `cost_` marks a difference
-/// from the arm that it is compared with. In a timeline, the suffix `_from_10_s` marks the phase that begins then; numbers of the
-/// whole slice have none. `load` is null for numbers that belong to no load or come from the default one. `proxy` names the
-/// proxy that the number describes, and is null for all proxies together. `sign_supported` says whether a cost is still above or below
-/// zero once all costs of its measure are judged together; it is null for numbers that are no costs.
+/// A row for each number of each arm, with its interval: [`StudyResult::named_numbers`]. The prefix `cost_` marks a difference from
+/// the arm that it is compared with. In a timeline, the suffix `_from_10_s` marks the phase that begins then; numbers of the whole
+/// slice have none. `load` is null for numbers that belong to no load or come from the default one. `proxy` names the proxy that the
+/// number describes, and is null for all proxies together. `sign_supported` is true if a cost is still above or below zero once all
+/// costs of its measure are judged together; it is null for numbers that are no costs.
 pub fn numbers(result: &StudyResult) -> Table {
     let all = result.named_numbers();
     let columns = vec![

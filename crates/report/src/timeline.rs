@@ -1,4 +1,4 @@
-//! What callers see over time: tables of the phases and of the intervals, and a picture for each arm.
+//! Responses over time as callers see them: tables of the phases and of the intervals, and a picture for each arm.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -107,7 +107,7 @@ fn name(result: &StudyResult, timeline: &Timeline) -> String {
     }
 }
 
-/// The time of a phase and what begins it.
+/// The time of a phase and the event that begins it.
 fn title(phase: &Phase) -> String {
     let from = format!("{} to {} s", short(phase.from_s), short(phase.to_s));
     if phase.events.is_empty() { from } else { format!("{from}: {}", phase.events.join("; ")) }
@@ -192,7 +192,7 @@ fn shared(timeline: &Timeline) -> BTreeSet<&String> {
     timeline.points.iter().flat_map(|point| point.shares.keys()).collect()
 }
 
-/// What the numbers of a timeline mean, a sentence each; none if the study observed costs.
+/// Returns explanations of the numbers of a timeline, a sentence each; none if the study observed costs.
 pub(crate) fn sentences(result: &StudyResult) -> Option<Vec<String>> {
     let timeline = result.plan.timeline.as_ref()?;
     let late = timeline.objective_us.map_or_else(String::new, |objective_us| {

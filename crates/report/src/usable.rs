@@ -1,4 +1,4 @@
-//! What a verdict permits: the measures of a result whose numbers may be used, and those that have a warning, only bounds, or nothing.
+//! Use that a verdict permits: the measures of a result whose numbers may be used, and those that have a warning, only bounds, or nothing.
 
 use hoptax_result::{
     BillResult, BilledPart, Charge, ComparedSubject, ComparisonBody, CostMeasure, Finding, GateResult,
@@ -72,7 +72,7 @@ pub(crate) fn of_bill<'b>(result: &'b BillResult) -> String {
     of_numbers(result.verdict, void, &result.findings, numbers)
 }
 
-/// Of a result that is judged as a whole: its numbers, `what`, hold but for the warnings that its screen lists.
+/// The sentence for a result that is judged as a whole. `what` names its numbers in the sentence.
 pub(crate) fn of_whole(what: &str, verdict: Verdict, findings: &[Finding]) -> String {
     let warnings = findings.iter().filter(|finding| finding.severity > Severity::Info).count();
     match verdict {
@@ -94,7 +94,7 @@ struct Number<'a> {
     known: Known,
 }
 
-/// What is known of a number.
+/// Knowledge of a number.
 #[derive(Clone, Copy)]
 enum Known {
     Stated,
@@ -149,7 +149,7 @@ fn of_numbers<'a>(
     in_words(&standings).unwrap_or_else(|| "no number is known".to_owned())
 }
 
-/// Whether a finding warns about the number at a place, under whichever load. A warning about the whole study names no measure.
+/// Returns true if a finding warns about the number at a place, under any load. A warning about the whole study names no measure.
 fn doubts(finding: &Finding, place: &Place<'_>) -> bool {
     let anywhere = Place { load: finding.load.as_deref(), ..*place };
     finding.severity > Severity::Info && !finding.measures.is_empty() && finding.concerns(&anywhere)

@@ -27,7 +27,7 @@ pub(crate) fn other_work(subject: &str, reference: &str, differences: &[String])
     })
 }
 
-/// How the study was measured.
+/// Returns the method of the study.
 pub(crate) fn method(result: &StudyResult) -> String {
     let plan = &result.plan;
     let loads: Vec<String> = plan
@@ -87,7 +87,7 @@ fn until(result: &StudyResult) -> String {
     )
 }
 
-/// How the requests of a load are released.
+/// Returns the release of the requests of a load, in words.
 pub(crate) fn loop_of(result: &StudyResult, load: &LoadSpec) -> String {
     match (load.loop_, load.rate) {
         (Loop::Open, rate) => {
@@ -160,7 +160,7 @@ pub(crate) fn intervals(result: &StudyResult) -> Vec<String> {
     sentences
 }
 
-/// Numbers of slices that count and that do not, and the rule, a sentence each; what the numbers of a timeline mean.
+/// Numbers of slices that count and that do not, and the rule, a sentence each; and explanations of the numbers of a timeline.
 pub(crate) fn slices(result: &StudyResult) -> Vec<String> {
     if let Some(sentences) = timeline::sentences(result) {
         return sentences;

@@ -16,7 +16,7 @@ pub fn of_study(file: &StudyFile, folder: &Path) -> Configurations {
 /// Reads the configuration at a path.
 ///
 /// # Errors
-/// Why it cannot be used.
+/// The reason why it cannot be used.
 pub fn read(path: &Path) -> Result<Configuration, String> {
     let given = Given::read(path).map_err(|error| error.to_string())?;
     Configuration::new(given, sha256_of_file)

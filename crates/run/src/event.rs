@@ -20,8 +20,8 @@ pub enum Event<'a> {
     SliceEnded {
         /// The measured slice.
         slice: &'a SliceRecord,
-        /// Whether it completes no further planned slice: the host disturbed it and it is measured again, or it
-        /// repeats a slice that was lost earlier in the round.
+        /// True if it completes no further planned slice: the host disturbed it and it is measured again, or it repeats a slice that was
+        /// lost earlier in the round.
         is_again: bool,
     },
     /// The arms are being profiled.
@@ -32,9 +32,9 @@ pub enum Event<'a> {
     RoundEnded {
         /// Its number, from 0.
         round: u32,
-        /// What was measured in the round.
+        /// The measurements of the round.
         record: &'a RoundRecord,
-        /// How long the study has taken so far, seconds.
+        /// Time that the study has taken so far, seconds.
         elapsed_s: f64,
     },
 }

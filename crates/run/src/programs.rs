@@ -37,18 +37,18 @@ pub fn builds(plan: &Plan, envoys: &Envoys, folder: &Path) -> io::Result<BTreeMa
 struct Needed<'a> {
     /// Its name in commands.
     name: &'a str,
-    /// Where it is; none if it is missing.
+    /// Its path; none if it is missing.
     program: Option<PathBuf>,
     /// Arguments with which it prints its version; empty if they are not known.
     version: &'static [&'static str],
-    /// The files among its arguments that say what it does.
+    /// The files among its arguments that determine its behaviour.
     inputs: BTreeMap<String, PathBuf>,
 }
 
 fn builds_in(plan: &Plan, folder: &Path, search_path: &OsStr) -> io::Result<BTreeMap<String, Build>> {
     let mut builds: BTreeMap<String, Build> = BTreeMap::new();
     for Needed { name, program, version: arguments, inputs } in needed(plan, folder, search_path) {
-        // Whether all are there is checked before.
+        // Missing programs are reported before.
         let Some(program) = program else { continue };
         // Several commands may start one program: each with its own script, if it is an interpreter.
         let build = match builds.entry(name.to_owned()) {
@@ -94,7 +94,7 @@ fn needed<'a>(plan: &'a Plan, folder: &Path, search_path: &OsStr) -> Vec<Needed<
     needed.extend(plan.applications().into_iter().map(|application| Needed {
         name: application.program_name(),
         program: application.program_in(folder, search_path),
-        // How an application prints its version is not known.
+        // The option by which an application prints its version is not known.
         version: &[],
         inputs: application.inputs(folder),
     }));

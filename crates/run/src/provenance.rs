@@ -1,8 +1,8 @@
-//! Hashes that identify what was measured: of files, and of the configurations of proxies.
+//! Hashes that identify the subject of a measurement: of files, and of the configurations of proxies.
 //!
-//! Ports chosen by the kernel and the folder of the run differ between runs and are not part of what is measured, so
-//! they are replaced by names before hashing. Two runs of one plan then have the same hashes; a differing hash
-//! identifies the arm that changed.
+//! Ports chosen by the kernel and the folder of the run differ between runs and are no part of the subject, so they
+//! are replaced by names before hashing. Two runs of one plan then have the same hashes; a differing hash identifies
+//! the arm that changed.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -79,7 +79,7 @@ fn replace_number(text: &str, before: &str, number: u16, name: &str) -> String {
     replaced + rest
 }
 
-/// The hash of what an Envoy is started with: its configuration as written, the files that its function adds, its
+/// The hash of the specification of an Envoy: its configuration as written, the files that its function adds, its
 /// environment, its number of workers and its flags. Certificates are generated anew by each run and are not included.
 ///
 /// # Errors

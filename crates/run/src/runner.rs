@@ -67,7 +67,7 @@ pub use profile::{LENGTH as PROFILE_LENGTH, PROFILES};
 use quiet::Quiet;
 use subjects::Subjects;
 
-/// What a run needs besides its plan.
+/// Inputs of a run besides its plan: programs, placement and switches.
 #[derive(Clone, Debug)]
 pub struct Setting<'a> {
     /// The hoptax program, which also acts as the origin.
@@ -80,7 +80,7 @@ pub struct Setting<'a> {
     pub folder: &'a Path,
     /// The processors of each process.
     pub placement: &'a Placement,
-    /// What keeps the processors from halting, if they are kept from it.
+    /// The guard that keeps the processors from halting; none if they may halt.
     pub awake: Option<&'a Awake>,
     /// Reads stolen time: [`KERNEL_TICKS`], unless a test simulates a host that steals.
     pub ticks: Ticks,
@@ -100,7 +100,7 @@ pub type Ticks = fn() -> io::Result<Vec<(u32, ProcessorTicks)>>;
 /// The kernel's own counters.
 pub const KERNEL_TICKS: Ticks = processor_ticks;
 
-/// How a run ended.
+/// End of a run.
 #[derive(Debug)]
 pub enum Ending {
     /// As planned.
@@ -116,9 +116,9 @@ pub enum Ending {
 pub struct Outcome {
     /// The complete rounds.
     pub rounds: Vec<RoundRecord>,
-    /// How it ended.
+    /// Its end.
     pub ending: Ending,
-    /// How long it took, seconds.
+    /// Its duration, seconds.
     pub wall_s: f64,
 }
 
@@ -135,7 +135,7 @@ pub struct Earlier {
 pub struct Control<'a> {
     /// Set to end the run after the request in flight. Complete rounds are kept.
     pub stop: &'a AtomicBool,
-    /// Whether another round begins, given the complete ones. Called while nothing is measured.
+    /// Returns true if another round begins, given the complete ones. Called while nothing is measured.
     pub should_continue: &'a mut dyn FnMut(&[RoundRecord]) -> bool,
     /// Receives events.
     pub on_event: &'a mut dyn FnMut(&Event<'_>),
@@ -248,7 +248,7 @@ fn all_rounds(
 struct Slicing<'a, 'p> {
     /// Measures and records them.
     meter: &'a mut Meter<'p>,
-    /// What is measured.
+    /// The processes under measurement.
     subjects: &'a mut Subjects<'p>,
     /// Knows when the host disturbs them.
     quiet: &'a mut Quiet,
@@ -281,8 +281,8 @@ impl Slicing<'_, '_> {
         Ok(true)
     }
 
-    /// Measures the slice of a subject in a block, and repeats it while it is disturbed and there is time. `is_late` states
-    /// whether the slice was measured with its block before. Returns false if the run is to stop.
+    /// Measures the slice of a subject in a block, and repeats it while it is disturbed and there is time. `is_late` is true
+    /// if the slice was measured with its block before. Returns false if the run is to stop.
     fn measure(
         &mut self,
         block: &Block<'_>,

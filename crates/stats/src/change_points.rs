@@ -1,4 +1,4 @@
-//! Where the level of a series changes for good.
+//! Lasting changes of the level of a series.
 
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
@@ -245,7 +245,7 @@ mod tests {
         assert!(of(0.01) <= 8, "{}", of(0.01));
     }
 
-    /// A series of Apache Otava's own tests, and what Otava finds there. `bench/change-points` writes the file.
+    /// A series of Apache Otava's own tests, and the changes that Otava finds there. `bench/change-points` writes the file.
     #[derive(Deserialize)]
     struct OtavaSeries {
         name: String,

@@ -1,4 +1,4 @@
-//! Whether two subjects differ, are equivalent, or have not been measured precisely enough to say.
+//! Decision about two subjects: they differ, are equivalent, or have not been measured precisely enough to say.
 
 use hoptax_result::{Decision, Interval};
 

@@ -1,4 +1,4 @@
-//! Tests whether gaps between arrivals are exponential, as those of a Poisson process are.
+//! Test if gaps between arrivals are exponential, as those of a Poisson process are.
 
 /// The largest distance between the empirical distribution of `gaps` and the exponential distribution with mean
 /// `1 / rate`, from 0 to 1.

@@ -1,4 +1,4 @@
-//! How much lower a quantile of response time would be if the generator had never been late.
+//! Lateness of the generator in a quantile of response time: the part of it that would be gone if the generator had never been late.
 
 use crate::mixture::Mixture;
 use crate::quantile_ends;
@@ -6,9 +6,9 @@ use crate::quantile_ends;
 /// Shares of requests that are taken to be later than any other, of the smaller side of the quantile.
 const PARTS: [f64; 6] = [0.02, 0.05, 0.1, 0.2, 0.3, 0.4];
 
-/// How much lower the `p` quantile of response time may be without the lateness of the generator, in nanoseconds; at most the
-/// quantile itself. `responses` and `lags` hold the response times of each round and how late the generator was to send, as in
-/// [`crate::RoundTimes`].
+/// Returns the time by which the `p` quantile of response time may be lower without the lateness of the generator, in
+/// nanoseconds; at most the quantile itself. `responses` and `lags` hold the response times of each round and the own lags of
+/// the generator, as in [`crate::RoundTimes`].
 ///
 /// **Method.** A generator that is late to send adds its lag to the response time, at most: a request that leaves earlier is answered
 /// earlier, or waits for the same thing. The same thread reads responses, and is as late to do so, which nothing records; so each

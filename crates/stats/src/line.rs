@@ -13,8 +13,8 @@ pub type Point = (f64, Vec<Vec<Vec<f64>>>);
 pub struct Line {
     /// Cost per unit of the quantity.
     pub slope: Interval,
-    /// How far the cost is below a straight line half-way between the smallest and the largest quantity, in the unit of the
-    /// cost; negative if it is above.
+    /// Distance of the cost below a straight line half-way between the smallest and the largest quantity, in the unit of
+    /// the cost; negative if it is above.
     pub sag: Interval,
     /// The cost that the slope adds from the smallest to the largest quantity.
     pub rise: f64,

@@ -1,8 +1,8 @@
-//! Tests whether two measurements of the same quantity agree.
+//! Test if two measurements of the same quantity agree.
 
 use hoptax_result::Interval;
 
-/// Whether two intervals of the same quantity, in the same unit, overlap, ends included.
+/// Returns true if two intervals of the same quantity, in the same unit, overlap, ends included.
 ///
 /// **Method.** Comparison of ends. Repeated studies are compared this way: two that measured the same thing should
 /// overlap. The test is deliberately coarse. Two independent 95 % intervals of equal width around the same truth

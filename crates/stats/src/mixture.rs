@@ -49,7 +49,7 @@ impl Mixture {
         self.rounds.iter().map(|round| share_at_most(round, value as u64)).collect()
     }
 
-    /// Whether all rounds together support the `p` quantile.
+    /// Returns true if all rounds together support the `p` quantile.
     pub(crate) fn supports(&self, p: f64) -> bool {
         // The margin allows for rounding in the sum of inverses.
         quantile_supported((self.effective * (1.0 + 1e-12)) as u64, p)

@@ -1,4 +1,4 @@
-//! Intervals of many costs over few replicates: the variances of the other costs say what that of one cost may be.
+//! Intervals of many costs over few replicates: the variances of the other costs make that of one cost more certain.
 
 use hoptax_result::Interval;
 use statrs::distribution::{ContinuousCDF, FisherSnedecor};
@@ -117,7 +117,7 @@ pub fn sum_of_moderated(terms: &[(f64, Moderated)]) -> Option<Moderated> {
 ///   studies with two rounds. Each cost is therefore split into the part that all costs have in common in a replicate, and its own.
 ///   The own parts are estimated as above. The common part is one more variance, with its own degrees of freedom and the
 ///   same prior, and the sum has those of [`Moderated::variance`].
-/// - *The prior itself is an estimate.* The variance of the logarithms beyond what sampling explains is taken to be larger by
+/// - *The prior itself is an estimate.* The variance of the logarithms beyond sampling error is taken to be larger by
 ///   its standard error. So six costs have a weak prior, and seventy a stronger one.
 /// - *An arm may vary more than the others.* The robust form of B. Phipson, S. Lee, I. J. Majewski, W. S. Alexander and G. K. Smyth,
 ///   "Robust Hyperparameter Estimation Protects against Hypervariable Genes and Improves Power to Detect Differential Expression",
@@ -165,7 +165,7 @@ pub fn moderated(costs: &[Replicates]) -> Option<Vec<Moderated>> {
     let shared = prior.moderate(parts.shared / parts.shared_scale, freedom);
     let of_cost = |((cost, own), others): ((&Replicates, &f64), &f64)| {
         let estimate = cost.values.iter().sum::<f64>() / replicates as f64;
-        // A deviation from what is common contains the noise of the other costs too, which is not larger where the own one is.
+        // A deviation from the common part contains the noise of the other costs too, which is not larger where the own one is.
         let beyond = (own - prior.usual).max(0.0) * others;
         let own = prior.moderate(own + beyond, freedom).times(cost.own.powi(2));
         Moderated {
@@ -184,7 +184,7 @@ struct Parts {
     own: Vec<f64>,
     /// The noise of the other costs in each of these, as a share of the own one.
     others: Vec<f64>,
-    /// That of the common part, not divided by its scale yet.
+    /// The variance of the common part, not divided by its scale yet.
     shared: f64,
     /// The variance that the common part is expected to have if all own parts have the variance 1.
     shared_scale: f64,
@@ -225,7 +225,7 @@ impl Variance {
     }
 }
 
-/// What several variances say about one of them.
+/// Prior of a variance from several variances: its usual value, and its degrees of freedom.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Prior {
     usual: f64,

@@ -17,7 +17,7 @@ pub struct FoundMode {
 const STEP: f64 = 1.06;
 /// Weights of the kernel that smooths adjacent bins.
 const KERNEL: [f64; 5] = [1.0, 2.0, 3.0, 2.0, 1.0];
-/// How deep the valley between two modes must be, as a share of the lower peak.
+/// Least depth of the valley between two modes, as a share of the lower peak.
 const VALLEY: f64 = 0.6;
 /// Smallest share of the values that counts as a mode.
 const LEAST_SHARE: f64 = 0.005;

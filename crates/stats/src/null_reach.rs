@@ -1,9 +1,9 @@
-//! How far a disturbance that identical arms show may move the number of another arm.
+//! Reach of a disturbance that identical arms show: the distance by which it may move the number of another arm.
 
 use crate::critical::two_sided_t;
 
-/// How far a number may be off with the probability `confidence`, given by how much numbers that should be zero are off, in their
-/// unit. `nulls` holds one such number for each identical arm.
+/// Returns the distance by which a number may be off with the probability `confidence`, given numbers that should be zero, in
+/// their unit. `nulls` holds one such number for each identical arm.
 ///
 /// **Method.** What distorts a measure moves the number of each arm by an amount of its own, which is normal around zero. Its standard
 /// deviation is the root of the mean square of `nulls`, with as many degrees of freedom as there are, since their mean is known.

@@ -109,7 +109,7 @@ fn high_rank(values: f64, p: f64) -> Option<f64> {
     (values >= 1.0 && !is_low(values)).then(|| if is_low(1.0) { last(1.0, values, is_low) } else { 1.0 })
 }
 
-/// Where a condition that holds at the lower end of a range, and from some place on no more, holds last.
+/// Returns the last place of a range at which a condition holds that holds at its lower end, and from some place on no more.
 fn last(mut from: f64, mut to: f64, holds: impl Fn(f64) -> bool) -> f64 {
     if holds(to) {
         return to;

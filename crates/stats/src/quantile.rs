@@ -1,6 +1,6 @@
 //! Quantiles of a sample, and the sample size that a quantile needs.
 
-/// How many values must lie beyond a quantile on its thinner side.
+/// Number of values that must lie beyond a quantile on its thinner side.
 const VALUES_BEYOND: f64 = 100.0;
 
 /// The `p` quantile of `values`, in their unit.
@@ -10,7 +10,7 @@ const VALUES_BEYOND: f64 = 100.0;
 /// `p * (n - 1)`, interpolated linearly between its two neighbours. It is the default of R and `NumPy`. It is the
 /// smallest value at `p = 0`, the largest at `p = 1` and the ordinary median at `p = 0.5`.
 ///
-/// Whether `n` values support that quantile is a separate question: see [`quantile_supported`].
+/// The number of values that a quantile needs is a separate question: see [`quantile_supported`].
 ///
 /// **Degenerate cases.** `None` when `values` is empty, when a value is not finite, and when `p` is not between 0
 /// and 1. Every quantile of a single value is that value.
@@ -42,7 +42,7 @@ pub(crate) fn quantile_of(values: &mut [f64], p: f64) -> Option<f64> {
     Some((lower * (1.0 - weight) + upper * weight).clamp(lower, upper))
 }
 
-/// How many values a sample needs before its `p` quantile is reported.
+/// Returns the number of values that a sample needs before its `p` quantile is reported.
 ///
 /// **Method.** `n * min(p, 1 - p) >= 100`. Check 10 of the validity checks requires 100 values beyond a tail
 /// quantile. Here "beyond" means the thinner of the two sides, so low quantiles obey the same rule and the median
@@ -66,7 +66,7 @@ pub fn samples_for_quantile(p: f64) -> Option<u64> {
     Some((VALUES_BEYOND / share_beyond).ceil() as u64)
 }
 
-/// Whether `count` values support reporting their `p` quantile: at least [`samples_for_quantile`] of them.
+/// Returns true if `count` values support reporting their `p` quantile: at least [`samples_for_quantile`] of them.
 ///
 /// **Degenerate cases.** `false` unless `p` is strictly between 0 and 1.
 pub fn quantile_supported(count: u64, p: f64) -> bool {

@@ -6,7 +6,7 @@ use statrs::function::beta::beta_reg;
 use crate::RoundTimes;
 use crate::mixture::Mixture;
 
-/// What holds a quantile: an end is `None` if the data do not bound the quantile on that side.
+/// Bounds of a quantile: an end is `None` if the data do not bound the quantile on that side.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Ends {
     /// The quantile is at least this.

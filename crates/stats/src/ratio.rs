@@ -8,7 +8,7 @@ use crate::mean_over_rounds;
 /// round, of positive numbers in one unit.
 ///
 /// **Method.** [`mean_over_rounds`] of the logarithm of the ratio in each round, and its exponential: the geometric mean of the
-/// ratios. What changes both numbers of a round by the same factor, such as the speed of the machine, cancels in it, and
+/// ratios. A factor that changes both numbers of a round alike, such as the speed of the machine, cancels in it, and
 /// the ratio of the reciprocals is the reciprocal.
 ///
 /// **Source.** The interval is that of [`mean_over_rounds`]. Ratios are averaged as logarithms by P. J. Fleming and J. J. Wallace,

@@ -1,4 +1,4 @@
-//! How a rate grows with a size, such as a number of connections: the Universal Scalability Law, fitted to measured rates.
+//! Growth of a rate with a size, such as a number of connections: the Universal Scalability Law, fitted to measured rates.
 
 mod curve;
 mod spread;
@@ -42,7 +42,7 @@ pub struct FittedPoint {
     pub deviation_share: Interval,
 }
 
-/// Why the law cannot be fitted.
+/// Reason why the law cannot be fitted.
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
 pub enum NoScalability {
     /// This number of different sizes is too small.

@@ -57,9 +57,8 @@ pub fn looks(first: u32, last: u32) -> Vec<u32> {
     before_last.chain((last > 0).then_some(last)).collect()
 }
 
-/// Whether a study may stop: nearly all of its costs, 95 of 100, have an interval whose half-width is at most
-/// `target`, in the unit of `half_widths`. The intervals have [`LOOK_CONFIDENCE`], and the rule is evaluated at one
-/// of [`looks`].
+/// Returns true if a study may stop: nearly all of its costs, 95 of 100, have an interval whose half-width is at most `target`, in the
+/// unit of `half_widths`. The intervals have [`LOOK_CONFIDENCE`], and the rule is evaluated at one of [`looks`].
 ///
 /// **Why not all.** The cost of a function with two modes from start to start may need ten times as many rounds as
 /// all others. Up to 19 costs, all of them must be precise enough.

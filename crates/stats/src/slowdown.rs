@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{hodges_lehmann, median};
 
-/// How many observations before, and how many after, serve as neighbours.
+/// Number of observations on each side that serve as neighbours.
 const REACH: usize = 3;
 
-/// How many other arms a block must hold before its observations are adjusted.
+/// Least number of other arms in a block whose observations are adjusted.
 const LEAST_OTHERS: usize = 3;
 
 /// Passes of the median polish; the levels of arms and blocks hardly change after the second.

@@ -3,8 +3,8 @@
 /// Fewest values that must be left after truncation.
 const REST: usize = 10;
 
-/// How many of the first values to discard as warm-up: the number `d` that minimises the squared standard error of the
-/// mean of the rest.
+/// Returns the number of first values to discard as warm-up: the number `d` that minimises the squared standard error
+/// of the mean of the rest.
 ///
 /// **Method.** MSER (K. P. White, "An effective truncation heuristic for bias reduction in simulation output",
 /// *Simulation* 69, 1997): minimise `sum((y[i] - mean)^2 for i > d) / (n - d)^2`. The values should already be batch

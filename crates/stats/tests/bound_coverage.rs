@@ -1,4 +1,4 @@
-//! Coverage of what holds a quantile that a study does not state, because responses are too few or the generator was late.
+//! Coverage of the bounds of a quantile that a study does not state, because responses are too few or the generator was late.
 //!
 //! The studies are those of [`crate::tail_coverage`]. Every test has a fixed seed, so results depend neither on the clock nor on the
 //! machine.
@@ -9,7 +9,7 @@ use crate::tail_coverage::{Machine, Scenario, Tail, long, quantile_of_all, recor
 
 const QUANTILES: [f64; 2] = [0.9, 0.99];
 
-/// How often ends held the truth, and how often they were missing.
+/// Counts of ends that held the truth, and of missing ones.
 #[derive(Clone, Copy, Debug, Default)]
 struct Record {
     studies: u32,
@@ -127,7 +127,7 @@ fn ends_of_levels_hold_the_truth_with_few_responses() {
     }
 }
 
-/// How the lags of a generator fall on its responses.
+/// Assignment of the lags of a generator to its responses.
 #[derive(Clone, Copy, Debug)]
 enum Falls {
     Anyhow,
@@ -139,7 +139,7 @@ enum Falls {
     BelowTheQuantile,
 }
 
-/// The share of studies, in percent, in which a quantile less what [`lateness`] takes from it is no higher than without lags. A share of
+/// The share of studies, in percent, in which a quantile less the lateness by [`lateness`] is no higher than without lags. A share of
 /// the requests is late by `lag_us`, twice.
 fn late_studies(falls: Falls, p: f64, (share, lag_us): (f64, f64)) -> f64 {
     let (studies, rounds, responses) = (60, 10, 720);

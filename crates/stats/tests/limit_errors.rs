@@ -13,8 +13,8 @@ use rand_distr::{Distribution, StandardNormal};
 const GATES: u32 = 4_000;
 const BUDGET_ROUNDS: u32 = 120;
 
-/// A limit on an increase, percent, and the standard deviation of a small change from round to round, percent. That of a large one
-/// grows with what the candidate costs.
+/// A limit on an increase, percent, and the standard deviation of a small change from round to round, percent. The standard deviation of a
+/// large change grows with the cost of the candidate.
 #[derive(Clone, Copy, Debug)]
 struct Limit {
     percent: f64,

@@ -1,7 +1,7 @@
 //! Simulations of the coverage and error rates of the statistics, which take minutes: `make test-long` runs them, optimized.
 //!
-//! What still guards the statistics in `make test`: each has its worked examples and degenerate cases beside it, and `properties.rs` has
-//! what must always hold. All files of this folder that simulate are one program, because each program links the libraries again.
+//! `make test` runs other guards of the statistics: worked examples and degenerate cases beside each of them, and `properties.rs` with
+//! their invariants. All files of this folder that simulate are one program, because each program links the libraries again.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

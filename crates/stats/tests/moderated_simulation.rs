@@ -7,7 +7,7 @@ use rand::SeedableRng;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand_distr::{Distribution, StandardNormal};
 
-/// How the true variances of arms differ, relative to what the method is told.
+/// True variances of arms, relative to those that the method is told.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Vary {
     /// Not at all.

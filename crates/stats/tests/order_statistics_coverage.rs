@@ -49,7 +49,7 @@ impl Responses {
     }
 }
 
-/// How often an interval of `p` holds the true quantile, how often it has both ends, and how often the true quantile is beyond each end.
+/// Shares of intervals of `p` that hold the true quantile, that have both ends, and that have the true quantile beyond each end.
 struct Coverage {
     held: f64,
     two_sided: f64,

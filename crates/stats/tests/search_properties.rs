@@ -32,7 +32,7 @@ fn limits() -> impl Strategy<Value = Limits> {
     })
 }
 
-/// How a subject answers: the load above which it fails each criterion, and how often it does something at random instead.
+/// Behaviour of a subject: the load above which it fails each criterion, and the share of trials with a random result instead.
 #[derive(Clone, Copy, Debug)]
 struct Subject {
     capacity: f64,

@@ -1,5 +1,5 @@
-//! How often the interval of the ratio of two subjects contains the truth, over simulated studies: several repetitions of a
-//! search on each, side by side.
+//! Coverage of the interval of the ratio of two subjects, over simulated studies: several repetitions of a search on each,
+//! side by side.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ const STUDIES: u64 = 500;
 
 const P99: Criterion = Criterion::Late { permitted: 0.01, limit: Duration::from_millis(5) };
 
-/// How a subject fails.
+/// Way in which a subject fails.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     /// Everything beyond the capacity is late.
@@ -55,7 +55,7 @@ struct Study {
     /// round to round.
     level: f64,
     drift: f64,
-    /// Whether each repetition moves its loads by a random part of the width.
+    /// True if each repetition moves its loads by a random part of the width.
     is_dithered: bool,
 }
 

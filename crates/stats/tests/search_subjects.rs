@@ -9,7 +9,7 @@ use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, Exp1};
 
-/// That of the preset `quick`.
+/// The width of the preset `quick`.
 const WIDTH: f64 = 0.04;
 /// Windows of a trial, as those of a load.
 const WINDOWS: usize = 100;
@@ -18,7 +18,7 @@ const SEARCHES: u64 = 100;
 /// Steps of the numerical solution of a queue in 2 ms.
 const STEPS_OF_SERVICE: f64 = 250.0;
 
-/// How long a request takes.
+/// Time of a request.
 #[derive(Clone, Copy, Debug)]
 enum Service {
     /// 2 ms each: M/D/1.
@@ -135,12 +135,12 @@ impl Service {
     }
 }
 
-/// How long a trial warms up and counts.
+/// Warm-up and length of a trial.
 fn lengths_s(planned: &Planned) -> [f64; 2] {
     [planned.warmup.as_secs_f64(), planned.duration.as_secs_f64()]
 }
 
-/// What a search on a queue came to.
+/// Outcome of a search on a queue.
 #[derive(Debug)]
 struct Found {
     result: GoalResult,

@@ -93,12 +93,12 @@ impl Application {
         self.known.map_or_else(|| self.program_name(), |known| known.name)
     }
 
-    /// What to do if its program is missing.
+    /// Returns the advice for a missing program.
     pub fn remedy(&self) -> &'static str {
         self.known.map_or("install it, or correct `command`", |known| known.remedy)
     }
 
-    /// Whether functions may add this flag to its command.
+    /// Returns true if functions may add this flag to its command.
     pub fn has_flag(&self, flag: &str) -> bool {
         self.known.is_some_and(|known| known.flags.contains(&flag))
     }
@@ -120,7 +120,7 @@ impl Application {
         built.or_else(|| program::of_command(name, folder, search_path))?.canonicalize().ok()
     }
 
-    /// The files among its arguments that say what it does, by what the arguments call them. `folder` is that of the study file.
+    /// The files among its arguments that determine its behaviour, by their names in the arguments. `folder` is that of the study file.
     pub fn inputs(&self, folder: &Path) -> BTreeMap<String, PathBuf> {
         program::inputs_of_command(&self.command, folder)
     }
@@ -254,12 +254,12 @@ impl Port {
     }
 }
 
-/// Whether a process listens on an address.
+/// Returns true if a process listens on an address.
 fn is_taken(address: SocketAddr) -> bool {
     TcpListener::bind(address).is_err()
 }
 
-/// Whether a path is answered with success.
+/// Returns true if a GET request for a path gets a status below 400.
 fn answers(address: SocketAddr, path: &str) -> bool {
     let agent: ureq::Agent =
         ureq::Agent::config_builder().timeout_global(Some(ANSWER_TIMEOUT)).proxy(None).build().into();

@@ -38,7 +38,7 @@ pub struct Caller {
     known: Option<&'static Known>,
 }
 
-/// What a caller is to do.
+/// Task of a caller: its URL, its duration, and its connections.
 #[derive(Clone, Debug)]
 pub struct Calls<'a> {
     /// The URL to call.
@@ -96,7 +96,7 @@ impl Caller {
         program::of_command(self.program_name(), folder, search_path)
     }
 
-    /// The files among its arguments that say what it does, by what the arguments call them. `folder` is that of the study file.
+    /// The files among its arguments that determine its behaviour, by their names in the arguments. `folder` is that of the study file.
     pub fn inputs(&self, folder: &Path) -> BTreeMap<String, PathBuf> {
         program::inputs_of_command(&self.command, folder)
     }
@@ -106,7 +106,7 @@ impl Caller {
         self.known.map(|known| known.version)
     }
 
-    /// Whether its program, at this path, has the extensions that its script needs.
+    /// Returns true if its program, at this path, has the extensions that its script needs.
     pub fn has_extensions(&self, program: &Path) -> bool {
         self.known.is_none_or(|known| program::succeeds(program, known.extensions))
     }
@@ -116,7 +116,7 @@ impl Caller {
         self.known.map(|known| known.script)
     }
 
-    /// What to do if its program is missing or fails.
+    /// Returns the advice for a program that is missing or fails.
     pub fn remedy(&self) -> &'static str {
         self.known.map_or("install it, or correct `command`", |known| known.remedy)
     }

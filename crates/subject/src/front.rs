@@ -1,8 +1,8 @@
 //! Proxies other than Envoy: plain HTTP/1.1 front proxies, for comparison with Envoy on the same work, and a balancer of TCP
 //! connections.
 //!
-//! Each is one process that uses one thread, with as few features as possible, and no log of requests
-//! or connections. Its entry states what it serves; plans refuse the rest. Front proxies keep their connections to the servers
+//! Each is one process that uses one thread, with as few features as possible, and no log of requests or connections. Its
+//! entry states the features that it serves; plans refuse the others. Front proxies keep their connections to the servers
 //! behind them, and distribute requests in turn.
 //!
 //! None can report a port that the kernel chose, so their port is reserved until they listen
@@ -86,7 +86,7 @@ mod tests {
         }
     }
 
-    /// Where the programs are installed: they are not part of this repository.
+    /// Folders of the programs, which are not part of this repository.
     #[test]
     fn a_proxy_in_a_folder_with_odd_characters_forwards_requests() {
         for front in ALL.into_iter().filter(|front| is_installed(front)) {

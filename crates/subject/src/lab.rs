@@ -78,7 +78,7 @@ pub struct TlsSettings {
     pub peer: Option<String>,
 }
 
-/// Why certificates are not available.
+/// Reason why certificates are not available.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
     /// They cannot be generated.
@@ -132,7 +132,7 @@ impl Lab {
         Ok(Self { folder: folder.to_owned(), certificates })
     }
 
-    /// What signs further certificates.
+    /// Returns the authority that signs further certificates.
     pub fn certificates(&self) -> &Certificates {
         &self.certificates
     }

@@ -6,7 +6,7 @@ use std::process::Command;
 
 /// The variables that programs take their proxy from.
 const NAMES: [&str; 6] = ["ALL_PROXY", "all_proxy", "HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"];
-/// Those that name servers without one.
+/// The variables that name servers without a proxy.
 const EXCEPTIONS: [&str; 2] = ["NO_PROXY", "no_proxy"];
 
 /// A listening socket, which never accepts.

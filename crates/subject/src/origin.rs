@@ -20,7 +20,7 @@ const GRACE: Duration = Duration::from_secs(2);
 /// The prefix of its address in its first line of output.
 pub const LISTENING: &str = "listening on http://";
 
-/// Why an origin is not running.
+/// Reason why an origin is not running.
 #[derive(Debug, thiserror::Error)]
 pub enum OriginError {
     /// It cannot be executed.
@@ -36,7 +36,7 @@ pub enum OriginError {
     NoProgram {
         /// Its name.
         program: String,
-        /// Where it comes from.
+        /// Its source.
         remedy: &'static str,
     },
     /// It exited on its own.

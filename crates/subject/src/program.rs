@@ -14,7 +14,7 @@ use hoptax_host::command::{self, CommandOutput};
 
 use crate::placeholders::{FOLDER, filled};
 
-/// Time limit for a program to print its version, or to say what it has.
+/// Time limit for a program to print its version, or its extensions.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The first program of this name in the folders of `search_path`, in the format of `PATH`.
@@ -35,7 +35,7 @@ pub(crate) fn of_command(name: &str, folder: &Path, search_path: &OsStr) -> Opti
     in_search_path(name, search_path)
 }
 
-/// Endings of files that say what a program does: code, configurations, certificates and keys, requests.
+/// Endings of files that determine the behaviour of a program: code, configurations, certificates and keys, requests.
 const ENDINGS_OF_INPUTS: [&str; 34] = [
     "bash",
     "cer",
@@ -75,10 +75,10 @@ const ENDINGS_OF_INPUTS: [&str; 34] = [
 /// Words in the names of options whose files a program writes.
 const WRITTEN: [&str; 9] = ["dump", "log", "out", "output", "pid", "pidfile", "report", "save", "write"];
 
-/// The files among the arguments of a command of a study file in `folder` that say what the command does, by what the arguments call
-/// them: its script, which is its first argument but for flags, and files with an [ending](ENDINGS_OF_INPUTS) of such files, also in
-/// `--name=FILE`. Other files may be what it writes, or much data that it serves. So may files of options that are named after what is
-/// [written](WRITTEN).
+/// The files among the arguments of a command of a study file in `folder` that determine its behaviour, by their names in the arguments:
+/// its script, which is its first argument but for flags, and files with an [ending](ENDINGS_OF_INPUTS) of such files, also in
+/// `--name=FILE`. Other files may be outputs, or much data that it serves. So may files of options whose names have a word for
+/// [outputs](WRITTEN).
 pub(crate) fn inputs_of_command(command: &[String], folder: &Path) -> BTreeMap<String, PathBuf> {
     let arguments = command.get(1..).unwrap_or_default();
     let script = arguments.iter().position(|argument| !argument.starts_with('-'));
@@ -107,7 +107,7 @@ pub fn version(program: &Path, arguments: &[&str]) -> Option<String> {
     output.status.success().then(|| line.to_owned())
 }
 
-/// Whether a program exits with success when it is called with `arguments`.
+/// Returns true if a program exits with success when it is called with `arguments`.
 pub(crate) fn succeeds(program: &Path, arguments: &[&str]) -> bool {
     output(program, arguments).is_some_and(|output| output.status.success())
 }

@@ -61,7 +61,7 @@ fn serve_within(timeout: Duration, listener: TcpListener, shown: Shown) -> io::R
             }
             let (shown, of_thread, own) = (Arc::clone(&shown), Arc::clone(&open), Arc::clone(&stream));
             let serve = move || {
-                // Who asked has gone, or was too slow.
+                // The client has gone, or was too slow.
                 let _ = answer(Timed { stream: &own, until }, &shown);
                 lock(&of_thread).retain(|one| !Arc::ptr_eq(one, &own));
             };
@@ -125,7 +125,7 @@ mod tests {
         address
     }
 
-    /// What is answered to some bytes.
+    /// Sends bytes to the endpoint. Returns its response.
     fn answered(bytes: &[u8]) -> String {
         let mut stream = TcpStream::connect(served(TIMEOUT)).unwrap();
         stream.write_all(bytes).unwrap();

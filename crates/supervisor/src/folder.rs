@@ -1,5 +1,5 @@
-//! What outlives a supervisor that is killed: its folder, and the shared memory of its Envoys. It removes both when it ends, and the next
-//! supervisor removes those that others left.
+//! Remains of a supervisor that is killed: its folder, and the shared memory of its Envoys. A supervisor removes both when it ends, and the
+//! next one removes those that others left.
 //!
 //! A supervisor locks its folder, and names the memory in it before it is made. A folder that is not locked has no supervisor, and no Envoy: the
 //! kernel kills them with their supervisor.
@@ -16,7 +16,7 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::process::geteuid;
 use tempfile::TempDir;
 
-/// What the names of folders begin with.
+/// Prefix of the names of folders.
 const PREFIX: &str = "hoptax-listeners-";
 /// The file with the process id of the supervisor. A folder without it is about to be locked.
 const OWNER: &str = "supervisor";
@@ -38,13 +38,13 @@ impl Folder {
     pub(crate) fn create(parent: &Path) -> io::Result<Self> {
         let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(parent)?;
         let lock = File::open(folder.path())?;
-        // Who looks for folders that were left holds it for a moment.
+        // A supervisor that looks for folders of others holds the lock for a moment.
         flock(&lock, FlockOperation::LockExclusive)?;
         fs::write(folder.path().join(OWNER), std::process::id().to_string())?;
         Ok(Self { path: folder, _lock: lock, bases: BTreeMap::new() })
     }
 
-    /// Where it is.
+    /// Returns its path.
     pub(crate) fn path(&self) -> &Path {
         self.path.path()
     }

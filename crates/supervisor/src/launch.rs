@@ -1,4 +1,4 @@
-//! An Envoy as a process: how it is started, when it is live, and what its admin interface tells.
+//! An Envoy as a process: its start, its state, and the numbers of its admin interface.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -24,25 +24,25 @@ use crate::prepare::Prepared;
 /// Interval between two questions whether an Envoy is live.
 const POLL: Duration = Duration::from_millis(10);
 
-/// A process, with what is needed to ask it.
+/// A process, with the means to ask it.
 #[derive(Debug)]
 pub(crate) struct Running {
-    /// What it is for the machine.
+    /// The process as the state machine knows it.
     pub(crate) process: Process,
     /// The process itself.
     pub(crate) service: Service,
-    /// Where it writes the address of its admin interface.
+    /// File to which it writes the address of its admin interface.
     admin_file: PathBuf,
     /// Set when nobody waits for it to become live any more.
     pub(crate) is_unwanted: Arc<AtomicBool>,
 }
 
-/// What all processes have in common.
+/// Settings that all processes share.
 #[derive(Clone, Debug)]
 pub(crate) struct Common {
     /// The program.
     pub(crate) program: PathBuf,
-    /// Where files are written.
+    /// Folder of files.
     pub(crate) folder: PathBuf,
     /// Worker threads. They are the same for all: a successor with fewer would leave connections that wait to be accepted.
     pub(crate) workers: usize,
@@ -116,7 +116,7 @@ fn admin_of(file: &Path) -> Option<SocketAddr> {
     fs::read_to_string(file).ok()?.trim().parse().ok()
 }
 
-/// What the histograms of a process say.
+/// Reads the histograms of a process.
 ///
 /// # Errors
 /// When its admin interface does not respond as it should.
@@ -143,7 +143,7 @@ fn connections_in(text: &str) -> u64 {
     let of = |line: &str| {
         let (name, value) = line.split_once(": ")?;
         let is_meant = name.starts_with("listener.") && !name.starts_with("listener.admin.");
-        // Those of workers are counted once more.
+        // Counters of workers repeat the connections.
         is_meant.then(|| value.trim().parse::<u64>().ok()).flatten()
     };
     text.lines().filter_map(of).sum()

@@ -1,5 +1,4 @@
-//! When which Envoy is started, drained and ended: a state machine that is told what happens, with the time, and answers with what to do.
-//! It does nothing itself.
+//! Starts, drains and ends of Envoys: a state machine that gets events, with the time, and returns actions. It does nothing itself.
 //!
 //! Its rules, each of which a test of properties checks over random courses of events:
 //!
@@ -48,11 +47,11 @@ pub(crate) struct Process {
     pub(crate) base: u64,
     /// Its epoch: how many it follows.
     pub(crate) epoch: u32,
-    /// What it was started with.
+    /// The configuration that it was started with.
     pub(crate) configuration: Configuration,
 }
 
-/// What happened.
+/// Event outside of the state machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
     /// The file changed, or the user asks for a restart.
@@ -75,7 +74,7 @@ pub(crate) enum Event {
     Tick,
 }
 
-/// What to do.
+/// Action that the state machine decides on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
     /// Render, lint and validate the file as it is now.
@@ -90,13 +89,13 @@ pub(crate) enum Action {
     Terminate(u64),
     /// Send SIGKILL to a process.
     Kill(u64),
-    /// Say what happened.
+    /// Write an event to the log.
     Say(News),
     /// End the supervisor. No process is left.
     Exit(End),
 }
 
-/// What happened, for people.
+/// Event for the log and the status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum News {
     /// A configuration waits until the process before has ended.
@@ -107,21 +106,21 @@ pub(crate) enum News {
     NotStarted {
         /// The process.
         process: Process,
-        /// When the next attempt is; none if it is given up.
+        /// Time of the next attempt; none if it is given up.
         again: Option<Moment>,
     },
     /// The process that served ended on its own.
     Lost {
         /// The process.
         process: Process,
-        /// When another one starts.
+        /// Time at which another one starts.
         again: Moment,
     },
     /// A process that was replaced has ended.
     Gone(Process),
 }
 
-/// How the supervisor ends.
+/// End of the supervisor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     /// The user asked for it.
@@ -146,12 +145,12 @@ struct Starting {
 #[derive(Clone, Copy, Debug)]
 struct Leaving {
     process: Process,
-    /// When it must have ended.
+    /// Time by which it must have ended.
     until: Moment,
     told: Told,
 }
 
-/// What a process was told.
+/// Signal that a process was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Told {
     Nothing,
@@ -165,7 +164,7 @@ struct Wanted {
     configuration: Configuration,
     failures: u32,
     not_before: Moment,
-    /// Whether it was said that it waits.
+    /// True if the log has the line that it waits.
     is_said: bool,
 }
 
@@ -179,7 +178,7 @@ impl Wanted {
 #[derive(Clone, Copy, Debug)]
 struct Stopping {
     told: Told,
-    /// When the next thing is told.
+    /// Time of the next signal.
     until: Moment,
 }
 
@@ -201,7 +200,7 @@ pub(crate) struct Machine {
     /// Losses of a process that served, which follow each other.
     losses: u32,
     last_loss: Moment,
-    /// When another process may start after a loss.
+    /// Time from which another process may start after a loss.
     after_loss: Moment,
 }
 
@@ -228,12 +227,12 @@ impl Machine {
         of_processes.chain(wanted).chain(self.good).map(|configuration| configuration.number)
     }
 
-    /// Whether it ends.
+    /// Returns true if the supervisor is stopping.
     pub(crate) fn is_stopping(&self) -> bool {
         self.stopping.is_some()
     }
 
-    /// What to do after an event.
+    /// Returns the actions after an event.
     pub(crate) fn step(&mut self, now: Moment, event: Event) -> Vec<Action> {
         let mut actions = Vec::new();
         if self.is_over {

@@ -1,4 +1,4 @@
-//! What Envoy's histograms of phases say: how many requests of an upstream took how long, and what came since the last look.
+//! Content of Envoy's histograms of phases: the number of requests of an upstream by time, and the increase since the last look.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use serde::Deserialize;
 /// A longer time is none: Envoy would write a negative one as a huge one.
 const LONGEST_US: f64 = 86_400e6;
 
-/// How many values are in which bin, by its lower bound in microseconds.
+/// Number of values in each bin, by its lower bound in microseconds.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Bins(BTreeMap<u64, Bin>);
 
@@ -57,7 +57,7 @@ impl Bins {
     }
 }
 
-/// What the histograms of a process say.
+/// Content of the histograms of a process.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Observed {
     /// The times of phases, by upstream.

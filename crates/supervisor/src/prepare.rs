@@ -24,7 +24,7 @@ pub(crate) struct Files {
 /// A configuration that Envoy accepts. Its file is removed with it.
 #[derive(Debug)]
 pub(crate) struct Prepared {
-    /// Where it is.
+    /// Its path.
     pub(crate) config: PathBuf,
     /// Its text.
     pub(crate) text: String,
@@ -43,10 +43,10 @@ impl Drop for Prepared {
     }
 }
 
-/// Prepares the files as they are now, and writes what becomes of them to `config`.
+/// Prepares the files as they are now, and writes the configuration to `config`.
 ///
 /// # Errors
-/// Why they are refused.
+/// The reason why they are refused.
 pub(crate) fn prepare(
     files: &Files,
     envoy: &Envoy,

@@ -1,4 +1,4 @@
-//! What the supervisor tells: the log, the status, and systemd.
+//! Outputs of the supervisor: the log, the status, and systemd.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
@@ -17,7 +17,7 @@ use crate::status::{Counts, FORMAT, Last, Outcome, Serving, Slow, State, Status,
 /// The longest status for systemd, bytes. Its datagrams have 4 KiB.
 const LONGEST: usize = 1024;
 
-/// What systemd was told last (`sd_notify(3)`).
+/// Last notification to systemd (`sd_notify(3)`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Told {
     Nothing,
@@ -29,9 +29,9 @@ enum Told {
     Stopping,
 }
 
-/// Tells people and machines what happens.
+/// Reports events to people and machines.
 pub(crate) struct Reporter<'a> {
-    /// When the supervisor began.
+    /// Start of the supervisor.
     began: SystemTime,
     log: &'a dyn Fn(&str),
     shown: Shown,
@@ -103,7 +103,7 @@ impl<'a> Reporter<'a> {
         self.end_reload();
     }
 
-    /// The file says what it said before, which is served or waits.
+    /// The file has the same content as before, which is served or waits.
     pub(crate) fn unchanged(&mut self, is_served: bool) {
         self.became(if is_served { Outcome::Served } else { Outcome::Waiting }, None);
         self.end_reload();
@@ -142,7 +142,7 @@ impl<'a> Reporter<'a> {
         self.tell(Told::Ready, &line);
     }
 
-    /// Tells systemd, with a line for people. What cannot be told is lost: nobody can be told so.
+    /// Tells systemd, with a line for people. A failure to tell it is ignored: there is nobody else to tell.
     fn tell(&mut self, told: Told, line: &str) {
         if self.told == Told::Stopping {
             return;
@@ -190,7 +190,7 @@ impl<'a> Reporter<'a> {
         self.tell(Told::Stopping, "ends");
     }
 
-    /// What is known of upstreams.
+    /// Reports the times of upstreams.
     pub(crate) fn upstreams(&mut self, upstreams: &Upstreams) {
         let all: Vec<Upstream> =
             upstreams.known().into_iter().map(|(name, known)| self.upstream(name, &known)).collect();

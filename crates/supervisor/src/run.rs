@@ -1,4 +1,4 @@
-//! Does what the state machine decides: prepares files, starts, watches and ends processes, and tells what happened.
+//! Performs the actions of the state machine: prepares files, starts, watches and ends processes, and reports events to it.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::env;
@@ -35,7 +35,7 @@ const OBSERVED_EVERY: Duration = Duration::from_secs(5);
 /// The time between two looks at the connections of an Envoy that drains, and at processes that were adopted.
 const COUNTED_EVERY: Duration = Duration::from_millis(200);
 
-/// What to run.
+/// Options of a supervisor.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The listeners file.
@@ -44,11 +44,11 @@ pub struct Options {
     pub services: Option<PathBuf>,
     /// The Envoy.
     pub envoy: Envoy,
-    /// Where the status is served.
+    /// Address at which the status is served.
     pub status: SocketAddr,
 }
 
-/// What a user asks for while it runs.
+/// Request of a user while it runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Request {
     /// Read the file again, and restart Envoy even if the file is as it was.
@@ -57,7 +57,7 @@ pub enum Request {
     Stop,
 }
 
-/// Why it does not run.
+/// Reason why it does not run.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
     /// The first file is refused.
@@ -68,7 +68,7 @@ pub enum Failure {
     Environment(String),
 }
 
-/// What other threads tell.
+/// Message of another thread.
 enum Message {
     Prepared(u64, Result<Box<Prepared>, String>),
     Live(u64),
@@ -76,8 +76,8 @@ enum Message {
     Connections(Result<u64, String>),
 }
 
-/// Runs until the user asks to end. `log` takes lines for people, `on_line` what the Envoys write. The thread that calls this must be the
-/// one that lasts longest: the kernel kills the Envoys when it ends.
+/// Runs until the user asks to end. `log` takes lines for people, `on_line` the output of the Envoys. The thread that calls this must be
+/// the one that lasts longest: the kernel kills the Envoys when it ends.
 ///
 /// # Errors
 /// When the first file is refused, the first Envoy does not start, or the status cannot be served.
@@ -127,22 +127,22 @@ struct Supervisor<'a> {
     next: u64,
     /// The last one that was accepted, unless it was given up.
     accepted: Option<u64>,
-    /// Whether the file that is read next is started even if it is as it was.
+    /// True if the file that is read next is started even if it is as it was.
     is_forced: bool,
-    /// Ends what other threads wait for.
+    /// Ends the waits of other threads.
     stop: Arc<AtomicBool>,
-    /// Why the last file was refused, or the last process ended.
+    /// Reason why the last file was refused, or the last process ended.
     why: String,
     sender: Sender<Message>,
     messages: Receiver<Message>,
     watch: Watch,
     upstreams: Upstreams,
-    /// Whether an answer of an admin interface is awaited.
+    /// True while the supervisor waits for a response of an admin interface.
     is_asking: bool,
     looked: Moment,
     observed: Moment,
     counted: Moment,
-    /// Where the status is, until the log says so.
+    /// Address of the status, until the log has it.
     address: Option<SocketAddr>,
     folder: Folder,
 }
@@ -323,7 +323,7 @@ impl<'a> Supervisor<'a> {
         self.tell(Event::Accepted(configuration));
     }
 
-    /// Tells the machine, and does what it says.
+    /// Passes an event to the machine, and performs its actions.
     fn tell(&mut self, event: Event) {
         let mut events = VecDeque::from([event]);
         while let Some(event) = events.pop_front() {
@@ -342,7 +342,7 @@ impl<'a> Supervisor<'a> {
         self.configurations.retain(|number, _| needed.contains(number));
     }
 
-    /// Does something; what happened at once.
+    /// Performs an action. Returns the event that it causes at once, if any.
     fn act(&mut self, action: Action) -> Option<Event> {
         let running = |number: u64| self.running.get(&number);
         match action {

@@ -1,16 +1,16 @@
-//! Which upstream is slow, and since when: its times now are compared with its own usual ones, and those of one that always was slow with
-//! the others.
+//! Detection of slow upstreams: the times of an upstream now are compared with its own usual ones, and those of one that always was slow
+//! with the others.
 //!
-//! What is compared is the 90th percentile of the time to the first byte, in windows of at least five seconds and fifty requests. An
-//! upstream is slow if five windows in a row are above twice its usual time and a millisecond more, and above all but the highest twentieth of
-//! its usual windows: 25 to 30 s after it became so with ten requests per second, later with fewer. Usual is what at least twelve windows had,
-//! the last sixty that were not slow. A request without a response in time counts as longer than all others.
+//! The level of an upstream is the 90th percentile of its time to the first byte, in windows of at least five seconds and fifty requests.
+//! An upstream is slow if five windows in a row are above twice its usual time and a millisecond more, and above all but the highest
+//! twentieth of its usual windows: 25 to 30 s after it became so with ten requests per second, later with fewer. The usual windows are the
+//! last sixty that were not slow, and at least twelve. A request without a response in time counts as longer than all others.
 //!
 //! Assumption: windows differ by chance alone, in any distribution, so that each order of their percentiles is equally likely. Five windows
-//! are then above the highest three of sixty others once in 393,000 times (21 of 65!/60!/5!), once in 550 hours, and rarer if twice the usual
-//! time is above these: `simulation` counts it, also for percentiles that jump between two modes. What breaks it: a load that changes the
-//! times for longer than four windows is told as slow, which it is; a change that takes much longer than five minutes becomes usual and is
-//! not told.
+//! are then above the highest three of sixty others once in 393,000 times (21 of 65!/60!/5!), once in 550 hours, and rarer if twice the
+//! usual time is above these: `simulation` counts it, also for percentiles that jump between two modes. Limits: a load that changes the
+//! times for longer than four windows makes the upstream slow by this definition; a change that takes much longer than five minutes becomes
+//! usual and is not reported.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::mem;
@@ -34,20 +34,20 @@ const USUAL_TO_ONE_ABOVE: usize = 20;
 const IN_A_ROW: usize = 5;
 /// The share of the percentile that is compared.
 const COMPARED: f64 = 0.9;
-/// How many times its usual time is slow.
+/// Factor above its usual time from which an upstream is slow.
 const FACTOR: f64 = 2.0;
-/// How many times the time of the others is slow for an upstream that always was so.
+/// Factor above the time of the others from which an upstream always was slow.
 const FACTOR_TO_OTHERS: f64 = 5.0;
 /// Fewest others to compare with.
 const FEWEST_OTHERS: usize = 3;
 /// A smaller difference is none, microseconds.
 const LEAST_US: f64 = 1000.0;
-/// Time after which what was slow is usual.
+/// Time after which slow levels become the usual ones.
 const ADAPTED: Moment = Moment::from_hours(24);
 /// Time after which an upstream without requests is forgotten.
 const FORGOTTEN: Moment = Moment::from_hours(1);
 
-/// What is known of an upstream.
+/// Knowledge about an upstream.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Known {
     /// The end of the last window.
@@ -60,18 +60,18 @@ pub(crate) struct Known {
     pub(crate) medians_us: BTreeMap<Phase, f64>,
     /// The percentile that is compared, microseconds; infinite if more requests than the rest had no response.
     pub(crate) compared_us: f64,
-    /// Why it is slow, if it is.
+    /// Its slowness, if it is slow.
     pub(crate) slow: Option<Slow>,
 }
 
-/// Since when an upstream is slow, and what it is compared with.
+/// Begin of the slowness of an upstream, and the level that it is compared with.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Slow {
     /// It became so.
     Became {
-        /// When.
+        /// Time at which it became slow.
         since: Moment,
-        /// What was usual, microseconds.
+        /// The usual level before, microseconds.
         usual_us: f64,
     },
     /// It was so as long as it is known.
@@ -94,7 +94,7 @@ struct Window {
 #[derive(Clone, Debug)]
 struct Upstream {
     since: Moment,
-    /// What came since the last window.
+    /// Times of phases since the last window.
     phases: BTreeMap<Phase, Bins>,
     unanswered: u64,
     from: Moment,
@@ -102,12 +102,12 @@ struct Upstream {
     windows: VecDeque<f64>,
     /// The last windows in a row that differ from the state.
     differing: Vec<Window>,
-    /// Since when it is slow, and what was usual before.
+    /// Begin of its slowness, and the usual level before.
     slow: Option<(Moment, Usual)>,
     last: Option<Known>,
 }
 
-/// What is usual for an upstream.
+/// Usual levels of an upstream.
 #[derive(Clone, Copy, Debug)]
 struct Usual {
     median_us: f64,
@@ -116,7 +116,7 @@ struct Usual {
 }
 
 impl Usual {
-    /// That of windows; none if they are too few.
+    /// Returns the usual levels from windows; none if there are too few.
     fn of(windows: &VecDeque<f64>) -> Option<Self> {
         let mut sorted: Vec<f64> = windows.iter().copied().collect();
         sorted.sort_by(f64::total_cmp);
@@ -135,13 +135,13 @@ impl Usual {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Upstreams {
     all: BTreeMap<String, Upstream>,
-    /// The process that was looked at last, and what it said.
+    /// The process that was looked at last, and its histograms.
     before: Option<(u64, Observed)>,
     looked: Moment,
 }
 
 impl Upstreams {
-    /// Takes what a process said.
+    /// Takes the histograms of a process.
     pub(crate) fn take(&mut self, now: Moment, process: u64, observed: Observed) {
         let before = self.before.take().filter(|(of, _)| *of == process).map(|(_, before)| before);
         let from = mem::replace(&mut self.looked, now);
@@ -172,7 +172,7 @@ impl Upstreams {
         self.all.retain(|_, upstream| is_kept(upstream));
     }
 
-    /// What is known, by name.
+    /// Returns the knowledge about each upstream, by name.
     pub(crate) fn known(&self) -> BTreeMap<String, Known> {
         let levels: Vec<(&String, f64)> =
             self.all.iter().filter_map(|(name, one)| Some((name, one.level_us()?))).collect();
@@ -229,7 +229,7 @@ impl Upstream {
         self.judge(Window { from, level_us }, now);
     }
 
-    /// Compares a window with what is usual.
+    /// Compares a window with the usual levels.
     fn judge(&mut self, window: Window, now: Moment) {
         let usual = self.slow.map(|(_, usual)| usual).or_else(|| Usual::of(&self.windows));
         let is_slow = usual.is_some_and(|usual| usual.is_exceeded(window.level_us));
@@ -245,7 +245,7 @@ impl Upstream {
             }
             return;
         }
-        // Those before were a part of what is usual, or of what is slow.
+        // The differing windows before belong to the usual levels, or to the slow ones.
         let differing = mem::take(&mut self.differing);
         if !is_slow {
             self.keep(differing.into_iter().chain([window]));
@@ -265,7 +265,7 @@ impl Upstream {
         median(self.windows.iter().copied().collect()).filter(|_| self.windows.len() >= FEWEST_TO_COMPARE)
     }
 
-    /// Whether it is slower than the others by far, and always was.
+    /// Returns how it is slow if it is slower than the others by far, and always was.
     fn always(&self, others: Vec<f64>) -> Option<Slow> {
         let own = self.level_us()?;
         if others.len() < FEWEST_OTHERS {

@@ -52,23 +52,23 @@ pub struct Status {
     pub version: String,
     /// The listeners file.
     pub file: String,
-    /// What the supervisor does.
+    /// State of the supervisor.
     pub state: State,
     /// The Envoy that serves; null if none does.
     pub serving: Option<Serving>,
-    /// What became of the file as it was read last.
+    /// Outcome of the file as it was read last.
     pub last: Last,
     /// The process ids of Envoys that were replaced and finish their requests.
     pub leaving: Vec<u32>,
-    /// What happened since the supervisor began.
+    /// Events since the supervisor began.
     pub counts: Counts,
     /// The upstreams that had requests, by name.
     pub upstreams: Vec<Upstream>,
-    /// Why the times of upstreams are not known at present; null if they are.
+    /// Reason why the times of upstreams are not known at present; null if they are.
     pub unknown_times: Option<String>,
 }
 
-/// What a supervisor does.
+/// State of a supervisor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
@@ -87,9 +87,9 @@ pub struct Serving {
     pub envoy: String,
     /// Its process id.
     pub process_id: u32,
-    /// How many it followed by hot restarts.
+    /// Number of Envoys before it that hot restarts replaced.
     pub epoch: u32,
-    /// When it became live.
+    /// Time at which it became live.
     pub since: String,
     /// The number of its listeners.
     pub listeners: usize,
@@ -97,18 +97,18 @@ pub struct Serving {
     pub warnings: usize,
 }
 
-/// What became of the file as it was read last.
+/// Outcome of the file as it was read last.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Last {
-    /// When.
+    /// Time of the last change of the outcome.
     pub at: String,
-    /// What became of it.
+    /// The outcome.
     pub outcome: Outcome,
-    /// Why it is not served; null if it is.
+    /// Reason why it is not served; null if it is.
     pub reason: Option<String>,
 }
 
-/// What became of a file.
+/// Outcome of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
@@ -124,7 +124,7 @@ pub enum Outcome {
     Served,
 }
 
-/// What happened since a supervisor began.
+/// Events since a supervisor began.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Counts {
     /// Hot restarts.
@@ -154,23 +154,23 @@ pub struct Upstream {
     pub first_byte_p90_us: Option<f64>,
     /// The median time from there to the end of the response; null if none had one.
     pub rest_p50_us: Option<f64>,
-    /// Why it is slow; null if it is not.
+    /// Its slowness; null if it is not slow.
     pub slow: Option<Slow>,
 }
 
-/// Why an upstream is slow: the 90th percentile of its time to the first byte is far above what it is compared with.
+/// Slowness of an upstream: the 90th percentile of its time to the first byte is far above the level that it is compared with.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Slow {
     /// Since when.
     pub since: String,
-    /// What was usual before; null if it always was slow, or had no responses.
+    /// The usual percentile before; null if it always was slow, or had no responses.
     pub usual_us: Option<f64>,
-    /// What the other upstreams have, if it always was slow; else null.
+    /// The percentile of the other upstreams, if it always was slow; else null.
     pub others_us: Option<f64>,
 }
 
 impl Status {
-    /// Whether somebody should look: no Envoy serves, the file on disk is not what is served, or an upstream is slow.
+    /// Returns true if somebody should look: no Envoy serves, Envoy does not serve the file on disk, or an upstream is slow.
     pub fn needs_attention(&self) -> bool {
         self.serving.is_none()
             || matches!(self.last.outcome, Outcome::Refused | Outcome::NotStarted)

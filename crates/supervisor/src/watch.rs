@@ -1,4 +1,4 @@
-//! Whether files have changed, found by looking at them several times a second.
+//! Watch for changed files, by looking at them several times a second.
 //!
 //! Looking finds every way in which a file may change, also those of which the kernel does not tell whoever watches its name: a
 //! `ConfigMap` of Kubernetes, which is a link to a link to a folder that is replaced, a file on a network file system, and a file that is
@@ -12,10 +12,10 @@ use std::time::Duration;
 /// The time between two looks. A change is taken when two looks see the same, because a file may be half written.
 pub(crate) const INTERVAL: Duration = Duration::from_millis(250);
 
-/// What the kernel says of a file; None if there is none.
+/// Device, inode, size, and times of modification and change (seconds and nanoseconds) of a file; None if there is none.
 type Stamp = Option<(u64, u64, u64, [i64; 4])>;
 
-/// Files, with what was seen of them.
+/// Files, with their stamps at the last looks.
 #[derive(Debug)]
 pub(crate) struct Watch {
     paths: Vec<PathBuf>,
@@ -30,7 +30,7 @@ impl Watch {
         Self { paths, taken: stamps.clone(), seen: stamps }
     }
 
-    /// Looks at the files: whether they are others than those that were taken before, and have been the same for two looks.
+    /// Looks at the files. Returns true if they differ from those that were taken before, and have been the same for two looks.
     pub(crate) fn is_changed(&mut self) -> bool {
         let now = stamps(&self.paths);
         let is_changed = now != self.taken && now == self.seen;
@@ -57,7 +57,7 @@ mod tests {
 
     use super::*;
 
-    /// Whether a change is seen, by the third look at the latest.
+    /// Returns true if a change is seen, by the third look at the latest.
     fn is_seen(watch: &mut Watch) -> bool {
         (0..3).any(|_| watch.is_changed())
     }

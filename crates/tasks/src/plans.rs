@@ -1,4 +1,4 @@
-//! The plans of the image registry, and what it takes to enforce them: who pulls, how often in this minute, and what a refusal says.
+//! The plans of the image registry, and their enforcement: the account of a pull, its count in this minute, and the refusal.
 //!
 //! The application (`apps/image-registry`), the WebAssembly filter (`filters/`) and the dynamic module (`modules/`) share this code.
 //! Each of them reads a request, asks [`Rules::judge`], and counts a pull with [`Count::take`] where it keeps its counts. There is

@@ -68,7 +68,7 @@ fn keyed(bytes: &[u8]) -> Hmac<Sha256> {
     Hmac::new_from_slice(bytes).expect("a key of HMAC may have any length")
 }
 
-/// Whether a token has the algorithm HS256, a correct signature, the issuer `hoptax`, and has not expired by `now_s`, in
+/// Returns true if a token has the algorithm HS256, a correct signature, the issuer `hoptax`, and has not expired by `now_s`, in
 /// seconds since 1970.
 pub fn is_valid_token(token: &[u8], now_s: u64) -> bool {
     let is_valid =

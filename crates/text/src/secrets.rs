@@ -32,10 +32,10 @@ static PLAIN_NAMES: LazyLock<Vec<String>> = LazyLock::new(|| NAMES.map(plain).in
 static PLAIN_WHOLE_NAMES: LazyLock<Vec<String>> = LazyLock::new(|| WHOLE_NAMES.map(plain).into());
 /// Ends of names that say something of a secret and do not hold it, without `-` and `_`.
 const OF_OTHERS: [&str; 3] = ["header", "algorithm", "version"];
-/// What begins a private key in PEM.
+/// End of the line that begins a private key in PEM.
 const PRIVATE_KEY: &str = "PRIVATE KEY-----";
 
-/// Whether the value of a header, a variable, a flag or a field with this name is secret. `-` and `_` are ignored, so that
+/// Returns true if the value of a header, a variable, a flag or a field with this name is secret. `-` and `_` are ignored, so that
 /// `x-api-key`, `api_key` and `apiKey` are alike.
 pub fn is_name(name: &str) -> bool {
     let name = plain(name);
@@ -50,7 +50,7 @@ fn plain(name: &str) -> String {
     letters.map(|letter| letter.to_ascii_lowercase()).collect()
 }
 
-/// Where the user information of URLs is in a text: what is between `://` and the last `@` of the authority.
+/// Returns the ranges of the user information of URLs in a text: the text between `://` and the last `@` of the authority.
 pub fn users_of_urls(text: &str) -> Vec<Range<usize>> {
     let authorities = text.match_indices("://").map(|(at, separator)| at + separator.len());
     let user = |start: usize| {
@@ -75,7 +75,7 @@ pub fn without_signatures(text: &str) -> String {
     left
 }
 
-/// Whether a text holds a private key.
+/// Returns true if a text holds a private key.
 pub fn has_private_key(text: &str) -> bool {
     text.contains(PRIVATE_KEY)
 }

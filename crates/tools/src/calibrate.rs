@@ -54,9 +54,9 @@ pub struct Options<'a> {
     pub factor: f64,
     /// Seed of arrivals and delays, and of the order of speeds.
     pub seed: u64,
-    /// How to keep processors awake, so that wake-ups are measured with and without; None if not possible.
+    /// Guard that keeps processors awake, so that wake-ups are measured with and without; None if not possible.
     pub keep_awake: Option<KeepAwake<'a>>,
-    /// Whether to keep them awake during everything else as well, if possible.
+    /// True to keep them awake during everything else as well, if possible.
     pub never_halted: bool,
 }
 

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::run::obstacle;
 use crate::text::several;
 
-/// How often each byte of a text may be read in search of JSON, in the mean.
+/// Most times that each byte of a text is read in search of JSON, in the mean.
 const MOST_READINGS: usize = 50;
 
 /// A document, and the notes on its numbers that are none.
@@ -19,7 +19,7 @@ pub(crate) struct Document {
     pub(crate) notes: Vec<String>,
 }
 
-/// The only document of a text that `is_result` recognizes. If there is none, the first of all: the adapter says what it lacks.
+/// The only document of a text that `is_result` recognizes. If there is none, the first of all: the adapter names the fields that it lacks.
 ///
 /// # Errors
 /// The reason, if a text has no JSON, or several results: numbers of different runs must not be mixed.
@@ -45,7 +45,7 @@ pub(crate) fn json(text: &str, is_result: impl Fn(&Value) -> bool) -> Result<Doc
                 if problem.as_ref().is_none_or(|(length, _)| *length < scanned.length) {
                     problem = Some((scanned.length, format!("invalid JSON in line {in_text}: {error}")));
                 }
-                // What follows a brace within a line of a log may still be a result.
+                // A result may still follow a brace within a line of a log.
                 at += 1;
             }
         }
@@ -103,7 +103,7 @@ struct Scanned {
 fn scan(text: &str, first_line: usize) -> Scanned {
     let mut scanned = Scanned { text: String::new(), length: text.len(), notes: Vec::new() };
     let (mut depth, mut line, mut is_in_string, mut is_escaped) = (0_u32, first_line, false, false);
-    // Where in the scanned text the name of the last string begins, without its quotes.
+    // Place in the scanned text at which the name of the last string begins, without its quotes.
     let (mut string_begin, mut name) = (0, String::new());
     let mut characters = text.char_indices().peekable();
     while let Some((at, character)) = characters.next() {

@@ -62,7 +62,7 @@ impl Exponential {
         (count > 0).then_some(Self { scale, offset, counts, zeros, count, sum_s })
     }
 
-    /// What it says about a run of this length: quantiles as the ranges of their buckets.
+    /// Returns the report of a run of this length: quantiles as the ranges of their buckets.
     pub(crate) fn reported(&self, seconds: Option<f64>) -> Reported {
         let bound_us = |index: i64| (index as f64 / 2_f64.powi(self.scale)).exp2() * 1e6;
         let bucket = |percentile: f64| {
@@ -105,7 +105,7 @@ pub(crate) mod tests {
         times_ns.iter().map(|ns| (*ns..=*ns, 1)).collect()
     }
 
-    /// Asserts that an imported result has as many times as these, and their p50 and p99 within what it states for them.
+    /// Asserts that an imported result has as many times as these, and their p50 and p99 within the ranges that it states for them.
     pub(crate) fn holds(read: &LoadResult, mut times_ns: Vec<u64>) -> Result<(), TestCaseError> {
         times_ns.sort_unstable();
         prop_assert_eq!(read.book.answered, times_ns.len() as u64);

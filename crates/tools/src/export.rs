@@ -46,7 +46,7 @@ pub enum Format {
 
 /// A page is that of a document, which is made elsewhere.
 const NO_PAGE: &str = "a page is no format of another tool";
-/// Why a load has no Parquet file.
+/// Reason why a load has no Parquet file.
 const NO_TABLE: &str = "it is the result of a load, and `--to parquet` converts tables of studies; \
                         use another format, such as `--to hgrm`";
 

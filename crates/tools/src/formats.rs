@@ -18,7 +18,7 @@ use otlp::import_otlp;
 pub use table::csv_of_parquet;
 use table::import_table;
 
-/// What the files of a format are.
+/// Type of the files of a format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
     /// Text.
@@ -32,9 +32,9 @@ pub enum Content {
 pub struct Format {
     /// Its name.
     pub name: &'static str,
-    /// What its files are.
+    /// The type of its files.
     pub content: Content,
-    /// Whether a file may have several statistics, of which one is meant.
+    /// True if a file may have several statistics, of which the user names one.
     pub has_statistics: bool,
     /// Reads the statistic with this name, or the only one, from the text of a file. The error is the reason why it cannot be read.
     pub read: fn(&str, Option<&str>) -> Result<LoadResult, String>,

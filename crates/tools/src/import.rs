@@ -1,4 +1,4 @@
-//! Converts results of other tools to load results, with a finding that lists what they do not report.
+//! Converts results of other tools to load results, with a finding that lists the numbers that they do not report.
 
 mod consistency;
 
@@ -27,7 +27,7 @@ pub fn import(tool: &Tool, text: &str, statistic: Option<&str>) -> Result<LoadRe
     Ok(imported(tool.name, reported, not_reported))
 }
 
-/// The load result that holds what `source` reported, with a finding that lists what it did not, and what cannot be true.
+/// The load result of the report of `source`, with a finding that lists missing numbers and impossible ones.
 pub fn imported(source: &str, mut reported: Reported, mut not_reported: Vec<String>) -> LoadResult {
     not_reported.append(&mut reported.unread);
     not_reported.extend(withhold_impossible(&mut reported));

@@ -1,4 +1,4 @@
-//! What `hoptax convert import` reads, by its name: the output of a tool, a format of results, or Service Mesh Performance.
+//! Readers of `hoptax convert import`, by name: the output of a tool, a format of results, or Service Mesh Performance.
 
 use crate::formats::{Content, FORMATS, Format};
 use crate::smp::{self, Restored};
@@ -8,7 +8,7 @@ use crate::{ALL, find, import};
 /// The format of Service Mesh Performance.
 const SMP: &str = "smp";
 
-/// What reads a file.
+/// Reader of a file.
 #[derive(Clone, Copy, Debug)]
 pub enum Importer {
     /// The parser of a tool's output.
@@ -20,10 +20,10 @@ pub enum Importer {
 }
 
 impl Importer {
-    /// What reads files of this name; `statistic` is one of several in them.
+    /// Returns the reader of files of this name; `statistic` is one of several in them.
     ///
     /// # Errors
-    /// When nothing has the name, and when a statistic is named of a format that holds one.
+    /// When no reader has the name, and when a statistic is named of a format that holds one.
     pub fn named(name: &str, statistic: Option<&str>) -> Result<Self, String> {
         let format = FORMATS.iter().find(|format| format.name == name);
         let (found, has_statistics) = match (find(name), format) {
@@ -49,7 +49,7 @@ impl Importer {
         Ok(found)
     }
 
-    /// What its files are.
+    /// Returns the type of its files.
     pub fn content(self) -> Content {
         match self {
             Self::Format(format) => format.content,
@@ -57,7 +57,7 @@ impl Importer {
         }
     }
 
-    /// Reads the result in a text, and lists what of a document of Service Mesh Performance is not used.
+    /// Reads the result in a text, and lists the unused fields of a document of Service Mesh Performance.
     ///
     /// # Errors
     /// All problems. They follow the name of the file.

@@ -1,6 +1,6 @@
 //! Load generators: adapters of others (the command line for a load, which loads are unsupported, and a parser of the output), results in
 //! the formats of others ([`export`]), and whether numbers can be trusted. [`calibrate`] compares the load generator of hoptax with truths
-//! that are known beforehand, and [`crosscheck`] compares it and others with what servers record of the same load.
+//! that are known beforehand, and [`crosscheck`] compares it and others with the records of servers of the same load.
 //!
 //! Each adapter is a file in `adapters/` and an entry of [`ALL`]. Only these two start processes and read files.
 

@@ -1,4 +1,4 @@
-//! What the output of a load generator reports.
+//! Numbers that the output of a load generator reports.
 
 use hoptax_result::{CountRange, ImportedRange, Latency};
 
@@ -7,7 +7,7 @@ use hoptax_result::{CountRange, ImportedRange, Latency};
 pub struct Reported {
     /// The target.
     pub url: Option<String>,
-    /// When it began, RFC 3339.
+    /// Its start, RFC 3339.
     pub started_at: Option<String>,
     /// Requested rate, requests per second.
     pub target: Option<f64>,
@@ -27,24 +27,24 @@ pub struct Reported {
     pub seconds: Option<f64>,
     /// Its latency; [`Tool::not_reported`](crate::Tool::not_reported) states what it does not include.
     pub latency: Latency,
-    /// Whether its latency begins at the intended start of each request, and not at the send.
+    /// True if its latency begins at the intended start of each request, and false if it begins at the send.
     pub is_from_intended_start: bool,
     /// The buckets of quantiles that it interpolated.
     pub buckets: Vec<ImportedRange>,
-    /// What its counts must add up to.
+    /// Sums that its counts must satisfy.
     pub sums: Vec<Sum>,
-    /// What this output does not state, or not so that it can be read; [`Tool::not_reported`](crate::Tool::not_reported) is about all outputs.
+    /// Numbers that this output does not state, or not readably; [`Tool::not_reported`](crate::Tool::not_reported) is about all outputs.
     pub unread: Vec<String>,
 }
 
 /// Counts of a report that are part of another one of its counts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sum {
-    /// What the parts are of the whole, for example `requests of its status codes`.
+    /// Relation of the parts to the whole, for example `requests of its status codes`.
     pub what: &'static str,
     /// The sum of the parts.
     pub parts: u64,
-    /// What the report says of the whole: `parts` are in this range, or contradict it.
+    /// The whole as the report states it: `parts` must be in this range.
     pub whole: CountRange,
 }
 

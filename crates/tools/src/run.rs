@@ -3,7 +3,7 @@
 
 use crate::text::{count, number, several};
 
-/// What begins a colour code of a terminal.
+/// Begin of a colour code of a terminal.
 const ESCAPE: char = '\u{1b}';
 /// Of the lines of a log, the share that begins with a time.
 const MOST_LINES: f64 = 0.9;
@@ -48,12 +48,12 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// What follows `name` in the line that begins with it.
+    /// Returns the rest of the line that begins with `name`.
     pub(crate) fn after(&self, name: &str) -> Option<&'a str> {
         self.lines.iter().find_map(|line| line.strip_prefix(name)).map(str::trim)
     }
 
-    /// The number of the line that begins with `name`, and what follows it there.
+    /// The number of the line that begins with `name`, and the rest of that line.
     pub(crate) fn numbered(&self, name: &str) -> Option<(usize, &'a str)> {
         (1..).zip(&self.lines).find_map(|(number, line)| Some((number, line.strip_prefix(name)?.trim())))
     }
@@ -73,10 +73,10 @@ impl<'a> Run<'a> {
         self.after(name).map_or(Some(0), count)
     }
 
-    /// What `of` reads in the line that begins with `name`.
+    /// Returns the value that `of` reads in the line that begins with `name`.
     ///
     /// # Errors
-    /// That there is no such line, which is where `where_it_is` says, or what it has instead.
+    /// A message that the line is missing, with its usual place from `where_it_is`, or with the text that is there instead.
     pub(crate) fn needed<T>(
         &self,
         name: &str,
@@ -116,7 +116,7 @@ fn prefixed(prefix: &str) -> String {
     format!("other text stands before its lines, such as `{}`, as in a log: cut it off", prefix.trim_end())
 }
 
-/// What stands before a mark in the only lines that have it.
+/// Returns the text before a mark in the first line that has it; None if a line begins with the mark.
 fn before<'a>(lines: &[&'a str], mark: &str) -> Option<&'a str> {
     if mark.starts_with(' ') || lines.iter().any(|line| line.starts_with(mark)) {
         return None;
@@ -127,7 +127,7 @@ fn before<'a>(lines: &[&'a str], mark: &str) -> Option<&'a str> {
     })
 }
 
-/// What stands in the way of a reader in each line of a text: colour codes, or the times of a log.
+/// Returns the obstacle to a reader in each line of a text: colour codes, or the times of a log.
 pub(crate) fn obstacle(text: &str) -> Option<String> {
     if text.contains(ESCAPE) {
         return Some(COLOURED.to_owned());
@@ -140,7 +140,7 @@ pub(crate) fn obstacle(text: &str) -> Option<String> {
     word.filter(|_| is_log).map(prefixed)
 }
 
-/// Whether a word is a date or a time of day: `[2026-01-02T03:04:05Z]`, `2026/01/02`, `03:04:05.678`.
+/// Returns true if a word is a date or a time of day: `[2026-01-02T03:04:05Z]`, `2026/01/02`, `03:04:05.678`.
 fn is_time(word: &str) -> bool {
     let word = word.trim_start_matches(['[', '(']);
     let is_of_digits = |part: &&str| part.bytes().next().is_some_and(|byte| byte.is_ascii_digit());
@@ -210,7 +210,7 @@ mod tests {
         let text = format!("{TEXT}{TEXT}");
         let error = Run::only(&text, &["$ tool", "Rate:"]).err().unwrap();
         assert!(error.starts_with("it has 2 runs, which begin in lines 1 and 10: keep one"), "{error}");
-        // The first run lacks what the second has.
+        // The first run lacks a line that the second has.
         let cut = format!("Rate: 1\n{}", TEXT.replace("$ tool\n", ""));
         assert!(Run::only(&cut, &["$ tool", "Rate:"]).err().unwrap().contains("lines 1 and 2"));
         // The first lacks its beginning, and the second its end.

@@ -57,7 +57,7 @@ pub(crate) fn count_at(value: &Value, pointer: &str) -> Option<u64> {
 /// The count at a JSON pointer, which must be there.
 ///
 /// # Errors
-/// That it is missing, or what is there instead.
+/// A message that it is missing, or that has the text there instead.
 pub(crate) fn needed_count(value: &Value, pointer: &str) -> Result<u64, String> {
     let name = pointer.trim_start_matches('/').replace('/', ".");
     match value.pointer(pointer) {
@@ -68,7 +68,7 @@ pub(crate) fn needed_count(value: &Value, pointer: &str) -> Result<u64, String> 
     }
 }
 
-/// How many of `whole` a share is, of which no more is known than the digits that are printed: 0.01 is anything from 0.005 to 0.015. A
+/// Returns the range of counts that a printed share of `whole` stands for, given its digits: 0.01 is anything from 0.005 to 0.015. A
 /// share of 0 or 1 counts as rounded to hundredths.
 pub(crate) fn part(whole: u64, share: f64) -> Option<CountRange> {
     const FEWEST_DIGITS_OF_0_OR_1: usize = 2;
@@ -134,7 +134,7 @@ pub(crate) fn utc(text: &str) -> Option<String> {
     }
 }
 
-/// That a text has several of what belongs to one run, and the lines that they begin in.
+/// Returns the message that a text has several parts of a kind that one run has once, with the lines that they begin in.
 pub(crate) fn several(what: &str, lines: &[usize]) -> String {
     let numbers: Vec<String> = lines.iter().map(ToString::to_string).collect();
     let (last, others) = numbers

@@ -1,4 +1,4 @@
-//! A load generator: the load that it is offered, its command line, and what it wrote.
+//! A load generator: the load that it is offered, its command line, and its output.
 
 use std::path::Path;
 
@@ -19,9 +19,9 @@ pub struct Tool {
     pub script: Option<fn(&Offer<'_>) -> String>,
     /// Parses its output.
     pub read: fn(&Output<'_>) -> Result<Reported, String>,
-    /// Whether an output may have several statistics, of which one is meant.
+    /// True if an output may have several statistics, of which the user names one.
     pub has_statistics: bool,
-    /// What it does not report, and where it deviates from the load.
+    /// Numbers that it does not report, and its deviations from the load.
     pub not_reported: &'static [&'static str],
 }
 

@@ -1,6 +1,6 @@
 //! Reports with any counters: of each tool, no request is counted twice, and none as answered that the tool does not count as a success.
 //!
-//! The counters are drawn as a tool counts: its outcomes are disjoint, and what overlaps is drawn as an overlap.
+//! The counters are drawn as a tool counts: its outcomes are disjoint, and counters that overlap are drawn as an overlap.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -8,7 +8,7 @@ use hoptax_result::{CountRange, LoadResult, Stated};
 use hoptax_tools::{find, import};
 use proptest::prelude::*;
 
-/// Requests by what became of them.
+/// Requests by their outcomes.
 #[derive(Clone, Copy, Debug)]
 struct Outcomes {
     /// Complete responses with a status of 2xx, 3xx, 4xx and 5xx.
@@ -42,13 +42,13 @@ prop_compose! {
     }
 }
 
-/// What a report says, and what is true of it.
+/// Report of a tool, beside the true counts.
 struct Report {
     tool: &'static str,
     text: String,
-    /// What the tool takes for a success.
+    /// Requests that the tool counts as successes.
     succeeded: u64,
-    /// What it says was done, in one way or another.
+    /// Requests that the tool counts as done, in one way or another.
     done: u64,
     answered: u64,
     failed: u64,

@@ -73,7 +73,7 @@ fn text(file: &str) -> String {
 /// The result of a file, by the tool in its name.
 fn imported(file: &str) -> LoadResult {
     let name = file.split('-').next().unwrap();
-    // boom is what hey was called before.
+    // boom is the former name of hey.
     let tool = find(if name == "boom" { "hey" } else { name }).unwrap();
     import(tool, &text(file), None).unwrap_or_else(|problem| panic!("{file}: {problem}"))
 }
@@ -112,7 +112,7 @@ fn every_file_is_tested_and_every_tool_has_one() {
     assert_eq!(files, tested);
     for tool in ALL {
         let has_file = tested.iter().any(|file| file.starts_with(&format!("{}-", tool.name)));
-        // Fortio with jitter prints what Fortio does, and hoptax is tested with its own results.
+        // Fortio with jitter prints the same as Fortio, and hoptax is tested with its own results.
         assert!(has_file || ["fortio-jitter", "hoptax"].contains(&tool.name), "{}", tool.name);
     }
 }

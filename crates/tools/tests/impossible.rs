@@ -1,11 +1,11 @@
-//! Outputs with numbers that cannot be true, and files that are none of a tool: what is not stated, and what is said of it.
+//! Outputs with numbers that cannot be true, and files that no tool wrote: the numbers that are withheld, and the messages about them.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use hoptax_result::{LoadResult, Stated};
 use hoptax_tools::{FORMATS, find, import};
 
-/// What the finding says, and the result.
+/// Imports an output. Returns the result, and the message of its first finding.
 fn read(tool: &str, text: &str) -> (LoadResult, String) {
     let result = import(find(tool).unwrap(), text, None).unwrap();
     let said = result.findings[0].message.clone();

@@ -50,7 +50,7 @@ pub(super) const ERRORS: Check<LoadResult> = Check {
     }),
 };
 
-/// What to look at first if most failures are of this kind.
+/// Returns the advice for the first step if most failures are of this kind.
 fn first_step(kind: Option<&str>) -> &'static str {
     match kind {
         Some("malformed" | "switched") => {

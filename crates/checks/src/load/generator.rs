@@ -7,16 +7,16 @@ use crate::check::number_of;
 use crate::check::{Check, severity_above};
 use crate::thresholds;
 
-/// Whether requests were sent as fast as responses arrived, without a schedule that the generator could miss.
+/// Returns true if requests were sent as fast as responses arrived, without a schedule that the generator could miss.
 fn has_no_plan(result: &LoadResult) -> bool {
     result.plan.loop_ == Loop::Closed && result.plan.think.is_none()
 }
 
 /// A finding of a generator that was too slow.
 ///
-/// How long responses waited for it is in each response time, of which `send-lag` leaves bounds where it matters. With a planned rate, the
-/// rate is that of the requests that were sent. At full speed, it is what generator and subject reached together: a lower bound for the
-/// subject.
+/// Each response time contains the time that the response waited for the generator. `send-lag` leaves bounds of it where it matters. With
+/// a planned rate, the rate is that of the requests that were sent. At full speed, it is the rate of generator and subject together: a
+/// lower bound for the subject.
 fn weighed(result: &LoadResult, severity: Severity, finding: impl Fn(Severity, &str) -> Finding) -> Finding {
     if severity == Severity::Fail && has_no_plan(result) {
         return finding(Severity::Warn, "the server may sustain more; ").bounding(&["rates"]);

@@ -129,7 +129,7 @@ pub(super) const CLOCK: Check<LoadResult> = Check {
     ),
 };
 
-/// What was requested or is usually judged, and this machine does not show.
+/// Evidence that was requested, or is usually judged, but that this machine does not offer.
 pub(super) const UNSEEN: Check<LoadResult> = Check {
     id: "unseen",
     protects_from: "evidence that is missing, taken for evidence that nothing was wrong",

@@ -1,4 +1,4 @@
-//! Leaves bounds of what a check limits, and withholds what it makes unknown.
+//! Leaves bounds of the numbers that a check limits, and withholds those that it makes unknown.
 
 use hoptax_result::{
     Latency, LatencyBounds, LoadBody, LoadResult, Percentile, QuantileIntervals, Range, TimeBounds,
@@ -22,7 +22,7 @@ pub(super) const QUANTILES: [Quantile; 4] = [
     Quantile { name: "p99.9", p: 0.999, of: |one| &mut one.p99_9_us, bounds: |all| &mut all.p99_9_us },
 ];
 
-/// What is limited to its bounds.
+/// The ends of a number that its bounds still limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ends {
     /// The truth is within the bounds.
@@ -137,8 +137,8 @@ pub(super) fn others_to_bounds(result: &mut LoadResult) {
     result.modes.clear();
 }
 
-/// Narrows the bounds of quantiles of response time by those of the quantiles beside them: p99 is at least what p90 is at least, and p90
-/// at most what p99 is at most. A quantile that is stated says as much as its interval. Bounds that contradict each other stay.
+/// Narrows the bounds of quantiles of response time by those of the quantiles beside them: the lower bound of p90 holds for p99, and the
+/// upper bound of p99 for p90. The interval of a stated quantile counts as its bounds. Bounds that contradict each other stay.
 pub(crate) fn order_bounds(result: &mut LoadResult) {
     let LoadBody { bounds, latency, response_intervals: intervals, percentiles, .. } = &mut result.body;
     let intervals = [intervals.p50_us, intervals.p90_us, intervals.p99_us, intervals.p99_9_us];

@@ -1,4 +1,4 @@
-//! Requests that share a connection: what the server allows on it, and what it hands back.
+//! Requests that share a connection: the number that the server allows on it, and the requests that it hands back.
 
 use hoptax_result::{Finding, LoadResult, Measured, Severity};
 

@@ -7,8 +7,8 @@ use crate::check::Check;
 use crate::check::number_of;
 use crate::thresholds;
 
-/// What the subject did sustain, as the end of a sentence. The record alone does not tell: if the backlog of the warm-up took all of it, the
-/// subject answered at its own rate all the time, and nothing of what was due in the record.
+/// Returns the rate that the subject sustained, as the end of a sentence. The record alone does not tell it: if the backlog of the warm-up
+/// took all of that rate, the subject answered at its own rate all the time, but answered no request that was due in the record.
 pub(super) fn sustained(result: &LoadResult) -> String {
     let rate = result.sustained_rate.filter(|_| result.plan.loop_ == Loop::Open);
     rate.map_or_else(String::new, |rate| {
@@ -99,7 +99,7 @@ fn too_slow(result: &LoadResult, min: f64) -> Option<Finding> {
     Some(finding.about(&["rates"]).keeping())
 }
 
-/// Whether enough requests would have been sent without the skipping that the plan requests.
+/// Returns true if enough requests would have been sent without the skipping that the plan requests.
 fn is_as_requested(result: &LoadResult, share: f64, min: f64) -> bool {
     let skipped = |reason: &str, is_requested: bool| {
         if is_requested { result.unsent.get(reason).copied().unwrap_or(0) } else { 0 }
@@ -119,7 +119,7 @@ pub(super) const LOAD_CONSTANT: Check<LoadResult> = Check {
             return Vec::new();
         }
         let max = limits.value(&thresholds::LOAD_DEVIATION);
-        // The excess over what chance allows decides; the deviation itself is stated.
+        // The excess over the deviation by chance decides; the deviation itself is stated.
         let (excess, worst) = result
             .windows
             .chunks(result.windows.len().div_ceil(20))
@@ -209,7 +209,7 @@ pub(super) const CONNECTIONS_LOST: Check<LoadResult> = Check {
     withhold: None,
 };
 
-/// Why connections were closed, as the end of a sentence.
+/// Returns the reason why connections were closed, as the end of a sentence.
 fn closed(result: &LoadResult) -> String {
     let why = |(why, count): (&String, &u64)| {
         let why = match why.as_str() {
@@ -228,7 +228,7 @@ fn closed(result: &LoadResult) -> String {
     if all.is_empty() { String::new() } else { format!("; connections closed: {}", all.join(", ")) }
 }
 
-/// What to do about the most frequent reason for which connections were closed.
+/// Returns the advice for the most frequent reason for which connections were closed.
 fn advice_on_closing(result: &LoadResult) -> &'static str {
     let most = result.closed.iter().max_by_key(|(_, count)| **count).map(|(why, _)| why.as_str());
     match most {
@@ -389,7 +389,7 @@ mod tests {
     fn lost_connections_fire_unless_they_are_to_be_closed() {
         let lose = |result: &mut LoadResult| result.windows[3].connections = Some(13);
         assert_eq!(fired("connections-lost", lose).0, Some(Severity::Warn));
-        // Who closed them decides what to do.
+        // The remedy depends on the side that closed them.
         let of = |closed: &[(&str, u64)]| {
             let closed = closed.iter().map(|(why, count)| ((*why).to_owned(), *count)).collect();
             let (_, result) = fired("connections-lost", |result| {

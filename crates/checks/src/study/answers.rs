@@ -4,8 +4,8 @@ use hoptax_result::{ArmKind, ArmResult, Finding, Measured, Severity, StudyResult
 
 use crate::check::Check;
 
-/// An arm must answer as the arm that it is compared with. What a function costs in addition to a plain proxy may include another
-/// answer, so costs over baselines are not judged.
+/// An arm must answer as the arm that it is compared with. Costs over baselines are not judged, because another answer may be a part of the
+/// work of a function.
 pub(super) const DIFFERENT_ANSWERS: Check<StudyResult> = Check {
     id: "different-answers",
     protects_from: "a cheaper answer that is taken for a cheaper proxy",

@@ -184,7 +184,7 @@ pub(super) const NOT_SATURATED: Check<StudyResult> = Check {
 };
 
 /// A partly idle proxy handles fewer events per wake-up, so a request takes more CPU time in it than in a busy one. The difference
-/// between the two is not the cost of what they differ in.
+/// between the two is not the cost of the function in which they differ.
 pub(super) const UNEQUALLY_BUSY: Check<StudyResult> = Check {
     id: "unequally-busy",
     protects_from: "the CPU time of idling reported as that of a function",
@@ -224,8 +224,8 @@ pub(super) const UNEQUALLY_BUSY: Check<StudyResult> = Check {
     withhold: None,
 };
 
-/// The closed loop that measures an arm's capacity must keep its proxy busy for a share of the capacity to be a share of
-/// what the proxy can take.
+/// The closed loop that measures an arm's capacity must keep its proxy busy, so that a share of the capacity is a share
+/// of the proxy's highest rate.
 pub(super) const CAPACITY: Check<StudyResult> = Check {
     id: "capacity-not-saturated",
     protects_from: "a share of what connections carry read as a share of what the proxy can take",
@@ -441,7 +441,7 @@ mod tests {
             idle(2)(result);
         });
         assert_eq!((severity, result.verdict), (Some(Severity::Info), Verdict::Void));
-        // Costs in use are of a load that keeps both busy by what they cost.
+        // Costs in use are of a load that keeps both proxies equally busy.
         let (severity, result) = fired("unequally-busy", idle(2));
         assert_eq!((severity, result.verdict), (Some(Severity::Info), Verdict::Sound));
         assert!(!withheld(idle(2)).contains(&"+lua fixed-rate Cpu".to_owned()));

@@ -1,4 +1,4 @@
-//! What is left of a number that a finding withholds: a bound that holds it, where the evidence allows one.
+//! Remainder of a number that a finding withholds: a bound that holds it, where the evidence allows one.
 
 use hoptax_result::{
     ArmKind, ArmLoad, ArmResult, Bound, BoundOf, Bounds, CostMeasure, Finding, Interval, Place, ResponseCost,
@@ -8,20 +8,20 @@ use hoptax_stats::null_reach;
 
 use super::{arms, generator, host, known, missing, same, samples};
 
-/// What a finding leaves of a number.
+/// Remainder of a number after a finding.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Left {
     /// Nothing: the number is that of other work, or of an instrument that is wrong by an unknown amount.
     Nothing,
     /// Its interval, which is only too wide to be used.
     Interval,
-    /// What the evidence of the study bounds it by: see `hoptax_judge::summary`.
+    /// The bounds from the evidence of the study: see `hoptax_judge::summary`.
     Evidence,
-    /// That times were at most as long without what only lengthens them.
+    /// An upper bound of times: the fault can only have made them longer.
     Shorter,
-    /// That it is at least what was measured.
+    /// A lower bound: the measured value.
     AtLeast,
-    /// That it is at most what was measured.
+    /// An upper bound: the measured value.
     AtMost,
     /// Its interval, wider by this on both sides.
     Within(f64),
@@ -140,14 +140,14 @@ impl Before {
         Some(Bound { by, ..Bound::new(slot.of, slot.measure, bound.low, bound.high)? })
     }
 
-    /// What the evidence bounds the number by.
+    /// Returns the bound of the number from the evidence.
     fn evidence(&self, slot: &Slot, of: BoundOf) -> Option<&Bound> {
         let (usual, of_loads) = self.bounds.get(slot.arm)?;
         let bounds = slot.load.map_or(Some(usual), |load| of_loads.get(load))?;
         bounds.get(of, slot.measure)
     }
 
-    /// What a finding leaves of a number in its scope.
+    /// Returns the remainder of a number in the scope of a finding.
     fn left(&self, result: &StudyResult, finding: &Finding, slot: &Slot) -> Left {
         let other = slot.other(result).and_then(|other| result.arms.get(other.arm));
         let is_cost = slot.of == BoundOf::Cost;
@@ -182,13 +182,13 @@ impl Before {
         } else if id == known::RESPONSE_TIME.id && self.explains_known_times(result) {
             Left::Evidence
         } else {
-            // Among them are arms that were not equally busy: idling makes a request dearer and slower where wake-ups are slow, but what
-            // keeps a proxy idle may make it cheaper, so nothing says on which side of the number the truth lies.
+            // Among them are arms that were not equally busy: idling makes a request dearer and slower where wake-ups are slow, but the
+            // same cause may make it cheaper, so the truth may lie on either side of the number.
             Left::Nothing
         }
     }
 
-    /// How far identical arms show that a number may be off.
+    /// Returns the distance by which a number may be off, as identical arms show it.
     fn null_reach(&self, result: &StudyResult, slot: &Slot) -> Option<f64> {
         let load = |slot: &Slot| Some(&result.arms.get(slot.arm)?.loads.get(slot.load?)?.load);
         let is_null = |one: &Slot| {
@@ -200,7 +200,7 @@ impl Before {
         null_reach(&nulls, result.plan.confidence)
     }
 
-    /// Whether what is known of the generator explains why known response times were not measured: all lie within their bounds.
+    /// Returns true if known faults of the generator explain why known response times were not measured: all lie within their bounds.
     fn explains_known_times(&self, result: &StudyResult) -> bool {
         let mut known = result.arms.iter().zip(&self.bounds).filter_map(|(arm, (bounds, _))| {
             let low = arm.known_answer?.response_p50_low_us?;
@@ -214,7 +214,7 @@ impl Before {
     }
 }
 
-/// Whether a finding withholds a number. A vague level is withheld alone, and what is compared with it stays.
+/// Returns true if a finding withholds a number. A vague level is withheld alone, and the costs that are compared with it stay.
 fn withholds(finding: &Finding, place: &Place<'_>) -> bool {
     let is_vague_level = finding.id == samples::VAGUE_LEVEL.id && place.compared_with.is_none();
     finding.withholds_number(place) || (is_vague_level && finding.concerns(place))

@@ -1,4 +1,4 @@
-//! Counters of the processor: whether a study with profiles has them.
+//! Counters of the processor, which a study with profiles may lack.
 
 use hoptax_result::{Finding, Measured, Severity, StudyResult};
 

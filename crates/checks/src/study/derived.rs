@@ -65,8 +65,8 @@ mod tests {
         }];
     }
 
-    /// Judges an invalidated result. Returns what is left: whether the series, and for each arm the number of layers and of
-    /// their differences.
+    /// Judges an invalidated result. Returns the rest: true if the series is left, and for each arm the number of layers
+    /// and of their differences.
     fn left(invalidate: impl FnOnce(&mut StudyResult)) -> (bool, Vec<(usize, usize)>) {
         let (_, result) = fired("", |result| {
             add_derived(result);

@@ -1,4 +1,4 @@
-//! Servers that already ran: what their intervals do not cover, and that some have no CPU time.
+//! Servers that already ran: the variance that their intervals do not cover, and their missing CPU times.
 
 use hoptax_result::{ArmResult, Finding, Measured, PlannedSubject, Severity, StudyResult};
 

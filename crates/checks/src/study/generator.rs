@@ -164,7 +164,7 @@ fn each<F: IntoIterator<Item = Finding>>(
     found
 }
 
-/// Whether a finding is about the same measures as another, and at least as severe.
+/// Returns true if a finding is about the same measures as another, and at least as severe.
 fn is_as_severe(one: &Finding, other: &Finding) -> bool {
     one.measures == other.measures && one.severity >= other.severity
 }

@@ -188,7 +188,7 @@ mod tests {
         assert!(withheld(burning_within(0.5, 10.6, 0.4)).is_empty());
         // Any value passed before.
         assert_eq!(fired("known-cpu", burning_within(0.5, 25.0, 16.0)).0, Some(Severity::Info));
-        // What contradicts the answer fails in spite of its interval.
+        // A measurement that contradicts the answer fails in spite of its interval.
         assert_eq!(fired("known-cpu", burning_within(0.5, 13.0, 0.6)).0, Some(Severity::Fail));
     }
 }

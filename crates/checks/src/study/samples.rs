@@ -94,10 +94,10 @@ pub(super) const VAGUE: Check<StudyResult> = Check {
     withhold: None,
 };
 
-/// What is stated of a wider interval, since JSON has no infinite numbers.
+/// Value that stands for a wider interval, since JSON has no infinite numbers.
 const WIDEST: f64 = 100.0;
 
-/// What narrows an interval over sittings.
+/// Advice to narrow an interval over sittings.
 pub(super) const ANOTHER_SITTING: &str = "measure another sitting (`hoptax study NAME --again`): its number determines the width, before that of their rounds";
 
 /// The half-widths of an arm's costs against the arm `other` that it is compared with, each with its load.
@@ -140,7 +140,7 @@ fn responses_needed(limits: &Limits) -> f64 {
     (limits.value(&thresholds::SAMPLES_ABOVE) / 0.01).round()
 }
 
-/// What makes p99 costs printable, with the number of rounds if it can be forecast.
+/// Returns the advice that makes p99 costs printable, with the number of rounds if it can be forecast.
 fn rounds_advice(result: &StudyResult, limits: &Limits) -> String {
     let open = result.plan.loads.iter().filter(|load| load.loop_ == Loop::Open);
     let fewest = open
@@ -164,7 +164,7 @@ const MOST_ROUNDS: u32 = 1_000;
 /// Seconds of a day.
 const DAY_S: f64 = 86_400.0;
 
-/// Whether a study may have this number of rounds, and a day is long enough for them.
+/// Returns true if a study may have this number of rounds, and a day is long enough for them.
 fn is_feasible(result: &StudyResult, rounds: u32) -> bool {
     let began = result.rounds.iter().flat_map(|round| &round.samples).flat_map(|sample| &sample.began_s);
     let last_s = began.fold(0.0, |last: f64, began_s| last.max(*began_s));

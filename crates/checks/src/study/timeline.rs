@@ -115,7 +115,7 @@ pub(super) const FAILS_BEFORE: Check<StudyResult> = Check {
         let limit = limits.value(&thresholds::FAILS_BEFORE);
         let judged = result.timelines.iter().filter_map(|timeline| {
             let first = timeline.phases.first().filter(|phase| phase.events.is_empty())?;
-            // In a timeline without events, failures are what it is about.
+            // A timeline without events is about failures.
             let share = first.failed_per_million.filter(|_| timeline.phases.len() > 1)?.estimate / 1e6;
             let message = format!("{:.1} % of the requests failed before the first event", share * 100.0);
             let advice = "read the log of the proxy; lower the rate if it does not sustain it";

@@ -151,17 +151,17 @@ const WITH_ARMS: [&str; 14] = [
     "json",
 ];
 
-/// What of `hoptax find` was given on a command line.
+/// Options of `hoptax find` that a command line states.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Given {
     /// The options that do not apply to a search on arms, as they are written.
     pub(crate) not_with_arms: Vec<String>,
-    /// Whether the seed was given.
+    /// True if the command line states the seed.
     pub(crate) seed: bool,
 }
 
 impl Given {
-    /// That of a command line, which is valid.
+    /// Reads the options from a valid command line.
     pub(crate) fn on_line<T: Into<OsString> + Clone>(line: impl IntoIterator<Item = T>) -> Self {
         let mut command = Arguments::command();
         let Ok(matches) = command.try_get_matches_from_mut(line) else { return Self::default() };

@@ -50,7 +50,7 @@ pub(crate) struct GateArguments {
     /// The study: name of a built-in study, or path of a study file
     #[arg(value_name = "STUDY", value_hint = ValueHint::FilePath)]
     pub(crate) study: String,
-    /// What takes the place of the usual Envoy (`envoy=VERSION|PATH`) or of the configuration (`config=FILE`)
+    /// Envoy (`envoy=VERSION|PATH`) or configuration (`config=FILE`) in place of that of the study
     #[arg(long, value_name = "envoy=VERSION|config=FILE", required_unless_present = "reference")]
     pub(crate) candidate: Option<Candidate>,
     /// Compare the study as it is with the stored runs that have this label

@@ -1,5 +1,5 @@
-//! Names what was meant by an unknown word: the command of a command (`lab origin` for `origin`), the command that takes it (`load` for
-//! a URL), or the flag that other load generators give another name.
+//! Suggestions for an unknown word: the command of a command (`lab origin` for `origin`), the command that takes it (`load` for a URL),
+//! or the flag that other load generators give another name.
 
 use std::ffi::OsString;
 
@@ -7,10 +7,10 @@ use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use hoptax_text::nearest::nearest;
 
-/// Flags, and what takes their place.
+/// Flags of other programs, and advice for each.
 type Flags = (&'static [&'static str], &'static str);
 
-/// Those of other load generators (wrk, wrk2, hey, ab, oha) that `hoptax load` gives another name.
+/// Flags of other load generators (wrk, wrk2, hey, ab, oha) that `hoptax load` gives another name.
 const OF_LOAD: [Flags; 4] = [
     (
         &["-t", "--threads", "--cpus"],
@@ -20,7 +20,7 @@ const OF_LOAD: [Flags; 4] = [
     (&["-z", "--time", "--timelimit"], "`-d` (`--duration`) is the time"),
     (&["-N", "--number"], "`-n` (`--count`) is the number of requests"),
 ];
-/// Those that a search gives another meaning.
+/// Flags that a search gives another meaning.
 const OF_FIND: [Flags; 3] = [
     (&["-t", "--threads", "--cpus"], "`-w` (`--workers`) is the number of threads, and `--budget` the time"),
     (
@@ -29,7 +29,7 @@ const OF_FIND: [Flags; 3] = [
     ),
     (&["-d", "-z", "--duration", "--time"], "`--budget` is the time of the whole search"),
 ];
-/// Those that mean the same to both.
+/// Flags that mean the same to both.
 const OF_BOTH: [Flags; 5] = [
     (&["-k", "--keepalive"], "connections are kept; `--requests-per-connection` limits that"),
     (&["-m"], "`-X` (`--method`) is the method"),
@@ -38,7 +38,7 @@ const OF_BOTH: [Flags; 5] = [
     (&["-s", "--script"], "`--requests` reads requests from a file"),
 ];
 
-/// What a user of other programs meant by a flag that `command` does not have.
+/// Returns the advice for a flag of other programs that `command` does not have.
 fn flag_of_others(command: &str, flag: &str) -> Option<&'static str> {
     let own = match command {
         "load" => OF_LOAD.as_slice(),
@@ -52,7 +52,7 @@ fn flag_of_others(command: &str, flag: &str) -> Option<&'static str> {
     own.iter().chain(&OF_BOTH).find(|(flags, _)| flags.iter().any(&is)).map(|(_, meant)| *meant)
 }
 
-/// The error with what was meant, if that is known. Other errors are unchanged.
+/// The error with a suggestion, if one is known. Other errors are unchanged.
 pub(super) fn added(error: clap::Error, program: &clap::Command, line: &[OsString]) -> clap::Error {
     match error.kind() {
         ErrorKind::InvalidSubcommand => of_command(error, program, line),
@@ -81,7 +81,7 @@ fn with_tip(mut error: clap::Error, tip: &str) -> clap::Error {
     error
 }
 
-/// The command that takes `word`, which is no command: `load` takes a URL, and `show` what others show.
+/// The command that takes `word`, which is no command: `load` takes a URL, and `show` a word that names something to show.
 fn taken_by(word: &str, program: &clap::Command, line: &[OsString]) -> Option<String> {
     let words: Vec<&str> = line.iter().filter_map(|word| word.to_str()).collect();
     if word.contains("://") {

@@ -121,7 +121,7 @@ pub(crate) struct LoadArguments {
 }
 
 impl LoadArguments {
-    /// When the load sends, and for how long.
+    /// Returns the schedule of the load.
     pub(crate) fn schedule(&self) -> Schedule {
         Schedule {
             pace: self.stages.clone().or(self.rate.map(Pace::Constant)),

@@ -20,7 +20,7 @@ pub(crate) struct MeasureArguments {
 }
 
 impl MeasureArguments {
-    /// What they say of a study.
+    /// Returns the options of a study that the arguments state.
     pub(crate) fn options(&self) -> Options<'_> {
         Options {
             envoy: self.envoy.named(),
@@ -63,7 +63,7 @@ pub(crate) struct RunArguments {
     pub(crate) json: JsonArguments,
 }
 
-/// What happens to idle processors.
+/// Handling of idle processors.
 #[derive(Debug, Args)]
 pub(crate) struct AwakeArguments {
     /// Keep idle processors from halting, so that wake-ups are fast

@@ -76,7 +76,7 @@ pub(crate) struct TrafficArguments {
     pub(crate) source_addresses: Vec<Source>,
     /// Start each connection with a PROXY protocol header, before TLS
     ///
-    /// The header names the addresses of the connection itself. That of `v1` is text, that of `v2` is binary.
+    /// The header names the addresses of the connection itself. `v1` is text, `v2` is binary.
     #[arg(long, value_name = "VERSION", value_parser = values::one_of(PROXY_PROTOCOLS), help_heading = CONNECTIONS)]
     pub(crate) proxy_protocol: Option<ProxyProtocol>,
     /// Relative frequency of each URL, in the order of the URLs: `3,1`

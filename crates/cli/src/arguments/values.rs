@@ -150,7 +150,7 @@ pub(crate) fn rate(text: &str) -> Result<f64, String> {
     }
 }
 
-/// How to write a number in thousands or millions, such as `2k`.
+/// Spelling of a number in thousands or millions, such as `2k`.
 pub(super) fn in_full(text: &str) -> String {
     let times = [('k', 1e3), ('K', 1e3), ('m', 1e6), ('M', 1e6)];
     let number = times.iter().find_map(|(letter, times)| {

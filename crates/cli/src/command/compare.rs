@@ -1,4 +1,4 @@
-//! `hoptax compare`: measures subjects side by side and decides whether they differ.
+//! `hoptax compare`: measures subjects side by side, and decides if they differ.
 
 use std::path::Path;
 

@@ -91,7 +91,7 @@ fn refuse_study(arguments: &FindArguments) -> Result<(), Failure> {
     }
 }
 
-/// Refuses what a search on arms cannot do.
+/// Refuses options that do not apply to a search on arms.
 fn check_options(arguments: &FindArguments, given: &Given) -> Result<(), Failure> {
     if !given.not_with_arms.is_empty() {
         return Err(Failure::bad_input(format!(

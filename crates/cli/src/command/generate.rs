@@ -82,7 +82,7 @@ mod tests {
         write_pages(folder.path()).unwrap();
         let bash = script(Shell::Bash);
         let all = commands("", &Arguments::command());
-        // Those of commands are among them.
+        // Subcommands are among them.
         assert!(all.iter().any(|(name, _)| name == "runs list"), "{all:?}");
         let mut pages = BTreeSet::from([OsString::from("hoptax.1")]);
         for (name, command) in all {

@@ -1,4 +1,4 @@
-//! Files of other programs that a user names, and what is wrong with them.
+//! Files of other programs that a user names, and their faults.
 
 use std::io::{self, Read};
 use std::path::Path;

@@ -37,7 +37,7 @@ pub(crate) fn run(arguments: &RunListenersArguments) -> Result<Code, Failure> {
     }
 }
 
-/// What signals ask for.
+/// Returns the channel of requests that signals stand for: SIGHUP for a restart, SIGINT and SIGTERM for a stop.
 fn requests() -> std::io::Result<Receiver<Request>> {
     let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM])?;
     let (sender, requests) = mpsc::channel();

@@ -14,7 +14,7 @@ use crate::exit::{Code, Failure};
 use crate::interrupt;
 use crate::{print, progress};
 
-/// Where the result of a load goes, besides its table.
+/// Outputs of the result of a load, besides its table.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Outputs<'a> {
     pub(super) json: Option<&'a Path>,

@@ -99,7 +99,7 @@ fn run_calling(arguments: &OriginArguments, file: &Path, interrupt: &Interrupt) 
     Ok(Code::Success)
 }
 
-/// Says what the origin did.
+/// Prints the counts of requests and connections of the origin.
 fn note(OriginReport { connections, answered, broken }: OriginReport) {
     let [connections, broken] = [connections, broken].map(|number| counted(number, "connection"));
     print::note(&format!("{} answered on {connections}; {broken} aborted", counted(answered, "request")));

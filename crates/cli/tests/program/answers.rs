@@ -1,4 +1,4 @@
-//! What servers may answer, as a user sees it: why requests failed, which responses count, and what a connection carries.
+//! Answers of servers as a user sees them: why requests failed, which responses count, and what a connection carries.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -34,7 +34,7 @@ fn sending(response: Vec<u8>) -> String {
     })
 }
 
-/// The result of a load, and what the program prints.
+/// The result of a load, and the output of the program.
 fn load(arguments: &[&str]) -> (Value, String) {
     let requests = REQUESTS.to_string();
     let fixed = ["load", "--details", "--warmup", "0s", "-c", "2", "-n", &requests];
@@ -165,7 +165,7 @@ fn a_response_with_both_lengths_is_read_by_its_chunks_with_a_warning() {
 
 #[test]
 fn a_request_that_closes_its_connection_is_the_last_on_it() {
-    // By connection: for each request, whether it closes the connection.
+    // By connection: for each request, true if it closes the connection.
     let connections = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&connections);
     let address = server(move |mut stream| {

@@ -9,10 +9,10 @@ use serde_json::Value;
 
 use crate::support::{Guarded, checked, origin, run};
 
-/// The server's response time, us: its delay, and what it and the kernel may add on a busy machine.
+/// The server's response time, us: its delay, and the time that it and the kernel may add on a busy machine.
 const TRUTH_US: [f64; 2] = [2_000.0, 2_500.0];
 
-/// Lets the threads of a process run before all others, as real-time tasks. Whether this user may do that.
+/// Lets the threads of a process run before all others, as real-time tasks. Returns false if this user may not do that.
 fn prefer(process: u32) -> bool {
     let mut threads = fs::read_dir(format!("/proc/{process}/task")).unwrap().flatten();
     threads.all(|thread| {

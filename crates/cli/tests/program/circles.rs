@@ -1,8 +1,8 @@
 //! Sibling modules, those with one parent, do not import each other in a circle: whoever reads one of them would have to know all.
 //!
-//! A module imports another if one of its paths leads there, also through what a module in between re-exports. Tests may import what
-//! they like. A module and its own children may import each other. Calls of methods are no paths: a method that a
-//! module adds to the type of another, which calls it, is a circle that this does not see.
+//! A module imports another if one of its paths leads there, also through a re-export of a module in between. Tests may import any
+//! module. A module and its own children may import each other. Calls of methods are no paths: a method that a module adds to the
+//! type of another, which calls it, is a circle that this does not see.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -18,7 +18,7 @@ type Names = Vec<String>;
 /// The words of a source file, without comments and literals.
 type Words = Peekable<IntoIter<String>>;
 
-/// What a module says of its crate.
+/// Imports and paths of a module.
 #[derive(Default)]
 struct Module {
     /// The names that it imports, with the paths that they stand for.
@@ -261,7 +261,7 @@ impl Modules {
             let length = (0..=full.len()).rev().find(|length| self.all.contains_key(&full[..*length]))?;
             let (module, rest) = full.split_at(length);
             let import = rest.first().and_then(|name| self.all.get(module)?.imports.get(name));
-            // What is imported from another crate is no module, and neither is an item.
+            // An import from another crate is no module, and neither is an item.
             let next = import.and_then(|import| self.absolute(&module.to_vec(), import));
             match next {
                 Some(next) if seen.insert(full.clone()) => full = [next.as_slice(), &rest[1..]].concat(),
@@ -291,13 +291,13 @@ impl Modules {
         Some([from.as_slice(), rest].concat())
     }
 
-    /// Whether a module is one of tests, or in one. Some of those that are called so have a path of their own.
+    /// Returns true if a module is one of tests, or in one. Some of the modules named `tests` have a path of their own.
     fn is_test(&self, at: &Names) -> bool {
         at.iter().any(|name| name == "tests")
             || (1..=at.len()).any(|length| self.tests.contains(&at[..length]))
     }
 
-    /// What children of one parent import of each other.
+    /// Returns the imports between children of one parent.
     fn imports_of_siblings(&self) -> Siblings {
         let mut siblings = Siblings::new();
         for (at, module) in self.all.iter().filter(|(at, _)| !self.is_test(at)) {
@@ -379,7 +379,7 @@ fn words(text: &str) -> Vec<String> {
     words
 }
 
-/// What is behind a comment in `/*`, which may hold others.
+/// Returns the text behind a comment in `/*`, which may hold others.
 fn behind_comment(text: &str) -> Option<&str> {
     let mut rest = text.strip_prefix("/*")?;
     let mut depth = 1;
@@ -391,7 +391,7 @@ fn behind_comment(text: &str) -> Option<&str> {
     Some(rest)
 }
 
-/// What is behind a text or a character; none of a lifetime.
+/// Returns the text behind a string or a character; none for a lifetime.
 fn behind_literal(text: &str) -> Option<&str> {
     let start = text.trim_start_matches(['b', 'c', 'r']);
     let is_raw = text[..text.len() - start.len()].contains('r');

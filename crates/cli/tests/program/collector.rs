@@ -15,11 +15,11 @@ const ACCEPTS: &str =
     "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}";
 const REFUSES: &str = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nContent-Length: 3\r\nConnection: close\r\n\r\nno!";
 
-/// A collector that prints what it receives and passes it on as JSON before it answers.
+/// A collector that prints the metrics that it receives, and passes them on as JSON before it answers.
 struct Collector {
     _process: Guarded,
     folder: tempfile::TempDir,
-    /// Where it listens.
+    /// Address that it listens on.
     address: String,
 }
 
@@ -29,7 +29,7 @@ impl Collector {
         assert!(program.exists(), "there is no {}: run `make collector`", program.display());
         let folder = tempfile::tempdir().unwrap();
         let file = |name: &str| folder.path().join(name);
-        // Without queues, it answers when the last exporter has finished, and with what that exporter was answered.
+        // Without queues, it answers when the last exporter has finished, with the answer that the exporter got.
         let config = format!(
             "receivers:\n  otlp: {{protocols: {{http: {{endpoint: \"127.0.0.1:0\"}}}}}}\n\
              exporters:\n  debug: {{verbosity: detailed, use_internal_logger: false}}\n  \
@@ -65,7 +65,7 @@ impl Collector {
         ])
     }
 
-    /// What it printed of what it received.
+    /// Returns the telemetry that it printed.
     fn printed(&self) -> String {
         fs::read_to_string(self.folder.path().join("printed")).unwrap()
     }
@@ -169,7 +169,7 @@ fn metrics(passed_on: &Value) -> &[Value] {
     passed_on["resourceMetrics"][0]["scopeMetrics"][0]["metrics"].as_array().unwrap()
 }
 
-/// Each number of a result that the collector read differently, given what it passed on and what it printed.
+/// Each number of a result that the collector read differently, given the metrics that it passed on and its output.
 fn differences(result: &Value, passed_on: &Value, printed: &str) -> Vec<String> {
     let (stated, read) = (stated(result), read(passed_on));
     let names: Vec<&String> = stated.keys().chain(read.keys()).collect();
@@ -241,7 +241,7 @@ fn a_collector_reads_what_the_result_says() {
     let printed = collector.printed();
     assert_eq!(differences(&result, &passed_on, &printed), Vec::<String>::new(), "{printed}");
 
-    // What a collector wrote is read as well.
+    // The output of a collector is read as well.
     let written = folder.path().join("collected.json").display().to_string();
     fs::write(&written, passed_on.to_string()).unwrap();
     let imported = run([
@@ -290,7 +290,7 @@ fn a_collector_reads_what_the_result_says() {
 fn what_a_collector_refuses_is_an_error_with_its_reason() {
     let folder = tempfile::tempdir().unwrap();
     let (file, _) = load(folder.path());
-    // It refuses what the receiver behind it refuses.
+    // It refuses a request if the receiver behind it does.
     let (next, passed_on) = receiver(REFUSES);
     let collector = Collector::start(&next);
     let elsewhere = collector.send(&file, "/v1/nothing");

@@ -1,4 +1,5 @@
-//! `hoptax convert import` of outputs in which most requests failed, or that do not tell: what is printed, written, exported and stored of them.
+//! `hoptax convert import` of outputs in which most requests failed, or that do not tell: the screen, the file, the exports and the stored
+//! numbers of each.
 
 use std::fs;
 
@@ -49,7 +50,7 @@ fn overlapping_counters_are_ranges_in_all_outputs() {
     ] {
         assert_eq!(result.pointer(pointer), Some(&Value::Null), "{pointer}");
     }
-    // What is not known is in no export as 0.
+    // No export states an unknown number as 0.
     let exported: Value =
         serde_json::from_str(&run(["convert", "export", &json, "--to", "k6"]).stdout).unwrap();
     assert!(exported["metrics"].get("http_reqs").is_none(), "{exported}");

@@ -241,7 +241,7 @@ fn a_test_configuration_of_smp_is_run() {
     );
     assert_eq!((&plan["duration_s"], &result["rate"]["target"]), (&json!(0.3), &json!(50.0)));
 
-    // What hoptax exports can be run, too.
+    // Exports of hoptax can be run, too.
     fs::write(&file, run(["convert", "export", &json, "--to", "smp"]).stdout).unwrap();
     let again = run(["convert", "smp", "run", &file]);
     assert!([Some(0), Some(4)].contains(&again.code), "{}", again.stderr);

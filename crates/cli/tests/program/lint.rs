@@ -160,7 +160,7 @@ fn all_configurations_in_a_config_map_are_linted_and_mended_there() {
     assert_eq!(text.matches("\n  other: x\n").count(), 2, "{text}");
 }
 
-/// What is refused with its line, instead of filling the memory. Most would need many times the limit.
+/// Each file is refused with its line, instead of filling the memory. Most would need many times the limit.
 #[test]
 fn files_that_would_take_all_memory_are_refused_with_their_lines() {
     const LIMIT_KIB: &str = "4000000";

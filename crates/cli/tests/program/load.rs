@@ -40,7 +40,7 @@ fn the_json_matches_its_schema_and_its_exit_code() {
     assert_eq!(ran.code, Some(expected));
 }
 
-/// Whether a screen has the line of a verdict.
+/// Returns true if a screen has the line of a verdict.
 fn has_verdict(screen: &str) -> bool {
     let mut lines = screen.lines();
     lines.any(|line| ["sound: ", "caution: ", "void: "].iter().any(|verdict| line.starts_with(verdict)))

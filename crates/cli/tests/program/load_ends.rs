@@ -1,4 +1,4 @@
-//! How `hoptax load` ends before its time: by an interrupt, by a backlog that cannot be sent, and by a number of requests.
+//! Early ends of `hoptax load`: by an interrupt, by a backlog that cannot be sent, and by a number of requests.
 
 use std::fs;
 use std::process::Stdio;

@@ -10,13 +10,13 @@ fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Whether a program is there and runs.
+/// Returns true if a program is installed and runs.
 fn has(program: &str) -> bool {
     let version = Command::new(program).arg("--version").stdin(Stdio::null()).output();
     version.is_ok_and(|output| output.status.success())
 }
 
-/// What would take over a page that took text for markup, as a text of JSON.
+/// Markup, as a string in JSON, that would take over a page which inserts text as markup.
 const EVIL: &str =
     r#"</script><script>document.title = 'taken'</script><img src=x onerror=\"document.title = 'taken'\">"#;
 

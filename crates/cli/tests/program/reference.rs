@@ -47,7 +47,7 @@ fn the_tests_that_take_minutes_are_listed_with_their_last_result() {
     assert!(names > 8, "{names}");
 }
 
-/// Whether documentation has a block of Rust, which states no language.
+/// Returns true if documentation has a block of Rust, which states no language.
 fn has_example(text: &str) -> bool {
     let documented =
         text.lines().map(str::trim).filter_map(|line| line.strip_prefix("//!").or(line.strip_prefix("///")));
@@ -56,7 +56,7 @@ fn has_example(text: &str) -> bool {
     fences.step_by(2).any(|language| ["", "rust", "no_run", "should_panic"].contains(&language))
 }
 
-/// That each command is in them is a unit test: it knows the commands from their arguments.
+/// A unit test asserts that each command is in them: it knows the commands from their arguments.
 #[test]
 fn schemas_completions_and_man_pages_are_printed_or_written() {
     let schema: serde_json::Value =

@@ -9,7 +9,7 @@ use hoptax_wire::http2::{Body, Server, ServerEvent};
 
 use crate::support::{Ran, UNHURRIED, checked, origin, run};
 
-/// What is expected of a body that is `hop`.
+/// Expected hash of a body that is `hop`.
 const HASH: &str = "sha256=87a0acaec00fa34a3166f0b62b7352868c16752bf796a6af3baf0362c62361ed";
 
 /// The requests that a server received.

@@ -1,4 +1,4 @@
-//! What SIGHUP does, which comes when the terminal is closed.
+//! Effects of SIGHUP, which comes when the terminal is closed.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -12,7 +12,7 @@ use crate::support::{Guarded, Watched, checked, is_alive, name_of, origin, progr
 /// A command that becomes another one for which SIGHUP has its usual effect, even if the tests run under `nohup`.
 const USUAL: [&str; 2] = ["env", "--default-signal=HUP"];
 
-/// The program, as what these words become.
+/// The program behind `words`, a command that becomes it.
 fn hoptax_as(words: &[&str]) -> Command {
     let mut command = Command::new(words[0]);
     command.args(&words[1..]).arg(program()).env("XDG_STATE_HOME", "/nonexistent");

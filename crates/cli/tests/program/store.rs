@@ -41,7 +41,7 @@ impl Runs {
         ran(&mut self.command(words))
     }
 
-    /// What a command prints, which must succeed.
+    /// Returns the output of a command, which must succeed.
     fn printed(&self, words: &[&str]) -> String {
         let ran = self.run(words);
         assert_eq!(ran.code, Some(0), "{words:?}: {}", ran.stderr);
@@ -65,7 +65,7 @@ fn write(path: &Path, text: &str) {
     fs::write(path, text).unwrap();
 }
 
-/// When a run began: a day after the one before.
+/// Returns the start of a run: a day after the one before.
 fn day(number: u32) -> String {
     format!("2026-{:02}-{:02}T08:00:00Z", 1 + number / 28, 1 + number % 28)
 }

@@ -1,8 +1,8 @@
 //! Searches that take minutes: `make test-long`.
 //!
-//! What still guards them in `make test`: simulated searches and ratios (`crates/stats/tests/search_*.rs`), whole searches of a server in
-//! virtual time with sweeps, fastest modes and interrupts (`crates/session/src/find/tests.rs`), and shorter searches of servers and arms in
-//! this folder.
+//! `make test` guards searches by other tests: simulated searches and ratios (`crates/stats/tests/search_*.rs`), whole searches of a server
+//! in virtual time with sweeps, fastest modes and interrupts (`crates/session/src/find/tests.rs`), and shorter searches of servers and arms
+//! in this folder.
 
 use std::fs;
 
@@ -43,8 +43,8 @@ fn the_capacity_of_a_server_with_a_known_service_time_is_found() {
 #[test]
 #[ignore = "takes minutes: run by `make test-long`"]
 fn the_rates_and_the_ratio_of_two_servers_with_known_service_times_are_found() {
-    // One request takes 2 ms or 4 ms, and the next waits: 500 or 250 requests per second. What a trial can queue grows with the
-    // capacity, so the ratio is 2.
+    // One request takes 2 ms or 4 ms, and the next waits: 500 or 250 requests per second. The queue of a trial can grow in proportion to
+    // the capacity, so the ratio is 2.
     let (_fast, fast) = origin(&["--default", "service=2ms"]);
     let (_slow, slow) = origin(&["--default", "service=4ms"]);
     let folder = tempfile::tempdir().unwrap();

@@ -67,13 +67,13 @@ fn an_interrupt_ends_all_processes_of_a_search_and_keeps_its_trials() {
     assert_eq!((&result["ended_by"], result["arms"].as_array().unwrap().len()), (&json!("interrupt"), 3));
     let trials = result["trials"].as_array().unwrap();
     assert!(trials.iter().any(|one| one["arm"] == "baseline" && one["trial"]["answered"].as_u64() > Some(0)));
-    // All requests of the study carry what any of its functions needs.
+    // All requests of the study carry the parts that any of its functions needs.
     assert_eq!((&result["study"], &result["load"]), (&json!("quick"), &json!("in-use")));
 }
 
 #[test]
 fn objectives_on_cpu_time_are_about_the_proxies_of_each_arm() {
-    // A generator is never this punctual, and what a proxy spends does not depend on it.
+    // A generator is never this punctual, and the CPU time of a proxy does not depend on it.
     let late = ["--threshold", "own-lag-fail-us=0", "--threshold", "own-lag-fail-share=0"];
     let range = ["--min-rate", "50", "--max-rate", "51"].into_iter().chain(late);
     let options = ["find", "--slo", "cpu_us<0.001", "--arms", "baseline,lua", "--json", "-", "quick"];

@@ -70,7 +70,7 @@ loads:
 fn an_application_is_asked_to_end_when_its_study_is_interrupted() {
     let folder = tempfile::tempdir().unwrap();
     let (program, ended) = (support::program().display(), folder.path().join("ended"));
-    // As for a container, what it started ends only with its help.
+    // As for a container, the processes that it started end only with its help.
     install(
         &folder.path().join("server"),
         &format!(

@@ -166,7 +166,7 @@ fn a_configuration_in_several_files_is_tried_and_every_file_is_read() {
         "{whole}"
     );
 
-    // What is wrong in one of these files is named with the line there.
+    // A fault in one of these files is named with its line there.
     let wrong = with(&fixture("discovered/rds.yaml"), "cluster: shop", "cluster: nowhere");
     fs::write(file("rds.yaml"), &wrong).unwrap();
     let ran = tried(folder.path(), "envoy.yaml", &bootstrap);

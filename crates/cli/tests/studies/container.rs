@@ -26,7 +26,7 @@ pub(crate) const OF_DOCKER: [&str; 14] = [
     "CAP_SETUID",
     "CAP_SYS_CHROOT",
 ];
-/// What systemd needs besides, to mount file systems.
+/// Capability that systemd needs besides, to mount file systems.
 pub(crate) const OF_SYSTEMD: &str = "CAP_SYS_ADMIN";
 /// Folders of this machine with its programs.
 const PROGRAMS: [&str; 5] = ["/usr", "/lib", "/lib64", "/bin", "/sbin"];
@@ -40,7 +40,7 @@ pub(crate) struct Container {
     runc: Guarded,
 }
 
-/// Why there is none.
+/// Returns the reason why there is none.
 pub(crate) fn missing() -> Option<&'static str> {
     if !rustix::process::geteuid().is_root() {
         return Some("a container needs root");
@@ -77,7 +77,7 @@ impl Container {
         Self { folder, id, runc }
     }
 
-    /// What it has written.
+    /// Returns its output so far.
     pub(crate) fn log(&self) -> String {
         ["output", "log"].map(|name| fs::read_to_string(self.folder.path().join(name)).unwrap()).join("\n")
     }
@@ -87,7 +87,7 @@ impl Container {
         self.folder.path().join("etc").join(name)
     }
 
-    /// Runs a command in it: its exit code and what it wrote.
+    /// Runs a command in it. Returns its exit code and its output.
     pub(crate) fn run(&self, arguments: &[&str]) -> (Option<i32>, String) {
         let output = runc(self.folder.path()).arg("exec").arg(&self.id).args(arguments).output().unwrap();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -104,7 +104,7 @@ impl Container {
         self.runc.0.wait().unwrap().code()
     }
 
-    /// Whether it runs.
+    /// Returns true if it runs.
     pub(crate) fn is_running(&mut self) -> bool {
         self.runc.0.try_wait().unwrap().is_none()
     }

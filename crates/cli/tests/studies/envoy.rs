@@ -1,7 +1,7 @@
 //! Every function of the catalogue on real Envoy: Envoy accepts it, and it takes effect.
 //!
 //! A function without work would look cheap, so each needs evidence of its work: the request at the origin, the response at the
-//! client, or what Envoy counted or wrote.
+//! client, or the counters or files of Envoy.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,5 +1,5 @@
-//! The forms in which people have configurations of Envoy, and what is none: YAML by the rules of Envoy, objects of Kubernetes, API v2,
-//! templates, and objects of systems that configure proxies.
+//! The forms in which people have configurations of Envoy, and files that are none: YAML by the rules of Envoy, objects of Kubernetes,
+//! API v2, templates, and objects of systems that configure proxies.
 
 use std::fs;
 use std::process::Command;
@@ -101,7 +101,7 @@ fn yaml_is_accepted_where_envoy_accepts_it() {
     }
 }
 
-/// What Envoy makes of scalars without quotes, which it prints when it refuses a configuration for another field.
+/// Scalars without quotes have the values that Envoy prints when it refuses a configuration for another field.
 #[test]
 fn scalars_are_read_as_envoy_reads_them() {
     let envoy = Envoy::find(None, &mut |_| {}).unwrap();
@@ -146,7 +146,7 @@ fn a_configuration_in_objects_of_kubernetes_is_found_named_and_used() {
     let ran = dry_run(&chart, "#two/envoy.yaml");
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert!(ran.stdout.starts_with("Configuration `envoy.yaml` of ConfigMap `two`, "), "{}", ran.stdout);
-    // What is wrong inside of it is on its line in the file.
+    // A fault inside of it is reported on its line in the file.
     let wrong = dry_run(&config_map("shop").replace("    # Envoy", "    a: *b"), "");
     assert!(wrong.code == Some(2) && wrong.stderr.contains("given.yaml:6: "), "{}", wrong.stderr);
 }

@@ -21,7 +21,7 @@ services:
 /// Connections of the load.
 const CONNECTIONS: usize = 32;
 
-/// Flags of a run that is as short as possible and accepts a busy machine. Whether its numbers are withheld is left open.
+/// Flags of a run that is as short as possible. On a busy machine, its numbers may be withheld.
 const SHORT: [&str; 6] = ["--rounds", "2", "--slices", "1", "--json", "-"];
 
 #[test]

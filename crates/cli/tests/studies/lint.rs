@@ -118,7 +118,7 @@ impl Running {
     }
 }
 
-/// Whether the program finds a fault in a text.
+/// Returns true if the program finds a fault in a text.
 pub(super) fn finds(id: &str, text: &str) -> bool {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("envoy.yaml");
@@ -182,7 +182,7 @@ fn free_port() -> u16 {
 
 pub(super) const PLAIN: &str = "- match: {prefix: /}\n  route: {cluster: shop, timeout: 5s}";
 
-/// That a limit holds for all requests.
+/// Fields by which a limit holds for all requests.
 const ALWAYS: &str =
     "\nfilter_enabled: {default_value: {numerator: 100}}\nfilter_enforced: {default_value: {numerator: 100}}";
 
@@ -319,7 +319,7 @@ fn clients_are_sent_to_themselves() {
     }
 }
 
-/// How long the server of the race keeps a connection without a request.
+/// Time after which the server of the race closes a connection without a request.
 const KEPT: Duration = Duration::from_millis(600);
 
 #[test]

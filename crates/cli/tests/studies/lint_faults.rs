@@ -1,4 +1,4 @@
-//! More faults that `hoptax lint` names, on real Envoy: those of routes, filters and certificates, and what Envoy refuses.
+//! More faults that `hoptax lint` names, on real Envoy: those of routes, filters and certificates, and files that Envoy refuses.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -84,7 +84,7 @@ fn a_filter_that_asks_for_credentials_refuses_the_question_of_a_browser() {
 fn what_a_request_changed_is_changed_again_by_its_retry() {
     let done = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&done);
-    // It does what it is asked, and fails behind that.
+    // It does the work, and fails after it.
     let failing = server(move |_, _, _| {
         counted.fetch_add(1, Ordering::Relaxed);
         Some(503)
@@ -174,7 +174,7 @@ fn certificates_of_strangers_and_with_other_names_are_accepted() {
     }
 }
 
-/// What Envoy says of a file; none if it accepts it.
+/// Returns the message by which Envoy refuses a file; none if it accepts it.
 fn refusal(text: &str) -> Option<String> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("envoy.yaml");

@@ -10,7 +10,7 @@ use hoptax_subject::envoy::release::Envoy;
 
 use crate::support::root;
 
-/// Whether Envoy accepts a file.
+/// Returns true if Envoy accepts a file.
 fn is_accepted(envoy: &Envoy, path: &Path) -> bool {
     let validate = Command::new(&envoy.program)
         .args(["--mode", "validate", "--log-level", "off", "--config-path"])
@@ -37,7 +37,7 @@ fn envoy_accepts_every_file_that_was_mended() {
         let text = fs::read_to_string(&file).unwrap();
         let read = read_partly("envoy.yaml", &text, None, &|_| Err(String::new())).unwrap();
         let linted = lint(&read);
-        // Everything at once, what an info is about too.
+        // All findings at once, those of severity info too.
         let findings: Vec<&Finding> =
             linted.findings.iter().filter(|finding| !finding.found.fix.is_empty()).collect();
         fs::write(&path, &text).unwrap();

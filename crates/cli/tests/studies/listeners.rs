@@ -1,4 +1,5 @@
-//! `hoptax listeners` on real Envoy: it accepts what is rendered, `hoptax lint` finds nothing wrong in it, and names arrive as they are.
+//! `hoptax listeners` on real Envoy: it accepts rendered configurations, `hoptax lint` finds no fault in them, and names arrive as they
+//! are.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -49,7 +50,7 @@ impl Lab {
         self.file(name, &text)
     }
 
-    /// Why Envoy refuses a file; none if it accepts it.
+    /// Returns the message by which Envoy refuses a file; none if it accepts it.
     fn refusal(&self, path: &Path) -> Option<String> {
         let validate = Command::new(&self.envoy.program)
             .args(["--mode", "validate", "--log-level", "error", "--config-path"])
@@ -70,7 +71,7 @@ impl Lab {
         Guarded(child.unwrap())
     }
 
-    /// What a command renders, written to a file.
+    /// Writes the output of `hoptax listeners render` to a file. Returns its path.
     fn rendered(&self, arguments: &[&str], name: &str) -> PathBuf {
         let ran = run([&["listeners", "render"], arguments].concat());
         assert_eq!(ran.code, Some(0), "{ran:?}");
@@ -172,7 +173,7 @@ fn an_upstream_is_spoken_to_in_http_2_where_the_file_says_so() {
     }
 }
 
-/// What is imported from a bootstrap is rendered to the same bootstrap.
+/// A listeners file that is imported from a bootstrap is rendered to the same bootstrap.
 #[test]
 fn what_is_rendered_is_imported_without_a_rest() {
     let lab = Lab::new();
@@ -239,7 +240,7 @@ fn lint_reads_a_listeners_file_and_names_its_lines() {
     assert!(ran.stderr.contains(":5:5: unknown key `prot`; did you mean `port`?"), "{ran:?}");
 }
 
-/// A function of the catalogue is refused with its reason, or Envoy accepts what it becomes.
+/// A function of the catalogue is refused with its reason, or Envoy accepts its configuration.
 #[test]
 fn every_function_is_refused_or_accepted_by_envoy() {
     let lab = Lab::new();
@@ -273,7 +274,7 @@ fn every_function_is_refused_or_accepted_by_envoy() {
     assert_eq!(lab.refusal(&lab.rendered(&[&file], "envoy.yaml")), None);
 }
 
-/// What the check of expressions admits, Envoy does too.
+/// Envoy accepts every regular expression that the check of expressions accepts.
 #[test]
 fn envoy_accepts_the_regular_expressions_that_are_accepted() {
     let lab = Lab::new();

@@ -1,5 +1,5 @@
-//! `hoptax listeners check` on real Envoy: what is rendered keeps the promises of its file, and each promise that a changed configuration
-//! breaks is named.
+//! `hoptax listeners check` on real Envoy: a rendered configuration keeps the promises of its file, and each promise that a changed
+//! configuration breaks is named.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -100,7 +100,8 @@ listeners:
 ratelimit_service: {address: limits.example, port: 8081}
 ";
 
-/// A change of the configuration, and what it breaks: the listener, what its promise is about, and what the check says that it sees.
+/// A change of the configuration, and the promise that it breaks: the listener, the subject of the promise, and the observation of the
+/// check.
 type Change = (&'static str, &'static str, &'static str, &'static str);
 
 /// More than the file says, or something else.
@@ -229,7 +230,7 @@ impl Lab {
     }
 }
 
-/// The promises that have an outcome: their listener, what they are about, and what was seen.
+/// The promises that have an outcome: their listener, their subject, and the observation.
 fn promises(ran: &Ran, outcome: &str) -> Vec<[String; 3]> {
     let result: Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {ran:?}"));
     let text = |value: &Value| value.as_str().unwrap().to_owned();

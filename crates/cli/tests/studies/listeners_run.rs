@@ -47,7 +47,7 @@ impl Seen {
         Some(Self { id, base: value("--base-id")?, epoch: value("--restart-epoch")? })
     }
 
-    /// Whether it is there. Another process may have its id meanwhile.
+    /// Returns true if it still runs. Another process may have its id meanwhile.
     fn is_there(self) -> bool {
         Self::new(self.id) == Some(self)
     }
@@ -61,7 +61,7 @@ impl Seen {
 pub(crate) struct Supervised {
     hoptax: Guarded,
     folder: tempfile::TempDir,
-    /// Where its status is.
+    /// Address of its status.
     pub(crate) status: SocketAddr,
     /// Envoys that were seen.
     seen: Vec<Seen>,
@@ -204,7 +204,7 @@ pub(crate) fn one_listener(port: u16, admin: u16, origin: &str, number: u64) -> 
     })
 }
 
-/// What happens while the load goes on.
+/// A change of the file while the load goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
     /// A file that is sound.

@@ -1,6 +1,6 @@
 //! Studies on real Envoy: their subjects, their parts, how they end, and the commands that run studies of their own.
 //!
-//! All tests of this folder are one program, because each program links the whole of hoptax. They run beside each other. What
+//! All tests of this folder are one program, because each program links the whole of hoptax. They run beside each other. A test that
 //! disturbs the machine on purpose, or needs a process to itself, has a program of its own.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]

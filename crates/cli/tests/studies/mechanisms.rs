@@ -16,7 +16,7 @@ use crate::support::proxied::{Arrived, Witness, respond, spec_with, started, sta
 
 /// Envoy with one function, its origin and its companion.
 struct Setup {
-    // Ends before what it connects to.
+    // Ends before the processes that it connects to.
     proxy: Proxy,
     witness: Witness,
     _companion: OriginProcess,

@@ -28,7 +28,7 @@ fn out(folder: &Path) -> PathBuf {
     folder.join("out")
 }
 
-/// A namespace that stands for the machine. If there is none here, the message of the study says what is missing.
+/// A namespace that stands for the machine. Without one, the message of the study names the missing part.
 fn machine() -> Option<Outer> {
     let machine = Outer::create();
     if machine.is_none() {

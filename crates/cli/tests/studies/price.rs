@@ -96,7 +96,7 @@ fn a_compressor_acts_on_responses_of_its_length_and_type() {
 }
 
 /// Where all that leaves the machine passes a link, no packet does: the files name servers, services, statistics sinks, a proxy and
-/// what gives credentials by address and by name, and the resolver is elsewhere. Agents of the machine itself get nothing, either.
+/// a source of credentials by address and by name, and the resolver is elsewhere. Agents of the machine itself get nothing, either.
 #[test]
 fn no_packet_leaves_for_the_addresses_and_names_of_a_configuration() {
     let spec = LinkSpec { delay: Duration::ZERO, jitter: Duration::ZERO, rate: None, loss: 0.0, seed: 1 };
@@ -154,7 +154,7 @@ fn no_packet_leaves_for_the_addresses_and_names_of_a_configuration() {
     assert!(matches!(ran.code, Some(0 | 4)), "{}", ran.stderr);
     assert!(out.join("bill.json").exists());
     assert_eq!(passed(), before + 1, "{}", ran.stdout);
-    // What is addressed to them does pass the link, and so does a question for a name.
+    // A packet for their address does pass the link, and so does a question for a name.
     near.send_to(b"x", "192.0.2.9:8125").unwrap();
     assert_eq!(passed(), before + 3);
     assert_ne!(inside(&["load", "--count", "1", "http://cart-1.example/"]).code, Some(0));

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Ran, checked, hoptax, ran, root, run};
 
-/// What every secret of the configuration has in it.
+/// Text in every secret of the configuration.
 const MARK: &str = "hunter2";
 /// The user's own header, which the user has sent.
 pub(crate) const OWN: &str = "own-credential-of-the-user-77";
@@ -78,7 +78,7 @@ fn a_required_token_is_presented_and_without_it_the_filter_refuses() {
     assert!(line(&refused.stdout, "  whole  ").ends_with("10 of status 401"), "{}", refused.stdout);
 }
 
-/// Thresholds that other work on the machine does not exceed: what the test looks at shows in spite of it.
+/// Thresholds that other work on the machine does not exceed: the properties under test show in spite of it.
 pub(crate) const TOLERANT: [&str; 7] = [
     "interval-fail-share=1e9",
     "unequally-busy-fail=99",
@@ -117,7 +117,7 @@ fn a_bill_is_in_its_files_and_on_the_first_screen_without_secrets() {
     }
     holds_no_secret(&ran, &out);
     assert!(!ran.stdout.contains(OWN) && !ran.stderr.contains(OWN), "{}\n{}", ran.stdout, ran.stderr);
-    // What is sent again with --resume is kept, for its owner only.
+    // A header that is sent again with --resume is kept, for its owner only.
     let kept = with(&out, OWN);
     let names: Vec<_> = kept.iter().map(|path| path.strip_prefix(&out).unwrap().to_str().unwrap()).collect();
     assert_eq!(names, ["study.yaml"]);

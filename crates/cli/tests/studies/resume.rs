@@ -170,7 +170,7 @@ fn a_companion_that_dies_ends_the_study_with_its_last_lines() {
     assert!(stderr.contains("exited") && stderr.contains("companion.log"), "{stderr}");
 }
 
-/// Whether a process listens on a port, according to the kernel.
+/// Returns true if a process listens on a port, according to the kernel.
 fn listens(process_id: u32, port: u16) -> bool {
     let sockets = fs::read_to_string("/proc/net/tcp").unwrap_or_default();
     let wanted = format!(":{port:04X} ");

@@ -1,7 +1,7 @@
 //! The short form of every built-in study, on real Envoy: each part of each comes up and answers.
 //!
-//! The program lists the studies, so none is forgotten. What a study needs and this machine lacks is printed by the study itself, before
-//! it begins, and that is tested instead.
+//! The program lists the studies, so none is forgotten. If the machine does not meet the needs of a study, the study prints them before it
+//! begins, and that is tested instead.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -24,10 +24,10 @@ const NOBODY: u32 = 65_534;
 /// Held by every run of a study, and exclusively by one that failed beside another.
 static LANES: RwLock<()> = RwLock::new(());
 
-/// The result of a study, or what it said instead when something that it needs is missing here.
+/// The result of a study, or its error if this machine does not meet one of its needs.
 type Outcome = Result<Value, String>;
 
-/// The built-in studies with what each needs, as the program lists them.
+/// The built-in studies with their needs, as the program lists them.
 pub(crate) fn listed() -> BTreeMap<String, String> {
     let list = run(["study", "list"]);
     assert_eq!(list.code, Some(0), "{}", list.stderr);
@@ -45,7 +45,7 @@ fn short(study: &str, out: &Path) -> Command {
     command
 }
 
-/// Runs the short form of a study, once for all tests of this program, and checks what is true of all of them.
+/// Runs the short form of a study, once for all tests of this program, and checks the properties that all of them share.
 pub(crate) fn outcome(study: &str) -> Outcome {
     static OUTCOMES: Mutex<BTreeMap<String, Arc<OnceLock<Outcome>>>> = Mutex::new(BTreeMap::new());
     let entry = {
@@ -80,7 +80,7 @@ fn checked_outcome(study: &str) -> Outcome {
     Ok(answered_result(study, &ran, &out))
 }
 
-/// Checks what a short form leaves behind. However busy the machine is, it succeeds: its numbers are of no use anyway.
+/// Checks the files that a short form leaves behind. However busy the machine is, it succeeds: its numbers are of no use anyway.
 fn answered_result(study: &str, ran: &Ran, out: &Path) -> Value {
     assert_eq!(ran.code, Some(0), "{study}: {}", ran.stderr);
     for file in ["report.html", "report.md", "numbers.csv"] {
@@ -107,7 +107,7 @@ fn answered(result: &Value, arm: &Value) -> u64 {
     books.filter_map(|book| book["answered"].as_u64()).sum()
 }
 
-/// What a study with these needs lacks here, in words of its error; none if it can begin.
+/// Returns the unmet needs of a study on this machine, in words of its error; none if it can begin.
 fn missing(about: &str) -> Option<Vec<String>> {
     let path = env::var_os("PATH").unwrap_or_default();
     let places: Vec<PathBuf> = env::split_paths(&path).chain([root().join(".tools/bin")]).collect();
@@ -138,7 +138,7 @@ fn php_has_curl() -> bool {
     Command::new("php").args(["-r", "exit(extension_loaded('curl') ? 0 : 1);"]).status().unwrap().success()
 }
 
-/// Whether users other than root may sample the kernel.
+/// Returns true if users other than root may sample the kernel.
 fn may_sample() -> bool {
     let is = |name: &str, allowed: &[&str]| {
         let setting = fs::read_to_string(Path::new("/proc/sys/kernel").join(name)).unwrap_or_default();
@@ -147,7 +147,7 @@ fn may_sample() -> bool {
     is("perf_event_paranoid", &["-1", "0", "1"]) && is("kptr_restrict", &["0"])
 }
 
-/// Whether a study with these needs cannot begin for users other than root.
+/// Returns true if a study with these needs cannot begin for users other than root.
 fn needs_root(about: &str) -> bool {
     about.contains("root, for") && !(about.contains("or `sysctl") && may_sample())
 }

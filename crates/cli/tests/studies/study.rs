@@ -46,7 +46,7 @@ impl Study {
         running
     }
 
-    /// Whether this number of rounds is complete.
+    /// Returns true if this number of rounds is complete.
     fn has_rounds(&self, rounds: u32) -> bool {
         self.out().join(format!("rounds/{}.json", rounds - 1)).exists()
     }
@@ -80,7 +80,7 @@ fn column(csv: &Path, arm: &str, load: &str, name: &str) -> Vec<f64> {
     values
 }
 
-/// Whether a screen has the line of a verdict.
+/// Returns true if a screen has the line of a verdict.
 fn has_verdict(screen: &str) -> bool {
     let mut lines = screen.lines();
     lines.any(|line| ["sound: ", "caution: ", "void: "].iter().any(|verdict| line.starts_with(verdict)))
@@ -380,7 +380,7 @@ fn many_connections_are_opened_for_each_slice_and_closed_after_it() {
         "name: many\nrounds: 2\narms: [baseline, same, same#2]\nloads:\n  - {name: few, loop: closed, connections: 2, blocks: \
          1, slice: 50ms}\n  - {name: many, loop: closed, connections: 600, blocks: 1, slice: 100ms}\n",
     );
-    // Those of all arms together are more than the open files allowed: Envoy alone needs two for each.
+    // The connections of all arms together are more than the open files allowed: Envoy alone needs two for each.
     let script = format!(
         "ulimit -n 1600; exec '{}' study '{}' --out '{}'",
         support::program().display(),

@@ -111,7 +111,7 @@ pub(crate) fn signal(process_id: u32, name: &str) {
     assert!(status.success());
 }
 
-/// Whether a process runs, zombies not counted.
+/// Returns true if a process runs, zombies not counted.
 pub(crate) fn is_alive(process_id: u32) -> bool {
     fs::read_to_string(format!("/proc/{process_id}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
 }
@@ -234,8 +234,8 @@ pub(crate) fn checked(schema: &str, text: &str) -> serde_json::Value {
     value
 }
 
-/// Runs a study until its first round is complete, and interrupts it. Returns its result. For what a single round shows: a study file
-/// has at least two.
+/// Runs a study until its first round is complete, and interrupts it. Returns its result. For properties that a single round shows: a
+/// study file has at least two.
 pub(crate) fn first_round(study: &Path, out: &Path) -> serde_json::Value {
     let log = out.with_extension("log");
     let mut command = hoptax();

@@ -1,4 +1,4 @@
-//! A real Envoy with one function, in front of an origin that stores what arrives.
+//! A real Envoy with one function, in front of an origin that stores the requests that arrive.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -133,7 +133,7 @@ pub(crate) fn respond(
     String::from_utf8_lossy(&response).into_owned()
 }
 
-/// Whether a response has the length that its head states. One without a length ends with the connection.
+/// Returns true if a response has the length that its head states. A response without a length ends with the connection.
 fn is_complete(response: &[u8]) -> bool {
     let Some(end) = response.windows(4).position(|bytes| bytes == b"\r\n\r\n") else { return false };
     let (head, body) = response.split_at(end + 4);

@@ -32,7 +32,7 @@ fn ambiguous_filter(fragment: &Fragment) -> Option<String> {
     configured.map(|(name, _)| name.clone()).find(|name| count(name) > 1)
 }
 
-/// How many protocols to the origin it chooses.
+/// Number of protocols to the origin that it chooses.
 fn protocols_to_origin(fragment: &Fragment) -> usize {
     let options = fragment.cluster.get("typed_extension_protocol_options");
     let of_http = options.and_then(|options| options.as_object()?.values().next());

@@ -1,4 +1,4 @@
-//! Combines the fragments of two functions, or says what prevents it.
+//! Combines the fragments of two functions, or returns the obstacle.
 
 use std::collections::BTreeMap;
 
@@ -7,12 +7,12 @@ use serde_json::{Map, Value};
 use super::{Fragment, KeyExchangeGroup};
 
 impl Fragment {
-    /// Whether a management server sends the routes.
+    /// Returns true if a management server sends the routes.
     fn receives_routes(&self) -> bool {
         self.connection_manager.contains_key("rds")
     }
 
-    /// Whether it adds to the routes or to their virtual host.
+    /// Returns true if it adds to the routes or to their virtual host.
     fn sets_routes(&self) -> bool {
         !self.routes.is_empty() || !self.route.is_empty() || !self.virtual_host.is_empty()
     }
@@ -20,7 +20,7 @@ impl Fragment {
     /// Adds another fragment behind this one. Lists are joined and maps are merged key by key.
     ///
     /// # Errors
-    /// What both fragments determine differently: a field, a cluster, a listener, the table of routes, the zones of the
+    /// The setting that both fragments determine differently: a field, a cluster, a listener, the table of routes, the zones of the
     /// origins, the protocol to them, or the key exchange group.
     pub(crate) fn combine(self, other: Self) -> Result<Self, String> {
         let mut all = self;
@@ -141,7 +141,7 @@ fn merge(path: &str, own: &mut Map<String, Value>, other: Map<String, Value>) ->
     Ok(())
 }
 
-/// Adds the fields of a message to another, if each is the only one of its list and they have no field in common. Returns whether it
+/// Adds the fields of a message to another, if each is the only one of its list and they have no field in common. Returns true if it
 /// did.
 fn join_messages(own: &mut [Value], other: &[Value]) -> bool {
     let ([Value::Object(own)], [Value::Object(other)]) = (own, other) else { return false };

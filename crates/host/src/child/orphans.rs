@@ -17,7 +17,7 @@ pub(super) fn kill_orphans() {
     *LEFT.lock().unwrap_or_else(PoisonError::into_inner) = left;
 }
 
-/// Kills what is left of a group whose leader has been reaped, and waits for it.
+/// Kills the remaining processes of a group whose leader has been reaped, and waits for them.
 pub(super) fn end_group(group: Pid) {
     // Where the kernel does not list children, all of them are waited for.
     if end(|of| of == group.as_raw_pid(), kill).is_empty() {

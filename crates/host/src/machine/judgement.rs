@@ -1,4 +1,5 @@
-//! Conclusions from a probe of the machine: whether to keep its processors from halting, and which measurements the machine supports.
+//! Conclusions from a probe of the machine: the decision to keep its processors from halting, and the measurements that the machine
+//! supports.
 
 use hoptax_result::{MachineProbe, NeverHaltedBy, WakeUps};
 
@@ -19,8 +20,8 @@ pub const FAR_HANDOVER_NS: f64 = 200.0;
 /// Clock readings above this time are slow, nanoseconds: they enter the kernel or the hypervisor.
 pub const SLOW_CLOCK_NS: f64 = 200.0;
 
-/// Whether to keep the processors from halting: wake-ups are slow, a latency request makes them faster, and the host does not
-/// steal their time. A spinner is no choice for a program to make, because tasks of others may then not run for seconds.
+/// Returns true if the processors should be kept from halting: wake-ups are slow, a latency request makes them faster, and the host does
+/// not steal their time. A spinner is no choice for a program to make, because tasks of others may then not run for seconds.
 pub fn should_never_halt(probe: &MachineProbe) -> bool {
     is_slow(&probe.halting)
         && is_faster_without_halting(probe)
@@ -28,7 +29,7 @@ pub fn should_never_halt(probe: &MachineProbe) -> bool {
         && has_low_steal(probe)
 }
 
-/// The share of the processors, and what it excludes; None if their number is unknown.
+/// The distribution of the processors, and the measurements that it excludes, in words; None if their number is unknown.
 pub fn supported_measurements(probe: &MachineProbe) -> Option<String> {
     Some(match probe.processors {
         0 => return None,
@@ -55,7 +56,7 @@ fn typical_us(wake_ups: &[WakeUps]) -> f64 {
     if count == 0 { 0.0 } else { sum_us / f64::from(count) }
 }
 
-/// Whether wake-ups of halted processors are slow.
+/// Returns true if wake-ups of halted processors are slow.
 pub fn wakes_slowly(probe: &MachineProbe) -> bool {
     is_slow(&probe.halting)
 }

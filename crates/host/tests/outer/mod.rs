@@ -1,11 +1,11 @@
 //! A network namespace that stands for the machine in tests: with rules of every kind, a set, interfaces and a route of its own, so that
-//! comparing them before and after compares something. What is started inside cannot tell it from a machine.
+//! comparing them before and after compares something. A process inside cannot tell it from a machine.
 
 use std::process::{Command, Output, Stdio};
 
 use hoptax_host::namespace::Namespace;
 
-/// What it consists of. Each line has an address or a name that nothing else has.
+/// Script that sets it up. Each line has an address or a name that nothing else has.
 const SETUP: &str = "set -e
 nft 'add table inet own; add chain inet own input { type filter hook input priority 0; }; add rule inet own input ip saddr 192.0.2.1 drop'
 iptables-nft --append INPUT --source 192.0.2.2 --jump DROP
@@ -17,7 +17,7 @@ ip link add own0 type veth peer name own1
 ip address add 192.0.2.6/32 dev lo
 ip route add 192.0.2.7/32 dev lo";
 
-/// What lists its state, and what of [`SETUP`] each of them lists.
+/// Commands that list its state, with the parts of [`SETUP`] in the output of each.
 const LISTINGS: [(&[&str], &[&str]); 7] = [
     (&["nft", "list", "ruleset"], &["192.0.2.1 ", "192.0.2.2 ", "192.0.2.3 "]),
     (&["iptables-nft-save"], &["192.0.2.2/32", "192.0.2.3/32"]),

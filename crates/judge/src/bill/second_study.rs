@@ -1,4 +1,4 @@
-//! The second study of a bill whose parts do not add up: whether it confirms that, and which two parts interact.
+//! The second study of a bill whose parts do not add up: its confirmation of the first, and the pairs of parts that interact.
 //!
 //! **Why a second study.** Which parts cost most is known after the first study only, and measuring all pairs of all parts from
 //! the start would multiply its length. A pair that is chosen by the numbers of one study must not be judged by them either:
@@ -9,9 +9,9 @@
 //! first study or does not.
 //!
 //! **Why the most expensive parts.** If two parts make each other more expensive, removing either one saves the extra cost,
-//! so it is contained in the cost of both. If they share work, the cost of each is what the other does not need as well; the
-//! parts that share much work may then cost little one by one, and a pair of them can be missed. The bill therefore states how
-//! much of the interaction the measured pairs explain.
+//! so it is contained in the cost of both. If they share work, the cost of each leaves out the shared work; the parts that
+//! share much work may then cost little one by one, and a pair of them can be missed. The bill therefore states how much of
+//! the interaction the measured pairs explain.
 
 use std::collections::BTreeMap;
 
@@ -34,7 +34,7 @@ pub struct Pair {
     pub both: Result<String, String>,
 }
 
-/// Whether the sum of a bill is to be measured again: its parts interact, or may interact by more than the margin.
+/// Returns true if the sum of a bill is to be measured again: its parts interact, or may interact by more than the margin.
 pub fn is_in_doubt(bill: &BillResult) -> bool {
     bill.sum.as_ref().is_some_and(|sum| match sum.decision {
         Decision::Equivalent => false,
@@ -55,7 +55,7 @@ pub fn suspects(bill: &BillResult) -> Vec<String> {
     if arms.len() < 3 { Vec::new() } else { arms.into_iter().take(MOST_PARTS).collect() }
 }
 
-/// What the second study says. It has the arms without one of `parts`, the arm without all of them if that is
+/// Returns the result of the second study. It has the arms without one of `parts`, the arm without all of them if that is
 /// [`BillResult::ALL_OFF`], and the arms that the pairs name, each compared with the arm [`BillResult::WHOLE`].
 ///
 /// **Method.** Each pair is a sum of two parts, as the sum of a bill is of all; the sum of the interactions of all pairs is that
@@ -72,7 +72,7 @@ pub fn second_study(result: &StudyResult, parts: &[&str], pairs: &[Pair]) -> Bil
     });
     let mut weights: BTreeMap<&str, f64> = BTreeMap::new();
     for pair in pairs {
-        // Why it was not measured is in the list of pairs.
+        // The list of pairs has the reason why it was not measured.
         let Ok(both) = &pair.both else { continue };
         for (arm, weight) in [(&pair.arms[0], -1.0), (&pair.arms[1], -1.0), (both, 1.0)] {
             *weights.entry(arm).or_default() += weight;

@@ -1,4 +1,4 @@
-//! What differs between the configurations of two arms: by filter, not by text.
+//! Differences between the configurations of two arms: by filter, not by text.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use hoptax_result::{ConfigurationDifferences, PartDifference};
 /// An arm of a study file in this folder.
 #[derive(Clone, Copy, Debug)]
 pub struct ArmIn<'a> {
-    /// What the file states of it.
+    /// The entry of the arm in the file.
     pub entry: &'a ArmEntry,
     /// The folder of the file, at which its paths start.
     pub folder: &'a Path,
@@ -23,12 +23,12 @@ pub struct ArmIn<'a> {
 /// Reads the configuration at a path. The error is why it cannot be used.
 pub type Read<'a> = &'a dyn Fn(&Path) -> Result<Configuration, String>;
 
-/// What differs between the configurations of the proxies of two arms, of the first with the first and so on: without the nodes that
-/// an arm removes, and with those that it replaces. Places name files as seen from the folders. None unless both have as many proxies,
-/// and some of these a configuration in both arms.
+/// Returns the differences between the configurations of the proxies of two arms, of the first with the first and so on: without the
+/// nodes that an arm removes, and with those that it replaces. Places name files as seen from the folders. None unless both arms have the
+/// same number of proxies, and at least one pair of proxies has a configuration in both arms.
 ///
 /// # Errors
-/// Why a configuration cannot be used, or which has no request, with its path.
+/// The reason why a configuration cannot be used, or has no request, with its path.
 pub fn configuration_differences(
     reference: ArmIn<'_>,
     other: ArmIn<'_>,

@@ -1,4 +1,4 @@
-//! What differs between two arms, by the keys of their entries in study files.
+//! Differences between two arms, by the keys of their entries in study files.
 
 use std::collections::BTreeSet;
 
@@ -6,13 +6,13 @@ use hoptax_plan::file::ArmEntry;
 use hoptax_result::KeyDifference;
 use serde_json::{Map, Value};
 
-/// Keys that say what an arm is called and compared with.
+/// Keys that name an arm and the one that it is compared with.
 const NAMES: [&str; 2] = ["name", "compared_with"];
 /// The key whose values are not shown: they are nodes of configurations, which may be secret.
 const REPLACE: &str = "replace";
 /// Keys that map names to values. Values whose names look like those of secrets are not shown.
 const NAMED: [&str; 2] = ["env", "headers"];
-/// What stands for a secret within a longer value.
+/// Placeholder for a secret within a longer value.
 const HIDDEN: &str = "(not shown)";
 
 /// The keys of two arms whose values differ, in the order of their paths.
@@ -67,7 +67,7 @@ fn compare(
     }
 }
 
-/// Whether the value of a key is secret, or may be.
+/// Returns true if the value of a key is secret, or may be.
 fn is_hidden(above: &str, key: &str) -> bool {
     let is_name = NAMED.contains(&above);
     (key == REPLACE && !is_name) || (is_name && hoptax_text::secrets::is_name(key))

@@ -65,7 +65,7 @@ pub struct ArmOfStudy {
 pub struct LeftOut {
     /// The arm, as its study names it.
     pub arm: String,
-    /// Why it is not measured.
+    /// Reason why it is not measured.
     pub reason: String,
 }
 
@@ -225,8 +225,8 @@ fn comparable(study: &StudyOfComparison, left_out: &mut Vec<LeftOut>) -> Vec<Com
     found
 }
 
-/// The place in `arms` of what `reference` is compared with: the arm with its name and its conditions, or the only arm of both
-/// studies.
+/// The place in `arms` of the arm that `reference` is compared with: the arm with its name and its conditions, or the only arm
+/// of both studies.
 ///
 /// # Errors
 /// The name of the reference if the arm has other conditions.

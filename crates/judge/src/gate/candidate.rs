@@ -1,8 +1,8 @@
-//! What a gate puts in the place of the Envoy or of the configuration of a study.
+//! Candidate of a gate in the place of the Envoy or of the configuration of a study.
 
 use std::str::FromStr;
 
-/// What takes the place of the Envoy or of the configuration that the arms of a study have.
+/// An Envoy or a configuration in the place of that of the arms of a study.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Candidate {
     text: String,
@@ -13,8 +13,8 @@ pub struct Candidate {
 }
 
 impl Candidate {
-    /// The same with the path of its configuration replaced by what `absolute` makes of it: relative paths of a study start at
-    /// the folder of its file.
+    /// The same with the path of its configuration made absolute by `absolute`: relative paths of a study start at the folder
+    /// of its file.
     #[must_use]
     pub fn with_absolute_path(self, absolute: impl Fn(&str) -> String) -> Self {
         Self { config: self.config.map(|config| absolute(&config)), ..self }

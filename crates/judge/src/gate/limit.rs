@@ -29,7 +29,7 @@ pub struct Limit {
     text: String,
     /// The measure that it limits.
     pub measure: CostMeasure,
-    /// Whether changes above `share` exceed it, rather than changes below.
+    /// True if changes above `share` exceed it, and false if changes below do.
     is_upper: bool,
     /// The largest permitted change, as a share of the reference; negative for a decrease.
     pub share: f64,
@@ -41,7 +41,7 @@ impl Limit {
         measures().into_iter().map(|(name, _)| name).collect()
     }
 
-    /// The kind of load that measures what it limits, and its word in a study file; none if every load does.
+    /// The kind of load that measures the limited number, and its word in a study file; none if every load does.
     pub(super) fn needed_load(&self) -> Option<(LoopWord, &'static str)> {
         match self.measure {
             CostMeasure::ResponseP50Us | CostMeasure::ResponseP90Us | CostMeasure::ResponseP99Us => {

@@ -39,7 +39,7 @@ pub struct Pair {
     pub reference: String,
     /// Name of the arm with the candidate, or for the A/A arm of a second copy of the arm as it is.
     pub other: String,
-    /// Whether this is the A/A arm.
+    /// True for the A/A arm.
     pub is_same: bool,
 }
 

@@ -88,13 +88,13 @@ pub fn judge_by_stored(
     Ok(with_other_work_failed(GateResult::new(result.environment.clone(), body).judged_as(result)))
 }
 
-/// How the answer of an arm differs from that of an earlier run.
+/// Returns the differences of the answer of an arm from that of an earlier run.
 fn differences_from(earlier: &StudyResult, arm: &ArmResult) -> Vec<String> {
     let reference = earlier.arm(&arm.id);
     reference.map(|reference| answer_differences(reference, arm)).unwrap_or_default()
 }
 
-/// Why a result is no sitting of the reference.
+/// Returns the reason why a result is no sitting of the reference.
 fn reason_against(result: &StudyResult, other: &StudyResult) -> Option<String> {
     if other.verdict == Verdict::Void {
         return Some("it is void".to_owned());
@@ -103,7 +103,7 @@ fn reason_against(result: &StudyResult, other: &StudyResult) -> Option<String> {
     (!differences.is_empty()).then(|| differences.join("; "))
 }
 
-/// Whether limits apply to an arm. Copies of the baseline would be judged twice.
+/// Returns true if limits apply to an arm. Copies of the baseline are left out, since they would be judged twice.
 fn has_proxy(arm: &ArmResult) -> bool {
     arm.kind != ArmKind::Same && !arm.hops.is_empty()
 }
@@ -142,7 +142,7 @@ fn judged(result: &StudyResult, arm: &str, earlier: &[Earlier], limit: &Limit, c
         change_share,
         between_sittings_share: found.map(|found| found.between_sittings.exp_m1()),
         outcome: change_share.as_ref().map_or(GateOutcome::Unknown, |change| limit.judge(change)),
-        // More rounds do not narrow what differs between sittings.
+        // More rounds do not narrow the variance between sittings.
         rounds_until_decided: None,
     }
 }
@@ -234,7 +234,7 @@ mod tests {
         let mut earlier = reference();
         earlier[0].result.verdict = Verdict::Void;
         earlier[1].result.environment.cpu_model = "another".to_owned();
-        // Another release of the proxy is what a gate compares.
+        // A gate may compare another release of the proxy.
         earlier[2].result.environment.proxy_version = Some("1.39.3".to_owned());
         let stored = judge(&run(9, 50.0).result, earlier.clone()).body.stored_reference.unwrap();
         assert_eq!(stored.runs.len(), 2);

@@ -79,7 +79,7 @@ impl Group<'_> {
         ids.zip(moderated(&costs).unwrap_or_default()).collect()
     }
 
-    /// Whether the sittings are about as precise as each other, by the medians of their standard errors.
+    /// Returns true if the sittings are about equally precise, by the medians of their standard errors.
     fn are_even(&self, found: &[(String, Vec<SittingEstimate>, Replicates)]) -> bool {
         let median = |sitting: usize| {
             let mut errors: Vec<f64> =
@@ -119,7 +119,7 @@ impl Group<'_> {
     }
 }
 
-/// What an arm uses in a measure.
+/// Returns the use of an arm in a measure.
 fn level(arm: &ArmResult, measure: CostMeasure, load: Option<&str>) -> Option<Interval> {
     let under = load.map(|load| arm.under(load));
     let (cpu_us, p50_us, rate) = match under {
@@ -145,8 +145,8 @@ mod tests {
     use super::*;
     use crate::sittings::{as_one, combine};
 
-    /// A sitting with functions of which the first costs 10 us and each further one 1 us more, by what the sitting was off, us. Intervals
-    /// are of ten rounds.
+    /// A sitting with functions of which the first costs 10 us and each further one 1 us more, plus the error of the sitting for each,
+    /// us. Intervals are of ten rounds.
     fn part(day: u32, off_us: &[f64], half_width_us: f64) -> Part {
         let mut result = sample::study("x", &format!("2026-01-0{day}T00:00:00Z"), 10.0);
         result.rounds.clear();
@@ -195,7 +195,7 @@ mod tests {
         random_effects(&sittings, CONFIDENCE).unwrap().cost
     }
 
-    /// Degrees of freedom of the cost of an arm in all sittings as one study, with whether it borrows.
+    /// Degrees of freedom of the cost of an arm in all sittings as one study, with true if it borrows.
     fn freedom(one: &StudyResult, arm: &ArmResult) -> (f64, bool) {
         let freedom = one.degrees_of_freedom(arm.contrast(), CostMeasure::CpuUs, None);
         (freedom, !arm.cost.borrowed.is_empty())
@@ -229,7 +229,7 @@ mod tests {
             for (cost, arm) in costs_of(&combined).into_iter().zip(&one.arms[1..]) {
                 assert_eq!(cost.combined, Some(by_random_effects(cost)));
                 assert_eq!(arm.cost.cpu_us_per_request, cost.combined);
-                // Those of a sitting are not those of all together.
+                // The degrees of freedom of a sitting are not those of all together.
                 assert_eq!(freedom(&one, arm), (2.0, false));
             }
         }

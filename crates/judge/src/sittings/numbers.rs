@@ -11,8 +11,8 @@ use hoptax_stats::{Sitting, random_effects, standard_error};
 
 use super::{Part, borrowed as borrowing, record};
 
-/// One number of a study: its arm, whether it is a difference, its load, its measure, and its place among the numbers
-/// that share these.
+/// One number of a study: its arm, true for a difference, its load, its measure, and its place among the numbers that
+/// share these.
 type Key = (String, bool, Option<String>, Measure, usize);
 
 /// A number in one sitting.
@@ -212,7 +212,7 @@ fn keep_shared_parts(results: &mut [StudyResult]) {
     }
 }
 
-/// What an arm has besides numbers with an address: sums of counts, and means of shares.
+/// Joins the values of an arm that have no address: sums of counts, and means of shares.
 fn join_arm(arm: &mut ArmResult, results: &[StudyResult]) {
     let all: Vec<&ArmResult> = results.iter().filter_map(|result| result.arm(&arm.id)).collect();
     arm.rounds = all.iter().map(|other| other.rounds).sum();
@@ -239,7 +239,7 @@ fn join_arm(arm: &mut ArmResult, results: &[StudyResult]) {
         load.proxy_busy_share = mean(under.iter().filter_map(|one| one.proxy_busy_share));
         load.proxy_processors_busy_share =
             mean(under.iter().filter_map(|one| one.proxy_processors_busy_share));
-        // The findings of the sittings say what the generator spoilt.
+        // The findings of the sittings name the numbers that the generator spoilt.
         load.generator = None;
         // It is about the rounds of one sitting.
         load.cost_p99_half_width_us = None;

@@ -1,5 +1,5 @@
-//! What holds the numbers of an arm, whatever the disturbances in the evidence did to them. Checks keep the bounds of numbers that they
-//! withhold for such a disturbance, and drop the others.
+//! Bounds that hold the numbers of an arm, whatever the disturbances in the evidence did to the numbers. Checks keep the bounds of numbers
+//! that they withhold for such a disturbance, and drop the others.
 
 mod quantiles;
 
@@ -20,7 +20,7 @@ use quantiles::{QUANTILES, Quantile, Side};
 /// The evidence that bounds are computed from.
 pub(super) struct Evidence<'a> {
     rounds: Rounds<'a>,
-    /// How late the generator itself was to send, nanoseconds, as in [`Rounds::times`].
+    /// Own lags of the generator, nanoseconds, as in [`Rounds::times`].
     lags: Vec<Times>,
     /// The first measurement of each planned slice, disturbed or not, so that no disturbance selects slices; none if these are the
     /// slices that count.
@@ -173,7 +173,7 @@ fn kept<T: Clone + Default>(all: &[T], indexes: &[usize]) -> Vec<T> {
     indexes.iter().map(|index| all.get(*index).cloned().unwrap_or_default()).collect()
 }
 
-/// The first measurement of each planned slice, as if nothing had disturbed it. What a process that was replaced meanwhile took is not
+/// The first measurement of each planned slice, as if nothing had disturbed it. The use of a process that was replaced meanwhile is not
 /// known.
 fn first_of_each(sample: &Sample) -> Sample {
     let mut first: BTreeMap<(u32, u32), usize> = BTreeMap::new();

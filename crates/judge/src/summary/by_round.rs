@@ -15,7 +15,7 @@ pub struct CpuByRound<'a> {
 }
 
 impl<'a> CpuByRound<'a> {
-    /// Those under `load`. None if the result has no rounds, as that of several sittings.
+    /// Returns the CPU times under `load`. None if the result has no rounds, as that of several sittings.
     pub fn new(result: &'a StudyResult, load: &'a str) -> Option<Self> {
         let rounds =
             Rounds { all: &result.rounds, times: &[], confidence: result.plan.quantile_confidence() };

@@ -40,12 +40,12 @@ struct Judged<'a> {
 }
 
 impl Judged<'_> {
-    /// Whether it counts for some measures.
+    /// Returns true if the slice counts for some measures.
     fn counts(&self) -> bool {
         !self.by.iter().any(|disturbance| disturbance.invalidates_cpu_time())
     }
 
-    /// Whether it counts for all measures.
+    /// Returns true if the slice counts for all measures.
     fn is_clean(&self) -> bool {
         self.by.is_empty()
     }
@@ -99,7 +99,7 @@ fn arm_round(record: &RoundRecord, arm: usize) -> ArmRound {
 }
 
 /// The indices of the measurements that count, one of each slice: of one that was repeated, the last. Otherwise a slice that was
-/// repeated because another arm of its block was disturbed would weigh twice in what is added up.
+/// repeated because another arm of its block was disturbed would weigh twice in sums.
 fn last_of_each<'a>(slices: &[&Judged<'a>], counts: impl Fn(&Judged<'a>) -> bool) -> BTreeSet<usize> {
     let counting = slices.iter().filter(|one| counts(one));
     let last: BTreeMap<(u32, u32), usize> =

@@ -34,10 +34,11 @@ fn passed(round: &RoundRecord, number: usize) -> Option<(f64, f64)> {
 }
 
 /// The tokens in the bucket of an arm at the start of each slice, by the index of the slice, where known. A bucket
-/// holds what is added within a second, and is empty at the end of a slice in which it refused requests.
+/// holds the tokens that are added within a second, and is empty at the end of a slice in which it refused
+/// requests.
 fn held(round: &RoundRecord, arm: usize, limit: f64) -> BTreeMap<usize, f64> {
     let mut held = BTreeMap::new();
-    // When the last slice of each copy ended, and what its bucket held then.
+    // The end of the last slice of each copy, and the tokens in its bucket then.
     let mut before: BTreeMap<u32, (f64, Option<f64>)> = BTreeMap::new();
     for (number, slice) in round.slices.iter().enumerate().filter(|(_, slice)| slice.arm == arm) {
         let at_start = before.get(&slice.copy).and_then(|&(ended_s, left)| {

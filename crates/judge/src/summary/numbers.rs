@@ -56,7 +56,7 @@ pub fn fill(result: &mut StudyResult) {
     signs::judge(result);
 }
 
-/// Sets what holds the numbers of all arms, which have all numbers.
+/// Sets the bounds of the numbers of all arms, which have all numbers.
 fn fill_bounds(arms: &mut [ArmResult], evidence: &Evidence<'_>, plan: &StudyPlan) {
     let of_arm = |arm: &ArmResult, all: &[ArmResult]| -> Vec<Bounds> {
         let other = all.iter().find(|other| Some(&other.id) == arm.compared_with.as_ref());
@@ -269,7 +269,7 @@ fn failures<'a>(samples: impl Iterator<Item = &'a Sample>) -> BTreeMap<String, u
 fn slices(rounds: &Rounds<'_>, arm: &str) -> Slices {
     let mut slices = Slices::default();
     for sample in rounds.all.iter().flat_map(|round| &round.samples).filter(|sample| sample.arm == arm) {
-        // By planned slice: whether some measurement of it counts for some measures, and for all.
+        // By planned slice: true if some measurement of it counts for some measures, and true if one counts for all.
         let mut planned: BTreeMap<(u32, u32), (bool, bool)> = BTreeMap::new();
         for ((block, copy), by) in sample.block.iter().zip(&sample.copy).zip(&sample.set_aside) {
             let counts = planned.entry((*block, *copy)).or_default();

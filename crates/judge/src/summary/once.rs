@@ -20,8 +20,8 @@ pub(super) fn costs(rounds: &Rounds<'_>, arm: &ArmResult) -> RoundNumbers {
     RoundMeasure::ALL.into_iter().map(|measure| (measure, cost(measure))).collect()
 }
 
-/// What the proxy of an arm with this number has in each measure. None if it has no value, and with too few rounds for an
-/// interval.
+/// Returns the value of the proxy with this number of an arm in each measure. None for a measure without a value, and with too few rounds
+/// for an interval.
 pub(super) fn levels(rounds: &Rounds<'_>, arm: &str, proxy: usize) -> RoundNumbers {
     let level = |measure: RoundMeasure| {
         let value =

@@ -1,4 +1,4 @@
-//! What one more firewall rule costs, over arms that differ only in their number of rules.
+//! Cost of one more firewall rule, over arms that differ only in their number of rules.
 
 use hoptax_result::{
     ArmLoad, ArmResult, Decision, Interval, PlannedFirewall, PlannedSubject, RuleCost, Shape,
@@ -8,7 +8,7 @@ use hoptax_stats::{Line, Point, decide, line, median};
 use super::samples::{Pairing, Rounds};
 use crate::measure;
 
-/// How far a cost may sag or bulge as a share of its rise and still count as a straight line.
+/// Most sag or bulge of a straight line, as a share of its rise.
 const LINEAR_SHARE: f64 = 0.1;
 
 /// The costs of all series of arms under each load that they were measured under.
@@ -37,7 +37,7 @@ fn rules(arm: &ArmResult) -> u32 {
     firewall(arm).map_or(0, |firewall| firewall.rules)
 }
 
-/// Whether two arms have a firewall and differ in the number of rules at most.
+/// Returns true if two arms have a firewall and differ in the number of rules at most.
 fn is_in_series(one: &ArmResult, other: &ArmResult) -> bool {
     let without_rules = |arm: &ArmResult| -> Option<PlannedSubject> {
         let mut subject = arm.subject.clone()?;

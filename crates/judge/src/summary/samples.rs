@@ -27,9 +27,9 @@ pub(super) struct Pairing<'a> {
     pub(super) other: &'a str,
     /// The name of the load.
     pub(super) load: &'a str,
-    /// What is compared.
+    /// The measure that is compared.
     pub(super) measure: &'a Measure,
-    /// What the values are divided by before; none to compare them as measured.
+    /// The divisors of the values before the comparison; none to compare them as measured.
     pub(super) factors: Option<&'a Factors>,
 }
 

@@ -59,8 +59,8 @@ fn family(result: &StudyResult, measure: CostMeasure, load: Load<'_>) -> Vec<Aga
     groups.into_values().collect()
 }
 
-/// Whether the interval of a cost contains zero once it is as wide as it must be to hold together with the others; none without a
-/// cost. Without degrees of freedom there is no wider interval, and its own decides.
+/// Returns true if the interval of a cost contains zero once it is as wide as it must be to hold together with the others; none without
+/// a cost. Without degrees of freedom there is no wider interval, and its own decides.
 fn is_uncertain(
     result: &StudyResult,
     arm: &ArmResult,

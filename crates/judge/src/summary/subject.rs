@@ -36,7 +36,7 @@ impl Proxies<'_> {
     }
 }
 
-/// The subject of an arm of `plan`. `answer` is what it answered first, if it was tried.
+/// The subject of an arm of `plan`. `answer` is its first answer, if it was tried.
 pub(super) fn planned(
     plan: &Plan,
     arm: &Arm,

@@ -1,4 +1,4 @@
-//! Sums of the costs of several arms in CPU time, with an interval that contains what their costs share.
+//! Sums of the costs of several arms in CPU time, with an interval that contains the errors that their costs have in common.
 
 use hoptax_result::{CostMeasure, Interval, StudyResult};
 use hoptax_stats::{Moderated, Term, sum_of_costs, sum_of_moderated};

@@ -18,7 +18,7 @@ const UNEVEN_ABOVE: f64 = 1.2;
 /// Tolerance of times in seconds, for rounding.
 const TOLERANCE_S: f64 = 1e-6;
 
-/// What a timeline observes, as in a result.
+/// Returns the plan of a timeline, in the form of results.
 pub(super) fn planned(timeline: &plan::Timeline) -> TimelinePlan {
     TimelinePlan {
         interval_s: timeline.interval.as_secs_f64(),

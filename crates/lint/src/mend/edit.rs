@@ -12,7 +12,7 @@ use crate::found::Change;
 
 /// The step of a list that means an item behind its last.
 const NEXT: &str = "-";
-/// A message that has one field of several: what is there stays.
+/// A message that has one field of several: the field that is there stays.
 const CHOICE: &str = "explicit_http_config";
 
 /// A text that is to be changed.
@@ -20,7 +20,7 @@ pub(super) struct Original<'t> {
     text: &'t str,
     root: &'t Tree,
     is_json: bool,
-    /// Whether its lines end as those of Windows do.
+    /// True if its lines end in CR LF.
     has_returns: bool,
     /// Anchors of nodes that are there more than once, by aliases.
     shared: BTreeSet<usize>,
@@ -68,7 +68,7 @@ impl<'t> Original<'t> {
         if nodes.any(|tree| self.is_shared(tree)) { Err(Refused::Alias) } else { Ok(()) }
     }
 
-    /// Whether an alias stands for a node. What it stands for may be in a part that Envoy ignores, and is then there once.
+    /// Returns true if an alias stands for a node. That node may be in a part that Envoy ignores, so that Envoy reads its content once.
     fn is_shared(&self, tree: &Tree) -> bool {
         self.shared.contains(&tree.anchor) || tree.anchor != 0 && self.byte(tree.bytes.start) == b'*'
     }
@@ -96,18 +96,18 @@ impl<'t> Original<'t> {
         }
     }
 
-    /// Where the line of a byte begins.
+    /// Returns the begin of the line of a byte.
     fn line_start(&self, at: usize) -> usize {
         self.text.get(..at).and_then(|before| before.rfind('\n')).map_or(0, |newline| newline + 1)
     }
 
-    /// Where the line of a byte ends, without its newline.
+    /// Returns the end of the line of a byte, without its newline.
     fn line_end(&self, at: usize) -> usize {
         let rest = self.text.get(at..).unwrap_or_default();
         at + rest.split('\n').next().unwrap_or_default().trim_end_matches('\r').len()
     }
 
-    /// Where the last line of a collection in lines ends.
+    /// Returns the end of the last line of a collection in lines.
     fn last_line_end(&self, tree: &Tree) -> usize {
         self.line_end(self.text.get(..tree.bytes.end).unwrap_or_default().trim_end().len())
     }
@@ -117,7 +117,7 @@ impl<'t> Original<'t> {
         self.text.get(self.line_start(at)..at).map_or(0, |before| before.chars().count())
     }
 
-    /// Gives a node a value. Of a message that is there, what has the same name is changed, and the rest stays.
+    /// Gives a node a value. In a message that is there, fields of the same name are changed, and the rest stays.
     fn set(&self, tree: &Tree, at: &str, value: &Value) -> Result<Vec<Edit>, Refused> {
         let (Value::Object(fields), Node::Mapping(_)) = (value, &tree.node) else {
             return if tree.to_value() == *value {
@@ -139,7 +139,7 @@ impl<'t> Original<'t> {
                 edits.extend(self.set(way.end, &at, value)?);
             }
         }
-        // Into what is empty, all of it goes at once.
+        // An empty node gets all fields at once.
         if missing.len() > 1 && is_empty(tree) {
             return Ok(vec![self.replace(tree, &Value::Object(missing))?]);
         }

@@ -3,7 +3,7 @@
 use hoptax_text::yaml::is_plain;
 use serde_json::{Map, Value};
 
-/// How a collection is written.
+/// Style of a collection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     /// In lines.

@@ -2,7 +2,7 @@
 
 use crate::{ALL, Rule, Severity};
 
-/// One rule: what it finds, why, and what to do.
+/// One rule: its fault, its consequence, and its cure.
 pub fn explained(rule: &Rule) -> String {
     format!(
         "{} ({})\n\nfinds:   {}\nwhy:     {}\nto do:   {}\nsource:  {}\n\nA comment on the line of a finding, or above it, allows it: \

@@ -1,4 +1,4 @@
-//! The findings for a terminal: the answer, what is wrong by severity, and what to do next.
+//! The findings for a terminal: the answer, the faults by severity, and the next step.
 
 use hoptax_result::counted;
 use std::collections::BTreeMap;

@@ -23,7 +23,7 @@ pub(crate) struct Cluster<'a> {
     pub(crate) node: Node<'a>,
     /// Its options of HTTP.
     pub(crate) http: Option<Node<'a>>,
-    /// Whether routes of HTTP lead to it.
+    /// True if routes of HTTP lead to it.
     pub(crate) has_routes: bool,
 }
 
@@ -44,12 +44,12 @@ impl<'a> Cluster<'a> {
         self.node.name()
     }
 
-    /// Whether its servers are the endpoints of the file, by their addresses.
+    /// Returns true if its servers are the endpoints of the file, by their addresses.
     pub(crate) fn is_static(&self) -> bool {
         !self.node.has("/cluster_type") && ["", "STATIC"].contains(&self.node.text("/type"))
     }
 
-    /// Whether it resolves the names of its endpoints.
+    /// Returns true if it resolves the names of its endpoints.
     fn is_dns(&self) -> bool {
         let Some(extension) = self.node.get("/cluster_type") else {
             return ["STRICT_DNS", "LOGICAL_DNS"].contains(&self.node.text("/type"));
@@ -76,15 +76,15 @@ impl<'a> Cluster<'a> {
         self.endpoints().iter().filter_map(address).collect()
     }
 
-    /// Whether one name or address stands for whatever is behind it.
+    /// Returns true if one name or address stands for all servers behind it.
     pub(crate) fn is_behind_one_name(&self) -> bool {
         let addresses = self.addresses();
         let is_name = |host: &str| host.parse::<std::net::IpAddr>().is_err() && host != "localhost";
         self.is_dns() && addresses.len() == 1 && addresses.iter().all(|(_, host, _)| is_name(host))
     }
 
-    /// What holds its options of HTTP: the message of them, or the cluster itself as it did before. Envoy ignores all of the old place
-    /// where the message is.
+    /// Returns the node with its options of HTTP: their own message, or the cluster itself, as in old releases. Envoy ignores all options
+    /// of the old place if there is a message.
     pub(crate) fn options(&self) -> &Node<'a> {
         self.http.as_ref().unwrap_or(&self.node)
     }
@@ -94,7 +94,7 @@ impl<'a> Cluster<'a> {
         self.options().get(&format!("/common_http_protocol_options/{field}"))
     }
 
-    /// With a fix that sets a common option of HTTP, with what else its message needs.
+    /// Adds a fix that sets a common option of HTTP, with the other fields that its message needs.
     pub(crate) fn set_common_option(&self, found: Found, field: &str, value: Value) -> Found {
         if self.http.is_some() || self.has_old_options() {
             return found.set(self.options().field(&format!("/common_http_protocol_options/{field}")), value);
@@ -129,13 +129,13 @@ impl<'a> Cluster<'a> {
         OLD_OPTIONS.iter().any(|field| self.node.has(field))
     }
 
-    /// Whether its connections speak HTTP/2 for certain.
+    /// Returns true if its connections speak HTTP/2 for certain.
     pub(crate) fn is_http2(&self) -> bool {
         let new = |http: &Node<'_>| http.has("/explicit_http_config/http2_protocol_options");
         self.http.as_ref().is_some_and(new) || self.http.is_none() && self.node.has("/http2_protocol_options")
     }
 
-    /// Whether its connections speak HTTP/1.1 for certain.
+    /// Returns true if its connections speak HTTP/1.1 for certain.
     pub(crate) fn is_http1(&self) -> bool {
         match &self.http {
             Some(http) => http.has("/explicit_http_config/http_protocol_options"),
@@ -146,7 +146,7 @@ impl<'a> Cluster<'a> {
         }
     }
 
-    /// Whether anything says that it speaks HTTP.
+    /// Returns true if any setting shows that it speaks HTTP.
     pub(crate) fn is_http(&self) -> bool {
         self.has_routes || self.http.is_some() || self.has_old_options()
     }

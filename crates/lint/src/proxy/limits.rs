@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{Node, Proxy};
 
 impl Proxy<'_> {
-    /// Whether the connections of all listeners together have a limit.
+    /// Returns true if the connections of all listeners together have a limit.
     pub(crate) fn has_global_limit(&self) -> bool {
         let monitors = self.root.items("/overload_manager/resource_monitors");
         monitors.iter().any(|monitor| {
@@ -17,7 +17,7 @@ impl Proxy<'_> {
         }) || self.runtime_keys().contains("overload.global_downstream_max_connections")
     }
 
-    /// Whether the connections of a listener have a limit of their own.
+    /// Returns true if the connections of a listener have a limit of their own.
     pub(crate) fn has_limit(&self, listener: &Node<'_>) -> bool {
         let key = format!("envoy.resource_limits.listener.{}.connection_limit", listener.name());
         let mut is_limited = self.runtime_keys().contains(&key);

@@ -22,7 +22,7 @@ impl<'a> Node<'a> {
         Some(Self { at: format!("{}{pointer}", self.at), value })
     }
 
-    /// Whether there is a node at a pointer below this one.
+    /// Returns true if there is a node at a pointer below this one.
     pub(crate) fn has(&self, pointer: &str) -> bool {
         tree::at(self.value, pointer).is_some_and(|value| !value.is_null())
     }
@@ -37,7 +37,7 @@ impl<'a> Node<'a> {
         self.text("/name")
     }
 
-    /// What a listener is called: by its name, or by its address.
+    /// Returns the name of a listener for people: its name, or its address.
     pub(crate) fn label(&self) -> String {
         let socket = "/address/socket_address";
         let port = self.number(&format!("{socket}/port_value")).unwrap_or_default();
@@ -54,7 +54,7 @@ impl<'a> Node<'a> {
         self.get("/address/socket_address").into_iter().chain(more).collect()
     }
 
-    /// Whether other machines can connect to a listener.
+    /// Returns true if other machines can connect to a listener.
     pub(crate) fn is_open_to_others(&self) -> bool {
         self.sockets().iter().any(|socket| !is_loopback(socket.text("/address")))
     }
@@ -96,7 +96,7 @@ impl<'a> Node<'a> {
         tree::at(self.value, pointer).and_then(Value::as_bool).unwrap_or_default()
     }
 
-    /// Whether a boolean is false, and not only left out.
+    /// Returns true if a boolean is stated as false, and not only left out.
     pub(crate) fn is_off(&self, pointer: &str) -> bool {
         tree::at(self.value, pointer).and_then(Value::as_bool) == Some(false)
     }

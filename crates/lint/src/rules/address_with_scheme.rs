@@ -32,7 +32,7 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
     found
 }
 
-/// Whether a text may be a host name or an address.
+/// Returns true if a text may be a host name or an address.
 fn is_host(text: &str) -> bool {
     let without_zone = text.split('%').next().unwrap_or_default();
     !text.contains(['/', ' ', '@', '?', '#', '[', ']'])

@@ -36,13 +36,13 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
     found
 }
 
-/// Whether a filter denies a preflight request, which has no credentials.
+/// Returns true if a filter denies a preflight request, which has no credentials.
 fn denies(filter: &Node<'_>) -> bool {
     let of = filter.extension().rsplit('.').next().unwrap_or_default();
     DENY.contains(&of) && !filter.is_set("/disabled") && !filter.fields().is_set("/bypass_cors_preflight")
 }
 
-/// Whether a route, or what is around it, says what other origins may do. The filter does nothing without.
+/// Returns true if a route, or a level around it, has a CORS policy. The filter has no effect without one.
 fn has_policy(manager: &Manager<'_>) -> bool {
     let mut has_policy = false;
     if let Some(table) = manager.node.get("/route_config") {

@@ -14,7 +14,7 @@ pub(super) static RULE: Rule = Rule {
     check,
 };
 
-/// Other fields of a cluster, and what to use.
+/// Other fields of a cluster, each with its replacement.
 const CLUSTER: [(&str, &str); 5] = [
     ("/max_requests_per_connection", OPTIONS),
     ("/dns_refresh_rate", DNS),

@@ -1,4 +1,4 @@
-//! What happens when a service of decisions fails is not stated.
+//! A filter does not state its behaviour when its service of decisions fails.
 
 use crate::found::Found;
 use crate::proxy::{Manager, Proxy};

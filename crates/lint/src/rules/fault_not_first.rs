@@ -33,7 +33,7 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
     found
 }
 
-/// Whether a filter injects anything, for all routes or for one.
+/// Returns true if a filter injects a fault, for all routes or for one.
 fn injects(manager: &Manager<'_>, filter: &Node<'_>) -> bool {
     let has_fault = |fields: &Node<'_>| {
         ["/abort", "/delay", "/response_rate_limit"].iter().any(|field| fields.has(field))

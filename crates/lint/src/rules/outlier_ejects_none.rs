@@ -24,7 +24,7 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
         // Names may stand for many servers.
         let is_known = cluster.is_static() && count > 1;
         let most = detection.number("/max_ejection_percent").unwrap_or(DEFAULT);
-        // Who writes 0 wants to look on.
+        // An owner who writes 0 wants to observe only.
         if is_known
             && most > 0.0
             && most * (count as f64) < 100.0

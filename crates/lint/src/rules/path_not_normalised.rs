@@ -36,7 +36,7 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
     found
 }
 
-/// Whether conditions of RBAC are about paths.
+/// Returns true if conditions of RBAC are about paths.
 fn is_about_paths(rules: &Node<'_>) -> bool {
     let mut is_about_paths = false;
     rules.walk(&mut |node| is_about_paths |= node.has("/url_path"));
@@ -46,7 +46,7 @@ fn is_about_paths(rules: &Node<'_>) -> bool {
 /// Ways to match a path, beside that of everything by its prefix.
 const PATHS: [&str; 4] = ["/path", "/path_separated_prefix", "/safe_regex", "/path_match_policy"];
 
-/// Whether a filter decides by paths that are not that of everything.
+/// Returns true if a filter has rules for some paths, not only one for all of them.
 fn has_rules_of_paths(filter: &Node<'_>) -> bool {
     let of = filter.extension();
     if of.ends_with(".rbac.v3.RBAC") {

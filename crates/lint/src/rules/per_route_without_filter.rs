@@ -85,13 +85,13 @@ const CHOOSING: [&str; 3] = ["ExtensionWithMatcher", "Composite", "FilterChainCo
 /// Settings of any filter, around those of its own type.
 const ANY: &str = "envoy.config.route.v3.FilterConfig";
 
-/// Whether settings do what they say where their filter is not.
+/// Returns true if settings are valid without their filter: they disable it, or are optional.
 fn is_nothing(settings: &Node<'_>) -> bool {
     let (of, message) = settings.message();
     message.is_set("/disabled") || of == ANY && message.is_set("/is_optional")
 }
 
-/// Whether settings are of the same package as a filter: older releases found them by their type.
+/// Returns true if settings are of the same package as a filter: older releases found them by their type.
 fn is_of_type(filter: &Node<'_>, settings: &Node<'_>) -> bool {
     let package = |of: &str| of.rsplit_once('.').map(|(package, _)| package.to_owned()).unwrap_or_default();
     let (of, message) = settings.message();

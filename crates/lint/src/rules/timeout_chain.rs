@@ -19,7 +19,7 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
     for route in &proxy.routes {
         let Some(action) = route.action() else { continue };
         let inner = proxy.own_routes(route).into_iter().filter(|inner| inner.action().is_some());
-        // Which of them a request takes is known only if all would be too long.
+        // A request may take any of them, so the finding is certain only if all would be too long.
         let Some(shortest) = inner.map(Route::timeout).reduce(f64::min) else { continue };
         if shortest > route.timeout() {
             let longer = if shortest.is_finite() { format!("{shortest} s") } else { "no timeout".to_owned() };

@@ -25,7 +25,7 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
     found
 }
 
-/// What verifies the certificates of servers. A control plane may have it.
+/// Fields that make Envoy verify the certificates of servers, directly or by a control plane.
 const VERIFIES: [&str; 10] = [
     "/validation_context/trusted_ca",
     "/validation_context/ca_certificate_provider_instance",

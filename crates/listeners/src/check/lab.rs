@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 
 use crate::plan::RATELIMIT;
 
-/// Where a cluster says which HTTP its connections speak.
+/// Pointer to the version of HTTP of a cluster's connections.
 const PROTOCOL: &str = "/typed_extension_protocol_options/envoy.extensions.upstreams.http.v3.HttpProtocolOptions/explicit_http_config";
 
-/// What a bootstrap gets instead of what it names.
+/// Addresses, certificates and files of a lab, which replace those that a bootstrap names.
 #[derive(Clone, Debug)]
 pub struct Lab {
     /// The server of each cluster.
@@ -32,7 +32,7 @@ pub struct Lab {
     pub access_log: PathBuf,
 }
 
-/// What a proxy in a lab has otherwise than the file says, because some promises cannot be tried else.
+/// Settings of a proxy in a lab that differ from the file, because some promises cannot be tried otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Variant {
     /// Nothing.

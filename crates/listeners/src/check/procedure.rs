@@ -1,13 +1,13 @@
-//! What is done to try a promise: the requests, and what the servers do with them.
+//! Procedures that try promises: the requests, and the answers of the servers.
 
 use super::lab::Variant;
 
-/// What is done to try a promise.
+/// Procedure that tries a promise.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Procedure {
     /// A request.
     Request {
-        /// What the server does with it.
+        /// The answer of the server to it.
         answer: Answer,
         /// The longest time that it takes if the promise is kept, microseconds; 0 if that is short.
         waits_us: u64,
@@ -59,24 +59,24 @@ pub struct Series {
 /// Requests at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Crowd {
-    /// Those that the server is to get.
+    /// Requests that the server is to get.
     pub arriving: u32,
-    /// Those that are to wait in the proxy.
+    /// Requests that are to wait in the proxy.
     pub waiting: u32,
-    /// Those that the proxy is to refuse.
+    /// Requests that the proxy is to refuse.
     pub refused: u32,
 }
 
 /// Requests whose first tries fail, and whose second tries are never answered, beside others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Retries {
-    /// How the first tries fail.
+    /// The answer by which the first tries fail.
     pub failure: Answer,
     /// Other requests under way.
     pub beside: u32,
-    /// Those that the proxy is to try again.
+    /// Requests that the proxy is to retry.
     pub again: u32,
-    /// Those that it is not.
+    /// Requests that it is not to retry.
     pub refused: u32,
 }
 
@@ -88,7 +88,7 @@ impl Crowd {
 }
 
 impl Procedure {
-    /// Whether others like it wait, because it keeps the processors busy.
+    /// Returns true if procedures of this kind run one at a time, because each keeps the processors busy.
     pub fn is_busy(&self) -> bool {
         matches!(self, Self::Series(_) | Self::Crowd(_) | Self::Retries(_))
     }
@@ -124,7 +124,7 @@ impl Procedure {
     }
 }
 
-/// What a server of the lab does with a request.
+/// Answer of a server of the lab to a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Answer {
     /// It answers with status 200, and closes the connection.

@@ -1,4 +1,4 @@
-//! The promises of a file, one file for each kind: which routes make it, what tries it, and when it is kept.
+//! The promises of a file, one file for each kind: the routes that make it, its trial, and its judgement.
 
 mod arrival;
 mod certificate;
@@ -22,11 +22,12 @@ use super::Promise;
 use crate::file::Duration;
 use crate::plan::{Cluster, Listener, Plan, Retry, Route, STREAM_IDLE_US};
 
-/// The longest time that is waited for, microseconds: what takes longer is not tried.
+/// The longest time that is waited for, microseconds: a promise that takes longer is not tried.
 const LONGEST_WAIT_US: u64 = 90_000_000;
-/// How much earlier than promised something may end, microseconds: Envoy's timers count whole milliseconds from the turn of its loop.
+/// Time before the promised one at which something may end, microseconds: Envoy's timers count whole milliseconds from the turn of its
+/// loop.
 const EARLY_US: u64 = 10_000;
-/// How much later it may end, microseconds, and as a share of the time.
+/// Time after the promised one until which it may end, microseconds, and as a share of the time.
 const LATE_US: u64 = 100_000;
 const LATE_SHARE: u64 = 20;
 
@@ -48,7 +49,7 @@ const ALL: [fn(&Subject<'_>, &str) -> Vec<Promise>; 14] = [
     |subject, _| Vec::from_iter(local_rate_limit::promise(subject)),
 ];
 
-/// A route, with what a promise may be about.
+/// A route, with the properties that a promise may be about.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Subject<'p> {
     pub(super) plan: &'p Plan,
@@ -57,11 +58,11 @@ pub(super) struct Subject<'p> {
     pub(super) cluster: &'p Cluster,
     /// The share of its requests that it gets, percent.
     pub(super) share: u8,
-    /// Whether promises of the listener are tried by it.
+    /// True if it tries the promises of the listener.
     pub(super) is_of_listener: bool,
-    /// Whether promises of the cluster are tried by it.
+    /// True if it tries the promises of the cluster.
     pub(super) is_of_cluster: bool,
-    /// Whether promises of the cluster about requests that are tried again are tried by it.
+    /// True if it tries the promises of the cluster about retries.
     pub(super) is_of_retries: bool,
 }
 
@@ -83,19 +84,19 @@ impl Subject<'_> {
         self.listener.stream_idle(self.route).map_or(STREAM_IDLE_US, |idle| idle.us)
     }
 
-    /// Why the connections to the upstream are not those that the file means; none if they are.
+    /// Returns the reason why the connections to the upstream are not those that the file means; none if they are.
     fn other_connections(&self) -> Option<String> {
         let is_http2 = self.cluster.options.http2;
         is_http2.then(|| "the upstream speaks HTTP/2, and the servers of a check HTTP/1.1".to_owned())
     }
 }
 
-/// Whether requests are tried again by a condition.
+/// Returns true if requests are retried under a condition.
 fn has(retry: &Retry, condition: &str) -> bool {
     retry.conditions.split(',').any(|one| one == condition)
 }
 
-/// Whether a time is below what is promised, or above it by more than a busy machine explains.
+/// Compares a time with the promised range. It counts as longer only if a busy machine does not explain the excess.
 fn compared(took_us: u64, promised: &RangeInclusive<u64>) -> Ordering {
     if took_us + EARLY_US < *promised.start() {
         Ordering::Less
@@ -106,12 +107,12 @@ fn compared(took_us: u64, promised: &RangeInclusive<u64>) -> Ordering {
     }
 }
 
-/// The latest moment at which what is promised then may be seen, microseconds.
+/// The latest moment, in microseconds, at which an event that is promised for `promised_us` may be observed.
 fn latest(promised_us: u64) -> u64 {
     promised_us.saturating_add(LATE_US.max(promised_us / LATE_SHARE))
 }
 
-/// Why a time is not waited for; none if it is short enough.
+/// Returns the reason why a time is not waited for; none if it is short enough.
 fn too_long(us: u64) -> Option<String> {
     (us > LONGEST_WAIT_US).then(|| {
         format!(
@@ -126,7 +127,7 @@ fn seconds(us: u64) -> String {
     format!("{:.3} s", us as f64 / 1e6)
 }
 
-/// What tests of several promises need.
+/// Samples that tests of several promises share.
 #[cfg(test)]
 mod sample {
     use crate::check::{Arrival, Course, Judged, Promise, Seen, Trial, courses};

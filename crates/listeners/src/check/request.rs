@@ -47,7 +47,7 @@ fn example(expression: &Hir) -> Option<String> {
             letters.into_iter().find(|letter| has(*letter)).map(String::from)
         }
         HirKind::Repetition(repetition) => {
-            // A host is not empty, so that what may be there is there once.
+            // A host is not empty, so an optional part is there once.
             let times = repetition.min.max(1).min(repetition.max.unwrap_or(u32::MAX));
             Some(example(&repetition.sub)?.repeat(usize::try_from(times.min(64)).ok()?))
         }

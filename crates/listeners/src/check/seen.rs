@@ -1,8 +1,8 @@
-//! What came of a trial, in numbers and in words.
+//! Observations of a trial, in numbers and in words.
 
 use std::collections::BTreeMap;
 
-/// What a server sees of a request.
+/// Request as a server receives it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arrival {
     /// The cluster that the server stands for.
@@ -15,14 +15,14 @@ pub struct Arrival {
     pub scheme: String,
 }
 
-/// What came of a trial. What its procedure does not show is empty.
+/// Observations of a trial. A field that its procedure does not observe is empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
     /// The status of the last response, or why there was none.
     pub response: Option<Result<u16, String>>,
     /// The first line of its body: why the proxy answered itself.
     pub reason: String,
-    /// Whether the proxy ended the handshake because the client has no certificate.
+    /// True if the proxy ended the handshake because the client has no certificate.
     pub wants_certificate: bool,
     /// The time until then, of a series that of all requests, microseconds.
     pub took_us: u64,
@@ -34,32 +34,32 @@ pub struct Seen {
     pub idle_us: Option<u64>,
     /// Responses by status, of several requests.
     pub statuses: BTreeMap<u16, u32>,
-    /// How many of them say by `x-envoy-overloaded` that a circuit breaker is the reason.
+    /// Number of responses that name a circuit breaker as the reason by `x-envoy-overloaded`.
     pub overloaded: u32,
     /// The place of each request among those of its connection to the server, from 1, in the order of `arrivals`.
     pub places: Vec<u32>,
     /// The requests that were under way in their second try.
     pub again: u32,
-    /// What became of the server that failed.
+    /// The ejection of the server that failed.
     pub ejected: Option<Ejected>,
-    /// What the service of limits was asked, and what became of the requests.
+    /// The question to the service of limits, and the outcomes of the requests.
     pub limited: Option<Limited>,
 }
 
-/// What the service of limits was asked, and what became of the requests.
+/// Question to the service of limits, and the outcomes of the requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Limited {
     /// The domain and the descriptor of the first question.
     pub asked: Option<(String, Vec<(String, String)>)>,
     /// The user agent of the request that it admits.
     pub admitted_agent: String,
-    /// Its status, or why there was no response, and whether a server got it.
+    /// Its status, or the reason why there was no response, and true if a server got it.
     pub admitted: Option<(Result<u16, String>, bool)>,
     /// The same of the request that it refuses.
     pub refused: Option<(Result<u16, String>, bool)>,
 }
 
-/// What became of one of two servers, which failed.
+/// Ejection of one of two servers, which failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ejected {
     /// Its failures until then.
@@ -69,24 +69,24 @@ pub struct Ejected {
     pub again_us: Option<u64>,
 }
 
-/// What became of a promise.
+/// Verdict on a promise.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Judged {
-    /// What was seen is what was promised; the shortest form of it ends at the first comma with a space.
+    /// The observations are as promised; the shortest form of the text ends at the first comma with a space.
     Kept(String),
-    /// It is not.
+    /// The observations contradict the promise.
     Broken {
-        /// What was seen.
+        /// The observations.
         seen: String,
-        /// Whether a busy machine explains it, so that another trial may tell.
+        /// True if a busy machine explains it, so that another trial may keep the promise.
         is_excusable: bool,
     },
-    /// What was seen says nothing about the promise, and why.
+    /// The observations tell nothing about the promise, for this reason.
     Untried(String),
 }
 
 impl Judged {
-    /// What was seen, or why it says nothing.
+    /// Returns the observations, or the reason why they tell nothing.
     pub fn words(&self) -> &str {
         match self {
             Self::Kept(seen) | Self::Broken { seen, .. } => seen,
@@ -94,12 +94,12 @@ impl Judged {
         }
     }
 
-    /// What a busy machine does not explain.
+    /// Returns a broken promise that a busy machine does not explain.
     pub(crate) fn broken(seen: impl Into<String>) -> Self {
         Self::Broken { seen: seen.into(), is_excusable: false }
     }
 
-    /// What a busy machine explains.
+    /// Returns a broken promise that a busy machine explains.
     pub(crate) fn excusable(seen: impl Into<String>) -> Self {
         Self::Broken { seen: seen.into(), is_excusable: true }
     }

@@ -1,4 +1,4 @@
-//! What of a bootstrap another one lacks, or has otherwise.
+//! Differences of a bootstrap from another one: parts that the other one lacks, or has otherwise.
 
 use std::collections::BTreeMap;
 
@@ -38,7 +38,7 @@ fn of_resources(original: &Value, rendered: Option<&Value>, left: &mut Vec<Strin
     }
 }
 
-/// Adds lines for what `own` lacks: for a whole node if all of it is missing.
+/// Adds lines for the fields that `own` lacks: one for a whole node if all of it is missing.
 fn compare(original: &Value, own: Option<&Value>, what: &str, path: &str, left: &mut Vec<String>) {
     match (original, own) {
         (_, Some(own)) if is_same(original, own) => {}
@@ -68,7 +68,7 @@ fn compare(original: &Value, own: Option<&Value>, what: &str, path: &str, left: 
     }
 }
 
-/// Whether two values say the same: durations may be written in several ways.
+/// Returns true if two values are equal in meaning: durations may be written in several ways.
 fn is_same(one: &Value, other: &Value) -> bool {
     let seconds = |value: &Value| value.as_str()?.strip_suffix('s')?.parse::<f64>().ok();
     one == other || seconds(one).is_some_and(|own| seconds(other) == Some(own))

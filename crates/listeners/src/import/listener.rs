@@ -4,10 +4,10 @@ use serde_json::{Value, json};
 
 use super::{Clusters, Keys, add, pruned, target};
 
-/// The section of a listener without what the file has no place for.
+/// The section of a listener without the parts that the file has no place for.
 ///
 /// # Errors
-/// Why it is none.
+/// The reason why it is none.
 pub(super) fn section(listener: &Value, clusters: &Clusters<'_>) -> Result<Keys, String> {
     let chains = listener.get("filter_chains").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let [chain] = chains else {

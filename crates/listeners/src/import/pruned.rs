@@ -1,5 +1,5 @@
-//! A listener of Envoy without what a listeners file has no place for: filter chains beside one of HTTP, and routes that do not send their
-//! requests to one upstream.
+//! A listener of Envoy without the parts that a listeners file has no place for: filter chains beside one of HTTP, and routes that do not
+//! send their requests to one upstream.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ const TCP_PROXY: &str = ".TcpProxy";
 const CHAINS: &str = "filter_chains";
 const DEFAULT_CHAIN: &str = "default_filter_chain";
 
-/// Whether a network filter is a connection manager of HTTP.
+/// Returns true if a network filter is a connection manager of HTTP.
 fn is_manager(filter: &Value) -> bool {
     let of = filter.pointer("/typed_config/@type").and_then(Value::as_str);
     of.is_some_and(|of| of.ends_with(MANAGER))
@@ -24,14 +24,14 @@ fn manager_of(chain: &Value) -> Option<usize> {
 /// The connection manager of a filter chain, which is the only one of its listener.
 ///
 /// # Errors
-/// Why there is none.
+/// The reason why there is none.
 pub(super) fn manager(chain: &Value) -> Result<&Value, String> {
     let number = manager_of(chain);
     let manager = number.and_then(|number| chain.pointer(&format!("/filters/{number}/typed_config")));
     manager.ok_or_else(|| format!("{}, and a listeners file describes HTTP listeners only", kind_of(chain)))
 }
 
-/// What a listener whose only chain is not of HTTP does.
+/// Describes a listener whose only chain is not of HTTP.
 fn kind_of(chain: &Value) -> String {
     let filters = chain.get("filters").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let is_tcp = |config: &&Value| {
@@ -45,7 +45,7 @@ fn kind_of(chain: &Value) -> String {
     }
 }
 
-/// A listener without what has no place, and a line for each part that was removed.
+/// A listener without the parts that have no place, and a line for each of them.
 pub(super) fn pruned(listener: &Value, clusters: &Clusters<'_>) -> (Value, Vec<String>) {
     let mut listener = listener.clone();
     let mut removed = Vec::new();
@@ -99,7 +99,7 @@ fn keep_routes(host: &mut Value, clusters: &Clusters<'_>, removed: &mut Vec<Stri
     });
 }
 
-/// Why a route has no place in the file.
+/// Returns the reason why a route has no place in the file.
 fn why_not(route: &Value, clusters: &Clusters<'_>) -> Option<String> {
     let Some(action) = route.get("route") else {
         let why =

@@ -12,7 +12,7 @@ const VALIDATION: &str = "/transport_socket/typed_config/common_tls_context/vali
 /// The keys of the cluster with this name.
 ///
 /// # Errors
-/// Why it cannot be expressed.
+/// The reason why it cannot be expressed.
 pub(super) fn keys(name: &str, clusters: &Clusters<'_>) -> Result<Keys, String> {
     let cluster = clusters.get(name).ok_or_else(|| format!("its cluster `{name}` is not in the file"))?;
     let groups = cluster.pointer("/load_assignment/endpoints").and_then(Value::as_array);

@@ -14,7 +14,7 @@ pub(super) fn addresses(section: &ListenerSection) -> Vec<IpAddr> {
     }
 }
 
-/// Whether an upstream is the listener itself, as far as the file says.
+/// Returns true if an upstream is the listener itself, as far as the file states it.
 pub(super) fn is_own(section: &ListenerSection, upstream: &Upstream) -> bool {
     let is_localhost = upstream.host.0.trim_end_matches('.').eq_ignore_ascii_case("localhost");
     let is_here = |listened: IpAddr| match upstream.host.address() {
@@ -25,7 +25,7 @@ pub(super) fn is_own(section: &ListenerSection, upstream: &Upstream) -> bool {
     upstream.port == section.port && addresses(section).into_iter().any(is_here)
 }
 
-/// Whether sockets on the same port of these addresses exclude each other.
+/// Returns true if sockets on the same port of these addresses exclude each other.
 pub(super) fn overlap(one: IpAddr, other: IpAddr) -> bool {
     one.is_ipv4() == other.is_ipv4() && (one == other || one.is_unspecified() || other.is_unspecified())
 }

@@ -12,7 +12,7 @@ use crate::file::{
 use crate::problem::Problem;
 use crate::tree::shortened;
 
-/// The authorities of Debian and what comes from it.
+/// The authorities of Debian and of distributions that come from it.
 pub(crate) const DEFAULT_CA: &str = "/etc/ssl/certs/ca-certificates.crt";
 
 /// An upstream with its connections.
@@ -21,7 +21,7 @@ pub(crate) struct Cluster {
     pub(crate) name: String,
     pub(crate) upstream: Upstream,
     pub(crate) options: Options,
-    /// Where it was first named, without a message.
+    /// Place at which it was first named, without a message.
     pub(crate) place: Problem,
 }
 
@@ -33,7 +33,7 @@ pub(crate) struct Upstream {
     pub(crate) encryption: bool,
 }
 
-/// How connections are kept.
+/// Options of connections.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Options {
     pub(crate) http2: bool,
@@ -46,7 +46,7 @@ pub(crate) struct Options {
     pub(crate) circuit_breakers: BreakersSection,
     pub(crate) retry_budget: BudgetSection,
     pub(crate) outlier_detection: Option<OutlierSection>,
-    /// What functions of the catalogue add.
+    /// Fields that functions of the catalogue add.
     pub(crate) functions: Option<Map<String, Value>>,
 }
 
@@ -78,7 +78,7 @@ impl Options {
 pub(crate) struct Clusters {
     all: Vec<Cluster>,
     by_name: BTreeMap<String, usize>,
-    /// Of clusters whose budget the file states: whether any listener retries, and the path of the budget.
+    /// Clusters whose budget the file states, each with true if any listener retries, and the path of the budget.
     budgets: BTreeMap<String, (bool, String)>,
 }
 
@@ -183,7 +183,7 @@ impl Resolver<'_> {
         Some(name)
     }
 
-    /// Whether the file has a key at a path.
+    /// Returns true if the file has a key at a path.
     fn has(&self, path: &str) -> bool {
         let parent = path.rsplit_once('/').map_or("", |(parent, _)| parent);
         self.document.problem_at(path, "") != self.document.problem_at(parent, "")

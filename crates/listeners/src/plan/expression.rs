@@ -1,4 +1,4 @@
-//! Regular expressions of the file, which Envoy reads as RE2: what RE2 does not know is refused here, with what it is.
+//! Regular expressions of the file, which Envoy reads as RE2: constructs that RE2 does not know are refused here, each with its name.
 
 use regex_syntax::ast::{self, Ast, ClassSetItem, Flag, FlagsItemKind, HexLiteralKind, LiteralKind, Visitor};
 
@@ -11,7 +11,7 @@ const OF_ANY: u64 = 12;
 /// Checks an expression.
 ///
 /// # Errors
-/// What RE2 does not admit in it.
+/// The part of it that RE2 does not accept.
 pub(super) fn check(text: &str) -> Result<(), String> {
     let tree = ast::parse::Parser::new().parse(text).map_err(|error| {
         let column = error.span().start.column;
@@ -32,7 +32,7 @@ pub(super) fn check(text: &str) -> Result<(), String> {
     })
 }
 
-/// Looks for what this parser knows and RE2 does not.
+/// Looks for constructs that this parser knows and RE2 does not.
 struct Re2;
 
 /// The instructions of RE2 for a node, rather too many than too few. The depth of nodes is limited by the parser.

@@ -9,7 +9,7 @@ use hoptax_functions::{
 use super::Resolver;
 
 impl Resolver<'_> {
-    /// What functions add to a listener of a name; none without functions.
+    /// Returns the configuration that functions add to the listener `name`; none without functions.
     pub(super) fn fragment(&mut self, calls: &[String], name: &str, path: &str) -> Option<Fragment> {
         if calls.is_empty() {
             return None;
@@ -71,7 +71,7 @@ impl Resolver<'_> {
 /// The knobs of a function that a file must state.
 ///
 /// # Errors
-/// Why a file cannot name it.
+/// The reason why a file cannot name it.
 fn stated_knobs(function: &Function) -> Result<&[String], String> {
     match &function.listeners {
         InListeners::Fit(stated) => Ok(stated),

@@ -1,4 +1,4 @@
-//! When requests are tried again.
+//! Retries of requests.
 
 use hoptax_text::nearest::hint;
 
@@ -25,7 +25,7 @@ const CONDITIONS: [&str; 15] = [
     "unavailable",
 ];
 
-/// When requests are tried again.
+/// Conditions and number of retries of requests.
 #[derive(Clone, Debug)]
 pub(crate) struct Retry {
     pub(crate) conditions: String,

@@ -11,7 +11,7 @@ const HTTP_OPTIONS: &str = "envoy.extensions.upstreams.http.v3.HttpProtocolOptio
 /// The message of a cluster.
 ///
 /// # Errors
-/// When functions set what the file states.
+/// When functions set a field that the file sets, too.
 pub(super) fn message(cluster: &Cluster, ca: &FilePath) -> Result<Value, String> {
     let Cluster { name, upstream, options, .. } = cluster;
     let mut message = beginning(name, &upstream.host, upstream.port, &options.connect_timeout.in_seconds());

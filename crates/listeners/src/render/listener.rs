@@ -9,7 +9,7 @@ use crate::plan::{HostHeader, Listener, Matches, Plan, RATELIMIT, Retry, Route, 
 /// The message of a listener.
 ///
 /// # Errors
-/// When functions set what the file states.
+/// When functions set a field that the file sets, too.
 pub(super) fn message(plan: &Plan, listener: &Listener) -> Result<Value, String> {
     let fragment = listener.fragment.clone().unwrap_or_default();
     let mut manager = manager(plan, listener);
@@ -83,7 +83,7 @@ fn manager(plan: &Plan, listener: &Listener) -> Value {
     let side = if is_ingress { "ingress" } else { "egress" };
     let mut manager = json!({"stat_prefix": format!("{}_{side}", listener.name)});
     if is_ingress {
-        // What Envoy's documentation advises for a proxy that strangers reach.
+        // Envoy's documentation advises these settings for a proxy that strangers reach.
         manager["use_remote_address"] = json!(true);
         manager["normalize_path"] = json!(true);
         manager["common_http_protocol_options"] =

@@ -1,4 +1,4 @@
-//! Adds what functions of the catalogue set to a message.
+//! Adds the fields that functions of the catalogue set to a message.
 
 use serde_json::{Map, Value};
 

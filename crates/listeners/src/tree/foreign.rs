@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use hoptax_text::yaml::envoy::{Key, Node, Style, Tree};
 use serde_json::Value;
 
-/// The keys of a file of hiera that hold what ours holds under shorter names.
+/// The keys of a file of hiera, each with its shorter name in our file.
 const OF_HIERA: [(&str, &str); 2] =
     [("profile::services_proxy::envoy::listeners", "listeners"), ("service::catalog", "services")];
 
@@ -24,7 +24,7 @@ const OF_UPSTREAM: [&str; 3] = ["address", "port", "encryption"];
 /// Addresses of an upstream, from which charts make network policies.
 const ADDRESSES: &str = "ips";
 
-/// Whether a key of a file says that it is one of these.
+/// Returns true if a key shows that a file is of one of these forms.
 pub(crate) fn is_of_listeners(key: &str) -> bool {
     key == OF_CHART || OF_HIERA.iter().any(|(long, short)| *long == key && *short == "listeners")
 }
@@ -32,7 +32,7 @@ pub(crate) fn is_of_listeners(key: &str) -> bool {
 /// The tree with the keys of our file, with the listeners alone that a file of hiera enables.
 pub(super) struct Translated {
     pub(super) root: Tree,
-    /// Whether it had other keys.
+    /// True if it had other keys.
     pub(super) is_foreign: bool,
     /// Names of enabled listeners that are not there.
     pub(super) missing: Vec<Tree>,
@@ -68,7 +68,7 @@ fn keep_enabled(entries: &mut [(Key, Tree)]) -> Vec<Tree> {
     let Some(Node::Sequence(listeners)) = all.map(|(_, value)| &mut value.node) else { return Vec::new() };
     let wanted: BTreeSet<&str> = enabled.iter().filter_map(text).collect();
     let present: BTreeSet<String> = listeners.iter().filter_map(name).map(str::to_owned).collect();
-    // What has no name is a problem, not something that is left out.
+    // A listener without a name stays: it is a problem to report.
     listeners.retain(|listener| name(listener).is_none_or(|name| wanted.contains(name)));
     let is_missing = |one: &&Tree| text(one).is_some_and(|name| !present.contains(name));
     enabled.iter().filter(is_missing).cloned().collect()

@@ -19,7 +19,7 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 /// The lowest status of a response that counts as a failed call.
 const FAILED: u16 = 400;
 
-/// Why a call failed.
+/// Reason why a call failed.
 #[derive(Debug)]
 pub(super) struct CallError {
     address: SocketAddr,
@@ -69,7 +69,7 @@ impl Peers {
         Ok(Self(steps))
     }
 
-    /// What a connection needs to make the calls. It opens a connection to a server when it calls it first.
+    /// Returns the outgoing connections that one incoming connection makes its calls over. Each opens at its first call.
     pub(super) fn connections(&self, random: &mut impl Rng) -> Connections {
         let mut caller = |peer: &Peer| Caller {
             peer: peer.clone(),
@@ -186,7 +186,7 @@ impl Caller {
         stream.write_all(&self.peer.request).map_err(in_words)
     }
 
-    /// Reads once. Returns whether the response is complete.
+    /// Reads once. Returns true if the response is complete.
     fn receive(&mut self, buffer: &mut [u8]) -> Result<bool, String> {
         let Some((stream, reader)) = &mut self.connection else { return Ok(true) };
         let received = match stream.read(buffer) {

@@ -47,7 +47,7 @@ impl Running {
         Self::start(origin.local_address(), |stop| origin.run(stop))
     }
 
-    /// What it answered, once it has ended.
+    /// Stops the origin. Returns its report once it has ended.
     fn end(mut self) -> OriginReport {
         self.stop.store(true, Ordering::Relaxed);
         self.thread.take().unwrap().join().unwrap()

@@ -24,9 +24,9 @@ pub(super) struct Http1 {
     body: BodyPieces,
     /// Number of responses sent.
     sent: u64,
-    /// Whether the connection closes after the buffered output.
+    /// True if the connection closes after the buffered output.
     is_closing: bool,
-    /// Whether an upgrade to WebSocket was just accepted.
+    /// True if an upgrade to WebSocket was just accepted.
     is_upgraded: bool,
 }
 
@@ -38,7 +38,7 @@ struct Response {
     size: u64,
     is_head: bool,
     persistence: Persistence,
-    /// How long the connection may be idle after it.
+    /// Time that the connection may be idle after it.
     idle: Option<Duration>,
     headers: Vec<(String, String)>,
 }

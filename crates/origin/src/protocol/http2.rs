@@ -16,7 +16,7 @@ pub(super) struct Http2 {
     server: Server,
     streams: Streams,
     events: Vec<ServerEvent>,
-    /// Whether the connection closes when no stream is open.
+    /// True if the connection closes when no stream is open.
     is_closing: bool,
 }
 

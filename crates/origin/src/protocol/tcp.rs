@@ -14,7 +14,7 @@ pub(super) struct Tcp {
     read: u64,
     /// A delayed response, with its size.
     delayed: Option<(Served, u64)>,
-    /// Whether the connection closes after the response.
+    /// True if the connection closes after the response.
     is_closing: bool,
     /// The response being sent.
     body: BodyPieces,

@@ -29,9 +29,9 @@ pub(super) struct WebSocket {
     control: Vec<u8>,
     /// The plan of a delayed message.
     delayed: Option<Served>,
-    /// Whether a Close frame follows the message.
+    /// True if a Close frame follows the message.
     closes: bool,
-    /// Whether a Close frame was sent.
+    /// True if a Close frame was sent.
     is_closing: bool,
 }
 

@@ -88,7 +88,7 @@ fn http_status(status: u16) -> [u8; 3] {
     [8, status as u8 | 0x80, (status >> 7) as u8]
 }
 
-/// Whether one of the headers, fields with this number in a message, has a valid token.
+/// Returns true if one of the headers, fields with this number in a message, has a valid token.
 fn has_valid_token(message: &[u8], number: u64, value: u64) -> bool {
     let mut headers = fields(message).filter(|(own, _)| *own == number).map(|(_, header)| header);
     let token = headers.find(|header| nested(header, &[1]) == Some(TOKEN_HEADER.as_bytes()));

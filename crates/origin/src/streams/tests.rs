@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::context::with_context;
 
-/// Records what is sent.
+/// Records the frames that are sent.
 #[derive(Debug, Default)]
 struct Recorder {
     /// Streams with a complete response.
@@ -133,7 +133,7 @@ fn the_call_with_which_the_calls_of_a_connection_exceed_the_limit_is_reset() {
     });
 }
 
-/// What happens to one of a few streams.
+/// An event of one of a few streams.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Request,

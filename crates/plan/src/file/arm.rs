@@ -106,7 +106,7 @@ pub struct ChainEntry {
     /// Its conditions, which override those of the study.
     #[serde(default, skip_serializing_if = "ConditionsSection::is_empty")]
     pub at: ConditionsSection,
-    /// Its requests, if a proxy has a `config`. What is left out is derived from the routes of the configuration.
+    /// Its requests, if a proxy has a `config`. Fields that are left out are derived from the routes of the configuration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<RequestSection>,
 }

@@ -143,7 +143,7 @@ impl JsonSchema for TlsWord {
 }
 
 impl ConditionsSection {
-    /// Whether no condition is set.
+    /// Returns true if no condition is set.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }

@@ -12,7 +12,7 @@ use super::OneOrMore;
 #[serde(deny_unknown_fields, default)]
 #[schemars(inline)]
 pub struct NetworkSection {
-    /// Where proxies and origin are: on the `host`, which callers reach over virtual Ethernet, or in a `container`, behind
+    /// Place of proxies and origin: on the `host`, which callers reach over virtual Ethernet, or in a `container`, behind
     /// a bridge of the host.
     pub servers: ServersWord,
     /// Translation of the address of the host to that of the container: `none`, so that callers connect to the address
@@ -37,7 +37,7 @@ pub struct NetworkSection {
     pub accept_established: bool,
 }
 
-/// Where servers are.
+/// Place of servers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
@@ -63,7 +63,7 @@ pub enum NatWord {
     Nftables,
 }
 
-/// How addresses are looked up.
+/// Program and method that look up addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(inline)]
@@ -99,7 +99,7 @@ pub enum MatchWord {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LabelledNetwork {
     pub(crate) spec: NetworkSpec,
-    /// What tells it apart from the other networks of the section: `rules=10,match=last`. Empty if there is only one.
+    /// The keys that differ from those of the other networks of the section: `rules=10,match=last`. Empty if there is only one network.
     pub(crate) label: String,
 }
 

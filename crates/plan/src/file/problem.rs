@@ -9,7 +9,7 @@ pub struct Problem {
     pub line: u64,
     /// Column, from 1; 0 when the problem has no position.
     pub column: u64,
-    /// What is wrong and what would be right.
+    /// The fault, and how to correct it.
     pub message: String,
 }
 

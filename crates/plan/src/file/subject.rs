@@ -78,7 +78,7 @@ pub enum Protocol {
 }
 
 impl SubjectSection {
-    /// Whether it uses TLS of either kind.
+    /// Returns true if it uses TLS, with or without client certificates.
     pub fn is_secure(&self) -> bool {
         self.mtls || self.tls
     }
@@ -113,8 +113,8 @@ impl Position {
         }
     }
 
-    /// Whether each link would cross a network, in the order in which a request passes them: from the generator to the
-    /// first proxy or the origin, between proxies, and to the origin. A sidecar shares a host with its service, and
+    /// Returns for each link, in the order in which a request passes them, true if it would cross a network. The order is: from the
+    /// generator to the first proxy or the origin, between proxies, and to the origin. A sidecar shares a host with its service, and
     /// traffic from outside to a front proxy is not part of the mesh.
     pub fn links(self) -> &'static [bool] {
         match self {
@@ -131,7 +131,7 @@ impl Protocol {
     /// All protocols.
     pub const ALL: [Self; 5] = [Self::Http1, Self::Http2, Self::Grpc, Self::WebSocket, Self::Tcp];
 
-    /// Whether functions work on a connection when it is opened, and not on what is sent over it.
+    /// Returns true if functions act on a connection when it is opened, and not on the data that is sent over it.
     pub fn is_of_connections(self) -> bool {
         matches!(self, Self::WebSocket | Self::Tcp)
     }

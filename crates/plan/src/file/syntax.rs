@@ -33,7 +33,7 @@ pub fn read(name: &str, text: &str) -> Result<(StudyFile, Positions), Problems> 
     STUDY_FILE.read(name, text)
 }
 
-/// Whether a text is that of a study file rather than of another file in YAML, such as an Envoy configuration: whether it has
+/// Returns true if a text is a study file, and not another file in YAML such as an Envoy configuration: a study file has the key
 /// `arms`.
 pub fn is_study(text: &str) -> bool {
     let root: Result<Placed, _> = serde_saphyr::from_str(text);
@@ -204,7 +204,7 @@ fn shape_problem(error: &ValidationError<'_>, schema: &Value, positions: &Positi
             let problem = |key: &String| positions.problem_with_key(pointer, key, unknown_key(key, &known));
             unexpected.iter().map(problem).collect()
         }
-        // For a mapping or a list, report what is wrong with it, not that a string would be valid too.
+        // For a mapping or a list, report its fault, not that a string would be valid too.
         ValidationErrorKind::AnyOf { context } if !is_scalar(error.instance()) => {
             problems_of_nearest(context, pointer, schema, positions)
                 .unwrap_or_else(|| vec![positions.problem(pointer, message(error, pointer, &[]))])
@@ -212,7 +212,7 @@ fn shape_problem(error: &ValidationError<'_>, schema: &Value, positions: &Positi
         _ => {
             let words = permitted_words(schema, error.schema_path().as_str());
             let problem = positions.problem(pointer, message(error, pointer, &words));
-            // What the file may not hold there, a tool may have yet to replace.
+            // An invalid value may be a placeholder of a template that has not been rendered yet.
             vec![templated(error.instance(), problem.line, problem.column).unwrap_or(problem)]
         }
     }
@@ -371,7 +371,7 @@ fn message(error: &ValidationError<'_>, pointer: &str, words: &[&str]) -> String
     }
 }
 
-/// What the pattern of a text demands, in words; none for a text that is not listed here.
+/// Returns the demand of the pattern of a text, in words; none for a text that is not listed here.
 fn described_pattern(pointer: &str) -> Option<&'static str> {
     let key = pointer.rsplit('/').next()?;
     Some(match key {

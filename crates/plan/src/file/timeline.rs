@@ -1,4 +1,4 @@
-//! What a study observes, and the events of a timeline.
+//! Subject of the observation of a study, costs or a course over time, and the events of a timeline.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,7 +21,7 @@ pub enum Observe {
 pub struct EventSection {
     /// Time since the start of the slice, for example `20s`: a multiple of `interval`, before the end of the slice.
     pub at: String,
-    /// The origin that changes, from 1. Default: all origins. What an origin became by an earlier event is replaced.
+    /// The origin that changes, from 1. Default: all origins. The change replaces the one of an earlier event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 16))]
     pub origin: Option<u32>,
@@ -52,7 +52,7 @@ pub struct EventSection {
     pub proxy: Option<String>,
 }
 
-/// How a proxy is restarted.
+/// Kind of restart of a proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]

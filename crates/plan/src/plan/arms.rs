@@ -104,7 +104,7 @@ struct Planned<'a> {
     named: BTreeMap<usize, usize>,
 }
 
-/// How an arm was named.
+/// The naming of an arm.
 #[derive(Clone, Copy, Debug)]
 struct Named<'a> {
     /// The index of the entry; none if it comes from the points of a function.
@@ -231,7 +231,7 @@ impl Planned<'_> {
         unique
     }
 
-    /// That an arm, as its entry spells it, equals the arm `id` of an earlier entry.
+    /// Returns the message that an arm, as its entry spells it, equals the arm `id` of an earlier entry.
     fn duplicate(&self, spelling: &str, id: &str, earlier: usize) -> String {
         let line = self.positions.problem(&format!("/arms/{earlier}"), String::new()).line;
         let spelt = if spelling == id { String::new() } else { format!(" as `{id}`") };
@@ -339,7 +339,7 @@ impl Planned<'_> {
         self.with_functions(&called, function.summary.clone(), resolved, requested, named)
     }
 
-    /// That an earlier entry has the name, if one has.
+    /// Returns the message that an earlier entry has the name, if one has.
     fn taken(&self, index: usize, name: &str) -> Option<String> {
         let earlier = self.file.arms.iter().take(index).position(|other| name_of(other) == name)?;
         Some(self.duplicate(name, name, earlier))
@@ -392,7 +392,7 @@ impl Planned<'_> {
             id = format!("{id} unloaded");
             summary = format!("A plain proxy after a function was removed: {summary}");
         }
-        // Compared by what they are: a knob may be stated at its default, so equal arms may differ in their ids.
+        // Compared by their content: a knob may be stated at its default, so equal arms may differ in their ids.
         let is_it = |arm: &Arm| {
             arm.kind == ArmKind::Function
                 && arm.chain.is_same(&chain)

@@ -42,7 +42,7 @@ pub struct Hop {
     pub flags: Vec<String>,
     /// Environment variables of Envoy, in addition to those of hoptax and of the conditions.
     pub environment: BTreeMap<String, String>,
-    /// Whether it is a clone of the proxy before it in the list, and so beside it instead of behind it.
+    /// True if it is a clone of the proxy before it in the list: it runs beside that proxy instead of behind it.
     pub is_clone: bool,
     /// The processors that it may use; none for those of the proxies.
     pub processors: Option<HopProcessors>,
@@ -68,7 +68,7 @@ impl Hop {
         self.workers.or(self.functions.workers().map(u64::from))
     }
 
-    /// Whether it is at the callers' end of a link.
+    /// Returns true if it is at the callers' end of a link.
     pub fn is_near(&self) -> bool {
         self.name == NEAR
     }
@@ -81,7 +81,7 @@ impl Hop {
         }
     }
 
-    /// Whether the other one is the same proxy: see [`Composition::is_same`].
+    /// Returns true if the other one is the same proxy: see [`Composition::is_same`].
     fn is_same(&self, other: &Self) -> bool {
         let without_functions = |hop: &Self| Self { functions: Composition::default(), ..hop.clone() };
         without_functions(self) == without_functions(other) && self.functions.is_same(&other.functions)
@@ -117,7 +117,7 @@ impl Chain {
         Self::new(subject.position.hops().iter().map(hop).collect(), tls.collect())
     }
 
-    /// Whether the other one consists of the same proxies.
+    /// Returns true if the other chain consists of the same proxies.
     pub fn is_same(&self, other: &Self) -> bool {
         self.tls == other.tls
             && self.hops.len() == other.hops.len()
@@ -161,7 +161,7 @@ impl Chain {
         self.places().find(|place| name.is_none_or(|name| place.hop.name == name))
     }
 
-    /// Whether one of its proxies has a given configuration.
+    /// Returns true if one of its proxies has a given configuration.
     pub fn is_given(&self) -> bool {
         self.hops.iter().any(|hop| hop.given.is_some())
     }

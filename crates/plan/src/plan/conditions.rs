@@ -62,7 +62,7 @@ impl Conditions {
     }
 }
 
-/// Displays what functions set; conditions of a study file are named as written there ([`super::points`]).
+/// Displays the conditions that functions set; conditions of a study file are named as written there ([`super::points`]).
 impl fmt::Display for Conditions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let query = self.query().into_iter();
@@ -84,16 +84,15 @@ impl fmt::Display for Conditions {
 
 /// Most connections of an arm under one load that stay open over the slices of a round.
 const MOST_KEPT: usize = 500;
-/// How long responses are awaited after a slice, over one connection.
+/// Time limit of responses after a slice, over one connection.
 pub const DRAIN: Duration = Duration::from_secs(1);
 /// The same for each further connection: in a closed loop each has a request in the queue of a proxy, which takes tens to hundreds of
 /// microseconds for it.
 const DRAIN_PER_CONNECTION: Duration = Duration::from_micros(500);
 
 impl Plan {
-    /// Whether the connections of an arm under `load` stay open over the slices of a round. Many are opened for each
-    /// slice: those of all arms and loads together would need more open files than most limits allow. Trials of a search open
-    /// theirs.
+    /// Returns true if the connections of an arm under `load` stay open over the slices of a round. A large number is opened for each
+    /// slice: those of all arms and loads together would need more open files than most limits allow. Trials of a search open their own.
     pub fn keeps_connections(&self, arm: &Arm, load: &Load) -> bool {
         !self.is_searched && (self.timeline.is_some() || arm.connections(load) <= MOST_KEPT)
     }
@@ -127,7 +126,7 @@ impl Plan {
         self.arms.iter().filter(|arm| !arm.chain.hops.is_empty()).map(of_arm).max().unwrap_or_default()
     }
 
-    /// How long responses to an arm are awaited after a slice under a load, at most, nanoseconds.
+    /// Returns the time limit of responses to an arm after a slice under a load, nanoseconds.
     pub fn drain_ns(&self, arm: &Arm, load: &Load) -> u64 {
         let connections = arm.connections(load);
         (DRAIN + DRAIN_PER_CONNECTION * u32::try_from(connections).unwrap_or(u32::MAX)).as_nanos() as u64

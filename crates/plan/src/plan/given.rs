@@ -1,4 +1,4 @@
-//! Proxies with a configuration of the user: what of it runs, and the request that goes through it.
+//! Proxies with a configuration of the user: the nodes of it that run, and the request that goes through it.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ pub struct GivenConfig {
     pub downstream: Option<Tls>,
     /// The statistic that every request moves; none if there is none.
     pub proof: Option<String>,
-    /// Whether it has an external service, for which the companion stands.
+    /// True if it calls an external service, for which the companion stands in.
     pub asks_companion: bool,
 }
 
@@ -79,7 +79,7 @@ pub(super) fn resolve(
     }
     let (listener, mut request) = found;
     // Requests stay those of the whole configuration, so that a part is measured with the requests that it acts on. Only
-    // TLS must follow what is left.
+    // The TLS of requests follows from the nodes that remain.
     adapted.remove(&section.without);
     // Extensions that this Envoy lacks are removed by `without`.
     adapted
@@ -105,7 +105,7 @@ fn security(tls: &RequestTls) -> Tls {
 /// The listener that is named, or the first that forwards a request, or else the first for which there is one, with the request.
 ///
 /// # Errors
-/// Why there is none, with the key that it concerns.
+/// The reason why there is none, with the key that it concerns.
 pub fn listener_with_request(
     adapted: &Adapted,
     wanted: Option<&str>,

@@ -31,7 +31,7 @@ pub(super) struct Resolved {
 ///
 /// # Errors
 /// Every problem of the entry with its place: a name that means something else, a function that does not exist, functions
-/// that cannot be combined, a configuration that cannot be used, and what a proxy does not support.
+/// that cannot be combined, a configuration that cannot be used, and settings that a proxy does not support.
 pub(super) fn resolve(
     entry: &ChainEntry,
     catalogue: &Catalogue,
@@ -261,7 +261,7 @@ fn tls(hops: &[Hop], sections: &[PlacedSection]) -> Result<Vec<Option<TlsWord>>,
     if problems.is_empty() { Ok(stated) } else { Err(problems) }
 }
 
-/// What depends on the place of a proxy in the chain.
+/// Returns the problems of a proxy that depend on its place in the chain.
 fn problems_between(hops: &[Hop], sections: &[PlacedSection]) -> Placed {
     let mut problems = Vec::new();
     for (hop, PlacedSection { place, .. }) in hops.iter().zip(sections).rev().skip(1) {

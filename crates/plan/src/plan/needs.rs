@@ -1,4 +1,4 @@
-//! What a study needs besides hoptax and the usual Envoy, for people who choose one.
+//! Requirements of a study besides hoptax and the usual Envoy, for people who choose one.
 
 use std::collections::BTreeSet;
 
@@ -15,12 +15,12 @@ impl Plan {
         self.arms.iter().flat_map(|arm| &arm.chain.hops).filter_map(|hop| hop.proxy.front())
     }
 
-    /// Whether one of its proxies is an Envoy.
+    /// Returns true if at least one proxy is an Envoy.
     pub fn runs_envoy(&self) -> bool {
         self.arms.iter().flat_map(|arm| &arm.chain.hops).any(|hop| hop.proxy.front().is_none())
     }
 
-    /// What must be on the machine, or is installed when it is first needed, one sentence part each.
+    /// Returns the requirements that must be on the machine, or are installed when they are first needed, one sentence part each.
     pub fn needs(&self) -> Vec<String> {
         let mut needs = Vec::new();
         if self.link.is_some() {

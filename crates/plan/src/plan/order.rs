@@ -34,7 +34,7 @@ pub fn blocks(plan: &Plan, round: u32) -> Vec<Block<'_>> {
     blocks
 }
 
-/// What a course of a timeline observes.
+/// A course of a timeline: an arm under a load.
 #[derive(Clone, Copy, Debug)]
 pub struct PlannedCourse<'a> {
     /// The arm.
@@ -64,7 +64,7 @@ pub fn shuffle<T>(plan: &Plan, round: u32, subjects: &mut [T]) {
 pub struct Draws(SmallRng);
 
 impl Draws {
-    /// Those of round `round`.
+    /// Returns the choices of round `round`.
     pub fn in_round(plan: &Plan, round: u32) -> Self {
         Self(random(plan.seed, round, 4))
     }

@@ -84,7 +84,7 @@ impl Requested {
         self
     }
 
-    /// Whether the arm itself requests nothing.
+    /// Returns true if the arm itself sets no condition.
     pub(super) fn is_of_study(&self) -> bool {
         self.by_arm == Point::default()
     }
@@ -232,7 +232,7 @@ struct Requirements {
     looks_at_path: bool,
     /// The part of the configuration of its functions that a proxy of TCP does not have, if there is one.
     part_of_http: Option<&'static str>,
-    /// Whether there are several functions.
+    /// True if there are several functions.
     are_several: bool,
     /// The conditions that the arm may set to other values.
     points: Vec<&'static str>,
@@ -294,7 +294,7 @@ impl Requirements {
         ))
     }
 
-    /// Why the functions cannot be used with a protocol, if they cannot.
+    /// Returns the reason why the functions cannot be used with a protocol, if they cannot.
     fn against(&self, protocol: Protocol) -> Option<String> {
         if matches!(protocol, Protocol::Http1 | Protocol::Http2) {
             return None;

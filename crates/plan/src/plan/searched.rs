@@ -11,7 +11,7 @@ impl Plan {
     /// loop, or of the first closed one if there is none.
     ///
     /// # Errors
-    /// What cannot be searched, and what to do about it.
+    /// The part of the study that cannot be searched, and how to correct it.
     pub fn searched(&self, ids: &[String]) -> Result<Self, String> {
         if self.timeline.is_some() {
             return Err(format!(

@@ -1,4 +1,4 @@
-//! How much a plan brings up in each round, for estimates of its time and its memory.
+//! Numbers of processes and configured items that a plan brings up in each round, for estimates of its time and its memory.
 
 use hoptax_functions::count;
 use hoptax_subject::application::Application;
@@ -18,7 +18,8 @@ pub struct Items {
 }
 
 impl Hop {
-    /// What its functions add to its configuration. Zero for a configuration of the user, and for other proxies.
+    /// Returns the numbers of items that its functions add to its configuration. Zero for a configuration of the user, and for other
+    /// proxies.
     pub fn items(&self) -> Items {
         if self.functions.is_empty() {
             return Items::default();
@@ -33,7 +34,7 @@ impl Hop {
 }
 
 impl Arm {
-    /// Whether it has origins of its own: in its network, or with flags of its functions.
+    /// Returns true if the arm has origins of its own: in its network, or with flags of its functions.
     pub fn has_own_origins(&self) -> bool {
         self.network.is_some() || !self.application_flags().is_empty()
     }
@@ -63,7 +64,7 @@ impl Plan {
         arms.map(|arm| arm.upstreams).max().unwrap_or(0)
     }
 
-    /// Whether a given configuration presents a certificate to upstream servers that request one.
+    /// Returns true if a given configuration presents a certificate to upstream servers that request one.
     pub fn presents_certificate(&self) -> bool {
         let given = self.arms.iter().flat_map(|arm| &arm.chain.hops).filter_map(|hop| hop.given.as_ref());
         let mut configurations = given.filter_map(|given| self.configurations.get(&given.path).ok());

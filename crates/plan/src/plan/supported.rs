@@ -17,7 +17,7 @@ use crate::file::{ArmEntry, Observe, Positions, Problem, Protocol, StudyFile};
 /// The place of conditions that all arms share.
 pub(super) const CONDITIONS: &str = "/conditions";
 
-/// What an arm needs and does not get, and what helps.
+/// A need of an arm that its surroundings do not meet, with the reason and a remedy.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Lack {
     needs: String,
@@ -39,7 +39,7 @@ pub(super) fn check(
         found.extend(lacks(file, arm, arms, loads).into_iter().map(|lack| (pointer.clone(), arm, lack)));
     }
     let is_of_study = |pointer: &str| pointer == CONDITIONS;
-    // A baseline that was added for an arm lacks what the arm lacks, which names it better.
+    // A baseline that was added for an arm has the same unmet needs as the arm, which names them better.
     found.sort_by_key(|(pointer, arm, _)| (!is_of_study(pointer), arm.kind == ArmKind::Baseline));
     let mut reported: BTreeSet<(String, Lack)> = BTreeSet::new();
     for (pointer, arm, lack) in found {
@@ -103,7 +103,7 @@ fn lacks(file: &StudyFile, arm: &Arm, arms: &[Arm], loads: &[Load]) -> Vec<Lack>
     lacks
 }
 
-/// What an arm needs that is not in its network.
+/// Returns the needs of an arm that its network does not meet.
 fn not_in_network(file: &StudyFile, arm: &Arm, loads: &[Load]) -> Vec<Lack> {
     let lack = |needs: &str, but: &str| Lack {
         needs: needs.to_owned(),
@@ -120,7 +120,7 @@ fn not_in_network(file: &StudyFile, arm: &Arm, loads: &[Load]) -> Vec<Lack> {
     lacks.into_iter().filter(|(is_lacking, _)| *is_lacking).map(|(_, lack)| lack).collect()
 }
 
-/// What an arm needs of its proxies other than Envoy that they do not do.
+/// Returns the needs of an arm that its proxies other than Envoy do not meet.
 fn not_of_other_proxies(arm: &Arm) -> Vec<Lack> {
     let tls = arm.tls();
     let mut lacks = Vec::new();
@@ -150,13 +150,13 @@ fn not_of_other_proxies(arm: &Arm) -> Vec<Lack> {
     lacks
 }
 
-/// Whether `arm` connects to the origin over TLS without a client certificate while `other` presents one. All arms share
+/// Returns true if `arm` connects to the origin over TLS without a client certificate while `other` presents one. All arms share
 /// the origins, which request certificates of all their TLS clients or of none.
 fn clashes(arm: &Arm, other: &Arm) -> bool {
     arm.origin_security() == Some(Tls::Tls) && other.origin_security() == Some(Tls::Mtls)
 }
 
-/// What an arm needs of its application that only the origin does.
+/// Returns the needs of an arm that only the origin meets, and its application does not.
 fn not_of_application(arm: &Arm, application: &Application) -> Vec<Lack> {
     let lack = |needs: String, does: &str| Lack {
         needs,
@@ -221,7 +221,7 @@ fn not_of_proxies_behind(arm: &Arm) -> Option<Lack> {
     })
 }
 
-/// What an arm needs of its callers that only hoptax does.
+/// Returns the needs of an arm that only hoptax as the caller meets.
 fn not_of_callers(arm: &Arm, load: &Load, caller: &Caller) -> Vec<Lack> {
     let lack = |needs: String, does: &str| Lack {
         needs,

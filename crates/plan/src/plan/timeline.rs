@@ -1,4 +1,4 @@
-//! Turns what a study observes over time into the plan: intervals, the objective, and the events of each slice.
+//! Plans the observation of a study over time: intervals, the objective, and the events of each slice.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -21,7 +21,7 @@ pub(super) const BETWEEN_RESTARTS: Duration = PARENT_SHUTDOWN.saturating_add(Dur
 /// Time before the slice.
 const WARM_UP: Duration = Duration::from_secs(1);
 
-/// What a study observes over time.
+/// The observation of a study over time: its intervals and events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Timeline {
     /// Length of an interval.
@@ -33,7 +33,7 @@ pub struct Timeline {
     pub warm_up: Duration,
     /// Statistics of the proxies that should be even, with wildcards.
     pub spread: Option<String>,
-    /// What happens in each slice, in the order of time.
+    /// The events of each slice, in the order of time.
     pub events: Vec<TimedEvent>,
 }
 
@@ -46,26 +46,26 @@ pub struct TimedEvent {
     pub change: Change,
 }
 
-/// What changes.
+/// A change of an origin or a proxy at the time of an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
     /// An origin of the arm, by its index, or all of them.
     Origin {
-        /// Which one.
+        /// Its index; none for all of them.
         number: Option<usize>,
-        /// What it becomes.
+        /// The behaviour of the origin from then on.
         becomes: Becomes,
     },
     /// A proxy of the arm is restarted.
     Restart {
         /// Its name; none for the first one.
         proxy: Option<String>,
-        /// How.
+        /// The kind of restart.
         how: RestartWord,
     },
 }
 
-/// How an origin answers after an event.
+/// Behaviour of an origin after an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Becomes {
     /// As at its start.
@@ -115,12 +115,12 @@ impl Timeline {
         phases
     }
 
-    /// Whether an event changes an origin.
+    /// Returns true if an event changes an origin.
     pub fn changes_origins(&self) -> bool {
         self.events.iter().any(|event| matches!(event.change, Change::Origin { .. }))
     }
 
-    /// How events restart the proxy with this index of a chain, in the order of time.
+    /// Returns the kinds of restarts, in the order of time, of the proxy with this index of a chain.
     pub fn restarts(&self, chain: &Chain, number: usize) -> Vec<RestartWord> {
         let of = |event: &TimedEvent| match &event.change {
             Change::Restart { proxy, how }
@@ -212,13 +212,13 @@ fn duration(key: &str, given: Option<&str>) -> Result<Option<Duration>, String> 
     given.map(parse).transpose()
 }
 
-/// That a time is no multiple of the interval, if it is known and the time is none.
+/// Returns the message that a time is no multiple of the interval, if so; none without an interval.
 fn unaligned(key: &str, time: Duration, interval: Option<Duration>) -> Option<String> {
     let interval = interval.filter(|interval| !time.as_nanos().is_multiple_of(interval.as_nanos().max(1)))?;
     Some(format!("`{key}` must be a multiple of the interval, {}", humantime::format_duration(interval)))
 }
 
-/// The event of a section, or what is wrong with it.
+/// The event of a section, or its fault.
 fn event(section: &EventSection) -> Result<TimedEvent, String> {
     let EventSection { at, origin, slow, status, idle, silent, recovers, restart, proxy } = section;
     let at = duration("at", Some(at))?.unwrap_or_default();
@@ -263,7 +263,7 @@ fn event(section: &EventSection) -> Result<TimedEvent, String> {
     Ok(TimedEvent { at, change })
 }
 
-/// Why an event cannot happen in the arms and loads of the study.
+/// Returns the reasons why events cannot happen in the arms and loads of the study.
 fn misfits(
     file: &StudyFile,
     event: &TimedEvent,
@@ -314,7 +314,7 @@ fn conflicting_restarts(events: &[(usize, TimedEvent)], arms: &[Arm]) -> BTreeMa
     for arm in arms {
         // The last restart of each proxy, by its index in the chain.
         let mut last: BTreeMap<usize, (Duration, RestartWord)> = BTreeMap::new();
-        // That an arm lacks the proxy is a problem of its own: see `misfits`.
+        // A proxy that an arm lacks is a problem of its own: see `misfits`.
         let restart = |(index, event): &(usize, TimedEvent)| match &event.change {
             Change::Restart { proxy, how } => {
                 Some((*index, event.at, arm.chain.place_of(proxy.as_deref())?.number, *how))
@@ -332,7 +332,7 @@ fn conflicting_restarts(events: &[(usize, TimedEvent)], arms: &[Arm]) -> BTreeMa
     conflicts
 }
 
-/// Why a restart cannot follow another of the same proxy after this time.
+/// Returns the reason why a restart cannot follow another of the same proxy after this time.
 fn conflict(before: RestartWord, how: RestartWord, between: Duration) -> Option<String> {
     match (before, how) {
         (RestartWord::Broken, RestartWord::Hot | RestartWord::Broken) => Some(

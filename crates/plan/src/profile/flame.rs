@@ -4,7 +4,7 @@ use inferno::flamegraph::{self, Options};
 
 use crate::profile::folded::Folded;
 
-/// Why a flame graph cannot be drawn, which is a bug in hoptax unless there are no stacks.
+/// Reason why a flame graph cannot be drawn, which is a bug in hoptax unless there are no stacks.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot draw the flame graph `{title}`: {cause}")]
 pub struct FlameError {

@@ -1,8 +1,8 @@
 //! The layers of CPU time, and which of them a sample belongs to.
 //!
-//! A sample belongs to the layer of its innermost frame that a pattern names, of those on its own side of the system call: what the
-//! kernel does for `writev` is not Envoy. What the C library does is its own layer, whoever calls it. A sample without a match
-//! belongs to what is left of its side.
+//! A sample belongs to the layer of its innermost frame that a pattern names, of those on its own side of the system call: the work of the
+//! kernel for `writev` is not Envoy. The C library is a layer of its own, whoever calls it. A sample without a match belongs to the rest of
+//! its side.
 
 use crate::profile::script::{Frame, Sample, UNKNOWN};
 

@@ -42,7 +42,7 @@ pub struct ScriptError {
 }
 
 impl Frame {
-    /// Whether it is in the kernel.
+    /// Returns true if the frame is in the kernel.
     pub fn is_in_kernel(&self) -> bool {
         let is_module = Path::new(&self.object).extension().is_some_and(|extension| extension == "ko");
         is_module || (self.object.starts_with('[') && !OF_PROGRAMS.contains(&self.object.as_str()))

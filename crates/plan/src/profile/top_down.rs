@@ -12,7 +12,7 @@ use serde_json::Value;
 /// The metric groups of the first level.
 pub const GROUPS: [&str; 2] = ["TopdownL1", "PipelineL1"];
 
-/// What perf calls the parts, besides their usual names.
+/// Prefix of perf's names of the parts, before their usual names.
 const PREFIX: &str = "tma_";
 
 /// A line of `perf stat --json-output` as far as it is used: a value in percent, and `%` with the name of a metric.
@@ -54,7 +54,7 @@ fn number(value: &Value) -> Option<f64> {
     value.as_f64().or_else(|| value.as_str()?.parse().ok())
 }
 
-/// Whether it names a part, unlike `of all branches`.
+/// Returns true if a unit names a part, unlike `of all branches`.
 fn is_name(unit: &str) -> bool {
     !unit.is_empty() && !unit.contains(' ')
 }

@@ -32,8 +32,9 @@ pub fn listed(list: &StudyResult) -> PricesResult {
     .judged_as(list)
 }
 
-/// Why costs of `list` cannot be carried by those of `here`: one of them has no costs in use. A saturated proxy handles more requests
-/// per wake-up, differently for each function, and the known errors are of costs in use. None if both have them.
+/// Returns the reason why costs of `list` cannot be carried by those of `here`: one of them has no costs in use. A saturated proxy
+/// handles more requests per wake-up, differently for each function, and the known errors are of costs in use. None if both have
+/// them.
 pub fn not_in_use(list: &StudyResult, here: &StudyResult) -> Option<String> {
     let is_in_use =
         |result: &&StudyResult| result.plan.cpu_load().is_some_and(|load| load.loop_ == Loop::Open);
@@ -78,7 +79,7 @@ pub fn carry(list: &StudyResult, here: &StudyResult, known: &[List]) -> Option<P
     Some(result)
 }
 
-/// Why these anchors carry no price. None if they do.
+/// Returns the reason why these anchors carry no price; None if they do.
 fn lacking(anchors: &[Anchor]) -> Option<String> {
     if !anchors.iter().any(|anchor| anchor.name == PLAIN) {
         return Some(format!("{PLAIN} is not known on both machines"));

@@ -1,4 +1,4 @@
-//! How much more functions cost on one machine than on another: one factor for all of them.
+//! Factor between the costs of functions on two machines: one for all functions.
 
 use crate::prices::list::{Cost, KNOWN_WITHIN, List};
 

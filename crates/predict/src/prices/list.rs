@@ -56,7 +56,7 @@ impl List {
         }
     }
 
-    /// Whether a cost is large enough, against plain proxying, to be carried.
+    /// Returns true if a cost is large enough, relative to plain proxying, to be carried to another machine.
     pub(crate) fn is_carried(&self, cost: &Cost) -> bool {
         self.plain_us.is_some_and(|plain_us| plain_us > 0.0 && cost.us / plain_us >= CARRIED_FROM)
     }

@@ -1,10 +1,10 @@
-//! The size of an arm under a load, and what the arm is apart from it: arms that are the same apart from their size form a series.
+//! The size of an arm under a load, and its other properties: arms that differ only in their size form a series.
 
 use std::collections::BTreeSet;
 
 use hoptax_result::{ArmResult, Environment, LoadSpec, PlannedHop, PlannedSubject, ScaleDimension};
 
-/// What an arm under a load is apart from its size.
+/// The properties of an arm under a load that are independent of its size.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Kind {
     /// Its id, where the size is a condition or belongs to the load. Arms with different proxies have free names.
@@ -20,9 +20,9 @@ pub(crate) struct Kind {
 /// Numbers of processors on the machine of a study.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Processors {
-    /// Those of the proxies.
+    /// Processors of the proxies.
     pub(crate) of_proxies: u32,
-    /// Those of proxies, generator and origin.
+    /// Processors of proxies, generator and origin.
     pub(crate) all: u32,
 }
 
@@ -33,13 +33,13 @@ impl Processors {
         Self { of_proxies: environment.proxy_cpus.len().max(1) as u32, all: all.len().max(1) as u32 }
     }
 
-    /// Those that a proxy may use.
+    /// Returns the number of processors that a proxy may use.
     pub(crate) fn usable_by(self, hop: &PlannedHop) -> u32 {
         hop.processors.map_or(self.of_proxies, |processors| processors.number(self.all))
     }
 }
 
-/// The size of an arm under a closed loop, and what it is apart from that; None if it has no such size.
+/// The size of an arm under a closed loop, with its other properties; None if it has no such size.
 pub(crate) fn size_and_kind(
     over: ScaleDimension,
     arm: &ArmResult,
@@ -102,7 +102,7 @@ pub(crate) fn name(over: ScaleDimension, arm: &ArmResult) -> String {
     without_condition(&arm.id, over.as_str()).0
 }
 
-/// What is between the name of an arm and its conditions.
+/// Separator between the name of an arm and its conditions, in the id of the arm.
 const CONDITIONS: &str = " @ ";
 
 /// The id of an arm without one of its conditions, and the value of that condition.

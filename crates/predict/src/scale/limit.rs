@@ -1,4 +1,4 @@
-//! What other than the proxies limited the rate of a point. Such a point looks like contention of the proxies, so it is left out.
+//! Limits of the rate of a point other than the proxies. A point with such a limit looks like contention of the proxies, so it is left out.
 
 use hoptax_checks::thresholds::{self, Limits};
 use hoptax_result::{Finding, Measure, Place, ScaleDimension, StudyResult};
@@ -8,7 +8,7 @@ use crate::scale::series::Planned;
 /// The check of callers in another language, which limit rates with a warning alone.
 const CALLERS: &str = "callers-limit";
 
-/// Why the rate of a point says nothing about its proxies; None if it does.
+/// Returns the reason why the rate of a point tells nothing about its proxies; None if it does.
 ///
 /// A generator that is nearly as busy as its core limits the rate only if the proxies had time left.
 pub(crate) fn reason(

@@ -1,4 +1,4 @@
-//! The series of a study: its arms under closed loops, grouped by what they are apart from their size.
+//! The series of a study: its arms under closed loops, grouped by their properties other than the size.
 
 use hoptax_result::{ArmKind, ArmLoad, ArmResult, LoadSpec, Loop, Sample, ScaleDimension, StudyResult};
 use hoptax_stats::median;

@@ -39,7 +39,7 @@ fn connections() -> StudyResult {
     capped(f64::INFINITY)
 }
 
-/// Sets what the slices of a load measured, beside the rate.
+/// Sets the measurements of the slices of a load, beside the rate.
 fn set(study: &mut StudyResult, load: &str, proxy: f64, generator: f64) {
     for arm in &mut study.arms {
         arm.loads
@@ -110,7 +110,7 @@ fn points_that_the_generator_limits_are_left_out_and_named() {
 fn a_busy_generator_limits_nothing_while_the_proxies_are_saturated() {
     let mut study = connections();
     set(&mut study, "connections-16", 0.97, 0.9);
-    // Few connections leave both idle, which is what the law describes.
+    // Few connections leave both idle, as the law describes.
     set(&mut study, "connections-1", 0.4, 0.3);
     assert_eq!(only(&study, ScaleDimension::Connections).left_out, []);
     set(&mut study, "connections-16", 0.7, 0.5);

@@ -1,10 +1,10 @@
-//! What the arms of a result can be learned from: plain proxies, single functions, and the requests that they were measured with.
+//! Arms of a result as sources of a prediction: plain proxies, single functions, and the requests that they were measured with.
 
 use hoptax_result::{ArmKind, ArmResult, PlannedFunction, PlannedHop, StudyResult};
 
 use crate::size::graph::Traffic;
 
-/// What is between the name of an arm and its conditions.
+/// Separator between the name of an arm and its conditions, in the id of the arm.
 const CONDITIONS: &str = " @ ";
 
 /// The proxies of an arm, if it has any and all are Envoys with a generated configuration and nothing special but functions.
@@ -37,7 +37,7 @@ pub(crate) fn single_function(arm: &ArmResult) -> Option<&PlannedFunction> {
     }
 }
 
-/// Whether an arm is several functions or several proxies, compared with one plain proxy.
+/// Returns true if an arm is several functions or several proxies, compared with one plain proxy.
 pub(crate) fn is_composition(arm: &ArmResult) -> bool {
     let Some(hops) = hops(arm) else { return false };
     let functions: usize = hops.iter().map(|hop| hop.functions.len()).sum();
@@ -83,7 +83,7 @@ pub(crate) fn reference<'a>(study: &'a StudyResult, arm: &ArmResult) -> Option<&
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Candidate<'a> {
     pub(crate) arm: &'a ArmResult,
-    /// Whether it was measured with the requests that are asked for.
+    /// True if the arm was measured with the requests that are asked for.
     pub(crate) is_same_traffic: bool,
 }
 
@@ -120,7 +120,7 @@ pub(crate) fn plain<'a>(study: &'a StudyResult, traffic: &Traffic) -> Vec<Candid
     same_first(study.arms.iter().filter_map(of_protocol).collect())
 }
 
-/// Those that are marked as the same first, each kind in its order.
+/// Sorts candidates with the same requests first, and keeps their order otherwise.
 fn same_first(mut arms: Vec<Candidate<'_>>) -> Vec<Candidate<'_>> {
     arms.sort_by_key(|one| !one.is_same_traffic);
     arms

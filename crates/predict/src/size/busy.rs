@@ -1,4 +1,4 @@
-//! How busy proxies are at a rate: on processors of their own, or on processors that they share.
+//! Busy shares of proxies at a rate: on processors of their own, or on processors that they share.
 
 use std::collections::BTreeSet;
 
@@ -22,10 +22,10 @@ pub enum Processors {
     Shared(u32),
 }
 
-/// Where proxies run, and what they cost each other there.
+/// Processors of proxies, and the cost of the proxies to each other there.
 pub(crate) struct Placement<'a> {
     pub(crate) processors: Processors,
-    /// What proxies that share processors cost each other; none if no result states it, or if they share none.
+    /// CPU cost to each other of proxies that share processors; none if no result states it, or if they share none.
     pub(crate) sharing: Option<Sharing<'a>>,
 }
 
@@ -34,18 +34,18 @@ pub(crate) struct Placement<'a> {
 pub(crate) struct Placed<'p, 'a> {
     /// The proxies, in the order in which others number them.
     pub(crate) proxies: &'p [Proxy<'a>],
-    /// Where they run.
+    /// The processors that they run on.
     pub(crate) placement: &'p Placement<'a>,
 }
 
 impl Placed<'_, '_> {
-    /// How busy each of them is at `rate` requests per second to the entry of the graph.
+    /// Returns the busy share of each of them at `rate` requests per second to the entry of the graph.
     pub(crate) fn busy(self, rate: f64) -> Vec<Busy> {
         self.placement.busy(self.proxies, rate, None)
     }
 }
 
-/// How busy a proxy and its processors are.
+/// Busy shares of a proxy and of its processors.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Busy {
     /// The share of the time of its workers that a proxy uses, above 1 if it has too few.
@@ -67,7 +67,8 @@ impl Busy {
 pub(crate) type Without<'a> = Option<(usize, FunctionOf<'a>)>;
 
 impl<'a> Placement<'a> {
-    /// How busy each of `proxies` is at `rate` requests per second to the entry, without one function of one of them if one is given.
+    /// Returns the busy share of each of `proxies` at `rate` requests per second to the entry, without one function of one of them if one
+    /// is given.
     ///
     /// **Method.** The busy share `b` of a proxy is that at which CPU time per request and rate agree: `b = cores(b) / workers`, found by
     /// bisection. On shared processors, this is done for each busy share of the processors, and that at which it agrees with the sum
@@ -111,7 +112,8 @@ impl<'a> Placement<'a> {
         Busy::alone(agreed(|own| self.workers(proxy, rate, Busy::alone(own), without)))
     }
 
-    /// How busy each proxy is while `count` processors, which all of them share, are busy for the share `processors` of the time.
+    /// Returns the busy share of each proxy while `count` processors, which all of them share, are busy for the share `processors` of the
+    /// time.
     fn at(
         &self,
         proxies: &[Proxy<'a>],
@@ -130,7 +132,7 @@ impl<'a> Placement<'a> {
         proxies.iter().enumerate().map(one).collect()
     }
 
-    /// Whether the cost of proxies to each other is not known at this busy share of the processors.
+    /// Returns true if no measurement covers the cost of proxies to each other at this busy share of the processors.
     pub(crate) fn is_beyond(&self, busy: &Busy) -> bool {
         match (&self.sharing, self.processors) {
             (_, Processors::Own) => false,

@@ -1,4 +1,4 @@
-//! Compares compositions that a study measured with what its single functions and plain proxies predict for them.
+//! Compares measured compositions with predictions from the single functions and plain proxies of the same study.
 
 use hoptax_result::{
     ArmResult, CheckedComposition, ConnectionTls, PlannedFunction, SizeCheckBody, SizeCheckResult, SizeSide,
@@ -18,7 +18,7 @@ use crate::size::sharing::Sharing;
 use crate::size::sum::Sum;
 use crate::size::times::{AllTimes, states_response_times};
 
-/// Why a study has nothing to check.
+/// Reason why a study has nothing to check.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum NoCheck {
     /// The result has no rounds.
@@ -135,7 +135,7 @@ pub fn check(study: &StudyResult) -> Result<SizeCheckResult, NoCheck> {
     Ok(SizeCheckResult::new((), body).judged_as(study))
 }
 
-/// What a composition consists of.
+/// Parts of a composition: the plain proxy and the requests that it is compared under, and its proxies.
 struct Parts<'a> {
     plain: &'a ArmResult,
     traffic: Traffic,
@@ -144,7 +144,7 @@ struct Parts<'a> {
 }
 
 /// # Errors
-/// Why it cannot be predicted.
+/// The reason why it cannot be predicted.
 fn parts<'a>(source: &Source<'a>, arm: &ArmResult) -> Result<Parts<'a>, String> {
     let plain = reference(source.result, arm).ok_or("it is not compared with a plain proxy")?;
     let protocol = arm.subject.as_ref().map(|subject| subject.protocol.as_str()).unwrap_or_default();
@@ -184,10 +184,10 @@ fn called(function: &PlannedFunction) -> Called {
     Called { text: id.clone(), id: id.clone(), knobs: knobs.clone(), at_default: [].into() }
 }
 
-/// The proxies of a composition with what the study states about their parts.
+/// The proxies of a composition, with the costs of their parts from the study.
 ///
 /// # Errors
-/// What it does not state.
+/// The plain proxies and functions that the study does not state.
 fn learn<'a>(source: &Source<'a>, parts: &'a Parts<'a>) -> Result<Vec<Proxy<'a>>, String> {
     let mut proxies = Vec::new();
     let mut missing: Vec<&str> = Vec::new();
@@ -219,7 +219,7 @@ fn learn<'a>(source: &Source<'a>, parts: &'a Parts<'a>) -> Result<Vec<Proxy<'a>>
 /// The prediction beside the measurement under one load, and the rate that it was measured at, requests per second.
 ///
 /// # Errors
-/// Which number is missing.
+/// The number that is missing.
 fn checked<'a>(
     source: &Source<'a>,
     arm: &ArmResult,
@@ -238,7 +238,7 @@ fn checked<'a>(
     measured.add(1.0, &composition);
     let of_load = arm.under(load).ok_or("it was not measured")?;
     let busy = busy_share(source.result, of_load).ok_or("how busy it was is not known")?;
-    // The rate may be withheld where CPU times are not. CPU time is rate times CPU time per request, but the error of what was measured
+    // The rate may be withheld where CPU times are not. CPU time is rate times CPU time per request, but the error of the measurement
     // should not move the prediction too.
     let rate = of_load.rate.map(|rate| rate.estimate).or(of_load.planned_rate);
     let rate = rate.unwrap_or(busy * source.processors(arm) * 1e6 / measured.estimate());

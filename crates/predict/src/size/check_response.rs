@@ -1,4 +1,4 @@
-//! Compares response times of compositions that a study measured with what its single functions and plain proxies predict.
+//! Compares measured response times of compositions with predictions from the single functions and plain proxies of the same study.
 
 use hoptax_checks::thresholds::Limits;
 use hoptax_checks::vague::vague_level;
@@ -9,20 +9,20 @@ use crate::size::latency::{intervals, tail};
 use crate::size::measured_at::MeasuredAt;
 use crate::size::times::{AllTimes, FlowTimes, Formula, LeftOut, TimesCurve, mean, measured_at};
 
-/// What the response time of a chain consists of.
+/// Parts of the response time of a chain.
 pub(crate) struct ChainTimes {
     /// Of the plain proxy alone, or of the origin and of each proxy.
     base: TimesCurve,
     added: Vec<FlowTimes>,
-    /// What sharing processors adds, if the study states it.
+    /// Time that sharing processors adds, if the study states it.
     sharing: Option<FlowTimes>,
 }
 
-/// What the response time of a chain of proxies consists of. The proxies share their processors, so they are one queue: their
+/// Learns the parts of the response time of a chain of proxies. The proxies share their processors, so they are one queue: their
 /// quantiles add up like those of the functions of one proxy ([`Formula`]).
 ///
 /// # Errors
-/// What the study does not state.
+/// A sentence that names the response times that the study does not state.
 pub(crate) fn chain_times(
     placed: Placed<'_, '_>,
     times: &mut AllTimes<'_, '_>,
@@ -60,7 +60,7 @@ pub(crate) fn chain_times(
 /// The prediction beside the measurement under one load, at `rate` requests per second.
 ///
 /// # Errors
-/// Which number is missing, or too vague.
+/// The number that is missing, or too vague.
 pub(crate) fn checked_response(
     times: &mut AllTimes<'_, '_>,
     arm: &ArmResult,

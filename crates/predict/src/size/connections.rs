@@ -1,7 +1,7 @@
-//! What a new connection costs a proxy besides its requests, for plain proxies and for functions such as TLS.
+//! Cost of a new connection to a proxy besides its requests, for plain proxies and for functions such as TLS.
 //!
-//! A request of a closed loop whose connections end after *r* requests costs what one on a connection that is kept costs, and a part of
-//! what a connection costs. That part is on straight lines over *1/r* between the closed loops that a study has: not quite the *r*-th part,
+//! A request of a closed loop whose connections end after *r* requests costs as much as one on a connection that is kept, and a part of the
+//! cost of a connection. That part is on straight lines over *1/r* between the closed loops that a study has: not quite the *r*-th part,
 //! because a busy proxy also reads fewer requests at once where some of them come with a connection. It is known at full load only.
 
 use hoptax_result::ArmResult;
@@ -25,7 +25,7 @@ pub(crate) struct OfConnection<'a> {
     pub(crate) source: usize,
     /// The arm that it was measured on.
     pub(crate) arm: &'a ArmResult,
-    /// Whether it was measured with the requests that it was asked for.
+    /// True if it was measured with the requests that it was asked for.
     pub(crate) is_same_traffic: bool,
 }
 
@@ -35,7 +35,7 @@ pub(crate) struct Connections<'a> {
     /// For each request.
     pub(crate) per_request: f64,
     pub(crate) plain: OfConnection<'a>,
-    /// What the functions add that the results state it for.
+    /// The functions that the results state a cost of connections for, with the cost that each adds.
     pub(crate) functions: Vec<(&'a Called, OfConnection<'a>)>,
     /// The functions that no result states it for.
     pub(crate) unknown: Vec<&'a str>,
@@ -58,7 +58,7 @@ impl<'a> OfConnection<'a> {
 
     /// From the CPU time per request under a load; none if the result has no such loads, or if the numbers do not count.
     ///
-    /// With fewer requests than in all of them, a connection costs what it costs with the fewest.
+    /// With fewer requests than in all of them, a connection costs as much as with the fewest.
     fn terms(
         source: &Source<'_>,
         requests: u32,
@@ -72,7 +72,7 @@ impl<'a> OfConnection<'a> {
             .collect();
         points.sort_by(|(one, _), (other, _)| one.total_cmp(other));
         let (most, _) = points.last()?;
-        // For each connection, without what its requests cost on a connection that is kept.
+        // For each connection, without the cost of its requests on a connection that is kept.
         let wanted = (1.0 / f64::from(requests)).min(*most);
         points.insert(0, (0.0, kept.clone()));
         let part = weighted(&points, |(share, _)| *share, wanted)
@@ -87,7 +87,7 @@ impl<'a> OfConnection<'a> {
 }
 
 impl<'a> Connections<'a> {
-    /// What the results state about connections that carry this many requests each. What they lack is reported to `note`, with an arm
+    /// Learns the cost of connections that carry this many requests each. Each gap in the results is reported to `note`, with an arm
     /// that measures it.
     pub(crate) fn learn(
         requests: u32,
@@ -130,7 +130,7 @@ impl<'a> Connections<'a> {
     }
 }
 
-/// That of the first result with the same requests, or else of the first.
+/// Returns the first measurement with the same requests, or else the first of all.
 fn preferred<'a>(found: impl Iterator<Item = OfConnection<'a>>) -> Option<OfConnection<'a>> {
     found.min_by_key(|one| !one.is_same_traffic)
 }
@@ -141,7 +141,7 @@ fn of_plain<'a>(source: &Source<'a>, requests: u32, traffic: &Traffic) -> Option
     OfConnection::of_first(arms, source, requests, |arm, load| source.level(arm, load))
 }
 
-/// What a function adds to a connection: with the same requests, or else with any of the same protocol.
+/// Returns the cost that a function adds to a connection: with the same requests, or else with any of the same protocol.
 fn of_function<'a>(
     source: &Source<'a>,
     requests: u32,

@@ -1,4 +1,4 @@
-//! Where a prediction goes beyond what was measured, and what it assumes there.
+//! Extrapolations of a prediction beyond the measurements, and their assumptions.
 
 use std::collections::BTreeSet;
 
@@ -42,7 +42,7 @@ fn percent(share: f64) -> String {
     format!("{:.0} %", 100.0 * share)
 }
 
-/// Where it is not known what proxies that share processors cost each other.
+/// Warnings where the cost of proxies that share processors to each other is not known.
 fn shared_processors(
     proxies: &[Proxy<'_>],
     sized: &[SizedProxy],
@@ -179,7 +179,7 @@ fn between_sizes(proxy: &Proxy<'_>) -> Option<String> {
     ))
 }
 
-/// What is assumed about new connections, and whose were measured with other requests.
+/// Returns sentences about new connections: the assumptions, and the costs that were measured with other requests.
 fn connections(proxy: &Proxy<'_>, sources: &[Source<'_>]) -> Vec<String> {
     let Some(connections) = proxy.flows.iter().find_map(|flow| flow.connections.as_ref()) else {
         return Vec::new();

@@ -43,7 +43,7 @@ pub(crate) fn calls(graph: &Graph) -> f64 {
     1.0 + of_services.sum::<f64>()
 }
 
-/// What the proxy of each service that has one handles: requests to the service, then, if they pass the proxy, each of its calls.
+/// Returns the flows of each proxy with its service: requests to the service, then, if they pass the proxy, each of its calls.
 pub(crate) fn flows(graph: &Graph) -> Vec<(&Service, Vec<Flow<'_>>)> {
     let with_proxy = graph.services.iter().zip(requests(graph)).filter(|(service, _)| service.has_proxy);
     with_proxy.map(|(service, per_request)| (service, of_proxy(graph, service, per_request))).collect()
@@ -59,7 +59,7 @@ pub fn requests_by_proxy(graph: &Graph) -> Vec<(usize, f64)> {
     graph.services.iter().zip(requests(graph)).map(handled).collect()
 }
 
-/// What the proxy of a service handles that gets so many requests for each request to the entry.
+/// Returns the flows of the proxy of a service that gets `per_request` requests for each request to the entry.
 fn of_proxy<'a>(graph: &'a Graph, service: &'a Service, per_request: f64) -> Vec<Flow<'a>> {
     let mut flows = vec![Flow {
         side: SizeSide::Inbound,

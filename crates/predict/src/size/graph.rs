@@ -95,7 +95,7 @@ pub(crate) struct Called {
 }
 
 impl Called {
-    /// Whether a result measured this function. A knob that the result does not know was added later, and its default leaves the
+    /// Returns true if a result measured this function. A knob that the result does not know was added later, and its default leaves the
     /// function as it was.
     pub(crate) fn is(&self, measured: &PlannedFunction) -> bool {
         let is_alike = |(name, value): (&String, &String)| match measured.knobs.get(name) {
@@ -292,7 +292,7 @@ impl Resolving<'_> {
     }
 }
 
-/// How far a service was visited.
+/// Progress of the visit of a service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Visit {
     None,

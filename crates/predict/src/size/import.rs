@@ -17,7 +17,7 @@ use crate::size::graph::{CallStep, GraphFile, ServiceSection};
 pub struct Imported {
     /// The graph.
     pub graph: GraphFile,
-    /// What a graph cannot express, and what was assumed, a sentence each.
+    /// Assumptions, and settings that a graph cannot express, a sentence each.
     pub notes: Vec<String>,
 }
 
@@ -57,7 +57,7 @@ fn flow(value: &Value) -> String {
     }
 }
 
-/// Whether a string needs no quotes: a word that is no number and none of YAML's words.
+/// Returns true if a string needs no quotes: it begins with a letter, and is no number and none of YAML's words.
 fn is_plain(text: &str) -> bool {
     let words = ["true", "false", "null", "yes", "no", "on", "off", "y", "n"];
     text.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -139,7 +139,7 @@ fn cycle(services: &[ServiceSection]) -> Option<Vec<&str>> {
             callers[*called].push(caller);
         }
     }
-    // Who calls only services that end, ends.
+    // A service that calls only services that end, ends.
     let mut open: Vec<usize> = calls.iter().map(Vec::len).collect();
     let mut ended: Vec<usize> = (0..services.len()).filter(|place| open[*place] == 0).collect();
     while let Some(place) = ended.pop() {

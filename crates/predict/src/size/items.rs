@@ -1,4 +1,4 @@
-//! What a proxy has that takes memory.
+//! Items of a proxy that take memory.
 
 /// Numbers of items of a proxy that take memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

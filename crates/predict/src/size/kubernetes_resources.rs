@@ -7,8 +7,8 @@ const MIB: f64 = 1_048_576.0;
 
 /// Requests and limits for a proxy that uses these cores and this memory.
 ///
-/// The scheduler reserves what is requested, so the requests are the upper ends of the intervals. A limit of CPU throttles a proxy in
-/// the middle of requests, so it is all that its workers can use.
+/// The scheduler reserves the requested resources, so the requests are the upper ends of the intervals. A limit of CPU throttles a
+/// proxy in the middle of requests, so it is all that its workers can use.
 pub(crate) fn resources(
     cores: &Interval,
     workers: u32,

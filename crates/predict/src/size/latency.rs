@@ -1,4 +1,4 @@
-//! What the proxies of a graph add to the response time of a request: simulated along its calls.
+//! Time that the proxies of a graph add to the response time of a request: simulated along its calls.
 
 use hoptax_result::{AddedTime, Interval, ProxyLatency, SizeLatency};
 use hoptax_stats::{jackknife, sum_of_independent};
@@ -18,7 +18,7 @@ use crate::size::walk::{Walk, requests_to_simulate};
 const OF_ALL: usize = 2;
 const OF_EACH: usize = 3;
 
-/// What is added at a rate, and where that is known only from other busy shares.
+/// Added time at a rate, and warnings about times that are known only from other busy shares.
 pub(crate) struct Latency {
     pub(crate) size: SizeLatency,
     pub(crate) extrapolations: Vec<String>,
@@ -27,29 +27,29 @@ pub(crate) struct Latency {
 /// A proxy at the rate of a prediction.
 struct At {
     busy: f64,
-    /// What its requests wait for: those to its service, then those of each call that passes it, with their number for each
-    /// request to the entry.
+    /// Waits of its requests: those to its service, then those of each call that passes it, with their number for each request to the
+    /// entry.
     flows: Vec<(f64, Formula)>,
-    /// How long a pass on its way to a service keeps those of other proxies waiting, us.
+    /// Time that a pass on its way to a service keeps passes of other proxies waiting, us.
     ahead_us: f64,
     is_extrapolated: bool,
 }
 
-/// What the proxies of `graph` add to the response time of a request to its entry, at `rate` requests per second. `placed` are the
-/// proxies of the services of the graph that have one, in their order.
+/// Returns the time that the proxies of `graph` add to the response time of a request to its entry, at `rate` requests per second.
+/// `placed` has the proxies of those services of the graph that have one, in the order of the graph.
 ///
 /// **Method.** A request passes proxies and services as its calls lead it: calls of a step at the same time take as long as the
-/// slowest, steps follow each other. Each pass of a proxy takes a time drawn from what the proxy adds at its busy share, independently
-/// of all others. If proxies share processors, calls at the same time reach them at the same time too: each waits for the passes of
-/// those before it. A pass is taken to use half of its CPU time on the way to the service, and half on the way back. The time added is
-/// the difference between the request and the same request without the times of proxies. Mean and quantile are those of many such
-/// requests, simulated with a fixed seed: the quantile of a sum is not the sum of quantiles.
+/// slowest, steps follow each other. Each pass of a proxy takes a time drawn from the times that the proxy adds at its busy share,
+/// independently of all others. If proxies share processors, calls at the same time reach them at the same time too: each waits for
+/// the passes of those before it. A pass is taken to use half of its CPU time on the way to the service, and half on the way back. The
+/// time added is the difference between the request and the same request without the times of proxies. Mean and quantile are those of
+/// many such requests, simulated with a fixed seed: the quantile of a sum is not the sum of quantiles.
 ///
 /// **Interval.** The simulation is repeated with the same random numbers and each round of a result left out ([`jackknife`]); the
 /// intervals of several results are combined as those of independent numbers.
 ///
 /// # Errors
-/// Why there is no number.
+/// The reason why there is no number.
 pub(crate) fn latency(
     graph: &Graph,
     placed: Placed<'_, '_>,
@@ -118,7 +118,7 @@ pub(crate) fn latency(
     Ok(Latency { size, extrapolations })
 }
 
-/// How long a pass of a proxy on its way to a service keeps those of other proxies waiting, us: half of its CPU time.
+/// Returns the time that a pass of a proxy on its way to a service keeps passes of other proxies waiting, us: half of its CPU time.
 fn ahead_us<'a>(proxy: &Proxy<'a>, placement: &Placement<'a>, rate: f64, busy: Busy) -> f64 {
     let passes = rate * proxy.per_request();
     match placement.processors {
@@ -130,7 +130,7 @@ fn ahead_us<'a>(proxy: &Proxy<'a>, placement: &Placement<'a>, rate: f64, busy: B
     }
 }
 
-/// A proxy at a busy share of the processors that its requests wait for, and in a sentence whether that goes beyond what was measured.
+/// A proxy at a busy share of the processors that its requests wait for, and a sentence if that share is beyond the measured ones.
 fn at_busy_share(
     proxy: &Proxy<'_>,
     busy: Busy,
@@ -298,7 +298,7 @@ mod tests {
         counts.into_iter().collect()
     }
 
-    /// A study of a plain proxy, one with a function, and none: what each of them adds.
+    /// A study of a plain proxy, of one with a function, and of no proxy, with the time that each of them adds.
     fn simulated_study(
         table: &mut Table,
         source: usize,

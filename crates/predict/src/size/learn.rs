@@ -1,4 +1,4 @@
-//! Learns from results: CPU time per request over the busy share of the processors, for plain proxies and for what functions add.
+//! Learns from results: CPU time per request over the busy share of the processors, for plain proxies and for the additions of functions.
 
 use hoptax_judge::summary::CpuByRound;
 use hoptax_result::{ArmLoad, ArmResult, Interval, LoadSpec, Loop, PlannedHop, StudyResult};
@@ -32,7 +32,7 @@ struct Point {
     terms: Vec<(f64, Measured)>,
 }
 
-/// What a plain proxy uses.
+/// CPU time of a plain proxy, and the arms that state it.
 pub(crate) struct Plain<'a> {
     pub(crate) curve: Curve,
     pub(crate) source: usize,
@@ -41,12 +41,12 @@ pub(crate) struct Plain<'a> {
     pub(crate) between: Option<[&'a ArmResult; 2]>,
 }
 
-/// What a function adds.
+/// CPU time that a function adds, and the arm that states it.
 pub(crate) struct Priced<'a> {
     pub(crate) curve: Curve,
     pub(crate) source: usize,
     pub(crate) arm: &'a ArmResult,
-    /// Whether it was measured with the requests that it was asked for.
+    /// True if it was measured with the requests that it was asked for.
     pub(crate) is_same_traffic: bool,
 }
 
@@ -104,7 +104,7 @@ impl<'a> Source<'a> {
         Curve::new(self.loads().filter(|load| counts(load)).filter_map(point).collect())
     }
 
-    /// What a function adds to requests of this protocol; none if the result does not state it.
+    /// Returns the CPU time that a function adds to requests of this protocol; none if the result does not state it.
     pub(crate) fn function(&self, called: &Called, traffic: &Traffic) -> Option<Priced<'a>> {
         let arms = alone(self.result, |function| called.is(function), traffic);
         let Candidate { arm, is_same_traffic } = arms.first().copied()?;
@@ -115,20 +115,21 @@ impl<'a> Source<'a> {
         Some(Priced { curve, source: self.number, arm, is_same_traffic })
     }
 
-    /// Whether it has a plain proxy with these requests, whether or not its numbers count.
+    /// Returns true if the result has a plain proxy with these requests, even if its numbers do not count.
     pub(crate) fn has_plain(&self, traffic: &Traffic) -> bool {
         self.result.arms.iter().any(|arm| plain_traffic(arm).as_ref() == Some(traffic))
     }
 
-    /// Whether it has an arm with this function alone and this protocol, whether or not its numbers count.
+    /// Returns true if the result has an arm with this function alone and this protocol, even if its numbers do not count.
     pub(crate) fn has_function(&self, called: &Called, traffic: &Traffic) -> bool {
         !alone(self.result, |function| called.is(function), traffic).is_empty()
     }
 
-    /// What a function adds to a plain proxy under one load. The plain proxy comes with its CPU time under all open loops.
+    /// Returns the CPU time that a function adds to a plain proxy under one load. The plain proxy comes with its CPU time under all open
+    /// loops.
     ///
     /// Open loops at a share of the capacity do not make both equally busy: the capacity is measured once, and requests cost more than
-    /// at capacity by another factor. So what a plain proxy costs less or more because of that is added to the cost, from its curve. A
+    /// at capacity by another factor. So the difference that this makes for a plain proxy is added to the cost, from its curve. A
     /// closed loop keeps both always busy. It is no point of that curve: above the busiest open loop, the curve is flat.
     fn added(&self, arm: &ArmResult, plain: &ArmResult, in_use: Option<&Curve>, load: &str) -> Option<Point> {
         let cost = self.cost(arm, load)?;
@@ -141,7 +142,7 @@ impl<'a> Source<'a> {
         Some(Point { busy: own, terms: [(1.0, cost), (1.0, level)].into_iter().chain(at_own).collect() })
     }
 
-    /// What an arm costs more than the arm that it is compared with, under one load; none if that does not count.
+    /// Returns the cost of an arm over the arm that it is compared with, under one load; none if the cost does not count.
     pub(crate) fn cost(&self, arm: &ArmResult, load: &str) -> Option<Measured> {
         let other = arm.compared_with.as_deref()?;
         let interval = arm.under(load)?.cost.cpu_us_per_request?;
@@ -211,9 +212,9 @@ impl<'a> Source<'a> {
     }
 }
 
-/// How busy the proxies of an arm were under a load, as a share of what their processors can give: in the same sense as the `b` that
-/// `b = cores(b) / workers` is solved for, so over the time in which the load was offered. The CPU time as a share of the time between
-/// readings of counters would make proxies look idle that were saturated in short slices. Results of earlier versions have only
+/// Returns the busy share of the proxies of an arm under a load, as a share of the capacity of their processors: in the same sense as the
+/// `b` that `b = cores(b) / workers` is solved for, so over the time in which the load was offered. The CPU time as a share of the time
+/// between readings of counters would make proxies look idle that were saturated in short slices. Results of earlier versions have only
 /// that.
 pub(crate) fn busy_share(result: &StudyResult, under: &ArmLoad) -> Option<f64> {
     under.proxy_busy_share.or_else(|| Some(under.proxy_core_share? / processors(result)))

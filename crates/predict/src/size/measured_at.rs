@@ -1,6 +1,6 @@
 //! The busy shares that numbers were measured at.
 
-/// How much busier than measured a proxy may be without a word: a closed loop reaches 95 to 99 % of a processor.
+/// Excess over the measured busy shares that needs no warning: a closed loop reaches 95 to 99 % of a processor.
 pub(crate) const NEARLY: f64 = 0.05;
 
 /// The busy shares that all numbers of a proxy were measured at.
@@ -23,7 +23,7 @@ impl MeasuredAt {
         }
     }
 
-    /// Whether something at this busy share is known only from other ones.
+    /// Returns true if a value at this busy share is extrapolated from other ones.
     pub(crate) fn is_beyond(&self, busy: f64) -> bool {
         self.only.is_some_and(|only| (busy - only).abs() > NEARLY)
             || busy < self.least - NEARLY

@@ -1,6 +1,7 @@
 //! The memory of a proxy: that of a plain one, of its functions, and of the connections, clusters and routes that it has.
 //!
-//! Memory grows by about the same for each item, so what one adds is the cost of the largest number that was measured, divided by it.
+//! Memory grows by about the same for each item, so the memory of one item is the cost of the largest number that was measured, divided by
+//! that number.
 
 use hoptax_result::{ArmResult, Interval, RoundMeasure};
 
@@ -8,12 +9,12 @@ use crate::size::arms::single_function;
 use crate::size::items::Items;
 use crate::size::learn::{Plain, Source};
 
-/// What one item adds, and the largest number of them that a result has.
+/// Memory that one item adds, and the largest number of such items that a result has.
 #[derive(Clone, Copy, Debug)]
 struct Each {
     bytes: Interval,
     most: f64,
-    /// How many of them the plain proxy has.
+    /// Number of such items that the plain proxy has.
     included: f64,
     /// The index of the result that states it.
     source: usize,
@@ -23,15 +24,15 @@ struct Each {
 const OF_FUNCTIONS: [(&str, &str, &str); 2] =
     [("cluster", "configuration/clusters", "clusters"), ("route", "route/path", "routes")];
 
-/// What the items of a proxy add.
+/// Memory that the items of a proxy add.
 #[derive(Debug, Default)]
 pub(crate) struct LearnedItems {
-    /// The kind, the number, and what each of them adds.
+    /// The kind, the number, and the memory that each of them adds.
     learned: Vec<(&'static str, u64, Each)>,
 }
 
 impl LearnedItems {
-    /// What the results state about the items of a proxy whose requests are like those of `plain`. What they lack is reported to
+    /// Learns the memory of the items of a proxy whose requests are like those of `plain`. Each gap in the results is reported to
     /// `note`, with an arm that measures it.
     pub(crate) fn learn(
         items: &Items,
@@ -56,7 +57,7 @@ impl LearnedItems {
         Self { learned }
     }
 
-    /// What the items of each kind add.
+    /// Returns the memory that the items of each kind add, in bytes.
     pub(crate) fn bytes(&self) -> impl Iterator<Item = Interval> {
         self.learned.iter().map(|(_, count, each)| each.bytes.times(*count as f64 - each.included))
     }
@@ -66,7 +67,7 @@ impl LearnedItems {
         self.learned.iter().map(|(_, _, each)| each.source)
     }
 
-    /// Where there are more items than were measured.
+    /// Returns warnings about kinds with more items than were measured.
     pub(crate) fn extrapolations(&self, service: &str) -> Vec<String> {
         let is_beyond = |(_, count, each): &&(&str, u64, Each)| *count as f64 > each.most;
         let sentence = |(kind, count, each): &(&str, u64, Each)| {
@@ -79,7 +80,7 @@ impl LearnedItems {
     }
 }
 
-/// What a connection adds, from the connections of an arm.
+/// Returns the memory that a connection adds, from the connections of an arm.
 fn per_connection(plain: &Plain<'_>, sources: &[Source<'_>]) -> Option<Each> {
     let bytes = plain.arm.hops.first()?.of_rounds.get(RoundMeasure::MEMORY_PER_CONNECTION)?;
     let source = sources.iter().find(|source| source.number == plain.source)?;
@@ -96,7 +97,7 @@ fn per_connection(plain: &Plain<'_>, sources: &[Source<'_>]) -> Option<Each> {
     })
 }
 
-/// What an item of a function adds, from the arm with most of them.
+/// Returns the memory that an item of a function adds, from the arm with most of them.
 fn per_item(source: &Source<'_>, id: &str, knob: &str) -> Option<Each> {
     let of = |arm: &ArmResult| {
         let function = single_function(arm).filter(|function| function.id == id)?;

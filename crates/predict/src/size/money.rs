@@ -1,4 +1,4 @@
-//! What the cores and the memory of proxies cost in a month.
+//! Price of the cores and the memory of proxies in a month.
 
 use hoptax_result::{Interval, ProxyMoney, SizeMoney, SizeResult, SizedProxy};
 use hoptax_stats::sum_of_dependent;
@@ -9,7 +9,7 @@ pub const HOURS_PER_MONTH: f64 = 730.0;
 /// Bytes of a GiB.
 const GIB: f64 = 1_073_741_824.0;
 
-/// Prices, in any currency; None for what costs nothing.
+/// Prices, in any currency; None for a resource without a price.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Prices {
     /// Of a core for an hour.
@@ -18,10 +18,10 @@ pub struct Prices {
     pub per_gib_hour: Option<f64>,
 }
 
-/// What the proxies of a prediction cost in a month at these prices, if they always run at its rate. Paid are the cores and the
+/// Returns the price of the proxies of a prediction in a month, if they always run at its rate. The price counts the cores and the
 /// memory that they use. None without a price.
 ///
-/// **Method.** What the numbers of CPU time and memory share is unknown, so the interval of a sum is the widest possible
+/// **Method.** The errors of CPU time and memory that are common to both are unknown, so the interval of a sum is the widest possible
 /// ([`sum_of_dependent`]).
 pub fn money(result: &SizeResult, prices: Prices) -> Option<SizeMoney> {
     let Prices { per_core_hour, per_gib_hour } = prices;

@@ -1,4 +1,4 @@
-//! Predicts what each proxy of a graph uses, from what results state about plain proxies and single functions.
+//! Predicts the CPU time and memory of each proxy of a graph, from results of plain proxies and single functions.
 
 use hoptax_result::{
     Interval, SizeBody, SizeBottleneck, SizeLatency, SizePoint, SizeResult, SizeSource, SizedConnections,
@@ -20,7 +20,7 @@ use crate::size::sharing::Sharing;
 use crate::size::sum::Sum;
 use crate::size::times::AllTimes;
 
-/// Why there is no prediction.
+/// Reason why there is no prediction.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum NoSize {
     /// The results do not state the CPU time of something in the graph.
@@ -29,7 +29,7 @@ pub enum NoSize {
         .missing.join("\n  "), .arms.join("\n  ")
     )]
     Missing {
-        /// What is missing.
+        /// The numbers that are missing, in words.
         missing: Vec<String>,
         /// Arms of a study that measures it, as in a study file.
         arms: Vec<String>,
@@ -61,9 +61,9 @@ pub fn size(graph: &Graph, rate: f64, results: &[StudyResult]) -> Result<SizeRes
 /// Like [`size()`], for proxies on these processors.
 ///
 /// **Method.** A request to one of several proxies on a processor waits while the processor works for any of them: it waits as long as at
-/// a single proxy that is as busy as all of them together (one queue; L. Kleinrock, *Queueing Systems* 1, 1975). What the proxies cost
-/// each other besides is that of a measured chain of plain proxies (`sharing`), if possible with the requests that the entry gets, and left
-/// out if no result has one. The bottleneck, and what turning a function off saves, are those of each proxy by itself.
+/// a single proxy that is as busy as all of them together (one queue; L. Kleinrock, *Queueing Systems* 1, 1975). The further cost of the
+/// proxies to each other is that of a measured chain of plain proxies (`sharing`), if possible with the requests that the entry gets. It is
+/// left out if no result has one. The bottleneck, and the savings from turning a function off, are those of each proxy by itself.
 ///
 /// # Errors
 /// As [`size()`].
@@ -157,7 +157,7 @@ fn all_cores<'a>(proxies: &[Proxy<'a>], placement: &Placement<'a>, rate: f64) ->
     cores.interval()
 }
 
-/// What the results state about each proxy.
+/// Learns the CPU time of each proxy from the results.
 fn learn<'a>(graph: &'a Graph, sources: &[Source<'a>]) -> Result<Vec<Proxy<'a>>, NoSize> {
     let (mut missing, mut arms) = (Vec::new(), Vec::new());
     let mut note = |(what, arm): (String, String)| {
@@ -199,7 +199,8 @@ fn learn<'a>(graph: &'a Graph, sources: &[Source<'a>]) -> Result<Vec<Proxy<'a>>,
     if missing.is_empty() { Ok(proxies) } else { Err(NoSize::Missing { missing, arms }) }
 }
 
-/// That no result states what a function adds, and why not although it measured that, or which settings or protocols it is stated for.
+/// Returns a sentence that no result states the cost of a function, with the reason if a result measured it, or else the settings or
+/// protocols that the cost is stated for.
 fn unpriced(called: &Called, traffic: &Traffic, sources: &[Source<'_>]) -> String {
     let mut why = because(sources, |source| source.has_function(called, traffic));
     if why.is_empty() {
@@ -211,7 +212,7 @@ fn unpriced(called: &Called, traffic: &Traffic, sources: &[Source<'_>]) -> Strin
     format!("the cost of `{}` for requests over {}{why}", called.text, traffic.protocol)
 }
 
-/// Why the numbers of the first result that has such an arm do not count; empty if none has.
+/// Returns the reason why the numbers of the first result that has such an arm do not count; empty if none has.
 fn because(sources: &[Source<'_>], has_arm: impl Fn(&Source<'_>) -> bool) -> String {
     let Some(source) = sources.iter().find(|source| has_arm(source)) else { return String::new() };
     let why = if source.loads().next().is_some() {
@@ -222,7 +223,7 @@ fn because(sources: &[Source<'_>], has_arm: impl Fn(&Source<'_>) -> bool) -> Str
     format!(" (`{}` {why})", source.result.name)
 }
 
-/// What a function adds: measured with the same requests, or else with any of the same protocol.
+/// Returns the cost that a function adds: measured with the same requests, or else with any of the same protocol.
 fn price<'a>(called: &Called, traffic: &Traffic, sources: &[Source<'a>]) -> Option<Priced<'a>> {
     let mut found: Vec<Priced<'a>> =
         sources.iter().filter_map(|source| source.function(called, traffic)).collect();

@@ -12,14 +12,14 @@ use crate::size::measured_at::MeasuredAt;
 use crate::size::memory::LearnedItems;
 use crate::size::sum::Sum;
 
-/// A proxy with what was learned about its requests.
+/// A proxy with the learned costs of its requests.
 pub(crate) struct Proxy<'a> {
     pub(crate) service: &'a Service,
     pub(crate) flows: Vec<LearnedFlow<'a>>,
     pub(crate) items: LearnedItems,
 }
 
-/// Requests of one kind, with what was learned about them.
+/// Requests of one kind, with their learned costs.
 pub(crate) struct LearnedFlow<'a> {
     pub(crate) side: SizeSide,
     /// Requests for each request to the entry of the graph.
@@ -34,8 +34,8 @@ pub(crate) struct LearnedFlow<'a> {
 pub(crate) type FunctionOf<'a> = (SizeSide, &'a Called);
 
 impl<'a> Proxy<'a> {
-    /// The memory of a plain proxy and what its functions and items add. What the numbers of a study share is unknown, so the interval
-    /// is the widest possible.
+    /// The memory of a plain proxy, its functions and its items. The errors that the numbers of a study have in common are unknown, so the
+    /// interval is the widest possible.
     pub(crate) fn memory(&self) -> Option<Interval> {
         let plain = self.flows.first()?.plain.arm.hops.first()?.of_rounds.get(RoundMeasure::MEMORY)?;
         let mut numbers = vec![plain];

@@ -1,4 +1,4 @@
-//! What proxies that share processors cost each other, learned from a chain of plain proxies on the same processors.
+//! CPU cost of proxies that share processors to each other, learned from a chain of plain proxies on the same processors.
 //!
 //! **Method.** A proxy needs more CPU time for a request if another proxy ran on its processor since its last one: that one's code and
 //! data took the place of its own in caches and branch predictors. So the extra cost of a request is taken to be proportional to the
@@ -19,11 +19,11 @@ use crate::size::learn::{Plain, Source};
 use crate::size::measured_at::MeasuredAt;
 use crate::size::sum::Sum;
 
-/// How much less busy than any plain proxy that was measured a proxy of the chain may be, as a share: below that, the CPU time of a plain
+/// Least busy share of a proxy of the chain, as a share of the least one of measured plain proxies: below that, the CPU time of a plain
 /// proxy is not known.
 const LEAST: f64 = 0.8;
 
-/// What other proxies on the same processors cost a request.
+/// CPU cost of other proxies on the same processors to a request.
 pub(crate) struct Sharing<'a> {
     /// The plain proxy that the chain is compared with.
     pub(crate) plain: Plain<'a>,
@@ -76,7 +76,7 @@ impl<'a> Sharing<'a> {
         MeasuredAt { least: self.least, most: self.most, only: None }
     }
 
-    /// What all other proxies would cost a request, us, if processors are busy for this share of the time.
+    /// Returns the CPU time, in us, that all other proxies would cost a request if processors are busy for this share of the time.
     ///
     /// Levels of CPU time are used, not the cost of the chain: costs are stated at the usual speed of the machine and levels are not, so
     /// their difference would not contain the speed as rounds do.

@@ -1,4 +1,4 @@
-//! Weighted sums of measured CPU times, with intervals that contain what the times of one study share.
+//! Weighted sums of measured CPU times, with intervals that contain the errors that the times of one study have in common.
 
 use hoptax_result::Interval;
 use hoptax_stats::{mean_over_rounds, sum_of_dependent, sum_of_independent};
@@ -45,7 +45,7 @@ impl<'a> Sum<'a> {
     /// **Method.** Within a study, the sum is taken in each round that has all its terms, and its interval over these rounds
     /// ([`mean_over_rounds`]): costs share the error of their baseline and the speed of the machine, and rounds contain that.
     /// The width is that of the rounds; the estimate is the sum of the estimates that the result states. If a result has no
-    /// rounds, or too few with all terms, what its numbers share is unknown, and distances to the ends add up
+    /// rounds, or too few with all terms, the common errors of its numbers are unknown, and distances to the ends add up
     /// ([`sum_of_dependent`]). Sums of different studies are independent ([`sum_of_independent`]).
     pub(crate) fn interval(&self) -> Option<Interval> {
         let mut sources: Vec<usize> = self.0.iter().map(|(_, measured)| measured.source).collect();

@@ -36,7 +36,7 @@ loads:
   - {name: in-use-60, loop: open, utilisation: 60%, arrivals: poisson, connections: 32, blocks: 4, slice: 250ms}
 ";
 
-/// How busy proxies are under a load.
+/// Busy shares of proxies under a load.
 fn busy(load: &str) -> f64 {
     match load {
         "saturation" => 1.0,

@@ -41,16 +41,16 @@ struct Times {
     arm: String,
     load: String,
     rounds: Vec<Vec<(u64, u64)>>,
-    /// Whether they are enough for the tail.
+    /// True if there are enough responses for the tail.
     has_tail: bool,
 }
 
 /// A weighted sum of response times, whose quantiles are the sums of the quantiles: weights, and indexes in a [`Table`].
 ///
-/// **Why quantiles add up within a proxy.** What a request waits for and what it is charged for is the work of one proxy. At the same
-/// busy share, a proxy whose requests take longer has waits that are longer by the same factor (the formula of Pollaczek and Khinchine
-/// scales with the service time; L. Kleinrock, *Queueing Systems* 1, 1975, chapter 5). So the whole distribution is stretched, and
-/// differences of quantiles at equal busy shares are what functions add.
+/// **Why quantiles add up within a proxy.** A request waits for the work of one proxy, and is charged for the work of the same proxy. At
+/// the same busy share, a proxy whose requests take longer has waits that are longer by the same factor (the formula of Pollaczek and
+/// Khinchine scales with the service time; L. Kleinrock, *Queueing Systems* 1, 1975, chapter 5). So the whole distribution is stretched,
+/// and the additions of functions are the differences of quantiles at equal busy shares.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Formula(Vec<(f64, usize)>);
 
@@ -69,7 +69,7 @@ impl TimesCurve {
         self.0.iter().map(|(busy, _)| *busy).collect()
     }
 
-    /// What it was measured at.
+    /// Returns the busy shares that the curve was measured at.
     pub(crate) fn measured_at(&self) -> MeasuredAt {
         MeasuredAt::new(&[self.busy_shares()])
     }
@@ -93,9 +93,9 @@ fn in_queue(busy: f64) -> f64 {
     busy / (1.0 - busy)
 }
 
-/// What a proxy adds to the response time of the requests of a flow, at each busy share.
+/// Time that a proxy adds to the response time of the requests of a flow, at each busy share.
 pub(crate) struct FlowTimes {
-    /// Their sum is what is added.
+    /// Curves whose sum is the added time.
     curves: Vec<TimesCurve>,
 }
 
@@ -131,10 +131,10 @@ impl<'s, 'a> AllTimes<'s, 'a> {
         Self { sources, table: Table::default() }
     }
 
-    /// What a proxy adds to the requests of a flow.
+    /// Returns the time that a proxy adds to the requests of a flow.
     ///
     /// # Errors
-    /// What the results do not state, and what to measure.
+    /// A sentence that names the missing response times, and the study that measures them.
     pub(crate) fn flow(&mut self, flow: &LearnedFlow<'_>) -> Result<FlowTimes, String> {
         let mut curves = vec![self.added(&flow.plain)?];
         for (called, priced) in &flow.functions {
@@ -149,7 +149,7 @@ impl<'s, 'a> AllTimes<'s, 'a> {
         Ok(FlowTimes::new(curves))
     }
 
-    /// What a function adds to the response times of a plain proxy that is as busy as the proxy with the function.
+    /// Returns the time that a function adds to the response times of a plain proxy that is as busy as the proxy with the function.
     pub(crate) fn of_function(&mut self, priced: &Priced<'_>) -> Option<TimesCurve> {
         let other = reference(self.result(priced.source)?, priced.arm)?;
         let own = self.curve(priced.source, priced.arm, &[(1.0, priced.arm)])?;
@@ -161,10 +161,10 @@ impl<'s, 'a> AllTimes<'s, 'a> {
         Some(TimesCurve(own.0.into_iter().map(point).collect()))
     }
 
-    /// What a plain proxy adds to the response times of its origin.
+    /// Returns the time that a plain proxy adds to the response times of its origin.
     ///
     /// # Errors
-    /// What the results do not state, and what to measure.
+    /// A sentence that names the missing response times, and the study that measures them.
     pub(crate) fn added(&mut self, plain: &Plain<'_>) -> Result<TimesCurve, String> {
         let direct = self.direct_arm(plain)?;
         self.curve(plain.source, plain.arm, &[(1.0, plain.arm), (-1.0, direct)])
@@ -174,7 +174,7 @@ impl<'s, 'a> AllTimes<'s, 'a> {
     /// The response times of the origin without a proxy, at the rates of a plain proxy.
     ///
     /// # Errors
-    /// What the results do not state, and what to measure.
+    /// A sentence that names the missing response times, and the study that measures them.
     pub(crate) fn direct(&mut self, plain: &Plain<'_>) -> Result<TimesCurve, String> {
         let direct = self.direct_arm(plain)?;
         self.curve(plain.source, plain.arm, &[(1.0, direct)]).ok_or_else(|| self.no_times(plain, direct))
@@ -185,8 +185,8 @@ impl<'s, 'a> AllTimes<'s, 'a> {
         self.curve(plain.source, plain.arm, &[(1.0, plain.arm)])
     }
 
-    /// What other proxies on the same processors add to the response times of a plain proxy, at the busy shares of the chain; none if
-    /// its response times do not count.
+    /// Returns the time that other proxies on the same processors add to the response times of a plain proxy, at the busy shares of the
+    /// chain; none if its response times do not count.
     pub(crate) fn sharing(&mut self, sharing: &Sharing<'_>) -> Option<FlowTimes> {
         let [of_chain, of_direct, of_plain] = sharing.of_times();
         let chain = self.whole(&sharing.chain)?;
@@ -265,7 +265,7 @@ impl<'s, 'a> AllTimes<'s, 'a> {
         if let Some(found) = self.table.0.iter().position(is_it) {
             return Some(found);
         }
-        // What withholds response times withholds their median too.
+        // Findings that withhold response times withhold their median too.
         arm.under(load)?.response_us.p50.as_ref()?;
         let result = self.result(source)?;
         let rounds = response_times_by_round(result, &arm.id, load);
@@ -295,8 +295,8 @@ impl<'s, 'a> AllTimes<'s, 'a> {
 }
 
 impl Table {
-    /// Whether the results of a formula have enough responses for its tail. Terms that make up little of it need not: their errors
-    /// count by their weights, and the interval contains them.
+    /// Returns true if the results of a formula have enough responses for its tail. Terms that make up little of it need not: their
+    /// errors count by their weights, and the interval contains them.
     pub(crate) fn has_tail(&self, formula: &Formula) -> bool {
         let has_tail = |index: usize| self.0.get(index).is_some_and(|times| times.has_tail);
         let mut weights: BTreeMap<usize, f64> = BTreeMap::new();
@@ -347,8 +347,8 @@ pub(crate) fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// Whether response times under a load show how they grow with the busy share: requests arrive as those of independent users, and
-/// all arms are about equally busy.
+/// Returns true if response times under a load show how they grow with the busy share: requests arrive as those of independent users,
+/// and all arms are about equally busy.
 pub(crate) fn states_response_times(load: &LoadSpec) -> bool {
     load.loop_ == Loop::Open && load.utilisation.is_some() && load.arrivals.as_deref() == Some("poisson")
 }

@@ -19,7 +19,7 @@ const MOST_STEPS: f64 = 1_000.0;
 /// proxy: time is spent on both.
 ///
 /// # Errors
-/// That they are too many for any number of requests.
+/// A message that the steps are too many for any number of requests.
 pub(crate) fn requests_to_simulate(passes: f64, calls: f64) -> Result<usize, String> {
     let steps = passes + calls;
     if steps > MOST_STEPS {
@@ -36,15 +36,15 @@ pub(crate) struct Walk<'a> {
     services: &'a [Service],
     /// Equally likely times that proxies add: by service, then requests to the service and those of each of its calls.
     added: &'a [Vec<Vec<f64>>],
-    /// How long a pass of the proxy of each service on its way there keeps the passes of other proxies waiting: 0 if each proxy has
-    /// processors of its own.
+    /// Time that a pass of the proxy of each service on its way there keeps the passes of other proxies waiting: 0 if each proxy
+    /// has processors of its own.
     ahead: &'a [f64],
     random: Xoshiro256PlusPlus,
-    /// What proxies added on the slowest way so far.
+    /// Time that proxies added on the slowest way so far, with the index of the service of each.
     way: Vec<(usize, f64)>,
 }
 
-/// What simulated requests found.
+/// Result of simulated requests.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Found {
     /// Time that proxies add to each request.
@@ -53,7 +53,7 @@ pub(crate) struct Found {
     pub(crate) critical: Vec<f64>,
 }
 
-/// How long a request takes with and without the times of proxies.
+/// Time of a request with and without the times of proxies.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Took {
     with: f64,
@@ -134,14 +134,14 @@ impl<'a> Walk<'a> {
         service(called).filter(|called| called.has_proxy).map(|_| called)
     }
 
-    /// How long a call keeps calls waiting that are made after it at the same time.
+    /// Returns the time that a call keeps later calls of the same step waiting.
     fn ahead_of_others(&self, caller: usize, called: usize) -> f64 {
         let of = |service: usize| self.ahead.get(service).copied().unwrap_or_default();
         let has_outbound = self.services.get(caller).is_some_and(|caller| caller.outbound.is_some());
         of(called) + if has_outbound { of(caller) } else { 0.0 }
     }
 
-    /// How many calls a request makes, one after another.
+    /// Draws the number of calls that a request makes, one after another.
     fn times(&mut self, factor: f64) -> u64 {
         let whole = factor.floor();
         let one_more = factor > whole && self.random.random::<f64>() < factor - whole;
@@ -181,7 +181,7 @@ mod tests {
     use crate::size::graph::Graph;
     use crate::size::tests::graph::graph;
 
-    /// What requests find if the proxies of each flow, in the order of the services of the graph, always add this.
+    /// Returns the result of requests if the proxies of each flow, in the order of the services of the graph, always add this time.
     fn constant(graph: &Graph, added: &[&[f64]]) -> Found {
         let added: Vec<Vec<Vec<f64>>> =
             added.iter().map(|flows| flows.iter().map(|time| vec![*time]).collect()).collect();

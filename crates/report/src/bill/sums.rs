@@ -1,11 +1,11 @@
-//! Sums of the parts of a bill in words: whether they add up, and which of them interact.
+//! Sums of the parts of a bill in words: the decision if they add up, and the parts that interact.
 
 use hoptax_result::{BillResult, BilledPair, BilledSecondStudy, BilledSum, Decision, Interval, Verdict};
 
 use crate::more_rounds;
 use crate::numbers::{counted, difference, level, percent_difference};
 
-/// What the second study says of the sum of the first, and of each pair.
+/// Returns sentences of the second study on the sum of the first, and on each pair.
 pub(super) fn second_study(found: &BilledSecondStudy, first: Option<&BilledSum>) -> Vec<String> {
     if found.verdict == Verdict::Void {
         return vec![format!(
@@ -79,7 +79,7 @@ fn pair(pair: &BilledPair, rounds: u32) -> String {
     format!("{costs}: {meaning}")
 }
 
-/// What decides whether parts add up, to continue a sentence; `rounds` are measured.
+/// Returns the remedy for an undecided sum, to continue a sentence; `rounds` are measured.
 fn remedy(sum: &BilledSum, rounds: u32) -> String {
     match more_rounds::within_reach(sum.rounds_until_decided) {
         // A study that is continued has no fewer rounds than before.
@@ -88,7 +88,7 @@ fn remedy(sum: &BilledSum, rounds: u32) -> String {
     }
 }
 
-/// Whether the parts add up.
+/// Returns a sentence on the sum of the parts, with its decision.
 pub(super) fn sum(whose: &str, sum: &BilledSum, rounds: u32) -> String {
     let costs = format!(
         "{whose} cost {} us one by one and {} us together; difference {} us, {} of the whole",
@@ -114,7 +114,7 @@ pub(super) fn sum(whose: &str, sum: &BilledSum, rounds: u32) -> String {
     format!("{costs}: {meaning}")
 }
 
-/// The sum of the second study, and whether it confirms that of the first.
+/// The sum of the second study, and its confirmation of the first.
 fn second_sum(again: &BilledSum, first: Option<&BilledSum>, rounds: u32) -> String {
     let first = first.filter(|first| first.decision == Decision::Different);
     let judgement = first.and_then(|first| {

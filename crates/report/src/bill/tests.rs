@@ -103,7 +103,7 @@ fn the_second_study_confirms_the_difference_of_the_first_or_does_not() {
     }
     let undecided = said(Decision::Undecided, -6.0);
     assert!(undecided.starts_with("in a second study of 12 rounds, they cost"), "{undecided}");
-    // What the first study did not find has nothing to confirm.
+    // An undecided first study has nothing to confirm.
     bill.sum.as_mut().unwrap().decision = Decision::Undecided;
     bill.second_study.as_mut().unwrap().sum.as_mut().unwrap().decision = Decision::Different;
     assert!(adds_up(&bill)[1].starts_with("in a second study"), "{:?}", adds_up(&bill));

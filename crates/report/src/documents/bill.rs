@@ -63,7 +63,7 @@ pub fn bill(result: &BillResult) -> Document {
     document
 }
 
-/// Why parts that were measured have no cost in CPU time, one line for each reason.
+/// Returns the reasons why measured parts have no cost in CPU time, a line each.
 fn withheld(result: &BillResult) -> Vec<String> {
     let mut by_reason: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     let unknown = result.parts.iter().filter(|part| part.cost.cpu_us_per_request.is_none());
@@ -116,7 +116,7 @@ fn parts(result: &BillResult) -> Table {
 
 type Make = fn(&Interval, &'static str) -> Quantity;
 
-/// Intervals, or bounds of what is withheld.
+/// Intervals, or bounds of withheld numbers.
 fn cells(charge: &Charge, kind: &str, activity: &str, make: Make) -> Vec<Cell> {
     let cell = |measure: CostMeasure, number: Option<Interval>, unit: &'static str| {
         let scale = sittings::unit(measure);
@@ -163,7 +163,7 @@ fn next(result: &BillResult) -> Option<Next> {
     })
 }
 
-/// What the parts add to the rest, up to the whole; none if no part has a cost.
+/// Returns the costs of the parts on top of the rest, up to the whole; none if no part has a cost.
 fn waterfall(result: &BillResult) -> Option<Waterfall> {
     let part = |part: &BilledPart| {
         let cost = part.cost.cpu_us_per_request?;
@@ -173,7 +173,7 @@ fn waterfall(result: &BillResult) -> Option<Waterfall> {
     };
     let parts: Vec<WaterfallPart> = result.parts.iter().filter_map(part).collect();
     let level = |charge: &Charge| charge.cpu_us_per_request.map(|us| Quantity::level(&us, "us"));
-    // What the parts cost alone, less what they cost together.
+    // The sum of the costs of the parts alone, less their cost together.
     let interaction = result.sum.as_ref().map(|sum| sum.interaction_us.times(-1.0));
     (!parts.is_empty()).then(|| Waterfall {
         title: "CPU time per request, from what is left without the parts to the whole".to_owned(),
@@ -267,7 +267,7 @@ mod tests {
         let [Block::Chart(chart)] = document.plots[0].blocks.as_slice() else { panic!("{document:?}") };
         let Chart::Waterfall(waterfall) = chart.as_ref() else { panic!("{chart:?}") };
         assert_eq!(waterfall.parts.len(), 3, "one for each measured part");
-        // What the bars of the parts add is what the parts cost together.
+        // The bars of the parts add up to the cost of the parts together.
         let parts: f64 = waterfall.parts.iter().filter_map(|part| part.cost.estimate).sum();
         let added = parts + waterfall.together.as_ref().and_then(|one| one.estimate).unwrap();
         let together = fixture::bill().sum.unwrap().together_us.estimate;

@@ -50,7 +50,7 @@ fn usable(result: &CalibrationResult) -> String {
     .to_owned()
 }
 
-/// What the machine adds to response times, and the highest rate.
+/// Returns the time that the machine adds to response times, and the highest rate.
 fn answer(result: &CalibrationResult) -> Vec<String> {
     let floor = &result.floor;
     let added = format!(

@@ -18,7 +18,7 @@ impl Documented for StudiesComparisonBody {
     const DOCUMENT: fn(&Report<Self>) -> Document = studies_comparison;
 }
 
-/// The document of one comparison: one sentence per subject, then what differs between configurations, then all measures.
+/// The document of one comparison: one sentence per subject, then the differences between configurations, then all measures.
 pub fn comparison(result: &ComparisonResult) -> Document {
     document(result.verdict, &result.findings, &[&result.body], None)
 }
@@ -68,7 +68,7 @@ fn document(
     document
 }
 
-/// More rounds, if they decide what is undecided. The arms of studies are given by their files, which this result does not name.
+/// More rounds, if they would decide undecided measures. The arms of studies are given by their files, which this result does not name.
 fn next(results: &[&ComparisonBody]) -> Option<Next> {
     let [result] = results else { return None };
     let measures = result.subjects.iter().flat_map(|subject| &subject.measures);

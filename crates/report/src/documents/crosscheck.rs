@@ -72,7 +72,7 @@ pub fn crosscheck(result: &CrosscheckResult) -> Document {
     document
 }
 
-/// How far p99 of this program is from the truth, and that of the others.
+/// Returns the error of p99 of this program, and of the others.
 fn answer(result: &CrosscheckResult) -> Vec<String> {
     let [p99, _] = QUANTILES;
     let of = |is_own: bool| {
@@ -96,7 +96,7 @@ fn answer(result: &CrosscheckResult) -> Vec<String> {
     std::iter::once(own).chain(others).collect()
 }
 
-/// That what this program reports includes more than the server: its times are from the intended start to the response.
+/// Returns the note that the report of this program includes more than the server: its times are from the intended start to the response.
 fn added(result: &CrosscheckResult) -> Option<String> {
     let [p99, _] = QUANTILES;
     let own = |scenario: &Scenario| p99.ratio(scenario.tools.iter().find(|tool| tool.tool == OWN)?);
@@ -155,7 +155,7 @@ fn ratios(result: &CrosscheckResult) -> Table {
     table.without_empty_columns()
 }
 
-/// What failed, a line for each tool and scenario.
+/// Returns the failures, a line for each tool and scenario.
 fn failures(result: &CrosscheckResult) -> Vec<String> {
     let mut lines = Vec::new();
     for scenario in &result.scenarios {

@@ -63,7 +63,7 @@ pub(super) fn arrivals(process: &str) -> String {
     }
 }
 
-/// What a search says: its answer, a bound, or nothing.
+/// Returns the judgement of a search by its verdict: its answer can be used, only as a bound, or not at all.
 pub(super) fn judgement(verdict: Verdict) -> Judgement {
     let usable = match verdict {
         Verdict::Sound => "every search ended with an answer",
@@ -104,7 +104,7 @@ fn sentence(goal: &FoundGoal, result: &FindResult) -> String {
     }
 }
 
-/// Why a search ended early.
+/// Returns the reason why a search ended early.
 fn ended(by: FindEnd) -> &'static str {
     match by {
         FindEnd::Interrupt => "was interrupted",
@@ -180,7 +180,7 @@ pub(super) fn in_words(rate: Option<&Quantity>) -> String {
     }
 }
 
-/// Why the generator or the accounting limits a goal.
+/// Returns the reason why the generator or the accounting limits a goal.
 fn limit(goal: &FoundGoal, result: &FindResult) -> String {
     let is_upper =
         |trial: &&FindTrial| goal.upper_rate.is_some_and(|upper| trial.rate.to_bits() == upper.to_bits());
@@ -283,7 +283,7 @@ fn by_rate(result: &FindResult) -> BTreeMap<u64, Vec<&FindTrial>> {
     by_rate
 }
 
-/// The rates that were tried, ascending, with the medians of what the objectives limit.
+/// The rates that were tried, ascending, with the medians of the limited values.
 fn rates(result: &FindResult) -> Table {
     let objectives: Vec<&str> = result
         .trials

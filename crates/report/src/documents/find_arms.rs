@@ -129,7 +129,7 @@ fn no_ratio(arm: &FoundArm) -> Option<String> {
     Some(format!("{}: no ratio: {why}", arm.arm))
 }
 
-/// How the numbers came about.
+/// Returns the method of the numbers.
 fn method(result: &FindArmsResult) -> Vec<String> {
     let (search, round) = (&result.evidence, &result.round_evidence);
     vec![

@@ -1,4 +1,4 @@
-//! The document of a gate: first whether it passed or failed, and why.
+//! The document of a gate: first its outcome, and the reason.
 
 use hoptax_result::{GateBody, GateResult, Report};
 

@@ -1,4 +1,4 @@
-//! The document of a graph that was run: what its proxies used and added, and how far a prediction is from it.
+//! The document of a graph that was run: the CPU time and added response time of its proxies, and the error of a prediction.
 
 use hoptax_result::{
     CheckedTime, GraphRunBody, GraphRunCheck, GraphRunResponse, GraphRunResult, Interval, Report, Verdict,
@@ -38,7 +38,7 @@ pub fn graph_run(result: &GraphRunResult) -> Document {
     document
 }
 
-/// What all proxies use and add, and the error of the prediction.
+/// Returns the CPU time and the added response time of all proxies, and the error of the prediction.
 fn answer(result: &GraphRunResult) -> Vec<String> {
     let mut answer = Vec::new();
     let rate = format!("{} requests/s", grouped(result.rate, 0));
@@ -243,7 +243,7 @@ fn errors(check: &GraphRunCheck) -> Vec<String> {
     lines
 }
 
-/// How the numbers came about.
+/// Returns the method of the numbers.
 fn method(result: &GraphRunResult) -> Vec<String> {
     let slices = result.rounds.first().map_or(0, |round| round.slices.len());
     let processors = result.environment.proxy_cpus.len();

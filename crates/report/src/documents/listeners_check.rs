@@ -1,4 +1,4 @@
-//! The document of a check of a listeners file: whether Envoy does what the file says, listener by listener.
+//! The document of a check of a listeners file: the promises that Envoy keeps and breaks, listener by listener.
 
 use hoptax_result::{
     CheckedListener, CheckedPromise, ListenersCheckBody, ListenersCheckResult, PromiseKind, PromiseOutcome,
@@ -79,7 +79,7 @@ fn answer(result: &ListenersCheckResult) -> Vec<String> {
     answer
 }
 
-/// What was not tried, by what it is about.
+/// Returns the number of promises that were not tried, by their subject; none if all were.
 fn untried(result: &ListenersCheckResult) -> Option<String> {
     let of = |kind: PromiseKind| {
         let untried = result.promises().filter(|(_, promise)| promise.outcome == PromiseOutcome::Untried);
@@ -90,7 +90,7 @@ fn untried(result: &ListenersCheckResult) -> Option<String> {
     (!kinds.is_empty()).then(|| format!("not tried: {}; each with its reason in --details", kinds.join(", ")))
 }
 
-/// What was kept, but not at once.
+/// Returns the number of promises that were kept, but not at once; none if there is none.
 fn repeated(result: &ListenersCheckResult) -> Option<String> {
     let is_repeated = |one: &CheckedPromise| one.outcome == PromiseOutcome::Kept && !one.earlier.is_empty();
     let count = result.promises().filter(|(_, promise)| is_repeated(promise)).count();

@@ -57,7 +57,7 @@ fn answer(result: &LoadResult) -> Vec<String> {
     let requests = if let Some(imported) = &result.imported {
         imported::accounts(result, imported).join("; ")
     } else {
-        // A closed loop plans no requests: it sends what is answered in time.
+        // A closed loop plans no requests: it sends the next when one is answered.
         let (all, planned) = match result.plan.loop_ {
             Loop::Open => (book.planned, " planned"),
             Loop::Closed => (book.sent, ""),
@@ -375,7 +375,7 @@ fn stages(result: &LoadResult) -> Option<Section> {
 
 /// The quantiles of service time; the range of its bucket where an imported result has only that.
 fn service(result: &LoadResult) -> Vec<String> {
-    // What another tool did not report was not withheld.
+    // Imported results withhold no service time: other tools did not report it.
     let count = if result.imported.is_some() { 0 } else { result.latency.service.count };
     let mut cells = statistics(&Latency { count, ..result.latency.service }, &result.bounds.service);
     // After minimum and mean.

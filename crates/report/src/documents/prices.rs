@@ -34,7 +34,7 @@ pub fn prices(result: &PricesResult) -> Document {
     document
 }
 
-/// Where the prices hold, and the highest.
+/// Returns sentences on the machine of the prices, and on the highest price.
 fn answer(result: &PricesResult) -> Vec<String> {
     let count = result.prices.len();
     let Some(here) = &result.here else {

@@ -184,7 +184,7 @@ fn left_out(point: &ScaleLeftOut) -> String {
     format!("left out: {size} ({} under {}{rate}): {}", point.arm, point.load, point.reason)
 }
 
-/// How the numbers were computed, and what they do not cover.
+/// The method of the numbers, and their limits.
 fn method(result: &ScaleResult) -> Vec<String> {
     let fits = result.series.iter().filter_map(|series| series.fit.as_ref());
     let rounds = fits.map(|fit| fit.rounds).min();

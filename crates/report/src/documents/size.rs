@@ -1,4 +1,4 @@
-//! The document of what the proxies of a graph are predicted to use.
+//! The document of the predicted CPU time and memory of the proxies of a graph.
 
 use hoptax_result::{
     AddedTime, Interval, PredictedTime, ProxyLatency, Report, SizeBody, SizeLatency, SizeMoney, SizePoint,
@@ -72,7 +72,7 @@ fn too_few_workers(proxy: &SizedProxy) -> Option<String> {
     })
 }
 
-/// The proxies that have too few workers, the cores of all, what they add to response times, and the first bottleneck.
+/// The proxies that have too few workers, the cores of all, the time that they add to response times, and the first bottleneck.
 fn answer(result: &SizeResult) -> Vec<String> {
     let few: Vec<String> = result.proxies.iter().filter_map(too_few_workers).collect();
     let at = format!("At {} requests/s", number(result.rate));
@@ -241,7 +241,7 @@ fn bar(point: &SizePoint, last: &SizePoint) -> String {
     (0..=of_cores.max(of_rate)).map(cell).collect::<String>().trim_end().to_owned()
 }
 
-/// What the proxies add to response times, or why that is unknown.
+/// Returns the time that the proxies add to response times, or the reason why it is unknown.
 fn latency(result: &SizeResult) -> Section {
     let title = "Response times";
     let Some(latency) = &result.latency else {
@@ -426,7 +426,7 @@ fn source(source: &SizeSource) -> String {
     )
 }
 
-/// How the numbers were computed, and what they do not cover.
+/// The method of the numbers, and their limits.
 fn method(result: &SizeResult) -> Vec<String> {
     let mut lines = vec![
         "CPU time per request is that of plain proxying and of each function, at the busy share of the proxy"

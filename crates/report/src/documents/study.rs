@@ -110,7 +110,7 @@ fn sittings_section(result: &SittingsResult, one: Option<&StudyResult>) -> Secti
     Section::new(by_sitting::HEADING, blocks)
 }
 
-/// What plain proxying costs, and which arm adds most to it; of a study that is void or was cut short, first why.
+/// Returns the cost of plain proxying, and the arm that adds most to it; for a study that is void or was cut short, first the reason.
 fn answer(result: &StudyResult, rows: &[Row<'_>]) -> Vec<String> {
     let mut answer: Vec<String> = findings::cut(result).into_iter().collect();
     let failed = findings::failed(result);
@@ -168,7 +168,7 @@ fn costs(result: &StudyResult, rows: &[Row<'_>]) -> Vec<String> {
         .collect()
 }
 
-/// Whether an arm may add more CPU time than `us`, since its cost has no interval.
+/// Returns true if an arm may add more CPU time than `us`, since its cost has no interval.
 fn may_add_more(arm: &ArmResult, us: f64) -> bool {
     let is_bounded_below = |bound: &Bound| bound.high.is_some_and(|high| high <= us);
     arm.kind == ArmKind::Function

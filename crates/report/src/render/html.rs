@@ -29,7 +29,7 @@ pub fn page(document: &Document) -> Result<String> {
     Ok(page)
 }
 
-/// What a browser without scripts shows: the answer, and where the rest is.
+/// Returns the text for a browser without scripts: the answer, and the place of the rest.
 fn words(document: &Document) -> String {
     let answer =
         document.answer.iter().map(|sentence| format!("<p>{}.</p>", escaped(sentence.trim_end_matches('.'))));
@@ -87,7 +87,7 @@ mod tests {
         let document = documents::study(&result);
         let page = page(&document).unwrap();
         assert!(!page.contains("<script>alert") && !page.contains("<!-- "));
-        // Those of the page itself.
+        // The only scripts are those of the page itself.
         assert_eq!(page.matches("<script").count(), PAGE.matches("<script").count());
         assert_eq!(page.matches("</script").count(), PAGE.matches("</script").count());
         assert_eq!(inside(&page), serde_json::to_value(&document).unwrap());

@@ -12,10 +12,10 @@ use crate::style::Paint;
 const ROWS: usize = 24;
 /// Lines of notes, the line for the rest among them.
 const NOTES: usize = 8;
-/// Lines for what the verdict limits, the line for the rest among them.
+/// Lines for the limits of the verdict, the line for the rest among them.
 const LIMITS: usize = 7;
 
-/// The first screen: the answer, one table, what the verdict limits, the next command, the page.
+/// The first screen: the answer, one table, the limits of the verdict, the next command, the page.
 pub fn screen(document: &Document, style: Style) -> String {
     let mut text = head(document, style);
     if let Some(main) = &document.table {

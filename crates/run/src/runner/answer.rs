@@ -1,5 +1,5 @@
-//! What the first requests to an arm get: what a configuration or a server of the user should answer is not known, and arms whose
-//! costs are compared should do the same work.
+//! Answers to the first requests to an arm. A configuration or a server of the user may answer with any status, and arms whose costs are
+//! compared should do the same work.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -21,9 +21,9 @@ const REQUESTS: u64 = 10;
 /// Time limit for them, nanoseconds.
 const LIMIT_NS: u64 = 60_000_000_000;
 
-/// Whether an arm gets first requests: one with a configuration or a server of the user, and one that is compared with another
-/// arm that is no baseline, or to which another one is compared. What a function costs in addition to a baseline may include that it
-/// answers otherwise.
+/// Returns true if an arm gets first requests: one with a configuration or a server of the user, and one that is compared with another
+/// arm that is no baseline, or to which another one is compared. A function may answer otherwise than its baseline as a part of its
+/// work, so a comparison with a baseline needs none.
 pub(super) fn is_tried(plan: &Plan, Subject { arm, arm_number, .. }: Subject<'_>) -> bool {
     let is_plain = |arm: &Arm| matches!(arm.kind, ArmKind::Baseline | ArmKind::Direct);
     let is_compared = || {
@@ -42,7 +42,7 @@ pub(super) struct Tried<'a> {
     pub(super) ends: Ends<'a>,
 }
 
-/// What the proxies of an arm counted at one moment.
+/// Counters of the proxies of an arm at one moment.
 struct Counted {
     /// The statistics of the first proxy with a given configuration.
     statistics: Statistics,
@@ -103,7 +103,7 @@ impl Tried<'_> {
         self.proxies.get(number)
     }
 
-    /// Whether later responses of a configuration or a server of the user can be expected to be as the first ones.
+    /// Checks that later responses of a configuration or a server of the user can be expected to be as the first ones.
     fn judge(self, plan: &Plan, recording: &Recording) -> Result<(), ArmError> {
         let number = |count: u64| count.to_string();
         let words = |(kind, count): (&Failure, &u64)| recording.reasons.words(kind.as_str(), *count, number);
@@ -138,8 +138,8 @@ fn send(
     Ok(recording)
 }
 
-/// Whether later responses can be expected to be as the first ones, or why not. `are_stated` says that all loads state the
-/// statuses that they expect.
+/// Checks that later responses can be expected to be as the first ones. `are_stated` is true if all loads state the statuses that they
+/// expect.
 fn judge(statuses: &BTreeMap<u16, u64>, failures: &[String], are_stated: bool) -> Result<(), String> {
     let counts = || {
         let counts: Vec<String> =

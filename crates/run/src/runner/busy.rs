@@ -1,4 +1,4 @@
-//! How busy a load kept the proxies of an arm, and the processors that they may use.
+//! Busy shares of the proxies of an arm under a load, and of the processors that they may use.
 
 use std::collections::BTreeSet;
 
@@ -11,18 +11,18 @@ use super::reading::Used;
 use super::specification::processors_of;
 use super::subject::Subject;
 
-/// How busy an arm was under a load, each from 0 to 1.
+/// Busy shares of an arm under a load, each from 0 to 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Busy {
-    /// CPU time of the proxies, as a share of what the processors that they may use can give: of a single proxy, or of all that may
-    /// only use certain processors, whichever is more. That one limits the rate, while the rest may idle.
+    /// CPU time of the proxies, as a share of the capacity of the processors that they may use: of a single proxy, or of all that
+    /// may only use certain processors, whichever is more. That one limits the rate, while the rest may idle.
     pub(super) proxies: f64,
-    /// How busy these processors were with everything that runs on them: the proxies, the generator and the origin. A proxy that
+    /// Busy share of these processors with everything that runs on them: the proxies, the generator and the origin. A proxy that
     /// shares its processors with them is at its limit before it fills them itself.
     pub(super) processors: f64,
 }
 
-/// What one process may use, and what it used.
+/// The processors of one process, and its CPU time.
 #[derive(Clone, Debug)]
 struct Claim {
     /// The processors that it may use.
@@ -53,7 +53,7 @@ pub(super) struct Loaded {
     pub(super) generator_share: f64,
 }
 
-/// How busy an arm was while it was under load. `used` is what its processes used meanwhile.
+/// Returns the busy shares of an arm while it was under load. `used` is the CPU time of its processes meanwhile.
 ///
 /// A server that already ran is as busy as its busiest thread, or as the processors that it may use: how many threads it works with
 /// is not known, and some servers spread work over more threads than processors.
@@ -97,7 +97,7 @@ pub(super) fn busy(
     of_claims(&claims?, &others, seconds)
 }
 
-/// How busy proxies were beside others; see [`Busy`]. None without a proxy.
+/// Returns the busy shares of proxies beside others; see [`Busy`]. None without a proxy.
 fn of_claims(proxies: &[Claim], others: &[Claim], seconds: f64) -> Option<Busy> {
     let alone = proxies.iter().filter_map(|claim| share(claim.cpu_ns, seconds, claim.most() as f64));
     let proxies_share = alone.chain(together(proxies, &[], seconds)).reduce(f64::max)?;
@@ -115,8 +115,8 @@ fn together(proxies: &[Claim], others: &[Claim], seconds: f64) -> Option<f64> {
     proxies.iter().filter_map(of_processors).reduce(f64::max)
 }
 
-/// CPU time as a share of what processors can give in `seconds`. At most 1, although proxies work on after the last response.
-/// None if they can give nothing.
+/// CPU time as a share of the capacity of processors in `seconds`. At most 1, although proxies work on after the last
+/// response. None if they can give nothing.
 fn share(cpu_ns: u64, seconds: f64, processors: f64) -> Option<f64> {
     let most = seconds * processors;
     (most > 0.0).then(|| (cpu_ns as f64 / 1e9 / most).min(1.0))
@@ -130,7 +130,7 @@ mod tests {
     /// Processors, workers and CPU time in milliseconds.
     type Process<'a> = (&'a [u32], usize, u64);
 
-    /// How busy proxies were over 2 s beside others: the proxies, and their processors.
+    /// Returns the busy shares of proxies over 2 s beside others: of the proxies, and of their processors.
     fn beside(proxies: &[Process<'_>], others: &[Process<'_>]) -> Option<[f64; 2]> {
         let claims = |all: &[Process<'_>]| -> Vec<Claim> {
             all.iter()
@@ -141,7 +141,7 @@ mod tests {
         Some([proxies, processors])
     }
 
-    /// How busy proxies were over 2 s.
+    /// Returns the busy share of proxies over 2 s.
     fn busy(proxies: &[Process<'_>]) -> Option<f64> {
         beside(proxies, &[]).map(|[busy, _]| busy)
     }

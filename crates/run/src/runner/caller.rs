@@ -1,4 +1,4 @@
-//! Callers other than hoptax: runs their command and reads what it prints.
+//! Callers other than hoptax: runs their command and reads its output.
 
 use std::fs;
 use std::io;
@@ -21,7 +21,7 @@ const GRACE_AFTER_STOP: Duration = Duration::from_secs(2);
 /// Interval at which their completion is polled.
 const POLL: Duration = Duration::from_millis(5);
 
-/// Where callers send their requests.
+/// Target of the requests of callers.
 pub(super) struct CallerTarget {
     /// The URL.
     pub(super) url: String,

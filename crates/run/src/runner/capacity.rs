@@ -22,12 +22,12 @@ use super::subjects::Subjects;
 /// Rate of the open loop that measures the CPU time per request in use, as a share of the rate of the closed loop.
 const IN_USE: f64 = 0.5;
 
-/// What a loop showed of a subject.
+/// Measurement of a subject by one loop.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Loop {
     /// Requests answered per second; 0 if none was.
     rate: f64,
-    /// How busy the processors were that the proxies may use; none if it is not known.
+    /// Busy share of the processors that the proxies may use; none if it is not known.
     busy_share: Option<f64>,
 }
 

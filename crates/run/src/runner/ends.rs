@@ -1,5 +1,5 @@
-//! Where the processes of an arm run and where its callers are: at the two ends of the link of the study, in the network of the
-//! arm, or all on the loopback interface of this machine.
+//! Places of the processes of an arm and of its callers: at the two ends of the link of the study, in the network of the arm,
+//! or all on the loopback interface of this machine.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};

@@ -1,4 +1,4 @@
-//! Why a run failed, and why an arm cannot be measured.
+//! Errors of a run, and of an arm that cannot be measured.
 
 use std::io;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use hoptax_subject::origin::OriginError;
 
 use super::perf::ProfileError;
 
-/// Why a run failed.
+/// Reason why a run failed.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// An error of one arm.
@@ -25,7 +25,7 @@ pub enum RunError {
         /// The cause.
         cause: ArmError,
     },
-    /// What the plan promises of an arm is not there.
+    /// A part of an arm that the plan has is absent from the run.
     #[error("arm `{arm}`: there is no {what}; this is a bug in hoptax")]
     Missing {
         /// The arm.
@@ -53,13 +53,13 @@ pub enum RunError {
 }
 
 impl RunError {
-    /// Whether an input of the user is the cause, rather than the machine.
+    /// Returns true if an input of the user is the cause, rather than the machine.
     pub fn is_bad_input(&self) -> bool {
         matches!(self, Self::Arm { cause: ArmError::Refused(_), .. })
     }
 }
 
-/// Why an arm cannot be measured.
+/// Reason why an arm cannot be measured.
 #[derive(Debug, thiserror::Error)]
 pub enum ArmError {
     /// Its function cannot be rendered.
@@ -113,7 +113,7 @@ pub enum ArmError {
         proxy: String,
         /// The processors that it needs.
         needed: u32,
-        /// Those of the proxies, of the generator and of the origin.
+        /// The processors of the proxies, of the generator and of the origin.
         available: usize,
     },
     /// Its network cannot be created or read.

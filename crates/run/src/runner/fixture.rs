@@ -1,4 +1,4 @@
-//! What tests of the runner share.
+//! Plans and placements that tests of the runner share.
 
 use hoptax_functions::Catalogue;
 use hoptax_host::processors::Placement;

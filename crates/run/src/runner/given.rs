@@ -62,7 +62,7 @@ pub(super) fn spec(
     })
 }
 
-/// Adds the places in the user's files to Envoy's refusal, and what to do if Envoy lacks an extension.
+/// Adds the places in the user's files to Envoy's refusal, and a remedy if Envoy lacks an extension.
 pub(super) fn explain(plan: &Plan, given: &GivenConfig, error: ProxyError) -> ArmError {
     let ProxyError::Refused { reason, config } = error else { return error.into() };
     let adapted = plan.configurations.get(&given.path).and_then(|found| found.adapted_with(&given.replaced));

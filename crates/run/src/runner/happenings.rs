@@ -30,7 +30,7 @@ pub(super) struct Happenings<'a> {
     generations: BTreeMap<usize, Generations>,
 }
 
-/// What hot restarts leave of a proxy besides its live process.
+/// Hot restarts of a proxy: their number, and the process that the live one replaced.
 #[derive(Debug, Default)]
 struct Generations {
     /// Number of hot restarts since it was started.
@@ -87,7 +87,7 @@ impl<'a> Happenings<'a> {
         }
     }
 
-    /// When the next event is due, since the start of the slice.
+    /// Returns the time of the next event, since the start of the slice.
     pub(super) fn due(&self) -> Option<Duration> {
         self.due.as_slice().first().map(|event| event.at)
     }
@@ -173,7 +173,7 @@ impl<'a> Happenings<'a> {
         Ok(generations_bytes)
     }
 
-    /// Undoes what would keep processes from ending, and returns what happened.
+    /// Thaws frozen processes, which could not end otherwise. Returns all events.
     pub(super) fn finish(mut self) -> Result<Vec<Happened>, RunError> {
         self.freezer.thaw_all()?;
         Ok(self.happened)

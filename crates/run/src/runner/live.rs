@@ -30,7 +30,7 @@ pub struct Live<'a> {
     plan: &'a Plan,
     setting: &'a Setting<'a>,
     link: Option<&'a Link>,
-    /// What given configurations answered first.
+    /// First answers of given configurations, by arm.
     answers: BTreeMap<usize, Answer>,
     // Before the processes, which it resumes when it is dropped.
     freezer: Freezer,

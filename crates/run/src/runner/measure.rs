@@ -36,7 +36,7 @@ const LONGEST_LEAD_IN: Duration = Duration::from_millis(50);
 /// Requests are sent for this long over connections that were opened for a slice, before it: at full speed, so that each
 /// connection serves some, as in the warm-up of those that are kept.
 const WARM_UP_EACH_NS: u64 = 500_000_000;
-/// How often, and for how long at most, proxies are asked whether they have handled that connections were closed.
+/// Interval and time limit of the polls of proxies until they have handled the closing of connections.
 const CLOSING_STEP: Duration = Duration::from_millis(20);
 const LONGEST_CLOSING: Duration = Duration::from_secs(2);
 /// CPU time of idle proxies within [`CLOSING_STEP`], nanoseconds, at most.
@@ -168,7 +168,7 @@ impl<'a> Meter<'a> {
         }
     }
 
-    /// Stores in the record what is measured once, before the first round.
+    /// Stores in the record the measurements that are made once, before the first round.
     pub(super) fn set_once(
         &mut self,
         capacities: &BTreeMap<usize, Capacity>,
@@ -392,8 +392,8 @@ impl<'a> Meter<'a> {
         self.record.profiles.insert(arm, profile);
     }
 
-    /// Attributes CPU time that a subject's proxies used since its last slice to that slice: they were frozen in
-    /// between and have caught up now. A server that already ran is never frozen: what it did in between was for others.
+    /// Attributes CPU time that a subject's proxies used since its last slice to that slice: they were frozen in between
+    /// and have caught up now. A server that already ran is never frozen: its work in between was for others.
     pub(super) fn keep_late(&mut self, running: &Running<'_>, now: &Reading) -> Result<(), RunError> {
         let arm = running.planned.arm;
         if arm.external.is_some() {

@@ -77,7 +77,7 @@ pub(super) fn default_file(setting: &Setting<'_>, number: usize) -> PathBuf {
     setting.directory.join(format!("origin-{}.default", number + 1))
 }
 
-/// What an origin does about certificates of its clients.
+/// Policy of an origin for certificates of its clients.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ClientCertificates {
     Ignored,
@@ -87,7 +87,7 @@ enum ClientCertificates {
 }
 
 impl ClientCertificates {
-    /// What the servers behind given configurations do. Clusters of some have a certificate and others none, so none is required.
+    /// Returns the policy for servers behind given configurations. Some clusters have a certificate and others none, so none is required.
     fn of_given(plan: &Plan) -> Self {
         if plan.presents_certificate() { Self::Requested } else { Self::Ignored }
     }

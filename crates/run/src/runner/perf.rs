@@ -1,4 +1,4 @@
-//! perf as a process: a recording of the CPU time of other processes, and what every use of perf needs.
+//! perf as a process: a recording of the CPU time of other processes, and the common parts of all uses of perf.
 
 use std::env;
 use std::fs;
@@ -19,13 +19,13 @@ pub(super) const TIMEOUT: Duration = Duration::from_mins(1);
 /// Interval of polling for its start.
 const POLL: Duration = Duration::from_millis(2);
 
-/// Why an arm cannot be profiled.
+/// Reason why an arm cannot be profiled.
 #[derive(Debug, thiserror::Error)]
 pub enum ProfileError {
     /// perf does not run, or not as expected.
     #[error("`perf` of the package linux-perf {what}; its log is `{}`", log.display())]
     Perf {
-        /// What it does.
+        /// Its fault, as the end of the message.
         what: String,
         /// Its log.
         log: PathBuf,
@@ -45,7 +45,7 @@ pub enum ProfileError {
     },
 }
 
-/// Whether perf is installed.
+/// Returns true if perf is installed.
 pub(super) fn has_perf() -> bool {
     in_search_path("perf", &env::var_os("PATH").unwrap_or_default()).is_some()
 }
@@ -137,7 +137,7 @@ pub(super) fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Waits until what perf runs has made the file `ready`: from then on, perf records.
+/// Waits until the command that perf runs has made the file `ready`: from then on, perf records.
 pub(super) fn wait(child: &mut Child, ready: &Path) -> Result<(), ProfileError> {
     let began = Instant::now();
     while !ready.exists() {

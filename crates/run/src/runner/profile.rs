@@ -157,7 +157,7 @@ fn release_of(load: &Load, rate: Option<f64>, seed: u64) -> Release {
     }
 }
 
-/// What takes the samples: perf, and without it hoptax itself.
+/// The sampler: perf, or without it hoptax itself.
 enum Profiler {
     Perf(Perf),
     Own(Sampler),

@@ -39,7 +39,7 @@ pub(super) struct Quiet {
     slices: Vec<SliceRecord>,
     /// The remaining allowance.
     allowance: Duration,
-    /// Whether proxies share processors with callers on purpose; waiting for a processor is then no disturbance.
+    /// True if proxies share processors with callers on purpose; waiting for a processor is then no disturbance.
     shares_processors: bool,
     /// Number of slices so far, and of those with a delayed proxy.
     seen: (u32, u32),
@@ -103,7 +103,7 @@ impl Quiet {
         Some(before.handover_ns?.max(self.probe.as_mut()?.read()))
     }
 
-    /// Whether the host disturbed this slice, or a process did not last through it, and the allowance permits repeating it.
+    /// Returns true if the host disturbed this slice, or a process did not last through it, and the allowance permits repeating it.
     pub(super) fn repeats(&mut self, slice: &SliceRecord) -> bool {
         let is_apart =
             slice.handover_ns.zip(self.usual()).is_some_and(|(reading, usual)| usual.is_apart(reading));
@@ -146,12 +146,12 @@ pub(super) fn lost<'a, 'p>(
 }
 
 impl Quiet {
-    /// Whether there is time to repeat a slice of a block.
+    /// Returns true if there is time to repeat a slice of a block.
     pub(super) fn has_time_for(&self, block: &Block<'_>) -> bool {
         self.allowance > block.load.slice
     }
 
-    /// Whether the proxy was delayed in this slice and seldom before. Beside permanent load, repeating would not help.
+    /// Returns true if the proxy was delayed in this slice and seldom before. Beside permanent load, repeating would not help.
     fn is_seldom_delayed(&mut self, slice: &SliceRecord) -> bool {
         let is_delayed = !self.shares_processors && was_delayed(slice);
         self.seen.0 += 1;

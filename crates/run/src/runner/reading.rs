@@ -1,4 +1,4 @@
-//! All counters of a subject and of the processes behind it at one moment, and what was used between two readings.
+//! All counters of a subject and of the processes behind it at one moment, and the use between two readings.
 
 use std::io;
 
@@ -86,8 +86,8 @@ impl Reading {
         })
     }
 
-    /// What was used since an earlier reading. None if a process did not last from one to the other, or a thread of one
-    /// did not: what it used is then unknown.
+    /// Returns the use of resources since an earlier reading. None if a process, or a thread of one, did not last from one reading to
+    /// the other: its use is then unknown.
     pub(super) fn since(&self, earlier: &Self) -> Option<Used> {
         let of_proxies = self.proxies_since(earlier)?;
         let mut origin_cpu_ns = 0;
@@ -102,7 +102,7 @@ impl Reading {
         Some(Used { origin_cpu_ns, companion_cpu_ns, ..of_proxies })
     }
 
-    /// The same of the proxies alone. What others used is 0.
+    /// The same of the proxies alone. The use of all others is 0.
     pub(super) fn proxies_since(&self, earlier: &Self) -> Option<Used> {
         let mut hops_cpu_ns = Vec::with_capacity(self.hops.len());
         let (mut now, mut before) = (ProcessUse::default(), ProcessUse::default());

@@ -1,4 +1,4 @@
-//! What a proxy of an arm is started with: its configuration, its processors and its folder.
+//! Specification of a proxy of an arm: its configuration, its processors and its folder.
 
 use std::fs;
 use std::net::SocketAddr;

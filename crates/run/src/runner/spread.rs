@@ -34,7 +34,7 @@ impl<'a> Spread<'a> {
         Ok(spread)
     }
 
-    /// When the next sample is due, since the start of the slice.
+    /// Returns the time of the next sample, since the start of the slice.
     pub(super) fn due(&self) -> Option<Duration> {
         self.pattern.map(|_| self.interval * (self.samples.len() as u32 + 1))
     }
@@ -60,7 +60,7 @@ impl<'a> Spread<'a> {
         self.samples
     }
 
-    /// The values now, by proxy if the arm has several, and by what the last wildcard matches.
+    /// The values now, by proxy if the arm has several, and by the part of the name that the last wildcard matches.
     fn read(&self, subject: &Subject) -> Result<BTreeMap<String, u64>, RunError> {
         // Nothing should be even.
         let Some(pattern) = self.pattern else { return Ok(BTreeMap::new()) };
@@ -81,8 +81,8 @@ impl<'a> Spread<'a> {
     }
 }
 
-/// What the last wildcard of a pattern matches in a name, without what an earlier wildcard may have matched: `worker_1` of
-/// `listener.127.0.0.1_4001.worker_1.downstream_cx_active`. None without a wildcard.
+/// Returns the part of a name that the last wildcard of a pattern matches, without the part that an earlier wildcard may have matched:
+/// `worker_1` of `listener.127.0.0.1_4001.worker_1.downstream_cx_active`. None without a wildcard.
 fn matched<'a>(name: &'a str, pattern: &str) -> Option<&'a str> {
     let (_, behind) = pattern.rsplit_once('*')?;
     let head = name.strip_suffix(behind)?;

@@ -1,4 +1,4 @@
-//! What the statistics of the proxies say about a round: whether each function acted, and the bytes on their connections.
+//! Evaluation of the statistics of the proxies over a round: proofs that each function acted, and the bytes on their connections.
 
 use hoptax_functions::Proof;
 use hoptax_host::link::Link;
@@ -69,7 +69,7 @@ pub(super) fn read_proofs(link: Option<&Link>, running: &Running<'_>) -> Result<
     arm.chain.hops.iter().zip(&subject.proxies).map(of_proxy).collect()
 }
 
-/// Which functions were not active, or not removed, since the proofs were first read, each with the index of its arm.
+/// Returns the functions that were not active, or not removed, since the proofs were first read, each with the index of its arm.
 pub(super) fn unproven(
     link: Option<&Link>,
     all: &[Running<'_>],
@@ -133,7 +133,7 @@ fn ends<'a>(link: Option<&'a Link>, subject: &'a Subject) -> Ends<'a> {
     Ends { link, network: subject.network.as_deref() }
 }
 
-/// Why the files of a process do not show an active function, if so.
+/// Returns the reason why the files of a process do not show an active function, if so.
 fn not_open(process_id: u32, link: &str) -> Option<String> {
     match has_open(process_id, link) {
         Ok(true) => None,

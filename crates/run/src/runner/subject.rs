@@ -20,21 +20,21 @@ use super::{ArmError, RunError};
 /// The processes and connections of a copy of an arm.
 #[derive(Default)]
 pub(super) struct Subject {
-    /// Whether one of its functions calls the companion.
+    /// True if one of its functions calls the companion.
     pub(super) asks_companion: bool,
     /// In the order in which a request passes them; empty without a proxy.
     pub(super) proxies: Vec<Proxy>,
-    /// What the proxies that events restart were started with, by their index.
+    /// Specifications of the proxies that events restart, by the index of the proxy.
     pub(super) specs: BTreeMap<usize, ProxySpec>,
     /// The connections under each load; none where the arm takes no part.
     pub(super) connections: Vec<Option<Connections>>,
-    /// What callers other than hoptax call.
+    /// Target of callers other than hoptax.
     pub(super) target: Option<CallerTarget>,
     /// CPU time of each proxy until it was live, us.
     pub(super) start_cpu_us: Vec<u64>,
     /// Memory of its first proxy before and after connections to it were opened; none without proxies or connections.
     pub(super) opened: Option<Opened>,
-    /// The hash of what its proxies were started with; none without proxies.
+    /// The hash of the specifications of its proxies; none without proxies.
     pub(super) configuration: Option<String>,
     /// The processes of a server that already ran; none for other subjects, and if they are not accounted for.
     pub(super) account: Option<BTreeSet<u32>>,
@@ -48,12 +48,12 @@ impl Subject {
         self.proxies.iter().map(Proxy::id).chain(self.account.iter().flatten().copied())
     }
 
-    /// Whether the generator has connections to it under a load.
+    /// Returns true if the generator has connections to it under a load.
     pub(super) fn is_connected(&self, load: NumberedLoad<'_>) -> bool {
         self.connections.get(load.number).is_some_and(Option::is_some)
     }
 
-    /// Opens the connections under a load that are not kept. Returns whether it opened any.
+    /// Opens the connections under a load that are not kept. Returns true if it opened any.
     pub(super) fn open(&mut self, arm: &Arm, load: NumberedLoad<'_>) -> Result<bool, RunError> {
         // An arm that takes no part in a load has none, and neither have callers other than hoptax.
         let Some(connections) = self.connections.get_mut(load.number).and_then(Option::as_mut) else {
@@ -63,7 +63,7 @@ impl Subject {
         ends.at_callers(|| connections.open())?.map_err(in_arm(arm))
     }
 
-    /// Closes the connections under a load that are not kept. Returns whether any were open.
+    /// Closes the connections under a load that are not kept. Returns true if any were open.
     pub(super) fn close(&mut self, load: NumberedLoad<'_>) -> bool {
         self.connections.get_mut(load.number).and_then(Option::as_mut).is_some_and(Connections::close)
     }
@@ -93,7 +93,7 @@ pub(super) enum Connections {
 }
 
 impl Connections {
-    /// What sends requests over them, if they are open.
+    /// Returns the worker that sends requests over them, if they are open.
     pub(super) fn worker(&mut self) -> Option<&mut Worker> {
         match self {
             Self::Kept(worker) | Self::EachSlice(_, Some(worker)) => Some(worker),
@@ -101,7 +101,7 @@ impl Connections {
         }
     }
 
-    /// How those that are not kept are opened.
+    /// Returns the specification of connections that are not kept.
     pub(super) fn spec(&self) -> Option<&WorkerSpec> {
         match self {
             Self::Kept(_) => None,
@@ -109,15 +109,15 @@ impl Connections {
         }
     }
 
-    /// Opens those that are not kept. Returns whether it opened any.
+    /// Opens connections that are not kept. Returns true if it opened any.
     fn open(&mut self) -> Result<bool, ArmError> {
-        // Those that are kept, or open, stay.
+        // Connections that are kept, or open, stay.
         let Self::EachSlice(spec, worker @ None) = self else { return Ok(false) };
         *worker = Some(Box::new(Worker::connect(spec)?));
         Ok(true)
     }
 
-    /// Closes those that are not kept. Returns whether any were open.
+    /// Closes connections that are not kept. Returns true if any were open.
     fn close(&mut self) -> bool {
         let Self::EachSlice(_, worker) = self else { return false };
         worker.take().is_some()

@@ -50,7 +50,7 @@ pub(super) struct Subjects<'p> {
     files: Vec<PathBuf>,
 }
 
-/// A proxy that is not live yet, with its place and what it is started with.
+/// A proxy that is not live yet, with its place and its specification.
 type Starting<'p> = (Place<'p>, ProxySpec, StartingProxy);
 
 /// The proxies of a copy of an arm that were started so far.
@@ -59,11 +59,11 @@ struct Started<'p> {
     planned: plan::Subject<'p>,
     /// In the order of their start: those beside the origin come first.
     proxies: Vec<Proxy>,
-    /// What those that events restart were started with, by their index in the order in which a request passes them.
+    /// Specifications of those that events restart, by their index in the order in which a request passes them.
     specs: BTreeMap<usize, ProxySpec>,
     /// CPU time of each until it was live, us.
     start_cpu_us: Vec<u64>,
-    /// The hash of what each was started with. They stay in the order of their start.
+    /// The hash of the specification of each. The hashes stay in the order of the starts.
     configurations: Vec<String>,
 }
 
@@ -85,7 +85,7 @@ impl<'p> Started<'p> {
         self.proxies.push(live);
     }
 
-    /// Keeps what a proxy is started with if events restart it. If they replace it while it runs, it becomes the
+    /// Keeps the specification of a proxy if events restart it. If they replace it while it runs, it becomes the
     /// first of its generations.
     fn prepare_restarts(&mut self, plan: &Plan, number: usize, spec: &mut ProxySpec) {
         // Without a timeline, nothing is restarted.
@@ -305,13 +305,13 @@ impl<'p> Subjects<'p> {
 
 impl Drop for Subjects<'_> {
     fn drop(&mut self) {
-        // Also after an interrupt or an error: what an application started, such as a container, ends only if it is asked to. Processes
-        // that do not end are killed when they are dropped.
+        // Also after an interrupt or an error: a container, or another process that an application started, ends only if it is asked
+        // to. Processes that do not end are killed when they are dropped.
         let _ = self.end_all();
         // Processes that write to the folders are gone now.
         self.all.clear();
         for memory in self.generations.iter().filter_map(|folder| shared_memory(folder)) {
-            // `hoptax runs cleanup` removes what is left.
+            // `hoptax runs cleanup` removes the rest.
             let _ = fs::remove_file(memory);
         }
         for folder in &self.files {

@@ -1,4 +1,4 @@
-//! Where an Envoy of an arm is started, and what is around it: its folder, its processors, and the processes that it connects to.
+//! Surroundings of an Envoy of an arm: its folder, its processors, and the processes that it connects to.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -7,9 +7,9 @@ use hoptax_subject::lab::Lab;
 
 use super::Setting;
 
-/// Where an Envoy of an arm is started, and what is around it.
+/// Surroundings of an Envoy of an arm.
 pub(super) struct Surroundings<'a> {
-    /// What the run has.
+    /// Inputs of the run.
     pub(super) setting: &'a Setting<'a>,
     /// The folder of the proxy.
     pub(super) directory: PathBuf,

@@ -1,4 +1,4 @@
-//! What processes are started with, without starting them: hashes of a plan in two runs, and addresses.
+//! Tests of the specifications of processes, mostly without starting them: hashes of a plan in two runs, and addresses.
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -108,7 +108,7 @@ fn requests_that_carry_more_have_another_hash() {
     let folder = tempfile::tempdir().unwrap();
     let one = hashes("baseline, lua", folder.path(), 4_000);
     let other = hashes("baseline, lua, jwt", folder.path(), 4_000);
-    // Every request of a study carries what any of its functions needs.
+    // Every request of a study carries the parts that any of its functions needs.
     assert_ne!(one["baseline"].1, other["baseline"].1);
     assert_eq!(one["baseline"].0, other["baseline"].0);
 }

@@ -1,4 +1,4 @@
-//! Observes what callers see over time: one arm at a time, with processes of its own, while scripted events happen.
+//! Observes the responses to callers over time: one arm at a time, with processes of its own, while scripted events happen.
 //!
 //! A course is one slice of an arm under a load. All its processes are started for it, so that no event of an earlier course
 //! has an effect on it. The generator sends from a thread of its own. This thread performs the events, because the kernel
@@ -98,15 +98,15 @@ pub(super) fn all_rounds(
 struct Observation<'a> {
     /// The plan of its arm under its load, and of nothing else.
     plan: &'a Plan,
-    /// What happens meanwhile.
+    /// The intervals and events of the course.
     timeline: &'a Timeline,
     /// Its arm.
     arm: &'a Arm,
     /// Its load.
     load: &'a Load,
-    /// What the run has.
+    /// Inputs of the run.
     setting: &'a Setting<'a>,
-    /// When the run began.
+    /// Start of the run.
     began: Instant,
     /// The number of its round.
     round: u32,
@@ -225,7 +225,7 @@ fn happen(
     }
 }
 
-/// The intervals of a course. What ended after the slice belongs to the last one.
+/// The intervals of a course. Requests that ended after the slice belong to the last one.
 fn intervals(parts: mpsc::Receiver<Part>, timeline: &Timeline, slice: Duration) -> Vec<CourseInterval> {
     let count = slice.as_nanos().div_ceil(timeline.interval.as_nanos().max(1)) as usize;
     let mut intervals: Vec<CourseInterval> = Vec::new();
@@ -265,7 +265,7 @@ fn course_interval(interval: &Interval, to_s: f64, timeline: &Timeline) -> Cours
     }
 }
 
-/// Adds what ended after the slice to its last interval. Quantiles of both are not known: they become the larger ones.
+/// Adds the requests that ended after the slice to its last interval. Quantiles of both are not known: they become the larger ones.
 fn add_late(last: &mut CourseInterval, late: CourseInterval) {
     last.sent += late.sent;
     last.answered += late.answered;

@@ -18,7 +18,7 @@ use super::perf::{ProfileError, TIMEOUT, has_perf, remove, wait};
 /// Interval of polling for the end of perf.
 const POLL: Duration = Duration::from_millis(10);
 
-/// What perf can count here.
+/// Counters that perf supports on this machine.
 pub(super) struct Counters {
     /// The metric group, or why there is none.
     group: Result<&'static str, String>,

@@ -1,4 +1,4 @@
-//! What the generator sends to an arm, and its TLS settings.
+//! Traffic from the generator to an arm: requests, and TLS settings.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -22,7 +22,7 @@ use super::ArmError;
 /// Timeout of connections and requests.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The requests of an arm under a load. `answer` is what it answered first, if it was tried.
+/// The requests of an arm under a load. `answer` is its first answer, if it was tried.
 pub(super) fn traffic(
     plan: &Plan,
     arm: &Arm,

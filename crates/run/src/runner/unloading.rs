@@ -14,12 +14,12 @@ use super::statistics::stated;
 use super::traffic::{TIMEOUT, traffic};
 use super::{ArmError, RunError};
 
-/// How long requests are sent through a proxy before its function is removed, nanoseconds.
+/// Time for which requests are sent through a proxy before its function is removed, nanoseconds.
 const BEFORE_UNLOADING_NS: u64 = 100_000_000;
 
 /// A live Envoy that has its functions.
 pub(super) struct ActiveProxy<'a> {
-    /// What it was started with.
+    /// The specification that it was started with.
     pub(super) spec: &'a ProxySpec,
     /// Its process.
     pub(super) proxy: &'a Proxy,

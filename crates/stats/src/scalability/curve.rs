@@ -10,7 +10,7 @@ pub(super) struct Curve {
     pub(super) crosstalk: f64,
 }
 
-/// Which of the three times a fit has; the others are zero.
+/// Selection of the three times that a fit has; the others are zero.
 pub(super) type Support = [bool; 3];
 
 /// All times, of any sign.

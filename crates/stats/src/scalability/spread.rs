@@ -33,7 +33,7 @@ impl<'a> Rounds<'a> {
         Some(Self { sizes, means, without, t: two_sided_t(count - 1.0, confidence)? })
     }
 
-    /// What is computed from the mean rates without a round, for each round; None where one of them has no result.
+    /// Computes a value from the mean rates without a round, for each round; None if one of them has no result.
     pub(super) fn without_each<T>(&self, of: impl Fn(&[f64]) -> Option<T>) -> Option<Vec<T>> {
         self.without.iter().map(|means| of(means)).collect()
     }

@@ -7,7 +7,7 @@ use crate::search::fit::{Near, Root};
 use crate::search::goal::Criterion;
 use crate::search::ladder::Ladder;
 
-/// What is known about where a criterion begins to fail.
+/// Knowledge about the load at which a criterion begins to fail.
 #[derive(Clone, Debug)]
 pub(crate) struct Known {
     /// The highest load that holds below the lowest that fails, as a rung.
@@ -25,9 +25,9 @@ pub(crate) struct Known {
 pub(crate) struct Ends {
     pub(crate) low: Option<f64>,
     pub(crate) high: Option<f64>,
-    /// Where it most likely begins to fail.
+    /// Load at which it most likely begins to fail.
     pub(crate) estimate: Option<f64>,
-    /// Whether a search must go on however close they are, since the trials do not tell the dispersion.
+    /// True if a search must go on however close the ends are, since the trials do not tell the dispersion.
     pub(crate) is_rough: bool,
 }
 
@@ -42,7 +42,7 @@ impl Known {
         let near = Near::new(trials, number, criterion, ladder, width);
         let root = near.as_ref().and_then(Near::root);
         let dispersion = near.as_ref().and_then(|near| near.dispersion).map(|(found, _)| found);
-        // What near loads say together is more than what each of them says by its own trials.
+        // Near loads together tell more than the trials of each alone.
         let is_near = |rung: u32| near.as_ref().is_some_and(|near: &Near| near.has(rung));
         let classes = classes(trials, number, criterion, dispersion, ladder);
         let decided =
@@ -80,7 +80,7 @@ impl Known {
 }
 
 impl Ends {
-    /// Those of a goal whose criteria must hold together: it fails where the first of them does.
+    /// Returns the ends of a goal whose criteria must hold together: it fails where the first of them does.
     pub(crate) fn first(all: impl IntoIterator<Item = Self>) -> Self {
         let lowest = |one: Option<f64>, other: Option<f64>| match (one, other) {
             (Some(one), Some(other)) => Some(one.min(other)),
@@ -105,7 +105,7 @@ impl Ends {
         Self { low, ..ends }
     }
 
-    /// Whether the ends are at most `width` apart, as a share of the upper one.
+    /// Returns true if the ends are at most `width` apart, as a share of the upper one.
     pub(crate) fn are_close(&self, width: f64) -> bool {
         !self.is_rough
             && self.low.zip(self.high).is_some_and(|(low, high)| high - low <= width * high * (1.0 + 1e-9))

@@ -11,21 +11,21 @@ const FURTHEST: f64 = 0.1;
 /// Distance of a second near load from a first one.
 const BESIDE: f64 = 0.05;
 
-/// What a choice depends on.
+/// Inputs of a choice.
 pub(crate) struct View<'a> {
     pub(crate) ladder: &'a Ladder,
-    /// Where to begin.
+    /// Load of the first trial.
     pub(crate) start: u32,
     pub(crate) width: f64,
     /// The lowest load that the generator cannot produce.
     pub(crate) reach: Option<u32>,
-    /// What is known about each criterion of the goal, and its ends.
+    /// The knowledge about each criterion of the goal, and its ends.
     pub(crate) known: Vec<(&'a Known, Ends)>,
     /// The lowest end of all of them.
     pub(crate) high: Option<f64>,
 }
 
-/// Rungs between which a trial may tell something, as far as they are known: what is below holds, and what is above fails.
+/// Rungs between which a trial may tell something, as far as they are known: loads below hold, and loads above fail.
 #[derive(Clone, Copy)]
 struct Open {
     lower: Option<u32>,
@@ -73,7 +73,7 @@ fn open(view: &View<'_>, known: &Known) -> Open {
 }
 
 /// The step beyond a bound on the open side: as far as the search has come from its start, so that steps double, and at most half of
-/// the load, since a load far above what the subject carries harms it.
+/// the load, since a load far above the capacity of the subject harms it.
 fn step(ladder: &Ladder, come: u32) -> u32 {
     let (first, most) = (ladder.rungs(FIRST_STEP), ladder.rungs(0.5));
     come.clamp(first, most.max(first))

@@ -1,4 +1,4 @@
-//! What the trials at each load say about a criterion.
+//! Evidence about a criterion from the trials at each load.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -44,7 +44,7 @@ impl Share {
     }
 }
 
-/// What a trial says about a criterion.
+/// Evidence about a criterion from one trial.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Sample {
     /// For a criterion about a share of requests.
@@ -58,7 +58,7 @@ pub enum Sample {
     Value(Option<f64>),
 }
 
-/// What is known about a load.
+/// State of a criterion at a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Class {
     /// The criterion holds.
@@ -86,7 +86,7 @@ impl AtLoad {
         }
     }
 
-    /// Whether the generator cannot produce this load.
+    /// Returns true if the generator cannot produce this load.
     pub(crate) fn is_out_of_reach(&self) -> bool {
         self.unusable >= self.samples.len() + UNUSABLE_EXCESS
     }
@@ -119,11 +119,11 @@ impl AtLoad {
 /// All trials of a search, by rung.
 pub(crate) type Trials = BTreeMap<u32, AtLoad>;
 
-/// The class of each load that was tried, ascending. `measured` is the dispersion of what is lost, if it is known.
+/// The class of each load that was tried, ascending. `measured` is the dispersion of the lost requests, if it is known.
 ///
 /// **Method.** The number of late requests is compared with the number that the criterion permits: its tail probability, where it just
 /// holds, is that of a Poisson variable whose variance is as many times its mean as the dispersion says (quasi-likelihood: R. Wedderburn,
-/// *Biometrika* 61, 1974). What a subject loses does not fall with the load, so a load also holds if it holds
+/// *Biometrika* 61, 1974). The losses of a subject do not fall with the load, so a load also holds if it holds
 /// with the trials at loads above it added, and fails with those below it.
 pub(crate) fn classes(
     trials: &Trials,

@@ -27,7 +27,7 @@ const FREEDOM: f64 = 40.0;
 const FREEDOM_OF_LONGER: f64 = 60.0;
 /// The lowest slope: 1 % more load adds 0.3 % to the odds of a late request. In a queue it is at least ln(1/p) times the utilisation.
 const LEAST_SLOPE: f64 = 0.3;
-/// How far a fit may extrapolate, as a difference of logarithms of loads.
+/// Farthest extrapolation of a fit, as a difference of logarithms of loads.
 const FURTHEST: f64 = 0.3;
 
 /// A near load at an end of all of them.
@@ -36,7 +36,7 @@ pub(crate) struct End {
     pub(crate) rung: u32,
     /// The logarithm of the load.
     pub(crate) at: f64,
-    /// Whether its own trials say where it is, roughly.
+    /// True if its own trials tell its place, roughly.
     pub(crate) is_known: bool,
 }
 
@@ -46,7 +46,7 @@ pub(crate) struct Root {
     pub(crate) estimate: f64,
     /// The interval; None if the trials do not tell the slope.
     pub(crate) interval: Option<(f64, f64)>,
-    /// Whether the trials tell the dispersion, so that a search may end by the interval.
+    /// True if the trials tell the dispersion, so that a search may end by the interval.
     pub(crate) is_settled: bool,
     /// Change of the logarithm of the odds with that of the load.
     pub(crate) slope: f64,
@@ -102,7 +102,7 @@ impl Near {
         Some(Self { loads, dispersion, usual, groups, least_known, target })
     }
 
-    /// Whether a load is one of them.
+    /// Returns true if a load is one of them.
     pub(crate) fn has(&self, rung: u32) -> bool {
         self.loads.iter().any(|(near, _, _)| *near == rung)
     }
@@ -117,7 +117,7 @@ impl Near {
         Some((End { rung: *rung, at: *at, is_known: *groups >= FEWEST_GROUPS_OF_END }, side))
     }
 
-    /// By how much the logarithm of the odds at a near load exceeds what is permitted.
+    /// Excess of the logarithm of the odds at a near load over the permitted one.
     fn excess(&self, share: Share) -> f64 {
         share.logit() - self.target
     }
@@ -310,7 +310,7 @@ mod tests {
         let smooth = ascending(&[share(0.0), share(200.0), share(10.0), share(40.0)]);
         let lost: Vec<f64> = smooth.iter().map(|one| one.lost).collect();
         assert_eq!(lost, [0.0, 250.0, 250.0, 250.0]);
-        // Alone, the first of these would be far from what is permitted.
+        // Alone, the first of these would be far from the permitted share.
         let near = near(&[(370.0, 0.06), (380.0, 0.006), (390.0, 0.012)], 1.0);
         assert_eq!(near.loads.len(), 3);
     }

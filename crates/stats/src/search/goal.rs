@@ -1,4 +1,4 @@
-//! What a search looks for: criteria that hold at low loads and fail at high ones, and how long a trial must be to show it.
+//! Goals of a search: criteria that hold at low loads and fail at high ones, and how long a trial must be to show it.
 
 use std::time::Duration;
 
@@ -55,8 +55,8 @@ impl Criterion {
         }
     }
 
-    /// How long a queue remembers that it was empty, at the loads that a search tells apart: those at least half of `width` below the
-    /// capacity, or at which the criterion just holds.
+    /// Returns the time for which a queue remembers that it was empty, at the loads that a search tells apart: those at least half of
+    /// `width` below the capacity, or at which the criterion just holds.
     ///
     /// **Method.** Near saturation, a queue is a reflected Brownian motion: if it empties at `m` units of work per second and its work has
     /// the variance `v` per second, it forgets its start at the rate m² / (2 v) and its response times have a tail of the rate 2 m / v
@@ -72,7 +72,7 @@ impl Criterion {
         }
     }
 
-    /// How long a trial at a load should be.
+    /// Returns the length that a trial at a load should have.
     pub(crate) fn trial(&self, load: f64, width: f64) -> Duration {
         match *self {
             Self::Late { permitted, .. } => {
@@ -84,7 +84,7 @@ impl Criterion {
         }
     }
 
-    /// What is wrong with it, if anything.
+    /// Returns the fault of the criterion; none if it is valid.
     pub(crate) fn problem(&self) -> Option<&'static str> {
         let is_share = |share: f64| share > 0.0 && share < 1.0;
         (!self.permitted().is_none_or(is_share)).then_some("its permitted share must be above 0 and below 1")

@@ -62,7 +62,7 @@ impl Repetition {
         self.search.record(planned, measured);
     }
 
-    /// How far it got.
+    /// Returns the state that it reached.
     pub fn state(&self) -> State {
         self.search.results().first().map_or(State::Unfinished, |result| result.state)
     }
@@ -73,7 +73,7 @@ impl Repetition {
         result.estimate
     }
 
-    /// How long it takes, as of [`Search::expected_duration`].
+    /// Returns its expected duration, as [`Search::expected_duration`].
     pub fn expected_duration(&self) -> Duration {
         self.search.expected_duration()
     }

@@ -1,4 +1,4 @@
-//! The search as a state machine: which trial is next, and what the trials so far say.
+//! The search as a state machine: the next trial, and the result of the trials so far.
 
 use std::time::Duration;
 
@@ -18,24 +18,24 @@ const LONGEST: f64 = 0.1;
 const CAPACITIES: [f64; 3] = [0.98, 0.9, 0.75];
 /// Windows of a trial that it plays.
 const WINDOWS: f64 = 100.0;
-/// Change of the logarithm of the odds of a late request with that of the load, for which it does so. That of the p99 of M/D/1 with 78 % of
-/// its capacity.
+/// Expected change of the logarithm of the odds of a late request with the logarithm of the load. Its value is that of the p99 of M/D/1
+/// with 78 % of its capacity.
 const EXPECTED_SLOPE: f64 = 16.0;
 
-/// Where and for how long a search may go.
+/// Range of loads and time limits of a search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limits {
     /// The lowest load, above 0.
     pub min: f64,
     /// The highest load, above the lowest.
     pub max: f64,
-    /// Where to begin: the load at which the subject is expected to fail first.
+    /// Load of the first trial: the one at which the subject is expected to fail first.
     pub start: f64,
     /// Difference of the two ends of a result, as a share of the upper one, above 0 and below 1.
     pub width: f64,
     /// Time limit of the whole search.
     pub budget: Duration,
-    /// What a trial is preceded by at least, while connections and caches become warm.
+    /// Least warm-up before each trial, while connections and caches become warm.
     pub warmup: Duration,
 }
 
@@ -46,7 +46,7 @@ impl Limits {
     }
 }
 
-/// Why a search cannot begin.
+/// Reason why a search cannot begin.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum SearchError {
     /// There is nothing to search.
@@ -57,7 +57,7 @@ pub enum SearchError {
     Criterion {
         /// Its number, from 1.
         number: usize,
-        /// What is wrong with it.
+        /// Its fault, as the end of a sentence.
         problem: &'static str,
     },
     /// The width is no share.
@@ -76,7 +76,7 @@ pub enum SearchError {
     Budget {
         /// The budget.
         budget: Duration,
-        /// The duration of the shortest trial and what precedes it.
+        /// The duration of the shortest trial and its warm-up.
         trial: Duration,
     },
 }
@@ -86,23 +86,23 @@ pub enum SearchError {
 pub struct Planned {
     /// The load to offer.
     pub load: f64,
-    /// How long to offer it before the trial counts: until the queue has settled.
+    /// Time to offer it before the trial counts: until the queue has settled.
     pub warmup: Duration,
     /// For how long it counts.
     pub duration: Duration,
     rung: u32,
 }
 
-/// What a trial showed.
+/// Measurement of a trial.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measured {
     /// The time that it took, with everything around it. It counts towards the budget only.
     pub took: Duration,
-    /// For each criterion, what it says; None if the generator was the limit, so that the trial says nothing about the subject.
+    /// The sample for each criterion; None if the generator was the limit, so that the trial tells nothing about the subject.
     pub samples: Option<Vec<Sample>>,
 }
 
-/// What to do next.
+/// Next step of a search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Step {
     /// Run this trial and record it.
@@ -111,7 +111,7 @@ pub enum Step {
     Done(Ending),
 }
 
-/// Why a search ended.
+/// Reason why a search ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// Every goal has its result.
@@ -120,7 +120,7 @@ pub enum Ending {
     OutOfTime,
 }
 
-/// How far the search got for a goal.
+/// State of the search for a goal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// The ends are as close as the width.
@@ -138,7 +138,7 @@ pub enum State {
 }
 
 impl State {
-    /// Whether more trials would say more.
+    /// Returns true if more trials would narrow the result.
     fn is_open(self) -> bool {
         matches!(self, Self::Bounded | Self::Unfinished)
     }
@@ -147,13 +147,13 @@ impl State {
 /// The result for a goal.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GoalResult {
-    /// How far the search got.
+    /// State of the search.
     pub state: State,
     /// The load up to which the goal holds.
     pub lower: Option<f64>,
     /// The load from which on it fails; with [`State::GeneratorLimited`], the lowest that the generator cannot produce.
     pub upper: Option<f64>,
-    /// Where it most likely begins to fail.
+    /// Load at which it most likely begins to fail.
     pub estimate: Option<f64>,
     /// The criteria that begin to fail there.
     pub limited_by: Vec<usize>,
@@ -237,7 +237,7 @@ impl Search {
         self.goals.iter().map(|goal| self.result(goal, &known)).collect()
     }
 
-    /// How long a trial at a load lasts, and what precedes it: as long as the criteria that need most.
+    /// Durations of a trial at a load and of its warm-up: as long as the criteria that need most.
     fn planned(&self, rung: u32) -> Planned {
         let Limits { width, budget, warmup, .. } = self.limits;
         let load = self.ladder.load(rung);
@@ -301,7 +301,7 @@ impl Search {
         } else {
             State::Unfinished
         };
-        // What the generator cannot produce bounds the search, and says nothing about the subject.
+        // The limit of the generator bounds the search, and tells nothing about the subject.
         let upper = if state == State::GeneratorLimited { reach } else { ends.high };
         let fails_there =
             |ends: &Ends| ends.high.is_some_and(|high| upper.is_some_and(|upper| high <= upper));

@@ -9,7 +9,7 @@ use hoptax_stats::{
 
 use super::simulation::{BASELINE_US, LEAN_OF_MEANS, Machine, Scenario, Study};
 
-/// How slices of an arm and of the copies of the baseline are reduced to one number per round.
+/// Method that reduces slices of an arm and of the copies of the baseline to one number per round.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Estimate {
     /// The library's method.
@@ -20,7 +20,7 @@ pub(crate) enum Estimate {
     AllPairs,
 }
 
-/// How values are normalized to the machine's usual speed.
+/// Method that normalizes values to the machine's usual speed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Adjustment {
     /// No adjustment.

@@ -58,11 +58,11 @@ pub(crate) struct Scenario {
     /// Standard deviation of the machine's speed from round to round, and within a round, as shares.
     pub(crate) between_rounds: f64,
     pub(crate) wander: f64,
-    /// Whether the speed within a round is correlated from slice to slice.
+    /// True if the speed within a round is correlated from slice to slice.
     pub(crate) lasting: bool,
 }
 
-/// Default scenario; tests state what differs.
+/// Default scenario; tests state their differences from it.
 pub(crate) const USUAL: Scenario = Scenario {
     functions: 1,
     dearest_us: 1.5,

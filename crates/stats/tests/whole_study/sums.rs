@@ -1,5 +1,5 @@
-//! Sums of costs: the parts of a proxy together, and what they do not add up to. The reference is the whole proxy, and an arm
-//! without a part costs less than it.
+//! Sums of costs: the parts of a proxy together, and their interaction. The reference is the whole proxy, and an arm without
+//! a part costs less than it.
 
 use hoptax_result::Interval;
 use hoptax_stats::slowdowns;
@@ -7,12 +7,12 @@ use hoptax_stats::slowdowns;
 use super::judge::Tally;
 use super::simulation::{Levels, Machine, STEADY, Scenario, Study, USUAL};
 
-/// What an interval is computed for.
+/// The estimate that an interval is computed for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Target {
     /// The sum of all arms but the last.
     Sum,
-    /// That sum less the last arm, which lacks all parts.
+    /// This sum less the last arm, which lacks all parts.
     Interaction,
 }
 

@@ -13,6 +13,6 @@ pub struct Known {
     pub(super) arguments: &'static [&'static str],
     /// Flags that functions of the catalogue may add, without dashes.
     pub(super) flags: &'static [&'static str],
-    /// Where the program comes from.
+    /// Source of the program.
     pub(super) remedy: &'static str,
 }

@@ -1,7 +1,8 @@
 //! Envoy's bootstrap for one arm: a plain proxy, and the function that the arm enables.
 //!
-//! The plain proxy is the baseline that every function is compared with. It does what a proxy must do and little more.
-//! It follows Envoy's own [advice for benchmarks] where that does not remove what a function depends on:
+//! The plain proxy is the baseline that every function is compared with. It does the work that a proxy must do, and
+//! little more. It follows Envoy's own [advice for benchmarks] where that does not remove a feature that a function
+//! depends on:
 //!
 //! | choice | reason |
 //! |---|---|
@@ -22,8 +23,8 @@
 //! | `x-envoy-expected-rq-timeout-ms`, `x-envoy-upstream-service-time`, `server`, `date` at the default | part of the cost of plain proxying |
 //! | limits of buffers and windows at the default | 1 MiB per connection, 16 MiB per HTTP/2 stream: no body of a study reaches them |
 //!
-//! With HTTP/2 and TCP, and with TLS on either side, it is the same except for what these need; HTTP/2 uses
-//! prior knowledge, which Envoy detects from the first bytes.
+//! With HTTP/2 and TCP, and with TLS on either side, it is the same except for the settings that these
+//! need; HTTP/2 uses prior knowledge, which Envoy detects from the first bytes.
 //!
 //! A function's [`Fragment`] is merged in at fixed places. Messages that it may extend are [`Merged`]: the part set by
 //! this module is typed, the part added by the fragment is checked by Envoy's `--mode validate`.

@@ -1,6 +1,6 @@
 //! A configuration of the user: its files, and the files of the lab that stand for them.
 //!
-//! `hoptax_bootstrap` decides what the configuration becomes; here the user's files are read, and those of the lab written.
+//! `hoptax_bootstrap` adapts the configuration; this module reads the user's files, and writes those of the lab.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,7 +25,7 @@ pub struct Given {
     sources: BTreeSet<PathBuf>,
 }
 
-/// Why a configuration cannot be read.
+/// Reason why a configuration cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum GivenError {
     /// Its file cannot be read.
@@ -66,12 +66,12 @@ impl Given {
         &self.folder
     }
 
-    /// What it is inside of, if it is not a file of its own, and where.
+    /// Returns the document that encloses it, and its place in there; none if it is a file of its own.
     pub fn described(&self) -> Option<&str> {
         self.configuration.described()
     }
 
-    /// The content of a file that it names: what is beside it in the same file, or a file of its own. None if there is neither.
+    /// The content of a file that it names: a text beside it in the same file, or a file of its own. None if there is neither.
     fn content(&self, named: &str) -> io::Result<Option<Vec<u8>>> {
         match (self.configuration.beside(named), locate(&self.folder, named)) {
             (Some(text), _) => Ok(Some(text.as_bytes().to_vec())),
@@ -109,7 +109,7 @@ impl Given {
     /// Checks that the files to copy exist.
     ///
     /// # Errors
-    /// Those that do not, each with the line that names it.
+    /// The files that do not exist, each with the line that names it.
     pub fn check_files(&self, adapted: &Adapted) -> Result<(), Problems> {
         let is_missing =
             |named: &str| self.configuration.beside(named).is_none() && locate(&self.folder, named).is_none();
@@ -152,7 +152,7 @@ impl Given {
     }
 }
 
-/// Why the files of a lab cannot be written.
+/// Reason why the files of a lab cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum FilesError {
     /// A certificate cannot be made.

@@ -60,7 +60,7 @@ pub struct ProxySpec {
     pub generation: Option<Generation>,
 }
 
-/// Where the configuration of a proxy comes from.
+/// Source of the configuration of a proxy.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Source {
     /// It is generated. Ports of 0 are chosen by the kernel.
@@ -81,7 +81,7 @@ impl From<ProxyPlan> for Source {
 }
 
 impl Source {
-    /// What it generates; none for a given configuration.
+    /// Returns the plan of a generated configuration; none for a given one.
     pub fn plan(&self) -> Option<&ProxyPlan> {
         match self {
             Self::Plan(plan) => Some(plan),
@@ -98,7 +98,7 @@ impl Source {
     }
 }
 
-/// Why a proxy is not running.
+/// Reason why a proxy is not running.
 #[derive(Debug, thiserror::Error)]
 pub enum ProxyError {
     /// The function does not fit the plain proxy.
@@ -209,7 +209,7 @@ pub enum ProxyError {
     NotLive {
         /// The time limit.
         seconds: u64,
-        /// What is missing.
+        /// The last state that its admin interface reported, or the reason why that does not respond.
         cause: String,
         /// Its log.
         log: PathBuf,
@@ -353,7 +353,7 @@ impl StartingProxy {
         }
     }
 
-    /// The addresses of admin interface and listener, or what is still missing.
+    /// The addresses of admin interface and listener, or the part that is still missing.
     fn probe(&self) -> Result<(SocketAddr, SocketAddr), String> {
         let text = fs::read_to_string(&self.admin_address_file)
             .map_err(|_| "its admin interface is not open".to_owned())?;

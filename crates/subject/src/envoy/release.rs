@@ -39,7 +39,7 @@ pub struct Envoy {
     pub version: String,
 }
 
-/// Why no Envoy is available.
+/// Reason why no Envoy is available.
 #[derive(Debug, thiserror::Error)]
 pub enum ReleaseError {
     /// None is installed, and none can be installed.
@@ -52,7 +52,7 @@ pub enum ReleaseError {
     None {
         /// The release that was tried.
         version: String,
-        /// Why it cannot be installed.
+        /// Reason why it cannot be installed.
         cause: Box<Self>,
     },
     /// There is no cache folder.

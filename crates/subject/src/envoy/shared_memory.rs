@@ -23,7 +23,7 @@ const SIZES: std::ops::RangeInclusive<u64> = 32..=4096;
 /// The mark of an Envoy that starts.
 const STARTING: u64 = 1;
 
-/// What Envoys that replace each other have in common.
+/// Base id that Envoys which replace each other share (`--base-id`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BaseId(u32);
 

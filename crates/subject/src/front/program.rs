@@ -1,4 +1,4 @@
-//! A proxy that is not Envoy: what its file says of it, and starting it.
+//! A proxy that is not Envoy: its entry in its file, and its process.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -34,7 +34,7 @@ pub struct Front {
     pub version: &'static [&'static str],
     /// The protocols that it serves, by their words in study files.
     pub protocols: &'static [&'static str],
-    /// Whether its connections can have TLS.
+    /// True if its connections can have TLS.
     pub takes_tls: bool,
     /// Number of threads that it works with.
     pub threads: u32,

@@ -188,7 +188,7 @@ fn a_process_that_was_replaced_and_does_not_end_is_told_to() {
     assert_eq!(machine.step(seconds(90), Event::Tick), []);
 }
 
-/// What becomes of a process.
+/// Fate of a process.
 #[derive(Clone, Copy, Debug)]
 enum Fate {
     /// It is live after some ticks.
@@ -199,7 +199,7 @@ enum Fate {
     Hangs,
 }
 
-/// What happens in a random course.
+/// Step of a random course.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     /// Ticks pass.
@@ -225,9 +225,9 @@ enum State {
 struct Simulated {
     process: Process,
     state: State,
-    /// When it ends.
+    /// Time at which it ends.
     ends: Option<Moment>,
-    /// When it is live.
+    /// Time at which it is live.
     lives: Option<Moment>,
 }
 
@@ -240,9 +240,9 @@ struct World {
     alive: BTreeMap<u64, Simulated>,
     fates: Vec<Fate>,
     started: usize,
-    /// When the file that is read is prepared, its version, and whether it is accepted.
+    /// Time at which the file that is read is prepared, its version, and true if it is accepted.
     prepared: Option<(Moment, u64, bool)>,
-    /// The version of the file on disk, and whether it is accepted.
+    /// The version of the file on disk, and true if it is accepted.
     file: (u64, bool),
     /// The versions of accepted files; the number of a configuration is that of its version here, from 1.
     accepted: Vec<u64>,
@@ -279,7 +279,7 @@ impl World {
         self.alive.values().copied().find(|one| one.state == State::Serving)
     }
 
-    /// Tells the machine, and does what it says.
+    /// Passes an event to the machine, and performs its actions.
     fn tell(&mut self, event: Event) {
         for action in self.machine.step(self.now, event) {
             assert!(self.end.is_none(), "{action:?} after the end");

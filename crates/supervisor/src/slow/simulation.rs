@@ -1,4 +1,4 @@
-//! How often an upstream is called slow that is as it always was: simulated hours of windows, for times of several distributions.
+//! Rate of false reports of a slow upstream that is as it always was: simulated hours of windows, for times of several distributions.
 //!
 //! A window of fifty requests has the 45th of them as its percentile, whose probability is beta-distributed: one number is drawn for each
 //! window. Each upstream is simulated for ten hours from its first window on, so the beginning, with few usual windows, is in all rates.
@@ -64,7 +64,7 @@ fn with_swings() -> [World; 2] {
 }
 
 impl World {
-    /// How often so many upstreams are called slow.
+    /// Returns the number of reports that so many upstreams are slow.
     fn named(&self, upstreams: u32) -> u32 {
         let mut random = StdRng::seed_from_u64(1);
         let rank = (COMPARED * FEWEST as f64).ceil();

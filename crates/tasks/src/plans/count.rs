@@ -17,10 +17,10 @@ pub struct Count {
     pub pulls: u32,
 }
 
-/// Whether a pull was admitted, and what is left of the plan.
+/// Decision about a pull, with the rest of its plan in this minute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Admission {
-    /// Whether the pull may continue.
+    /// True if the pull may continue.
     pub admitted: bool,
     /// Pulls per minute of the plan.
     pub limit: u32,
@@ -65,7 +65,7 @@ impl Count {
 }
 
 impl Admission {
-    /// The fields of `draft-ietf-httpapi-ratelimit-headers-10` that tell a client its plan and what is left of it.
+    /// The fields of `draft-ietf-httpapi-ratelimit-headers-10` that tell a client its plan and the rest of it in this minute.
     pub fn headers(&self) -> [(&'static str, String); 2] {
         let Self { limit, remaining, reset_s, .. } = self;
         [

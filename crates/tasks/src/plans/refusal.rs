@@ -1,4 +1,4 @@
-//! What a refused client is told: the status, the headers of the `RateLimit` draft, and a line of text.
+//! Response to a refused client: the status, the headers of the `RateLimit` draft, and a line of text.
 
 use super::count::Admission;
 

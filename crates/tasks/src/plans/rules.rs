@@ -1,4 +1,4 @@
-//! Decides what a request needs: nothing, a token, or a token and a count.
+//! Requirements of a request: nothing, a token, or a token and a count.
 
 use std::path::PathBuf;
 
@@ -50,7 +50,7 @@ pub struct Rules {
     pub usage_cluster: Option<String>,
 }
 
-/// What becomes of a request.
+/// Decision about a request.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It continues.
@@ -79,7 +79,7 @@ impl Rules {
     /// of [`Rules`].
     ///
     /// # Errors
-    /// What is invalid, and where.
+    /// The invalid setting, with its place.
     pub fn read(settings: &str) -> Result<Self, String> {
         let settings: Settings = serde_json::from_str(settings)
             .map_err(|error| format!("the settings of the plans are invalid: {error}"))?;
@@ -107,7 +107,7 @@ impl Rules {
         grant.token(&self.key, now_s)
     }
 
-    /// What the token in a header's value grants at `now_s`, with or without `Bearer` before it.
+    /// Returns the grant of the token in a header's value at `now_s`, with or without `Bearer` before it.
     pub fn grant(&self, header: Option<&[u8]>, now_s: u64) -> Option<Grant> {
         let value = header?;
         let scheme = value.get(..7).filter(|start| start.eq_ignore_ascii_case(b"bearer "));
@@ -115,7 +115,7 @@ impl Rules {
         Grant::read(token.trim_ascii(), &self.key, now_s)
     }
 
-    /// What becomes of a request: the bytes of its method, of its path with the query, and of the header with the token.
+    /// Decides about a request from the bytes of its method, of its path with the query, and of the header with the token.
     ///
     /// Everything below the path of images needs a token. `GET` and `HEAD` there are pulls. The path is compared as it was sent:
     /// the application has no other path that leads to an image, so a spelling that does not begin with it finds none.

@@ -5,14 +5,14 @@ use serde::Deserialize;
 
 use super::plan::Plan;
 
-/// How long a token is valid, seconds. An account that changes its plan keeps the old plan for at most this long with tokens that it
-/// was given before. It is short because nobody can revoke a token: the data plane only looks at its signature and its expiry.
+/// Lifetime of a token, seconds. An account that changes its plan keeps the old plan for at most this long with tokens that it was
+/// given before. It is short because nobody can revoke a token: the data plane only looks at its signature and its expiry.
 pub const TOKEN_LIFETIME_S: u64 = 300;
 
 /// The issuer of valid tokens.
 const ISSUER: &str = "image-registry";
 
-/// What a token grants.
+/// Grant of a token: an account and its plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grant {
     /// The account, by its number.
@@ -40,8 +40,8 @@ impl Grant {
         key.sign(claims.as_bytes())
     }
 
-    /// What a token grants at `now_s`, seconds since 1970; None if it is not signed with this key, has expired, or is not of the
-    /// registry.
+    /// Returns the grant of a token at `now_s`, seconds since 1970; None if the token is not signed with this key, has expired, or is
+    /// not of the registry.
     pub fn read(token: &[u8], key: &Key, now_s: u64) -> Option<Self> {
         let claims = key.claims(token)?;
         let claims: Claims<'_> = serde_json::from_slice(&claims).ok()?;

@@ -1,4 +1,4 @@
-//! Finds strings in a JSON text by what is beside them, whichever way they are escaped, also in JSON that a string holds.
+//! Finds strings in a JSON text by the text beside them, whichever way they are escaped, also in JSON that a string holds.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -15,9 +15,9 @@ const NAMING: [&str; 2] = ["key", "name"];
 /// A secret in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// Where it is, without its quotes.
+    /// Its range, without its quotes.
     pub range: Range<usize>,
-    /// What it is without escapes.
+    /// The secret without escapes.
     pub value: String,
 }
 
@@ -45,7 +45,7 @@ pub fn unescaped(text: &str) -> (String, Vec<usize>) {
 
 /// A value of a JSON text.
 enum Node {
-    /// Where it is, without its quotes.
+    /// Its range, without its quotes.
     String(Range<usize>),
     List(Vec<Node>),
     Object(Vec<(String, Node)>),

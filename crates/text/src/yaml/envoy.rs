@@ -31,14 +31,14 @@ const IGNORED: &str = "!ignore";
 /// A node with its line.
 #[derive(Clone, Debug)]
 pub struct Tree {
-    /// The line on which it begins, from 1; of a text in lines of its own, the first of these. An alias is on its own line, and what is
-    /// inside of it where that is.
+    /// The line on which it begins, from 1; of a text in lines of its own, the first of these. An alias has its own line, and the nodes
+    /// inside of it have theirs.
     pub line: u64,
     /// Its bytes in the text, without a tag or an anchor before it. A list in lines of its own begins with its first item or the dash
     /// before that, and a collection in lines of its own ends with its last node. A text in lines of its own begins with the first that
-    /// is not empty. What is inside of an alias is elsewhere.
+    /// is not empty. The content of an alias is elsewhere.
     pub bytes: Range<usize>,
-    /// The number of its anchor in the document, which an alias has from what it stands for; 0 for none.
+    /// The number of its anchor in the document; an alias has that of the node that it stands for; 0 for none.
     pub anchor: usize,
     /// Its content.
     pub node: Node,
@@ -66,7 +66,7 @@ pub struct Key {
     pub text: String,
 }
 
-/// How a scalar is written.
+/// Style of a scalar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
     /// In one piece with the text around it: plain or in quotes.
@@ -77,12 +77,12 @@ pub enum Style {
     Folded,
 }
 
-/// Why a text cannot be read.
+/// Reason why a text cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
     /// The line, from 1.
     pub line: u64,
-    /// What is wrong there. It quotes nothing of the text.
+    /// The message about the fault. It quotes nothing of the text.
     pub message: String,
 }
 
@@ -118,7 +118,7 @@ impl Tree {
 /// The first document, which is all that Envoy reads; null if it is empty.
 ///
 /// # Errors
-/// Why Envoy refuses it.
+/// The reason why Envoy refuses it.
 pub fn first(text: &str) -> Result<Tree, Error> {
     let empty = Tree { line: 1, bytes: 0..0, anchor: 0, node: Node::Scalar(Value::Null, Style::Flow) };
     documents(text).next().unwrap_or(Ok(empty))
@@ -157,8 +157,8 @@ fn documents_up_to(text: &str, most_nodes: usize) -> impl Iterator<Item = Result
     std::iter::from_fn(move || loader.document())
 }
 
-/// The comments of the first document that are in a text, each with its line, without the sign before it. Those behind what cannot be
-/// read are left out.
+/// The comments of the first document that are in a text, each with its line, without the sign before it. Comments behind an
+/// unreadable part are left out.
 pub fn comments(text: &str) -> Vec<(u64, String)> {
     let options = granit_parser::options! {
         max_buffered_comment_events: usize::MAX,
@@ -189,7 +189,7 @@ enum Content {
     Mapping(Vec<(Key, Tree)>, Option<Entry>),
 }
 
-/// What becomes of an entry with a key.
+/// Kind of an entry by its key.
 enum Entry {
     Named(Key),
     Ignored,
@@ -206,14 +206,14 @@ struct Complete {
 
 struct Loader<'input, T: granit_parser::BorrowedInput<'input>> {
     parser: Parser<'input, T>,
-    /// The bytes of the text before what is parsed.
+    /// The bytes of the text before the parsed part.
     before: usize,
     open: Vec<Open>,
     anchors: BTreeMap<usize, Complete>,
     aliased: usize,
     /// The nodes that anchors keep.
     kept: usize,
-    /// How many more nodes the text may have.
+    /// Number of further nodes that the text may have.
     nodes_left: usize,
     has_failed: bool,
 }
@@ -362,7 +362,7 @@ fn error(line: u64, message: &str) -> Error {
     Error { line, message: message.to_owned() }
 }
 
-/// What a parser says of an error. Names of anchors and keys may be in it, but no values.
+/// Returns the error of the parser as one of this module. Names of anchors and keys may be in it, but no values.
 fn refusal(scan: &ScanError) -> Error {
     let message = scan.kind().to_string();
     Error {

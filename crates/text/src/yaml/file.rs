@@ -1,10 +1,11 @@
-//! Files of users as text, with an error that says what to do if their encoding is another one.
+//! Files of users as text, with an error that has a remedy if their encoding is another one.
 
 use std::io::Read;
 use std::path::Path;
 use std::{fs, io};
 
-/// The most bytes of a configuration. Its tree takes many times as much memory; what is rendered of ten thousand listeners has half of it.
+/// The most bytes of a configuration. Its tree takes many times as much memory; the configuration that is rendered from ten thousand
+/// listeners has half of these bytes.
 pub const LARGEST_BYTES: usize = 80 << 20;
 
 /// The text of a file.

@@ -1,11 +1,11 @@
-//! Which texts stand in YAML without quotes, for what writes it.
+//! Texts that need no quotes in YAML, for writers of it.
 
 use std::net::Ipv4Addr;
 
 /// Words that are no texts without quotes, in any version of YAML; of five letters at most.
 const RESERVED: [&str; 11] = ["true", "false", "yes", "no", "on", "off", "null", "y", "n", "nan", "inf"];
 
-/// Whether a text is read as itself without quotes, whatever reads it. Some that are in quotes need none.
+/// Returns true if every reader of YAML reads a text as itself without quotes. False is possible for texts that need no quotes.
 pub fn is_plain(text: &str) -> bool {
     const LONGEST: usize = 5;
     let is_reserved = || text.len() <= LONGEST && RESERVED.iter().any(|word| word.eq_ignore_ascii_case(text));

@@ -6,7 +6,7 @@
 //!
 //! Sources of the forms: the manuals of envsubst, Helm, Jinja, ERB, Kustomize, `CMake` (`configure_file`) and BOSH.
 
-/// What begins a template's expression, and what ends it.
+/// Signs at the beginning and the end of a template's expression.
 const EXPRESSIONS: [(&str, &str); 5] = [("{{", "}}"), ("{%", "%}"), ("<%", "%>"), ("${", "}"), ("$(", ")")];
 /// Signs that are no YAML where a value is expected.
 const NO_YAML: [&str; 4] = ["{{", "{%", "<%", "${"];
@@ -18,11 +18,11 @@ struct Signs {
     end: &'static str,
 }
 
-/// What stands around a name that a tool replaces.
+/// Signs around a name that a tool replaces.
 const AROUND: [Signs; 2] = [Signs { begin: "@", end: "@" }, Signs { begin: "((", end: "))" }];
-/// The same, which is within other names too, so it counts around a whole value only.
+/// Sign around a name that a tool replaces, like [`AROUND`]. It is within other names too, so it counts around a whole value only.
 const AROUND_WHOLE: &str = "__";
-/// What is found in templates of Helm only.
+/// Words of templates of Helm that occur nowhere else.
 const OF_HELM: [&str; 8] =
     [".Values", ".Release", ".Chart", ".Capabilities", ".Template", ".Files", "nindent", "include \""];
 
@@ -33,7 +33,7 @@ pub struct Template {
     pub line: u64,
     /// The sign, as a user finds it in the text.
     pub sign: String,
-    /// How to render the text.
+    /// Command that renders the text.
     command: String,
 }
 
@@ -51,7 +51,7 @@ impl Template {
         before.map_or(0, |before| before.chars().count() as u64 + 1)
     }
 
-    /// What the text is and what to do. `line` is that of its sign in the file of the user.
+    /// Returns the message for the user: the kind of the template, and the remedy. `line` is that of its sign in the file of the user.
     pub fn message(&self, line: u64) -> String {
         format!(
             "looks like a template (`{}` in line {line}): render it first, {}, and give what was rendered",
@@ -60,7 +60,7 @@ impl Template {
     }
 }
 
-/// Whether a text that is no YAML from `line` on is a template; none if it is not.
+/// Detects a template in a text that fails to parse as YAML at `line`; none if no sign of a template stands there or above.
 pub fn unparsed(text: &str, line: u64) -> Option<Template> {
     let of_line = |bare: &str| {
         let expression = first_of(bare, &NO_YAML).map(|(at, sign)| (at, sign.to_owned()));
@@ -71,7 +71,7 @@ pub fn unparsed(text: &str, line: u64) -> Option<Template> {
     (number <= line).then(|| Template::new(text, number, &sign))
 }
 
-/// Whether a text has a sign that is in no other text, outside of quotes and of texts in lines of their own.
+/// Detects a template by signs that no other text has, outside of quotes and of texts in lines of their own.
 pub fn anywhere(text: &str) -> Option<Template> {
     let mut lines = bare_lines(text).into_iter();
     let (number, sign) =
@@ -182,7 +182,7 @@ fn command(text: &str, sign: &str) -> String {
     }
 }
 
-/// Whether what is in double braces is of Go: it begins with a dot, a variable or a word of that language.
+/// Returns true if an expression in double braces is of Go: it begins with a dot, a variable or a word of that language.
 fn is_of_go(text: &str) -> bool {
     const WORDS: [&str; 8] = ["if", "range", "with", "end", "define", "template", "block", "else"];
     let mut parts = text.split("{{").skip(1).map(|part| part.trim_start_matches('-').trim_start());
@@ -192,7 +192,7 @@ fn is_of_go(text: &str) -> bool {
     })
 }
 
-/// The lines of a text without what is in quotes, in comments, and in texts in lines of their own.
+/// The lines of a text without the parts in quotes, in comments, and in texts in lines of their own.
 fn bare_lines(text: &str) -> Vec<(u64, String)> {
     let mut bare = Vec::new();
     // The indentation of the line with the key of a text in lines of its own.
@@ -217,7 +217,7 @@ fn bare_lines(text: &str) -> Vec<(u64, String)> {
     bare
 }
 
-/// A line without its comment and without what is in quotes, which may continue.
+/// A line without its comment and without its parts in quotes, which may continue.
 fn without_quotes(line: &str) -> String {
     let mut left = String::new();
     let (mut quote, mut before) = (None, ' ');

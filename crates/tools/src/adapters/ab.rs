@@ -91,7 +91,8 @@ fn read(output: &Output<'_>) -> Result<Reported, String> {
     })
 }
 
-/// That it ended without a report, and why: <https://github.com/apache/httpd/blob/trunk/support/ab.c>, `apr_err`.
+/// Returns the message that it ended without a report, with the reason: <https://github.com/apache/httpd/blob/trunk/support/ab.c>,
+/// `apr_err`.
 fn gave_up(run: &Run<'_>, completed: &str) -> String {
     let completed = completed.split_whitespace().next().unwrap_or_default();
     let reason = run
@@ -135,7 +136,7 @@ struct Counts {
     complete: u64,
     /// Failures of all kinds.
     all: u64,
-    /// Those of kinds that it names.
+    /// Failures of kinds that it names.
     named: u64,
     /// With another status than 2xx.
     refused: u64,
@@ -147,14 +148,14 @@ struct Counts {
     unnamed: u64,
     /// Complete requests without a response that no other counter has.
     silent: CountRange,
-    /// Whether failed reads may be none of the complete requests: on kept connections, of releases with several workers.
+    /// True if failed reads may be none of the complete requests: on kept connections, of releases with several workers.
     may_be_apart: bool,
 }
 
 impl Counts {
     /// # Errors
-    /// What is missing, or cannot be read. Most lines are printed only if there is something to count, so a text must have the rate that
-    /// follows them.
+    /// The name of the count that is missing or cannot be read. Most lines are printed only if their count is above 0, so the text must
+    /// have the line of the rate, which follows them.
     fn new(run: &Run<'_>, complete: u64) -> Result<Self, String> {
         if run.after("Requests per second:").is_none() {
             return Err(
@@ -243,7 +244,7 @@ impl Counts {
 /// The shortest response, `HTTP/1.1 200` and an empty line.
 const SHORTEST_RESPONSE: u64 = 16;
 
-/// What was received.
+/// Received bytes.
 struct Bytes {
     /// Heads and bodies.
     all: Option<u64>,
@@ -261,8 +262,8 @@ impl Bytes {
         }
     }
 
-    /// Whether responses of another length than the first one make up for so many bytes that none of them is missing, as far as bytes
-    /// tell: their bodies have half of its length in the mean. Without the length of the first, all have heads.
+    /// Returns true if the bytes are enough for all `complete` responses, as far as bytes tell: bodies of another length than the first
+    /// have half of its length in the mean. Without the length of the first, they must be enough for all heads.
     fn are_those_of_all(&self, complete: u64, length: u64) -> bool {
         let Some(all) = self.all else { return length == 0 };
         let have_heads = all / SHORTEST_RESPONSE >= complete;

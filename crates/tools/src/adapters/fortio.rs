@@ -59,7 +59,7 @@ pub(super) const TOOL: Tool = Tool {
 /// The layout that is read.
 const LAYOUT: &str = "the JSON is read that Fortio writes with `-json` or keeps of a run of `load`";
 
-/// Whether a document is a result. The messages of Fortio's log are JSON, too.
+/// Returns true if a document is a result. The messages of Fortio's log are JSON, too.
 fn is_result(value: &Value) -> bool {
     value.get("DurationHistogram").is_some()
 }
@@ -163,8 +163,8 @@ impl Counts {
     }
 }
 
-/// Whether Fortio takes a code for a success: 2xx and 418 of HTTP, `SERVING` of gRPC, or its number, and `OK` of TCP and UDP. None if it
-/// is none of a kind that is known.
+/// Returns true if Fortio counts a code as a success: 2xx and 418 of HTTP, `SERVING` of gRPC, or its number, and `OK` of TCP and UDP.
+/// None for a code of an unknown kind.
 fn is_ok(code: &str, is_grpc: bool) -> Option<bool> {
     const SERVING: i32 = 1;
     match code.parse::<i32>() {

@@ -129,7 +129,7 @@ fn duration_us(text: &str) -> Option<f64> {
 /// The times of requests by the columns above them, microseconds. The row is `time for request:`, since 1.69 `request     :`.
 ///
 /// # Errors
-/// What cannot be read of them, if there is a table of times.
+/// The values that cannot be read, if there is a table of times.
 fn times(run: &Run<'_>) -> Result<Vec<(String, f64)>, String> {
     let header = run.find(|line| {
         let joined = line.replace("+/- sd", "+/-sd");

@@ -104,7 +104,7 @@ fn read(output: &Output<'_>) -> Result<Reported, String> {
 struct Counts {
     answered: u64,
     failed: u64,
-    /// Those with a status.
+    /// Responses with a status.
     kept: u64,
 }
 
@@ -159,7 +159,7 @@ mod tests {
             |text: &str| (TOOL.read)(&Output::new(text)).map(|reported| (reported.answered, reported.failed));
         let exactly = |count| Some(CountRange::exactly(count));
         assert_eq!(of(text), Ok((exactly(1_920), exactly(52))));
-        // Nothing tells whether errors are lost, or how many responses there were.
+        // Lost errors and the number of responses are both unknown.
         assert_eq!(of(&text.replace("  Total:\t2.0 secs\n", "")), Ok((None, None)));
         assert_eq!(of(&text.replace("1920", "1,920")), Ok((None, None)));
         assert!(of(&text.replace("986", "1,986")).unwrap_err().contains("but `1,986`"));

@@ -192,7 +192,7 @@ impl Counts {
     }
 }
 
-/// Why a document is no summary with requests.
+/// Returns the reason why a document is no summary with requests.
 fn lacking(metrics: &Metrics<'_>) -> String {
     let names = metrics.names();
     if names.is_empty() {

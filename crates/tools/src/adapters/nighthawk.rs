@@ -208,7 +208,7 @@ fn has_times(statistic: &Value) -> bool {
     has_mean && at(statistic, "/count").is_some_and(|count| count > 0.0)
 }
 
-/// Why there is no latency.
+/// Returns the reason why there is no latency.
 fn missing(statistics: &[Value], name: Option<&str>) -> String {
     let others: Vec<&str> = statistics
         .iter()

@@ -35,7 +35,7 @@ pub(super) const TOOL: Tool = Tool {
     ],
 };
 
-/// Whether the output is one of wrk2: it alone calibrates, and prints histograms of `HdrHistogram`.
+/// Returns true if the output is one of wrk2: it alone calibrates, and prints histograms of `HdrHistogram`.
 fn is_of_wrk2(text: &str) -> bool {
     ["Thread calibration: ", "(HdrHistogram - "].into_iter().any(|mark| text.contains(mark))
 }

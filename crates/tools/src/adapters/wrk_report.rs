@@ -19,7 +19,7 @@ const MARKS: [&str; 9] = [
     "Transfer/sec:",
 ];
 
-/// Parses the output of wrk or wrk2, which have the same format. `may_be_late` states whether timeouts may be late responses, as in
+/// Parses the output of wrk or wrk2, which have the same format. `may_be_late` is true if timeouts may be late responses, as in
 /// wrk.
 ///
 /// Of the complete requests, those with a status above 399 are refused: <https://github.com/wg/wrk/blob/master/src/wrk.c>. Errors of

@@ -1,11 +1,11 @@
-//! Why a calibration cannot be run.
+//! Errors of a calibration.
 
 use std::io;
 
 use hoptax_load::{ConnectError, TargetError};
 use hoptax_origin::OriginError;
 
-/// Why a calibration failed.
+/// Reason why a calibration failed.
 #[derive(Debug, thiserror::Error)]
 pub enum CalibrateError {
     /// An error of the origin.

@@ -17,20 +17,20 @@ pub(crate) struct Spec {
     pub(crate) load: Load,
     pub(crate) connections: usize,
     pub(crate) length: Duration,
-    /// How long to wait for responses after that.
+    /// Time limit of responses after that.
     pub(crate) drain: Duration,
-    /// When the origin's server freezes, as requested by the query.
+    /// Freezes of the origin's server, as requested by the query.
     pub(crate) freeze: Option<Freeze>,
     /// Quantiles that are compared with the truth. A quantile at the edge between two values is undefined, so it is
     /// left out.
     pub(crate) quantiles: &'static [f64],
     /// The theoretical response times.
     pub(crate) theory: Theory,
-    /// Whether to report the service time, which hides the freeze.
+    /// True to report the service time, which hides the freeze.
     pub(crate) shows_service: bool,
 }
 
-/// How requests are released.
+/// Release of requests.
 #[derive(Clone, Debug)]
 pub(crate) enum Load {
     Open(f64, Arrivals),

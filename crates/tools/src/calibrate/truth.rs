@@ -11,9 +11,9 @@ use hoptax_origin::{Freeze, Queue, Served};
 pub(crate) struct Request {
     /// Its intended start.
     pub(crate) intended_ns: u64,
-    /// When its response should have arrived if only the planned delay or queue had taken time.
+    /// Time at which its response should have arrived if only the planned delay or queue had taken time.
     pub(crate) due_ns: u64,
-    /// When its response arrived.
+    /// Time at which its response arrived.
     pub(crate) back_ns: u64,
 }
 

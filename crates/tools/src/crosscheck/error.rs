@@ -1,4 +1,4 @@
-//! Why a crosscheck cannot be run.
+//! Errors of a crosscheck.
 
 /// An error that stops a crosscheck.
 #[derive(Debug, thiserror::Error)]

@@ -1,4 +1,4 @@
-//! What a crosscheck is run with: generators, load, processors.
+//! Options of a crosscheck: generators, load, processors.
 
 use std::path::PathBuf;
 
@@ -31,7 +31,7 @@ pub struct Options {
     pub seconds: u32,
     /// Runs of each tool against each server.
     pub rounds: u32,
-    /// Whether the caller keeps the processors from halting.
+    /// True if the caller keeps the processors from halting.
     pub never_halted: bool,
     /// Processors of the server (those of the proxy) and of the tools.
     pub placement: Placement,

@@ -36,7 +36,7 @@ struct Pair {
     number: u64,
     client: Side,
     server: Side,
-    /// The current exchange: its index in the record, and whether its response has begun.
+    /// The current exchange: its index in the record, and true once its response has begun.
     current: Option<(usize, bool)>,
 }
 
@@ -148,7 +148,7 @@ impl Pair {
         Ok(Self { number, client: Side::new(client), server: Side::new(server), current: None })
     }
 
-    /// Whether all data that can be relayed has been relayed.
+    /// Returns true if all data that can be relayed has been relayed.
     fn is_over(&self) -> bool {
         let (client, server) = (&self.client, &self.server);
         client.is_lost_to(server)
@@ -196,12 +196,12 @@ impl Side {
         read | write
     }
 
-    /// Whether all its data has been relayed to `other`.
+    /// Returns true if all its data has been relayed to `other`.
     fn is_done_to(&self, other: &Self) -> bool {
         self.incoming != Incoming::Open && matches!(other.outgoing, Outgoing::Closed | Outgoing::Failed)
     }
 
-    /// Whether all its data has been relayed to `other` and its own connection has failed.
+    /// Returns true if all its data has been relayed to `other` and its own connection has failed.
     fn is_lost_to(&self, other: &Self) -> bool {
         let is_lost = self.incoming == Incoming::Failed || self.outgoing == Outgoing::Failed;
         is_lost && self.is_done_to(other)

@@ -39,7 +39,7 @@ impl Judgement {
     }
 }
 
-/// How the result gives a quantile of response time.
+/// Form of a quantile of response time in the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Quantile {
     Known,

@@ -5,7 +5,7 @@
 use hoptax_result::{Latency, LoadResult, Stated};
 use serde_json::{Map, Value, json};
 
-/// The JSON of a result. Times that the result withholds are not in it, nor what an imported result does not state.
+/// The JSON of a result. It lacks times that the result withholds, and numbers that an imported result does not state.
 pub fn text(result: &LoadResult) -> String {
     let book = &result.book;
     let failed = book.failed + book.timed_out;

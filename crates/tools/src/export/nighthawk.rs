@@ -1,6 +1,5 @@
-//! A result as JSON of Nighthawk's client, with one statistic: the time from the sending of a request to its response.
-//!
-//! That is the service time. Nighthawk has no statistic that begins with the intended start.
+//! A result as JSON of Nighthawk's client, with one statistic: the service time, from the sending of a request to its response. Nighthawk
+//! has no statistic that begins with the intended start.
 
 use hoptax_result::{Latency, LoadResult, Loop};
 use serde_json::{Value, json};
@@ -49,7 +48,7 @@ fn statistic(times: &Latency) -> Option<Value> {
                 json!({"percentile": quantile, "count": below.to_string(), "duration": seconds(us)})
             })
             .collect();
-    // That of the population.
+    // Nighthawk states the standard deviation of the population, and hoptax that of the sample.
     let deviation_us = times.standard_deviation_us.map(|us| us * ((count - 1.0).max(0.0) / count).sqrt());
     Some(json!({
         "count": times.count.to_string(),

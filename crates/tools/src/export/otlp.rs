@@ -120,7 +120,7 @@ impl Times {
         json!({"name": name, "description": description, "unit": "{request}/s", "gauge": {"dataPoints": points}})
     }
 
-    /// Times in seconds, with what the result states of them; null without any.
+    /// Times in seconds, with the statistics that the result states; null without any.
     fn histogram(&self, name: &str, description: &str, buckets: &[Bucket], latency: &Latency) -> Value {
         let Some(histogram) = Exponential::new(buckets) else { return Value::Null };
         let counts: Vec<String> = histogram.counts.iter().map(ToString::to_string).collect();

@@ -1,4 +1,4 @@
-//! What every export states of a result: its start, and the quantiles that are not known.
+//! Common parts of all exports: the start of the result, and the quantiles that are not known.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use hoptax_result::{Latency, LoadResult};
 
 use crate::text::date;
 
-/// When the record of a result began, RFC 3339; None if it is not known.
+/// Returns the start of the record of a result, RFC 3339; None if it is not known.
 pub(super) fn started(result: &LoadResult) -> Option<String> {
     date(Duration::try_from_secs_f64(result.recorded_from_unix_s?).ok()?)
 }

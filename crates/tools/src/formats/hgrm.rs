@@ -12,7 +12,7 @@ use crate::text::{number, several};
 /// Percentiles of results.
 const PERCENTILES: [f64; 4] = [50.0, 90.0, 99.0, 99.9];
 
-/// What such a file does not hold.
+/// Values of a result that such a file does not hold.
 const NOT_REPORTED: [&str; 2] = [
     "the unit of its values: they are read as milliseconds, the unit of hoptax, wrk2 and the plotters of HdrHistogram",
     "what its times begin with",

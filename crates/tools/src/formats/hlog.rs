@@ -17,7 +17,7 @@ use crate::reported::Reported;
 use crate::run::Run;
 use crate::text::date;
 
-/// What such a log does not hold.
+/// Values of a result that such a log does not hold.
 const NOT_REPORTED: [&str; 3] = [
     "the unit of its values: they are read as nanoseconds, the unit of hoptax and the usual one of HdrHistogram",
     "what its times begin with",

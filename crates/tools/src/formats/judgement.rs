@@ -10,10 +10,10 @@ use crate::import::quantiles;
 use crate::imported;
 use crate::reported::Reported;
 
-/// What a file says about the result behind it; nothing if hoptax did not write it.
+/// Verdict of a file on the result behind it, and the quantiles that it names; empty if hoptax did not write the file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Judgement {
-    /// Whether it has a verdict, as all files of hoptax have.
+    /// True if it has a verdict, as all files of hoptax have.
     is_of_hoptax: bool,
     is_void: bool,
     /// Names of percentiles, such as `p99.9`.
@@ -56,7 +56,7 @@ impl Judgement {
         judgement
     }
 
-    /// The load result of what a file reports, without what the result behind it does not state.
+    /// The load result of the report of a file, without the numbers that the result behind it does not state.
     pub(super) fn import(&self, source: &str, mut reported: Reported, not_reported: &[&str]) -> LoadResult {
         let mut not_reported: Vec<String> = not_reported.iter().map(ToString::to_string).collect();
         if !self.is_of_hoptax {
@@ -100,7 +100,8 @@ impl Judgement {
     }
 }
 
-/// Makes the number of answered requests a range, since each time may be that of a request that failed; what is not known then.
+/// Makes the number of answered requests a range, since each time may be that of a request that failed. Returns a message about the numbers
+/// that are not known then.
 fn of_any_outcome(reported: &mut Reported) -> Option<String> {
     let count = reported.answered?.at_most;
     reported.answered = Some(CountRange { at_least: 0, at_most: count });

@@ -11,7 +11,7 @@ use crate::import::named_or_only;
 use crate::reported::Reported;
 use crate::text::date;
 
-/// What such a text does not hold.
+/// Values of a result that such a text does not hold.
 const NOT_REPORTED: [&str; 3] = [
     "values within a bucket: a quantile is the end of its bucket",
     "what its times begin with",
@@ -39,14 +39,14 @@ pub(super) fn import_openmetrics(text: &str, metric: Option<&str>) -> Result<Loa
     Ok(judgement(text, name, labels).import("openmetrics", reported, &NOT_REPORTED))
 }
 
-/// The name of a sample, its labels, and what follows the brace that opens its native histogram.
+/// The name of a sample, its labels, and the text behind the brace that opens its native histogram.
 fn sample(line: &str) -> Option<(&str, [&str; 2])> {
     let (head, rest) = line.split_once(" {count:")?;
     let (name, labels) = head.split_once('{').unwrap_or((head, ""));
     rest.contains("schema:").then_some((name.trim(), [labels, rest]))
 }
 
-/// What hoptax says about a histogram: the verdict in its labels, and the sample that names its quantiles.
+/// Reads the judgement of hoptax on a histogram: the verdict in its labels, and the sample that names its quantiles.
 fn judgement(text: &str, name: &str, labels: &str) -> Judgement {
     let all = text.lines().filter_map(|line| line.strip_prefix(UNSTATED)?.strip_prefix('{'));
     let mut own = all.filter(|unstated| label(unstated, "of").as_deref() == Some(name));

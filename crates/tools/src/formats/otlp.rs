@@ -13,7 +13,7 @@ use crate::import::named_or_only;
 use crate::reported::Reported;
 use crate::text::date;
 
-/// What such a request does not hold.
+/// Values of a result that such a request does not hold.
 const NOT_REPORTED: [&str; 3] = [
     "values within a bucket: a quantile is the end of its bucket",
     "what its times begin with",
@@ -54,7 +54,7 @@ fn items<'v>(value: &'v Value, field: &str) -> &'v [Value] {
     value.get(field).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// What hoptax says about a histogram: the verdict of its resource, and the names of quantiles in its metadata.
+/// Reads the judgement of hoptax on a histogram: the verdict of its resource, and the names of quantiles in its metadata.
 fn judgement(resource: &Value, metric: &Value) -> Judgement {
     let of_resource = resource.get("resource").map(|one| items(one, "attributes")).unwrap_or_default();
     let of_metric = items(metric, "metadata");

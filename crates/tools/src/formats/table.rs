@@ -23,7 +23,7 @@ const NAMES: [&str; 2] = ["arm", "load"];
 /// A column that no reader needs, and each table of a study has.
 const SHARE: &str = "share";
 
-/// What such a table does not hold.
+/// Values of a result that such a table does not hold.
 const NOT_REPORTED: [&str; 2] =
     ["values within a bin: a quantile is the end of its bin", "what its times begin with"];
 
@@ -93,7 +93,7 @@ fn distribution(
     Ok(judgement.import(format, reported, &NOT_REPORTED))
 }
 
-/// That a table lacks a column, with those that it has.
+/// Returns the message that a table lacks a column, with those that it has.
 fn lacks<'a>(column: &str, columns: impl Iterator<Item = &'a str>) -> String {
     let columns: Vec<String> = columns.map(|name| format!("`{name}`")).collect();
     format!("it has no column `{column}`; it has {}", columns.join(", "))

@@ -1,4 +1,4 @@
-//! Numbers of a report against each other. What cannot be true is not stated, and named with the reason.
+//! Numbers of a report against each other. Impossible numbers are withheld, and named with the reason.
 //!
 //! Tools print such numbers: wrk a duration of 307,445,734,491 minutes (wrk#327), and latencies of 0 beside requests (wrk#37).
 
@@ -8,18 +8,18 @@ use crate::reported::Reported;
 
 /// Longest run.
 const MAX_S: f64 = 366.0 * 86_400.0;
-/// How far numbers may differ that are rounded: a time of `1.50m` is rounded to a third of a percent.
+/// Permitted difference of rounded numbers: a time of `1.50m` is rounded to a third of a percent.
 const ROUNDING: f64 = 0.02;
 /// Steps that short times and low rates are printed in.
 const STEP_S: f64 = 0.01;
 const STEP_PER_S: f64 = 0.01;
 
-/// A rule: removes what breaks it, and says what and why.
+/// A rule: removes the numbers that break it, and names them with the reason.
 type Rule = fn(&mut Reported) -> Option<String>;
 
 const RULES: [Rule; 7] = [finite, length, counts, rate, zeros, order, shares];
 
-/// Removes the numbers that cannot be true; what they are, and why.
+/// Removes the numbers that cannot be true. Returns them in words, with the reasons.
 pub(super) fn withhold_impossible(reported: &mut Reported) -> Vec<String> {
     RULES.iter().filter_map(|rule| rule(reported)).collect()
 }
@@ -48,7 +48,7 @@ fn length(reported: &mut Reported) -> Option<String> {
     })
 }
 
-/// Parts are at most what they are part of.
+/// Parts are at most their whole.
 fn counts(reported: &mut Reported) -> Option<String> {
     let broken =
         |sum: &&crate::reported::Sum| sum.parts < sum.whole.at_least || sum.whole.at_most < sum.parts;
@@ -229,7 +229,7 @@ mod tests {
         }
     }
 
-    /// What is left of a sound report after a change, and what was said.
+    /// Returns the remainder of a sound report after a change, and the message about the numbers that were withheld.
     fn after(change: impl FnOnce(&mut Reported)) -> (Reported, String) {
         let mut reported = sound();
         change(&mut reported);
@@ -288,7 +288,7 @@ mod tests {
         let (left, said) = after(|one| one.rate = Some(50.0));
         assert_eq!((left.answered, left.failed), (None, None));
         assert!(said.ends_with("neither answered nor failed requests are known"), "{said}");
-        // What was not known stays so.
+        // Unknown numbers stay unknown.
         let (left, _) = after(|one| (one.rate, one.failed) = (Some(150.0), None));
         assert_eq!(left.failed, None);
     }

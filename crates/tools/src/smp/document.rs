@@ -16,7 +16,7 @@ use crate::smp::message::{Message, Notes, message};
 const PROTOCOLS: [&str; 5] =
     ["PROTOCOL_INVALID", "PROTOCOL_HTTP", "PROTOCOL_TCP", "PROTOCOL_UDP", "PROTOCOL_GRPC"];
 
-/// What a file of SMP says of one test.
+/// Document of SMP about one test.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Document {
     /// The load.
@@ -28,7 +28,7 @@ pub struct Document {
     /// The machine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub environment: Option<Environment>,
-    /// What was measured.
+    /// The measurement.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<TestResult>,
 }
@@ -57,7 +57,7 @@ pub struct TestConfig {
 /// `PerformanceTestConfig.Client`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Client {
-    /// Whether it runs inside the mesh.
+    /// True if it runs inside the mesh.
     pub internal: bool,
     /// Name of the load generator.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -187,7 +187,7 @@ pub struct MeshConfig {
     /// All other proxies.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sidecar: Option<Unit>,
-    /// Whether any connection uses mutual TLS.
+    /// True if any connection uses mutual TLS.
     pub mtls_enabled: bool,
     /// Worker threads of each proxy.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -267,7 +267,7 @@ pub fn text(documents: &[Document]) -> String {
     format!("{:#}\n", value.unwrap_or_default())
 }
 
-/// What a file holds.
+/// Content of a file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Read {
     /// Its documents, at least one.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-/// What is wrong with a file, and what is not used of it.
+/// Problems of a file, and its unused fields.
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
     pub(crate) problems: Vec<String>,

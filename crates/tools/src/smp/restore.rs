@@ -9,7 +9,7 @@ use super::{duration, kept};
 use crate::imported;
 use crate::reported::Reported;
 
-/// What a file of SMP is as a result of hoptax.
+/// Result of hoptax from a file of SMP.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Restored {
     /// A result of a load.
@@ -18,7 +18,7 @@ pub enum Restored {
     Study(Box<StudyResult>),
 }
 
-/// The result that documents hold: that of hoptax in their labels, or else what the fields of one document state.
+/// The result that documents hold: that of hoptax in their labels, or else the numbers in the fields of one document.
 ///
 /// # Errors
 /// When they hold no result, several, or one whose fields contradict its labels: the reason.
@@ -71,7 +71,7 @@ fn contradiction(found: &[Document], expected: &[Document]) -> Result<(), String
     }
 }
 
-/// A result of another tool: what the fields of SMP state.
+/// A result of another tool, from the fields of SMP.
 fn foreign(document: &Document, found: &TestResult) -> LoadResult {
     let test = document.test.as_ref();
     let client = test.and_then(|test| test.clients.first());
@@ -116,7 +116,7 @@ fn foreign(document: &Document, found: &TestResult) -> LoadResult {
     load
 }
 
-/// What results of SMP do not hold.
+/// Values of a result of hoptax that results of SMP do not hold.
 pub(super) const UNKNOWN: [&str; 4] = [
     "whether its rate is that of all requests or of the answered ones",
     "whether latencies begin with the intended start or with the sending of a request",

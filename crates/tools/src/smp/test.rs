@@ -16,7 +16,7 @@ const PLACEHOLDERS: [&str; 2] = ["{counter}", "{random}"];
 /// The load of one client.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PlannedLoad {
-    /// What is requested, in turn.
+    /// The URLs that are requested, in turn.
     pub urls: Vec<String>,
     /// The load in words, for example `10 requests/s, 2 connections, 30m`.
     pub summary: String,
@@ -34,13 +34,13 @@ pub struct PlannedLoad {
     pub headers: Vec<(String, String)>,
     /// The body.
     pub body: String,
-    /// What of the configuration has no effect, and why.
+    /// Settings of the configuration without effect, each with the reason.
     pub ignored: Vec<String>,
 }
 
 impl PlannedLoad {
-    /// Why the load is refused: its URLs that are invalid, or whose server is neither on this machine nor allowed. A name other than
-    /// `localhost` may have any address, so it is not looked up.
+    /// Returns the reasons why the load is refused: its URLs that are invalid, or whose server is neither on this machine nor allowed. A
+    /// name other than `localhost` may have any address, so it is not looked up.
     fn refused(&self, allowed: &[(String, u16)]) -> Vec<String> {
         let refused = |url: &String| {
             let (host, port) = match Target::host_and_port(url) {
@@ -67,14 +67,14 @@ impl PlannedLoad {
 /// The loads that a file is about.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Chosen {
-    /// Those of the clients that send, each with its number, from 1.
+    /// The loads of the clients that send, each with the number of its client, from 1.
     pub loads: Vec<(usize, PlannedLoad)>,
-    /// What of the file has no effect.
+    /// Settings of the file without effect.
     pub unused: Vec<String>,
 }
 
 impl Chosen {
-    /// Why they are refused: all targets that are neither on this machine nor allowed, before any load begins.
+    /// Returns the reasons why they are refused: all targets that are neither on this machine nor allowed, before any load begins.
     pub fn refused(&self, allowed: &[(String, u16)]) -> Vec<String> {
         self.loads.iter().flat_map(|(_, load)| load.refused(allowed)).collect()
     }

@@ -5,8 +5,8 @@ use crate::study::tests::{fired, only_closed};
 const P50: CostMeasure = CostMeasure::ResponseP50Us;
 const P99: CostMeasure = CostMeasure::ResponseP99Us;
 
-/// Adds what the evidence bounds the numbers of all arms by: levels of response time from 20 to 500 us, costs from -40 to 60 us, the
-/// other numbers a little wider than their intervals.
+/// Adds bounds from the evidence for the numbers of all arms: levels of response time from 20 to 500 us, costs from -40 to 60 us,
+/// the other numbers a little wider than their intervals.
 fn add_evidence(result: &mut StudyResult) {
     for arm in &mut result.arms {
         let wider = |of, measure, stated: Option<hoptax_result::Interval>| {

@@ -59,7 +59,7 @@ fn fault(line: &str) -> Option<String> {
     let flags = words.filter_map(|word| word.strip_prefix("--")).filter(|flag| !flag.is_empty());
     let names = flags.map(|flag| flag.split(['=', ',', '.']).next().unwrap_or_default());
     let mut unknown = names.filter(|name| {
-        // Those of the program are those of every command.
+        // Options of the program are options of every command.
         let of_program = program.get_arguments().filter(|argument| argument.is_global_set());
         let is_known =
             command.get_arguments().chain(of_program).any(|argument| argument.get_long() == Some(name));

@@ -1,7 +1,7 @@
 //! A bill whose parts interact, with its second study.
 //!
-//! What still guards it in `make test`: `price_secrets::a_bill_is_in_its_files_and_on_the_first_screen_without_secrets`, the bills of recorded results
-//! (`crates/judge/src/bill`, `crates/report/src/documents`), and simulated sums (`crates/stats/tests/coverage.rs`).
+//! `make test` guards such bills by other tests: `price_secrets::a_bill_is_in_its_files_and_on_the_first_screen_without_secrets`, the bills
+//! of recorded results (`crates/judge/src/bill`, `crates/report/src/documents`), and simulated sums (`crates/stats/tests/coverage.rs`).
 
 use std::fs;
 use std::path::Path;

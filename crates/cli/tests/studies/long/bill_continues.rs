@@ -1,6 +1,6 @@
 //! A bill of two parts that is interrupted in its second study, and continued.
 //!
-//! What still guards it in `make test`: a bill in its files, without its secrets (`price_secrets.rs`), and studies that are killed and
+//! `make test` guards it by other tests: a bill in its files, without its secrets (`price_secrets.rs`), and studies that are killed and
 //! resumed (`resume.rs`).
 
 use std::collections::BTreeSet;
@@ -18,7 +18,7 @@ use crate::support::{Guarded, Ran, checked, hoptax, ran};
 
 /// Runs of a bill of which one must have a second study: other work on the machine can spoil the numbers of the first.
 const ATTEMPTS: usize = 3;
-/// Runs the command, and interrupts it when `is_due`. Returns what it wrote to stderr.
+/// Runs the command, and interrupts it when `is_due`. Returns its stderr.
 fn interrupted(mut command: Command, log: &Path, is_due: impl Fn() -> bool) -> Ran {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(fs::File::create(log).unwrap());
     let mut running = Guarded(command.spawn().unwrap());
@@ -36,7 +36,7 @@ fn bill_in(out: &Path) -> Value {
     checked("bill", &fs::read_to_string(out.join("bill.json")).unwrap())
 }
 
-/// What the bill says by its first study. The servers that stand in for the user's have other ports each time.
+/// Returns the part of the bill from its first study. The servers that stand in for the user's have other ports each time.
 fn by_first_study(mut bill: Value) -> Value {
     for name in ["second_study", "replacements"] {
         bill.as_object_mut().unwrap().remove(name).unwrap();
@@ -44,7 +44,7 @@ fn by_first_study(mut bill: Value) -> Value {
     bill
 }
 
-/// The bill has two parts, of which one calculates for what the other passes on, so a second study measures both again.
+/// The bill has two parts, of which one calculates for each request that the other passes on, so a second study measures both again.
 #[test]
 #[ignore = "takes minutes: run by `make test-long`"]
 fn a_bill_of_two_parts_continues_in_its_second_study_and_no_secret_is_in_its_files_or_pages() {
@@ -98,7 +98,7 @@ fn a_bill_of_two_parts_continues_in_its_second_study_and_no_secret_is_in_its_fil
         holds_no_secret(ran, &out);
         assert!(!ran.stdout.contains(OWN) && !ran.stderr.contains(OWN), "{}\n{}", ran.stdout, ran.stderr);
     }
-    // What is sent again with --resume is kept, for its owner only.
+    // A header that is sent again with --resume is kept, for its owner only.
     let kept = with(&out, OWN);
     let names: BTreeSet<_> =
         kept.iter().map(|path| path.strip_prefix(&out).unwrap().to_str().unwrap()).collect();

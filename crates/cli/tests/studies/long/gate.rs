@@ -1,6 +1,6 @@
 //! A gate whose reference are stored runs.
 //!
-//! What still guards it in `make test`: the judgement of stored runs (`crates/judge/src/gate/stored.rs`), its simulated error rates
+//! `make test` guards it by other tests: the judgement of stored runs (`crates/judge/src/gate/stored.rs`), its simulated error rates
 //! (`crates/stats/tests/stored_reference_coverage.rs`), and gates that measure their reference (`gate.rs`).
 
 use std::fs;
@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::gate::STUDY;
 use crate::support::{checked, hoptax, ran, root};
 
-/// Three stored runs are the reference. The new run calculates for each request, far beyond what sittings differ.
+/// Three stored runs are the reference. The new run calculates for each request, far beyond the differences between sittings.
 ///
 /// On a busy machine, runs may be void: they are no reference, decide nothing, and are repeated a few times. If too few are left, the gate
 /// must refuse to judge.

@@ -1,6 +1,6 @@
 //! The job for GitLab, whose gate ends when it is decided.
 //!
-//! What still guards it in `make test`: the action for GitHub (`gate_in_ci.rs`), and simulated decisions
+//! `make test` guards it by other tests: the action for GitHub (`gate_in_ci.rs`), and simulated decisions
 //! (`crates/stats/tests/stopping_coverage.rs`).
 
 use std::fs;

@@ -1,7 +1,7 @@
 //! A catalogue of listeners written like those of a large site, checked on real Envoy.
 //!
-//! What still guards it in `make test`: a file with a listener for each promise, with changes that break each (`listeners_check.rs`), and the
-//! catalogue as it is rendered (`crates/listeners/tests/catalogue.rs`).
+//! `make test` guards it by other tests: a file with a listener for each promise, with changes that break each (`listeners_check.rs`), and
+//! the catalogue as it is rendered (`crates/listeners/tests/catalogue.rs`).
 
 use std::fs;
 use std::path::Path;

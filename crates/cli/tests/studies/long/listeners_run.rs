@@ -1,6 +1,6 @@
 //! Fifty changes of a listeners file under load, and an upstream that becomes slow after minutes.
 //!
-//! What still guards them in `make test`: four changes (`listeners_run.rs`), an upstream that is slow from the beginning
+//! `make test` guards them by other tests: four changes (`listeners_run.rs`), an upstream that is slow from the beginning
 //! (`listeners_slow.rs`), and the rules of restarts and of slow upstreams over simulated courses (`machine/tests.rs` and `slow/tests.rs` of
 //! `crates/supervisor/src`).
 
@@ -29,7 +29,7 @@ fn no_request_is_lost_over_fifty_restarts_ten_broken_files_and_two_killed_envoys
 #[ignore = "takes minutes: run by `make test-long`"]
 fn a_planted_slow_upstream_among_ten_is_named_with_the_time_since_when() {
     let mut ten = Ten::start("delay=1ms");
-    // What is usual needs twelve windows of five seconds.
+    // The usual times of an upstream are known after twelve windows of five seconds.
     thread::sleep(Duration::from_secs(75));
     let sound = ten.supervised.status().unwrap();
     let upstreams = sound["upstreams"].as_array().unwrap();

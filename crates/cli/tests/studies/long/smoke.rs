@@ -1,6 +1,6 @@
 //! The short form of every built-in study.
 //!
-//! What still guards it in `make test`: every built-in study is planned (`crates/plan`), Envoy accepts every function and its proof moves
+//! `make test` guards it by other tests: every built-in study is planned (`crates/plan`), Envoy accepts every function and its proof moves
 //! (`envoy.rs`), and a small study of each kind runs: chains, networks, links, timelines, applications, mechanisms (this folder).
 
 use std::collections::VecDeque;

@@ -1,6 +1,6 @@
-//! Built-in studies of what happens over time, in their short form.
+//! Built-in studies over time, in their short form.
 //!
-//! What still guards them in `make test`: failures and restarts over time (`timeline.rs`), and the numbers of recorded courses
+//! `make test` guards them by other tests: failures and restarts over time (`timeline.rs`), and the numbers of recorded courses
 //! (`crates/judge/src/summary/timeline.rs`).
 
 use crate::smoke::outcome;

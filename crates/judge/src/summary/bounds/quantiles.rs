@@ -17,10 +17,10 @@ pub(super) const QUANTILES: [Quantile; 3] = [
     Quantile { measure: CostMeasure::ResponseP99Us, p: 0.99, level: |times| times.p99 },
 ];
 
-/// Response times of an arm under a load, with what disturbs their quantiles. Times are in nanoseconds with their counts, by round.
+/// Response times of an arm under a load, with the disturbances of their quantiles. Times are in nanoseconds with their counts, by round.
 pub(super) struct Side<'a> {
     pub(super) responses: Vec<&'a [(u64, u64)]>,
-    /// How late the generator itself was to send.
+    /// Own lags of the generator.
     pub(super) lags: Vec<&'a [(u64, u64)]>,
     /// Share of the planned requests without a response time.
     pub(super) missing: f64,
@@ -28,7 +28,7 @@ pub(super) struct Side<'a> {
     pub(super) stated: Option<Interval>,
 }
 
-/// No bound, if it only says that a response time is not negative: `least` is what a number is at least if that alone is known.
+/// Drops a lower bound that only says that a response time is not negative: `least` is the lower bound that follows from that alone.
 fn informative(ends: Ends, least: f64) -> Ends {
     let low = ends.low.filter(|low| ends.high.is_some() || *low > least);
     Ends { low, high: ends.high }
@@ -41,16 +41,16 @@ pub(super) fn missing_share(book: &Book) -> f64 {
 }
 
 impl Side<'_> {
-    /// What holds the quantile that all planned requests would have, sent in time, us. A generator that is late only lengthens
-    /// response times.
+    /// Returns bounds, in us, of the quantile that all planned requests would have if they were sent in time. A generator that is late only
+    /// lengthens response times.
     pub(super) fn level(&self, quantile: &Quantile, confidence: f64) -> Ends {
         let ends = self.stated().unwrap_or_else(|| self.ends(quantile.p, confidence));
         let late_us = self.late_us(quantile.p, confidence);
         informative(Ends { low: ends.low.map(|low| (low - late_us).max(0.0)), high: ends.high }, 0.0)
     }
 
-    /// What holds the difference of that quantile from that of another arm. `stated` is the difference with its interval, us, if it
-    /// has one: it is narrower than the difference of two levels, since it is taken within rounds.
+    /// Returns bounds, in us, of the difference of that quantile from the one of another arm. `stated` is the difference with its interval,
+    /// if it has one: it is narrower than the difference of two levels, since it is taken within rounds.
     pub(super) fn cost(
         &self,
         other: &Self,
@@ -89,7 +89,7 @@ impl Side<'_> {
         Ends { low: low.map(|ns| ns / 1e3), high: high.map(|ns| ns / 1e3) }
     }
 
-    /// How much lower the quantile may be without the lag of the generator.
+    /// Returns the time by which the quantile may be lower without the lag of the generator, us.
     fn late_us(&self, p: f64, confidence: f64) -> f64 {
         lateness(&self.responses, &self.lags, p, confidence).unwrap_or(0.0) / 1e3
     }

@@ -1,8 +1,8 @@
-//! So many requests are under way to an upstream as its circuit breakers say, and the next ones are refused for that reason.
+//! Promise of circuit breakers: as many requests to an upstream are under way as they permit, and the next ones are refused.
 //!
-//! Each worker opens one connection in any case, and workers count together: what is said holds for one worker.
-//! Over HTTP/1.1 a request takes a connection. Up to `max_connections` or `max_requests` of them arrive, whichever is less. If connections are the
-//! limit, `max_pending_requests` more wait; if requests are, none does. Envoy opens one connection in any case
+//! Each worker opens one connection in any case, and workers count together, so the promise is tried with one worker. Over HTTP/1.1 a
+//! request takes a connection. Up to `max_connections` or `max_requests` of them arrive, whichever is less. If connections are the limit,
+//! `max_pending_requests` more wait; if requests are, none does. Envoy opens one connection in any case
 //! (`ConnPoolImplBase::tryCreateNewConnection`), and needs room among those that wait to open any (`newStreamImpl`).
 //!
 //! The proxy has another time for requests than the file says, so that the first are there when the last is sent.
@@ -41,7 +41,7 @@ pub(super) fn promise(subject: &Subject<'_>) -> Option<Promise> {
     Some(Promise { about: PromiseKind::CircuitBreaker, said, trial })
 }
 
-/// Why so many requests cannot be sent; none if they can.
+/// Returns the reason why so many requests cannot be sent; none if they can.
 fn obstacle(subject: &Subject<'_>, crowd: &Crowd) -> Option<String> {
     let all = crowd.all();
     if all > MOST_REQUESTS {

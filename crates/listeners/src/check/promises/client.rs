@@ -32,7 +32,7 @@ impl Trial for Stranger {
                 Judged::broken("the request of a client without a certificate arrives")
             }
             Some(Err(why)) if seen.wants_certificate => Judged::Kept(format!("refused, {why}")),
-            // It may be what any client gets.
+            // Any client may get this response.
             Some(Err(why)) => Judged::Untried(format!("it is not refused for its certificate: {why}")),
             None => Judged::Untried("no request was sent".to_owned()),
         }

@@ -13,7 +13,7 @@ use crate::check::{Course, Judged, Procedure, Promise, Seen, Trial};
 
 /// The conditions by which a connection that does not open is tried again.
 const CONDITIONS: [&str; 5] = ["5xx", "connect-failure", "gateway-error", "reset", "reset-before-request"];
-/// What Envoy says in its response.
+/// Text in Envoy's response.
 const REASON: &str = "connection timeout";
 
 pub(super) fn promise(subject: &Subject<'_>) -> Option<Promise> {

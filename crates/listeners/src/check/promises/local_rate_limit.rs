@@ -6,13 +6,13 @@ use hoptax_result::{PromiseKind, counted, grouped};
 use super::Subject;
 use crate::check::{Course, Judged, Procedure, Promise, Seen, Series, Trial};
 
-/// The time without requests after which the bucket is full: it holds what a second refills.
+/// The time without requests after which the bucket is full: it holds the tokens of one second.
 const PAUSE_US: u64 = 1_100_000;
 /// The time for which requests are sent.
 const LASTS_US: u64 = 1_000_000;
 /// More than a client sends in that time.
 const MOST_REQUESTS: u32 = 1_000_000;
-/// How much fewer or more than expected are admitted, as a share: clocks and the turn of Envoy's loop.
+/// Permitted deviation of the admitted requests from the expected ones, as a share: clocks and the turn of Envoy's loop.
 const FEWER: f64 = 0.1;
 const MORE: f64 = 0.05;
 

@@ -13,8 +13,8 @@ use crate::file::Duration;
 
 /// The most failures.
 const MOST_FAILURES: u32 = 1000;
-/// How much later than promised a server may get a request again, microseconds, and as a share of the time. A busy machine cannot be given
-/// another trial.
+/// Time after the promised one until which a server may get a request again, microseconds, and as a share of the time. A busy machine
+/// cannot be given another trial.
 const LATE_US: u64 = 1_000_000;
 const LATE_SHARE: u64 = 10;
 /// The time in which the workers are told, microseconds; with some more for a busy machine, and the shortest ejection that is told from it.

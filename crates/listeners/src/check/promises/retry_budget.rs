@@ -1,7 +1,7 @@
-//! So many requests are tried again at a time as `retry_budget` says, and no more.
+//! Promise of `retry_budget`: as many requests are retried at a time as it permits, and no more.
 //!
 //! Envoy compares the retries under way with `min_retry_concurrency`, or with the share of the requests under way if that is more
-//! (`ResourceManagerImpl::RetryBudgetImpl`). Whether a request whose first try has just failed is one of them is left open: the trial has as
+//! (`ResourceManagerImpl::RetryBudgetImpl`). It is left open if a request whose first try has just failed is one of them: the trial has as
 //! many others beside it as make both the same.
 
 use hoptax_result::{PromiseKind, counted, grouped};

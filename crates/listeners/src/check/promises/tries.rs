@@ -13,7 +13,7 @@ use crate::plan::Retry;
 const BACK_OFF_US: u64 = 25_000;
 /// The condition of statuses that the file lists.
 const BY_STATUS: &str = "retriable-status-codes";
-/// How a server fails for each other condition of retries that its response can show.
+/// The answer by which a server fails for each other condition of retries that its response can show.
 const FAILURES: [(&str, Answer); 9] = [
     ("5xx", Answer::Failure(503, None)),
     ("gateway-error", Answer::Failure(502, None)),
@@ -62,7 +62,7 @@ pub(super) fn failures(retry: &Retry) -> Vec<(&str, Answer)> {
     retry.conditions.split(',').filter_map(|one| Some((one, failure(retry, one)?))).collect()
 }
 
-/// How a server fails for a condition; none if no response is such a failure.
+/// Returns the answer by which a server fails for a condition; none if no response is such a failure.
 fn failure(retry: &Retry, condition: &str) -> Option<Answer> {
     if condition == BY_STATUS {
         let status = retry.status_codes.iter().find(|code| **code >= 200)?;
@@ -71,7 +71,7 @@ fn failure(retry: &Retry, condition: &str) -> Option<Answer> {
     FAILURES.iter().find(|(one, _)| *one == condition).map(|(_, answer)| answer.clone())
 }
 
-/// Why the tries of a request cannot be counted; none if they can be.
+/// Returns the reason why the tries of a request cannot be counted; none if they can be.
 pub(super) fn obstacle(subject: &Subject<'_>, retry: &Retry) -> Option<String> {
     let budget = &subject.cluster.options.retry_budget;
     if budget.min_retry_concurrency == 0 && budget.budget_percent < 100 {
@@ -84,7 +84,7 @@ pub(super) fn obstacle(subject: &Subject<'_>, retry: &Retry) -> Option<String> {
     })
 }
 
-/// What a server does, as a request gets it.
+/// Answer of a server in words, as a request gets it.
 struct InWords<'a>(&'a Answer);
 
 impl fmt::Display for InWords<'_> {

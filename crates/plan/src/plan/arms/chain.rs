@@ -85,7 +85,7 @@ impl Planned<'_> {
     }
 }
 
-/// Why functions of these proxies cannot be removed again.
+/// Returns the reasons why functions of these proxies cannot be removed again.
 fn problems_of_unloading(resolved: &hops::Resolved) -> Vec<String> {
     if resolved.functions.is_empty() {
         return vec!["no proxy has a function that could be removed: add `functions`".to_owned()];

@@ -97,7 +97,7 @@ fn resolve(entry: &ExternalEntry, pointer: &str) -> Result<(External, DerivedReq
         problems.push((format!("{pointer}/request/path"), message));
     }
     let rest = entry.url.strip_prefix(SCHEME).unwrap_or_default();
-    // A query may follow the host directly. What follows `#` is not sent.
+    // A query may follow the host directly. The fragment behind `#` is not sent.
     let (authority, target) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
     let target = target.split('#').next().unwrap_or_default();
     let path = if target.starts_with('/') { target.to_owned() } else { format!("/{target}") };
@@ -120,7 +120,7 @@ fn resolve(entry: &ExternalEntry, pointer: &str) -> Result<(External, DerivedReq
     Ok((External { url: entry.url.clone(), account }, request))
 }
 
-/// Why requests cannot be sent to a URL, whose host and port are `authority`; none if they can.
+/// Returns the reason why requests cannot be sent to a URL, whose host and port are `authority`; none if they can.
 fn problem_of_url(url: &str, authority: &str) -> Option<String> {
     if authority.is_empty() {
         return Some(format!("`{}` is not a URL such as `{SCHEME}127.0.0.1:8080/`", without_user(url)));
@@ -133,7 +133,7 @@ fn problem_of_url(url: &str, authority: &str) -> Option<String> {
     Target::host_and_port(url).err().map(|error| error.to_string())
 }
 
-/// Why no process can be meant by an account; none if one can.
+/// Returns the reason why an account can mean no process; none if it can.
 fn problem_of_account(account: &AccountSection) -> Option<&'static str> {
     match account {
         AccountSection::Pid(0) => Some("no process has the id 0: write that of the server"),

@@ -1,5 +1,5 @@
-//! What the section of a single proxy cannot say: flags that hoptax sets, workers that a function sets otherwise, and what only
-//! Envoy supports.
+//! Faults in the section of a single proxy: flags that hoptax sets itself, workers that a function sets otherwise, and settings that
+//! only Envoy supports.
 
 use hoptax_functions::Composition;
 use hoptax_result::HopProcessors;

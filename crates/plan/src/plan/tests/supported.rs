@@ -1,4 +1,4 @@
-//! Tests of what application, origin and callers cannot serve: each is refused with its line.
+//! Needs that application, origin and callers cannot meet: each is refused with its line.
 
 use hoptax_subject::front;
 

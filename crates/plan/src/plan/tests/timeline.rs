@@ -1,4 +1,4 @@
-//! Timelines: events, intervals, and what they exclude.
+//! Timelines: events, intervals, and the settings that they exclude.
 
 use std::time::Duration;
 

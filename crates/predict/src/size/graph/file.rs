@@ -69,7 +69,7 @@ pub struct ServiceSection {
     #[serde(default, skip_serializing_if = "is_zero")]
     #[schemars(range(min = 0))]
     pub service_time_us: f64,
-    /// That its own calls pass its proxy too, as with a sidecar. Default: they do not.
+    /// Its outbound calls pass its proxy too, as with a sidecar. Default: they do not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outbound: Option<OutboundSection>,
     /// The services that it calls, one after another. The calls of a list within the list are made at the same time.

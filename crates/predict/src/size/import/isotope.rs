@@ -18,7 +18,7 @@ const ERROR_RATE: &str = "errorRate";
 const LEFT_OUT: [&str; 7] =
     [ERROR_RATE, "namespace", "cluster", "labels", "numRbacPolicies", "memoryUsage", "computeUsage"];
 
-/// Whether a text is a topology, and no graph file, which states its entry beside the services.
+/// Returns true if a text is a topology of isotope. A graph file, unlike a topology, states its entry beside the services.
 pub fn is_topology(text: &str) -> bool {
     let Ok(root) = serde_saphyr::from_str::<Placed>(text) else { return false };
     let services = field(&root, "services").map(items).unwrap_or_default();
@@ -57,11 +57,11 @@ struct Reading<'a> {
     assumed_entry: Option<String>,
     /// Lines of sleeps at the same time as calls.
     beside_calls: Vec<u64>,
-    /// Whether a service has no size of responses.
+    /// True if a service has no size of responses.
     states_no_size: bool,
 }
 
-/// What a service has unless it states otherwise.
+/// Values of a service that does not state its own.
 #[derive(Default)]
 struct Defaults<'a> {
     protocol: Option<Protocol>,
@@ -110,7 +110,7 @@ impl<'a> Reading<'a> {
         GraphFile { name: name.to_owned(), entry, protocol: Protocol::Http1, services }
     }
 
-    /// What a graph cannot express, in sentences.
+    /// Returns sentences about assumptions, and about settings that a graph cannot express.
     fn notes(&self) -> Vec<String> {
         let mut notes = vec![
             "Each service has a sidecar that its own calls pass too; replicas became workers of one proxy, so memory is that of one."

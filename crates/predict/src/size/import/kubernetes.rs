@@ -36,7 +36,7 @@ const INJECTION: [(&str, &[&str]); 5] = [
 /// A label that asks for injection, whatever its value.
 const REVISION: &str = "istio.io/rev";
 
-/// Why there is no graph: the problems of all files.
+/// Reasons why there is no graph: the problems of all files.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct NoGraph(Vec<Problems>);
 
@@ -47,14 +47,14 @@ impl fmt::Display for NoGraph {
     }
 }
 
-/// A workload and what was found about it.
+/// A workload, with the facts that the manifests state about it.
 #[derive(Clone, Debug, Default)]
 struct Workload {
     name: String,
     namespace: String,
     replicas: u32,
     labels: BTreeMap<String, String>,
-    /// What its own labels and annotations say about injection.
+    /// Injection of a sidecar as its own labels and annotations state it; none if they do not.
     is_injected: Option<bool>,
     /// Environment variables and arguments: names, and values.
     texts: Vec<String>,
@@ -67,7 +67,7 @@ struct Target {
     namespace: String,
     selector: BTreeMap<String, String>,
     protocol: Option<Protocol>,
-    /// Whether it is reached from outside.
+    /// True if it is reached from outside.
     is_public: bool,
 }
 
@@ -75,7 +75,7 @@ struct Target {
 struct Reading {
     workloads: Vec<Workload>,
     targets: Vec<Target>,
-    /// Namespaces, and whether they ask for injection.
+    /// Namespaces, with true for those that ask for injection.
     namespaces: BTreeMap<String, Option<bool>>,
     /// Numbers of other objects by kind.
     others: BTreeMap<String, usize>,
@@ -115,7 +115,7 @@ impl Reading {
     /// Reads an object, which is of the kind `of_list` if it states none.
     fn object(&mut self, node: &Placed, of_list: Option<&str>) {
         let Some(kind) = field(node, "kind").and_then(string).or(of_list) else {
-            // An empty document is what two separators leave.
+            // Two separators in a row leave an empty document.
             if entries(node).next().is_some() {
                 self.problem(node, "an object has a `kind`".to_owned());
             }
@@ -302,7 +302,7 @@ impl Reading {
         }
     }
 
-    /// What was assumed and left out, in sentences.
+    /// Returns sentences about assumptions, and about settings that were left out.
     fn notes(&self, services: &[ServiceSection]) -> Vec<String> {
         let mut notes = vec![
             "Calls are those that environment variables and arguments name, once for each request, one after another: correct them."
@@ -340,7 +340,7 @@ impl Reading {
     }
 }
 
-/// What labels and annotations say about injection; none if nothing.
+/// Reads from labels and annotations if a sidecar is injected; none if they do not state it.
 fn injection(metadata: Option<&Placed>) -> Option<bool> {
     let metadata = metadata?;
     let all = ["labels", "annotations"].into_iter().filter_map(|key| field(metadata, key));

@@ -6,7 +6,7 @@ const UNITS: &str = "kmgtp";
 const MOST_BYTES: f64 = (1_u64 << 53) as f64;
 /// The longest duration of Go, ns.
 const MOST_NS: f64 = i64::MAX as f64;
-/// Why a size or a duration is not one.
+/// Reason why a text is no size or duration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
     /// It has another form.

@@ -122,7 +122,7 @@ fn larger() -> String {
     GRAPH.replace("{name: gateway,", "{name: gateway, response_bytes: 4096,").replace("[jwt, lua]", "[jwt]")
 }
 
-/// What is said if connections were measured with others than these requests.
+/// Returns the sentences for connections that were measured with other requests.
 fn of_other_requests(study: &str) -> [String; 2] {
     let measured =
         format!("a new connection was measured by `{study}` with other requests (those of `baseline`)");

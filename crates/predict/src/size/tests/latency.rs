@@ -49,12 +49,12 @@ fn measured(arms: &str, times_us: impl Fn(&ArmResult, &LoadSpec, u32) -> Vec<f64
     study_with_times(MORE_LOADS, arms, additive, times_us)
 }
 
-/// Whether two numbers differ by no more than the buckets of histograms.
+/// Returns true if two numbers differ by no more than the buckets of histograms.
 fn is_close(value: f64, truth: f64) -> bool {
     (value - truth).abs() < 0.004 * truth
 }
 
-/// The way from what is added at 40 % to what is added at 70 %: waits are taken to grow like *b / (1 - b)*.
+/// The share of the way from the added time at 40 % to that at 70 %: waits are taken to grow like *b / (1 - b)*.
 fn way(busy: f64) -> f64 {
     let queue = |busy: f64| busy / (1.0 - busy);
     (queue(busy) - queue(0.4)) / (queue(0.7) - queue(0.4))
@@ -109,10 +109,10 @@ const CHAINS: &str = "
   - {name: plain-chain, hops: [client, server]}
   - {name: long-chain, hops: [client, middle, server]}";
 
-/// What all other proxies add to a request at 40 %, as every other time.
+/// Time that all other proxies add to a request at 40 %, as every other time.
 const OTHERS_US: f64 = 40.0;
 
-/// Like [`stretched`], with what proxies of a chain add to each other's requests: all of it, for each proxy but one.
+/// Like [`stretched`], with the time that proxies of a chain add to each other's requests: all of it, for each proxy but one.
 fn sharing(arm: &ArmResult, load: &LoadSpec, round: u32) -> Vec<f64> {
     let hops = arm.subject.iter().map(|subject| subject.hops.len()).sum::<usize>();
     let factor = if load.name == "in-use-60" { 2.0 } else { 1.0 };
@@ -136,7 +136,7 @@ fn a_plain_chain_tells_what_sharing_processors_adds() {
     let without = check(&measured(ARMS, sharing)).unwrap().body.response_times;
     let chain = without.iter().find(|one| one.arm == "two-proxies").unwrap();
     assert!(chain.is_extrapolated && chain.mean.error_share < -0.08, "{chain:?}");
-    // On one processor, both proxies together pay once what all others would cost.
+    // On one processor, both proxies together pay the cost of all others once.
     let latency =
         size_on(&graph(TWO), 2_500.0, &[study], Processors::Shared(1)).unwrap().body.latency.unwrap();
     let way = way(latency.proxies[0].busy_share);
@@ -282,7 +282,7 @@ fn response_times_that_add_up_have_no_error() {
         .iter()
         .map(|one| (one.arm.as_str(), one.load.as_str(), one.is_extrapolated))
         .collect();
-    // No chain of plain proxies states what those of a chain add to each other's.
+    // No chain of plain proxies states the time that proxies of a chain add to each other's requests.
     let expected = [("both", false), ("two-proxies", true)]
         .map(|(arm, is_unknown)| ["in-use-30", "in-use-60"].map(|load| (arm, load, is_unknown)));
     assert_eq!(rows, expected.concat());

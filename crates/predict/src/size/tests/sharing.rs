@@ -26,7 +26,7 @@ fn study(arms: &str, cpu_us: impl Fn(&ArmResult, &LoadSpec, u32) -> f64) -> Stud
     study_with_times(MORE_LOADS, arms, cpu_us, |_, _, _| Vec::new())
 }
 
-/// What all other proxies on a processor that is busy for this share of the time cost a request: 25 us at 70 %.
+/// Returns the CPU time that all other proxies on a processor that is busy for this share of the time cost a request: 25 us at 70 %.
 fn others_us(busy: f64) -> f64 {
     60.0 - 50.0 * busy
 }
@@ -101,7 +101,7 @@ fn a_chain_is_marked_where_nothing_states_what_its_proxies_cost_each_other() {
     let result = check(&study(&arms, sharing)).unwrap();
     assert_eq!((result.compositions.len(), result.mean_error_share), (3, None));
     for one in result.compositions.iter().filter(|one| one.load != "in-use-30") {
-        // It takes the proxies for less busy than they are, which makes up for a part of what is missing.
+        // It takes the proxies for less busy than they are, which makes up for a part of the missing cost.
         let missed = -one.error_share / (others_us(busy(&one.load)) / one.measured_us.estimate);
         assert!((0.5..=1.0).contains(&missed), "{missed} {one:?}");
     }
@@ -126,7 +126,7 @@ fn alone_us(own: f64, function: [f64; 2]) -> f64 {
 fn proxies_of_a_graph_cost_more_the_less_of_the_busy_time_is_theirs() {
     let study = [study(ARMS, sharing)];
     let graph = graph(TWO);
-    // One processor is busy for 59 %, and two for 69 %: what is known at 70 % counts.
+    // One processor is busy for 59 %, and two for 69 %: the measurement at 70 % counts.
     for (processors, rate) in [(1, 2_000.0), (2, 5_000.0)] {
         let shared = size_on(&graph, rate, &study, Processors::Shared(processors)).unwrap();
         let used: f64 = shared.proxies.iter().map(|proxy| proxy.busy_share.estimate).sum();

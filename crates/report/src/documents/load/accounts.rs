@@ -1,4 +1,4 @@
-//! Where the requests of a load went: rates, counts by outcome, connections and TLS.
+//! Accounts of the requests of a load: rates, counts by outcome, connections and TLS.
 
 use hoptax_result::{BodyBytes, LoadResult, TlsResult};
 
@@ -31,7 +31,7 @@ pub(super) fn accounts(result: &LoadResult) -> Vec<String> {
         result.rate.target.map_or_else(String::new, |target| format!(", planned {}", rate(target))),
         if result.rate.achieved.is_none() { " (rate of responses withheld)" } else { "" }
     )];
-    // What a backlog holds of the requests that were due before the record is not in these rates.
+    // These rates lack the requests that were due before the record, and that a backlog still holds.
     if let Some(sustained) = result.sustained_rate.filter(|_| result.unsent.contains_key("end")) {
         // As the check of the offered load states it: a rate below 10/s has a decimal place.
         let digits = usize::from(sustained < 10.0);

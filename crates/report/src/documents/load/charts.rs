@@ -193,8 +193,8 @@ fn rates(result: &LoadResult) -> Option<Series> {
     })
 }
 
-/// What became of the requests, step by step: each bar has the length of the part before it that it divides. None for results of other
-/// tools, whose counts may overlap.
+/// Returns the outcomes of the requests, step by step: each bar has the length of the part before it that it divides. None for results of
+/// other tools, whose counts may overlap.
 fn flow(result: &LoadResult) -> Option<Bars> {
     let book = &result.book;
     if result.imported.is_some() || book.planned == 0 {
@@ -229,7 +229,7 @@ fn flow(result: &LoadResult) -> Option<Bars> {
     })
 }
 
-/// Why a request was not sent, in words.
+/// Returns the reason why a request was not sent, in words.
 fn unsent(reason: &str) -> &'static str {
     match reason {
         "busy" => "unsent: no connection was free",

@@ -1,4 +1,4 @@
-//! What a load sends, and how.
+//! Heading of a load: its requests, and their schedule.
 
 use hoptax_result::{EndedBy, LoadResult, NetworkPlan};
 
@@ -61,7 +61,7 @@ pub(super) fn arrivals(result: &LoadResult) -> Option<String> {
     Some(format!(", with {} arrivals", result.plan.arrivals.as_deref()?))
 }
 
-/// How connections reach the servers, if not in the default way.
+/// Returns the network path of connections to the servers, if it is not the default.
 fn network_note(network: &NetworkPlan) -> String {
     let mut text = String::new();
     if let Some(path) = &network.unix_socket {

@@ -1,4 +1,4 @@
-//! The heading and the accounts of a result of another tool: what its file states, and no more.
+//! The heading and the accounts of a result of another tool: the numbers of its file, and no more.
 
 use hoptax_result::{CountRange, Imported, LoadResult, Stated};
 
@@ -7,7 +7,7 @@ use crate::numbers::{counted, grouped, seconds};
 /// The value of texts that the file does not state.
 const UNKNOWN: &str = "unknown";
 
-/// The source and the target, and what is known of the load.
+/// The source and the target, and the known settings of the load.
 pub(super) fn heading(result: &LoadResult, imported: &Imported) -> (String, String) {
     let plan = &result.plan;
     let target = if plan.url == UNKNOWN { "unknown target" } else { &plan.url };

@@ -32,7 +32,8 @@ fn short_names(names: Vec<String>) -> Vec<String> {
     if distinct.len() == short.len() { short } else { names }
 }
 
-/// The table with as many columns as fit, and with at most `most` rows, among them the line for the rest, which names what prints it.
+/// The table with as many columns as fit, and with at most `most` rows, among them the line for the rest, which names the option that
+/// prints it.
 pub(super) fn text(table: &Table, style: Style, most: Option<(usize, &str)>) -> String {
     let most = most.filter(|(most, _)| table.rows.len() > *most);
     let shown = most.map_or(table.rows.len(), |(most, _)| most - 1);

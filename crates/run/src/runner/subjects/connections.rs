@@ -24,7 +24,7 @@ use super::super::{ArmError, RunError, external};
 use super::Started;
 use crate::provenance::arm_hash;
 
-/// What the generator needs of a round to connect to the copies of its arms.
+/// Inputs from a round that the generator needs to connect to the copies of its arms.
 pub(super) struct Connecting<'a, 'p> {
     /// The plan of the round.
     pub(super) plan: &'p Plan,
@@ -39,8 +39,8 @@ pub(super) struct Connecting<'a, 'p> {
 }
 
 impl<'p> Connecting<'_, 'p> {
-    /// Connects the generator to all copies of all arms. `answers` gets what arms answer first, if it has none; see
-    /// [`answer::is_tried`].
+    /// Connects the generator to all copies of all arms. `answers` gets the first answers of arms, if it has none;
+    /// see [`answer::is_tried`].
     pub(super) fn connect_all(
         &self,
         copies: Vec<Started<'p>>,
@@ -144,7 +144,7 @@ impl<'p> Connecting<'_, 'p> {
 struct Connected {
     /// Under each load; none where the arm takes no part.
     connections: Vec<Option<Connections>>,
-    /// What callers other than hoptax call.
+    /// Target of callers other than hoptax.
     target: Option<CallerTarget>,
 }
 

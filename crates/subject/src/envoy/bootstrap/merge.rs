@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 #[serde(transparent)]
 pub struct Merged(Map<String, Value>);
 
-/// Why a plan has no valid bootstrap.
+/// Reason why a plan has no valid bootstrap.
 #[derive(Debug, thiserror::Error)]
 pub enum MergeError {
     /// The plan has no origin.

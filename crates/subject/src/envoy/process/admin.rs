@@ -1,4 +1,4 @@
-//! What the admin interface of a live Envoy tells: readiness, addresses of listeners, and statistics.
+//! Client of the admin interface of a live Envoy: readiness, addresses of listeners, and statistics.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -30,7 +30,7 @@ impl Statistics {
         self.0.iter().filter(|(name, _)| is_matched(name, pattern)).map(|(_, value)| value).sum()
     }
 
-    /// How far each one that grew has grown since an earlier moment.
+    /// Returns the increase of each counter that grew since an earlier moment.
     pub fn grown_since(&self, earlier: &Self) -> BTreeMap<String, u64> {
         let grown = |(name, value): (&String, &u64)| {
             let by = value.saturating_sub(earlier.0.get(name).copied().unwrap_or(0));
@@ -98,7 +98,7 @@ impl AdminAddress {
     }
 }
 
-/// Whether an Envoy is live, or what it reports instead.
+/// Checks that an Envoy is live.
 ///
 /// # Errors
 /// When it is not live, or does not respond.
@@ -107,7 +107,7 @@ pub fn live(admin: SocketAddr) -> Result<(), String> {
     if state.trim() == "LIVE" { Ok(()) } else { Err(format!("its admin interface reports {}", state.trim())) }
 }
 
-/// The address of the listener of this name, or what is still missing.
+/// The address of the listener of this name, or the part that is still missing.
 pub(super) fn listener_when_live(admin: SocketAddr, listener: &str) -> Result<SocketAddr, String> {
     live(admin)?;
     listen_address(&get(admin, "/listeners?format=json")?, listener)

@@ -2,7 +2,7 @@
 //! it ends before it is started again.
 //!
 //! The generations share a region of memory in `/dev/shm`, which Envoy does not remove when it ends. Its name follows from their
-//! base id, which is in the folder of the proxy before Envoy starts, so what a killed run left behind can always be found.
+//! base id, which is in the folder of the proxy before Envoy starts, so the remains of a killed run can always be found.
 //!
 //! A successor asks its predecessor to close its admin interface before it sets up listeners. The predecessor then ends its own
 //! predecessor at once, even if that has requests in flight.

@@ -1,4 +1,4 @@
-//! Envoy's own validation of a configuration: whether it refuses it, and why.
+//! Envoy's own validation of a configuration: its refusal with the reason, or none.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -66,8 +66,8 @@ impl ProxySpec {
         })
     }
 
-    /// Why a proxy that was started so ended before it was live: the refusal of Envoy's validation, if there is one, or else `error`. The
-    /// log has the same reason among others.
+    /// Returns the reason why a proxy that was started so ended before it was live: the refusal of Envoy's validation, if there is one,
+    /// or else `error`. The log has the same reason among others.
     pub fn explained(&self, error: ProxyError, stop: &AtomicBool) -> ProxyError {
         if !matches!(error, ProxyError::Ended { .. }) {
             return error;

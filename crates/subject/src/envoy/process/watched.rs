@@ -52,7 +52,7 @@ impl ProxySpec {
 
     /// Removes the function from a proxy with watched files, and waits until Envoy has reloaded: first the listener, so
     /// that nothing refers to the clusters of the function any more, then the clusters. Connections opened before keep
-    /// the function. What Envoy reads only when it starts stays: see `Function::obstacle_to_unloading`.
+    /// the function. Settings that Envoy reads only when it starts stay: see `Function::obstacle_to_unloading`.
     ///
     /// # Errors
     /// When a file cannot be written, or Envoy does not accept it.

@@ -1,4 +1,4 @@
-//! What Envoy makes of a scalar.
+//! Values of scalars as Envoy's loader reads them.
 
 use granit_parser::ScalarStyle;
 use serde_json::Value;
@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn scalars_are_those_that_envoy_makes_of_them() {
-        // What Envoy 1.40.0 prints when it refuses a configuration for another field.
+        // The expected values are those that Envoy 1.40.0 prints when it refuses a configuration for another field.
         for (text, expected) in [
             (
                 "[010, 0x1F, 0o10, 1_000, 08, +5, -5, -010, 00, -0]",

@@ -1,4 +1,4 @@
-//! Work in user space: small loops that represent what a proxy computes.
+//! Work in user space: small loops that represent the computations of a proxy.
 //!
 //! Each is bound by another resource: branches, bytes, multiplications, the first-level cache, the latency of the
 //! higher cache levels, the allocator, the copy bandwidth. None of them enters the kernel, except where the allocator

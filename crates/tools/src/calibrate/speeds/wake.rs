@@ -11,7 +11,7 @@ use hoptax_result::{SpeedKind, SpeedSide};
 
 use super::work::Work;
 
-/// How long the sleeper rests before it is woken, so that its processor has time to halt, nanoseconds.
+/// Time that the sleeper rests before it is woken, so that its processor has time to halt, nanoseconds.
 const REST_NS: u64 = 100_000;
 
 /// Both kinds of work, each with its own sleeper on `processor`.

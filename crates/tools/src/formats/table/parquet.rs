@@ -5,9 +5,9 @@ use csv::Writer;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
 
-/// The table in a Parquet file as CSV, with the names of its columns in the first line. What is null is an empty field.
+/// The table in a Parquet file as CSV, with the names of its columns in the first line. A null becomes an empty field.
 ///
-/// The library asserts what a damaged file does not hold, and believes its sizes. Call this in a process that may end, with a limit on
+/// The library panics on some damaged files, and allocates the sizes that they state. Call this in a process that may end, with a limit on
 /// its memory.
 ///
 /// # Errors

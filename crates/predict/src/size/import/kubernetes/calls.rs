@@ -17,8 +17,8 @@ pub(super) fn texts(pod: &Placed) -> Vec<String> {
     found.into_iter().map(str::to_owned).collect()
 }
 
-/// Whether a text names the Service `name` of `namespace` as a host: with a port, a scheme, or its namespace. `is_near` states whether
-/// the name alone means this Service, as in its own namespace.
+/// Returns true if a text names the Service `name` of `namespace` as a host: with a port, a scheme, or its namespace. `is_near` is true
+/// if the name alone means this Service, as in its own namespace.
 pub(super) fn mentions(text: &str, name: &str, namespace: &str, is_near: bool) -> bool {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '.';
     let mut from = 0;
