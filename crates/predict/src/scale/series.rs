@@ -50,7 +50,7 @@ fn counting<'a>(sample: &'a Sample, measure: &str) -> impl Iterator<Item = f64> 
 #[derive(Debug)]
 pub(crate) struct Series<'a> {
     pub(crate) name: String,
-    /// By ascending size.
+    /// Points by ascending size.
     pub(crate) points: Vec<Planned<'a>>,
 }
 

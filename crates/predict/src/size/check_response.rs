@@ -11,7 +11,7 @@ use crate::size::times::{AllTimes, FlowTimes, Formula, LeftOut, TimesCurve, mean
 
 /// Parts of the response time of a chain.
 pub(crate) struct ChainTimes {
-    /// Of the plain proxy alone, or of the origin and of each proxy.
+    /// Response times of the plain proxy alone, or of the origin and of each proxy.
     base: TimesCurve,
     added: Vec<FlowTimes>,
     /// Time that sharing processors adds, if the study states it.

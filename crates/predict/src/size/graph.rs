@@ -39,7 +39,7 @@ pub(crate) struct Service {
     pub(crate) outbound: Option<Vec<Called>>,
     /// Time that the service itself takes, us.
     pub(crate) own_time_us: f64,
-    /// In the order of the file.
+    /// Calls in the order of the file.
     pub(crate) calls: Vec<Call>,
 }
 

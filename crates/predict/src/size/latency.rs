@@ -348,7 +348,7 @@ services:
         (table, move |table, left_out| simulated(&graph.services, &at, table, left_out, requests))
     }
 
-    /// By number, the share of studies whose interval covers the truth, which a study without end would find.
+    /// Returns for each number the share of studies whose interval covers the truth, which a study without end would find.
     fn coverage(studies: u32, true_rounds: usize) -> Vec<f64> {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(733);
         let (table, numbers) = numbers_of_study((true_rounds, 400), &mut random, 500 * true_rounds);

@@ -232,7 +232,7 @@ impl Curve {
         (!points.is_empty()).then_some(Self(points))
     }
 
-    /// At each busy share of either curve, the number that is this share of the way from the first to the second.
+    /// Returns at each busy share of either curve the number that is this share of the way from the first to the second.
     fn between(low: &Self, high: &Self, share: f64) -> Option<Self> {
         let point = |busy: f64| {
             let of = |curve: &Self, weight: f64| -> Vec<(f64, Measured)> {

@@ -12,9 +12,9 @@ const GIB: f64 = 1_073_741_824.0;
 /// Prices, in any currency; None for a resource without a price.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Prices {
-    /// Of a core for an hour.
+    /// Price of a core for an hour.
     pub per_core_hour: Option<f64>,
-    /// Of a GiB of memory for an hour.
+    /// Price of a GiB of memory for an hour.
     pub per_gib_hour: Option<f64>,
 }
 

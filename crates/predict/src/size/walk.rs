@@ -148,7 +148,7 @@ impl<'a> Walk<'a> {
         whole as u64 + u64::from(one_more)
     }
 
-    /// So many calls to one service, one after another.
+    /// Makes calls to one service, one after another.
     fn calls(&mut self, number: usize, service: &Service, flow: usize, called: usize, times: u64) -> Took {
         let mut took = Took::default();
         for _ in 0..times {
