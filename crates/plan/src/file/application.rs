@@ -16,7 +16,7 @@ pub const ORIGIN: &str = "origin";
 #[serde(untagged)]
 #[schemars(inline)]
 pub enum ApplicationEntry {
-    /// By its name.
+    /// A known application, by its name.
     Word(ApplicationWord),
     /// A command of the user.
     Command(ApplicationSection),

@@ -15,9 +15,9 @@ use super::{
 #[serde(untagged)]
 #[schemars(inline)]
 pub enum ArmEntry {
-    /// By its name.
+    /// An arm by its name.
     Name(String),
-    /// By the position of its proxies.
+    /// An arm by the position of its proxies.
     Subject(SubjectEntry),
     /// A function that is loaded, serves requests, and is removed again before measuring: short for an arm with a name, this function
     /// and `unloaded: true`.

@@ -16,7 +16,7 @@ pub const HOPTAX: &str = "hoptax";
 #[serde(untagged)]
 #[schemars(inline)]
 pub enum CallerEntry {
-    /// By its name.
+    /// A known caller, by its name.
     Word(CallerWord),
     /// A command of the user.
     Command(CallerSection),

@@ -90,10 +90,10 @@ pub struct HopSection {
 #[serde(deny_unknown_fields, default)]
 #[schemars(inline)]
 pub struct HopTls {
-    /// Of the connections that it accepts: `none`, `tls` or `mtls`, which may be written `mutual`.
+    /// TLS of the connections that it accepts: `none`, `tls` or `mtls`, which may be written `mutual`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub downstream: Option<TlsWord>,
-    /// Of the connections that it opens.
+    /// TLS of the connections that it opens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub upstream: Option<TlsWord>,
 }

@@ -59,8 +59,8 @@ pub struct EventSection {
 pub enum RestartWord {
     /// It ends with its connections, and is started again at the same address.
     Cold,
-    /// By a successor that takes over its sockets.
+    /// A successor takes over its sockets.
     Hot,
-    /// By a successor whose configuration is invalid.
+    /// A successor starts with an invalid configuration.
     Broken,
 }

@@ -17,7 +17,7 @@ pub(super) const GATEWAY: &str = "gateway";
 /// The proxies of an arm.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chain {
-    /// In the order in which a request passes them; empty without one.
+    /// Proxies in the order in which a request passes them; empty without one.
     pub hops: Vec<Hop>,
     /// TLS that the study file sets, of each connection; one more than `hops`. None where it leaves TLS to functions.
     tls: Vec<Option<TlsWord>>,

@@ -70,9 +70,9 @@ pub enum Change {
 pub enum Becomes {
     /// As at its start.
     Usual,
-    /// With these default parameters, in query syntax.
+    /// It answers with these default parameters, in query syntax.
     Answering(String),
-    /// Not at all: it is stopped.
+    /// It is stopped, and answers nothing.
     Silent,
 }
 
