@@ -24,7 +24,7 @@ const GIVEN: &str = "origin-given";
 
 /// The addresses of the origins.
 pub(super) struct Origins {
-    /// Of each application that several arms share, none being the origin of HTTP and gRPC.
+    /// Addresses of each application that several arms share; none is the origin of HTTP and gRPC.
     shared: Vec<(Option<Application>, Vec<SocketAddr>)>,
     /// Plain TCP origins, if an arm uses TCP.
     tcp: Vec<SocketAddr>,

@@ -38,15 +38,15 @@ pub(super) struct Reading {
 /// CPU time that processes used between two readings, nanoseconds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Used {
-    /// By all proxies, with the time that they waited for a processor that none of them used.
+    /// Use of all proxies, with the time that they waited for a processor that none of them used.
     pub(super) proxies: TaskUse,
-    /// By each proxy, in the order in which a request passes them.
+    /// CPU time of each proxy, in the order in which a request passes them.
     pub(super) hops_cpu_ns: Vec<u64>,
-    /// By the thread of a proxy that used most.
+    /// CPU time of the thread of a proxy that used most.
     pub(super) busiest_thread_ns: u64,
-    /// By all origins.
+    /// CPU time of all origins.
     pub(super) origin_cpu_ns: u64,
-    /// By the companion; 0 for a subject that does not call it.
+    /// CPU time of the companion; 0 for a subject that does not call it.
     pub(super) companion_cpu_ns: u64,
 }
 

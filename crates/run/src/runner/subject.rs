@@ -22,7 +22,7 @@ use super::{ArmError, RunError};
 pub(super) struct Subject {
     /// True if one of its functions calls the companion.
     pub(super) asks_companion: bool,
-    /// In the order in which a request passes them; empty without a proxy.
+    /// Proxies in the order in which a request passes them; empty without a proxy.
     pub(super) proxies: Vec<Proxy>,
     /// Specifications of the proxies that events restart, by the index of the proxy.
     pub(super) specs: BTreeMap<usize, ProxySpec>,

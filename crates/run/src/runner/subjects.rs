@@ -57,7 +57,7 @@ type Starting<'p> = (Place<'p>, ProxySpec, StartingProxy);
 struct Started<'p> {
     /// The copy as planned.
     planned: plan::Subject<'p>,
-    /// In the order of their start: those beside the origin come first.
+    /// Proxies in the order of their start: those beside the origin come first.
     proxies: Vec<Proxy>,
     /// Specifications of those that events restart, by their index in the order in which a request passes them.
     specs: BTreeMap<usize, ProxySpec>,
