@@ -94,7 +94,7 @@ fn lines(text: &str, from: usize, to: usize) -> usize {
 /// A document without numbers that are none.
 struct Scanned {
     text: String,
-    /// Of the original, bytes.
+    /// Length of the original, bytes.
     length: usize,
     notes: Vec<String>,
 }

@@ -5,7 +5,7 @@ use crate::text::{count, number, several};
 
 /// Begin of a colour code of a terminal.
 const ESCAPE: char = '\u{1b}';
-/// Of the lines of a log, the share that begins with a time.
+/// Share of the lines of a log that begin with a time.
 const MOST_LINES: f64 = 0.9;
 
 /// The lines of the only run in a text.

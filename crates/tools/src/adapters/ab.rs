@@ -138,7 +138,7 @@ struct Counts {
     all: u64,
     /// Failures of kinds that it names.
     named: u64,
-    /// With another status than 2xx.
+    /// Responses with another status than 2xx.
     refused: u64,
     connect: u64,
     receive: u64,

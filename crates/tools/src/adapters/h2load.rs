@@ -210,7 +210,7 @@ struct Counts {
     succeeded: Option<u64>,
     pub(super) failed: Option<u64>,
     errored: Option<u64>,
-    /// Of 2xx, 3xx, 4xx and 5xx.
+    /// Numbers of responses of 2xx, 3xx, 4xx and 5xx.
     statuses: [Option<u64>; 4],
 }
 

@@ -22,11 +22,11 @@ const MARKS: [&str; 9] = [
 /// Parses the output of wrk or wrk2, which have the same format. `may_be_late` is true if timeouts may be late responses, as in
 /// wrk.
 ///
-/// Of the complete requests, those with a status above 399 are refused: <https://github.com/wg/wrk/blob/master/src/wrk.c>. Errors of
-/// sockets are no complete requests. Since 4.0.0, a timeout is a complete request whose response came late, refused or not; before,
-/// and in wrk2, it is a connection that waited at one of the times when wrk looked, so it may be counted repeatedly, and be complete
-/// or refused in the end. Lines about errors are printed only if there were some, so without the rates behind them, it is not known
-/// whether there were.
+/// Complete requests with a status above 399 are refused: <https://github.com/wg/wrk/blob/master/src/wrk.c>. Errors of sockets are
+/// no complete requests. Since 4.0.0, a timeout is a complete request whose response came late, refused or not; before, and in wrk2,
+/// it is a connection that waited at one of the times when wrk looked, so it may be counted repeatedly, and be complete or refused
+/// in the end. Lines about errors are printed only if there were some, so without the rates behind them, it is not known whether
+/// there were.
 pub(super) fn read(text: &str, may_be_late: bool) -> Result<Reported, String> {
     let run = Run::only(text, &MARKS)?;
     let (complete, length) = run

@@ -33,7 +33,7 @@ impl Judgement {
         }
     }
 
-    /// Of a table that hoptax wrote of a study, whose times are sound and complete.
+    /// Returns the judgement of a table that hoptax wrote of a study, whose times are sound and complete.
     pub(super) fn of_study() -> Self {
         Self { is_of_hoptax: true, ..Self::default() }
     }
