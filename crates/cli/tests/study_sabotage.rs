@@ -232,7 +232,7 @@ struct Hog {
 }
 
 impl Hog {
-    /// With each thread, all others on this processor wait longer for it.
+    /// Starts threads that keep a processor busy: each makes all others on it wait longer.
     fn on(processor: u32, threads: usize) -> Self {
         let ended = Arc::new(AtomicBool::new(false));
         let spin = |ended: Arc<AtomicBool>| {

@@ -152,7 +152,7 @@ fn circles(sources: &Path) -> Vec<String> {
     circles
 }
 
-/// By parent, which children import which others, with an example of each.
+/// Imports between children by parent, with an example of each.
 type Siblings = BTreeMap<Names, BTreeMap<String, BTreeMap<String, String>>>;
 
 /// The siblings that a module imports, directly or through others.

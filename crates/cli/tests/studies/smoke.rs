@@ -152,7 +152,7 @@ fn needs_root(about: &str) -> bool {
     about.contains("root, for") && !(about.contains("or `sysctl") && may_sample())
 }
 
-/// By itself for `make registry-check`, which builds the application.
+/// A test of its own for `make registry-check`, which builds the application.
 #[test]
 fn a_plan_is_enforced_at_every_place() {
     let _ = outcome("image-registry");
