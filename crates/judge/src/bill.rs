@@ -142,7 +142,7 @@ fn difference(arm: &ArmResult, sign: f64) -> Charge {
     }
 }
 
-/// With cores at `rate`, and their price.
+/// Adds the cores at `rate`, and their price.
 fn priced(charge: Charge, rate: Option<f64>, price_per_core_hour: Option<f64>) -> Charge {
     let cores = charge.cpu_us_per_request.zip(rate).map(|(cpu, rate)| cpu.times(rate / 1e6));
     let money = |(cores, price): (Interval, f64)| cores.times(price * BillResult::HOURS_PER_MONTH);

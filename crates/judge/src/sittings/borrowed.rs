@@ -10,9 +10,9 @@ use hoptax_plan::plan::CONFIDENCE;
 use super::{Part, estimate};
 use crate::summary::{BORROWING, replace};
 
-/// By how much the standard errors of sittings may differ. [`moderated`] weighs sittings alike. Simulated with three sittings, its intervals
-/// are narrower than those of `random_effects` by a fifth if all have one standard error, by 7 % if the last has twice as much, and wider by
-/// 30 % if it has four times as much.
+/// Largest ratio of the standard errors of sittings. [`moderated`] weighs sittings alike. Simulated with three sittings, its intervals are
+/// narrower than those of `random_effects` by a fifth if all have one standard error, by 7 % if the last has twice as much, and wider by 30
+/// % if it has four times as much.
 const MOST_UNEVEN: f64 = 2.0;
 
 /// The costs that borrow: arm, load (none for the usual one) and measure.

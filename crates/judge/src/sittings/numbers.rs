@@ -18,7 +18,7 @@ type Key = (String, bool, Option<String>, Measure, usize);
 /// A number in one sitting.
 #[derive(Clone, Copy, Debug)]
 enum Found {
-    /// With its standard error over rounds, if that is known.
+    /// An interval, with its standard error over rounds, if that is known.
     Interval(Interval, Option<f64>),
     Share(f64),
 }

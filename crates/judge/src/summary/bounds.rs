@@ -29,7 +29,7 @@ pub(super) struct Evidence<'a> {
 
 struct AsPlanned {
     rounds: Vec<StudyRound>,
-    /// By load.
+    /// Speeds by load.
     speeds: BTreeMap<String, Speed>,
 }
 

@@ -76,7 +76,7 @@ fn fill_bounds(arms: &mut [ArmResult], evidence: &Evidence<'_>, plan: &StudyPlan
     }
 }
 
-/// Of the bounds of each load of an arm, those under the usual load of their measure.
+/// Selects the bounds under the usual load of each measure from the bounds of each load of an arm.
 fn usual_bounds(arm: &ArmResult, bounds: &[Bounds], plan: &StudyPlan) -> Bounds {
     let usual = |measure: CostMeasure| plan.usual_load(measure.measure());
     let of_load = |(under, bounds): (&ArmLoad, &Bounds)| {
@@ -151,7 +151,7 @@ fn fill_arm(study: &Study<'_>, arm: &mut ArmResult) {
     arm.profiler_share = layers::profiler_share(rounds, &arm.id, &cpu_load);
 }
 
-/// Of the costs under the loads of CPU time, of response time and of the rate, those of these measures that borrow.
+/// Selects the costs that borrow from the costs under the loads of CPU time, of response time and of the rate.
 fn borrowed_of_usual([cpu, responses, rate]: [Option<&ArmLoad>; 3]) -> Vec<Borrowed> {
     let of = |load: Option<&ArmLoad>, measures: &[CostMeasure]| -> Vec<Borrowed> {
         let all = load.iter().flat_map(|load| &load.cost.borrowed);

@@ -81,7 +81,7 @@ impl Of<'_> {
         mean_over_rounds(&rounds.collect::<Vec<f64>>(), self.confidence).map(positive)
     }
 
-    /// Of the workers of each round, one by their 99th percentile. None unless two workers of a round have one.
+    /// Selects one of the workers of each round by their 99th percentile. None unless two workers of a round have one.
     fn of_workers(&self, choose: fn(f64, f64) -> f64) -> Option<Interval> {
         let of_round = |course: &&Course| {
             let all: Vec<f64> = course.workers.iter().filter_map(|worker| worker.response_p99_us).collect();
