@@ -251,9 +251,9 @@ mod tests {
         name: String,
         values: Vec<f64>,
         best_split: OtavaSplit,
-        /// By its permutation test.
+        /// Changes by its permutation test.
         permutation: OtavaChanges,
-        /// By the same with levels of at least three values, as here. Otava also splits single values off.
+        /// Changes by the same test with levels of at least three values, as here. Otava also splits single values off.
         permutation_of_levels: OtavaChanges,
     }
 

@@ -27,8 +27,8 @@ const MAX_FREEDOM: f64 = 10_000.0;
 pub struct Replicates {
     /// The cost in each replicate, such as a round or a sitting, in any unit.
     pub values: Vec<f64>,
-    /// By how much more than other arms the cost is expected to vary for the arm's own sake: the standard deviation of its own
-    /// part, in the unit of `values` and but for a factor that is the same for all costs and for their reference.
+    /// Expected variation of the cost for the arm's own sake, relative to that of other arms: the standard deviation of its
+    /// own part, in the unit of `values` and but for a factor that is the same for all costs and for their reference.
     pub own: f64,
     /// The same of the part that it shares with the other costs, that of the reference.
     pub shared: f64,

@@ -17,7 +17,7 @@ const BISECTIONS: usize = 60;
 pub struct Batch {
     /// Number of values.
     pub values: u64,
-    /// Of these, at or below the quantile of the whole run.
+    /// Number of these at or below the quantile of the whole run.
     pub at_or_below: u64,
 }
 

@@ -87,7 +87,7 @@ fn end(mixture: &Mixture, share: f64, chance: f64, at: impl Fn(f64) -> f64) -> O
     (so_few(0.0, mixture.effective() / largest, share) <= chance).then_some(outermost)
 }
 
-/// By how much the variance between rounds may be larger than it looks.
+/// Returns the factor by which the variance between rounds may be larger than it looks.
 fn spread_factor(mixture: &Mixture) -> Option<f64> {
     let freedom = mixture.rounds() as f64 - 1.0;
     Some(freedom / ChiSquared::new(freedom).ok()?.inverse_cdf(SPREAD_CHANCE))

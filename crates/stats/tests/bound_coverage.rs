@@ -32,7 +32,7 @@ impl Record {
         }
     }
 
-    /// In percent of all studies: a missing end holds everything.
+    /// Returns the coverage in percent of all studies: a missing end holds everything.
     fn coverage(self) -> f64 {
         100.0 - 100.0 * f64::from(self.below + self.above) / f64::from(self.studies)
     }

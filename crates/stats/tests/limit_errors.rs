@@ -31,7 +31,7 @@ const LIMITS: [Limit; 3] = [
 /// Percentages of gates.
 #[derive(Clone, Copy, Debug, Default)]
 struct Rates {
-    /// At least one limit is exceeded.
+    /// Share of gates in which at least one limit is exceeded.
     failed: f64,
     /// CPU time exceeds its limit, whatever the others do.
     found: f64,

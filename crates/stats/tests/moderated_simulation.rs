@@ -10,7 +10,7 @@ use rand_distr::{Distribution, StandardNormal};
 /// True variances of arms, relative to those that the method is told.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Vary {
-    /// Not at all.
+    /// The variances do not differ.
     Alike,
     /// Evenly, on a logarithmic scale, by a factor of four from the first arm to the last.
     ByFour,
@@ -42,7 +42,7 @@ pub(crate) struct Setting {
     pub(crate) copies: usize,
     pub(crate) replicates: usize,
     pub(crate) vary: Vary,
-    /// By how much the standard deviations of the last replicate are larger.
+    /// Factor of the standard deviations of the last replicate.
     pub(crate) last_replicate: f64,
 }
 

@@ -45,7 +45,7 @@ fn near(a: f64, b: f64) -> bool {
     (a - b).abs() < NEAR
 }
 
-/// At least two rounds of two blocks of four to seven arms, in random order.
+/// Observations of at least two rounds of two blocks of four to seven arms, in random order.
 fn observations() -> impl Strategy<Value = Vec<Observation>> {
     let block = || (4..8_usize).prop_flat_map(|arms| Just((0..arms).collect::<Vec<_>>()).prop_shuffle());
     let values = vec((block(), block(), vec(1e-3..1e3, 14)), 2..6);

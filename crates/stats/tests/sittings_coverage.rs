@@ -22,7 +22,7 @@ struct Record {
     machine: f64,
     another: f64,
     half_width: f64,
-    /// With the interval that assumes that sittings do not differ.
+    /// Coverage of the interval that assumes that sittings do not differ.
     alike: f64,
 }
 

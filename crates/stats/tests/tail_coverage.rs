@@ -39,9 +39,9 @@ pub(crate) enum Tail {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scenario {
     pub(crate) rounds: usize,
-    /// Of the arm per round.
+    /// Responses of the arm per round.
     pub(crate) responses: usize,
-    /// Of the arm compared with, each with as many responses as the arm.
+    /// Copies of the arm compared with, each with as many responses as the arm.
     pub(crate) copies: usize,
     pub(crate) tail: Tail,
     /// The factor by which the arm's tail is larger, or its stalls are more frequent.
@@ -186,7 +186,7 @@ impl Record {
         self.held += u32::from(interval.contains(truth));
     }
 
-    /// In percent.
+    /// Returns the coverage in percent.
     fn coverage(self) -> f64 {
         100.0 * f64::from(self.held) / f64::from(self.studies)
     }

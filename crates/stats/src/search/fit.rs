@@ -64,8 +64,8 @@ pub(crate) struct Near {
     usual: f64,
     /// Groups of late requests that the criterion permits at each near load.
     groups: Vec<f64>,
-    /// Of the two loads between which the share of all loads, made to ascend, crosses the permitted one, and that in their middle: the
-    /// load of which least is known.
+    /// The load of which least is known: one of the two between which the share of all loads, made to ascend, crosses the permitted
+    /// one, or the one in their middle.
     pub(crate) least_known: Option<u32>,
     target: f64,
 }

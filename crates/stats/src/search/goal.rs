@@ -15,14 +15,14 @@ pub(crate) const SHORTEST: Duration = Duration::from_secs(1);
 /// A condition that a subject meets at low loads and not at high ones.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Criterion {
-    /// At most this share of the requests is answered after the limit, or not at all.
+    /// Limit of the share of requests that are answered too late, or not at all.
     Late {
         /// The share, above 0 and below 1: 0.01 for a p99.
         permitted: f64,
         /// The limit of response time.
         limit: Duration,
     },
-    /// At most this share of the requests is lost.
+    /// Limit of the share of requests that are lost.
     Lost {
         /// The share, above 0 and below 1.
         permitted: f64,

@@ -97,7 +97,7 @@ struct Process {
 /// The observations of a simulated study.
 pub(crate) struct Study {
     pub(crate) scenario: Scenario,
-    /// In chronological order.
+    /// Observations in chronological order.
     pub(crate) observations: Vec<Observation>,
     /// The copy of its arm for each observation.
     pub(crate) copies: Vec<usize>,
