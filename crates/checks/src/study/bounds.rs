@@ -39,7 +39,7 @@ struct Slot {
 /// The numbers of a result with their bounds before anything is withheld.
 pub(crate) struct Before {
     numbers: Vec<(Slot, Option<Interval>)>,
-    /// By arm: those under the usual loads, and those of each load.
+    /// Bounds by arm: those under the usual loads, and those of each load.
     bounds: Vec<(Bounds, Vec<Bounds>)>,
 }
 

@@ -53,7 +53,7 @@ mod tests {
 
     use crate::study::tests::{fired, withheld};
 
-    /// Of the 45,000 requests of an arm under a load, this many are sent and not answered. The study permits such failures.
+    /// Leaves `count` of the 45,000 requests of an arm under a load without an answer. The study permits such failures.
     fn missing(arm: usize, load: usize, count: u64) -> impl Fn(&mut StudyResult) {
         move |result| {
             result.plan.max_error_share = 0.5;
