@@ -69,7 +69,7 @@ pub struct Key {
 /// Style of a scalar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
-    /// In one piece with the text around it: plain or in quotes.
+    /// The scalar is in one piece with the text around it: plain or in quotes.
     Flow,
     /// As lines of its own, `|`, which are those of the text.
     Literal,
