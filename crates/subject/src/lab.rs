@@ -30,9 +30,9 @@ pub struct Lab {
 /// Names that given configurations expect in the certificates of their peers, besides the usual ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PeerNames {
-    /// In the certificate of the origin: DNS names and SPIFFE names.
+    /// Names in the certificate of the origin: DNS names and SPIFFE names.
     pub origin: BTreeSet<String>,
-    /// In the certificate of the generator.
+    /// Names in the certificate of the generator.
     pub generator: BTreeSet<String>,
 }
 
