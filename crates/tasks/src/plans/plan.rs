@@ -33,11 +33,11 @@ impl Plan {
 /// Pulls per minute of each plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Of [`Plan::Personal`].
+    /// Limit of [`Plan::Personal`].
     pub personal: u32,
-    /// Of [`Plan::Team`].
+    /// Limit of [`Plan::Team`].
     pub team: u32,
-    /// Of [`Plan::Enterprise`].
+    /// Limit of [`Plan::Enterprise`].
     pub enterprise: u32,
 }
 
