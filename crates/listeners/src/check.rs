@@ -128,7 +128,8 @@ pub fn courses(plan: &Plan) -> Vec<Course> {
     subjects.iter().map(course).collect()
 }
 
-/// Of the routes to each cluster that do, the one that gets most of its requests and then leaves most time for them.
+/// Returns for each cluster the route, of those for which `does` is true, that gets most of its requests and then leaves most time for
+/// them.
 fn best(subjects: &[Subject<'_>], does: impl Fn(&Subject<'_>) -> bool) -> Vec<usize> {
     let mut best: BTreeMap<&str, (usize, (u8, u64))> = BTreeMap::new();
     for (index, subject) in subjects.iter().enumerate().filter(|(_, subject)| does(subject)) {

@@ -7,7 +7,7 @@ use crate::render::{Rendered, Resource};
 use crate::tree::is_of_listeners;
 use crate::yaml::{self, written};
 
-/// In which files.
+/// Set of files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Form {

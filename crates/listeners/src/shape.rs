@@ -79,7 +79,7 @@ impl<'t> Check<'t> {
         self.add(tree, message);
     }
 
-    /// Of several alternatives, that whose kind the node has.
+    /// Selects the alternative whose kind the node has.
     fn one_of(&mut self, alternatives: &'t [Value], tree: &Tree, what: &str) {
         let possible = alternatives.iter().map(|one| self.resolved(one));
         let possible: Vec<&Value> =

@@ -35,7 +35,7 @@ pub struct Lab {
 /// Settings of a proxy in a lab that differ from the file, because some promises cannot be tried otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Variant {
-    /// Nothing.
+    /// No setting differs.
     Usual,
     /// A minute for each request and each connection, whatever time its route and its cluster have: many can then be under way at a time,
     /// also on a busy machine.

@@ -122,7 +122,7 @@ pub(crate) fn response_in_words(response: Option<&Result<u16, String>>) -> Strin
 }
 
 impl Arrival {
-    /// In words.
+    /// Returns it in words.
     pub(crate) fn in_words(&self) -> String {
         let name = self.server_name.as_ref().map_or_else(String::new, |name| format!(", SNI `{name}`"));
         format!("Host `{}`{name}, x-forwarded-proto `{}` at `{}`", self.host, self.scheme, self.cluster)

@@ -62,7 +62,7 @@ fn number(of: u32) -> String {
     grouped(f64::from(of), 0)
 }
 
-/// So many arrive, wait and are refused.
+/// Trial of the numbers of requests that arrive, wait and are refused.
 #[derive(Debug)]
 struct Limits(Crowd);
 

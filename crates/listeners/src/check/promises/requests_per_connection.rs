@@ -38,7 +38,7 @@ pub(super) fn promise(subject: &Subject<'_>) -> Option<Promise> {
     Some(Promise { about: PromiseKind::RequestsPerConnection, said, trial })
 }
 
-/// So many requests, one after the other, of which a connection has this many.
+/// Trial by requests, one after the other, of which a connection gets a limited number.
 #[derive(Debug)]
 struct Reuse {
     most: u32,

@@ -80,7 +80,7 @@ fn admitted(budget: &BudgetSection, beside: u32, own: u32) -> u32 {
     (0..MOST_REQUESTS).find(|again| *again >= most(*again)).unwrap_or(MOST_REQUESTS)
 }
 
-/// So many are tried again, and others are not.
+/// Trial of the number of retries under way.
 #[derive(Debug)]
 struct Budget(Retries);
 

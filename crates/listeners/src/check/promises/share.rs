@@ -64,7 +64,7 @@ mod tests {
     use super::super::sample::{course, is_kept, seen};
     use super::*;
 
-    /// So many of all requests arrive elsewhere.
+    /// Returns observations of `all` requests, of which `here` arrive here.
     fn with(here: usize, all: usize) -> Seen {
         let mut seen = seen(200, 1, all);
         seen.arrivals.iter_mut().skip(here).for_each(|arrival| "rest".clone_into(&mut arrival.cluster));
