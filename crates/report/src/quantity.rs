@@ -18,7 +18,7 @@ pub(crate) enum Basis {
     Bounded,
     /// Computed from other measurements.
     Predicted,
-    /// Not known, with the reason.
+    /// The value is not known, with the reason.
     Unknown(String),
 }
 

@@ -8,7 +8,7 @@ use hoptax_result::{
 use crate::findings::listed;
 use crate::numbers::counted;
 
-/// Of a study: `CPU time and p50 are sound; p99 is only bounded`.
+/// The sentence for a study: `CPU time and p50 are sound; p99 is only bounded`.
 pub(crate) fn of_study(result: &StudyResult) -> String {
     in_words(&result.standings()).unwrap_or_else(|| {
         match result.verdict {
@@ -20,7 +20,7 @@ pub(crate) fn of_study(result: &StudyResult) -> String {
     })
 }
 
-/// Of comparisons with a reference, by the findings of their study.
+/// The sentence for comparisons with a reference, by the findings of their study.
 pub(crate) fn of_comparisons<'c>(
     verdict: Verdict,
     findings: &[Finding],
@@ -38,7 +38,7 @@ pub(crate) fn of_comparisons<'c>(
     of_numbers(verdict, "the study is void, so nothing can be decided", findings, numbers)
 }
 
-/// Of a gate, by the measures of its limits.
+/// The sentence for a gate, by the measures of its limits.
 pub(crate) fn of_gate(result: &GateResult) -> String {
     let numbers = |measure: CostMeasure| -> Vec<Number<'_>> {
         let limits = result.limits.iter().filter(|limit| limit.measure == measure);
@@ -55,7 +55,7 @@ pub(crate) fn of_gate(result: &GateResult) -> String {
     of_numbers(result.verdict, "the study is void: nothing can be judged", &result.findings, numbers)
 }
 
-/// Of a bill, by the costs of its parts.
+/// The sentence for a bill, by the costs of its parts.
 pub(crate) fn of_bill<'b>(result: &'b BillResult) -> String {
     let numbers = |measure: CostMeasure| -> Vec<Number<'b>> {
         let number = |part: &'b BilledPart| {

@@ -13,7 +13,7 @@ const LONGEST_NAME: usize = 44;
 /// The end of a longer one that stays.
 const KEPT_END: usize = 12;
 
-/// In place of the mark of an uncertain sign. A space at the end of a cell would be trimmed.
+/// Text in place of the mark of an uncertain sign. A space at the end of a cell would be trimmed.
 const NO_MARK: &str = "\u{a0}\u{a0}";
 
 /// The names without the middle of long ones; unchanged if two would be the same.
