@@ -62,19 +62,19 @@ impl Found {
         Self { place: Some((text, place)), ..Self::new("", message) }
     }
 
-    /// With the price of a function.
+    /// Adds the price of a function.
     pub(crate) fn at_price(mut self, price: Price) -> Self {
         self.price = Some(price);
         self
     }
 
-    /// With a field to set in order to mend it.
+    /// Adds a field to set in order to mend it.
     pub(crate) fn set(mut self, at: String, value: impl Into<Value>) -> Self {
         self.fix.push(Change::Set { at, value: value.into() });
         self
     }
 
-    /// With a node to remove in order to mend it.
+    /// Adds a node to remove in order to mend it.
     pub(crate) fn remove(mut self, at: &str) -> Self {
         self.fix.push(Change::Remove { at: at.to_owned() });
         self

@@ -109,7 +109,7 @@ pub(crate) struct Proxy<'a> {
 }
 
 impl<'a> Proxy<'a> {
-    /// Of a configuration.
+    /// Returns the view of a configuration.
     pub(crate) fn new(read: &'a Partly) -> Self {
         let configuration = &read.configuration;
         let root = Node { at: String::new(), value: configuration.tree() };

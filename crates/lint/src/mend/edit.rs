@@ -27,7 +27,7 @@ pub(super) struct Original<'t> {
 }
 
 impl<'t> Original<'t> {
-    /// Of a text with its content.
+    /// Makes the original of a text with its content.
     pub(super) fn new(text: &'t str, root: &'t Tree) -> Self {
         let (mut seen, mut shared) = (BTreeSet::new(), BTreeSet::new());
         each(root, &mut |tree| {

@@ -6,11 +6,11 @@ use serde_json::{Map, Value};
 /// Style of a collection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
-    /// In lines.
+    /// Items in lines of their own.
     Block,
-    /// In brackets.
+    /// Items in brackets.
     Flow,
-    /// In brackets, with every text in quotes.
+    /// Items in brackets, with every text in quotes.
     Json,
 }
 

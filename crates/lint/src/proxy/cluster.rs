@@ -28,7 +28,7 @@ pub(crate) struct Cluster<'a> {
 }
 
 impl<'a> Cluster<'a> {
-    /// Of its node.
+    /// Returns the view of a cluster's node.
     pub(super) fn new(node: Node<'a>, has_routes: bool) -> Self {
         let of_http = |(_, node): (&str, Node<'a>)| {
             let (of, message) = node.message();
@@ -102,7 +102,7 @@ impl<'a> Cluster<'a> {
         self.set_options(found, "http_protocol_options", Some(serde_json::json!({field: value})))
     }
 
-    /// With a fix that makes it speak HTTP/2, unless it states options of HTTP/1, which may be meant for something else.
+    /// Adds a fix that makes it speak HTTP/2, unless it states options of HTTP/1, which may be meant for something else.
     pub(crate) fn set_http2(&self, found: Found) -> Found {
         if self.http.is_some() || self.node.has("/http_protocol_options") {
             return found;
@@ -113,7 +113,7 @@ impl<'a> Cluster<'a> {
         self.set_options(found, "http2_protocol_options", None)
     }
 
-    /// With a fix that adds a message of options.
+    /// Adds a fix that adds a message of options.
     fn set_options(&self, found: Found, protocol: &str, common: Option<Value>) -> Found {
         let mut options = serde_json::json!({
             "@type": format!("type.googleapis.com/{HTTP_OPTIONS}"),
