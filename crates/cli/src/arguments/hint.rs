@@ -1,4 +1,4 @@
-//! Suggestions for an unknown word: the command of a command (`lab origin` for `origin`), the command that takes it (`load` for a URL),
+//! Suggestions for an unknown word: the subcommand (`lab origin` for `origin`), the command that takes it (`load` for a URL),
 //! or the flag that other load generators give another name.
 
 use std::ffi::OsString;
@@ -81,7 +81,7 @@ fn with_tip(mut error: clap::Error, tip: &str) -> clap::Error {
     error
 }
 
-/// The command that takes `word`, which is no command: `load` takes a URL, and `show` a word that names something to show.
+/// Returns the command that takes `word`, which is no command: `load` takes a URL, and `show` any other word, if the command above has it.
 fn taken_by(word: &str, program: &clap::Command, line: &[OsString]) -> Option<String> {
     let words: Vec<&str> = line.iter().filter_map(|word| word.to_str()).collect();
     if word.contains("://") {

@@ -11,8 +11,8 @@ use super::{Part, estimate};
 use crate::summary::{BORROWING, replace};
 
 /// Largest ratio of the standard errors of sittings. [`moderated`] weighs sittings alike. Simulated with three sittings, its intervals are
-/// narrower than those of `random_effects` by a fifth if all have one standard error, by 7 % if the last has twice as much, and wider by 30
-/// % if it has four times as much.
+/// narrower than those of `random_effects` by a fifth if all have one standard error, by 7 % if the last has twice as much, and wider by
+/// 30 % if it has four times as much.
 const MOST_UNEVEN: f64 = 2.0;
 
 /// The costs that borrow: arm, load (none for the usual one) and measure.
