@@ -1,33 +1,8 @@
 //! What a rule found, with the changes that mend it and the function of Envoy whose price matters.
 
 use hoptax_bootstrap::Place;
+pub use hoptax_result::LintChange as Change;
 use serde_json::Value;
-
-/// A change of a configuration, by pointers of its tree.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Change {
-    /// Sets a field. Messages around it that are missing are created; a list gets an item at its end with the step `-`.
-    Set {
-        /// The pointer of the field.
-        at: String,
-        /// Its new value.
-        value: Value,
-    },
-    /// Removes a field or an item.
-    Remove {
-        /// Its pointer.
-        at: String,
-    },
-}
-
-impl Change {
-    /// The pointer of what it changes.
-    pub fn at(&self) -> &str {
-        match self {
-            Self::Set { at, .. } | Self::Remove { at } => at,
-        }
-    }
-}
 
 /// What a rule found.
 #[derive(Clone, Debug)]
