@@ -1,10 +1,14 @@
 //! How far a study is, as numbers and in words, from what is said while it runs.
 
+mod plain;
+
 use std::time::Instant;
 
 use hoptax_run::event::Event;
 
 use crate::update::Update;
+
+pub use plain::PlainLines;
 
 /// The progress of a study.
 #[derive(Clone, Copy, Debug)]
