@@ -19,11 +19,11 @@ pub fn runs(result: &RunsResult) -> Document {
     };
     let mut document = Document::new("runs list", "", vec![answer]);
     document.table = (!result.runs.is_empty()).then(|| table(result));
-    document.next = result
-        .runs
-        .iter()
-        .find(|run| run.verdict.is_some())
-        .map(|run| Next::new(format!("hoptax runs show {}", run.run), "prints the newest result"));
+    let newest = result.runs.iter().find(|run| run.verdict.is_some()).or(result.runs.first());
+    document.next = Some(match newest {
+        Some(run) => Next::new(format!("hoptax runs show {}", run.run), "prints the newest result"),
+        None => Next::new("hoptax study quick --store", "measures a study, and stores it"),
+    });
     document
 }
 

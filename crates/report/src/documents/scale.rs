@@ -5,7 +5,7 @@ use hoptax_result::{
     ScaleSeries,
 };
 
-use crate::document::{Block, Document, FindingText, Judgement, Section};
+use crate::document::{Block, Document, FindingText, Judgement, Next, Section};
 use crate::kind::Documented;
 use crate::numbers::{counted, grouped};
 use crate::quantity::{Form, Quantity};
@@ -16,7 +16,14 @@ impl Documented for ScaleBody {
     const DOCUMENT: fn(&Report<Self>) -> Document = scale;
 }
 
-/// The document of the laws of a study.
+/// The document of the laws of a study that a command line named `source`.
+pub fn scale_of(result: &ScaleResult, source: &str) -> Document {
+    let command = format!("hoptax predict scale {source} --over {} --details", result.over.as_str());
+    let next = Next::new(command, "prints the rate at each size, and what was left out");
+    Document { next: Some(next), ..scale(result) }
+}
+
+/// The document of the laws of a study whose folder is not known.
 pub fn scale(result: &ScaleResult) -> Document {
     let mut document = Document::new(
         format!("predict scale {}", result.study),
