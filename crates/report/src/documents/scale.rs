@@ -28,7 +28,7 @@ pub fn scale(result: &ScaleResult) -> Document {
     let mut document = Document::new(
         format!("predict scale {}", result.study),
         format!("rate over {}", result.over.as_str()),
-        result.series.iter().take(2).map(|series| sentence(series, result.over)).collect(),
+        answer(result),
     );
     let usable = usable::of_whole("rates and the laws that fit them", result.verdict, &result.findings);
     document.verdict = Some(Judgement { verdict: result.verdict, usable });
@@ -50,6 +50,13 @@ pub fn scale(result: &ScaleResult) -> Document {
     }
     document.sections.extend(Section::of_lines("Method", method(result)));
     document
+}
+
+/// The peaks of two series, those with a law first.
+fn answer(result: &ScaleResult) -> Vec<String> {
+    let mut series: Vec<&ScaleSeries> = result.series.iter().collect();
+    series.sort_by_key(|series| series.fit.is_none());
+    series.into_iter().take(2).map(|series| sentence(series, result.over)).collect()
 }
 
 /// The peak of a series, or why there is none.
