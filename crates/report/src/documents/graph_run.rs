@@ -435,7 +435,8 @@ mod tests {
         run.verdict = Verdict::Void;
         assert_eq!(next(&run), format!("{command} 400 --from runs/parts"));
         run.verdict = Verdict::Sound;
-        run.rounds.extend(run.rounds.clone());
+        let again = run.rounds.clone();
+        run.rounds.extend(again);
         assert_eq!(next(&run), format!("{command} 800 --from runs/parts"));
         assert_eq!(graph_run_of(&run, "chain", &[]).next.unwrap().command, format!("{command} 800"));
     }

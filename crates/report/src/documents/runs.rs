@@ -132,7 +132,10 @@ mod tests {
 
     #[test]
     fn a_store_without_runs_says_so_and_many_runs_fit_on_a_screen() {
-        assert_eq!(list(Vec::new()), "\nNo run.\n\n");
+        assert_eq!(
+            list(Vec::new()),
+            "\nNo run.\n\nnext: hoptax study quick --store   measures a study, and stores it\n"
+        );
         let text = list((0..500).map(|run| StoredRun { run, name: "n".repeat(200), ..study() }).collect());
         assert!(text.lines().count() <= 40, "{text}");
         assert!(text.contains("and 477 more: --details"), "{text}");
