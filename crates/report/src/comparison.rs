@@ -226,8 +226,10 @@ fn percent(share: f64) -> String {
 
 /// All measures of all subjects.
 pub(crate) fn table(results: &[&ComparisonBody]) -> SideTable {
-    let subjects = results.iter().flat_map(|result| &result.subjects);
-    let rows = subjects.flat_map(|subject| {
+    let mut subjects: Vec<&ComparedSubject> = results.iter().flat_map(|result| &result.subjects).collect();
+    // A/A arms come last, as in the sentences.
+    subjects.sort_by_key(|subject| subject.is_same);
+    let rows = subjects.into_iter().flat_map(|subject| {
         subject.measures.iter().map(|one| {
             let in_unit = scaled(one.difference, one.measure);
             let reference = one.reference * unit(one.measure);

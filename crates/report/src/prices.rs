@@ -99,7 +99,7 @@ pub(crate) fn not_carried(result: &PricesResult) -> Option<String> {
         *reasons.entry(reason).or_default() += 1;
     }
     let (reason, count) = reasons.into_iter().max_by_key(|(_, count)| *count)?;
-    Some(format!("without a price here: {} because {reason}", counted(count as u64, "function")))
+    Some(format!("without a price here: {} ({reason})", counted(count as u64, "function")))
 }
 
 #[cfg(test)]
