@@ -147,8 +147,8 @@ fn no_fit(why: NoScalability, left_out: &[ScaleLeftOut]) -> String {
             others => format!(", and {others} for other reasons"),
         };
         return format!(
-            "{sizes} of its sizes count, and a law needs {MIN_SIZES}; {same} are left out because of {}{others}. Remove that and measure \
-             again, or add sizes",
+            "{sizes} of its sizes count, and a law needs {MIN_SIZES}; left out: {same}, since {}{others}. Remove that and measure again, \
+             or add sizes",
             first.reason
         );
     }

@@ -61,8 +61,8 @@ fn whole(bill: &BillResult) -> String {
         );
     };
     let cores = cores.map_or_else(String::new, |cores| format!(": {} cores", precise(&cores, level)));
-    let money =
-        money_per_month.map_or_else(String::new, |money| format!(", {} a month", precise(&money, level)));
+    let money = money_per_month
+        .map_or_else(String::new, |money| format!(", {} a month at your price", precise(&money, level)));
     format!("This proxy costs {} us of CPU time per request{}{cores}{money}", level(cpu), at(bill))
 }
 

@@ -16,13 +16,13 @@ use crate::words;
 const PATHS: usize = 6;
 
 /// First which subjects do other work than the reference, then one sentence per subject: which one is cheaper, by how much, and the
-/// decision. A/A arms come last.
+/// decision; those that differ come first, and A/A arms last.
 pub(crate) fn sentences(results: &[&ComparisonBody]) -> Vec<String> {
     let of = |is_same: bool| {
-        results.iter().flat_map(move |result| {
-            let subjects = result.subjects.iter().filter(move |subject| subject.is_same == is_same);
-            subjects.map(|subject| sentence(result, subject))
-        })
+        let subjects = results.iter().flat_map(|result| result.subjects.iter().map(move |one| (result, one)));
+        let mut subjects: Vec<_> = subjects.filter(|(_, subject)| subject.is_same == is_same).collect();
+        subjects.sort_by_key(|(_, subject)| order(subject));
+        subjects.into_iter().map(|(result, subject)| sentence(result, subject))
     };
     let differing = results.iter().flat_map(|result| {
         let reference = &result.reference.name;
@@ -31,6 +31,16 @@ pub(crate) fn sentences(results: &[&ComparisonBody]) -> Vec<String> {
             .filter_map(move |one| words::other_work(&one.subject.name, reference, &one.answer_differences))
     });
     differing.chain(of(false)).chain(of(true)).collect()
+}
+
+/// The place of a subject among the sentences, by its decision.
+fn order(subject: &ComparedSubject) -> u8 {
+    match subject.measures.iter().find(|one| one.measure == CostMeasure::CpuUs).map(|cpu| cpu.decision) {
+        Some(Decision::Different) => 0,
+        Some(Decision::Undecided) => 1,
+        Some(Decision::Equivalent) => 2,
+        None => 3,
+    }
 }
 
 /// Returns the explanations of short names, a line each, without those that explain themselves.
@@ -150,8 +160,8 @@ fn sentence(result: &ComparisonBody, subject: &ComparedSubject) -> String {
     }
     match cpu.decision {
         Decision::Equivalent if cpu.difference.low > 0.0 || cpu.difference.high < 0.0 => format!(
-            "{name} {} {reference}, but by less than the margin of {margin}: CPU time per request is equivalent ({share})",
-            costs_more_or_less(cpu)
+            "{name} takes {} CPU time per request than {reference}, less than the margin of {margin}: they are equivalent",
+            less_or_more(cpu)
         ),
         Decision::Equivalent => format!(
             "{name} costs as much as {reference}: CPU time per request is equivalent within {margin} ({share}{})",
@@ -174,23 +184,22 @@ fn narrower(cpu: &ComparedMeasure, result: &ComparisonBody) -> String {
     format!("; its {:.0} % interval is within", 100.0 * (2.0 * result.confidence - 1.0))
 }
 
-fn costs_more_or_less(cpu: &ComparedMeasure) -> &'static str {
-    if cpu.difference.estimate < 0.0 { "is cheaper than" } else { "costs more than" }
+/// The size of a difference in words: `7.10 ±0.90 % less`.
+fn less_or_more(cpu: &ComparedMeasure) -> String {
+    let share = cpu.difference_share;
+    let size = percent_difference(&Interval::around(share.estimate.abs(), share.half_width()));
+    let word = if share.estimate < 0.0 { "less" } else { "more" };
+    format!("{} {word}", size.trim_start_matches('+'))
 }
 
 /// Returns a sentence that names the cheaper of two subjects with different CPU time.
 fn different(cpu: &ComparedMeasure, name: &str, reference: &str, margin_share: f64) -> String {
-    let less = if cpu.difference.estimate < 0.0 { "less" } else { "more" };
-    let word = costs_more_or_less(cpu);
-    let share = cpu.difference_share;
-    let size = share.estimate.abs();
-    let half_width = share.half_width();
-    let size = percent_difference(&Interval::around(size, half_width));
-    let size = size.trim_start_matches('+');
+    let word = if cpu.difference.estimate < 0.0 { "is cheaper than" } else { "costs more than" };
     let decimals = decimals(cpu.difference.half_width());
     let level = |us: f64| grouped(us, decimals);
     format!(
-        "{name} {word} {reference}: {size} {less} CPU time per request, {} instead of {} us (different, margin {})",
+        "{name} {word} {reference}: {} CPU time per request, {} instead of {} us (different, margin {})",
+        less_or_more(cpu),
         level(cpu.reference + cpu.difference.estimate),
         level(cpu.reference),
         percent(margin_share)
@@ -217,8 +226,10 @@ fn percent(share: f64) -> String {
 
 /// All measures of all subjects.
 pub(crate) fn table(results: &[&ComparisonBody]) -> SideTable {
-    let subjects = results.iter().flat_map(|result| &result.subjects);
-    let rows = subjects.flat_map(|subject| {
+    let mut subjects: Vec<&ComparedSubject> = results.iter().flat_map(|result| &result.subjects).collect();
+    // A/A arms come last, as in the sentences.
+    subjects.sort_by_key(|subject| subject.is_same);
+    let rows = subjects.into_iter().flat_map(|subject| {
         subject.measures.iter().map(|one| {
             let in_unit = scaled(one.difference, one.measure);
             let reference = one.reference * unit(one.measure);
@@ -239,7 +250,8 @@ pub(crate) fn table(results: &[&ComparisonBody]) -> SideTable {
         [one] => &one.reference.name,
         _ => "reference",
     };
-    let header = ["subject", "measure", reference, "difference", "", "decision", "rounds until decided"];
+    let header =
+        ["subject", "measure", reference, "difference", "relative", "decision", "rounds until decided"];
     SideTable {
         title: format!("differences from {reference}"),
         header: header.map(str::to_owned).to_vec(),
@@ -469,7 +481,7 @@ mod tests {
         cpu.decision = Decision::Equivalent;
         assert_eq!(
             sentence(&result, &subject),
-            "new costs more than old, but by less than the margin of 2 %: CPU time per request is equivalent (+1.10 ±0.30 %)"
+            "new takes 1.10 ±0.30 % more CPU time per request than old, less than the margin of 2 %: they are equivalent"
         );
     }
 }

@@ -35,19 +35,19 @@ pub use calibration::calibration;
 pub use comparison::{comparison, decisions, studies_comparison};
 pub use crosscheck::crosscheck;
 pub use find::{find, find_trial, sweep_trial};
-pub use find_arms::find_arms;
+pub use find_arms::{find_arms, find_arms_of};
 pub use gate::gate;
-pub use graph_run::graph_run;
+pub use graph_run::{graph_run, graph_run_of};
 pub use history::history;
 pub use lint::lint;
 pub use listeners_check::listeners_check;
 pub use load::load;
-pub use meshmark::meshmark;
+pub use meshmark::{meshmark, meshmark_of};
 pub use prices::prices;
 pub use runs::{runs, stored_run};
-pub use scale::scale;
-pub use size::size;
-pub use size_check::size_check;
+pub use scale::{scale, scale_of};
+pub use size::{size, size_of};
+pub use size_check::{size_check, size_check_of};
 pub use study::{at_load, sittings, so_far, study, study_of};
 
 /// All kinds of results.

@@ -144,7 +144,7 @@ pub(crate) fn table(result: &GateResult) -> SideTable {
     let own = result.limits.iter().map(|limit| row(limit, limit.arm.clone()));
     let same = result.same.iter().map(|limit| row(limit, format!("{} (A/A)", limit.arm)));
     SideTable {
-        title: "limits".to_owned(),
+        title: "limits, and how much each measure changes from the reference".to_owned(),
         header: ["arm", "limit", "measure", "reference", "change", "outcome"].map(str::to_owned).to_vec(),
         rows: own.chain(same).collect(),
     }

@@ -1,8 +1,10 @@
 //! Prices as lines and a table, for all outputs.
 
-use hoptax_result::{CarryError, Interval, PriceMade, PricedMachine, PricesResult};
+use std::collections::BTreeMap;
 
-use crate::numbers::{difference, ends, grouped, level, signed};
+use hoptax_result::{CarryError, Interval, Price, PriceMade, PricedMachine, PricesResult};
+
+use crate::numbers::{counted, difference, ends, grouped, level, signed};
 use crate::rows::in_percent;
 use crate::side_table::SideTable;
 
@@ -56,7 +58,7 @@ pub(crate) fn table(result: &PricesResult) -> SideTable {
         interval.map_or_else(|| "-".to_owned(), format)
     };
     let is_carried = result.here.is_some();
-    let row = |price: &hoptax_result::Price| {
+    let row = |price: &Price| {
         let share = price.listed_share.as_ref().map(in_percent);
         let mut cells =
             vec![or_dash(share.as_ref(), difference), or_dash(price.listed_us.as_ref(), difference)];
@@ -78,8 +80,26 @@ pub(crate) fn table(result: &PricesResult) -> SideTable {
         title: "CPU time of the proxy that a function adds to a request, % of plain proxying and us"
             .to_owned(),
         header: columns.iter().map(|column| (*column).to_owned()).collect(),
-        rows: result.prices.iter().map(row).collect(),
+        rows: priced_first(result).into_iter().map(row).collect(),
     }
+}
+
+/// The functions that have a price here before those that have none.
+fn priced_first(result: &PricesResult) -> Vec<&Price> {
+    let mut all: Vec<&Price> = result.prices.iter().collect();
+    all.sort_by_key(|price| result.here.is_some() && price.here_us.is_none());
+    all
+}
+
+/// How many functions have no price here, and the most frequent reason; none if all have one.
+pub(crate) fn not_carried(result: &PricesResult) -> Option<String> {
+    let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
+    let without = result.prices.iter().filter(|price| price.here_us.is_none());
+    for reason in without.filter_map(|price| price.reason.as_deref()) {
+        *reasons.entry(reason).or_default() += 1;
+    }
+    let (reason, count) = reasons.into_iter().max_by_key(|(_, count)| *count)?;
+    Some(format!("without a price here: {} ({reason})", counted(count as u64, "function")))
 }
 
 #[cfg(test)]

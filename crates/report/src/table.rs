@@ -150,6 +150,15 @@ impl Table {
         self
     }
 
+    /// The table with this priority of a column.
+    #[must_use]
+    pub(crate) fn with_priority(mut self, heading: &str, priority: u8) -> Self {
+        for column in self.columns.iter_mut().filter(|column| column.heading == heading) {
+            column.priority = priority;
+        }
+        self
+    }
+
     /// Returns the explanation of the mark of its numbers, if any has one.
     pub(crate) fn meaning_of_mark(&self) -> Option<String> {
         let has_mark = self.rows.iter().flat_map(|row| &row.cells).any(Cell::has_mark);

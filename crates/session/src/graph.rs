@@ -14,5 +14,5 @@ mod proxy;
 mod run;
 mod summary;
 
-pub use measure::{GraphText, Wanted, measure, read};
+pub use measure::{GraphText, Wanted, is_runnable, measure, read};
 pub use run::RunSpec;

@@ -64,7 +64,8 @@ fn on_one(arguments: &FindArguments, options: &Options<'_>) -> Result<Code, Fail
 fn on_arms(arguments: &FindArguments, ids: &[String], options: &Options<'_>) -> Result<Code, Failure> {
     let given = Given::on_line(env::args_os());
     check_options(arguments, &given)?;
-    let study = StudyText::named(study(arguments)?)?;
+    let source = study(arguments)?;
+    let study = StudyText::named(source)?;
     let instead =
         Instead { seed: given.seed.then_some(arguments.traffic.seed), arrivals: arguments.arrivals.clone() };
     let arms = ArmsOfStudy::new(study, ids, instead, &print::say)?;
@@ -74,7 +75,7 @@ fn on_arms(arguments: &FindArguments, ids: &[String], options: &Options<'_>) -> 
     }
     let interrupt = interrupt::listen()?;
     let Found { result, failure } = arms.search(options, &interrupt, &print::say)?;
-    print::document_or_json(arguments.json.file(), &result, || documents::find_arms(&result))?;
+    print::document_or_json(arguments.json.file(), &result, || documents::find_arms_of(&result, source))?;
     failure.map_or_else(|| Ok(code_of_arms(&result)), Err)
 }
 

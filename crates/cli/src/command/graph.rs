@@ -40,7 +40,10 @@ fn measured(arguments: &GraphRunArguments) -> Result<Code, Failure> {
         limits: &limits,
     };
     let result = measure(&wanted, &interrupt::listen()?, &print::say)?;
-    print::document_or_json(arguments.json.file(), &result, || documents::graph_run(&result))?;
+    let from: Vec<String> = arguments.from.iter().map(|path| path.display().to_string()).collect();
+    print::document_or_json(arguments.json.file(), &result, || {
+        documents::graph_run_of(&result, &arguments.file, &from)
+    })?;
     let is_void = results.iter().any(|result| result.verdict == Verdict::Void);
     Ok(if is_void { Code::Void } else { Code::from(result.verdict) })
 }

@@ -16,7 +16,8 @@ pub(crate) fn run(arguments: &SizeArguments) -> Result<Code, Failure> {
     let json = arguments.json.file();
     if let Some(path) = &arguments.check {
         let result = hoptax_predict::size::check(&read_run(path)?).map_err(Failure::bad_input)?;
-        print::document_or_json(json, &result, || documents::size_check(&result))?;
+        let source = path.display().to_string();
+        print::document_or_json(json, &result, || documents::size_check_of(&result, &source))?;
         return Ok(if result.compositions.is_empty() { Code::Void } else { Code::from(result.verdict) });
     }
     let (Some(path), Some(rate)) = (&arguments.graph, arguments.rate) else {
@@ -30,7 +31,11 @@ pub(crate) fn run(arguments: &SizeArguments) -> Result<Code, Failure> {
     let prices =
         Prices { per_core_hour: arguments.price_per_core_hour, per_gib_hour: arguments.price_per_gib_hour };
     result.money = hoptax_predict::size::money(&result, prices);
-    print::document_or_json(json, &result, || documents::size(&result))?;
+    let from: Vec<String> = arguments.from.iter().map(|path| path.display().to_string()).collect();
+    let entry = arguments.entry.as_ref().map_or_else(String::new, |entry| format!(" --entry {entry}"));
+    let is_runnable = entry.is_empty() && graph::is_runnable(&file)?;
+    let named = format!("{path}{entry}");
+    print::document_or_json(json, &result, || documents::size_of(&result, &named, &from, is_runnable))?;
     let is_void = result.sources.iter().any(|source| source.verdict == Verdict::Void);
     Ok(if is_void { Code::Void } else { Code::Success })
 }

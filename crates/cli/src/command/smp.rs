@@ -20,7 +20,8 @@ pub(crate) fn run(arguments: &SmpArguments) -> Result<Code, Failure> {
             let study = results::read_run(result)?;
             let marks = meshmark(&study)
                 .map_err(|reason| Failure::bad_input(format!("`{}`: {reason}", result.display())))?;
-            print::document_or_json(json.file(), &marks, || documents::meshmark(&marks))?;
+            let source = result.display().to_string();
+            print::document_or_json(json.file(), &marks, || documents::meshmark_of(&marks, &source))?;
             Ok(Code::from(marks.verdict))
         }
     }

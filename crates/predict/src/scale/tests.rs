@@ -249,7 +249,7 @@ fn a_series_without_a_fit_says_why() {
     let why = series.no_fit.unwrap();
     assert!(
         why.starts_with(
-            "3 of its sizes count, and a law needs 4; 4 are left out because of the generator used 99 %"
+            "3 of its sizes count, and a law needs 4; left out: 4, since the generator used 99 %"
         ),
         "{why}"
     );

@@ -5,7 +5,7 @@ use hoptax_result::{
     SpeedSide,
 };
 
-use crate::document::{Block, Document, Judgement, Section};
+use crate::document::{Block, Document, Judgement, Next, Section};
 use crate::kind::Documented;
 use crate::numbers::grouped;
 use crate::quantity::{Form, Quantity};
@@ -26,11 +26,19 @@ pub fn calibration(result: &CalibrationResult) -> Document {
             "the recorder does not merge exactly: do not merge the results of several workers".to_owned(),
         );
     }
+    document.next = Some(next(result));
     document.sections.extend((!result.tried.is_empty()).then(|| Section::of_table(rates(result))));
     document.sections.extend(result.speeds.as_ref().map(|of| Section::of_table(speeds(of))));
     document.sections.extend(result.experiments.iter().map(experiment));
     document.sections.extend(Section::of_lines("Recorder", vec![recorder(result)]));
     document
+}
+
+fn next(result: &CalibrationResult) -> Next {
+    if result.is_disturbed() {
+        return Next::new("hoptax trust calibrate", "calibrates again, after the other work");
+    }
+    Next::new("hoptax trust crosscheck", "compares this load generator with others")
 }
 
 fn usable(result: &CalibrationResult) -> String {

@@ -1,7 +1,8 @@
 //! The document of a comparison with a reference, of the arms of several studies, and of the decisions of one study.
 
 use hoptax_result::{
-    ComparisonBody, ComparisonResult, Finding, Report, StudiesComparison, StudiesComparisonBody, Verdict,
+    ComparedSubject, ComparisonBody, ComparisonResult, CostMeasure, Decision, Finding, Report,
+    StudiesComparison, StudiesComparisonBody, SubjectName, Verdict,
 };
 
 use crate::comparison::{decisions as decided, differences, legend, method, missing, sentences, table};
@@ -20,7 +21,10 @@ impl Documented for StudiesComparisonBody {
 
 /// The document of one comparison: one sentence per subject, then the differences between configurations, then all measures.
 pub fn comparison(result: &ComparisonResult) -> Document {
-    document(result.verdict, &result.findings, &[&result.body], None)
+    let given = |subject: &SubjectName| subject.given.clone();
+    let others = result.subjects.iter().filter(|subject| !subject.is_same).map(|one| given(&one.subject));
+    let subjects: Vec<String> = std::iter::once(given(&result.reference)).chain(others).collect();
+    document(result.verdict, &result.findings, &[&result.body], &subjects, None)
 }
 
 /// The same for the arms of several studies, and which of them were not measured.
@@ -29,7 +33,7 @@ pub fn studies_comparison(result: &StudiesComparison) -> Document {
     let left_out: Vec<String> =
         result.left_out.iter().map(|one| format!("`{}` ({})", one.arm, one.reason)).collect();
     let left_out = (!left_out.is_empty()).then(|| format!("arms not measured: {}", left_out.join(", ")));
-    document(result.verdict, &result.findings, &all, left_out)
+    document(result.verdict, &result.findings, &all, &result.studies, left_out)
 }
 
 /// The decisions of the comparisons of one study; none if there are none.
@@ -46,6 +50,7 @@ fn document(
     verdict: Verdict,
     findings: &[Finding],
     results: &[&ComparisonBody],
+    subjects: &[String],
     left_out: Option<String>,
 ) -> Document {
     let Some(first) = results.first() else {
@@ -57,9 +62,11 @@ fn document(
     document.verdict =
         Some(Judgement { verdict, usable: usable::of_comparisons(verdict, findings, results) });
     document.findings = FindingText::all(findings);
-    document.table = Some(Table::from(table(results)).with_words(&["measure", "decision"]));
+    let table = Table::from(table(results)).with_words(&["measure", "decision"]);
+    // The decision stays where there is no room for all.
+    document.table = Some(table.with_priority("decision", 0));
     document.notes = answers.chain(legend(results)).chain(missing(results)).chain(left_out).collect();
-    document.next = next(results);
+    document.next = Some(next(verdict, results, subjects));
     for (heading, lines) in results.iter().flat_map(|result| differences(result)) {
         let title = words::capitalised(heading.trim_end_matches(':'));
         document.sections.push(Section::new(title, vec![Block::Lines(lines)]));
@@ -68,18 +75,32 @@ fn document(
     document
 }
 
-/// More rounds, if they would decide undecided measures. The arms of studies are given by their files, which this result does not name.
-fn next(results: &[&ComparisonBody]) -> Option<Next> {
-    let [result] = results else { return None };
-    let measures = result.subjects.iter().flat_map(|subject| &subject.measures);
-    let rounds = more_rounds::within_reach(measures.filter_map(|one| one.rounds_until_decided).min())?;
-    let others = result.subjects.iter().filter(|subject| !subject.is_same).map(|one| &one.subject);
-    let given: Vec<&str> =
-        std::iter::once(&result.reference).chain(others).map(|subject| subject.given.as_str()).collect();
-    (rounds > result.rounds).then(|| {
-        let command = format!("hoptax compare {} --rounds {rounds}", given.join(" "));
-        Next::new(command, "probably decides what is undecided")
-    })
+/// Configurations, of which a bill can be made.
+const CONFIGURATIONS: [&str; 3] = [".yaml", ".yml", ".json"];
+
+/// More rounds, if they decide what is undecided; otherwise the bill of a configuration that is different, or another sitting. `subjects` are
+/// as a command line has them.
+fn next(verdict: Verdict, results: &[&ComparisonBody], subjects: &[String]) -> Next {
+    let again = format!("hoptax compare {}", subjects.join(" "));
+    if verdict == Verdict::Void {
+        return Next::new(again, "measures again, after the remedy");
+    }
+    let all = || results.iter().flat_map(|result| &result.subjects);
+    let needed = all().flat_map(|subject| &subject.measures).filter_map(|one| one.rounds_until_decided).min();
+    let measured = results.iter().map(|result| result.rounds).max().unwrap_or_default();
+    if let Some(rounds) = more_rounds::within_reach(needed).filter(|rounds| *rounds > measured) {
+        return Next::new(format!("{again} --rounds {rounds}"), "probably decides what is undecided");
+    }
+    let is_different = |subject: &&ComparedSubject| {
+        let mut measures = subject.measures.iter();
+        measures.any(|one| one.measure == CostMeasure::CpuUs && one.decision == Decision::Different)
+    };
+    let differing = all().filter(|subject| !subject.is_same).find(is_different);
+    let configuration = differing.map(|subject| &subject.subject.given);
+    match configuration.filter(|given| CONFIGURATIONS.iter().any(|ending| given.ends_with(ending))) {
+        Some(given) => Next::new(format!("hoptax price {given}"), "measures what each of its parts costs"),
+        None => Next::new(again, "decides again in another sitting, hours later"),
+    }
 }
 
 #[cfg(test)]
@@ -121,5 +142,20 @@ mod tests {
         let all = [fixture::comparison().body, other];
         insta::assert_snapshot!(terminal::screen(&decisions(&all).unwrap(), STYLE));
         assert!(decisions(&[]).is_none());
+    }
+
+    #[test]
+    fn the_next_step_decides_or_explains() {
+        let mut result = fixture::comparison();
+        let next = |result: &ComparisonResult| comparison(result).next.unwrap().command;
+        assert!(next(&result).ends_with(" lua --rounds 140"), "{}", next(&result));
+        for measure in result.subjects.iter_mut().flat_map(|subject| &mut subject.measures) {
+            measure.rounds_until_decided = None;
+        }
+        assert_eq!(next(&result), "hoptax price conf/new.yaml");
+        result.subjects[0].subject.given = "jwt".to_owned();
+        assert_eq!(next(&result), "hoptax compare conf/old.yaml jwt conf/old.yaml+1.39.3 lua");
+        let void = result.judged(Verdict::Void, Vec::new());
+        assert_eq!(comparison(&void).next.unwrap().purpose, "measures again, after the remedy");
     }
 }

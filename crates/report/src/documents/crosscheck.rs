@@ -3,7 +3,7 @@
 use hoptax_result::{CrosscheckBody, CrosscheckResult, Report, Scenario, ToolRun, ToolRuns, Verdict};
 use hoptax_stats::median;
 
-use crate::document::{Block, Document, Judgement, Section};
+use crate::document::{Block, Document, Judgement, Next, Section};
 use crate::kind::Documented;
 use crate::numbers::{counted, grouped};
 use crate::table::{Cell, Column, Row, Table};
@@ -41,6 +41,9 @@ const QUANTILES: [Quantile; 2] = [
     },
 ];
 
+/// The least error that is stated: that of the last digit.
+const LEAST_ERROR: f64 = 0.001;
+
 impl Documented for CrosscheckBody {
     const DOCUMENT: fn(&Report<Self>) -> Document = crosscheck;
 }
@@ -54,6 +57,8 @@ pub fn crosscheck(result: &CrosscheckResult) -> Document {
         let left_out = "no other load generator ran; --details says why, tool by tool";
         document.notes.push(left_out.to_owned());
     }
+    document.next =
+        Some(Next::new("hoptax trust calibrate", format!("measures the error of {OWN} here at each rate")));
     let usable = match result.verdict {
         Verdict::Sound => "every run of every tool ended",
         Verdict::Caution | Verdict::Void => {
@@ -90,9 +95,13 @@ fn answer(result: &CrosscheckResult) -> Vec<String> {
     let count = counted(result.scenarios.len() as u64, "scenario");
     let own = of(true).map_or_else(
         || format!("In {count}, {OWN} reports no p99: its checks withheld it, or it did not run"),
-        |ends| format!("In {count}, {OWN} reports {} the true p99", range(ends)),
+        |(low, high)| {
+            let error = (low - 1.0).abs().max((high - 1.0).abs());
+            let percent = grouped(100.0 * error.max(LEAST_ERROR), 1);
+            format!("In {count}, the p99 that {OWN} reports differs from the truth by at most {percent} %")
+        },
     );
-    let others = of(false).map(|ends| format!("Other load generators report {} it", range(ends)));
+    let others = of(false).map(|ends| format!("Other load generators report {} the true p99", range(ends)));
     std::iter::once(own).chain(others).collect()
 }
 

@@ -3,7 +3,7 @@
 use hoptax_result::{ArmTrial, FindArmsBody, FindArmsResult, FindEnd, FindState, FoundArm, Report};
 
 use super::find::{arrivals, highest, in_words, judgement};
-use crate::document::{Document, Section};
+use crate::document::{Document, Next, Section};
 use crate::kind::Documented;
 use crate::numbers::counted;
 use crate::quantity::Quantity;
@@ -13,7 +13,27 @@ impl Documented for FindArmsBody {
     const DOCUMENT: fn(&Report<Self>) -> Document = find_arms;
 }
 
-/// The document of a search on arms.
+/// The document of a search on arms of a study that a command line named `source`.
+pub fn find_arms_of(result: &FindArmsResult, source: &str) -> Document {
+    let is_short = |arm: &FoundArm| {
+        matches!(arm.found.state, FindState::Bounded | FindState::Unfinished) || arm.no_ratio.is_some()
+    };
+    let next = if result.ended_by == FindEnd::Budget && result.arms.iter().any(is_short) {
+        let objectives = result.objectives.iter().map(|one| format!("--slo '{one}' ")).collect::<String>();
+        let arms: Vec<&str> = result.arms.iter().map(|arm| arm.arm.as_str()).collect();
+        let command = format!(
+            "hoptax find {objectives}--arms {} --budget {:.0}s {source}",
+            arms.join(","),
+            4.0 * result.budget_s
+        );
+        Next::new(command, "has four times the time, which halves the intervals")
+    } else {
+        Next::new(format!("hoptax study {source}"), "measures what each arm costs per request")
+    };
+    Document { next: Some(next), ..find_arms(result) }
+}
+
+/// The document of a search on arms of a study whose file is not known.
 pub fn find_arms(result: &FindArmsResult) -> Document {
     let mut document = Document::new(
         format!("find --arms {}", result.study),
@@ -243,5 +263,19 @@ mod tests {
         let text = terminal::screen(&find_arms(&result(arms.collect())), STYLE);
         assert!(text.lines().count() <= 40, "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    }
+
+    #[test]
+    fn the_next_step_is_a_longer_search_or_what_the_arms_cost() {
+        let baseline = arm("baseline", FindState::Found, Some(11_650.0), Some(11_880.0));
+        let mut result = result(vec![baseline, arm("lua", FindState::Bounded, Some(9_000.0), Some(9_990.0))]);
+        let next = |result: &FindArmsResult| find_arms_of(result, "edge.yaml").next.unwrap().command;
+        assert_eq!(next(&result), "hoptax study edge.yaml");
+        result.ended_by = FindEnd::Budget;
+        let longer =
+            "hoptax find --slo 'p99<5ms' --slo 'errors<0.1%' --arms baseline,lua --budget 2400s edge.yaml";
+        assert_eq!(next(&result), longer);
+        result.arms[1].found.state = FindState::Found;
+        assert_eq!(next(&result), "hoptax study edge.yaml");
     }
 }

@@ -1,8 +1,8 @@
 //! The document of a gate: first its outcome, and the reason.
 
-use hoptax_result::{GateBody, GateResult, Report};
+use hoptax_result::{GateBody, GateOutcome, GateResult, Report};
 
-use crate::document::{Document, FindingText, Judgement, Section};
+use crate::document::{Document, FindingText, Judgement, Next, Section};
 use crate::gate::{method, outcome, sentences, table};
 use crate::kind::Documented;
 use crate::table::Table;
@@ -20,10 +20,18 @@ pub fn gate(result: &GateResult) -> Document {
     let mut document = Document::new(format!("gate {}", result.study), "", answer);
     document.verdict = Some(Judgement { verdict: result.verdict, usable: usable::of_gate(result) });
     document.notes = sentences.collect();
+    document.next = next(result);
     document.findings = FindingText::all(&result.findings);
     document.table = Some(Table::from(table(result)).with_words(&["limit", "measure", "outcome"]));
     document.sections.extend(Section::of_sentences("Method", &method(result)));
     document
+}
+
+/// Returns the bill of a configuration that exceeds a limit; none for other candidates and outcomes.
+fn next(result: &GateResult) -> Option<Next> {
+    let has_failed = result.limits.iter().any(|limit| limit.outcome == GateOutcome::Failed);
+    let file = result.candidate.strip_prefix("config=").filter(|_| has_failed)?;
+    Some(Next::new(format!("hoptax price {file}"), "measures what each part of the candidate costs"))
 }
 
 #[cfg(test)]
@@ -46,5 +54,15 @@ mod tests {
         rate.limits[3].limit = "rate<-2%".to_owned();
         let text = markdown::text(&gate(&rate));
         assert!(text.contains("`rate<-2%`") && text.contains("- `lua<&>`: "), "{text}");
+    }
+
+    #[test]
+    fn the_next_step_of_a_configuration_that_fails_is_its_bill() {
+        let mut result = fixture::gate();
+        assert!(gate(&result).next.is_none(), "{}", result.candidate);
+        result.candidate = "config=new.yaml".to_owned();
+        assert_eq!(gate(&result).next.unwrap().command, "hoptax price new.yaml");
+        result.limits.retain(|limit| limit.outcome != GateOutcome::Failed);
+        assert!(gate(&result).next.is_none());
     }
 }

@@ -4,7 +4,7 @@ use hoptax_result::{
     CheckedTime, GraphRunBody, GraphRunCheck, GraphRunResponse, GraphRunResult, Interval, Report, Verdict,
 };
 
-use crate::document::{Document, FindingText, Judgement, Section};
+use crate::document::{Document, FindingText, Judgement, Next, Section};
 use crate::kind::Documented;
 use crate::numbers::{counted, grouped};
 use crate::quantity::{Form, Quantity};
@@ -17,7 +17,26 @@ impl Documented for GraphRunBody {
     const DOCUMENT: fn(&Report<Self>) -> Document = graph_run;
 }
 
-/// The document of a run of a graph, the most expensive proxy first.
+/// Rounds below which more of them are the next step.
+const FEW_ROUNDS: usize = 6;
+
+/// The document of a run of a graph that a command line named `file`, compared with a prediction `from` these results.
+pub fn graph_run_of(result: &GraphRunResult, file: &str, from: &[String]) -> Document {
+    let from = if from.is_empty() { String::new() } else { format!(" --from {}", from.join(" ")) };
+    let at = |rate: f64, more: &str| format!("hoptax lab graph run {file} --rate {rate}{more}{from}");
+    let rounds = result.rounds.len();
+    let next = match result.verdict {
+        Verdict::Void => Next::new(at(result.rate, ""), "measures again, after the remedy"),
+        _ if rounds < FEW_ROUNDS || result.verdict == Verdict::Caution => {
+            let more = format!(" --rounds {}", FEW_ROUNDS.max(2 * rounds));
+            Next::new(at(result.rate, &more), "has more rounds, which narrow the intervals")
+        }
+        _ => Next::new(at(2.0 * result.rate, ""), "runs it at twice the rate"),
+    };
+    Document { next: Some(next), ..graph_run(result) }
+}
+
+/// The document of a run of a graph whose file is not known, the most expensive proxy first.
 pub fn graph_run(result: &GraphRunResult) -> Document {
     let mut document = Document::new(
         format!("lab graph {}", result.graph),
@@ -403,5 +422,22 @@ mod tests {
         let text = terminal::screen(&graph_run(&run), STYLE);
         assert!(text.lines().count() <= 40, "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    }
+
+    #[test]
+    fn the_next_step_is_more_rounds_or_a_higher_rate() {
+        let mut run = run();
+        let next = |run: &GraphRunResult| {
+            graph_run_of(run, "chain", &["runs/parts".to_owned()]).next.unwrap().command
+        };
+        let command = "hoptax lab graph run chain --rate";
+        assert_eq!(next(&run), format!("{command} 400 --rounds 6 --from runs/parts"));
+        run.verdict = Verdict::Void;
+        assert_eq!(next(&run), format!("{command} 400 --from runs/parts"));
+        run.verdict = Verdict::Sound;
+        let again = run.rounds.clone();
+        run.rounds.extend(again);
+        assert_eq!(next(&run), format!("{command} 800 --from runs/parts"));
+        assert_eq!(graph_run_of(&run, "chain", &[]).next.unwrap().command, format!("{command} 800"));
     }
 }

@@ -37,8 +37,12 @@ pub fn history(result: &HistoryResult) -> Document {
         ));
     }
     let newest = series.iter().filter_map(|series| series.changes.last()).map(|change| change.run).max();
-    document.next = newest
-        .map(|run| Next::new(format!("hoptax runs show {run}"), "prints the newest run that begins a level"));
+    document.next = Some(match newest {
+        Some(run) => {
+            Next::new(format!("hoptax runs show {run}"), "prints the newest run that begins a level")
+        }
+        None => Next::new("hoptax runs list", "lists the runs behind it"),
+    });
     for one in series.iter().filter(|series| !series.changes.is_empty()) {
         let mut lines = vec![span(one), course(one, LONG)];
         lines.extend(one.changes.iter().map(|change| line(one, change)));
@@ -63,14 +67,16 @@ fn answer(result: &HistoryResult, series: &[&HistorySeries]) -> Vec<String> {
     let Some((first, change)) =
         series.first().and_then(|first| first.changes.last().map(|change| (first, change)))
     else {
-        let most = series.iter().map(|series| series.points.len()).max().unwrap_or_default();
-        let runs = counted(most as u64, "run");
-        return vec![format!("No lasting change of {number} in {all} of at most {runs}")];
+        let longest = series.iter().max_by_key(|series| series.points.len());
+        let runs = longest.map_or_else(String::new, |longest| {
+            let runs = counted(longest.points.len() as u64, "run");
+            format!("; {runs} of {}: {}", name(longest), level(longest, &longest.points))
+        });
+        return vec![format!("No lasting change of {number} in {all}{runs}")];
     };
-    vec![
-        format!("{changed} of {all} of {number} changed lastingly"),
-        format!("The largest change: {}: {}", name(first), line(first, change)),
-    ]
+    let rest = format!("{changed} of {all} of {number} changed lastingly");
+    let rest = if changed > 1 { format!("{rest}; this is the largest change") } else { rest };
+    vec![format!("{}: {number} {}", name(first), line(first, change)), rest]
 }
 
 fn table(number: &str, series: &[&HistorySeries]) -> Table {
@@ -196,16 +202,33 @@ fn release(series: &HistorySeries, change: &HistoryChange) -> Option<String> {
     }
 }
 
+/// A change with its levels: `rose by 12.2 % on 2026-11-12 with run 12, from 39.3 (39.1 to 39.5) to 44.1 (43.9 to 44.3)`.
 fn line(series: &HistorySeries, change: &HistoryChange) -> String {
-    let HistoryChange { before, after, chance, .. } = change;
-    let relative = percent(change).map_or_else(String::new, |percent| format!(" ({})", percent.with_unit()));
+    let HistoryChange { before, after, chance, point, .. } = change;
+    let verb = if after < before { "fell" } else { "rose" };
+    let size = percent(change).map_or_else(String::new, |percent| {
+        format!(" by {}", percent.with_unit().trim_start_matches(['+', '-']))
+    });
     let proxy = release(series, change).map_or_else(String::new, |release| format!(", proxy {release}"));
+    let ends = || series.changes.iter().map(|change| change.point);
+    let from = ends().filter(|end| end < point).max().unwrap_or(0);
+    let to = ends().filter(|end| end > point).min().unwrap_or(series.points.len());
+    let of = |from: usize, to: usize| series.points.get(from..to).unwrap_or_default();
     format!(
-        "{} -> {}{relative} since {}{proxy} (chance {chance:.3})",
-        digits(series, *before),
-        digits(series, *after),
+        "{verb}{size} on {}{proxy}, from {} to {} (chance {chance:.3})",
         since(series, change),
+        level(series, of(from, *point)),
+        level(series, of(*point, to)),
     )
+}
+
+/// The median of runs, with the lowest and the highest of them: `39.3 (39.1 to 39.5)`.
+fn level(series: &HistorySeries, points: &[HistoryPoint]) -> String {
+    let values: Vec<f64> = points.iter().map(|point| point.estimate).collect();
+    let Some(middle) = median(&values) else { return "-".to_owned() };
+    let end = |pick: fn(f64, f64) -> f64| values.iter().copied().reduce(pick).unwrap_or(middle);
+    let [middle, low, high] = [middle, end(f64::min), end(f64::max)].map(|value| digits(series, value));
+    format!("{middle} ({low} to {high})")
 }
 
 /// A number with the digits that the intervals of the series support.
@@ -229,7 +252,10 @@ fn method(result: &HistoryResult) -> Vec<String> {
             "a change is found where there is none in {} % of series",
             grouped(100.0 * result.significance, 0)
         ),
-        "levels are medians of their runs; a change needs at least three runs at the new level".to_owned(),
+        "levels are medians of their runs, with the lowest and the highest run in parentheses; a change needs at least three runs at the \
+         new level"
+            .to_owned(),
+        "chance: how often runs in random order would show a change as large".to_owned(),
         "bars of single spikes end at the edge of a course".to_owned(),
     ]
 }

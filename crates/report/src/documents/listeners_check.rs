@@ -26,10 +26,12 @@ pub fn listeners_check(result: &ListenersCheckResult) -> Document {
     document.table = Some(table(result));
     document.notes.extend(untried(result));
     document.notes.extend(repeated(result));
-    if result.count(PromiseOutcome::Broken) > 0 {
-        document.next =
-            Some(Next::new(format!("hoptax listeners render {}", result.file), "shows what Envoy gets"));
-    }
+    let is_kept = result.count(PromiseOutcome::Kept) > 0 && result.count(PromiseOutcome::Broken) == 0;
+    document.next = Some(if is_kept {
+        Next::new(format!("hoptax listeners run {}", result.file), "keeps an Envoy running on the file")
+    } else {
+        Next::new(format!("hoptax listeners render {}", result.file), "shows what Envoy gets")
+    });
     let sections = [
         ("Broken promises", PromiseOutcome::Broken),
         ("Promises that were not tried", PromiseOutcome::Untried),
@@ -55,8 +57,11 @@ fn answer(result: &ListenersCheckResult) -> Vec<String> {
         String::new()
     };
     if broken == 0 {
-        let verb = if result.listeners.len() == 1 { "keeps" } else { "keep" };
-        return vec![format!("{listeners} {verb} {}{untried}", counted(kept as u64, "promise"))];
+        return vec![format!(
+            "Envoy does what {} promises: {} of {listeners} kept, none broken{untried}",
+            result.file,
+            counted(kept as u64, "promise")
+        )];
     }
     let all = result.promises().filter(|(_, promise)| promise.outcome == PromiseOutcome::Broken);
     let mut answer: Vec<String> = all
@@ -137,7 +142,7 @@ fn table(result: &ListenersCheckResult) -> Table {
         columns.map(|(kind, place)| Column::text(kind.words().0, priority(*kind, place))).collect();
     columns.push(Column::text("took", 0));
     let table = Table {
-        title: "what each listener does".to_owned(),
+        title: "what was seen of each listener when its promises were tried".to_owned(),
         names: "listener".to_owned(),
         columns,
         rows: listeners.iter().map(row).collect(),
@@ -275,7 +280,12 @@ mod tests {
         let mut result = result();
         result.listeners.pop();
         let shown = screen(&result);
-        assert!(shown.contains("2 listeners keep 5 promises; 1 promise not tried"), "{shown}");
+        assert!(
+            shown.contains(
+                "Envoy does what listeners.yaml promises: 5 promises of 2 listeners kept, none broken"
+            ),
+            "{shown}"
+        );
         for promise in result.listeners.iter_mut().flat_map(|one| &mut one.promises) {
             promise.outcome = PromiseOutcome::Untried;
         }

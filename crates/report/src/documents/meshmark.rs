@@ -2,7 +2,7 @@
 
 use hoptax_result::{MeshMarkArm, MeshMarkBody, MeshMarkResult, Report};
 
-use crate::document::{Document, FindingText, Judgement, Section};
+use crate::document::{Document, FindingText, Judgement, Next, Section};
 use crate::kind::Documented;
 use crate::numbers::grouped;
 use crate::quantity::{Basis, Form, Quantity};
@@ -13,7 +13,13 @@ impl Documented for MeshMarkBody {
     const DOCUMENT: fn(&Report<Self>) -> Document = meshmark;
 }
 
-/// The document of the marks of a study, the best value first.
+/// The document of the marks of a study that a command line named `source`.
+pub fn meshmark_of(result: &MeshMarkResult, source: &str) -> Document {
+    let next = Next::new(format!("hoptax runs show {source}"), "prints the costs that the marks come from");
+    Document { next: Some(next), ..meshmark(result) }
+}
+
+/// The document of the marks of a study whose folder is not known, the best value first.
 pub fn meshmark(result: &MeshMarkResult) -> Document {
     let mut arms: Vec<&MeshMarkArm> = result.arms.iter().collect();
     let estimate = |arm: &MeshMarkArm| {
@@ -67,9 +73,9 @@ fn answer(result: &MeshMarkResult, arms: &[&MeshMarkArm]) -> Vec<String> {
     let marks = (low <= high).then(|| {
         let (low, high) = (grouped(low, 1), grouped(high, 1));
         if low == high {
-            format!("Every MeshMark is {low}")
+            format!("Every MeshMark is {low}, of at most 100")
         } else {
-            format!("MeshMarks are from {low} to {high}")
+            format!("MeshMarks are from {low} to {high}, of at most 100")
         }
     });
     std::iter::once(value).chain(marks).collect()

@@ -5,7 +5,8 @@ use hoptax_result::{PricesBody, PricesResult, Report, Verdict};
 use crate::document::{Document, Judgement, Next, Section};
 use crate::kind::Documented;
 use crate::numbers::{ends, level, percent_difference, signed};
-use crate::prices::{lines, table};
+use crate::prices::{lines, not_carried, table};
+use crate::table::Table;
 
 impl Documented for PricesBody {
     const DOCUMENT: fn(&Report<Self>) -> Document = prices;
@@ -14,7 +15,13 @@ impl Documented for PricesBody {
 /// The document of prices.
 pub fn prices(result: &PricesResult) -> Document {
     let mut document = Document::new("predict prices", "", answer(result));
-    document.table = Some(table(result).into());
+    // What holds here, and why a price is missing, stay where there is no room for all.
+    let order = [("here us", 0), ("interval", 1), ("how", 2), ("listed %", 3), ("listed us", 4)];
+    let order = order.into_iter().filter(|_| result.here.is_some());
+    let all = Table::from(table(result)).with_words(&["how"]);
+    document.table =
+        Some(order.fold(all, |table, (heading, priority)| table.with_priority(heading, priority)));
+    document.notes.extend(result.here.as_ref().and_then(|_| not_carried(result)));
     let usable = match result.verdict {
         Verdict::Sound => "no check of the studies behind the prices warned or failed",
         Verdict::Caution if result.halts_differently() => {
@@ -26,10 +33,10 @@ pub fn prices(result: &PricesResult) -> Document {
         Verdict::Void => "a study behind the prices is void: measure it again",
     };
     document.verdict = Some(Judgement { verdict: result.verdict, usable: usable.to_owned() });
-    if result.here.is_none() {
-        document.next =
-            Some(Next::new("hoptax predict prices --here", "predicts the prices on this machine"));
-    }
+    document.next = Some(match result.here {
+        None => Next::new("hoptax predict prices --here", "predicts the prices on this machine"),
+        Some(_) => Next::new("hoptax study quick", "measures the most used ones here, in about 6 minutes"),
+    });
     document.sections.extend(Section::of_lines("Source", lines(result)));
     document
 }
@@ -55,7 +62,12 @@ fn answer(result: &PricesResult) -> Vec<String> {
     let within = here.error.as_ref().map_or(1.0, |error| error.factor);
     let highest = result.prices.iter().find_map(|price| Some((price, price.here_us?)));
     let highest = highest.map(|(price, us)| {
-        format!("`{}` adds most: {} us ({})", price.id, signed(us.estimate, 1), ends(&us))
+        format!(
+            "`{}` adds most: {} us of CPU time per request ({})",
+            price.id,
+            signed(us.estimate, 1),
+            ends(&us)
+        )
     });
     std::iter::once(format!(
         "{carried} of {count} functions of Envoy have a price on this machine, within a factor of {within:.2}"

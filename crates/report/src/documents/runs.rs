@@ -19,11 +19,11 @@ pub fn runs(result: &RunsResult) -> Document {
     };
     let mut document = Document::new("runs list", "", vec![answer]);
     document.table = (!result.runs.is_empty()).then(|| table(result));
-    document.next = result
-        .runs
-        .iter()
-        .find(|run| run.verdict.is_some())
-        .map(|run| Next::new(format!("hoptax runs show {}", run.run), "prints the newest result"));
+    let newest = result.runs.iter().find(|run| run.verdict.is_some()).or(result.runs.first());
+    document.next = Some(match newest {
+        Some(run) => Next::new(format!("hoptax runs show {}", run.run), "prints the newest result"),
+        None => Next::new("hoptax study quick --store", "measures a study, and stores it"),
+    });
     document
 }
 
@@ -132,7 +132,10 @@ mod tests {
 
     #[test]
     fn a_store_without_runs_says_so_and_many_runs_fit_on_a_screen() {
-        assert_eq!(list(Vec::new()), "\nNo run.\n\n");
+        assert_eq!(
+            list(Vec::new()),
+            "\nNo run.\n\nnext: hoptax study quick --store   measures a study, and stores it\n"
+        );
         let text = list((0..500).map(|run| StoredRun { run, name: "n".repeat(200), ..study() }).collect());
         assert!(text.lines().count() <= 40, "{text}");
         assert!(text.contains("and 477 more: --details"), "{text}");

@@ -5,7 +5,7 @@ use hoptax_result::{
     ScaleSeries,
 };
 
-use crate::document::{Block, Document, FindingText, Judgement, Section};
+use crate::document::{Block, Document, FindingText, Judgement, Next, Section};
 use crate::kind::Documented;
 use crate::numbers::{counted, grouped};
 use crate::quantity::{Form, Quantity};
@@ -16,12 +16,19 @@ impl Documented for ScaleBody {
     const DOCUMENT: fn(&Report<Self>) -> Document = scale;
 }
 
-/// The document of the laws of a study.
+/// The document of the laws of a study that a command line named `source`.
+pub fn scale_of(result: &ScaleResult, source: &str) -> Document {
+    let command = format!("hoptax predict scale {source} --over {} --details", result.over.as_str());
+    let next = Next::new(command, "prints the rate at each size, and what was left out");
+    Document { next: Some(next), ..scale(result) }
+}
+
+/// The document of the laws of a study whose folder is not known.
 pub fn scale(result: &ScaleResult) -> Document {
     let mut document = Document::new(
         format!("predict scale {}", result.study),
         format!("rate over {}", result.over.as_str()),
-        result.series.iter().take(2).map(|series| sentence(series, result.over)).collect(),
+        answer(result),
     );
     let usable = usable::of_whole("rates and the laws that fit them", result.verdict, &result.findings);
     document.verdict = Some(Judgement { verdict: result.verdict, usable });
@@ -43,6 +50,13 @@ pub fn scale(result: &ScaleResult) -> Document {
     }
     document.sections.extend(Section::of_lines("Method", method(result)));
     document
+}
+
+/// The peaks of two series, those with a law first.
+fn answer(result: &ScaleResult) -> Vec<String> {
+    let mut series: Vec<&ScaleSeries> = result.series.iter().collect();
+    series.sort_by_key(|series| series.fit.is_none());
+    series.into_iter().take(2).map(|series| sentence(series, result.over)).collect()
 }
 
 /// The peak of a series, or why there is none.

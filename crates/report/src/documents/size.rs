@@ -5,7 +5,7 @@ use hoptax_result::{
     SizeResult, SizeSource, SizedFunction, SizedProxy, Verdict,
 };
 
-use crate::document::{Block, Document, Judgement, Section};
+use crate::document::{Block, Document, Judgement, Next, Section};
 use crate::findings::listed;
 use crate::kind::Documented;
 use crate::numbers::grouped;
@@ -22,7 +22,24 @@ impl Documented for SizeBody {
     const DOCUMENT: fn(&Report<Self>) -> Document = size;
 }
 
-/// The document of a sized graph, the busiest proxy first.
+/// The document of a graph that a command line named so, predicted `from` these results. `hoptax lab graph run` takes it as it is if it
+/// `is_runnable`.
+pub fn size_of(result: &SizeResult, graph: &str, from: &[String], is_runnable: bool) -> Document {
+    let with = |command: &str, rate: f64| {
+        format!("hoptax {command} {graph} --rate {rate} --from {}", from.join(" "))
+    };
+    let next = if result.proxies.iter().any(|proxy| too_few_workers(proxy).is_some()) {
+        Next::new(with("predict size", result.rate), "predicts again, with more `workers` in the graph")
+    } else if is_runnable {
+        let purpose = "runs the graph here, and says how far off this prediction is";
+        Next::new(with("lab graph run", result.rate), purpose)
+    } else {
+        Next::new(with("predict size", 2.0 * result.rate), "predicts twice the rate")
+    };
+    Document { next: Some(next), ..size(result) }
+}
+
+/// The document of a sized graph whose file is not known, the busiest proxy first.
 pub fn size(result: &SizeResult) -> Document {
     let mut document = Document::new(
         format!("predict size {}", result.graph),
@@ -86,7 +103,8 @@ fn answer(result: &SizeResult) -> Vec<String> {
         format!(" and add {} to the mean response time", us(&mean).with_unit())
     });
     let money = result.money.as_ref().and_then(|money| money.per_month);
-    let money = money.map_or_else(String::new, |money| format!(" ({} a month)", amount(&money).text()));
+    let money =
+        money.map_or_else(String::new, |money| format!(" ({} a month at your price)", amount(&money).text()));
     let bottleneck = &result.bottleneck;
     let or = match bottleneck.or.as_slice() {
         [] => String::new(),
@@ -190,7 +208,7 @@ fn proxies(result: &SizeResult) -> Table {
             Column::new("added us", 4),
             Column::new("memory MiB", 5),
             Column::new("workers", 6),
-            Column::new("always busy at/s", 7),
+            Column::new("saturated at/s", 7),
         ],
         rows,
     };

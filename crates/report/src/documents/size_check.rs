@@ -5,7 +5,7 @@ use hoptax_result::{
     UncheckedComposition,
 };
 
-use crate::document::{Block, Document, FindingText, Judgement, Section};
+use crate::document::{Block, Document, FindingText, Judgement, Next, Section};
 use crate::kind::Documented;
 use crate::numbers::grouped;
 use crate::quantity::{Form, Quantity};
@@ -16,7 +16,14 @@ impl Documented for SizeCheckBody {
     const DOCUMENT: fn(&Report<Self>) -> Document = size_check;
 }
 
-/// The document of a check, the largest error first.
+/// The document of a check of a study that a command line named `source`.
+pub fn size_check_of(result: &SizeCheckResult, source: &str) -> Document {
+    let command = format!("hoptax predict size --check {source} --details");
+    let next = Next::new(command, "prints response times, and what was left out");
+    Document { next: Some(next), ..size_check(result) }
+}
+
+/// The document of a check of a study whose folder is not known, the largest error first.
 pub fn size_check(result: &SizeCheckResult) -> Document {
     let mut document = Document::new(format!("predict size --check {}", result.study), "", answer(result));
     let usable = usable::of_whole("the errors", result.verdict, &result.findings);
@@ -65,7 +72,8 @@ fn answer(result: &SizeCheckResult) -> Vec<String> {
     };
     vec![
         format!(
-            "Predictions of {compared} compositions miss their CPU time by {:.1} % on average and {:.1} % at worst{at}",
+            "Predictions of {compared} compositions, several functions or proxies together, miss their CPU time by {:.1} % on average and \
+             at most {:.1} %{at}",
             100.0 * mean,
             100.0 * worst
         ),

@@ -1,8 +1,8 @@
 //! The document of a study, and of several sittings of one.
 
 use hoptax_result::{
-    ArmKind, ArmResult, Bound, CostMeasure, LoadSpec, Loop, Report, RoundMeasure, SittingsBody,
-    SittingsResult, StudyBody, StudyResult, Verdict,
+    ArmKind, ArmResult, Bound, CostMeasure, HoldsFor, LoadSpec, Loop, Report, RoundMeasure, SittingArm,
+    SittingsBody, SittingsResult, StudyBody, StudyResult, Verdict,
 };
 
 use crate::chart::Chart;
@@ -53,6 +53,9 @@ pub fn study_of(result: &StudyResult, source: &str, folder: &str) -> Document {
     document
 }
 
+/// The arm that proxies and does nothing else.
+const PLAIN: &str = "baseline";
+
 /// Arms that the line about a study that still measures names.
 const SO_FAR: usize = 5;
 
@@ -90,15 +93,44 @@ pub fn sittings(result: &SittingsResult, one: &StudyResult) -> Document {
 
 /// The document of several sittings without the result of their study.
 pub(super) fn stored_sittings(result: &SittingsResult) -> Document {
-    let sittings = counted(result.sittings.len() as u64, "sitting");
-    let answer = format!("{sittings} of {} on one machine", result.study);
-    let mut document = Document::new(format!("sittings of {}", result.study), "", vec![answer]);
+    let answer = answer_of_sittings(result);
+    let mut document = Document::new(format!("sittings of {}", result.study), "", answer);
     let usable = usable::of_whole("the costs", result.verdict, &result.findings);
     document.verdict = Some(Judgement { verdict: result.verdict, usable });
     document.findings = FindingText::all(&result.findings);
     document.table = by_sitting::tables(result, None, &by_sitting::CPU).into_iter().next().map(Table::from);
     document.sections.push(sittings_section(result, None));
     document
+}
+
+/// The arm that adds most over all sittings, and what its cost holds for.
+fn answer_of_sittings(result: &SittingsResult) -> Vec<String> {
+    let sittings = counted(result.sittings.len() as u64, "sitting");
+    let cost = |arm: &SittingArm, measure: CostMeasure| {
+        let cost = arm.costs.iter().find(|cost| cost.measure == measure && cost.load.is_none())?;
+        cost.combined
+    };
+    let us = |arm: &SittingArm| cost(arm, CostMeasure::CpuUs);
+    let estimate = |arm: &SittingArm| us(arm).map_or(f64::NEG_INFINITY, |cost| cost.estimate);
+    let dearest = result.arms.iter().max_by(|one, other| estimate(one).total_cmp(&estimate(other)));
+    let Some((arm, us)) = dearest.and_then(|arm| Some((arm, us(arm)?))) else {
+        return vec![format!("{sittings} of {}: no sitting states a cost in CPU time", result.study)];
+    };
+    let share = cost(arm, CostMeasure::CpuShare)
+        .map_or_else(String::new, |share| format!("{}, ", percent_difference(&share)));
+    let holds_for = match result.holds_for {
+        HoldsFor::Machine => "costs hold for this machine",
+        HoldsFor::Sitting => "costs hold for one sitting only",
+    };
+    vec![
+        format!(
+            "`{}` adds most to `{}`: {share}{} us of CPU time per request",
+            arm.id,
+            arm.compared_with,
+            crate::numbers::difference(&us)
+        ),
+        format!("{sittings} of {}: {holds_for}", result.study),
+    ]
 }
 
 fn sittings_section(result: &SittingsResult, one: Option<&StudyResult>) -> Section {
@@ -153,9 +185,12 @@ fn costs(result: &StudyResult, rows: &[Row<'_>]) -> Vec<String> {
         let bounded = functions().filter(|row| may_add_more(row.arm, most_us)).count();
         if bounded > 0 {
             let arms = counted(bounded as u64, "arm");
-            format!("`{}` adds most of those with an interval: {cost}; {arms} may add more", row.name)
+            format!(
+                "`{}` adds most CPU time of those with an interval: {cost}; {arms} may add more",
+                row.name
+            )
         } else {
-            format!("`{}` adds most: {cost}", row.name)
+            format!("`{}` adds most CPU time: {cost}", row.name)
         }
     });
     let measured = functions().filter(|row| row.cpu.is_stated()).count();
@@ -184,7 +219,9 @@ fn plain(result: &StudyResult, arm: &ArmResult) -> Option<String> {
     let (cpu_load, response_load) = (result.plan.cpu_load(), result.plan.response_load());
     let cpu = if cpu_load == response_load && p50.is_some() { cpu } else { of_load(cpu, cpu_load) };
     let parts: Vec<String> = [cpu, of_load(p50, response_load)].into_iter().flatten().collect();
-    (!parts.is_empty()).then(|| format!("`{}` takes {}", arm.id, parts.join(" and ")))
+    // A study file cannot give this name to another arm.
+    let name = if arm.id == PLAIN { format!("Plain proxying (`{PLAIN}`)") } else { format!("`{}`", arm.id) };
+    (!parts.is_empty()).then(|| format!("{name} takes {}", parts.join(" and ")))
 }
 
 /// The load that a number holds for, as in `at 4,000 requests/s, uniform arrivals`.

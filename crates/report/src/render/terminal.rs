@@ -3,13 +3,19 @@
 mod table;
 
 use crate::Style;
-use crate::document::{Block, Document, FindingText, Section};
+use crate::document::{Block, Document, FindingText, Next, Section};
 use hoptax_result::Severity;
 
 use crate::style::Paint;
 
+/// Lines of the first screen, if its answer and its limits leave room for a table of at least [`FEWEST_ROWS`].
+const LINES: usize = 40;
 /// Rows of a table on the first screen, the line for the rest among them.
 const ROWS: usize = 24;
+/// Rows that any first screen has, the line for the rest among them.
+const FEWEST_ROWS: usize = 8;
+/// Lines of a table besides its rows: its heading, what there is no room for, and one before and after it.
+const AROUND_ROWS: usize = 4;
 /// Lines of notes, the line for the rest among them.
 const NOTES: usize = 8;
 /// Lines for the limits of the verdict, the line for the rest among them.
@@ -17,17 +23,17 @@ const LIMITS: usize = 7;
 
 /// The first screen: the answer, one table, the limits of the verdict, the next command, the page.
 pub fn screen(document: &Document, style: Style) -> String {
-    let mut text = head(document, style);
-    if let Some(main) = &document.table {
-        text += &format!("{}:\n\n", style.wrap(&main.title, 2));
-        text += &table::text(main, style, Some((ROWS, document.details())));
-        text.push('\n');
-    }
-    text += &notes(document, style);
-    text += &verdict(document, style);
-    text += &limits(document, style);
-    text += &foot(document, style);
-    text
+    let head = head(document, style);
+    let mut rest = notes(document, style);
+    rest += &verdict(document, style);
+    rest += &limits(document, style);
+    rest += &next(document, style);
+    rest += &page(document);
+    let Some(main) = &document.table else { return head + &rest };
+    let title = format!("{}:\n\n", style.wrap(&main.title, 2));
+    let others: usize = [&head, &title, &rest].iter().map(|text| text.lines().count()).sum();
+    let rows = LINES.saturating_sub(others + AROUND_ROWS - 1).clamp(FEWEST_ROWS, ROWS);
+    head + &title + &table::text(main, style, Some((rows, document.details()))) + "\n" + &rest
 }
 
 /// The first screen, with every row of its table, and then all sections and findings.
@@ -49,7 +55,8 @@ pub fn details(document: &Document, style: Style) -> String {
         text += &finding(one, style);
     }
     text += &verdict(document, style);
-    text += &foot(document, style);
+    text += &document.next.as_ref().map_or_else(String::new, |one| step(one, style));
+    text += &page(document);
     text
 }
 
@@ -114,15 +121,24 @@ fn limits(document: &Document, style: Style) -> String {
     text
 }
 
-fn foot(document: &Document, style: Style) -> String {
-    let mut text = String::new();
-    if let Some(next) = &document.next {
-        text += &format!("next: {}   {}\n", style.paint(Paint::Bold, &next.command), next.purpose);
-    }
-    if let Some(page) = &document.page {
-        text += &format!("page: {page}\n");
-    }
-    text
+/// The next step; without one of its own, that to the details, if a command prints them.
+fn next(document: &Document, style: Style) -> String {
+    let details = document.details.as_ref();
+    let to_details =
+        details.map(|command| Next::new(command, "prints all numbers, and how they were measured"));
+    document.next.as_ref().or(to_details.as_ref()).map_or_else(String::new, |one| step(one, style))
+}
+
+/// A next step. A command stays on one line, from which it can be copied.
+fn step(next: &Next, style: Style) -> String {
+    let line = format!("next: {}   {}", next.command, next.purpose);
+    let gap = if line.chars().count() > usize::from(style.width) { "\n  " } else { "   " };
+    let purpose = Style { width: style.width.saturating_sub(2), ..style }.wrap(&next.purpose, 0);
+    format!("next: {}{gap}{}\n", style.paint(Paint::Bold, &next.command), purpose.replace('\n', "\n  "))
+}
+
+fn page(document: &Document) -> String {
+    document.page.as_ref().map_or_else(String::new, |page| format!("page: {page}\n"))
 }
 
 fn section(section: &Section, style: Style) -> String {
@@ -223,5 +239,24 @@ mod tests {
         document.findings = vec![long; 3];
         let text = screen(&document, STYLE);
         assert!(text.matches("end").count() == 1 && text.contains("and 2 more: --details"), "{text}");
+    }
+
+    #[test]
+    fn a_next_step_keeps_its_command_on_one_line_and_the_details_are_one() {
+        let mut document = documents::study_of(&fixture::study(), "quick", "runs/quick");
+        let command = format!("hoptax study {}", "a-long-path/".repeat(6));
+        document.next = Some(Next::new(command.clone(), "adds rounds to those that there are"));
+        let text = screen(&document, STYLE);
+        assert!(
+            text.ends_with(&format!("next: {command}\n  adds rounds to those that there are\n")),
+            "{text}"
+        );
+        document.next = None;
+        assert!(!screen(&document, STYLE).contains("next: "));
+        let document = document.shown_by("runs/quick");
+        assert!(
+            screen(&document, STYLE).contains("\nnext: hoptax runs show runs/quick --details   prints all")
+        );
+        assert!(!details(&document, STYLE).contains("next: "));
     }
 }

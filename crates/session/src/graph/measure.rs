@@ -129,6 +129,14 @@ pub fn read(graph: &str, entry: Option<&str>, say: Say<'_>) -> Result<GraphText,
     })
 }
 
+/// Whether a graph can be run as processes, as it is.
+///
+/// # Errors
+/// When the catalogue of functions cannot be read.
+pub fn is_runnable(graph: &GraphText) -> Result<bool, Failure> {
+    Ok(plan::read(&graph.name, &graph.text, library::catalogue()?).is_ok())
+}
+
 #[cfg(test)]
 mod tests {
     use hoptax_functions::Catalogue;

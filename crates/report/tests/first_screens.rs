@@ -1,0 +1,250 @@
+//! The first screen of a real result of each kind, as `tools/record-results` recorded it: a snapshot, and what a reader who has never
+//! seen the program must find on it within seconds: the answer with its interval, a table that fits, and a next step.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use hoptax_report::Style;
+use hoptax_report::document::Document;
+use hoptax_report::documents::{self, KINDS};
+use hoptax_report::kind::Kind;
+use hoptax_report::render::{json, terminal};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+/// Columns of a screen.
+const COLUMNS: usize = 100;
+/// Lines of a screen, the answer and the table among them.
+const LINES: usize = 40;
+/// Lines of the table, with its heading and what it has no room for.
+const TABLE: usize = 30;
+/// Lines of the answer.
+const ANSWER: usize = 6;
+/// Sentences of the answer that may have its interval: the bold one, and the next.
+const BEGINNING: usize = 2;
+/// Bytes of a recorded file.
+const BYTES: usize = 150_000;
+
+/// Kinds whose first screen is that of a made-up result, and why none is recorded.
+const NOT_RECORDED: &[(&str, &str)] = &[
+    ("find-arms", "two searches and six rounds of them take minutes on a machine that does nothing else"),
+    ("calibration", "it takes two minutes on a machine that does nothing else"),
+];
+
+/// Kinds whose answer is no estimate, and why it has neither an interval nor a bound.
+const EXACT: &[(&str, &str)] =
+    &[("runs", "a list of what is stored"), ("listeners-check", "each promise is kept or broken")];
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("recorded")
+}
+
+/// The recorded results: each kind with its file.
+fn recorded() -> Vec<(&'static Kind, String)> {
+    let text = |kind: &Kind| fs::read_to_string(folder().join(format!("{}.json", kind.name))).ok();
+    KINDS.iter().filter_map(|kind| Some((kind, text(kind)?))).collect()
+}
+
+fn read<T: DeserializeOwned>(text: &str) -> T {
+    serde_json::from_str(text).unwrap()
+}
+
+/// The document as the command of `tools/record-results` prints it.
+fn document(kind: &Kind, text: &str) -> Document {
+    let from = ["runs/parts".to_owned()];
+    match kind.name {
+        "study" => documents::study_of(&read(text), "edge.yaml", "runs/edge")
+            .in_folder("runs/edge".as_ref(), "report.html"),
+        "sittings" => documents::of_text(text).unwrap().shown_by("runs/edge-sittings.json"),
+        "bill" | "comparison" | "studies-comparison" | "gate" => {
+            let folder = format!("runs/{}", kind.name);
+            documents::of_text(text).unwrap().in_folder(folder.as_ref(), "report.html")
+        }
+        "find-arms" => documents::find_arms_of(&read(text), "edge.yaml"),
+        "scale" => documents::scale_of(&read(text), "runs/connections"),
+        "size" => documents::size_of(&read(text), "shop.yaml", &from, true),
+        "size-check" => documents::size_check_of(&read(text), "runs/parts"),
+        "graph-run" => documents::graph_run_of(&read(text), "shop.yaml", &from),
+        "meshmark" => documents::meshmark_of(&read(text), "runs/parts"),
+        _ => documents::of_text(text).unwrap(),
+    }
+}
+
+fn screen(document: &Document) -> String {
+    terminal::screen(document, Style { width: COLUMNS as u16, colour: false })
+}
+
+/// What a reader misses on the first screen of a document; empty if nothing.
+fn problems(kind: &str, document: &Value, screen: &str) -> Vec<String> {
+    let mut problems = Vec::new();
+    let parts: Vec<&str> = screen.trim_start_matches('\n').split("\n\n").collect();
+    if let Some(line) = screen.lines().find(|line| line.chars().count() > COLUMNS) {
+        problems.push(format!("a line is wider than {COLUMNS} columns: {line}"));
+    }
+    let answer: Vec<&str> = document["answer"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    let printed = parts[0].split_whitespace().collect::<Vec<&str>>().join(" ");
+    if !answer.first().is_some_and(|first| printed.starts_with(first.trim_end_matches('.'))) {
+        problems.push(format!("it does not begin with its answer: {printed}"));
+    }
+    let is_exact = EXACT.iter().any(|(name, _)| *name == kind);
+    if !is_exact && !answer.iter().take(BEGINNING).any(|sentence| has_range(sentence)) {
+        problems.push(format!("no interval and no bound in the first {BEGINNING} sentences: {printed}"));
+    }
+    let table = if document["table"].is_null() { "" } else { parts.get(2).copied().unwrap_or_default() };
+    for (what, text, most) in
+        [("answer", parts[0], ANSWER), ("table", table, TABLE), ("screen", screen, LINES)]
+    {
+        let lines = text.lines().count();
+        if lines > most {
+            problems.push(format!("the {what} has {lines} lines, more than {most}"));
+        }
+    }
+    let next = screen.rsplit_once("\nnext: ").map_or("", |(_, next)| next);
+    let is_last = next.lines().skip(1).all(|line| line.starts_with("  ") || line.starts_with("page: "));
+    if !next.starts_with("hoptax ") || !is_last {
+        problems.push(format!("it does not end with a next step: {next}"));
+    }
+    problems
+}
+
+/// Whether a sentence states a number with an interval, `12.0 ±0.3` or `11.7 to 12.3`, or with a bound, `≥ 12`, `at most 12`.
+fn has_range(sentence: &str) -> bool {
+    let words: Vec<&str> = sentence.split_whitespace().collect();
+    let is_number = |place: usize| {
+        words.get(place).is_some_and(|word| {
+            let word = word.trim_matches(|c: char| "(),.;:+-%".contains(c)).replace(',', "");
+            word.trim_end_matches("/s").parse::<f64>().is_ok()
+        })
+    };
+    words.iter().enumerate().any(|(place, word)| match (place.checked_sub(1), *word) {
+        (Some(before), "to") => is_number(before) && is_number(place + 1),
+        (Some(before), word) if word.starts_with('±') => {
+            is_number(before) && word.chars().nth(1).is_some_and(|first| first.is_ascii_digit())
+        }
+        (_, "≥" | "≤") => is_number(place + 1),
+        (Some(before), "least" | "most") => words[before].ends_with("at") && is_number(place + 1),
+        (Some(before), "than") => words[before] == "less" && is_number(place + 1),
+        _ => false,
+    })
+}
+
+#[test]
+fn every_kind_has_a_recorded_result_or_a_reason_for_none() {
+    let of_kinds: BTreeSet<&str> = KINDS.iter().map(|kind| kind.name).collect();
+    let files: BTreeSet<String> = fs::read_dir(folder())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .map(|name| name.trim_end_matches(".json").to_owned())
+        .collect();
+    let without: BTreeSet<&str> = NOT_RECORDED.iter().map(|(name, _)| *name).collect();
+    let all: BTreeSet<&str> = files.iter().map(String::as_str).chain(without.iter().copied()).collect();
+    assert_eq!(all, of_kinds, "record it with tools/record-results, or say in NOT_RECORDED why not");
+    assert_eq!(all.len(), files.len() + without.len(), "an exception that is recorded");
+    assert!(NOT_RECORDED.iter().chain(EXACT).all(|(name, why)| of_kinds.contains(name) && !why.is_empty()));
+}
+
+#[test]
+fn recorded_results_are_small_valid_and_name_no_path_of_their_machine() {
+    for (kind, text) in recorded() {
+        let name = kind.name;
+        assert_eq!((kind.read)(&text).unwrap().kind, name);
+        assert!(text.len() <= BYTES, "{name} has {} bytes", text.len());
+        for path in ["/tmp/", "/root/", "/home/", "/work/"] {
+            assert!(!text.contains(path), "{name} contains `{path}`");
+        }
+    }
+}
+
+#[test]
+fn the_first_screen_of_each_kind() {
+    for (kind, text) in recorded() {
+        let document = document(kind, &text);
+        let screen = screen(&document);
+        insta::assert_snapshot!(kind.name, screen);
+    }
+}
+
+#[test]
+fn every_first_screen_begins_with_its_answer_fits_and_ends_with_a_next_step() {
+    let mut all = Vec::new();
+    for (kind, text) in recorded() {
+        let document = document(kind, &text);
+        let as_json = serde_json::from_str(&json::text(&document).unwrap()).unwrap();
+        let found = problems(kind.name, &as_json, &screen(&document));
+        all.extend(found.into_iter().map(|problem| format!("{}: {problem}", kind.name)));
+    }
+    assert!(all.is_empty(), "{}", all.join("\n"));
+}
+
+#[test]
+fn each_fault_of_a_first_screen_is_found() {
+    const SOUND: &str = "
+`jwt` adds 34.7 ±1.1 us of CPU time.
+
+cost of each arm:
+
+arm  CPU us
+jwt    34.7
+
+sound: CPU time is sound
+next: hoptax study edge.yaml --again   measures another sitting
+page: runs/edge/report.html
+";
+    let document =
+        |answer: &str| serde_json::json!({"answer": [answer, "A second", "A third, 1 to 2"], "table": {}});
+    let found = |screen: &str| problems("study", &document("`jwt` adds 34.7 ±1.1 us of CPU time"), screen);
+    assert_eq!(found(SOUND), Vec::<String>::new());
+    let row = "jwt    34.7\n";
+    for (screen, expected) in [
+        (SOUND.replace("sound: CPU", &format!("sound: {}CPU", "word ".repeat(20))), "wider than 100"),
+        (format!("\nAfter 5 rounds.\n{SOUND}"), "does not begin with its answer"),
+        (SOUND.replace(row, &row.repeat(30)), "the table has 31 lines"),
+        (SOUND.replace("sound:", &format!("{}sound:", "a note\n".repeat(40))), "the screen has"),
+        (SOUND.replace("of CPU time.", &"of CPU time.\n".repeat(7).trim_end()), "the answer has"),
+        (SOUND.replace("next: ", "later: "), "does not end with a next step"),
+        (
+            SOUND.replace("next: hoptax study edge.yaml", "next: measure more"),
+            "does not end with a next step",
+        ),
+        (SOUND.replace("page:", "and more:"), "does not end with a next step"),
+    ] {
+        let problems = found(&screen);
+        assert!(problems.len() == 1 && problems[0].contains(expected), "{expected}: {problems:?}");
+    }
+    // An interval in the third sentence is too late.
+    let vague = SOUND.replace("34.7 ±1.1 us", "34.7 us");
+    let found = |kind: &str| problems(kind, &document("`jwt` adds 34.7 us of CPU time"), &vague);
+    let of_study = found("study");
+    assert!(of_study.len() == 1 && of_study[0].contains("no interval and no bound"), "{of_study:?}");
+    assert!(found("runs").is_empty());
+}
+
+#[test]
+fn intervals_and_bounds_are_told_from_other_numbers() {
+    for sentence in [
+        "takes 46.0 ±0.5 us",
+        "+133.3 ±2.1 %",
+        "10,000 (9,000 to 12,000) requests",
+        "from +39.0 to +41.0",
+        "costs ≥ 12 us",
+        "is at least 1,200 requests/s",
+        "(at most 16 connections)",
+        "less than 2.0 requests/s",
+        "1,000/s to 2,000/s",
+    ] {
+        assert!(has_range(sentence), "{sentence}");
+    }
+    for sentence in [
+        "takes 46.0 us",
+        "3 runs, the newest of 2026-11-23",
+        "± a little",
+        "adds to 3",
+        "12 of 14",
+        "at least one",
+    ] {
+        assert!(!has_range(sentence), "{sentence}");
+    }
+}
