@@ -15,6 +15,7 @@ mod line_coverage;
 mod moderated_coverage;
 mod moderated_simulation;
 mod order_statistics_coverage;
+mod quiet_coverage;
 mod scalability_coverage;
 mod search_ratio_coverage;
 mod search_subjects;

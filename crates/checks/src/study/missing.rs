@@ -7,8 +7,12 @@ use crate::check::Check;
 use crate::thresholds;
 
 /// Quantiles of response time with the share of requests above each, from the most to the least common.
-const TAILS: [(Measure, f64); 3] =
-    [(Measure::ResponseP50, 0.5), (Measure::ResponseP90, 0.1), (Measure::ResponseP99, 0.01)];
+const TAILS: [(Measure, f64); 4] = [
+    (Measure::ResponseP50, 0.5),
+    (Measure::ResponseP90, 0.1),
+    (Measure::ResponseP99, 0.01),
+    (Measure::ResponseQuietP99, 0.01),
+];
 
 /// Requests that were not sent before their slice ended, or not answered, are usually the slowest. A few of them are much of a
 /// tail, long before they are much of the load ([`super::arms::OFFERED`]) or of its failures ([`super::arms::ERRORS`]). In a
