@@ -19,6 +19,7 @@ mod quiet_coverage;
 mod scalability_coverage;
 mod search_ratio_coverage;
 mod search_subjects;
+mod selection_coverage;
 mod sittings_coverage;
 mod stopping_coverage;
 mod stored_reference_coverage;

@@ -1,5 +1,4 @@
-//! Coverage of the p99 cost of quiet slices, and of bounds that come from a selection of slices, in simulated studies of a machine that
-//! stalls.
+//! Coverage of the p99 cost of quiet slices, in simulated studies of a machine that stalls.
 //!
 //! Requests arrive in slices. A machine stalls now and then for some milliseconds; whoever wants its processor meanwhile waits, and all
 //! requests that are due then are late. How long somebody waited in a slice is known, which responses were late for it is not. Slices are
@@ -8,7 +7,7 @@
 //! Every test has a fixed seed, so results depend neither on the clock nor on the machine.
 
 use hoptax_result::Interval;
-use hoptax_stats::{Ends, RoundTimes, paired_cost_of_copies, quantile_cost, quantile_cost_ends};
+use hoptax_stats::{Ends, RoundTimes, quantile_cost, quantile_cost_ends};
 
 use crate::tail_coverage::{Machine, recorded};
 
@@ -76,13 +75,13 @@ impl Scenario {
         rounds: 12,
         slices: 12,
         responses: 65,
-        copies: 4,
+        copies: 2,
         stalls: Stalls::ALIKE,
         tail: 1.0,
         shift: 0.0,
     };
     /// With enough responses for an interval.
-    const LONG: Self = Self { rounds: 20, responses: 100, ..Self::QUICK };
+    const LONG: Self = Self { rounds: 14, responses: 100, ..Self::QUICK };
 }
 
 const SLICE_NS: f64 = 50e6;
@@ -140,7 +139,7 @@ fn add(machine: &mut Machine, scenario: &Scenario, level_ns: f64, is_arm: bool, 
         if waited <= MAX_WAIT_SHARE {
             side.quiet.extend(&slice);
         }
-        if slice.iter().fold(0.0, |most: f64, one| most.max(*one)) < 4.0 * USUAL_NS {
+        if slice.iter().fold(0.0, |most: f64, one| most.max(*one)) < 10.0 * USUAL_NS {
             side.fast.extend(&slice);
         }
         side.all.extend(slice);
@@ -192,39 +191,56 @@ const UNHINDERED: Choice = Choice { arm: |side| &side.unhindered, other: |side| 
 const FAST: Choice = Choice { arm: |side| &side.fast, other: |side| &side.fast };
 const ONE_SIDE: Choice = Choice { arm: |side| &side.all, other: |side| &side.quiet };
 
-fn of_rounds<T>(study: &Study, choice: Choice, judge: impl FnOnce(&[RoundTimes<'_>]) -> T) -> T {
-    let (arm, other) = (times(&study.arm, choice.arm), times(&study.other, choice.other));
-    let rounds: Vec<RoundTimes> =
-        arm.iter().zip(&other).map(|(arm, other)| RoundTimes { arm, other }).collect();
-    judge(&rounds)
+/// The times of both sides by round.
+struct Both {
+    arm: Times,
+    other: Times,
 }
 
-/// The cost of very many rounds.
-fn truth(scenario: &Scenario, choice: Choice) -> f64 {
-    let long = study(&mut Machine::new(31), &Scenario { rounds: 4_000, copies: 1, ..*scenario });
+impl Both {
+    fn new(study: &Study, choice: Choice) -> Self {
+        Self { arm: times(&study.arm, choice.arm), other: times(&study.other, choice.other) }
+    }
+
+    fn rounds(&self) -> Vec<RoundTimes<'_>> {
+        self.arm.iter().zip(&self.other).map(|(arm, other)| RoundTimes { arm, other }).collect()
+    }
+
+    fn cost(&self) -> Option<Interval> {
+        quantile_cost(&self.rounds(), 0.99, 0.95)
+    }
+
+    fn ends(&self) -> Ends {
+        quantile_cost_ends(&self.rounds(), 0.99, 0.95)
+    }
+}
+
+/// The costs of very many rounds, nanoseconds.
+fn truths<const N: usize>(scenario: &Scenario, choices: [Choice; N]) -> [f64; N] {
+    let long = study(&mut Machine::new(31), &Scenario { rounds: 2_000, copies: 1, ..*scenario });
     let p99 = |sides: &[Side], of: fn(&Side) -> &Vec<f64>| {
         let mut all: Vec<f64> = sides.iter().flat_map(of).copied().collect();
         let rank = (0.99 * all.len() as f64) as usize;
         *all.select_nth_unstable_by(rank, f64::total_cmp).1
     };
-    p99(&long.arm, choice.arm) - p99(&long.other, choice.other)
+    choices.map(|choice| p99(&long.arm, choice.arm) - p99(&long.other, choice.other))
 }
 
 /// How often intervals or ends held the truth.
 #[derive(Clone, Copy, Debug, Default)]
-struct Held {
+pub(crate) struct Held {
     studies: u32,
     held: u32,
 }
 
 impl Held {
-    fn add(&mut self, holds: bool) {
+    pub(crate) fn add(&mut self, holds: bool) {
         self.studies += 1;
         self.held += u32::from(holds);
     }
 
     /// In percent.
-    fn coverage(self) -> f64 {
+    pub(crate) fn coverage(self) -> f64 {
         100.0 * f64::from(self.held) / f64::from(self.studies.max(1))
     }
 }
@@ -255,18 +271,17 @@ fn median(values: &[f64]) -> f64 {
 }
 
 fn simulate(words: &str, scenario: &Scenario, studies: u32) -> Found {
-    let truth_of_quiet = truth(scenario, QUIET);
-    let truth_of_all = truth(scenario, ALL);
-    let unhindered = truth(scenario, UNHINDERED);
+    let [truth_of_quiet, truth_of_all, unhindered] = truths(scenario, [QUIET, ALL, UNHINDERED]);
     let mut machine = Machine::new(32);
     let mut found = Found::default();
     for _ in 0..studies {
         let study = study(&mut machine, scenario);
-        let ends = |choice| of_rounds(&study, choice, |rounds| quantile_cost_ends(rounds, 0.99, 0.95));
         let is_accepted = is_accepted(&study);
         found.accepted.add(is_accepted);
-        let (quiet, all) = (ends(QUIET), ends(ALL));
+        let [of_quiet, of_all] = [QUIET, ALL].map(|choice| Both::new(&study, choice));
+        let quiet = of_quiet.ends();
         if !is_accepted {
+            let all = of_all.ends();
             let both = Ends {
                 low: quiet.low.zip(all.low).map(|(one, other)| one.min(other)),
                 high: quiet.high.zip(all.high).map(|(one, other)| one.max(other)),
@@ -275,12 +290,11 @@ fn simulate(words: &str, scenario: &Scenario, studies: u32) -> Found {
             continue;
         }
         found.ends.add(holds(quiet, truth_of_quiet));
-        let cost = |choice| of_rounds(&study, choice, |rounds| quantile_cost(rounds, 0.99, 0.95));
-        if let Some(cost) = cost(QUIET) {
+        if let Some(cost) = of_quiet.cost() {
             found.quiet.add(cost.contains(truth_of_quiet));
             found.unhindered.add(cost.contains(unhindered));
             found.half_widths_us[0].push(cost.half_width() / 1e3);
-            found.half_widths_us[1].extend(half_width_us(cost_of_all(&study)));
+            found.half_widths_us[1].extend(of_all.cost().map(|cost| cost.half_width() / 1e3));
         }
     }
     let [quiet, all] = found.half_widths_us.each_ref().map(|widths| median(widths));
@@ -302,15 +316,7 @@ fn simulate(words: &str, scenario: &Scenario, studies: u32) -> Found {
     found
 }
 
-fn cost_of_all(study: &Study) -> Option<Interval> {
-    of_rounds(study, ALL, |rounds| quantile_cost(rounds, 0.99, 0.95))
-}
-
-fn half_width_us(cost: Option<Interval>) -> Option<f64> {
-    cost.map(|cost| cost.half_width() / 1e3)
-}
-
-const STUDIES: u32 = 400;
+const STUDIES: u32 = 300;
 
 /// Scenarios whose quiet p99 is stated, by name.
 fn stated() -> Vec<(&'static str, Scenario)> {
@@ -351,23 +357,17 @@ fn the_quiet_p99_cost_covers_what_it_states_also_for_the_arm_that_is_hit_most() 
     for (words, scenario) in stated() {
         let found = simulate(words, &scenario, STUDIES);
         assert!(found.quiet.studies > STUDIES / 4, "{words}: {found:?}");
-        assert!((90.5..=99.0).contains(&found.quiet.coverage()), "{words}: {:?}", found.quiet);
+        assert!((90.5..=99.5).contains(&found.quiet.coverage()), "{words}: {:?}", found.quiet);
         all.push(found.quiet.coverage());
+        if scenario.stalls.counted >= 1.0 && scenario.stalls.per_slice < 1.0 {
+            assert!(found.unhindered.coverage() >= 90.5, "{words}: {:?}", found.unhindered);
+        }
+        let is_stalled = scenario.stalls.per_slice > 0.1 && scenario.stalls.median_ms > 1.0;
+        let [quiet, of_all] = found.half_widths_us.each_ref().map(|widths| median(widths));
+        assert!(!is_stalled || 10.0 * quiet < of_all, "{words}: {quiet} {of_all}");
     }
     let mean = all.iter().sum::<f64>() / all.len() as f64;
     assert!((93.0..=97.0).contains(&mean), "{mean}: {all:?}");
-}
-
-#[test]
-fn stalls_that_waits_mark_leave_the_cost_without_stalls() {
-    for (words, scenario) in &stated()[..7] {
-        let found = simulate(words, scenario, STUDIES);
-        assert!(found.unhindered.coverage() >= 90.5, "{words}: {:?}", found.unhindered);
-        if scenario.stalls.per_slice > 0.0 {
-            let [quiet, all] = found.half_widths_us.each_ref().map(|widths| median(widths));
-            assert!(10.0 * quiet < all, "{words}: {quiet} {all}");
-        }
-    }
 }
 
 #[test]
@@ -407,7 +407,7 @@ fn where_the_arm_decides_which_slices_are_quiet_the_cost_is_bounded_instead() {
 
 #[test]
 fn the_check_refuses_hardly_any_arm_that_the_machine_hits_alike() {
-    for copies in [1, 4] {
+    for copies in [1, 2] {
         let scenario = Scenario { copies, ..Scenario::QUICK };
         let found = simulate(&format!("quick, {copies} copies"), &scenario, 2 * STUDIES);
         assert!(found.accepted.coverage() >= 95.0, "{copies}: {:?}", found.accepted);
@@ -416,11 +416,11 @@ fn the_check_refuses_hardly_any_arm_that_the_machine_hits_alike() {
 
 /// How often the interval of the cost of such slices holds the cost without stalls, percent.
 fn coverage_of(choice: Choice, scenario: &Scenario) -> f64 {
-    let truth = truth(scenario, UNHINDERED);
+    let [truth] = truths(scenario, [UNHINDERED]);
     let (mut machine, mut held) = (Machine::new(33), Held::default());
     for _ in 0..STUDIES / 4 {
         let study = study(&mut machine, scenario);
-        if let Some(cost) = of_rounds(&study, choice, |rounds| quantile_cost(rounds, 0.99, 0.95)) {
+        if let Some(cost) = Both::new(&study, choice).cost() {
             held.add(cost.contains(truth));
         }
     }
@@ -430,110 +430,9 @@ fn coverage_of(choice: Choice, scenario: &Scenario) -> f64 {
 
 #[test]
 fn a_rule_by_response_times_or_for_one_side_loses_the_truth() {
-    let scenario = Scenario { tail: 2.5, ..Scenario::LONG };
+    let scenario = Scenario { tail: 2.5, rounds: 30, ..Scenario::LONG };
     let [quiet, fast, one_side] = [QUIET, FAST, ONE_SIDE].map(|choice| coverage_of(choice, &scenario));
     eprintln!("quiet {quiet:.0} %, by response times {fast:.0} %, one side {one_side:.0} %");
     assert!(quiet >= 90.0, "{quiet}");
     assert!(fast <= 60.0 && one_side <= 60.0, "{fast} {one_side}");
-}
-
-/// Slices whose value a disturbance of the machine raises, of which the host's evidence shows most.
-#[derive(Clone, Copy, Debug)]
-struct Disturbed {
-    rounds: usize,
-    blocks: usize,
-    copies: usize,
-    /// Share of the slices of the arm compared with that are disturbed, and the factor for the arm.
-    share: f64,
-    of_arm: f64,
-    /// Mean share by which a disturbance raises the value; single ones vary exponentially.
-    raise: f64,
-    /// Share of the disturbed slices that are set aside, and of the others.
-    shown: f64,
-    false_alarms: f64,
-}
-
-/// The cost, as a share of the level of the arm compared with.
-const COST: f64 = 0.05;
-/// Standard deviation of a slice and of a process, as a share.
-const SLICE: f64 = 0.04;
-const PROCESS: f64 = 0.015;
-
-/// Whether something happens that has this chance.
-fn chance(machine: &mut Machine, share: f64) -> bool {
-    machine.exponential() > -share.min(1.0).ln()
-}
-
-/// The bound of a cost from a selection of slices, as `judge::summary::bounds` takes it: from the interval of the slices that count to
-/// that of all. The pairs are those of slices of one block.
-fn bound_of_selection(machine: &mut Machine, study: &Disturbed) -> Option<[Interval; 2]> {
-    let mut pairs: [Vec<Vec<Vec<f64>>>; 2] = [Vec::new(), Vec::new()];
-    for _ in 0..study.rounds {
-        let mut process = |level: f64, share: f64| -> Vec<(f64, bool)> {
-            let level = level * (1.0 + PROCESS * machine.normal());
-            let slice = |_| {
-                let is_disturbed = chance(machine, share);
-                let raise = if is_disturbed { study.raise * machine.exponential() } else { 0.0 };
-                let shown = if is_disturbed { study.shown } else { study.false_alarms };
-                (level * (1.0 + SLICE * machine.normal() + raise), !chance(machine, shown))
-            };
-            (0..study.blocks).map(slice).collect()
-        };
-        let arm = process(1.0 + COST, study.share * study.of_arm);
-        let others: Vec<Vec<(f64, bool)>> = (0..study.copies).map(|_| process(1.0, study.share)).collect();
-        for (selected, all) in [true, false].into_iter().zip(&mut pairs) {
-            let of_copy = |other: &Vec<(f64, bool)>| {
-                let both = arm.iter().zip(other);
-                both.filter(|(own, other)| !selected || (own.1 && other.1))
-                    .map(|(own, other)| own.0 - other.0)
-                    .collect()
-            };
-            all.push(others.iter().map(of_copy).collect());
-        }
-    }
-    let [selected, all] = pairs.map(|pairs| paired_cost_of_copies(&pairs, 0.95));
-    Some([selected?, all?])
-}
-
-#[test]
-fn bounds_from_a_selection_of_slices_hold_the_undisturbed_cost() {
-    let usual = Disturbed {
-        rounds: 12,
-        blocks: 12,
-        copies: 4,
-        share: 0.3,
-        of_arm: 1.0,
-        raise: 0.3,
-        shown: 0.95,
-        false_alarms: 0.02,
-    };
-    for (words, study) in [
-        ("hit alike", usual),
-        ("the arm is hit twice as often", Disturbed { of_arm: 2.0, ..usual }),
-        ("the arm is hit half as often", Disturbed { of_arm: 0.5, ..usual }),
-        ("two thirds set aside", Disturbed { share: 0.65, of_arm: 1.3, ..usual }),
-        ("half of the disturbances are shown", Disturbed { shown: 0.5, ..usual }),
-        ("few rounds and copies", Disturbed { rounds: 6, copies: 1, of_arm: 2.0, ..usual }),
-        ("slowed a little", Disturbed { raise: 0.05, of_arm: 2.0, ..usual }),
-    ] {
-        let (mut machine, mut selection, mut both) = (Machine::new(34), Held::default(), Held::default());
-        for _ in 0..600 {
-            if let Some([selected, all]) = bound_of_selection(&mut machine, &study) {
-                selection.add(selected.contains(COST));
-                both.add(selected.low.min(all.low) <= COST && COST <= selected.high.max(all.high));
-            }
-        }
-        eprintln!("{words}: selection {:.1} %, bound {:.1} %", selection.coverage(), both.coverage());
-        assert!(both.coverage() >= 93.0, "{words}: {both:?}");
-    }
-    // What disturbs the arm alone, and is not shown: neither the slices that count nor all of them tell it.
-    let unseen = Disturbed { shown: 0.0, of_arm: 2.0, ..usual };
-    let mut machine = Machine::new(35);
-    let mut held = Held::default();
-    for _ in 0..200 {
-        if let Some([selected, all]) = bound_of_selection(&mut machine, &unseen) {
-            held.add(selected.low.min(all.low) <= COST && COST <= selected.high.max(all.high));
-        }
-    }
-    assert!(held.coverage() < 50.0, "the documentation promises less than the method holds: {held:?}");
 }
