@@ -91,7 +91,7 @@ mod tests {
     #[test]
     fn arms_with_services_of_their_own_beside_the_generator_are_left_out() {
         let of_companion = arms("arms: [direct, baseline, lua, ext-authz/http]\n");
-        assert_eq!(of_companion, ["direct", "baseline", "lua"]);
+        assert_eq!(of_companion, ["baseline", "direct", "lua"]);
         assert_eq!(arms("application: go\narms: [baseline, lua]\n"), [""; 0]);
         let shared = "arms:\n  - baseline\n  - {name: wide, hops: [{name: edge, processors: all}]}\n  \
                       - {name: narrow, hops: [{name: edge, processors: 1}]}\n";
@@ -102,14 +102,14 @@ mod tests {
 
     #[test]
     fn only_an_open_loop_of_the_generator_has_quiet_slices() {
-        let plan = plan("arms: [baseline]\n");
+        let plan = plan("arms: [baseline, lua]\n");
         let of = |load: &Load| applies(&plan.arms[0], load, &two_processors());
         assert_eq!((of(&plan.loads[0]), of(&plan.loads[1])), (true, false));
     }
 
     #[test]
     fn without_counted_waits_or_with_shared_processors_there_is_no_rule() {
-        let plan = plan("arms: [baseline]\n");
+        let plan = plan("arms: [baseline, lua]\n");
         let record = |generator_run_delay_ns: u64| {
             let slice = SliceRecord { generator_run_delay_ns, ..SliceRecord::default() };
             [RoundRecord { slices: vec![slice], ..RoundRecord::default() }]

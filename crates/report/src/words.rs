@@ -178,7 +178,7 @@ pub(crate) fn quiet(result: &StudyResult) -> Option<String> {
     };
     Some(format!(
         "quiet p99: while generator and proxies each waited for a processor for at most {} % of the time; {shares} % of the responses",
-        rule.max_wait_share * 100.0
+        (rule.max_wait_share * 1e4).round() / 100.0
     ))
 }
 

@@ -61,7 +61,7 @@ fn lag(at: usize, lag_us: f64, response: Option<Interval>, limits: &Limits) -> O
     let advice = "CPU costs are valid; for response times, lower the rate, stop other work on the generator's processor, or \
                   keep processors from halting (--never-halt always)";
     let finding = Finding::new("send-lag", severity, Measured::us(lag_us, threshold), message, advice);
-    // The lag of all slices is not that of the quiet ones, but no quantile of these is higher at the same lag.
+    // The lag at p99 of all slices is not that of quiet ones, which is judged by itself.
     let above = Measure::RESPONSES[at..].iter().copied();
     let is_of_all_alone = Measure::RESPONSES[at] == Measure::ResponseP99;
     let measures =

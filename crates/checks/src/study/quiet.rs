@@ -33,7 +33,7 @@ fn few(share: f64, limits: &Limits) -> Option<Finding> {
         "{:.0} % of its responses are in quiet slices, in which generator and proxies each waited for a processor for at most {} % of \
          the time",
         share * 100.0,
-        limits.value(&thresholds::QUIET_WAIT) * 100.0
+        (limits.value(&thresholds::QUIET_WAIT) * 1e4).round() / 100.0
     );
     let advice = "the quiet p99 is only bounded, by what all slices say; stop other work on the machine, or lower the rate";
     (share < least).then(|| finding(Measured::percent(share, least), message, advice))

@@ -28,7 +28,7 @@ fn plan() -> Plan {
     Plan::new(&file, &positions, Catalogue::load().unwrap()).unwrap()
 }
 
-/// A study of slices of these kinds, by arm, round and block. The slowest fiftieth of the responses of `lua` take 30 us more.
+/// A study of slices of these kinds, by arm, round and block. The slowest twentieth of the responses of `lua` take 30 us more.
 fn study(kind: impl Fn(&str, u32, u32) -> Kind) -> StudyResult {
     let plan = plan();
     let record = |round: u32| {
@@ -60,7 +60,7 @@ fn study(kind: impl Fn(&str, u32, u32) -> Kind) -> StudyResult {
                 let mut recording = Recording::new();
                 let own_us = if arm.id == "lua" { 30 } else { 0 };
                 for index in 0..RESPONSES {
-                    let tail_us = if index % 50 == 0 { 100 + own_us + slower_us } else { 0 };
+                    let tail_us = if index % 20 == 0 { 100 + own_us + slower_us } else { 0 };
                     recording.response.record(100_000 + index + 1_000 * tail_us);
                 }
                 record.add(slice, &recording, true);
