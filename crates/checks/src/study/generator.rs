@@ -215,8 +215,19 @@ mod tests {
         let tails = withheld(late(5.0, 150.0));
         assert!(only(&tails, &["ResponseP99"]), "{tails:?}");
         let all = withheld(late(70.0, 150.0));
-        assert!(only(&all, &["ResponseP50", "ResponseP90", "ResponseP99"]), "{all:?}");
+        assert!(only(&all, &["ResponseP50", "ResponseP90", "ResponseP99", "ResponseQuietP99"]), "{all:?}");
         assert!(all.contains(&"+lua fixed-rate ResponseP50".to_owned()), "{all:?}");
+    }
+
+    #[test]
+    fn a_lag_in_quiet_slices_withholds_their_p99_alone() {
+        // That of the baseline is 180 us.
+        let late = |lag_us: f64| {
+            move |result: &mut StudyResult| result.generator[1].quiet_own_lag_p99_us = Some(lag_us)
+        };
+        assert_eq!([49.0, 80.0].map(|us| fired("send-lag", late(us)).0), [None, Some(Severity::Warn)]);
+        let lost = withheld(late(100.0));
+        assert!(!lost.is_empty() && lost.iter().all(|place| place.ends_with("ResponseQuietP99")), "{lost:?}");
     }
 
     #[test]
@@ -234,7 +245,8 @@ mod tests {
         let (severity, result) = fired("send-lag", late(80.0, Some(90.0)));
         assert_eq!((severity, result.findings.len()), (Some(Severity::Fail), 1), "{:#?}", result.findings);
         let lost = withheld(late(80.0, None));
-        let is_above = |place: &String| place.ends_with("ResponseP90") || place.ends_with("ResponseP99");
+        let above = ["ResponseP90", "ResponseP99", "ResponseQuietP99"];
+        let is_above = |place: &String| above.iter().any(|measure| place.ends_with(measure));
         assert!(!lost.is_empty() && lost.iter().all(is_above), "{lost:?}");
         assert!(lost.contains(&"+lua fixed-rate ResponseP90".to_owned()), "{lost:?}");
     }

@@ -324,22 +324,35 @@ mod tests {
     fn too_few_responses_withhold_p99_and_keep_p50() {
         let few = |result: &mut StudyResult| result.arms[2].loads[1].responses = 9_999;
         assert_eq!(fired("too-few-samples", few).0, Some(Severity::Warn));
-        assert_eq!(withheld(few), ["+lua fixed-rate ResponseP99", "lua fixed-rate ResponseP99"]);
+        let [cost, level] = ["+lua", "lua"].map(|arm| format!("{arm} fixed-rate"));
+        let of = |place: &str| [format!("{place} ResponseP99"), format!("{place} ResponseQuietP99")];
+        assert_eq!(withheld(few), [of(&cost), of(&level)].concat());
+        // 12,000 responses, of which 9,600 are in quiet slices.
+        let few_quiet = |result: &mut StudyResult| result.arms[2].loads[1].responses = 12_000;
+        assert_eq!(fired("too-few-samples", few_quiet).0, Some(Severity::Warn));
+        assert_eq!(withheld(few_quiet), [cost, level].map(|place| format!("{place} ResponseQuietP99")));
     }
 
     #[test]
     fn the_remedy_for_p99_states_the_rounds_that_nine_arms_in_ten_need() {
-        let advice = |responses: [u64; 2], half_widths_us: [Option<f64>; 2]| {
+        let advice_of = |is_quiet: bool, responses: [u64; 2], half_widths_us: [Option<f64>; 2]| {
             let (_, result) = fired("too-few-samples", |result| {
                 for (arm, (responses, half_width_us)) in
                     result.arms[1..].iter_mut().zip(responses.into_iter().zip(half_widths_us))
                 {
                     arm.loads[1].responses = responses;
-                    arm.loads[1].cost_p99_half_width_us = half_width_us;
+                    let load = &mut arm.loads[1];
+                    load.cost_p99_half_width_us = half_width_us.filter(|_| !is_quiet);
+                    load.cost_quiet_p99_half_width_us = half_width_us.filter(|_| is_quiet);
+                    load.quiet_share = load.quiet_share.filter(|_| is_quiet);
                 }
             });
             result.findings.into_iter().find(|finding| finding.id == "too-few-samples").unwrap().advice
         };
+        let advice = |responses, half_widths_us| advice_of(false, responses, half_widths_us);
+        // Four fifths of the responses are in quiet slices.
+        let quiet = advice_of(true, [5_000, 8_000], [Some(50.0); 2]);
+        assert!(quiet.starts_with("quiet p99 needs about 25 rounds"), "{quiet}");
         // 10 rounds measured. Of two arms, nine in ten are both: 5,000 responses need 20 rounds.
         assert!(advice([5_000, 8_000], [Some(50.0); 2]).contains("(`--rounds 20`)"));
         // The baseline's p99 is 200 us, so a half-width of 200 us must be halved: four times the rounds, and a little less for
