@@ -10,6 +10,7 @@ mod generator;
 mod host;
 mod known;
 mod missing;
+mod quiet;
 mod rounds;
 mod same;
 mod samples;
@@ -36,6 +37,7 @@ pub const ALL: &[Check<StudyResult>] = &[
     arms::UNEQUALLY_BUSY,
     arms::CAPACITY,
     utilisation::UNEQUAL,
+    quiet::QUIET,
     samples::TOO_FEW,
     samples::VAGUE,
     samples::VAGUE_LEVEL,
@@ -130,6 +132,7 @@ pub(crate) mod tests {
             p50: Some(Interval::around(us, 2.0)),
             p90: Some(Interval::around(us * 1.5, 4.0)),
             p99: Some(Interval::around(us * 2.0, 9.0)),
+            quiet_p99: Some(Interval::around(us * 1.8, 6.0)),
         };
         let cost = Cost {
             cpu_us_per_request: Some(Interval::around(cost_us, 0.5)),
@@ -145,6 +148,7 @@ pub(crate) mod tests {
             response_us: response(100.0),
             cost: Cost { max_rate: None, ..cost.clone() },
             responses: 40_000,
+            quiet_share: Some(0.8),
             book: Book { planned: 45_000, sent: 45_000, answered: 45_000, ..Book::default() },
             ..ArmLoad::default()
         };
@@ -205,6 +209,7 @@ pub(crate) mod tests {
             own_lag_p50_us: own_lag_p99_us.map(|us| us / 10.0),
             own_lag_p90_us: None,
             own_lag_p99_us,
+            quiet_own_lag_p99_us: None,
             core_share: 0.2,
             processors_share: 0.4,
             run_delay_share: 0.05,

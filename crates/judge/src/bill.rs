@@ -131,6 +131,7 @@ fn difference(arm: &ArmResult, sign: f64) -> Charge {
             p50: added(cost.response_us.p50),
             p90: added(cost.response_us.p90),
             p99: added(cost.response_us.p99),
+            quiet_p99: added(cost.response_us.quiet_p99),
         },
         of_rounds: RoundMeasure::ALL
             .iter()

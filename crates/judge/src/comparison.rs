@@ -19,12 +19,13 @@ pub use of_studies::{ArmOfStudy, ComparedArm, LeftOut, OfStudies, StudyOfCompari
 
 /// The compared measures of slices; all measures of rounds that are decided on follow. CPU time is compared once, in us and as a
 /// share.
-const OF_SLICES: [CostMeasure; 5] = [
+const OF_SLICES: [CostMeasure; 6] = [
     CostMeasure::CpuUs,
     CostMeasure::MaxRate,
     CostMeasure::ResponseP50Us,
     CostMeasure::ResponseP90Us,
     CostMeasure::ResponseP99Us,
+    CostMeasure::ResponseQuietP99Us,
 ];
 
 /// Largest difference that does not matter, as a share of the reference, unless the user states another.
@@ -150,6 +151,7 @@ pub(crate) fn level(arm: &ArmResult, measure: CostMeasure) -> Option<Interval> {
         CostMeasure::ResponseP50Us => arm.response_us.p50,
         CostMeasure::ResponseP90Us => arm.response_us.p90,
         CostMeasure::ResponseP99Us => arm.response_us.p99,
+        CostMeasure::ResponseQuietP99Us => arm.response_us.quiet_p99,
         CostMeasure::MaxRate => arm.max_rate,
         CostMeasure::OfRounds(measure) => of_hops(measure),
     }

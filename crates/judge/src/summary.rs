@@ -36,6 +36,7 @@ use hoptax_functions::Component;
 use hoptax_plan::build::Build;
 use hoptax_plan::file::HOPTAX;
 use hoptax_plan::plan::{Arm, BASELINE, CONFIDENCE, Hop, Load, MAX_ERROR_SHARE, Open, Plan, Rate};
+use hoptax_plan::quiet;
 use hoptax_plan::record::{RoundRecord, common_configuration};
 use hoptax_plan::request::requests_sha256;
 use hoptax_result::{
@@ -76,6 +77,8 @@ pub struct Conditions {
     pub budget_s: Option<f64>,
     /// The sequential stopping rule and its looks, if used.
     pub sequential: Option<SequentialPlan>,
+    /// Largest share of a quiet slice that generator and proxies each waited for a processor; none to tell no quiet slices.
+    pub quiet_wait_share: Option<f64>,
 }
 
 /// Summarises the complete rounds of a study. Findings and verdict are left empty for the checks to fill.
@@ -90,6 +93,7 @@ pub fn summarise(plan: &Plan, records: &[RoundRecord], conditions: Conditions) -
         ended_early,
         budget_s,
         sequential,
+        quiet_wait_share,
     } = conditions;
     let proxies = Proxies { environment: &environment, others: &programs };
     let arm_result = |(index, arm)| ArmResult {
@@ -97,7 +101,9 @@ pub fn summarise(plan: &Plan, records: &[RoundRecord], conditions: Conditions) -
         ..arm_result(plan, index, arm, proxies, records.last())
     };
     let arms = plan.arms.iter().enumerate().map(arm_result).collect();
-    let evidence::Evidence { rounds, rule, neighbour_weight } = evidence::evidence(plan, records);
+    let quiet_rule = quiet::rule(plan, &environment, records, quiet_wait_share);
+    let quiet_of = quiet_rule.map(|rule| evidence::Quiet { rule, environment: &environment });
+    let evidence::Evidence { rounds, rule, neighbour_weight } = evidence::evidence(plan, records, quiet_of);
     let body = StudyBody {
         name: plan.name.clone(),
         summary: plan.summary.clone(),
@@ -111,6 +117,7 @@ pub fn summarise(plan: &Plan, records: &[RoundRecord], conditions: Conditions) -
             budget_s,
             sequential,
             set_aside_rule: rule,
+            quiet_rule,
             link: plan.link.map(|link| LinkPlan {
                 delay_us: link.delay.as_secs_f64() * 1e6,
                 jitter_us: link.jitter.as_secs_f64() * 1e6,

@@ -12,6 +12,7 @@
 //! | [`record`] | what is recorded of each slice and each round |
 //! | [`profile`] | what perf records of a proxy, its layers and its flame graphs |
 //! | [`disturbance`], [`placement`] | which slices are set aside |
+//! | [`quiet`] | which slices the tail of response time is taken from |
 //! | [`build`] | the builds of programs |
 //! | [`digest`] | SHA-256 |
 
@@ -24,6 +25,7 @@ pub mod file;
 pub mod placement;
 pub mod plan;
 pub mod profile;
+pub mod quiet;
 pub mod record;
 pub mod request;
 pub mod suit;

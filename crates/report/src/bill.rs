@@ -150,14 +150,15 @@ impl Column {
 
 /// The columns of CPU time and of response times, the most important first. Tables leave out columns without any value.
 pub(crate) fn columns_of_time() -> Vec<Column> {
-    use CostMeasure::{CpuShare, CpuUs, ResponseP50Us, ResponseP90Us, ResponseP99Us};
-    let columns: [(&'static str, CostMeasure, Cell); 7] = [
+    use CostMeasure::{CpuShare, CpuUs, ResponseP50Us, ResponseP90Us, ResponseP99Us, ResponseQuietP99Us};
+    let columns: [(&'static str, CostMeasure, Cell); 8] = [
         ("CPU, us", CpuUs, |charge, text| charge.cpu_us_per_request.as_ref().map(text)),
         ("of the whole", CpuShare, |charge, _| charge.cpu_share.as_ref().map(percent_difference)),
         ("cores", CpuUs, |charge, text| charge.cores.as_ref().map(|cores| precise(cores, text))),
         ("a month", CpuUs, |charge, text| charge.money_per_month.as_ref().map(|money| precise(money, text))),
         ("p50, us", ResponseP50Us, |charge, text| charge.response_us.p50.as_ref().map(text)),
         ("p90, us", ResponseP90Us, |charge, text| charge.response_us.p90.as_ref().map(text)),
+        ("quiet p99, us", ResponseQuietP99Us, |charge, text| charge.response_us.quiet_p99.as_ref().map(text)),
         ("p99, us", ResponseP99Us, |charge, text| charge.response_us.p99.as_ref().map(text)),
     ];
     let column = |(heading, measure, cell): (&'static str, CostMeasure, Cell)| Column {

@@ -14,8 +14,12 @@ pub(crate) type Of = fn(&ArmLoad) -> Option<Interval>;
 /// CPU cost in percent of the CPU time of the arm compared with under the same load.
 pub(crate) const CPU_SHARE: Of = |load| load.cost.cpu_share.as_ref().map(in_percent);
 /// Quantiles of response time.
-const RESPONSES: [CostMeasure; 3] =
-    [CostMeasure::ResponseP50Us, CostMeasure::ResponseP90Us, CostMeasure::ResponseP99Us];
+const RESPONSES: [CostMeasure; 4] = [
+    CostMeasure::ResponseP50Us,
+    CostMeasure::ResponseP90Us,
+    CostMeasure::ResponseQuietP99Us,
+    CostMeasure::ResponseP99Us,
+];
 
 /// A column: its heading, its load and its measure.
 type Column<'a> = (String, &'a LoadSpec, CostMeasure);

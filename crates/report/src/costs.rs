@@ -10,11 +10,12 @@ use crate::rows::{Asked, Row, cell};
 use crate::table::Cell;
 
 /// The measures of slices with their headings in tables, in the order of the main table.
-const OF_SLICES: [(CostMeasure, &str); 6] = [
+const OF_SLICES: [(CostMeasure, &str); 7] = [
     (CostMeasure::CpuShare, "CPU %"),
     (CostMeasure::CpuUs, "CPU us"),
     (CostMeasure::ResponseP50Us, "p50 us"),
     (CostMeasure::ResponseP90Us, "p90 us"),
+    (CostMeasure::ResponseQuietP99Us, "quiet p99 us"),
     (CostMeasure::ResponseP99Us, "p99 us"),
     (CostMeasure::MaxRate, "max rate/s"),
 ];
@@ -22,7 +23,8 @@ const OF_SLICES: [(CostMeasure, &str); 6] = [
 /// A measure of slices that is drawn slice by slice: its name in samples, in words, and the headings of the costs that it leads to.
 type Drawn = (&'static str, &'static str, &'static [&'static str]);
 const CPU: Drawn = ("cpu_us_per_request", "CPU time per request, us", &["CPU %", "CPU us"]);
-const P50: Drawn = ("response_p50_us", "p50 of response time, us", &["p50 us", "p90 us", "p99 us"]);
+const P50: Drawn =
+    ("response_p50_us", "p50 of response time, us", &["p50 us", "p90 us", "quiet p99 us", "p99 us"]);
 
 /// The costs of all arms; none without a number.
 pub(crate) fn costs(result: &StudyResult, rows: &[Row<'_>]) -> Option<Costs> {
@@ -80,6 +82,7 @@ fn usual_cell(row: &Row<'_>, measure: CostMeasure) -> Cell {
         CostMeasure::ResponseP50Us => row.p50.clone(),
         CostMeasure::ResponseP90Us => row.p90.clone(),
         CostMeasure::ResponseP99Us => row.p99.clone(),
+        CostMeasure::ResponseQuietP99Us => row.quiet_p99.clone(),
         CostMeasure::MaxRate => row.max_rate.clone(),
         CostMeasure::OfRounds(_) => Cell::Empty,
     }

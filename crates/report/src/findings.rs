@@ -384,7 +384,7 @@ mod tests {
         };
         let tail = [Measure::ResponseP99];
         assert_eq!(withheld(&tail, false, Some("fixed-rate"), true), "withheld: p99 under fixed-rate");
-        assert_eq!(withheld(&Measure::RESPONSES, false, None, true), "withheld: p50, p90 and p99");
+        assert_eq!(withheld(&Measure::RESPONSES, false, None, true), "withheld: p50, p90, p99 and quiet p99");
         assert_eq!(withheld(&[Measure::Cpu], true, None, true), "withheld: cost in CPU time");
         assert_eq!(withheld(&[], false, None, true), "withheld: all results");
         assert_eq!(withheld(&[], true, None, true), "withheld: all costs");

@@ -52,6 +52,7 @@ fn arm(id: &str, kind: ArmKind, compared_with: Option<&str>, cpu_us: f64, p50_us
             p50: Some(Interval::around(95.0 + p50_us, 1.3)),
             p90: Some(Interval::around(140.0 + p50_us, 6.0)),
             p99: Some(Interval::around(240.0 + p50_us, 22.0)),
+            quiet_p99: None,
         },
         cost: if is_compared {
             Cost {
@@ -61,6 +62,7 @@ fn arm(id: &str, kind: ArmKind, compared_with: Option<&str>, cpu_us: f64, p50_us
                     p50: Some(Interval::around(p50_us, 1.1)),
                     p90: Some(Interval::around(p50_us * 1.1, 5.0)),
                     p99: Some(Interval::around(p50_us * 1.3, 14.0)),
+                    quiet_p99: None,
                 },
                 over_1_ms_share: Some(Interval::around(0.0, 0.001)),
                 max_rate: has_proxy.then(|| Interval::around(rate - 1e6 / 46.0, 190.0)),
@@ -158,6 +160,7 @@ pub(crate) fn study() -> StudyResult {
             confidence: 0.95,
             budget_s: None,
             sequential: None,
+            quiet_rule: None,
             set_aside_rule: "a slice is set aside when the host took a tick".to_owned(),
             link: None,
             never_halted: false,
@@ -177,6 +180,7 @@ pub(crate) fn study() -> StudyResult {
             own_lag_p50_us: None,
             own_lag_p90_us: None,
             own_lag_p99_us: None,
+            quiet_own_lag_p99_us: None,
             core_share: 0.12,
             processors_share: 0.3,
             run_delay_share: 0.05,

@@ -71,7 +71,8 @@ const CPU: Plotted = Plotted {
     is_level: true,
 };
 /// Response time at the highest quantile that the loads have.
-const RESPONSES: [Plotted; 3] = [
+const RESPONSES: [Plotted; 4] = [
+    Plotted { title: "quiet p99, us", unit: "us", value: |load| load.response_us.quiet_p99, is_level: true },
     Plotted { title: "p99, us", unit: "us", value: |load| load.response_us.p99, is_level: true },
     Plotted { title: "p90, us", unit: "us", value: |load| load.response_us.p90, is_level: true },
     Plotted { title: "p50, us", unit: "us", value: |load| load.response_us.p50, is_level: true },

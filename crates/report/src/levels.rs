@@ -9,11 +9,12 @@ use crate::side_table::SideTable;
 /// A column: its heading, and its value for an arm.
 type Column = (&'static str, fn(&ArmResult) -> Option<String>);
 
-const COLUMNS: [Column; 5] = [
+const COLUMNS: [Column; 6] = [
     ("CPU us", |arm| arm.cpu_us_per_request.as_ref().map(level)),
     ("max rate/s", |arm| arm.max_rate.as_ref().map(level)),
     ("p50 us", |arm| arm.response_us.p50.as_ref().map(level)),
     ("p90 us", |arm| arm.response_us.p90.as_ref().map(level)),
+    ("quiet p99 us", |arm| arm.response_us.quiet_p99.as_ref().map(level)),
     ("p99 us", |arm| arm.response_us.p99.as_ref().map(level)),
 ];
 
@@ -33,7 +34,8 @@ pub(crate) fn levels(result: &StudyResult) -> Option<SideTable> {
     };
     let what = if arms.iter().all(|arm| arm.hops.is_empty()) { "without a proxy" } else { "plain proxying" };
     let load = result.plan.response_load();
-    let at = load.filter(|_| columns.iter().any(|column| column.0.starts_with('p')));
+    let at =
+        load.filter(|_| columns.iter().any(|column| column.0.contains("p9") || column.0.contains("p50")));
     let at = at.map_or_else(String::new, |load| match load.rate {
         Some(rate) => format!(", response times at {} requests/s", grouped(rate, 0)),
         None => format!(", response times under {}", load.name),

@@ -26,6 +26,7 @@ pub(crate) struct Row<'a> {
     pub(crate) p50: Cell,
     pub(crate) p90: Cell,
     pub(crate) p99: Cell,
+    pub(crate) quiet_p99: Cell,
     pub(crate) max_rate: Cell,
     /// Its costs in the main measures that arms have once per round, in the order of the measures.
     pub(crate) of_rounds: Vec<(RoundMeasure, Cell)>,
@@ -133,6 +134,10 @@ fn row<'a>(result: &'a StudyResult, arm: &'a ArmResult) -> Row<'a> {
         p50: of_slices(CostMeasure::ResponseP50Us, has_schedule),
         p90: of_slices(CostMeasure::ResponseP90Us, has_schedule),
         p99: of_slices(CostMeasure::ResponseP99Us, has_schedule),
+        quiet_p99: of_slices(
+            CostMeasure::ResponseQuietP99Us,
+            has_quiet(result, arm) && baseline.is_some_and(|other| has_quiet(result, other)),
+        ),
         max_rate: of_slices(CostMeasure::MaxRate, has_proxy && is_compared),
         of_rounds: RoundMeasure::compared()
             .map(|measure| {
@@ -143,6 +148,12 @@ fn row<'a>(result: &'a StudyResult, arm: &'a ArmResult) -> Row<'a> {
             })
             .collect(),
     }
+}
+
+/// Whether an arm has slices that are told to be quiet, under the load that response times are taken from.
+fn has_quiet(result: &StudyResult, arm: &ArmResult) -> bool {
+    let under = result.plan.response_load().and_then(|load| arm.under(&load.name));
+    under.is_some_and(|under| under.quiet_share.is_some())
 }
 
 /// The number that a cell is asked for.
@@ -193,7 +204,8 @@ fn unit_name(measure: CostMeasure) -> &'static str {
         CostMeasure::CpuUs
         | CostMeasure::ResponseP50Us
         | CostMeasure::ResponseP90Us
-        | CostMeasure::ResponseP99Us => "us",
+        | CostMeasure::ResponseP99Us
+        | CostMeasure::ResponseQuietP99Us => "us",
         CostMeasure::MaxRate => "requests/s",
         CostMeasure::OfRounds(measure) => measure.definition().unit_name,
     }

@@ -61,11 +61,13 @@ fn percent(share: f64) -> String {
 type Column = (&'static str, fn(&ArmLoad) -> Option<String>);
 
 /// Columns of a load; those without any value are left out.
-const COLUMNS: [Column; 14] = [
+const COLUMNS: [Column; 16] = [
     ("rate/s", |load| load.rate.as_ref().map(level)),
     ("rate ratio", |load| load.rate_ratio.as_ref().map(level)),
     ("proxy busy", |load| load.busy_share().map(by_load::percent)),
     ("p50 us", |load| load.response_us.p50.as_ref().map(level)),
+    ("quiet p99 us", |load| load.response_us.quiet_p99.as_ref().map(level)),
+    ("in quiet slices", |load| load.quiet_share.map(percent)),
     ("p99 us", |load| load.response_us.p99.as_ref().map(level)),
     ("within 1 ms", |load| load.within_1_ms_share.map(percent)),
     ("over 10 ms", |load| load.over_10_ms_share.map(percent)),
@@ -216,6 +218,7 @@ fn null_measures() -> Vec<(&'static str, CostMeasure)> {
         ("maximum rate", CostMeasure::MaxRate),
         ("p50", CostMeasure::ResponseP50Us),
         ("p90", CostMeasure::ResponseP90Us),
+        ("quiet p99", CostMeasure::ResponseQuietP99Us),
         ("p99", CostMeasure::ResponseP99Us),
     ];
     let of_rounds =

@@ -113,6 +113,7 @@ fn charged(charge: &Charge, measure: CostMeasure) -> Option<Interval> {
         CostMeasure::ResponseP50Us => charge.response_us.p50,
         CostMeasure::ResponseP90Us => charge.response_us.p90,
         CostMeasure::ResponseP99Us => charge.response_us.p99,
+        CostMeasure::ResponseQuietP99Us => charge.response_us.quiet_p99,
         CostMeasure::MaxRate => None,
         CostMeasure::OfRounds(measure) => charge.of_rounds.get(measure),
     }

@@ -143,6 +143,9 @@ pub(crate) fn intervals(result: &StudyResult) -> Vec<String> {
         "tail quantiles (p90, p99) are taken over all rounds, with jackknife intervals over rounds"
             .to_owned(),
     ];
+    sentences.extend(quiet(result).map(|quiet| {
+        format!("{quiet}; slices are told by what the kernel counts of waits, never by response times, and p99 is that of all slices")
+    }));
     if let Some(weight) = result.host.neighbour_weight {
         sentences.push(format!(
             "CPU time is adjusted for changes of the machine's speed (Papadakis, weight {weight:.2})"
@@ -158,6 +161,25 @@ pub(crate) fn intervals(result: &StudyResult) -> Vec<String> {
         ));
     }
     sentences
+}
+
+/// What the quiet p99 means, and the shares of the responses that it rests on; none without one.
+pub(crate) fn quiet(result: &StudyResult) -> Option<String> {
+    let rule = result.plan.quiet_rule?;
+    let load = result.plan.response_load()?;
+    let of_arm = |arm: &ArmResult| arm.under(&load.name)?.quiet_share;
+    let shares: Vec<f64> = result.arms.iter().filter_map(of_arm).collect();
+    let least = shares.iter().copied().reduce(f64::min)?;
+    let most = shares.iter().copied().fold(least, f64::max);
+    let percent = |share: f64| format!("{:.0}", share * 100.0);
+    let shares = match (percent(least), percent(most)) {
+        (least, most) if least == most => least,
+        (least, most) => format!("{least} to {most}"),
+    };
+    Some(format!(
+        "quiet p99: while generator and proxies each waited for a processor for at most {} % of the time; {shares} % of the responses",
+        (rule.max_wait_share * 1e4).round() / 100.0
+    ))
 }
 
 /// Numbers of slices that count and that do not, and the rule, a sentence each; and explanations of the numbers of a timeline.

@@ -24,6 +24,8 @@ pub enum Measure {
     ResponseP90,
     /// 99th percentile of response time, and shares of slow responses.
     ResponseP99,
+    /// 99th percentile of response time in quiet slices.
+    ResponseQuietP99,
     /// Bytes on a link.
     LinkBytes,
     /// Requests that a limit admitted.
@@ -46,15 +48,17 @@ fn with_measures_of_rounds(schema: &mut Schema) {
 
 impl Measure {
     /// Quantiles of response time.
-    pub const RESPONSES: [Self; 3] = [Self::ResponseP50, Self::ResponseP90, Self::ResponseP99];
+    pub const RESPONSES: [Self; 4] =
+        [Self::ResponseP50, Self::ResponseP90, Self::ResponseP99, Self::ResponseQuietP99];
     /// Measures that depend on the timing of requests and responses.
-    pub const TIMED: [Self; 6] = [
+    pub const TIMED: [Self; 7] = [
         Self::Rate,
         Self::MaxRate,
         Self::NewConnections,
         Self::ResponseP50,
         Self::ResponseP90,
         Self::ResponseP99,
+        Self::ResponseQuietP99,
     ];
 
     /// Measures that depend on the rate of a load: all but the bytes of requests and the measures that an arm has once per round.
@@ -73,6 +77,7 @@ impl Measure {
             Self::ResponseP50 => "p50",
             Self::ResponseP90 => "p90",
             Self::ResponseP99 => "p99",
+            Self::ResponseQuietP99 => "quiet p99",
             Self::LinkBytes => "bytes",
             Self::Admitted => "admitted",
             Self::NewConnections => "new connections",

@@ -102,7 +102,9 @@ pub use prices::{CarriedTo, CarryError, Price, PriceMade, PricedMachine, PricesB
 pub use program::Program;
 pub use reasons::Reasons;
 pub use report::{Body, Machine, Report};
-pub use round::{ArmRound, Capacity, Disturbance, Opened, ProxyTraffic, RoundProfile, Sample, StudyRound};
+pub use round::{
+    ArmRound, Capacity, Disturbance, Opened, ProxyTraffic, QuietSlices, RoundProfile, Sample, StudyRound,
+};
 pub use scale::{
     PeakPlace, ScaleBody, ScaleDimension, ScaleFit, ScaleLeftOut, ScalePeak, ScalePoint, ScaleResult,
     ScaleSeries,
@@ -125,7 +127,7 @@ pub use study::{
     AllProcessors, Answer, ArmKind, ArmLoad, ArmResult, Borrowed, Bound, BoundOf, Bounds, ConnectionTls,
     Contrast, Cost, CostMeasure, GeneratorUse, HopProcessors, HopUse, HostUse, KnownAnswer, LayerUse,
     LinkPlan, LoadSpec, NamedNumber, Number, Phase, PlannedConfig, PlannedFirewall, PlannedFunction,
-    PlannedHop, PlannedNetwork, PlannedPhase, PlannedRequest, PlannedSubject, ProxyUse, ResponseCost,
-    ResponseHistogram, RuleCost, SequentialPlan, Shape, SittingRecord, Slices, Standing, StatusResult,
-    StudyBody, StudyPlan, StudyResult, Timeline, TimelinePlan, TimelinePoint, TopDownPart,
+    PlannedHop, PlannedNetwork, PlannedPhase, PlannedRequest, PlannedSubject, ProxyUse, QuietRule,
+    ResponseCost, ResponseHistogram, RuleCost, SequentialPlan, Shape, SittingRecord, Slices, Standing,
+    StatusResult, StudyBody, StudyPlan, StudyResult, Timeline, TimelinePlan, TimelinePoint, TopDownPart,
 };

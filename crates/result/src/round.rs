@@ -75,6 +75,22 @@ pub struct Sample {
     pub own_lag: Option<Histogram>,
     /// Response times by status, if the load expects several, in slices that count.
     pub statuses: BTreeMap<u16, Histogram>,
+    /// Of the slices of `responses`, the quiet ones by the rule of the plan. Null if there is none, where the rule does not apply to the
+    /// arm, and in results of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quiet: Option<QuietSlices>,
+}
+
+/// The quiet slices of an arm under an open loop in one round.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct QuietSlices {
+    /// Their number.
+    pub slices: u32,
+    /// Their response times, nanoseconds; null without a response.
+    pub responses: Option<Histogram>,
+    /// Send lag caused by the generator itself in them, nanoseconds.
+    pub own_lag: Option<Histogram>,
 }
 
 /// Values of an arm that are recorded once per round.

@@ -226,6 +226,7 @@ pub fn study_plan() -> StudyPlan {
         budget_s: None,
         sequential: None,
         set_aside_rule: String::new(),
+        quiet_rule: None,
         link: None,
         never_halted: false,
         loads: vec![closed_loop("saturation", 16)],

@@ -34,7 +34,7 @@ pub use histogram::ResponseHistogram;
 pub use machine::{GeneratorUse, HostUse};
 pub use named::NamedNumber;
 pub use number::Number;
-pub use plan::{LinkPlan, LoadSpec, SequentialPlan, StudyPlan};
+pub use plan::{LinkPlan, LoadSpec, QuietRule, SequentialPlan, StudyPlan};
 pub use rules::{RuleCost, Shape};
 pub use sitting::SittingRecord;
 pub use standing::Standing;

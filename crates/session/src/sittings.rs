@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use hoptax_checks::thresholds::Limits;
 use hoptax_checks::{judge_sittings, judge_study};
-use hoptax_judge::sittings::{Part, as_one, combine, differences, in_order, withhold};
+use hoptax_judge::sittings::{Part, as_one, combine, differences, in_order, with_one_quiet_rule, withhold};
 use hoptax_judge::summary;
 use hoptax_report::document::Document;
 use hoptax_report::documents;
@@ -141,7 +141,7 @@ fn folder_name(path: &Path) -> String {
 
 /// Combines the parts, and writes the output files.
 fn write(parts: Vec<Part>, folder: &Path) -> Result<Option<Combined>, Failure> {
-    let parts = in_order(parts);
+    let parts = with_one_quiet_rule(in_order(parts));
     let Some((mut result, mut one)) = combine(&parts).zip(as_one(&parts)) else { return Ok(None) };
     judge_sittings(&mut one);
     withhold(&mut result, &one);

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::path::Path;
 
 use hoptax_checks::judge_study;
-use hoptax_checks::thresholds::Limits;
+use hoptax_checks::thresholds::{self, Limits};
 use hoptax_judge::length::Course;
 use hoptax_judge::precision::{self, Precision};
 use hoptax_judge::summary::{self, Conditions};
@@ -137,6 +137,7 @@ pub(crate) fn judged_result(
         budget_s: course.budget_s(),
         sequential: course.sequential(),
         ended_early,
+        quiet_wait_share: Some(limits.value(&thresholds::QUIET_WAIT)),
     };
     plan.rounds = match &outcome.ending {
         // A study that completes has all its planned rounds.

@@ -6,7 +6,7 @@ use hoptax_result::{
 };
 use hoptax_stats::null_reach;
 
-use super::{arms, generator, host, known, missing, same, samples};
+use super::{arms, generator, host, known, missing, quiet, same, samples};
 
 /// Remainder of a number after a finding.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -25,6 +25,8 @@ enum Left {
     AtMost,
     /// Its interval, wider by this on both sides.
     Within(f64),
+    /// Of the quantile of quiet slices, what the evidence of all slices bounds theirs by as well.
+    OfAllSlices,
 }
 
 /// A number of a result: of an arm, under one load, or under the usual load of its measure.
@@ -99,12 +101,12 @@ impl Before {
         let withholding: Vec<&Finding> = findings.iter().filter(|one| withholds(one, &place)).collect();
         if withholding.is_empty() {
             // A number that was never stated. Only quantiles lack for nothing but responses.
-            return evidence.filter(|_| is_quantile(slot.measure)).cloned();
+            return evidence.filter(|_| slot.measure.is_quantile()).cloned();
         }
         let left: Vec<Left> = withholding.iter().map(|one| self.left(result, one, slot)).collect();
         let is_from_evidence = left.iter().any(|one| match one {
-            Left::Evidence | Left::Shorter => true,
-            Left::AtLeast | Left::AtMost => is_quantile(slot.measure),
+            Left::Evidence | Left::Shorter | Left::OfAllSlices => true,
+            Left::AtLeast | Left::AtMost => slot.measure.is_quantile(),
             Left::Nothing | Left::Interval | Left::Within(_) => false,
         });
         let of_interval = before.filter(|_| !is_from_evidence);
@@ -131,6 +133,12 @@ impl Before {
                 Left::Within(reach) => {
                     bound.low = bound.low.map(|low| low - reach);
                     bound.high = bound.high.map(|high| high + reach);
+                }
+                Left::OfAllSlices => {
+                    let of_all = Slot { measure: CostMeasure::ResponseP99Us, ..*slot };
+                    let all = self.evidence(&of_all, slot.of)?;
+                    bound.low = bound.low.zip(all.low).map(|(low, of_all)| low.min(of_all));
+                    bound.high = bound.high.zip(all.high).map(|(high, of_all)| high.max(of_all));
                 }
             }
         }
@@ -166,16 +174,18 @@ impl Before {
         } else if [samples::TOO_FEW.id, missing::MISSING.id, generator::SEND_LAG.id].contains(&id) {
             Left::Evidence
         } else if [generator::SATURATED.id, host::SHARED_PROCESSOR.id].contains(&id) {
-            if is_quantile(slot.measure) { Left::Shorter } else { if_higher() }
+            if slot.measure.is_quantile() { Left::Shorter } else { if_higher() }
+        } else if id == quiet::QUIET.id {
+            Left::OfAllSlices
         } else if [host::STEAL.id, host::PROXY_RUN_DELAY.id, host::SET_ASIDE.id].contains(&id) {
             match slot.measure {
                 // Measured once in each round, whatever happens to slices.
                 _ if of_rounds => Left::Interval,
-                _ if is_median || !is_quantile(slot.measure) => Left::Evidence,
+                _ if is_median || !slot.measure.is_quantile() => Left::Evidence,
                 _ if id == host::STEAL.id => Left::Shorter,
                 _ => Left::Nothing,
             }
-        } else if id == arms::NOT_SATURATED.id || (id == arms::OFFERED.id && is_quantile(slot.measure)) {
+        } else if id == arms::NOT_SATURATED.id || (id == arms::OFFERED.id && slot.measure.is_quantile()) {
             if_higher()
         } else if id == same::SAME.id {
             self.null_reach(result, slot).map_or(Left::Nothing, Left::Within)
@@ -220,10 +230,6 @@ fn withholds(finding: &Finding, place: &Place<'_>) -> bool {
     finding.withholds_number(place) || (is_vague_level && finding.concerns(place))
 }
 
-fn is_quantile(measure: CostMeasure) -> bool {
-    matches!(measure, CostMeasure::ResponseP50Us | CostMeasure::ResponseP90Us | CostMeasure::ResponseP99Us)
-}
-
 impl Slot {
     /// The number, if stated.
     fn number(&self, arm: &ArmResult) -> Option<Interval> {
@@ -232,6 +238,7 @@ impl Slot {
             CostMeasure::ResponseP50Us => times.p50,
             CostMeasure::ResponseP90Us => times.p90,
             CostMeasure::ResponseP99Us => times.p99,
+            CostMeasure::ResponseQuietP99Us => times.quiet_p99,
             _ => None,
         };
         match (self.of, self.load) {

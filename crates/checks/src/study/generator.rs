@@ -25,16 +25,27 @@ pub(super) const SEND_LAG: Check<StudyResult> = Check {
                 let Some(finding) = lag_us.and_then(|lag_us| lag(at, lag_us, response, limits)) else {
                     continue;
                 };
-                // A finding about a quantile covers those above it.
-                if found.iter().all(|lower| lower.severity < finding.severity) {
-                    found.push(finding);
-                }
+                add_to(&mut found, finding);
             }
+            let quiet = response.quiet_p99.or(p90);
+            let of_quiet = used.quiet_own_lag_p99_us.and_then(|lag_us| lag(QUIET, lag_us, quiet, limits));
+            of_quiet.into_iter().for_each(|finding| add_to(&mut found, finding));
             found
         })
     },
     withhold: None,
 };
+
+/// The place of quiet p99 among [`Measure::RESPONSES`].
+const QUIET: usize = 3;
+
+/// Adds a finding, unless one that is as severe is about its measures already: a finding about a quantile covers those above it.
+fn add_to(found: &mut Vec<Finding>, finding: Finding) {
+    let covers = |other: &Finding| finding.measures.iter().all(|measure| other.measures.contains(measure));
+    if !found.iter().any(|other| covers(other) && other.severity >= finding.severity) {
+        found.push(finding);
+    }
+}
 
 /// Judges the generator's own lag at one of [`Measure::RESPONSES`] against response times at the same quantile. Half of the
 /// baseline's response time fails: the number would describe the generator, and so would every quantile above it.
@@ -50,7 +61,12 @@ fn lag(at: usize, lag_us: f64, response: Option<Interval>, limits: &Limits) -> O
     let advice = "CPU costs are valid; for response times, lower the rate, stop other work on the generator's processor, or \
                   keep processors from halting (--never-halt always)";
     let finding = Finding::new("send-lag", severity, Measured::us(lag_us, threshold), message, advice);
-    Some(Finding { measures: Measure::RESPONSES[at..].to_vec(), ..finding })
+    // The lag at p99 of all slices is not that of quiet ones, which is judged by itself.
+    let above = Measure::RESPONSES[at..].iter().copied();
+    let is_of_all_alone = Measure::RESPONSES[at] == Measure::ResponseP99;
+    let measures =
+        above.filter(|measure| !is_of_all_alone || *measure != Measure::ResponseQuietP99).collect();
+    Some(Finding { measures, ..finding })
 }
 
 /// A generator without spare CPU time limits the rate itself.
@@ -199,8 +215,19 @@ mod tests {
         let tails = withheld(late(5.0, 150.0));
         assert!(only(&tails, &["ResponseP99"]), "{tails:?}");
         let all = withheld(late(70.0, 150.0));
-        assert!(only(&all, &["ResponseP50", "ResponseP90", "ResponseP99"]), "{all:?}");
+        assert!(only(&all, &["ResponseP50", "ResponseP90", "ResponseP99", "ResponseQuietP99"]), "{all:?}");
         assert!(all.contains(&"+lua fixed-rate ResponseP50".to_owned()), "{all:?}");
+    }
+
+    #[test]
+    fn a_lag_in_quiet_slices_withholds_their_p99_alone() {
+        // That of the baseline is 180 us.
+        let late = |lag_us: f64| {
+            move |result: &mut StudyResult| result.generator[1].quiet_own_lag_p99_us = Some(lag_us)
+        };
+        assert_eq!([49.0, 80.0].map(|us| fired("send-lag", late(us)).0), [None, Some(Severity::Warn)]);
+        let lost = withheld(late(100.0));
+        assert!(!lost.is_empty() && lost.iter().all(|place| place.ends_with("ResponseQuietP99")), "{lost:?}");
     }
 
     #[test]
@@ -218,7 +245,8 @@ mod tests {
         let (severity, result) = fired("send-lag", late(80.0, Some(90.0)));
         assert_eq!((severity, result.findings.len()), (Some(Severity::Fail), 1), "{:#?}", result.findings);
         let lost = withheld(late(80.0, None));
-        let is_above = |place: &String| place.ends_with("ResponseP90") || place.ends_with("ResponseP99");
+        let above = ["ResponseP90", "ResponseP99", "ResponseQuietP99"];
+        let is_above = |place: &String| above.iter().any(|measure| place.ends_with(measure));
         assert!(!lost.is_empty() && lost.iter().all(is_above), "{lost:?}");
         assert!(lost.contains(&"+lua fixed-rate ResponseP90".to_owned()), "{lost:?}");
     }

@@ -7,8 +7,12 @@ use crate::check::Check;
 use crate::thresholds;
 
 /// Quantiles of response time with the share of requests above each, from the most to the least common.
-const TAILS: [(Measure, f64); 3] =
-    [(Measure::ResponseP50, 0.5), (Measure::ResponseP90, 0.1), (Measure::ResponseP99, 0.01)];
+const TAILS: [(Measure, f64); 4] = [
+    (Measure::ResponseP50, 0.5),
+    (Measure::ResponseP90, 0.1),
+    (Measure::ResponseP99, 0.01),
+    (Measure::ResponseQuietP99, 0.01),
+];
 
 /// Requests that were not sent before their slice ended, or not answered, are usually the slowest. A few of them are much of a
 /// tail, long before they are much of the load ([`super::arms::OFFERED`]) or of its failures ([`super::arms::ERRORS`]). In a
@@ -70,10 +74,17 @@ mod tests {
         assert!(withheld(missing(2, 1, 224)).is_empty());
         let (severity, result) = fired("missing-times", missing(2, 1, 226));
         assert_eq!((severity, result.verdict), (Some(Severity::Warn), Verdict::Caution));
-        let p99 = ["+lua fixed-rate ResponseP99", "lua fixed-rate ResponseP99"];
+        let p99 = [
+            "+lua fixed-rate ResponseP99",
+            "+lua fixed-rate ResponseQuietP99",
+            "lua fixed-rate ResponseP99",
+            "lua fixed-rate ResponseQuietP99",
+        ];
         assert_eq!(withheld(missing(2, 1, 226)), p99);
         assert_eq!(withheld(missing(2, 1, 2_249)), p99);
-        let p90_and_p99 = ["+lua fixed-rate ResponseP90", p99[0], "lua fixed-rate ResponseP90", p99[1]];
+        let [cost, quiet_cost, level, quiet_level] = p99;
+        let [cost_p90, level_p90] = ["+lua fixed-rate ResponseP90", "lua fixed-rate ResponseP90"];
+        let p90_and_p99 = [cost_p90, cost, quiet_cost, level_p90, level, quiet_level];
         assert_eq!(withheld(missing(2, 1, 2_251)), p90_and_p99);
     }
 
@@ -86,7 +97,13 @@ mod tests {
         let (severity, result) = fired("missing-times", unsent);
         assert_eq!(severity, Some(Severity::Warn));
         assert!(result.findings.iter().all(|finding| finding.id != "offered"), "{:?}", result.findings);
-        assert_eq!(withheld(unsent), ["+lua fixed-rate ResponseP99", "lua fixed-rate ResponseP99"]);
+        let p99 = [
+            "+lua fixed-rate ResponseP99",
+            "+lua fixed-rate ResponseQuietP99",
+            "lua fixed-rate ResponseP99",
+            "lua fixed-rate ResponseQuietP99",
+        ];
+        assert_eq!(withheld(unsent), p99);
     }
 
     #[test]
@@ -103,8 +120,11 @@ mod tests {
     fn missing_times_of_a_baseline_withhold_the_costs_against_it() {
         let expected = [
             "+lua fixed-rate ResponseP99",
+            "+lua fixed-rate ResponseQuietP99",
             "+same fixed-rate ResponseP99",
+            "+same fixed-rate ResponseQuietP99",
             "baseline fixed-rate ResponseP99",
+            "baseline fixed-rate ResponseQuietP99",
         ];
         assert_eq!(withheld(missing(0, 1, 300)), expected);
     }

@@ -11,12 +11,13 @@ use crate::thresholds::{self, Limits};
 /// A measure of an A/A arm: its cost, and the level that the cost is a difference from.
 type Judged = (Measure, CostMeasure, fn(&ArmResult) -> Option<Interval>);
 
-const JUDGED: [Judged; 5] = [
+const JUDGED: [Judged; 6] = [
     (Measure::Cpu, CostMeasure::CpuUs, |other| other.cpu_us_per_request),
     (Measure::MaxRate, CostMeasure::MaxRate, |other| other.max_rate),
     (Measure::ResponseP50, CostMeasure::ResponseP50Us, |other| other.response_us.p50),
     (Measure::ResponseP90, CostMeasure::ResponseP90Us, |other| other.response_us.p90),
     (Measure::ResponseP99, CostMeasure::ResponseP99Us, |other| other.response_us.p99),
+    (Measure::ResponseQuietP99, CostMeasure::ResponseQuietP99Us, |other| other.response_us.quiet_p99),
 ];
 
 /// Each interval of an A/A arm should cover zero, as nineteen in twenty do.

@@ -18,24 +18,35 @@ pub(super) const TOO_FEW: Check<StudyResult> = Check {
     source: "own: n (1 - p) of at least 100",
     judge: |result, limits| {
         let needed = responses_needed(limits);
-        let advice = rounds_advice(result, limits);
+        let [of_all, of_quiet] = TAILS.map(|tail| rounds_advice(result, &tail, limits));
         let judge_arm = |arm: &ArmResult| -> Vec<Finding> {
             let open = |name: &String| {
                 result.plan.loads.iter().any(|load| load.name == *name && load.loop_ == Loop::Open)
             };
-            let few = arm.loads.iter().filter(|load| open(&load.load) && (load.responses as f64) < needed);
-            few.map(|load| {
-                let message = format!("{} responses are too few for p99", load.responses);
-                let measured = Measured::count(load.responses as f64, needed, "requests");
-                Finding {
+            let few = |load: &ArmLoad| {
+                let quiet = load.quiet_share.map(|_| quiet_responses(load));
+                let all = load.responses as f64;
+                // Quiet slices have a part of the responses.
+                let (responses, message, measures, advice) = if all < needed {
+                    let also = quiet.map(|_| Measure::ResponseQuietP99);
+                    let measures: Vec<Measure> = std::iter::once(Measure::ResponseP99).chain(also).collect();
+                    let advice = if quiet.is_some() { &of_quiet } else { &of_all };
+                    (all, format!("{} responses are too few for p99", load.responses), measures, advice)
+                } else {
+                    let quiet = quiet.filter(|quiet| *quiet < needed)?;
+                    let message = format!("{quiet:.0} responses in quiet slices are too few for their p99");
+                    (quiet, message, vec![Measure::ResponseQuietP99], &of_quiet)
+                };
+                let measured = Measured::count(responses, needed, "requests");
+                Some(Finding {
                     arm: Some(arm.id.clone()),
                     load: Some(load.load.clone()),
-                    measures: vec![Measure::ResponseP99],
+                    measures,
                     withholds: true,
-                    ..Finding::new("too-few-samples", Severity::Warn, measured, message, &advice)
-                }
-            })
-            .collect()
+                    ..Finding::new("too-few-samples", Severity::Warn, measured, message, advice)
+                })
+            };
+            arm.loads.iter().filter(|load| open(&load.load)).filter_map(few).collect()
         };
         result.arms.iter().flat_map(judge_arm).collect()
     },
@@ -50,7 +61,7 @@ pub(super) const VAGUE: Check<StudyResult> = Check {
              if that is larger",
     judge: |result, limits| {
         let limit = limits.value(&thresholds::INTERVAL_FAIL_SHARE);
-        let of_p99 = rounds_advice(result, limits);
+        let [of_p99, of_quiet] = TAILS.map(|tail| rounds_advice(result, &tail, limits));
         let mut found = Vec::new();
         for arm in &result.arms {
             let Some(other) = result.arms.iter().find(|other| Some(&other.id) == arm.compared_with.as_ref())
@@ -75,6 +86,7 @@ pub(super) const VAGUE: Check<StudyResult> = Check {
                 let advice = match measure {
                     _ if result.sittings.len() > 1 => ANOTHER_SITTING,
                     Measure::ResponseP99 => of_p99.as_str(),
+                    Measure::ResponseQuietP99 => of_quiet.as_str(),
                     _ => "add rounds, or blocks of this load",
                 };
                 let measured = Measured::percent(share.min(WIDEST), limit);
@@ -131,6 +143,7 @@ fn cost_widths<'a>(
         widths.push((name, Measure::ResponseP50, share(cost.response_us.p50, level.p50)));
         widths.push((name, Measure::ResponseP90, share(cost.response_us.p90, level.p90)));
         widths.push((name, Measure::ResponseP99, share(cost.response_us.p99, level.p99)));
+        widths.push((name, Measure::ResponseQuietP99, share(cost.response_us.quiet_p99, level.quiet_p99)));
     }
     widths.into_iter().filter_map(|(load, measure, share)| Some((load, measure, share?))).collect()
 }
@@ -140,19 +153,49 @@ fn responses_needed(limits: &Limits) -> f64 {
     (limits.value(&thresholds::SAMPLES_ABOVE) / 0.01).round()
 }
 
+/// Number of responses in quiet slices.
+fn quiet_responses(load: &ArmLoad) -> f64 {
+    (load.responses as f64 * load.quiet_share.unwrap_or(0.0)).round()
+}
+
+/// A kind of p99, for a forecast of the rounds that it needs.
+struct Tail {
+    measure: Measure,
+    responses: fn(&ArmLoad) -> f64,
+    level: fn(&ArmLoad) -> Option<Interval>,
+    cost_half_width_us: fn(&ArmLoad) -> Option<f64>,
+}
+
+/// That of all slices, and that of quiet ones.
+const TAILS: [Tail; 2] = [
+    Tail {
+        measure: Measure::ResponseP99,
+        responses: |load| load.responses as f64,
+        level: |load| load.response_us.p99,
+        cost_half_width_us: |load| load.cost_p99_half_width_us,
+    },
+    Tail {
+        measure: Measure::ResponseQuietP99,
+        responses: quiet_responses,
+        level: |load| load.response_us.quiet_p99,
+        cost_half_width_us: |load| load.cost_quiet_p99_half_width_us,
+    },
+];
+
 /// Returns the advice that makes p99 costs printable, with the number of rounds if it can be forecast.
-fn rounds_advice(result: &StudyResult, limits: &Limits) -> String {
+fn rounds_advice(result: &StudyResult, tail: &Tail, limits: &Limits) -> String {
+    let name = tail.measure.as_str();
     let open = result.plan.loads.iter().filter(|load| load.loop_ == Loop::Open);
     let fewest = open
-        .filter_map(|load| Some((rounds_for_p99(result, &load.name, limits)?, load.name.as_str())))
+        .filter_map(|load| Some((rounds_for(result, tail, &load.name, limits)?, load.name.as_str())))
         .min_by_key(|(rounds, _)| *rounds);
     match fewest {
         Some((rounds, load)) if !is_feasible(result, rounds) => format!(
-            "no number of rounds that fits a day would print p99: it needs about {rounds} for nine arms in ten under `{load}`, which needs \
+            "no number of rounds that fits a day would print {name}: it needs about {rounds} for nine arms in ten under `{load}`, which needs \
              the fewest; read p50, or measure at a higher rate or in longer blocks"
         ),
         Some((rounds, load)) => format!(
-            "p99 needs about {rounds} rounds (`--rounds {rounds}`) for nine arms in ten under `{load}`, which needs the fewest; more or \
+            "{name} needs about {rounds} rounds (`--rounds {rounds}`) for nine arms in ten under `{load}`, which needs the fewest; more or \
              longer blocks of a load reduce that number"
         ),
         None => "add rounds, or more or longer blocks of this load".to_owned(),
@@ -178,19 +221,19 @@ const NEARLY_ALL: f64 = 0.9;
 /// The number of rounds after which costs in p99 of nine arms in ten have enough responses and intervals that are not
 /// vague. It is an order of magnitude: widths vary, and with few responses the jackknife does not know them well. None if
 /// it cannot be forecast for so many arms.
-fn rounds_for_p99(result: &StudyResult, load: &str, limits: &Limits) -> Option<u32> {
+fn rounds_for(result: &StudyResult, tail: &Tail, load: &str, limits: &Limits) -> Option<u32> {
     let measured = result.plan.rounds_completed;
     let under = |arm: &'_ ArmResult| arm.under(load).cloned();
     let of_arm = |arm: &ArmResult| -> Option<u32> {
         let own = under(arm)?;
         let other = result.arms.iter().find(|other| Some(&other.id) == arm.compared_with.as_ref())?;
         let others = under(other)?;
-        let fewest = own.responses.min(others.responses).max(1) as f64;
+        let fewest = (tail.responses)(&own).min((tail.responses)(&others)).max(1.0);
         let by_responses = (responses_needed(limits) * f64::from(measured) / fewest).ceil() as u32;
         // A lower quantile is a lower limit of p99, so the forecast errs towards more rounds.
-        let level = others.response_us.p99.or(others.response_us.p90).or(others.response_us.p50)?.estimate;
+        let level = (tail.level)(&others).or(others.response_us.p90).or(others.response_us.p50)?.estimate;
         let target = limits.value(&thresholds::INTERVAL_FAIL_SHARE) * level;
-        let by_width = rounds_needed(own.cost_p99_half_width_us?, measured, target)?;
+        let by_width = rounds_needed((tail.cost_half_width_us)(&own)?, measured, target)?;
         Some(by_responses.max(by_width))
     };
     let compared: Vec<&ArmResult> =
@@ -263,6 +306,7 @@ fn levels<'a>(
             (name, Measure::ResponseP50, load.response_us.p50),
             (name, Measure::ResponseP90, load.response_us.p90),
             (name, Measure::ResponseP99, load.response_us.p99),
+            (name, Measure::ResponseQuietP99, load.response_us.quiet_p99),
         ]
     };
     let of_arm = std::iter::once((rate_load, Measure::MaxRate, arm.max_rate));
@@ -280,22 +324,35 @@ mod tests {
     fn too_few_responses_withhold_p99_and_keep_p50() {
         let few = |result: &mut StudyResult| result.arms[2].loads[1].responses = 9_999;
         assert_eq!(fired("too-few-samples", few).0, Some(Severity::Warn));
-        assert_eq!(withheld(few), ["+lua fixed-rate ResponseP99", "lua fixed-rate ResponseP99"]);
+        let [cost, level] = ["+lua", "lua"].map(|arm| format!("{arm} fixed-rate"));
+        let of = |place: &str| [format!("{place} ResponseP99"), format!("{place} ResponseQuietP99")];
+        assert_eq!(withheld(few), [of(&cost), of(&level)].concat());
+        // 12,000 responses, of which 9,600 are in quiet slices.
+        let few_quiet = |result: &mut StudyResult| result.arms[2].loads[1].responses = 12_000;
+        assert_eq!(fired("too-few-samples", few_quiet).0, Some(Severity::Warn));
+        assert_eq!(withheld(few_quiet), [cost, level].map(|place| format!("{place} ResponseQuietP99")));
     }
 
     #[test]
     fn the_remedy_for_p99_states_the_rounds_that_nine_arms_in_ten_need() {
-        let advice = |responses: [u64; 2], half_widths_us: [Option<f64>; 2]| {
+        let advice_of = |is_quiet: bool, responses: [u64; 2], half_widths_us: [Option<f64>; 2]| {
             let (_, result) = fired("too-few-samples", |result| {
                 for (arm, (responses, half_width_us)) in
                     result.arms[1..].iter_mut().zip(responses.into_iter().zip(half_widths_us))
                 {
                     arm.loads[1].responses = responses;
-                    arm.loads[1].cost_p99_half_width_us = half_width_us;
+                    let load = &mut arm.loads[1];
+                    load.cost_p99_half_width_us = half_width_us.filter(|_| !is_quiet);
+                    load.cost_quiet_p99_half_width_us = half_width_us.filter(|_| is_quiet);
+                    load.quiet_share = load.quiet_share.filter(|_| is_quiet);
                 }
             });
             result.findings.into_iter().find(|finding| finding.id == "too-few-samples").unwrap().advice
         };
+        let advice = |responses, half_widths_us| advice_of(false, responses, half_widths_us);
+        // Four fifths of the responses are in quiet slices.
+        let quiet = advice_of(true, [5_000, 8_000], [Some(50.0); 2]);
+        assert!(quiet.starts_with("quiet p99 needs about 25 rounds"), "{quiet}");
         // 10 rounds measured. Of two arms, nine in ten are both: 5,000 responses need 20 rounds.
         assert!(advice([5_000, 8_000], [Some(50.0); 2]).contains("(`--rounds 20`)"));
         // The baseline's p99 is 200 us, so a half-width of 200 us must be halved: four times the rounds, and a little less for

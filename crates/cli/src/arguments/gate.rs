@@ -24,6 +24,7 @@ A limit is MEASURE>+PERCENT or MEASURE<-PERCENT, the largest change from the arm
 Measures:
   cpu                    CPU time per request of all proxies
   p50, p90, p99          response time under the first open loop of the study
+  quiet-p99              the same while nobody waited for a processor for more than 1 % of the time
   rate                   maximum rate
   memory                 resident memory of all proxies
   memory-per-connection  resident memory per connection

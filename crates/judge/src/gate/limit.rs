@@ -8,11 +8,12 @@ use hoptax_result::{CostMeasure, GateOutcome, Interval, RoundMeasure};
 use hoptax_text::nearest::hint;
 
 /// The measures of slices that can be limited, with their names.
-const OF_SLICES: [(&str, CostMeasure); 5] = [
+const OF_SLICES: [(&str, CostMeasure); 6] = [
     ("cpu", CostMeasure::CpuUs),
     ("p50", CostMeasure::ResponseP50Us),
     ("p90", CostMeasure::ResponseP90Us),
     ("p99", CostMeasure::ResponseP99Us),
+    ("quiet-p99", CostMeasure::ResponseQuietP99Us),
     ("rate", CostMeasure::MaxRate),
 ];
 
@@ -44,11 +45,8 @@ impl Limit {
     /// The kind of load that measures the limited number, and its word in a study file; none if every load does.
     pub(super) fn needed_load(&self) -> Option<(LoopWord, &'static str)> {
         match self.measure {
-            CostMeasure::ResponseP50Us | CostMeasure::ResponseP90Us | CostMeasure::ResponseP99Us => {
-                Some((LoopWord::Open, "open"))
-            }
             CostMeasure::MaxRate => Some((LoopWord::Closed, "closed")),
-            CostMeasure::CpuUs | CostMeasure::CpuShare | CostMeasure::OfRounds(_) => None,
+            measure => measure.is_quantile().then_some((LoopWord::Open, "open")),
         }
     }
 

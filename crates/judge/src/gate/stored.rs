@@ -127,8 +127,12 @@ fn shortest_gap(runs: &[Earlier]) -> Option<Duration> {
 
 fn judged(result: &StudyResult, arm: &str, earlier: &[Earlier], limit: &Limit, confidence: f64) -> GateLimit {
     let measure = limit.measure;
+    // Where other slices are quiet, the quiet p99 is another number.
+    let is_alike = |one: &&Earlier| {
+        measure != CostMeasure::ResponseQuietP99Us || one.result.plan.quiet_rule == result.plan.quiet_rule
+    };
     let reference: Vec<Sitting> =
-        earlier.iter().filter_map(|one| sitting(&one.result, arm, measure)).collect();
+        earlier.iter().filter(is_alike).filter_map(|one| sitting(&one.result, arm, measure)).collect();
     let rounds = result.usable_rounds(Contrast { arm, other: None }, measure, None);
     let found =
         sitting(result, arm, measure).and_then(|new| from_reference(&reference, new, rounds, confidence));

@@ -150,6 +150,7 @@ fn rounds_of(evidence: &StudyResult, place: &Place<'_>) -> u32 {
         Measure::ResponseP50 => CostMeasure::ResponseP50Us,
         Measure::ResponseP90 => CostMeasure::ResponseP90Us,
         Measure::ResponseP99 => CostMeasure::ResponseP99Us,
+        Measure::ResponseQuietP99 => CostMeasure::ResponseQuietP99Us,
         Measure::OfRounds(measure) => CostMeasure::OfRounds(measure),
         Measure::OtherCpu
         | Measure::LinkBytes
@@ -242,7 +243,8 @@ fn join_arm(arm: &mut ArmResult, results: &[StudyResult]) {
         // The findings of the sittings name the numbers that the generator spoilt.
         load.generator = None;
         // It is about the rounds of one sitting.
-        load.cost_p99_half_width_us = None;
+        (load.cost_p99_half_width_us, load.cost_quiet_p99_half_width_us) = (None, None);
+        load.quiet_share = mean(under.iter().filter_map(|one| one.quiet_share));
         load.responses = under.iter().map(|one| one.responses).sum();
         load.book = books(under.iter().map(|one| &one.book));
     }

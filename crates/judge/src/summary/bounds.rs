@@ -10,21 +10,29 @@ use hoptax_result::{
     StudyPlan, StudyRound,
 };
 
-use super::histogram;
 use super::samples::{Pairing, Rounds};
 use super::speed::{Speed, speed};
-use super::times::Times;
+use super::times::{self, Times};
 use crate::measure::{self, Measure};
-use quantiles::{QUANTILES, Quantile, Side};
+use quantiles::{QUANTILES, QUIET_P99, Quantile, Side};
 
 /// The evidence that bounds are computed from.
 pub(super) struct Evidence<'a> {
     rounds: Rounds<'a>,
-    /// Own lags of the generator, nanoseconds, as in [`Rounds::times`].
-    lags: Vec<Times>,
+    /// Times of all slices that count.
+    of_all: Tail<'a>,
+    /// Times of quiet slices.
+    of_quiet: Tail<'a>,
     /// The first measurement of each planned slice, disturbed or not, so that no disturbance selects slices; none if these are the
     /// slices that count.
     as_planned: Option<AsPlanned>,
+}
+
+/// Times of slices, by round.
+struct Tail<'a> {
+    responses: &'a [Times],
+    /// Own lags of the generator, nanoseconds.
+    lags: Vec<Times>,
 }
 
 struct AsPlanned {
@@ -37,13 +45,14 @@ struct AsPlanned {
 type Again<'a> = &'a dyn Fn(&Rounds<'_>, Option<&Speed>) -> Option<Interval>;
 
 impl<'a> Evidence<'a> {
-    pub(super) fn new(rounds: Rounds<'a>, plan: &StudyPlan) -> Self {
-        let of_sample = |sample: &Sample| {
-            let counts = histogram::counts(Some(sample.own_lag.as_ref()?));
-            Some(((sample.arm.clone(), sample.load.clone()), counts))
-        };
-        let lags = rounds.all.iter().map(|round| round.samples.iter().filter_map(of_sample).collect());
-        Self { rounds, lags: lags.collect(), as_planned: AsPlanned::new(rounds.all, plan) }
+    pub(super) fn new(rounds: Rounds<'a>, quiet: &'a [Times], plan: &StudyPlan) -> Self {
+        let lags = |source: times::Source| times::decode(rounds.all, source.own_lag);
+        Self {
+            rounds,
+            of_all: Tail { responses: rounds.times, lags: lags(times::ALL) },
+            of_quiet: Tail { responses: quiet, lags: lags(times::QUIET) },
+            as_planned: AsPlanned::new(rounds.all, plan),
+        }
     }
 
     /// The bounds of the numbers of an arm under a load. `others` are those of the arm that it is compared with.
@@ -57,9 +66,13 @@ impl<'a> Evidence<'a> {
         let mut bounds = self.of_slices(arm, under);
         if load.loop_ == Loop::Open {
             let other = arm.compared_with.as_deref().zip(others);
-            bounds.extend(
-                QUANTILES.iter().flat_map(|quantile| self.of_quantile(&arm.id, under, other, quantile)),
-            );
+            let all = QUANTILES.iter().map(|quantile| (quantile, &self.of_all, other));
+            // Without quiet slices there is no number to bound.
+            let of_both = other.filter(|(_, others)| others.quiet_share.is_some());
+            let quiet = under.quiet_share.map(|_| (&QUIET_P99, &self.of_quiet, of_both));
+            bounds.extend(all.chain(quiet).flat_map(|(quantile, tail, other)| {
+                self.of_quantile((&arm.id, under), other, quantile, tail)
+            }));
         }
         Bounds(bounds)
     }
@@ -109,10 +122,10 @@ impl<'a> Evidence<'a> {
     /// A quantile of response time, and its difference from that of another arm.
     fn of_quantile(
         &self,
-        arm: &str,
-        under: &ArmLoad,
+        (arm, under): (&str, &ArmLoad),
         other: Option<(&str, &ArmLoad)>,
         quantile: &Quantile,
+        tail: &Tail<'_>,
     ) -> Vec<Bound> {
         let load = under.load.as_str();
         let p50 = &measure::RESPONSE_P50;
@@ -125,8 +138,8 @@ impl<'a> Evidence<'a> {
             let stated =
                 extended((quantile.level)(&under.response_us), &|rounds, _| rounds.level(arm, load, p50));
             Side {
-                responses: of_arm(self.rounds.times, arm, load),
-                lags: of_arm(&self.lags, arm, load),
+                responses: of_arm(tail.responses, arm, load),
+                lags: of_arm(&tail.lags, arm, load),
                 missing: quantiles::missing_share(&under.book),
                 stated,
             }

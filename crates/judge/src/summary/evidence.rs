@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hoptax_plan::disturbance::Rule;
 use hoptax_plan::plan::{Arm, Load, Plan};
+use hoptax_plan::quiet;
 use hoptax_plan::record::{RoundRecord, SliceRecord, Times};
-use hoptax_result::{ArmRound, Disturbance, Sample, StudyRound};
+use hoptax_result::{ArmRound, Disturbance, Environment, QuietRule, QuietSlices, Sample, StudyRound};
 
 use super::{histogram, limits, speed};
 use crate::measure;
@@ -20,12 +21,20 @@ pub(super) struct Evidence {
     pub(super) neighbour_weight: Option<f64>,
 }
 
-/// Turns records into evidence.
-pub(super) fn evidence(plan: &Plan, records: &[RoundRecord]) -> Evidence {
+/// What tells quiet slices.
+#[derive(Clone, Copy)]
+pub(super) struct Quiet<'a> {
+    pub(super) rule: QuietRule,
+    pub(super) environment: &'a Environment,
+}
+
+/// Turns records into evidence. Without a rule, no slice is told to be quiet.
+pub(super) fn evidence(plan: &Plan, records: &[RoundRecord], quiet: Option<Quiet<'_>>) -> Evidence {
     let rule = Rule::from_rounds(records, plan.link.is_some());
     let judged: Vec<Vec<Judged<'_>>> = records.iter().map(|record| judge(record, &rule)).collect();
     let rounds = records.iter().zip(&judged);
-    let mut rounds: Vec<StudyRound> = rounds.map(|(record, judged)| round(plan, record, judged)).collect();
+    let mut rounds: Vec<StudyRound> =
+        rounds.map(|(record, judged)| round(plan, record, judged, quiet)).collect();
     let loads: Vec<String> = plan.loads.iter().map(|load| load.name.clone()).collect();
     let usual = plan.cpu_load().map(|load| load.load.name.as_str());
     let neighbour_weight = speed::note(&mut rounds, &loads, usual);
@@ -56,14 +65,17 @@ fn judge<'a>(record: &'a RoundRecord, rule: &Rule) -> Vec<Judged<'a>> {
     slices.map(|((number, slice), by)| Judged { number, slice, by }).collect()
 }
 
-fn round(plan: &Plan, record: &RoundRecord, judged: &[Judged<'_>]) -> StudyRound {
+fn round(plan: &Plan, record: &RoundRecord, judged: &[Judged<'_>], quiet: Option<Quiet<'_>>) -> StudyRound {
     let mut samples = Vec::new();
     for (arm_number, arm) in plan.arms.iter().enumerate() {
         for (load_number, load) in plan.loads.iter().enumerate() {
             let of = |one: &&Judged<'_>| one.slice.arm == arm_number && one.slice.load == load_number;
             let slices: Vec<&Judged<'_>> = judged.iter().filter(of).collect();
             if !slices.is_empty() {
-                samples.push(sample(record, arm, load, &slices));
+                let mut sample = sample(record, arm, load, &slices);
+                let quiet = quiet.filter(|quiet| quiet::applies(arm, load, quiet.environment));
+                sample.quiet = quiet.map(|quiet| quiet_slices(record, &slices, &quiet.rule));
+                samples.push(sample);
             }
         }
     }
@@ -105,6 +117,20 @@ fn last_of_each<'a>(slices: &[&Judged<'a>], counts: impl Fn(&Judged<'a>) -> bool
     let last: BTreeMap<(u32, u32), usize> =
         counting.map(|one| ((one.slice.block, one.slice.copy), one.number)).collect();
     last.into_values().collect()
+}
+
+/// The quiet ones of the slices that response times are taken from.
+fn quiet_slices(record: &RoundRecord, slices: &[&Judged<'_>], rule: &QuietRule) -> QuietSlices {
+    let clean = last_of_each(slices, Judged::is_clean);
+    let quiet: Vec<usize> = slices
+        .iter()
+        .filter(|one| clean.contains(&one.number) && one.slice.is_quiet(rule))
+        .map(|one| one.number)
+        .collect();
+    let of = |times: &BTreeMap<usize, Times>| {
+        histogram::merged(quiet.iter().filter_map(|number| times.get(number)))
+    };
+    QuietSlices { slices: quiet.len() as u32, responses: of(&record.responses), own_lag: of(&record.own_lag) }
 }
 
 fn sample(record: &RoundRecord, arm: &Arm, load: &Load, slices: &[&Judged<'_>]) -> Sample {

@@ -13,7 +13,7 @@ use super::samples::{Pairing, Rounds};
 use super::speed::{Factors, Speed, speed};
 use super::{borrowed, histogram, layers, once, parts, response, rules, signs, statuses, timeline};
 use crate::measure::{self, Measure};
-use crate::summary::times;
+use crate::summary::times::{self, Times};
 
 /// The quantiles of send lag that checks evaluate.
 const LAGS: [f64; 3] = [0.5, 0.9, 0.99];
@@ -22,7 +22,8 @@ const LAGS: [f64; 3] = [0.5, 0.9, 0.99];
 /// left unchanged for the checks to fill.
 pub fn fill(result: &mut StudyResult) {
     let rounds = std::mem::take(&mut result.rounds);
-    let times = times::decode(&rounds);
+    let times = times::decode(&rounds, times::ALL.responses);
+    let quiet = times::decode(&rounds, times::QUIET.responses);
     let all = Rounds { all: &rounds, times: &times, confidence: result.plan.quantile_confidence() };
     result.plan.rounds_completed = rounds.len() as u32;
     // The courses of a timeline have evidence of their own.
@@ -37,7 +38,7 @@ pub fn fill(result: &mut StudyResult) {
         .iter()
         .filter_map(|load| Some((load.name.clone(), speed(&rounds, &load.name)?)))
         .collect();
-    let study = Study { rounds: all, result: &*result, speeds, proxied };
+    let study = Study { rounds: all, quiet: &quiet, result: &*result, speeds, proxied };
     let mut arms = result.arms.clone();
     for arm in &mut arms {
         let takes_part = |load: &&LoadSpec| all.samples(&arm.id, &load.name).next().is_some();
@@ -48,7 +49,7 @@ pub fn fill(result: &mut StudyResult) {
     for arm in &mut arms {
         fill_arm(&study, arm);
     }
-    fill_bounds(&mut arms, &Evidence::new(all, &result.plan), &result.plan);
+    fill_bounds(&mut arms, &Evidence::new(all, &quiet, &result.plan), &result.plan);
     let rule_costs = rules::costs(&all, &arms, result.plan.confidence);
     let names: Vec<&str> = arms.iter().map(|arm| arm.id.as_str()).collect();
     result.timelines = timeline::timelines(&rounds, &names, &result.plan);
@@ -89,6 +90,8 @@ fn usual_bounds(arm: &ArmResult, bounds: &[Bounds], plan: &StudyPlan) -> Bounds 
 /// The inputs of an arm's numbers.
 struct Study<'a> {
     rounds: Rounds<'a>,
+    /// Response times of quiet slices by round, within a round by arm and load.
+    quiet: &'a [Times],
     result: &'a StudyResult,
     /// The machine's speed, by load.
     speeds: BTreeMap<String, Speed>,
@@ -185,7 +188,14 @@ fn under(study: &Study<'_>, arm: &ArmResult, load: &LoadSpec) -> ArmLoad {
     // If the other side has no proxy, there is nothing to take a share of, and its rate is the generator's.
     let has_both = has_proxy && other.is_some_and(|other| study.proxied.contains(other));
     let cpu = &measure::CPU;
-    let times = response::rounds(rounds, id, other, name);
+    let times = response::rounds(rounds.times, id, other, name);
+    let has_quiet =
+        |arm: &str| rounds.samples(arm, name).any(|(_, sample): (usize, &Sample)| sample.quiet.is_some());
+    let quiet_of = |other: Option<&str>| response::rounds(study.quiet, id, other, name);
+    let is_quiet = is_open && has_quiet(id);
+    let quiet_levels = if is_quiet { quiet_of(None) } else { Vec::new() };
+    let compares_quiet = is_quiet && other.is_some_and(has_quiet);
+    let quiet_costs = if compares_quiet { quiet_of(other) } else { Vec::new() };
     let samples: Vec<&Sample> = rounds.samples(id, name).map(|(_, sample)| sample).collect();
     let book = samples.iter().fold(Book::default(), |mut sum, sample| {
         sum.add(&sample.book);
@@ -216,7 +226,10 @@ fn under(study: &Study<'_>, arm: &ArmResult, load: &LoadSpec) -> ArmLoad {
         received_packets_per_request: level(&measure::RECEIVED_PACKETS),
         link_bytes_per_request: study.result.plan.link.and_then(|_| level(&measure::LINK_BYTES)),
         response_us: if is_open {
-            ResponseCost { p50: level(&measure::RESPONSE_P50), ..response::tails(&times, rounds.confidence) }
+            ResponseCost {
+                p50: level(&measure::RESPONSE_P50),
+                ..response::levels(&times, &quiet_levels, rounds.confidence)
+            }
         } else {
             ResponseCost::default()
         },
@@ -227,7 +240,7 @@ fn under(study: &Study<'_>, arm: &ArmResult, load: &LoadSpec) -> ArmLoad {
                 .flatten(),
             response_us: if is_open && other.is_some() {
                 let p50 = cost(&measure::RESPONSE_P50, None, |own, other| own - other);
-                ResponseCost { p50, ..response::tail_costs(&times, rounds.confidence) }
+                ResponseCost { p50, ..response::costs(&times, &quiet_costs, rounds.confidence) }
             } else {
                 ResponseCost::default()
             },
@@ -247,6 +260,11 @@ fn under(study: &Study<'_>, arm: &ArmResult, load: &LoadSpec) -> ArmLoad {
         cost_p99_half_width_us: other
             .filter(|_| is_open)
             .and_then(|_| response::p99_half_width(&times, rounds.confidence)),
+        cost_quiet_p99_half_width_us: response::p99_half_width(&quiet_costs, rounds.confidence),
+        quiet_share: is_quiet.then(|| {
+            let all = response::responses(&times);
+            if all == 0 { 0.0 } else { response::responses(&quiet_levels) as f64 / all as f64 }
+        }),
         responses: response::responses(&times),
         book,
         failures: failures(samples.iter().copied()),
@@ -302,24 +320,29 @@ fn clean_mean(rounds: &Rounds<'_>, arm: &str, load: &str, measure: &Measure) -> 
 /// Resource use and lag of the generator under a load, for one arm or for all.
 fn generator(rounds: &Rounds<'_>, arm: Option<&str>, load: &LoadSpec) -> GeneratorUse {
     let share = |measure: &Measure| rounds.share(arm, &load.name, measure).unwrap_or(0.0);
-    let mut own_lag = hoptax_load::histogram();
-    for sample in rounds.of_load(arm, &load.name) {
-        for (value, count) in histogram::counts(sample.own_lag.as_ref()) {
-            own_lag.saturating_record_n(value, count);
+    let own_lag = |source: times::Source| {
+        let mut own_lag = hoptax_load::histogram();
+        for sample in rounds.of_load(arm, &load.name) {
+            for (value, count) in histogram::counts((source.own_lag)(sample)) {
+                own_lag.saturating_record_n(value, count);
+            }
         }
-    }
-    // An arm with fewer requests has no such quantile of response time to judge either.
-    let is_known = |quantile: f64| {
-        let count = own_lag.len();
-        if arm.is_some() { quantile_supported(count, quantile) } else { count > 0 }
+        own_lag
     };
-    let [p50, p90, p99] =
-        LAGS.map(|quantile| is_known(quantile).then(|| own_lag.value_at_quantile(quantile) as f64 / 1e3));
+    let (all, quiet) = (own_lag(times::ALL), own_lag(times::QUIET));
+    let at = |own_lag: &hdrhistogram::Histogram<u64>, quantile: f64| {
+        let count = own_lag.len();
+        // An arm with fewer requests has no such quantile of response time to judge either.
+        let is_known = if arm.is_some() { quantile_supported(count, quantile) } else { count > 0 };
+        is_known.then(|| own_lag.value_at_quantile(quantile) as f64 / 1e3)
+    };
+    let [p50, p90, p99] = LAGS.map(|quantile| at(&all, quantile));
     GeneratorUse {
         load: load.name.clone(),
         own_lag_p50_us: p50,
         own_lag_p90_us: p90,
         own_lag_p99_us: p99,
+        quiet_own_lag_p99_us: at(&quiet, 0.99),
         core_share: share(&measure::GENERATOR_CORE),
         processors_share: share(&measure::PROCESSORS_BUSY),
         run_delay_share: share(&measure::GENERATOR_RUN_DELAY),

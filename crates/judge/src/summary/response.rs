@@ -9,7 +9,6 @@
 use hoptax_result::{Interval, ResponseCost};
 use hoptax_stats::{RoundTimes, quantile_cost, quantile_cost_half_width, quantile_level, share_cost};
 
-use super::samples::Rounds;
 use super::times::Times;
 
 /// Response times of one round, of an arm and of the arm that it is compared with.
@@ -21,14 +20,14 @@ pub(super) struct Round<'a> {
 /// Responses slower than this count as slow, nanoseconds.
 const SLOW_NS: u64 = 1_000_000;
 
-/// The response times of an arm under an open load, round by round.
-pub(super) fn rounds<'a>(rounds: &Rounds<'a>, arm: &str, other: Option<&str>, load: &str) -> Vec<Round<'a>> {
+/// Times of an arm under an open load, round by round.
+pub(super) fn rounds<'a>(times: &'a [Times], arm: &str, other: Option<&str>, load: &str) -> Vec<Round<'a>> {
     let of_round = |times: &'a Times| {
         let of =
             |arm: &str| times.get(&(arm.to_owned(), load.to_owned())).map_or([].as_slice(), Vec::as_slice);
         Round { own: of(arm), other: other.map(of).unwrap_or_default() }
     };
-    rounds.times.iter().map(of_round).collect()
+    times.iter().map(of_round).collect()
 }
 
 fn both<'a>(rounds: &[Round<'a>]) -> Vec<RoundTimes<'a>> {
@@ -41,17 +40,17 @@ pub(super) fn level(rounds: &[Round<'_>], p: f64, confidence: f64) -> Option<Int
     quantile_level(&own, p, confidence).map(in_us)
 }
 
-/// The tails of an arm's own response times, us; without the median.
-pub(super) fn tails(rounds: &[Round<'_>], confidence: f64) -> ResponseCost {
-    let at = |p: f64| level(rounds, p, confidence);
-    ResponseCost { p50: None, p90: at(0.9), p99: at(0.99) }
+/// The tails of an arm's own response times, us; without the median. A machine that stalls for a few percent of the time makes up the
+/// slowest hundredth of the responses, and little of the slowest tenth, so that only p99 is also taken from quiet slices.
+pub(super) fn levels(all: &[Round<'_>], quiet: &[Round<'_>], confidence: f64) -> ResponseCost {
+    let at = |rounds: &[Round<'_>], p: f64| level(rounds, p, confidence);
+    ResponseCost { p50: None, p90: at(all, 0.9), p99: at(all, 0.99), quiet_p99: at(quiet, 0.99) }
 }
 
-/// The differences of the tails from those of the other arm, us.
-pub(super) fn tail_costs(rounds: &[Round<'_>], confidence: f64) -> ResponseCost {
-    let both = both(rounds);
-    let at = |p: f64| quantile_cost(&both, p, confidence).map(in_us);
-    ResponseCost { p50: None, p90: at(0.9), p99: at(0.99) }
+/// The differences of the tails from those of the other arm, us. Each is taken from slices of the same kind of both arms.
+pub(super) fn costs(all: &[Round<'_>], quiet: &[Round<'_>], confidence: f64) -> ResponseCost {
+    let at = |rounds: &[Round<'_>], p: f64| quantile_cost(&both(rounds), p, confidence).map(in_us);
+    ResponseCost { p50: None, p90: at(all, 0.9), p99: at(all, 0.99), quiet_p99: at(quiet, 0.99) }
 }
 
 /// The half-width of the difference at p99, us, also where there are too few responses for p99.

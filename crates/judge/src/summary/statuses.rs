@@ -33,7 +33,7 @@ pub(super) fn statuses(rounds: &Rounds<'_>, arm: &str, load: &str) -> Vec<Status
             count,
             share: if whole == 0 { 0.0 } else { count as f64 / whole as f64 },
             per_second: mean_over_rounds(&rates, rounds.confidence),
-            response_us: ResponseCost { p50: at(0.5), p90: at(0.9), p99: at(0.99) },
+            response_us: ResponseCost { p50: at(0.5), p90: at(0.9), p99: at(0.99), quiet_p99: None },
         }
     };
     all.iter().map(|status| of_status(*status)).collect()

@@ -1,3 +1,5 @@
+mod quiet;
+
 use hoptax_functions::Catalogue;
 use hoptax_load::Recording;
 use hoptax_plan::file;

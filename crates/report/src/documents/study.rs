@@ -241,11 +241,13 @@ pub fn at_load(load: &LoadSpec) -> String {
 
 /// The columns of slices: heading, the order in which narrow outputs drop them, and the cell.
 type Cells = fn(&Row<'_>) -> Cell;
-const COLUMNS: [(&str, u8, Cells); 6] = [
+const QUIET: &str = "quiet p99 us";
+const COLUMNS: [(&str, u8, Cells); 7] = [
     ("CPU %", 0, |row| row.cpu_share.clone()),
     ("CPU us", 1, |row| row.cpu.clone()),
     ("p50 us", 2, |row| row.p50.clone()),
     ("p90 us", 6, |row| row.p90.clone()),
+    (QUIET, 4, |row| row.quiet_p99.clone()),
     ("p99 us", 4, |row| row.p99.clone()),
     ("max rate/s", 3, |row| row.max_rate.clone()),
 ];
@@ -253,6 +255,10 @@ const COLUMNS: [(&str, u8, Cells); 6] = [
 fn table(result: &StudyResult, rows: &[Row<'_>]) -> Option<Table> {
     let mut columns: Vec<Column> =
         COLUMNS.iter().map(|(heading, priority, _)| Column::new(*heading, *priority)).collect();
+    // A narrow output keeps one of the two.
+    if rows.iter().any(|row| row.quiet_p99.is_stated()) {
+        columns.iter_mut().filter(|column| column.heading == "p99 us").for_each(|column| column.priority = 7);
+    }
     columns.extend(
         RoundMeasure::compared()
             .zip(5..)
@@ -277,9 +283,9 @@ fn table(result: &StudyResult, rows: &[Row<'_>]) -> Option<Table> {
         rows: rows.iter().map(row).collect(),
     };
     let mut table = table.without_empty_columns();
-    let has = |first: char| table.columns.iter().any(|column| column.heading.starts_with(first));
-    let cpu = result.plan.cpu_load().filter(|_| has('C'));
-    let times = result.plan.response_load().filter(|_| has('p'));
+    let has = |names: &[&str]| table.columns.iter().any(|column| names.contains(&column.heading.as_str()));
+    let cpu = result.plan.cpu_load().filter(|_| has(&["CPU %", "CPU us"]));
+    let times = result.plan.response_load().filter(|_| has(&["p50 us", "p90 us", QUIET, "p99 us"]));
     table.title += &match (cpu, times) {
         (Some(cpu), Some(times)) if cpu == times => format!("; CPU time and response times {}", at_load(cpu)),
         (cpu, times) => {
@@ -311,6 +317,9 @@ fn summary(result: &StudyResult, row: &Row<'_>) -> String {
 /// The columns that the table lacks because no arm has a number in them, and loosened thresholds.
 fn notes(result: &StudyResult, rows: &[Row<'_>]) -> Vec<String> {
     let mut notes = words::loosened(&result.loosened);
+    if rows.iter().any(|row| row.quiet_p99.is_stated()) {
+        notes.extend(words::quiet(result));
+    }
     let lacking = COLUMNS.iter().filter(|(_, _, cell)| {
         rows.iter().any(|row| cell(row).is_faint()) && rows.iter().all(|row| !cell(row).is_stated())
     });

@@ -101,6 +101,7 @@ fn generator(load: &LoadSpec) -> GeneratorUse {
         own_lag_p50_us: None,
         own_lag_p90_us: None,
         own_lag_p99_us: None,
+        quiet_own_lag_p99_us: None,
         core_share: GENERATOR_CORE,
         processors_share: PROCESSORS_BUSY,
         run_delay_share: 0.0,

@@ -262,6 +262,13 @@ pub struct ArmLoad {
     /// forecast of the rounds that p99 needs. Null without a cost, and in results of earlier versions.
     #[serde(default)]
     pub cost_p99_half_width_us: Option<f64>,
+    /// The same of its cost in quiet p99. Null likewise, and where the rule of quiet slices does not apply.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_quiet_p99_half_width_us: Option<f64>,
+    /// Share of `responses` that the quiet p99 rests on, 0 to 1: those in slices in which generator and proxies each waited for a
+    /// processor for at most the share of `quiet_rule`. Null where that rule does not apply, and in results of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quiet_share: Option<f64>,
     /// Requests answered, in slices that count.
     #[serde(default)]
     pub responses: u64,

@@ -53,8 +53,12 @@ pub struct ResponseCost {
     /// 90th percentile.
     #[serde(default)]
     pub p90: Option<Interval>,
-    /// 99th percentile.
+    /// 99th percentile of all responses.
     pub p99: Option<Interval>,
+    /// 99th percentile of the responses in quiet slices: while generator and proxies each waited for a processor for at most a small share
+    /// of the time (`quiet_rule` of the plan). Null where the rule does not apply, and in results of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quiet_p99: Option<Interval>,
 }
 
 /// A cost for which sittings are compared.
@@ -72,6 +76,8 @@ pub enum CostMeasure {
     ResponseP90Us,
     /// 99th percentile of response time, us.
     ResponseP99Us,
+    /// 99th percentile of response time in quiet slices, us.
+    ResponseQuietP99Us,
     /// Highest rate of the closed loop, requests per second.
     MaxRate,
     /// A measure that an arm has once per round, by its name in results.
@@ -98,8 +104,19 @@ impl CostMeasure {
     }
 
     /// The measures that results have for each load as well.
-    pub const BY_LOAD: [Self; 5] =
-        [Self::CpuUs, Self::CpuShare, Self::ResponseP50Us, Self::ResponseP90Us, Self::ResponseP99Us];
+    pub const BY_LOAD: [Self; 6] = [
+        Self::CpuUs,
+        Self::CpuShare,
+        Self::ResponseP50Us,
+        Self::ResponseP90Us,
+        Self::ResponseP99Us,
+        Self::ResponseQuietP99Us,
+    ];
+
+    /// Whether it is a quantile of response time.
+    pub fn is_quantile(self) -> bool {
+        Measure::RESPONSES.contains(&self.measure())
+    }
 
     /// This measure of a cost.
     pub fn interval(self, cost: &Cost) -> Option<Interval> {
@@ -109,6 +126,7 @@ impl CostMeasure {
             Self::ResponseP50Us => cost.response_us.p50,
             Self::ResponseP90Us => cost.response_us.p90,
             Self::ResponseP99Us => cost.response_us.p99,
+            Self::ResponseQuietP99Us => cost.response_us.quiet_p99,
             Self::MaxRate => cost.max_rate,
             Self::OfRounds(measure) => cost.of_rounds.get(measure),
         }
@@ -121,6 +139,7 @@ impl CostMeasure {
             Self::ResponseP50Us => Measure::ResponseP50,
             Self::ResponseP90Us => Measure::ResponseP90,
             Self::ResponseP99Us => Measure::ResponseP99,
+            Self::ResponseQuietP99Us => Measure::ResponseQuietP99,
             Self::MaxRate => Measure::MaxRate,
             Self::OfRounds(measure) => Measure::OfRounds(measure),
         }
@@ -134,6 +153,7 @@ impl CostMeasure {
             Self::ResponseP50Us => "p50 of response time, us",
             Self::ResponseP90Us => "p90 of response time, us",
             Self::ResponseP99Us => "p99 of response time, us",
+            Self::ResponseQuietP99Us => "p99 of response time in quiet slices, us",
             Self::MaxRate => "max rate, requests/s",
             Self::OfRounds(measure) => measure.definition().heading,
         }

@@ -17,6 +17,10 @@ pub struct GeneratorUse {
     pub own_lag_p90_us: Option<f64>,
     /// 99th percentile of the same.
     pub own_lag_p99_us: Option<f64>,
+    /// 99th percentile of the same in quiet slices. Null where the rule of quiet slices does not apply, and in results of earlier
+    /// versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quiet_own_lag_p99_us: Option<f64>,
     /// Share of the recorded time that the generator's thread was on a processor, 0 to 1.
     pub core_share: f64,
     /// Share of the wall time that the processors of generator and origin were busy, 0 to 1.

@@ -32,6 +32,7 @@ const OF_ARM: &Table<ArmResult> = &[
     ("response_p50_us", |arm| arm.response_us.p50),
     ("response_p90_us", |arm| arm.response_us.p90),
     ("response_p99_us", |arm| arm.response_us.p99),
+    ("response_quiet_p99_us", |arm| arm.response_us.quiet_p99),
 ];
 
 const OF_PROXY: &Table<HopUse> = &[("cpu_us_per_request", |hop| hop.cpu_us_per_request)];
@@ -45,6 +46,7 @@ const OF_LOAD: &Table<ArmLoad> = &[
     ("response_p50_us", |load| load.response_us.p50),
     ("response_p90_us", |load| load.response_us.p90),
     ("response_p99_us", |load| load.response_us.p99),
+    ("response_quiet_p99_us", |load| load.response_us.quiet_p99),
 ];
 
 /// Costs of an arm, overall or under a load. The maximum rate is that of the arm.
@@ -54,6 +56,7 @@ const OF_COST: &[(&str, CostMeasure)] = &[
     ("cost_response_p50_us", CostMeasure::ResponseP50Us),
     ("cost_response_p90_us", CostMeasure::ResponseP90Us),
     ("cost_response_p99_us", CostMeasure::ResponseP99Us),
+    ("cost_response_quiet_p99_us", CostMeasure::ResponseQuietP99Us),
 ];
 const RATE_OF_ARM: &[(&str, CostMeasure)] = &[("cost_max_rate", CostMeasure::MaxRate)];
 

@@ -184,4 +184,5 @@ fn visit_responses<'a>(
     visit(&place(Measure::ResponseP50), Number::Interval(&mut responses.p50));
     visit(&place(Measure::ResponseP90), Number::Interval(&mut responses.p90));
     visit(&place(Measure::ResponseP99), Number::Interval(&mut responses.p99));
+    visit(&place(Measure::ResponseQuietP99), Number::Interval(&mut responses.quiet_p99));
 }

@@ -28,6 +28,10 @@ pub struct StudyPlan {
     pub sequential: Option<SequentialPlan>,
     /// The rule by which slices were set aside, fixed in advance, in one sentence.
     pub set_aside_rule: String,
+    /// The rule by which slices are quiet, fixed in advance, for the tail of response time. Null where it applies to no arm, and in
+    /// results of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quiet_rule: Option<QuietRule>,
     /// The simulated link between callers and everything else; null without one.
     pub link: Option<LinkPlan>,
     /// True if the processors were kept from halting, by a task on each that spins and yields to all others.
@@ -47,6 +51,15 @@ pub struct StudyPlan {
     /// Plan of the timeline that the study observed; absent if it observed costs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeline: Option<TimelinePlan>,
+}
+
+/// A slice is quiet if neither generator nor proxies waited for a processor for longer: by what the kernel counts of their threads, never
+/// by response times.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct QuietRule {
+    /// Largest share of the slice that each of them waited, 0 to 1.
+    pub max_wait_share: f64,
 }
 
 /// A study that ended when its intervals were narrow enough, or when its rounds or its time budget were used up.
@@ -90,7 +103,7 @@ impl StudyPlan {
         match measure {
             Measure::OfRounds(_) => None,
             Measure::MaxRate => self.rate_load(),
-            Measure::ResponseP50 | Measure::ResponseP90 | Measure::ResponseP99 => self.response_load(),
+            _ if Measure::RESPONSES.contains(&measure) => self.response_load(),
             _ => self.cpu_load(),
         }
     }

@@ -66,6 +66,13 @@ impl StudyResult {
             CostMeasure::MaxRate => {
                 has_proxies && !other.hops.is_empty() && is_under(self.plan.rate_load(), Loop::Closed)
             }
+            CostMeasure::ResponseQuietP99Us => {
+                let is_told = |arm: &ArmResult| {
+                    let under = self.plan.response_load().and_then(|load| arm.under(&load.name));
+                    under.is_some_and(|under| under.quiet_share.is_some())
+                };
+                is_told(arm) && is_told(other)
+            }
             CostMeasure::ResponseP50Us | CostMeasure::ResponseP90Us | CostMeasure::ResponseP99Us => {
                 is_under(self.plan.response_load(), Loop::Open)
             }

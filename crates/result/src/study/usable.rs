@@ -59,17 +59,20 @@ impl StudyResult {
         }
         let column: Column = match measure {
             CostMeasure::CpuUs | CostMeasure::CpuShare => ("cpu_us_per_request", false),
-            // A round has times of all quantiles or of none.
-            CostMeasure::ResponseP50Us | CostMeasure::ResponseP90Us | CostMeasure::ResponseP99Us => {
-                ("response_p50_us", true)
-            }
             CostMeasure::MaxRate => ("rate", true),
             // Measured once in each round, whatever happens to its slices.
             CostMeasure::OfRounds(_) => return completed,
+            // A round has times of all quantiles of all slices or of none.
+            _ => ("response_p50_us", true),
         };
         let usual_load = self.plan.usual_load(measure.measure());
         let load = load.or(usual_load.map(|load| load.name.as_str()));
         let Some(load) = load else { return completed };
+        if measure == CostMeasure::ResponseQuietP99Us {
+            let arms = || std::iter::once(contrast.arm).chain(contrast.other);
+            let is_usable = |round: &&StudyRound| arms().all(|arm| has_quiet_responses(round, arm, load));
+            return self.rounds.iter().filter(is_usable).count() as u32;
+        }
         let is_usable = |round: &&StudyRound| {
             let own = blocks(round, contrast.arm, load, column);
             match contrast.other {
@@ -79,6 +82,12 @@ impl StudyResult {
         };
         self.rounds.iter().filter(is_usable).count() as u32
     }
+}
+
+/// Whether an arm answered a request in a quiet slice.
+fn has_quiet_responses(round: &StudyRound, arm: &str, load: &str) -> bool {
+    let mut samples = round.samples.iter().filter(|sample| sample.arm == arm && sample.load == load);
+    samples.any(|sample| sample.quiet.as_ref().is_some_and(|quiet| quiet.responses.is_some()))
 }
 
 /// The blocks in which an arm has a slice that counts. A cost is a difference of slices of the same block.

@@ -202,7 +202,7 @@ mod tests {
                 response_us: ResponseCost {
                     p50: Some(around(1_500.0)),
                     p90: Some(around(2_000.0)),
-                    p99: None,
+                    ..ResponseCost::default()
                 },
                 ..ArmLoad::default()
             }];

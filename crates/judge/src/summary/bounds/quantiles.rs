@@ -11,11 +11,16 @@ pub(super) struct Quantile {
     pub(super) level: fn(&ResponseCost) -> Option<Interval>,
 }
 
+/// Those of all slices that count.
 pub(super) const QUANTILES: [Quantile; 3] = [
     Quantile { measure: CostMeasure::ResponseP50Us, p: 0.5, level: |times| times.p50 },
     Quantile { measure: CostMeasure::ResponseP90Us, p: 0.9, level: |times| times.p90 },
     Quantile { measure: CostMeasure::ResponseP99Us, p: 0.99, level: |times| times.p99 },
 ];
+
+/// That of quiet slices.
+pub(super) const QUIET_P99: Quantile =
+    Quantile { measure: CostMeasure::ResponseQuietP99Us, p: 0.99, level: |times| times.quiet_p99 };
 
 /// Response times of an arm under a load, with the disturbances of their quantiles. Times are in nanoseconds with their counts, by round.
 pub(super) struct Side<'a> {
