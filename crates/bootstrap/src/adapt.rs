@@ -12,6 +12,7 @@ mod extensions;
 mod files;
 mod key_sets;
 mod limits;
+mod line_mask;
 mod listeners;
 pub(crate) mod masks;
 mod process;
@@ -42,6 +43,7 @@ pub(crate) use clusters::service_clusters;
 pub(crate) use credentials::BASIC_USER;
 pub(crate) use extensions::find as extensions;
 pub use extensions::missing_extension;
+pub use line_mask::LineMask;
 pub use listeners::Listener;
 pub use masks::without_secrets;
 

@@ -34,7 +34,7 @@ mod template;
 pub mod tree;
 
 pub use adapt::{
-    Adapted, Copied, Identity, LabFiles, Listener, Replacement, missing_extension, without_secrets,
+    Adapted, Copied, Identity, LabFiles, LineMask, Listener, Replacement, missing_extension, without_secrets,
 };
 pub use assemble::{Configuration, Duplicate, Loaded, Text};
 pub use given::choices;

@@ -23,7 +23,8 @@ pub fn join(pointer: &str, key: &str) -> String {
     joined
 }
 
-fn push(pointer: &mut String, key: &str) {
+/// Makes the pointer of a node that of its entry `key`.
+pub fn push(pointer: &mut String, key: &str) {
     pointer.push('/');
     if key.contains(['~', '/']) {
         pointer.push_str(&key.replace('~', "~0").replace('/', "~1"));

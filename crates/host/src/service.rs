@@ -33,6 +33,8 @@ pub enum Stream {
 
 /// Takes a line, with its end if it has one.
 pub type OnLine = Arc<dyn Fn(Stream, &[u8]) + Send + Sync>;
+/// Changes the lines of a stream, in their order, before anything else sees them.
+pub type Change = Box<dyn FnMut(&[u8]) -> Vec<u8> + Send>;
 
 /// A service; killed when dropped.
 #[derive(Debug)]
@@ -44,19 +46,29 @@ pub struct Service {
 }
 
 impl Service {
-    /// Starts a command. The kernel kills it when the thread that calls this ends.
+    /// Starts a command. The kernel kills it when the thread that calls this ends. `change` is asked once for each stream.
     ///
     /// # Errors
     /// When it cannot be started.
-    pub fn start(mut command: Command, on_line: &OnLine) -> io::Result<Self> {
+    pub fn start(
+        mut command: Command,
+        change: &dyn Fn(Stream) -> Change,
+        on_line: &OnLine,
+    ) -> io::Result<Self> {
         let (output, to_output) = io::pipe()?;
         let (error, to_error) = io::pipe()?;
         command.stdin(Stdio::null()).stdout(to_output).stderr(to_error);
         let group = Group::start(command, &[])?;
         let last = Arc::new(Mutex::new(VecDeque::new()));
         let readers = vec![
-            reader(output, Stream::Output, Arc::clone(on_line), None)?,
-            reader(error, Stream::Error, Arc::clone(on_line), Some(Arc::clone(&last)))?,
+            reader(output, Stream::Output, change(Stream::Output), Arc::clone(on_line), None)?,
+            reader(
+                error,
+                Stream::Error,
+                change(Stream::Error),
+                Arc::clone(on_line),
+                Some(Arc::clone(&last)),
+            )?,
         ];
         Ok(Self { group, readers, last })
     }
@@ -98,6 +110,7 @@ impl Service {
 fn reader(
     from: io::PipeReader,
     stream: Stream,
+    mut change: Change,
     on_line: OnLine,
     last: Option<Arc<Mutex<VecDeque<String>>>>,
 ) -> io::Result<JoinHandle<()>> {
@@ -110,6 +123,7 @@ fn reader(
                 Ok(count) if count > 0 => {}
                 _ => return,
             }
+            let line = change(&line);
             if let Some(last) = &last {
                 let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
                 if last.len() == KEPT {
@@ -133,6 +147,11 @@ mod tests {
         command
     }
 
+    /// Changes nothing.
+    fn as_it_is(_: Stream) -> Change {
+        Box::new(<[u8]>::to_vec)
+    }
+
     /// Runs a script. Returns its lines, its exit status, and the last bytes of its output.
     fn written(script: &str) -> (Vec<(Stream, String)>, ExitStatus, String) {
         let lines = Arc::new(Mutex::new(Vec::new()));
@@ -140,7 +159,7 @@ mod tests {
         let on_line: OnLine = Arc::new(move |stream, line: &[u8]| {
             kept.lock().unwrap().push((stream, String::from_utf8_lossy(line).into_owned()));
         });
-        let mut service = Service::start(shell(script), &on_line).unwrap();
+        let mut service = Service::start(shell(script), &as_it_is, &on_line).unwrap();
         let status = loop {
             match service.ended().unwrap() {
                 Some(status) => break status,
@@ -163,6 +182,26 @@ mod tests {
     }
 
     #[test]
+    fn lines_are_changed_in_order_before_they_are_kept_or_passed_on() {
+        let lines = Arc::new(Mutex::new(Vec::new()));
+        let kept = Arc::clone(&lines);
+        let on_line: OnLine = Arc::new(move |_, line: &[u8]| kept.lock().unwrap().extend_from_slice(line));
+        let numbered = |_| {
+            let mut number = 0;
+            let change = move |line: &[u8]| {
+                number += 1;
+                format!("{number} {}", String::from_utf8_lossy(line).replace("hunter2", "x")).into_bytes()
+            };
+            Box::new(change) as Change
+        };
+        let script = "echo hunter2 >&2; printf hunter2 >&2";
+        let service = Service::start(shell(script), &numbered, &on_line).unwrap();
+        // Its lines are awaited, not it.
+        while service.last_lines() != "1 x\n2 x" {}
+        assert_eq!(lines.lock().unwrap().as_slice(), b"1 x\n2 x");
+    }
+
+    #[test]
     fn a_service_opens_its_output_by_name() {
         let (lines, status, _) = written("echo one > /dev/stdout && echo two > /dev/stderr");
         assert!(status.success(), "{lines:?}");
@@ -180,7 +219,7 @@ mod tests {
     #[test]
     fn a_dropped_service_is_killed() {
         let on_line: OnLine = Arc::new(|_, _| {});
-        let service = Service::start(shell("exec sleep 1000"), &on_line).unwrap();
+        let service = Service::start(shell("exec sleep 1000"), &as_it_is, &on_line).unwrap();
         let id = service.id();
         drop(service);
         assert!(!std::path::Path::new(&format!("/proc/{id}")).exists());
@@ -194,7 +233,7 @@ mod tests {
         let ready = folder.path().join("ready");
         let mut command = shell(script);
         command.arg(&ready);
-        let mut service = Service::start(command, &on_line).unwrap();
+        let mut service = Service::start(command, &as_it_is, &on_line).unwrap();
         while !ready.exists() {
             thread::sleep(Duration::from_millis(1));
         }

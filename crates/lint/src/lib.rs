@@ -75,6 +75,9 @@ pub fn lint_generated(read: &Partly, name: &str, file: &str, line: &dyn Fn(&str)
         finding.place.line = line(&finding.found.at);
         finding.place.column = 0;
     }
+    // Several routes of a listener have one line there.
+    linted.findings.sort_by(|one, other| one.order().cmp(&other.order()));
+    linted.findings.dedup_by(|one, other| one.is_like(other));
     allow_by_comments(linted, name, file)
 }
 

@@ -59,6 +59,10 @@ mod unused_cluster;
 
 use crate::rule::{Rule, Severity};
 
+/// The number of findings of a rule up to which names that are not there get a suggestion. A search among ten thousand names for each of
+/// ten thousand wrong ones would take hours.
+const MOST_SUGGESTED: usize = 20;
+
 /// All rules, in the order of their names.
 pub static ALL: &[&Rule] = &[
     &address_with_scheme::RULE,

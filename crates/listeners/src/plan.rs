@@ -6,6 +6,7 @@ mod expression;
 mod function;
 mod restart;
 mod retry;
+mod routes;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
@@ -16,9 +17,8 @@ use hoptax_text::yaml::envoy::Node;
 use serde_json::Value;
 
 use crate::file::{
-    AccessLogSection, Duration, FilePath, HostSplitSection, ListenerSection, ListenersFile, OneOrMore,
-    RateLimitSection, RouteSection, Scheme, ServerSection, ServiceSection, TargetSection, TlsSection,
-    TracingSection, schema,
+    AccessLogSection, Duration, FilePath, ListenerSection, ListenersFile, OneOrMore, RateLimitSection,
+    Scheme, ServerSection, ServiceSection, TargetSection, TlsSection, TracingSection, schema,
 };
 use crate::problem::{Problem, Problems};
 use crate::shape;
@@ -382,65 +382,6 @@ impl Resolver<'_> {
             functions: section.functions.clone(),
             fragment,
             place: self.document.problem_at(path, ""),
-        }
-    }
-
-    /// Checks hosts of a route, which may begin with `*.`.
-    fn check_hosts(&mut self, route: &RouteSection, path: &str) {
-        let check = crate::file::check_of("host-or-address");
-        for (index, host) in route.hosts.iter().enumerate() {
-            let name = host.strip_prefix("*.").unwrap_or(host);
-            if let Some(Err(why)) = check.map(|check| check(name)) {
-                self.add(&format!("{path}/hosts/{index}"), format!("`{}`: {why}", shortened(host)));
-            }
-        }
-    }
-
-    /// Envoy chooses by the host first: a host is in one list of hosts, with all of its paths.
-    fn check_shared_hosts(&mut self, section: &ListenerSection, path: &str) {
-        // Envoy compares domains without regard to case.
-        let mut lists: BTreeMap<String, &[String]> = BTreeMap::new();
-        for (index, route) in section.routes.iter().enumerate() {
-            for (number, host) in route.hosts.iter().enumerate() {
-                let before = lists.entry(host.to_ascii_lowercase()).or_insert(&route.hosts);
-                if *before != route.hosts.as_slice() {
-                    let message = format!(
-                        "`{}` is in another list of hosts too; give both routes the same list",
-                        shortened(host)
-                    );
-                    self.add(&format!("{path}/routes/{index}/hosts/{number}"), message);
-                } else if route.hosts.iter().take(number).any(|other| other.eq_ignore_ascii_case(host)) {
-                    let message = format!("`{}` is in the list twice", shortened(host));
-                    self.add(&format!("{path}/routes/{index}/hosts/{number}"), message);
-                }
-            }
-        }
-    }
-
-    /// A route behind one that takes all of its requests has no effect.
-    fn check_reached(&mut self, section: &ListenerSection, has_target: bool, path: &str) {
-        let prefix = |route: &RouteSection| route.prefix.clone().unwrap_or_else(|| "/".to_owned());
-        for (index, route) in section.routes.iter().enumerate() {
-            let takes_it = |earlier: &RouteSection| {
-                (earlier.hosts.is_empty() || earlier.hosts == route.hosts)
-                    && prefix(route).starts_with(&prefix(earlier))
-            };
-            if let Some(first) = section.routes.iter().take(index).position(takes_it) {
-                let message = format!("is never reached: entry {} of `routes` takes its requests", first + 1);
-                self.add(&format!("{path}/routes/{index}"), message);
-            }
-        }
-        let all = section.routes.iter().position(|route| route.hosts.is_empty() && prefix(route) == "/");
-        if let Some(first) = all.filter(|_| has_target) {
-            let message =
-                format!("its own upstream gets no requests: entry {} of `routes` takes all", first + 1);
-            self.add(path, message);
-        }
-    }
-
-    fn check_expression(&mut self, split: &HostSplitSection, path: &str) {
-        if let Err(why) = expression::check(&split.host_regex) {
-            self.add(&format!("{path}/host_regex"), why);
         }
     }
 

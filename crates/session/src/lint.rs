@@ -356,6 +356,21 @@ listeners:
 ";
 
     #[test]
+    fn what_is_found_in_several_routes_of_a_listener_is_said_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a.yaml");
+        let upstream = "upstream: {address: a, port: 1}";
+        let text = format!(
+            "listeners:\n  - {{name: a, port: 6001, timeout: 1s, {upstream}, retry: {{retry_on: 5xx}}, routes: [{{prefix: /b, {upstream}}}]}}\n"
+        );
+        fs::write(&file, text).unwrap();
+        let examined = examine(slice::from_ref(&file), &Examination::default()).unwrap();
+        let findings = &examined.files[0].linted.findings;
+        let of_retries = findings.iter().filter(|finding| finding.rule.id == "retry-writes");
+        assert_eq!(of_retries.count(), 1, "{findings:?}");
+    }
+
+    #[test]
     fn comments_of_a_listeners_file_allow_and_its_services_may_be_elsewhere() {
         let folder = tempfile::tempdir().unwrap();
         let (file, services) = (folder.path().join("a.yaml"), folder.path().join("services.yaml"));

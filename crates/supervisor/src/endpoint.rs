@@ -1,4 +1,5 @@
-//! The status over HTTP: `/` is the page, `/status.json` the JSON, `/metrics` the metrics. It reads nothing from who asks but a path.
+//! The status over HTTP: `/` is the page, or the text for who takes no HTML, `/status.json` the JSON, `/metrics` the metrics. It reads
+//! nothing else from who asks.
 
 use std::collections::VecDeque;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -6,6 +7,8 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use hoptax_host::environment::now;
 
 use crate::status::Status;
 use crate::timed::Timed;
@@ -83,11 +86,14 @@ fn answer(mut stream: Timed<'_>, shown: &Shown) -> io::Result<()> {
     request.read_until(b'\n', &mut first)?;
     // The rest is read, because closing a connection with unread bytes resets it.
     let mut line = Vec::new();
+    let mut takes_html = false;
     while request.read_until(b'\n', &mut line)? > 2 {
+        takes_html |= accepts_html(&line);
         line.clear();
     }
     let status = || shown.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let (code, kind, body) = match path_of(&String::from_utf8_lossy(&first)) {
+        Some("/") if takes_html => ("200 OK", "text/html; charset=utf-8", status().html(&now())),
         Some("/") => ("200 OK", "text/plain; charset=utf-8", status().to_string()),
         Some("/status.json") => {
             let text = serde_json::to_string_pretty(&status()).map_err(io::Error::other)?;
@@ -98,7 +104,8 @@ fn answer(mut stream: Timed<'_>, shown: &Shown) -> io::Result<()> {
         None => ("400 Bad Request", "text/plain", "GET / HTTP/1.1\n".to_owned()),
     };
     let head = format!(
-        "HTTP/1.1 {code}\r\ncontent-type: {kind}\r\ncontent-length: {}\r\ncache-control: no-store\r\nconnection: close\r\n\r\n",
+        "HTTP/1.1 {code}\r\ncontent-type: {kind}\r\ncontent-length: {}\r\ncache-control: no-store\r\nvary: accept\r\n\
+         content-security-policy: default-src 'none'; style-src 'unsafe-inline'\r\nconnection: close\r\n\r\n",
         body.len()
     );
     stream.write_all(head.as_bytes())?;
@@ -112,8 +119,20 @@ fn path_of(line: &str) -> Option<&str> {
     (version.starts_with("HTTP/1.") && path.starts_with('/')).then_some(path)
 }
 
+/// True if a line of a request says that its sender takes HTML, as browsers do.
+fn accepts_html(line: &[u8]) -> bool {
+    let line = String::from_utf8_lossy(line).to_ascii_lowercase();
+    line.strip_prefix("accept:").is_some_and(|kinds| kinds.contains("text/html"))
+}
+
 #[cfg(test)]
 mod tests {
+    use std::fs::{self, File};
+    use std::process::Command;
+
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    use rustix::time::{ClockId, clock_gettime};
+
     use super::*;
     use crate::status::{ask, sample};
 
@@ -154,6 +173,65 @@ mod tests {
         }
         // The oldest was closed for it.
         assert_eq!((&silent[0]).read(&mut [0]).unwrap(), 0);
+    }
+
+    #[test]
+    fn without_file_descriptors_it_sleeps_and_answers_when_it_has_one() {
+        // In a process of its own, as concurrent tests need descriptors.
+        let output = Command::new(std::env::current_exe().unwrap())
+            .args(["endpoint::tests::a_process_without_file_descriptors", "--exact", "--ignored"])
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && said.contains("1 passed"), "{said}");
+    }
+
+    #[test]
+    #[ignore = "run by the test above"]
+    fn a_process_without_file_descriptors() {
+        let few = Rlimit { current: Some(64), maximum: getrlimit(Resource::Nofile).maximum };
+        setrlimit(Resource::Nofile, few).unwrap();
+        let address = served(Duration::from_hours(1));
+        let opened = || fs::read_dir("/proc/self/fd").unwrap().count();
+        let before = opened();
+        assert_eq!(ask(address).unwrap().file, "listeners.yaml");
+        // The other side may not have closed it yet.
+        while opened() != before {
+            thread::sleep(Duration::from_millis(1));
+        }
+        let open = || File::open("/dev/null");
+        let mut held: Vec<File> = std::iter::from_fn(|| open().ok()).collect();
+        held.pop();
+        // The client gets the last descriptor, and the other side none for its end.
+        let mut client = TcpStream::connect(address).unwrap();
+        assert!(open().is_err());
+        client.write_all(b"GET /status.json HTTP/1.1\r\n\r\n").unwrap();
+        let (began, used_before) = (Instant::now(), cpu_time());
+        thread::sleep(Duration::from_millis(500));
+        let (used, took) = (cpu_time().saturating_sub(used_before), began.elapsed());
+        assert!(used < took / 4, "{used:?} of {took:?}");
+        assert!(open().is_err(), "it had a descriptor");
+        drop(held);
+        let mut response = String::new();
+        client.read_to_string(&mut response).unwrap();
+        assert!(response.starts_with("HTTP/1.1 200 "), "{response}");
+    }
+
+    /// CPU time of this process.
+    fn cpu_time() -> Duration {
+        let used = clock_gettime(ClockId::ProcessCPUTime);
+        Duration::new(used.tv_sec as u64, used.tv_nsec as u32)
+    }
+
+    #[test]
+    fn a_browser_gets_a_page_and_others_a_text() {
+        let get = |accepted: &str| answered(format!("GET / HTTP/1.1\r\n{accepted}\r\n").as_bytes());
+        for accepted in ["accept: text/html\r\n", "Accept: application/xhtml+xml,text/html;q=0.9\r\n"] {
+            assert!(get(accepted).contains("\r\n\r\n<!doctype html>"), "{}", get(accepted));
+        }
+        for accepted in ["", "accept: */*\r\n", "x-accept: text/html\r\n"] {
+            assert!(get(accepted).contains("\r\n\r\nEnvoy 1.40.0 serves"), "{}", get(accepted));
+        }
     }
 
     #[test]

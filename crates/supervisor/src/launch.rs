@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use hoptax_host::service::{OnLine, Service};
+use hoptax_host::service::{Change, OnLine, Service, Stream};
 use hoptax_host::usable::usable_processors;
 use hoptax_listeners::phases;
 use hoptax_subject::envoy::process::admin;
@@ -74,7 +74,14 @@ impl Common {
         }
         // The histograms of phases log an error for each request that never reached an upstream, under this name.
         command.args(["--log-level", "warning", "--component-log-level", "misc:critical"]);
-        let service = Service::start(command, on_line)?;
+        let masked = |stream| -> Change {
+            let mut mask = prepared.mask.clone();
+            match stream {
+                Stream::Output => Box::new(move |line| mask.access_line(line)),
+                Stream::Error => Box::new(move |line| mask.log_line(line)),
+            }
+        };
+        let service = Service::start(command, &masked, on_line)?;
         Ok(Running { process, service, admin_file, is_unwanted: Arc::default() })
     }
 }

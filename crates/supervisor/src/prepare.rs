@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use hoptax_bootstrap::of_value;
+use hoptax_bootstrap::{LineMask, of_value};
 use hoptax_lint::{Severity, lint_generated};
 use hoptax_listeners::{Form, Format, Lines, Restart, Source, phases, read, render};
 use hoptax_subject::envoy::process::{ProxyError, validate_file};
@@ -34,6 +34,8 @@ pub(crate) struct Prepared {
     pub(crate) listeners: usize,
     /// The number of warnings that `hoptax lint` has for it.
     pub(crate) warnings: usize,
+    /// Masks the secrets of the files in what Envoy writes.
+    pub(crate) mask: LineMask,
 }
 
 impl Drop for Prepared {
@@ -65,15 +67,20 @@ pub(crate) fn prepare(
     let mut rendered = render(&plan).map_err(|problems| problems.to_string())?;
     let (bootstrap, lines) = rendered.clone().traced();
     let warnings = lint(&name, &text, bootstrap, &lines)?;
+    let mask = LineMask::new([text.as_str()].into_iter().chain(services.map(|services| services.text)));
     let listeners = rendered.listeners.len();
     phases::add(&mut rendered);
     let text: String =
         rendered.outputs(Form::Bootstrap, Format::Json).into_iter().map(|one| one.text).collect();
-    let prepared = Prepared { config: config.to_owned(), text, restart: plan.restart(), listeners, warnings };
+    let prepared =
+        Prepared { config: config.to_owned(), text, restart: plan.restart(), listeners, warnings, mask };
     fs::write(config, &prepared.text)
         .map_err(|error| format!("cannot write `{}`: {error}", config.display()))?;
     validate_file(envoy, config, stop).map_err(|error| match error {
-        ProxyError::Refused { reason, .. } => format!("{name}: Envoy refuses what it becomes: {reason}"),
+        ProxyError::Refused { reason, .. } => {
+            let reason = prepared.mask.clone().log_line(reason.as_bytes());
+            format!("{name}: Envoy refuses what it becomes: {}", String::from_utf8_lossy(&reason))
+        }
         other => other.to_string(),
     })?;
     Ok(prepared)

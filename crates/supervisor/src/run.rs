@@ -229,7 +229,7 @@ impl<'a> Supervisor<'a> {
             let Ok(Some(status)) = running.service.ended() else { continue };
             let last = running.service.last_lines();
             let last = if last.is_empty() { String::new() } else { format!("; it wrote last:\n{last}") };
-            self.why = without_secrets(&format!("process {} ended ({status}){last}", running.service.id()));
+            self.why = format!("process {} ended ({status}){last}", running.service.id());
             let base = running.process.base;
             self.running.remove(&number);
             self.tell(Event::Ended(number));

@@ -1,5 +1,6 @@
-//! The status of a supervisor, as JSON, as a page of text and as metrics of Prometheus.
+//! The status of a supervisor, as JSON, as text, as a page for browsers and as metrics of Prometheus.
 
+mod html;
 mod metrics;
 mod page;
 

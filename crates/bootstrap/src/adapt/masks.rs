@@ -15,7 +15,7 @@ const UNMISTAKABLE: usize = 8;
 const PLAIN: [&str; 9] = ["", "true", "false", "yes", "no", "on", "off", "none", "null"];
 /// First and last lines of blocks of PEM.
 const PEM_BEGIN: &str = "-----BEGIN ";
-const PEM_END: &str = "-----END";
+pub(super) const PEM_END: &str = "-----END";
 /// A command that Envoy replaces in formats and in values of headers.
 const COMMAND: &str = r"%[A-Z][A-Z0-9_]*(?:\([^)]*\))?(?::[0-9]+)?%";
 
@@ -167,6 +167,14 @@ impl Masks {
         (masked != text).then_some(masked)
     }
 
+    /// Finds the secrets that a text states, in JSON also those within its strings.
+    pub(super) fn find(&mut self, text: &str) {
+        let _ = self.text(text, Syntax::Settings);
+        for range in named(text, Syntax::Settings) {
+            let _ = self.value(text.get(range).unwrap_or_default());
+        }
+    }
+
     /// A text without the secrets that were found elsewhere and cannot be words.
     pub(super) fn swept(&self, text: &str) -> String {
         // Longer ones cannot be in it: a mask has the length of its secret.
@@ -181,13 +189,15 @@ impl Masks {
 /// A message of a program about a configuration, without the secrets that it repeats: user information of URLs, values beside names of
 /// secrets, and blocks of PEM, also one that is cut off.
 pub fn without_secrets(message: &str) -> String {
-    let is_cut = message
-        .rfind(PEM_BEGIN)
-        .is_some_and(|begin| !message.get(begin..).unwrap_or_default().contains(PEM_END));
-    let end = if is_cut { PEM_END } else { "" };
+    let end = if ends_in_pem(message) { PEM_END } else { "" };
     let closed = format!("{message}{end}");
     let masked = Masks::default().text(&closed, Syntax::Settings).unwrap_or(closed);
     masked.strip_suffix(end).unwrap_or(&masked).to_owned()
+}
+
+/// True if a text ends within a block of PEM.
+pub(super) fn ends_in_pem(text: &str) -> bool {
+    text.rfind(PEM_BEGIN).is_some_and(|begin| !text.get(begin..).unwrap_or_default().contains(PEM_END))
 }
 
 /// True if a secret cannot be an ordinary word. It is then masked wherever it occurs.

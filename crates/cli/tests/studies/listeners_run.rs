@@ -348,6 +348,31 @@ fn a_secret_of_a_refused_file_is_not_in_the_log_and_the_status() {
 }
 
 #[test]
+fn a_secret_of_the_file_or_of_a_request_is_not_in_what_envoy_writes() {
+    let (_origin, origin) = origin(&[]);
+    let (port, admin) = (free_port(), free_port());
+    let mut file = one_listener(port, admin, &origin, 0);
+    file["access_log"]["min_status"] = 0.into();
+    let prefix = "/hook/token=hunter2-path1/";
+    let upstream = file["listeners"][0]["upstream"].clone();
+    file["listeners"][0]["routes"] = json!([{"prefix": prefix, "upstream": upstream}]);
+    let mut supervised = Supervised::start(&file);
+    // The log then has all headers of requests.
+    ureq::post(format!("http://127.0.0.1:{admin}/logging?level=debug")).send_empty().unwrap();
+    let request = ureq::get(format!("http://127.0.0.1:{port}{prefix}a"));
+    assert!(request.header("authorization", "Bearer hunter2-sent").call().is_ok());
+    wait_until("the log of a request", || {
+        let headers = supervised.log().matches("'authorization', 'Bearer xxxx").count();
+        headers > 0 && supervised.failed_requests().contains("/hook/token=xxxx")
+    });
+    ureq::post(format!("http://127.0.0.1:{admin}/logging?level=warning")).send_empty().unwrap();
+    assert_eq!(supervised.end(), Some(0));
+    for text in [supervised.log(), supervised.failed_requests()] {
+        assert!(!text.contains("hunter2"), "{text}");
+    }
+}
+
+#[test]
 fn a_hangup_restarts_envoy_on_the_same_file_and_systemd_is_told() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("notify");

@@ -21,7 +21,7 @@ impl Proxy<'_> {
     pub(crate) fn has_limit(&self, listener: &Node<'_>) -> bool {
         let key = format!("envoy.resource_limits.listener.{}.connection_limit", listener.name());
         let mut is_limited = self.runtime_keys().contains(&key);
-        listener.walk(&mut |node| is_limited |= node.message().0.ends_with(".ConnectionLimit"));
+        listener.walk(&mut |node| is_limited |= node.message_type().ends_with(".ConnectionLimit"));
         is_limited
     }
 

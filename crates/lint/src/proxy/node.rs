@@ -61,22 +61,25 @@ impl<'a> Node<'a> {
 
     /// The items of a list below this one; a value that is no list is one item.
     pub(crate) fn items(&self, pointer: &str) -> Vec<Self> {
-        let at = format!("{}{pointer}", self.at);
+        let at = || format!("{}{pointer}", self.at);
         match tree::at(self.value, pointer) {
             Some(Value::Array(items)) => {
+                let at = at();
                 let items = items.iter().enumerate().filter(|(_, item)| !item.is_null());
                 items.map(|(index, value)| Self { at: format!("{at}/{index}"), value }).collect()
             }
             None | Some(Value::Null) => Vec::new(),
-            Some(value) => vec![Self { at, value }],
+            Some(value) => vec![Self { at: at(), value }],
         }
     }
 
     /// The entries of a mapping below this one.
     pub(crate) fn entries(&self, pointer: &str) -> Vec<(&'a str, Self)> {
+        let Some(entries) = tree::at(self.value, pointer).and_then(Value::as_object) else {
+            return Vec::new();
+        };
         let at = format!("{}{pointer}", self.at);
-        let entries = tree::at(self.value, pointer).and_then(Value::as_object);
-        let entries = entries.into_iter().flatten().filter(|(_, value)| !value.is_null());
+        let entries = entries.iter().filter(|(_, value)| !value.is_null());
         entries.map(|(key, value)| (key.as_str(), Self { at: tree::join(&at, key), value })).collect()
     }
 
@@ -119,13 +122,37 @@ impl<'a> Node<'a> {
         (message.of, Self { at: format!("{}{}", self.at, message.at), value: message.fields })
     }
 
-    /// All nodes below this one and itself.
-    pub(crate) fn walk(&self, visit: &mut dyn FnMut(Node<'a>)) {
-        tree::walk(self.value, &self.at, &mut |at, value| {
-            if !value.is_null() {
-                visit(Node { at: at.to_owned(), value });
+    /// The type of the message of a typed configuration, which this node is; empty if it has none.
+    pub(crate) fn message_type(&self) -> &'a str {
+        tree::message(self.value).of
+    }
+
+    /// All nodes below this one and itself. It copies no pointer: rules look at millions of nodes.
+    pub(crate) fn walk(&self, visit: &mut dyn FnMut(&Self)) {
+        fn step<'a>(node: &mut Node<'a>, visit: &mut dyn FnMut(&Node<'a>)) {
+            visit(node);
+            let (value, length) = (node.value, node.at.len());
+            let mut child = |key: &str, child: &'a Value| {
+                if child.is_null() {
+                    return;
+                }
+                tree::push(&mut node.at, key);
+                node.value = child;
+                step(node, visit);
+                node.at.truncate(length);
+            };
+            match value {
+                Value::Object(entries) => entries.iter().for_each(|(key, value)| child(key, value)),
+                Value::Array(items) => {
+                    items.iter().enumerate().for_each(|(index, item)| child(&index.to_string(), item));
+                }
+                _ => {}
             }
-        });
+            node.value = value;
+        }
+        if !self.value.is_null() {
+            step(&mut self.clone(), visit);
+        }
     }
 
     /// A finding about a field of it, or about itself if it has not the field.

@@ -47,7 +47,7 @@ fn has_policy(manager: &Manager<'_>) -> bool {
     let mut has_policy = false;
     if let Some(table) = manager.node.get("/route_config") {
         table.walk(&mut |node| {
-            has_policy |= node.has("/cors") || node.message().0.ends_with(".cors.v3.CorsPolicy");
+            has_policy |= node.has("/cors") || node.message_type().ends_with(".cors.v3.CorsPolicy");
         });
     }
     has_policy

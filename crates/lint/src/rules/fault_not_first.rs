@@ -41,8 +41,7 @@ fn injects(manager: &Manager<'_>, filter: &Node<'_>) -> bool {
     let mut injects = has_fault(&filter.fields());
     if let Some(table) = manager.node.get("/route_config") {
         table.walk(&mut |node| {
-            let (of, message) = node.message();
-            injects |= of == FAULT && has_fault(&message);
+            injects |= node.message_type() == FAULT && has_fault(&node.message().1);
         });
     }
     injects

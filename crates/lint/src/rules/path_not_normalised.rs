@@ -26,7 +26,7 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
         }
         let Some(table) = manager.node.get("/route_config") else { continue };
         table.walk(&mut |node| {
-            if node.message().0.ends_with(".RBACPerRoute") && is_about_paths(&node) {
+            if node.message_type().ends_with(".RBACPerRoute") && is_about_paths(node) {
                 found.push(
                     node.found("", "these rules are about paths, and paths are not normalised before them"),
                 );

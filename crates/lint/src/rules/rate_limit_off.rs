@@ -26,15 +26,18 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
             continue;
         };
         let mut has_own = false;
-        table.walk(&mut |node| has_own |= node.message().0 == LIMIT);
+        table.walk(&mut |node| has_own |= node.message_type() == LIMIT);
         if has_own {
             bases.extend(manager.filters().iter().map(|filter| filter.fields().at));
         }
     }
     let mut found = Vec::new();
     proxy.root.walk(&mut |node| {
-        let (of, limit) = node.message();
-        if of != LIMIT || !limit.has("/token_bucket") || bases.contains(&limit.at) {
+        if node.message_type() != LIMIT {
+            return;
+        }
+        let (_, limit) = node.message();
+        if !limit.has("/token_bucket") || bases.contains(&limit.at) {
             return;
         }
         let message = if !limit.has("/filter_enabled") {

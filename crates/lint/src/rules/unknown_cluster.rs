@@ -1,5 +1,6 @@
 //! Something leads to a cluster that is not there.
 
+use super::MOST_SUGGESTED;
 use crate::found::Found;
 use crate::proxy::{Cluster, Node, Proxy};
 use crate::rule::{Rule, Severity};
@@ -23,7 +24,8 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
     let known: Vec<&str> = proxy.clusters.iter().map(Cluster::name).collect();
     let mut check = |node: &Node<'_>, name: &str| {
         if !name.is_empty() && proxy.cluster(name).is_none() {
-            let hint = nearest::hint(name, known.iter().copied());
+            let is_suggested = found.len() < MOST_SUGGESTED;
+            let hint = if is_suggested { nearest::hint(name, known.iter().copied()) } else { String::new() };
             found.push(Found::new(&node.at, format!("there is no cluster `{name}`{hint}")));
         }
     };

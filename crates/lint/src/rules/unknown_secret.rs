@@ -1,5 +1,8 @@
 //! A secret that is not there.
 
+use std::collections::BTreeSet;
+
+use super::MOST_SUGGESTED;
 use crate::found::Found;
 use crate::proxy::{Node, Proxy};
 use crate::rule::{Rule, Severity};
@@ -17,25 +20,27 @@ pub(super) static RULE: Rule = Rule {
 
 /// Fields that name a secret.
 const FIELDS: [&str; 4] = [
-    "tls_certificate_sds_secret_configs",
-    "validation_context_sds_secret_config",
-    "session_ticket_keys_sds_secret_config",
-    "generic_secret",
+    "/tls_certificate_sds_secret_configs",
+    "/validation_context_sds_secret_config",
+    "/session_ticket_keys_sds_secret_config",
+    "/generic_secret",
 ];
 
 fn check(proxy: &Proxy<'_>) -> Vec<Found> {
     let secrets = proxy.root.items("/static_resources/secrets");
-    let known: Vec<&str> = secrets.iter().map(Node::name).collect();
+    let known: BTreeSet<&str> = secrets.iter().map(Node::name).collect();
     // Of a file of listeners alone, the secrets are elsewhere.
     if !proxy.is_complete {
         return Vec::new();
     }
     let mut found = Vec::new();
     proxy.root.walk(&mut |node| {
-        for named in FIELDS.iter().flat_map(|field| node.items(&format!("/{field}"))) {
+        for named in FIELDS.iter().flat_map(|field| node.items(field)) {
             let name = named.name();
-            if !name.is_empty() && !named.has("/sds_config") && !known.contains(&name) {
-                let hint = nearest::hint(name, known.iter().copied());
+            if !name.is_empty() && !named.has("/sds_config") && !known.contains(name) {
+                let is_suggested = found.len() < MOST_SUGGESTED;
+                let hint =
+                    if is_suggested { nearest::hint(name, known.iter().copied()) } else { String::new() };
                 found.push(named.found("/name", format!("there is no secret `{name}`{hint}")));
             }
         }

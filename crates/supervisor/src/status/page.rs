@@ -8,72 +8,109 @@ use super::{Outcome, Slow, State, Status, Upstream};
 
 /// Lines of a reason that are shown.
 const REASON_LINES: usize = 20;
+/// The headings of the table of upstreams.
+pub(super) const HEADINGS: [&str; 7] =
+    ["upstream", "requests/s", "wait", "first byte p50", "first byte p90", "rest", "unanswered"];
+
+/// A line above the table of upstreams, with its details.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Statement {
+    /// The line. Names are between backticks.
+    pub(super) text: String,
+    /// Lines of details.
+    pub(super) details: Vec<String>,
+    /// True if somebody should look.
+    pub(super) is_alarm: bool,
+}
+
+impl Statement {
+    fn usual(text: String) -> Self {
+        Self { text, details: Vec::new(), is_alarm: false }
+    }
+
+    fn alarm(text: String) -> Self {
+        Self { is_alarm: true, ..Self::usual(text) }
+    }
+}
 
 impl fmt::Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.write_state(f)?;
-        self.write_last(f)?;
-        self.write_slow(f)?;
-        let counts = &self.counts;
-        writeln!(
-            f,
-            "\n{}, {}, {}, {}",
-            counted(counts.restarts, "hot restart"),
-            counted(counts.refused, "refused file"),
-            counted(counts.not_started, "failed start"),
-            counted(counts.lost, "lost Envoy"),
-        )?;
+        for Statement { text, details, .. } in self.statements() {
+            writeln!(f, "{text}")?;
+            details.iter().try_for_each(|line| writeln!(f, "  {line}"))?;
+        }
+        writeln!(f, "\n{}", self.counted())?;
         self.write_upstreams(f)
     }
 }
 
 impl Status {
-    fn write_state(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    /// The statements above the table of upstreams, the answer first.
+    pub(super) fn statements(&self) -> Vec<Statement> {
+        let replaced = |process: &u32| {
+            Statement::usual(format!("Process {process} was replaced, and finishes its requests"))
+        };
+        let mut all = vec![self.of_state()];
+        all.extend(self.leaving.iter().map(replaced));
+        all.extend(self.of_last());
+        all.extend(self.of_slow());
+        all
+    }
+
+    /// Counts of events since the supervisor began.
+    pub(super) fn counted(&self) -> String {
+        let counts = &self.counts;
+        format!(
+            "{}, {}, {}, {}",
+            counted(counts.restarts, "hot restart"),
+            counted(counts.refused, "refused file"),
+            counted(counts.not_started, "failed start"),
+            counted(counts.lost, "lost Envoy"),
+        )
+    }
+
+    fn of_state(&self) -> Statement {
         match (&self.serving, self.state) {
             (Some(serving), State::Serving | State::Starting) => {
-                write!(
-                    f,
-                    "Envoy {} serves {} of `{}` since {} (process {}, epoch {})",
+                let warnings = match serving.warnings as u64 {
+                    0 => String::new(),
+                    many => format!("; `hoptax lint {}` has {}", self.file, counted(many, "warning")),
+                };
+                Statement::usual(format!(
+                    "Envoy {} serves {} of `{}` since {} (process {}, epoch {}){warnings}",
                     serving.envoy,
                     counted(serving.listeners as u64, "listener"),
                     self.file,
                     serving.since,
                     serving.process_id,
                     serving.epoch
-                )?;
-                match serving.warnings {
-                    0 => writeln!(f),
-                    many => {
-                        writeln!(f, "; `hoptax lint {}` has {}", self.file, counted(many as u64, "warning"))
-                    }
-                }?;
+                ))
             }
-            (_, State::Stopping) => writeln!(f, "The supervisor of `{}` ends", self.file)?,
-            (None, _) => writeln!(f, "No Envoy serves `{}`; one is about to start", self.file)?,
+            (_, State::Stopping) => Statement::usual(format!("The supervisor of `{}` ends", self.file)),
+            (None, _) => Statement::alarm(format!("No Envoy serves `{}`; one is about to start", self.file)),
         }
-        for process in &self.leaving {
-            writeln!(f, "Process {process} was replaced, and finishes its requests")?;
-        }
-        Ok(())
     }
 
-    fn write_last(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn of_last(&self) -> Option<Statement> {
         let at = &self.last.at;
         let before = if self.serving.is_some() { ", and the one before is served" } else { "" };
-        match self.last.outcome {
-            Outcome::Served | Outcome::Reading => return Ok(()),
-            Outcome::Refused => writeln!(f, "The file of {at} is REFUSED{before}:")?,
-            Outcome::Waiting => writeln!(f, "The file of {at} is accepted, and waits:")?,
-            Outcome::NotStarted => writeln!(f, "Envoy did NOT START on the file of {at}{before}:")?,
-        }
+        let mut statement = match self.last.outcome {
+            Outcome::Served | Outcome::Reading => return None,
+            Outcome::Refused => Statement::alarm(format!("The file of {at} is REFUSED{before}:")),
+            Outcome::Waiting => Statement::usual(format!("The file of {at} is accepted, and waits:")),
+            Outcome::NotStarted => {
+                Statement::alarm(format!("Envoy did NOT START on the file of {at}{before}:"))
+            }
+        };
         let reason = self.last.reason.as_deref().unwrap_or_default();
-        reason.lines().take(REASON_LINES).try_for_each(|line| writeln!(f, "  {line}"))
+        statement.details = reason.lines().take(REASON_LINES).map(str::to_owned).collect();
+        Some(statement)
     }
 
-    fn write_slow(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn of_slow(&self) -> Vec<Statement> {
         let slow: Vec<(&Upstream, &Slow)> =
             self.upstreams.iter().filter_map(|one| Some((one, one.slow.as_ref()?))).collect();
-        for (upstream, slow) in &slow {
+        let said = |(upstream, slow): &(&Upstream, &Slow)| {
             let now = match upstream.first_byte_p90_us {
                 Some(us) => format!("the first byte comes after {} (p90)", milliseconds(Some(us))),
                 None => format!("{:.0} % have no response in time", upstream.unanswered_share * 100.0),
@@ -84,46 +121,63 @@ impl Status {
                 }
                 (usual, None) => format!("before it was {}", milliseconds(usual)),
             };
-            writeln!(f, "`{}` is SLOW since {}: {now}, {compared}", upstream.name, slow.since)?;
-        }
+            Statement::alarm(format!("`{}` is SLOW since {}: {now}, {compared}", upstream.name, slow.since))
+        };
+        let mut all: Vec<Statement> = slow.iter().map(said).collect();
         if slow.len() > 2 && slow.len() * 2 > self.upstreams.len() {
-            writeln!(
-                f,
+            all.push(Statement::alarm(format!(
                 "{} of {} upstreams are slow: look at this machine and its network first",
                 slow.len(),
                 self.upstreams.len()
-            )?;
+            )));
         }
-        Ok(())
+        all
+    }
+
+    /// Remarks in place of the table of upstreams, or above it.
+    pub(super) fn of_times(&self) -> Vec<String> {
+        let unknown = self.unknown_times.as_ref();
+        let mut all: Vec<String> = unknown
+            .map(|why| format!("times of upstreams are not known at present: {why}"))
+            .into_iter()
+            .collect();
+        if self.upstreams.is_empty() {
+            all.push("no upstream had fifty requests yet".to_owned());
+        }
+        all
     }
 
     fn write_upstreams(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(why) = &self.unknown_times {
-            writeln!(f, "times of upstreams are not known at present: {why}")?;
-        }
+        self.of_times().iter().try_for_each(|line| writeln!(f, "{line}"))?;
         if self.upstreams.is_empty() {
-            return writeln!(f, "no upstream had fifty requests yet");
+            return Ok(());
         }
-        let width =
-            self.upstreams.iter().map(|one| one.name.chars().count()).max().unwrap_or_default().max(8);
-        writeln!(
-            f,
-            "\n{:width$}  {:>10}  {:>9}  {:>14}  {:>14}  {:>9}  {:>10}",
-            "upstream", "requests/s", "wait", "first byte p50", "first byte p90", "rest", "unanswered"
-        )?;
-        self.upstreams.iter().try_for_each(|one| {
+        writeln!(f)?;
+        let names = self.upstreams.iter().map(|one| one.name.chars().count());
+        let width = names.max().unwrap_or_default().max(HEADINGS[0].len());
+        let mut line = |[name, rate, wait, median, high, rest, unanswered]: [&str; HEADINGS.len()]| {
             writeln!(
                 f,
-                "{:width$}  {:>10.1}  {:>9}  {:>14}  {:>14}  {:>9}  {:>8.1} %",
-                one.name,
-                one.requests_per_second,
-                milliseconds(one.wait_p50_us),
-                milliseconds(one.first_byte_p50_us),
-                milliseconds(one.first_byte_p90_us),
-                milliseconds(one.rest_p50_us),
-                one.unanswered_share * 100.0
+                "{name:width$}  {rate:>10}  {wait:>9}  {median:>14}  {high:>14}  {rest:>9}  {unanswered:>10}"
             )
-        })
+        };
+        line(HEADINGS)?;
+        self.upstreams.iter().try_for_each(|one| line(one.cells().each_ref().map(String::as_str)))
+    }
+}
+
+impl Upstream {
+    /// Its row of the table.
+    pub(super) fn cells(&self) -> [String; HEADINGS.len()] {
+        [
+            self.name.clone(),
+            format!("{:.1}", self.requests_per_second),
+            milliseconds(self.wait_p50_us),
+            milliseconds(self.first_byte_p50_us),
+            milliseconds(self.first_byte_p90_us),
+            milliseconds(self.rest_p50_us),
+            format!("{:.1} %", self.unanswered_share * 100.0),
+        ]
     }
 }
 
