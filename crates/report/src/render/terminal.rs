@@ -7,6 +7,7 @@ use crate::document::{Block, Document, FindingText, Section};
 use hoptax_result::Severity;
 
 use crate::style::Paint;
+use table::MostRows;
 
 /// Rows of a table on the first screen, the line for the rest among them.
 const ROWS: usize = 24;
@@ -20,7 +21,7 @@ pub fn screen(document: &Document, style: Style) -> String {
     let mut text = head(document, style);
     if let Some(main) = &document.table {
         text += &format!("{}:\n\n", style.wrap(&main.title, 2));
-        text += &table::text(main, style, Some((ROWS, document.details())));
+        text += &table::text(main, style, Some(MostRows { rows: ROWS, details: document.details() }));
         text.push('\n');
     }
     text += &notes(document, style);

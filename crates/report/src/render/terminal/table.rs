@@ -32,11 +32,19 @@ fn short_names(names: Vec<String>) -> Vec<String> {
     if distinct.len() == short.len() { short } else { names }
 }
 
-/// The table with as many columns as fit, and with at most `most` rows, among them the line for the rest, which names the option that
-/// prints it.
-pub(super) fn text(table: &Table, style: Style, most: Option<(usize, &str)>) -> String {
-    let most = most.filter(|(most, _)| table.rows.len() > *most);
-    let shown = most.map_or(table.rows.len(), |(most, _)| most - 1);
+/// The most rows of a table.
+#[derive(Clone, Copy)]
+pub(super) struct MostRows<'a> {
+    /// Their number, with the line for the rest.
+    pub(super) rows: usize,
+    /// The option that prints the rest.
+    pub(super) details: &'a str,
+}
+
+/// The table with as many columns as fit, and with all rows if it has no limit.
+pub(super) fn text(table: &Table, style: Style, most: Option<MostRows<'_>>) -> String {
+    let most = most.filter(|most| table.rows.len() > most.rows);
+    let shown = most.map_or(table.rows.len(), |most| most.rows - 1);
     let mut table = table.clone();
     let rest = table.rows.split_off(shown);
     let mut left_out: Vec<String> = Vec::new();
@@ -58,7 +66,7 @@ pub(super) fn text(table: &Table, style: Style, most: Option<(usize, &str)>) -> 
         let row = place.checked_sub(1).and_then(|place| table.rows.get(place));
         text += &format!("{}\n", painted(line, row, style));
     }
-    if let Some((_, details)) = most {
+    if let Some(MostRows { details, .. }) = most {
         text += &format!("and {} more: {details}\n", rest.len());
     }
     if !left_out.is_empty() {
