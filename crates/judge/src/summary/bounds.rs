@@ -6,8 +6,8 @@ mod quantiles;
 use std::collections::BTreeMap;
 
 use hoptax_result::{
-    ArmLoad, ArmResult, Bound, BoundOf, Bounds, CostMeasure, Disturbance, Interval, LoadSpec, Loop, Sample,
-    StudyPlan, StudyRound,
+    ArmLoad, ArmResult, Bound, BoundOf, Bounds, CostMeasure, CountedTime, Disturbance, Interval, LoadSpec,
+    Loop, Sample, StudyPlan, StudyRound,
 };
 
 use super::histogram;
@@ -20,7 +20,7 @@ use quantiles::{QUANTILES, Quantile, Side};
 /// The evidence that bounds are computed from.
 pub(super) struct Evidence<'a> {
     rounds: Rounds<'a>,
-    /// Own lags of the generator, nanoseconds, as in [`Rounds::times`].
+    /// Own lags of the generator, as in [`Rounds::times`].
     lags: Vec<Times>,
     /// The first measurement of each planned slice, disturbed or not, so that no disturbance selects slices; none if these are the
     /// slices that count.
@@ -146,7 +146,7 @@ impl<'a> Evidence<'a> {
 }
 
 /// The times of an arm under a load, round by round.
-fn of_arm<'t>(times: &'t [Times], arm: &str, load: &str) -> Vec<&'t [(u64, u64)]> {
+fn of_arm<'t>(times: &'t [Times], arm: &str, load: &str) -> Vec<&'t [CountedTime]> {
     let key = (arm.to_owned(), load.to_owned());
     times.iter().map(|round| round.get(&key).map_or([].as_slice(), Vec::as_slice)).collect()
 }

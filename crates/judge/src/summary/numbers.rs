@@ -304,8 +304,8 @@ fn generator(rounds: &Rounds<'_>, arm: Option<&str>, load: &LoadSpec) -> Generat
     let share = |measure: &Measure| rounds.share(arm, &load.name, measure).unwrap_or(0.0);
     let mut own_lag = hoptax_load::histogram();
     for sample in rounds.of_load(arm, &load.name) {
-        for (value, count) in histogram::counts(sample.own_lag.as_ref()) {
-            own_lag.saturating_record_n(value, count);
+        for time in histogram::counts(sample.own_lag.as_ref()) {
+            own_lag.saturating_record_n(time.ns, time.count);
         }
     }
     // An arm with fewer requests has no such quantile of response time to judge either.

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use hoptax_result::{Sample, StudyRound};
+use hoptax_result::{CountedTime, Sample, StudyRound};
 
 use super::histogram;
 
-/// Response times of one round, in nanoseconds with their counts, by arm and load.
-pub(super) type Times = BTreeMap<(String, String), Vec<(u64, u64)>>;
+/// Response times of one round, by arm and load.
+pub(super) type Times = BTreeMap<(String, String), Vec<CountedTime>>;
 
 /// The response times of all rounds.
 pub(super) fn decode(rounds: &[StudyRound]) -> Vec<Times> {
