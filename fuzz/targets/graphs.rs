@@ -5,7 +5,8 @@
 use hoptax_functions::Catalogue;
 use hoptax_fuzz::fuzz_target;
 use hoptax_predict::size::graph;
-use hoptax_predict::size::import::{isotope, kubernetes};
+use hoptax_predict::size::import::isotope;
+use hoptax_predict::size::import::kubernetes::{self, ManifestFile};
 
 fuzz_target!(|input: (&str, &str)| {
     let (text, other) = input;
@@ -13,7 +14,8 @@ fuzz_target!(|input: (&str, &str)| {
     let _ = isotope::is_topology(text);
     let _ = isotope::read("fuzz.yaml", text, Some(other));
     let from_isotope = isotope::read("fuzz.yaml", text, None).ok();
-    let files = [("a.yaml".to_owned(), text.to_owned()), ("b.yaml".to_owned(), other.to_owned())];
+    let files = [("a.yaml", text), ("b.yaml", other)];
+    let files = files.map(|(name, text)| ManifestFile { name: name.to_owned(), text: text.to_owned() });
     let from_kubernetes = kubernetes::read("fuzz", &files, None).ok();
     for imported in from_isotope.into_iter().chain(from_kubernetes) {
         let text = imported.to_yaml();

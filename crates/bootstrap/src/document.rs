@@ -98,7 +98,14 @@ impl Document {
 
     /// Keys that a mapping has more than once, each where it is again.
     pub(crate) fn duplicates(&self) -> Vec<(Place, String)> {
-        fn walk(tree: &Tree, bytes: &Range<usize>, found: &mut Vec<(u64, usize, String)>) {
+        /// A key that the mapping has already.
+        struct Again {
+            line: u64,
+            /// Its first byte in the text.
+            byte: usize,
+            key: String,
+        }
+        fn walk(tree: &Tree, bytes: &Range<usize>, found: &mut Vec<Again>) {
             // An alias leads to nodes that are elsewhere, where their keys were checked.
             let is_inside = |inner: &Range<usize>| bytes.start <= inner.start && inner.end <= bytes.end;
             match &tree.node {
@@ -113,7 +120,11 @@ impl Document {
                     let mut keys = BTreeSet::new();
                     for (key, value) in entries.iter().filter(|(key, _)| is_inside(&key.bytes)) {
                         if !keys.insert(key.text.as_str()) {
-                            found.push((key.line, key.bytes.start, key.text.clone()));
+                            found.push(Again {
+                                line: key.line,
+                                byte: key.bytes.start,
+                                key: key.text.clone(),
+                            });
                         }
                         walk(value, &value.bytes, found);
                     }
@@ -125,7 +136,7 @@ impl Document {
             walk(tree, &tree.bytes, &mut found);
         }
         let file = &self.source.name;
-        let placed = found.into_iter().map(|(line, byte, key)| {
+        let placed = found.into_iter().map(|Again { line, byte, key }| {
             let (line, column) = (line + self.source.first_line - 1, column(&self.source.text, byte));
             (Place { file: file.clone(), line, column, pointer: String::new() }, key)
         });

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use hoptax_checks::judge_study;
 use hoptax_checks::thresholds::{self, Limits};
 use hoptax_functions::Catalogue;
-use hoptax_host::accounting::{ProcessorTicks, processor_ticks};
+use hoptax_host::accounting::{ProcessorReading, processor_ticks};
 use hoptax_host::processors::{self, Placement};
 use hoptax_judge::summary::{self, Conditions};
 use hoptax_plan::file;
@@ -340,13 +340,13 @@ fn a_generator_stopped_for_a_second_loses_only_that_slice() {
 }
 
 /// CPU account of a machine whose host alternately steals a quarter of each processor for two seconds and nothing for two.
-fn stealing() -> io::Result<Vec<(u32, ProcessorTicks)>> {
+fn stealing() -> io::Result<Vec<ProcessorReading>> {
     static BEGAN: OnceLock<Instant> = OnceLock::new();
     let elapsed_ms = BEGAN.get_or_init(Instant::now).elapsed().as_millis() as u64;
     let stolen_ms = elapsed_ms / 4000 * 2000 + (elapsed_ms % 4000).min(2000);
     let mut ticks = processor_ticks()?;
-    for (_, ticks) in &mut ticks {
-        ticks.steal += stolen_ms / 40;
+    for reading in &mut ticks {
+        reading.ticks.steal += stolen_ms / 40;
     }
     Ok(ticks)
 }

@@ -241,23 +241,33 @@ impl ProcessorTicks {
     }
 }
 
-/// Reads the ticks of each processor, with its number.
+/// The ticks of one processor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProcessorReading {
+    /// The number of the processor.
+    pub processor: u32,
+    /// Its ticks since the machine started.
+    pub ticks: ProcessorTicks,
+}
+
+/// Reads the ticks of each processor.
 ///
 /// # Errors
 /// If `/proc/stat` cannot be read.
-pub fn processor_ticks() -> io::Result<Vec<(u32, ProcessorTicks)>> {
+pub fn processor_ticks() -> io::Result<Vec<ProcessorReading>> {
     Ok(parse_stat(&fs::read_to_string("/proc/stat")?))
 }
 
 /// The ticks of `processors` between two readings of [`processor_ticks`], summed.
 pub fn ticks_between(
-    earlier: &[(u32, ProcessorTicks)],
-    later: &[(u32, ProcessorTicks)],
+    earlier: &[ProcessorReading],
+    later: &[ProcessorReading],
     processors: &[u32],
 ) -> ProcessorTicks {
     let mut sum = ProcessorTicks::default();
-    for (number, after) in later.iter().filter(|(number, _)| processors.contains(number)) {
-        if let Some((_, before)) = earlier.iter().find(|(other, _)| other == number) {
+    for after in later.iter().filter(|after| processors.contains(&after.processor)) {
+        if let Some(before) = earlier.iter().find(|before| before.processor == after.processor) {
+            let (before, after) = (before.ticks, after.ticks);
             sum.total += after.total.saturating_sub(before.total);
             sum.idle += after.idle.saturating_sub(before.idle);
             sum.steal += after.steal.saturating_sub(before.steal);
@@ -266,17 +276,18 @@ pub fn ticks_between(
     sum
 }
 
-fn parse_stat(text: &str) -> Vec<(u32, ProcessorTicks)> {
+fn parse_stat(text: &str) -> Vec<ProcessorReading> {
     text.lines()
         .filter_map(|line| {
             let (name, fields) = line.split_once(' ')?;
-            let number = name.strip_prefix("cpu")?.parse().ok()?;
-            let ticks: Vec<u64> =
+            let processor = name.strip_prefix("cpu")?.parse().ok()?;
+            let fields: Vec<u64> =
                 fields.split_ascii_whitespace().map_while(|field| field.parse().ok()).collect();
             // user nice system idle iowait irq softirq steal. Guest time is included in user.
-            let total = ticks.iter().take(8).sum();
-            let field = |index: usize| ticks.get(index).copied().unwrap_or(0);
-            Some((number, ProcessorTicks { total, idle: field(3) + field(4), steal: field(7) }))
+            let total = fields.iter().take(8).sum();
+            let field = |index: usize| fields.get(index).copied().unwrap_or(0);
+            let ticks = ProcessorTicks { total, idle: field(3) + field(4), steal: field(7) };
+            Some(ProcessorReading { processor, ticks })
         })
         .collect()
 }

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use hoptax_result::{MachineProbe, UsedByOthers};
 use hoptax_stats::median;
 
-use crate::accounting::{ProcessorTicks, TaskUse, ThreadAccount, processor_ticks, ticks_between};
+use crate::accounting::{ProcessorReading, TaskUse, ThreadAccount, processor_ticks, ticks_between};
 use crate::awake::Awake;
 use crate::clock::cost_and_step_back_ns;
 use crate::handover::HandoverProbe;
@@ -123,8 +123,8 @@ fn probed(placement: &Placement) -> Vec<u32> {
 /// The share of each processor that others used between two readings, without the CPU time of the probe. Saturates at 0, as the
 /// kernel may sample these counts.
 fn used_by_others(
-    earlier: &[(u32, ProcessorTicks)],
-    later: &[(u32, ProcessorTicks)],
+    earlier: &[ProcessorReading],
+    later: &[ProcessorReading],
     probed: &[u32],
     own: &OwnUse,
 ) -> Vec<UsedByOthers> {
@@ -149,7 +149,7 @@ fn run_delay_share(probed: &[u32], time: Duration, own: &mut OwnUse) -> io::Resu
         thread::sleep(Duration::from_millis(1));
         Ok(account.read()? - before)
     })?;
-    add(own, used.iter().map(|(processor, used)| (*processor, used.cpu_ns)));
+    used.iter().for_each(|(processor, used)| add(own, *processor, used.cpu_ns));
     Ok(used.iter().map(|(_, used)| run_delay_share_of(*used)).fold(0.0, f64::max))
 }
 
@@ -180,6 +180,7 @@ fn handover_ns(placement: &Placement) -> io::Result<Option<f64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::accounting::ProcessorTicks;
     use crate::processors;
 
     fn placement(proxy: &[u32], generator: &[u32]) -> Placement {
@@ -200,9 +201,12 @@ mod tests {
 
     #[test]
     fn the_use_by_others_is_the_busy_time_without_that_of_the_probe() {
-        let ticks = |total, idle, steal| ProcessorTicks { total, idle, steal };
-        let earlier = [(0, ticks(0, 0, 0)), (1, ticks(1000, 900, 0))];
-        let later = [(0, ticks(300, 100, 20)), (1, ticks(1300, 1170, 0))];
+        let reading = |processor, total, idle, steal| ProcessorReading {
+            processor,
+            ticks: ProcessorTicks { total, idle, steal },
+        };
+        let earlier = [reading(0, 0, 0, 0), reading(1, 1000, 900, 0)];
+        let later = [reading(0, 300, 100, 20), reading(1, 1300, 1170, 0)];
         let own = OwnUse::from([(0, 1_500_000_000), (1, 900_000_000)]);
         let used = used_by_others(&earlier, &later, &[1, 0, 7], &own);
         assert_eq!(used.iter().map(|used| used.processor).collect::<Vec<_>>(), [1, 0, 7]);

@@ -41,21 +41,29 @@ pub fn permitted_processors(ids: &BTreeSet<u32>) -> io::Result<BTreeSet<u32>> {
     Ok(permitted)
 }
 
+/// A CPU limit of a control group.
+#[derive(Debug, PartialEq)]
+struct CpuLimit {
+    /// The folder of the group that states it.
+    folder: PathBuf,
+    processors: f64,
+}
+
 /// A number of processors under the limits of each process. Processes under one limit share it.
-fn limited(permitted: f64, limits: impl Iterator<Item = Option<(PathBuf, f64)>>) -> f64 {
+fn limited(permitted: f64, limits: impl Iterator<Item = Option<CpuLimit>>) -> f64 {
+    let limits = limits.map(|limit| limit.map(|limit| (limit.folder, limit.processors)));
     let all: Option<BTreeMap<PathBuf, f64>> = limits.collect();
     all.map_or(permitted, |all| all.values().sum::<f64>().min(permitted))
 }
 
-/// The tightest CPU limit of a control group and of those above it, in processors, with the folder that states it; none without a
-/// limit.
-fn tightest(root: &Path, group: &Path) -> Option<(PathBuf, f64)> {
+/// The tightest CPU limit of a control group and of those above it; none without a limit.
+fn tightest(root: &Path, group: &Path) -> Option<CpuLimit> {
     let limits = group.ancestors().filter_map(|group| {
         let folder = root.join(group.strip_prefix("/").ok()?);
-        let limit = parse_limit(&fs::read_to_string(folder.join("cpu.max")).ok()?)?;
-        Some((folder, limit))
+        let processors = parse_limit(&fs::read_to_string(folder.join("cpu.max")).ok()?)?;
+        Some(CpuLimit { folder, processors })
     });
-    limits.min_by(|a, b| a.1.total_cmp(&b.1))
+    limits.min_by(|a, b| a.processors.total_cmp(&b.processors))
 }
 
 /// A limit from `cpu.max`, in processors: CPU time in a period, and the period. None for `max`.
@@ -100,8 +108,8 @@ mod tests {
         fs::write(inner.join("cpu.max"), "max 100000\n").unwrap();
         fs::write(root.path().join("kubepods/pod1/cpu.max"), "150000 100000\n").unwrap();
         fs::write(root.path().join("kubepods/cpu.max"), "400000 100000\n").unwrap();
-        let pod = root.path().join("kubepods/pod1");
-        assert_eq!(tightest(root.path(), Path::new("/kubepods/pod1/proxy")), Some((pod, 1.5)));
+        let pod = CpuLimit { folder: root.path().join("kubepods/pod1"), processors: 1.5 };
+        assert_eq!(tightest(root.path(), Path::new("/kubepods/pod1/proxy")), Some(pod));
         assert_eq!(tightest(root.path(), Path::new("/other")), None);
         assert_eq!(tightest(root.path(), Path::new("/../..")), None);
     }
@@ -109,7 +117,8 @@ mod tests {
     #[test]
     fn processes_under_one_limit_share_it_and_one_without_a_limit_may_use_all() {
         let of = |limits: &[Option<(&str, f64)>]| {
-            limited(8.0, limits.iter().map(|limit| limit.map(|(path, cores)| (path.into(), cores))))
+            let limit = |(path, processors): (&str, f64)| CpuLimit { folder: path.into(), processors };
+            limited(8.0, limits.iter().map(|one| one.map(limit)))
         };
         for (limits, expected) in [
             (vec![Some(("a", 1.5)), Some(("a", 1.5))], 1.5),

@@ -7,7 +7,7 @@ use hoptax_result::{
     ArmResult, BillBody, BillResult, BilledChange, BilledPart, BilledReplacement, BilledRequest, BilledSum,
     BoundOf, Charge, Decision, Finding, Interval, ResponseCost, RoundMeasure, StudyResult,
 };
-use hoptax_stats::{DECISIVE, decide, rounds_needed};
+use hoptax_stats::{DECISIVE, Weighted, decide, rounds_needed};
 
 use crate::comparison::rounds_to_complete;
 use crate::precision::{Basis, half_width_at_looks};
@@ -156,8 +156,8 @@ fn sum(result: &StudyResult, arms: &[&str], together: &str) -> Option<BilledSum>
         return None;
     }
     let whole = result.arm(BillResult::WHOLE)?.cpu_us_per_request?;
-    let together = (together, 1.0);
-    let mut terms: Vec<(&str, f64)> = arms.iter().map(|arm| (*arm, -1.0)).collect();
+    let together = Weighted::new(1.0, together);
+    let mut terms: Vec<Weighted<&str>> = arms.iter().map(|arm| Weighted::new(-1.0, *arm)).collect();
     let parts_us = sum_of_cpu_costs(result, &terms)?;
     terms.push(together);
     let interaction_us = sum_of_cpu_costs(result, &terms)?;

@@ -3,6 +3,8 @@
 mod borrowed;
 mod numbers;
 
+use std::fmt;
+
 use hoptax_result::{
     ArmResult, Bound, CostMeasure, Environment, HoldsFor, Interval, Measure, SittingArm, SittingCost,
     SittingEstimate, SittingRecord, SittingsBody, SittingsMachine, SittingsResult, StudyResult,
@@ -36,8 +38,8 @@ pub fn differences(one: &StudyResult, other: &StudyResult) -> Vec<String> {
 /// As [`differences`], for results that may have different proxies.
 pub fn differences_but_for_the_proxy(one: &StudyResult, other: &StudyResult) -> Vec<String> {
     let mut all = named_differences([
-        ("study", one.name.clone(), other.name.clone()),
-        ("never halted", one.plan.never_halted.to_string(), other.plan.never_halted.to_string()),
+        Property::new("study", &one.name, &other.name),
+        Property::new("never halted", &one.plan.never_halted, &other.plan.never_halted),
     ]);
     all.extend(machine_differences(&one.environment, &other.environment));
     if one.plan.timeline.is_some() || other.plan.timeline.is_some() {
@@ -55,16 +57,29 @@ pub fn differences_but_for_the_proxy(one: &StudyResult, other: &StudyResult) -> 
 /// The differences of two machines, in words; empty if results of both count as those of one machine.
 pub fn machine_differences(one: &Environment, other: &Environment) -> Vec<String> {
     named_differences([
-        ("processor", one.cpu_model.clone(), other.cpu_model.clone()),
-        ("processors", one.cpus.to_string(), other.cpus.to_string()),
-        ("bytes of memory", one.memory_bytes.to_string(), other.memory_bytes.to_string()),
-        ("kernel", one.kernel.clone(), other.kernel.clone()),
+        Property::new("processor", &one.cpu_model, &other.cpu_model),
+        Property::new("processors", &one.cpus, &other.cpus),
+        Property::new("bytes of memory", &one.memory_bytes, &other.memory_bytes),
+        Property::new("kernel", &one.kernel, &other.kernel),
     ])
 }
 
-fn named_differences<const N: usize>(pairs: [(&str, String, String); N]) -> Vec<String> {
-    let differ = pairs.into_iter().filter(|(_, a, b)| a != b);
-    differ.map(|(what, a, b)| format!("{what}: `{a}` and `{b}`")).collect()
+/// A property of two results.
+struct Property {
+    name: &'static str,
+    one: String,
+    other: String,
+}
+
+impl Property {
+    fn new(name: &'static str, one: &dyn fmt::Display, other: &dyn fmt::Display) -> Self {
+        Self { name, one: one.to_string(), other: other.to_string() }
+    }
+}
+
+fn named_differences<const N: usize>(properties: [Property; N]) -> Vec<String> {
+    let differ = properties.into_iter().filter(|property| property.one != property.other);
+    differ.map(|Property { name, one, other }| format!("{name}: `{one}` and `{other}`")).collect()
 }
 
 /// The sittings in chronological order.

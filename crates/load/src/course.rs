@@ -95,6 +95,13 @@ impl Division {
     }
 }
 
+/// A request that has its response. The order is that of the intended starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Responded {
+    pub(crate) intended_ns: u64,
+    pub(crate) response_ns: u64,
+}
+
 /// The course of the record of one worker, or of all workers.
 #[derive(Clone, Debug)]
 pub struct Course {
@@ -107,8 +114,8 @@ pub struct Course {
     /// Difference between each actual gap and the planned one.
     pub(crate) gap_error: Distribution,
     last_lag_ns: Option<u64>,
-    /// Intended starts and response times of the first responses.
-    pub(crate) responses_ns: Vec<(u64, u64)>,
+    /// The first responses.
+    pub(crate) responses: Vec<Responded>,
     /// Requests in flight, by worker.
     in_flight: Vec<InFlight>,
     next_sample_ns: u64,
@@ -134,7 +141,7 @@ impl Course {
             releases_ns: vec![Vec::with_capacity(MAX_KEPT)],
             gap_error: Distribution::new(),
             last_lag_ns: None,
-            responses_ns: Vec::with_capacity(MAX_KEPT),
+            responses: Vec::with_capacity(MAX_KEPT),
             in_flight: vec![InFlight::default()],
             next_sample_ns: from_ns,
             sample_due_ns: from_ns,
@@ -263,8 +270,8 @@ impl Course {
         if let Some(window) = self.windows.get_mut(number) {
             window.response.record(response_ns);
         }
-        if self.responses_ns.len() < MAX_KEPT {
-            self.responses_ns.push((intended_ns, response_ns));
+        if self.responses.len() < MAX_KEPT {
+            self.responses.push(Responded { intended_ns, response_ns });
         }
         if let Some(coarse) = self.connections.get_mut(connection) {
             coarse.record(response_ns);
@@ -296,7 +303,7 @@ impl Course {
         }
         self.releases_ns.extend(other.releases_ns);
         self.gap_error += &other.gap_error;
-        self.responses_ns.extend(other.responses_ns);
+        self.responses.extend(other.responses);
         self.in_flight.extend(other.in_flight);
         self.connections.extend(other.connections);
     }

@@ -11,7 +11,7 @@ use hoptax_wire::Response;
 use crate::addresses::Addresses;
 use crate::backlog::{Replay, Turn};
 use crate::connection::Closing;
-use crate::failure::Failure;
+use crate::failure::{FailedResponse, Failure};
 use crate::held_up::HeldUp;
 use crate::in_flight::InFlight;
 use crate::interval::{IntervalRecorder, IntervalSink};
@@ -261,16 +261,16 @@ impl<'a> Current<'a> {
         self.for_intervals(|interval| interval.record_start(in_flight.started_ns));
     }
 
-    /// Records a complete response on connection `index`. It may still count as a failure, which has a reason if it is known.
+    /// Records a complete response on connection `index`. It may still count as a failure.
     pub(crate) fn record_response(
         &mut self,
         in_flight: &InFlight,
         index: usize,
         response: Response,
-        failure: Option<(Failure, Option<&'static str>)>,
+        failed: Option<FailedResponse>,
         last_byte_ns: u64,
     ) {
-        let outcome = failure.map_or(Outcome::Answered, |(failure, _)| Outcome::Failed(failure));
+        let outcome = failed.map_or(Outcome::Answered, |failed| Outcome::Failed(failed.failure));
         let status = response.grpc_status.unwrap_or(response.status);
         self.log(in_flight, index, outcome, status, last_byte_ns);
         let response_ns = last_byte_ns.saturating_sub(in_flight.intended_ns);
@@ -281,7 +281,7 @@ impl<'a> Current<'a> {
         if let Some(course) = &mut recording.course {
             course.end(in_flight.started_ns, last_byte_ns);
         }
-        if let Some((failure, reason)) = failure {
+        if let Some(FailedResponse { failure, reason }) = failed {
             recording.record_failure(failure, reason, response_ns);
             self.for_intervals(|interval| interval.record_end(outcome, last_byte_ns));
             return self.count_live_error();

@@ -46,6 +46,14 @@ pub enum Failure {
     Mismatch,
 }
 
+/// A response that counts as a failure.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FailedResponse {
+    pub(crate) failure: Failure,
+    /// None if the failure itself, or the status, shows it.
+    pub(crate) reason: Option<&'static str>,
+}
+
 impl Failure {
     /// A stream that was reset with this code. All codes without a name are one.
     pub(crate) fn reset(code: u32) -> Self {

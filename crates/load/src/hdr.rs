@@ -46,12 +46,17 @@ pub fn percentile_distribution(times: &Histogram<u64>) -> String {
     text
 }
 
+/// Times of one kind in an interval log.
+#[derive(Clone, Copy, Debug)]
+pub struct TaggedTimes<'a> {
+    /// Their kind, such as `response`.
+    pub tag: &'a str,
+    /// The times, nanoseconds.
+    pub times: &'a Histogram<u64>,
+}
+
 /// An interval log with one interval of this length, in the form of [`write_interval_log`]; `started_unix_s` is its start.
-pub fn one_interval(
-    series: &[(&str, &Histogram<u64>)],
-    started_unix_s: Option<f64>,
-    length: Duration,
-) -> String {
+pub fn one_interval(series: &[TaggedTimes<'_>], started_unix_s: Option<f64>, length: Duration) -> String {
     let started = since_1970(started_unix_s.unwrap_or_default());
     let (mut text, mut serializer) = (Vec::new(), V2DeflateSerializer::new());
     // Writes to memory, which cannot fail.
@@ -112,17 +117,18 @@ fn write_interval<W: Write>(
 ) -> io::Result<()> {
     let from = Duration::from_nanos(interval.from_ns);
     let length = Duration::from_nanos(interval.to_ns.saturating_sub(interval.from_ns));
-    write_series(log, &[("response", &interval.response), ("service", &interval.service)], from, length)
+    let series = [("response", &interval.response), ("service", &interval.service)];
+    write_series(log, &series.map(|(tag, times)| TaggedTimes { tag, times }), from, length)
 }
 
 /// Writes the histograms of an interval, each with its tag.
 fn write_series<W: Write>(
     log: &mut IntervalLogWriter<'_, '_, W, V2DeflateSerializer>,
-    series: &[(&str, &Histogram<u64>)],
+    series: &[TaggedTimes<'_>],
     from: Duration,
     length: Duration,
 ) -> io::Result<()> {
-    for (tag, times) in series {
+    for TaggedTimes { tag, times } in series {
         log.write_histogram(*times, from, length, Tag::new(tag)).map_err(|error| match error {
             IntervalLogWriterError::IoError(error) => error,
             error @ IntervalLogWriterError::SerializeError(_) => io::Error::other(error),

@@ -70,7 +70,7 @@ pub use hoptax_host::clock::now_ns;
 pub use hoptax_wire::proxy_protocol::Version as ProxyProtocol;
 pub use hoptax_wire::tls::ClientConfig;
 pub use lifetime::{Connect, Lifetime, RequestsPerConnection};
-pub use lookups::{AddressUpdates, Refresh};
+pub use lookups::{AddressUpdates, HostPort, Refresh};
 pub use negotiate::negotiate;
 pub use pace::{MAX_RATE, Pace, StagePlan};
 pub use peer::Peer;

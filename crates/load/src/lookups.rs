@@ -24,8 +24,22 @@ pub struct Refresh {
     pub(crate) rules: Rules,
 }
 
-/// A host name with a port that is looked up.
-pub(crate) type Name = (String, u16);
+/// A host and a port of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostPort {
+    /// A name, or an address without brackets.
+    pub host: String,
+    /// The port.
+    pub port: u16,
+}
+
+/// A host of a trial, and what is looked up for it.
+#[derive(Debug)]
+pub(crate) struct LookupHost {
+    /// None if its addresses are fixed.
+    pub(crate) name: Option<HostPort>,
+    pub(crate) addresses: Arc<Addresses>,
+}
 
 /// The repeated lookups of a trial. Dropping it ends them.
 #[derive(Debug)]
@@ -51,8 +65,8 @@ impl Lookups {
     ///
     /// # Errors
     /// When the thread cannot be started.
-    pub(crate) fn start(refresh: Refresh, hosts: Vec<(Option<Name>, Arc<Addresses>)>) -> io::Result<Self> {
-        let (names, addresses): (Vec<_>, Vec<_>) = hosts.into_iter().unzip();
+    pub(crate) fn start(refresh: Refresh, hosts: impl Iterator<Item = LookupHost>) -> io::Result<Self> {
+        let (names, addresses): (Vec<_>, Vec<_>) = hosts.map(|host| (host.name, host.addresses)).unzip();
         let shared = Arc::new(AddressUpdates {
             changes: AtomicU64::new(0),
             done: AtomicU64::new(0),
@@ -91,10 +105,10 @@ impl Lookups {
 
 impl AddressUpdates {
     /// Looks up every name once. Where that fails, the addresses stay.
-    fn refresh(&self, rules: &Rules, names: &[Option<Name>]) {
+    fn refresh(&self, rules: &Rules, names: &[Option<HostPort>]) {
         let mut found: BTreeMap<&str, Option<Vec<ScopedAddress>>> = BTreeMap::new();
         for (number, name) in names.iter().enumerate() {
-            let Some((host, port)) = name else { continue };
+            let Some(HostPort { host, port }) = name else { continue };
             let found = found.entry(host).or_insert_with(|| {
                 self.done.fetch_add(1, Ordering::AcqRel);
                 let addresses =
@@ -156,7 +170,7 @@ mod tests {
             hosts: Mutex::new(vec![first; 2]),
         };
         // Two hosts of one name are one lookup, and one without a name has none.
-        let names = [Some(("a.test".to_owned(), 80)), None];
+        let names = [Some(HostPort { host: "a.test".to_owned(), port: 80 }), None];
         let count = |of: &AtomicU64| of.load(Ordering::Relaxed);
         for failures in [1, 2] {
             shared.refresh(&rules, &names);

@@ -11,7 +11,7 @@ use hoptax_host::scoped::ScopedAddress;
 pub use crate::address_rules::{Family, Lookup, ResolveError, StaticAddress};
 use crate::address_rules::{Rules, Uses};
 use crate::addresses::Addresses;
-use crate::lookups::{Name, Refresh};
+use crate::lookups::{HostPort, Refresh};
 
 /// Resolves and caches the addresses of hosts.
 ///
@@ -79,10 +79,10 @@ impl Resolver {
     }
 
     /// The name to look up again during the load; None for a host whose addresses are fixed.
-    pub(crate) fn refreshed_name(&self, host: &str, port: u16) -> Option<Name> {
+    pub(crate) fn refreshed_name(&self, host: &str, port: u16) -> Option<HostPort> {
         let is_refreshed = self.every.is_some() && self.rules.uses != Uses::None;
         let is_looked_up = || matches!(self.rules.known(host, port), Ok(None));
-        (is_refreshed && is_looked_up()).then(|| (host.to_ascii_lowercase(), port))
+        (is_refreshed && is_looked_up()).then(|| HostPort { host: host.to_ascii_lowercase(), port })
     }
 
     /// The addresses of a host, and which of them are used: one, or all.

@@ -11,7 +11,7 @@ use hoptax_wire::{Encoded, Hidden};
 use thiserror::Error;
 
 use crate::addresses::Addresses;
-use crate::lookups::Name;
+use crate::lookups::HostPort;
 use crate::placeholders::{
     self, Placeholder, find_placeholders, has_placeholders, with_stand_ins, without_stand_ins,
 };
@@ -81,7 +81,7 @@ pub struct Target {
     /// The addresses of the server.
     pub(crate) addresses: Addresses,
     /// The host name to look up again during the load, if it is.
-    pub(crate) name: Option<Name>,
+    pub(crate) name: Option<HostPort>,
     /// The protocol.
     pub protocol: Protocol,
     /// Name to verify in the server's certificate; None without TLS.
@@ -221,10 +221,10 @@ impl Target {
     ///
     /// # Errors
     /// When the URL is invalid.
-    pub fn host_and_port(url: &str) -> Result<(String, u16), TargetError> {
+    pub fn host_and_port(url: &str) -> Result<HostPort, TargetError> {
         let (url, (_, is_secure)) = parsed(url)?;
         let port = port(&url, is_secure);
-        Ok((url.host, port))
+        Ok(HostPort { host: url.host, port })
     }
 
     /// The path of the URL, with its query.

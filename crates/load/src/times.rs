@@ -4,7 +4,7 @@ use hdrhistogram::Histogram;
 use hoptax_result::{
     Book, Drift, Latency, LatencyBounds, LoadBounds, Mode, Percentile, QuantileIntervals, Range, TimeBounds,
 };
-use hoptax_stats::{Batch, Ranks, modes, quantile_ranks};
+use hoptax_stats::{Batch, CountedValue, Ranks, modes, quantile_ranks};
 
 use crate::distribution::{quantile_with, with};
 
@@ -148,7 +148,10 @@ impl Times {
     /// The modes of response time.
     pub(crate) fn modes(&self) -> Vec<Mode> {
         let recorded = self.response.iter_recorded();
-        let values = recorded.map(|value| (value.value_iterated_to() as f64 / 1e3, value.count_at_value()));
+        let values = recorded.map(|one| CountedValue {
+            value: one.value_iterated_to() as f64 / 1e3,
+            count: one.count_at_value(),
+        });
         modes(values)
             .into_iter()
             .map(|mode| Mode { low_us: mode.low, peak_us: mode.peak, high_us: mode.high, share: mode.share })

@@ -16,7 +16,7 @@ use rand::{RngExt, SeedableRng};
 use crate::addresses::Addresses;
 use crate::dial::Dial;
 use crate::expect::Expectation;
-use crate::lookups::{Name, Refresh};
+use crate::lookups::{HostPort, Refresh};
 use crate::placeholders::has_placeholders;
 use crate::protocol::Protocol;
 use crate::target::Target;
@@ -52,7 +52,7 @@ pub(crate) struct Host {
     /// Its addresses at the start.
     pub(crate) addresses: Arc<Addresses>,
     /// Its name, if that is looked up again during the load.
-    pub(crate) name: Option<Name>,
+    pub(crate) name: Option<HostPort>,
     /// TLS configuration, and the name to verify in the certificate.
     pub(crate) tls: Option<(Arc<ClientConfig>, ServerName<'static>)>,
     server_name: Option<ServerName<'static>>,

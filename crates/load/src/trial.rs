@@ -27,7 +27,7 @@ use crate::distribution::Distribution;
 use crate::early_end::EarlyEnd;
 use crate::interval::wall_time;
 use crate::log::LogSink;
-use crate::lookups::Lookups;
+use crate::lookups::{LookupHost, Lookups};
 use crate::recording::Recording;
 use crate::run::{Release, Run};
 use crate::schedule::Schedule;
@@ -300,9 +300,11 @@ fn connect(spec: &TrialSpec, workers: usize, stop: &AtomicBool) -> Result<Vec<Re
 
 /// Starts the lookups during the trial, if there are any.
 fn lookups(traffic: &Traffic) -> io::Result<Option<Lookups>> {
-    let hosts = traffic.hosts.iter().map(|host| (host.name.clone(), Arc::clone(&host.addresses)));
+    let hosts = traffic.hosts.iter();
+    let hosts =
+        hosts.map(|host| LookupHost { name: host.name.clone(), addresses: Arc::clone(&host.addresses) });
     let refresh = traffic.refresh.clone().filter(|_| traffic.has_refreshed_names());
-    refresh.map(|refresh| Lookups::start(refresh, hosts.collect())).transpose()
+    refresh.map(|refresh| Lookups::start(refresh, hosts)).transpose()
 }
 
 /// A worker's share of a number of requests, as schedules divide them.

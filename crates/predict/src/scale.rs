@@ -120,8 +120,9 @@ fn fitted(study: &StudyResult, over: ScaleDimension, series: &Series<'_>) -> Sca
             }),
         }
     }
-    let rates: Vec<SizedRates> =
-        kept.iter().map(|(planned, _)| (f64::from(planned.size), planned.rates(study))).collect();
+    let sized =
+        |planned: &Planned<'_>| SizedRates { size: f64::from(planned.size), rates: planned.rates(study) };
+    let rates: Vec<SizedRates> = kept.iter().map(|(planned, _)| sized(planned)).collect();
     let (fit, no_fit, fitted) = match scalability(&rates, study.plan.quantile_confidence()) {
         Ok(law) => (Some(law.fit), None, law.points),
         Err(why) => (None, Some(no_fit(why, &left_out)), Vec::new()),

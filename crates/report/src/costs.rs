@@ -53,13 +53,13 @@ fn views(result: &StudyResult, rows: &[Row<'_>]) -> Vec<CostView> {
     for (measure, heading) in OF_SLICES {
         let usual = result.plan.usual_load(measure.measure());
         let of_usual = rows.iter().map(|row| usual_cell(row, measure)).collect();
-        views.extend(view(result, (measure, heading), usual, of_usual));
+        views.extend(view(result, measure, heading, usual, of_usual));
         let others = result.plan.loads.iter().filter(|load| {
             CostMeasure::BY_LOAD.contains(&measure) && Some(&load.name) != usual.map(|usual| &usual.name)
         });
         for load in others {
             let of_load = rows.iter().map(|row| cell_under(result, row.arm, load, measure)).collect();
-            views.extend(view(result, (measure, heading), Some(load), of_load));
+            views.extend(view(result, measure, heading, Some(load), of_load));
         }
     }
     for measure in RoundMeasure::compared() {
@@ -69,7 +69,7 @@ fn views(result: &StudyResult, rows: &[Row<'_>]) -> Vec<CostView> {
         };
         let heading = measure.definition().short_heading;
         let cells = rows.iter().map(of_rounds).collect();
-        views.extend(view(result, (CostMeasure::OfRounds(measure), heading), None, cells));
+        views.extend(view(result, CostMeasure::OfRounds(measure), heading, None, cells));
     }
     views
 }
@@ -98,7 +98,8 @@ fn cell_under(result: &StudyResult, arm: &ArmResult, load: &LoadSpec, measure: C
 /// A view; none without a number.
 fn view(
     result: &StudyResult,
-    (measure, heading): (CostMeasure, &str),
+    measure: CostMeasure,
+    heading: &str,
     load: Option<&LoadSpec>,
     cells: Vec<Cell>,
 ) -> Option<CostView> {

@@ -102,7 +102,9 @@ impl FindingGroup<'_> {
             Piece::Number(value, decimals) if !is_one_text => grouped(*value, *decimals),
             Piece::Number(..) => {
                 let there = others.iter().filter_map(|other| match other.get(place) {
-                    Some(Piece::Number(value, decimals)) => Some((*value, *decimals)),
+                    Some(Piece::Number(value, decimals)) => {
+                        Some(Rounded { value: *value, decimals: *decimals })
+                    }
                     _ => None,
                 });
                 range(there)
@@ -135,7 +137,8 @@ impl FindingGroup<'_> {
             _ => 0,
         };
         let unit = if finding.unit.is_empty() { String::new() } else { format!(" {}", finding.unit) };
-        let values = range(self.all.iter().map(|finding| (finding.value, decimals(finding.value))));
+        let rounded = |value: f64| Rounded { value, decimals: decimals(value) };
+        let values = range(self.all.iter().map(|finding| rounded(finding.value)));
         let threshold = grouped(finding.threshold, decimals(finding.threshold));
         let limit = format!("limit {threshold}{unit}");
         Some(if states_value { limit } else { format!("{values}{unit}, {limit}") })
@@ -196,12 +199,18 @@ pub(crate) fn listed(words: &[&str]) -> String {
     }
 }
 
-/// Formats values with their decimals as `least to greatest`, or as one if they print alike.
-fn range(values: impl Iterator<Item = (f64, usize)>) -> String {
-    let mut sorted: Vec<(f64, usize)> = values.collect();
-    sorted.sort_by(|(a, _), (b, _)| a.total_cmp(b));
-    let printed = |value: Option<&(f64, usize)>| {
-        value.map_or_else(String::new, |(value, decimals)| grouped(*value, *decimals))
+/// A value with the number of decimals that it is printed with.
+struct Rounded {
+    value: f64,
+    decimals: usize,
+}
+
+/// Formats values as `least to greatest`, or as one if they print alike.
+fn range(values: impl Iterator<Item = Rounded>) -> String {
+    let mut sorted: Vec<Rounded> = values.collect();
+    sorted.sort_by(|a, b| a.value.total_cmp(&b.value));
+    let printed = |one: Option<&Rounded>| {
+        one.map_or_else(String::new, |Rounded { value, decimals }| grouped(*value, *decimals))
     };
     let (least, greatest) = (printed(sorted.first()), printed(sorted.last()));
     if least == greatest { least } else { format!("{least} to {greatest}") }

@@ -6,7 +6,7 @@ mod page;
 use hoptax_result::ResponseHistogram;
 
 use crate::tables::{Table, ids, integers, rounded};
-use bins::{bins, end_us};
+use bins::{CountedBin, bins, end_us};
 
 pub(crate) use page::binned;
 pub use page::document;
@@ -32,9 +32,9 @@ impl Row<'_> {
 pub fn table(all: &[ResponseHistogram]) -> Table {
     let mut rows = Vec::new();
     for histogram in all {
-        let total = histogram.counts.iter().map(|(_, count)| count).sum();
+        let total = histogram.counts.iter().map(|time| time.count).sum();
         let mut cumulative = 0;
-        for (bin, count) in bins(&histogram.counts) {
+        for CountedBin { bin, count } in bins(&histogram.counts) {
             cumulative += count;
             rows.push(Row { histogram, bin, count, cumulative, total });
         }
@@ -56,12 +56,15 @@ pub fn table(all: &[ResponseHistogram]) -> Table {
 mod tests {
     use proptest::prelude::*;
 
+    use hoptax_result::CountedTime;
+
     use super::bins::NS_PER_US;
     use super::*;
     use crate::csv;
     use crate::histograms::bins::bin_of;
 
     fn csv_of(counts: Vec<(u64, u64)>) -> String {
+        let counts = counts.into_iter().map(|(ns, count)| CountedTime { ns, count }).collect();
         let histogram = ResponseHistogram { arm: "f{a=1,b=2}".to_owned(), load: "open".to_owned(), counts };
         csv::text(&table(&[histogram]))
     }
@@ -86,10 +89,10 @@ mod tests {
         #[test]
         fn every_response_is_in_the_bin_that_holds_its_time(mut times in prop::collection::vec(1_u64..100_000_000_000, 1..50)) {
             times.sort_unstable();
-            let bins = bins(&times.iter().map(|ns| (*ns, 1)).collect::<Vec<_>>());
-            prop_assert_eq!(bins.iter().map(|(_, count)| *count).sum::<u64>(), times.len() as u64);
-            prop_assert!(bins.windows(2).all(|two| two[1].0 == two[0].0 + 1));
-            for (bin, count) in bins {
+            let bins = bins(&times.iter().map(|ns| CountedTime::new(*ns, 1)).collect::<Vec<_>>());
+            prop_assert_eq!(bins.iter().map(|one| one.count).sum::<u64>(), times.len() as u64);
+            prop_assert!(bins.windows(2).all(|two| two[1].bin == two[0].bin + 1));
+            for CountedBin { bin, count } in bins {
                 let within = times.iter().filter(|ns| bin_of(**ns as f64 / NS_PER_US) == bin);
                 prop_assert_eq!(within.clone().count() as u64, count);
                 for ns in within {

@@ -69,7 +69,7 @@ mod tests {
     use ::parquet::record::Field;
     use ::parquet::schema::printer::print_schema;
     use bytes::Bytes;
-    use hoptax_result::ResponseHistogram;
+    use hoptax_result::{CountedTime, ResponseHistogram};
     use proptest::collection::vec;
     use proptest::option;
     use proptest::prelude::*;
@@ -151,7 +151,7 @@ mod tests {
         let times = ResponseHistogram {
             arm: "lua".to_owned(),
             load: "open".to_owned(),
-            counts: vec![(100_000, 3), (126_000, 4)],
+            counts: vec![CountedTime::new(100_000, 3), CountedTime::new(126_000, 4)],
         };
         let schemas = [
             schema(&tables::numbers(&fixture::loaded())),
@@ -184,7 +184,7 @@ mod tests {
         let third = ResponseHistogram {
             arm: "lua".to_owned(),
             load: "open".to_owned(),
-            counts: vec![(100_000, 1), (126_000, 2)],
+            counts: vec![CountedTime::new(100_000, 1), CountedTime::new(126_000, 2)],
         };
         let table = histograms::table(&[third]);
         assert!(csv::text(&table).contains(",1,0.333333,1,0.333333\n"), "{}", csv::text(&table));

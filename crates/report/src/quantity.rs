@@ -135,8 +135,7 @@ impl Quantity {
     }
 
     /// An amount with the ends of its interval, if it has one.
-    pub(crate) fn estimated(estimate: f64, ends: Option<(f64, f64)>, unit: &'static str) -> Self {
-        let (low, high) = ends.unzip();
+    pub(crate) fn estimated(estimate: f64, low: Option<f64>, high: Option<f64>, unit: &'static str) -> Self {
         Self { estimate: Some(estimate), low, high, ..Self::empty(unit, Form::Level, Basis::Measured) }
     }
 

@@ -30,7 +30,7 @@ pub use arm::{
 };
 pub use bound::{Bound, BoundOf, Bounds};
 pub use cost::{Borrowed, Cost, CostMeasure, ResponseCost};
-pub use histogram::ResponseHistogram;
+pub use histogram::{CountedTime, ResponseHistogram};
 pub use machine::{GeneratorUse, HostUse};
 pub use named::NamedNumber;
 pub use number::Number;

@@ -48,7 +48,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use hoptax_host::accounting::{ProcessorTicks, processor_ticks};
+use hoptax_host::accounting::{ProcessorReading, processor_ticks};
 use hoptax_host::awake::Awake;
 use hoptax_host::link::{Link, LinkError};
 use hoptax_host::processors::{self, Placement};
@@ -94,8 +94,8 @@ impl Setting<'_> {
     }
 }
 
-/// Reads the time counters of each processor, by its number: see [`processor_ticks`].
-pub type Ticks = fn() -> io::Result<Vec<(u32, ProcessorTicks)>>;
+/// Reads the time counters of each processor: see [`processor_ticks`].
+pub type Ticks = fn() -> io::Result<Vec<ProcessorReading>>;
 
 /// The kernel's own counters.
 pub const KERNEL_TICKS: Ticks = processor_ticks;

@@ -21,17 +21,31 @@ pub struct AgainstOne {
     pub copies: Vec<u32>,
 }
 
+/// Costs against one reference whose arms have equally many copies.
+struct Alike {
+    /// The root of the share of a cost's variance that comes from the reference, as if all processes varied alike.
+    loading: f64,
+    /// Number of these costs.
+    costs: i32,
+}
+
+/// A value of the estimated standard error, as a multiple of the true one.
+struct Scale {
+    factor: f64,
+    /// Its probability.
+    weight: f64,
+}
+
 impl AgainstOne {
-    /// For each number of copies, the root of the share of a cost's variance that comes from the reference, as if all processes varied
-    /// alike, and the number of such costs.
-    fn loadings(&self) -> Vec<(f64, i32)> {
+    /// The costs by the number of copies of their arms.
+    fn alike(&self) -> Vec<Alike> {
         let mut counts: BTreeMap<u32, i32> = BTreeMap::new();
         for copies in &self.copies {
             *counts.entry((*copies).max(1)).or_default() += 1;
         }
         let reference = 1.0 / f64::from(self.copies_of_reference.max(1));
         let loading = |copies: u32| (reference / (reference + 1.0 / f64::from(copies))).sqrt();
-        counts.into_iter().map(|(copies, count)| (loading(copies), count)).collect()
+        counts.into_iter().map(|(copies, costs)| Alike { loading: loading(copies), costs }).collect()
     }
 }
 
@@ -48,18 +62,18 @@ impl AgainstOne {
 ///
 /// **Degenerate cases.** `None` without a cost, without degrees of freedom, and for a confidence that is not between zero and one.
 pub fn dunnett(groups: &[AgainstOne], freedom: f64, confidence: f64) -> Option<f64> {
-    let loadings: Vec<Vec<(f64, i32)>> = groups.iter().map(AgainstOne::loadings).collect();
+    let groups: Vec<Vec<Alike>> = groups.iter().map(AgainstOne::alike).collect();
     let is_sound = freedom > 0.0 && confidence > 0.0 && confidence < 1.0;
-    if !is_sound || loadings.iter().all(Vec::is_empty) {
+    if !is_sound || groups.iter().all(Vec::is_empty) {
         return None;
     }
     let normal = Normal::standard();
     let scales = scales(freedom);
     let within = |factor: f64| -> f64 {
         let at = |scale: f64| {
-            loadings.iter().map(|group| all_within(&normal, group, factor * scale)).product::<f64>()
+            groups.iter().map(|group| all_within(&normal, group, factor * scale)).product::<f64>()
         };
-        scales.iter().map(|(scale, weight)| weight * at(*scale)).sum()
+        scales.iter().map(|scale| scale.weight * at(scale.factor)).sum()
     };
     let (mut low, mut high) = (0.0, 1.0);
     while within(high) < confidence {
@@ -76,25 +90,25 @@ pub fn dunnett(groups: &[AgainstOne], freedom: f64, confidence: f64) -> Option<f
 }
 
 /// Chance that all costs against one reference are within `limit` of their true values, in standard errors.
-fn all_within(normal: &Normal, group: &[(f64, i32)], limit: f64) -> f64 {
+fn all_within(normal: &Normal, group: &[Alike], limit: f64) -> f64 {
     let step = 2.0 * RANGE / STEPS as f64;
     (0..=STEPS)
         .map(|place| {
             let shared = step.mul_add(place as f64, -RANGE);
             let density = (-0.5 * shared * shared).exp() / std::f64::consts::TAU.sqrt();
-            let chance = |(loading, count): &(f64, i32)| {
+            let chance = |Alike { loading, costs }: &Alike| {
                 let own = loading.mul_add(-loading, 1.0).sqrt();
                 let at = |end: f64| normal.cdf(loading.mul_add(shared, end) / own);
-                (at(limit) - at(-limit)).powi(*count)
+                (at(limit) - at(-limit)).powi(*costs)
             };
             density * step * group.iter().map(chance).product::<f64>()
         })
         .sum()
 }
 
-/// Values of the estimated standard error, as a multiple of the true one, with their weights: the root of chi-squared by its degrees of
-/// freedom. The logarithm is integrated over, in which the density has no tail that a sum of equal steps would miss.
-fn scales(freedom: f64) -> Vec<(f64, f64)> {
+/// The distribution of the estimated standard error: the root of chi-squared by its degrees of freedom. The logarithm is integrated over,
+/// in which the density has no tail that a sum of equal steps would miss.
+fn scales(freedom: f64) -> Vec<Scale> {
     let spread = (0.5 / freedom).sqrt();
     let (low, high) = (spread.mul_add(-7.0, -3.0 / freedom), 5.0 * spread);
     let step = (high - low) / STEPS as f64;
@@ -102,8 +116,9 @@ fn scales(freedom: f64) -> Vec<(f64, f64)> {
     (0..=STEPS)
         .map(|place| {
             let logarithm = step.mul_add(place as f64, low);
-            let scale = logarithm.exp();
-            (scale, step * freedom.mul_add(logarithm - 0.5 * scale * scale, constant).exp())
+            let factor = logarithm.exp();
+            let weight = step * freedom.mul_add(logarithm - 0.5 * factor * factor, constant).exp();
+            Scale { factor, weight }
         })
         .collect()
 }

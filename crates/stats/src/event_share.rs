@@ -5,8 +5,16 @@ use statrs::distribution::{ChiSquared, ContinuousCDF};
 
 use crate::mean_over_rounds;
 
-/// The share of events among trials with its `confidence` interval. `rounds` holds the number of events and of trials of each
-/// round.
+/// Counts of one round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EventCount {
+    /// Trials with the event.
+    pub events: u64,
+    /// All trials.
+    pub trials: u64,
+}
+
+/// The share of events among trials with its `confidence` interval.
 ///
 /// **Method.** The share of all rounds together. The interval is the wider one, at each end, of two: the exact one of a
 /// Poisson count for the number of all events (F. Garwood, "Fiducial limits for the Poisson distribution", Biometrika 28,
@@ -19,12 +27,12 @@ use crate::mean_over_rounds;
 ///
 /// **Degenerate cases.** Rounds without trials are left out. `None` with fewer than two others, and when `confidence` is not
 /// strictly between 0 and 1.
-pub fn event_share(rounds: &[(u64, u64)], confidence: f64) -> Option<Interval> {
-    let tried = || rounds.iter().filter(|(_, trials)| *trials > 0);
-    let shares: Vec<f64> = tried().map(|(events, trials)| *events as f64 / *trials as f64).collect();
+pub fn event_share(rounds: &[EventCount], confidence: f64) -> Option<Interval> {
+    let tried = || rounds.iter().filter(|round| round.trials > 0);
+    let shares: Vec<f64> = tried().map(|round| round.events as f64 / round.trials as f64).collect();
     let between = mean_over_rounds(&shares, confidence)?;
-    let sum = |of: fn(&(u64, u64)) -> u64| tried().map(of).sum::<u64>() as f64;
-    let (events, trials) = (sum(|round| round.0), sum(|round| round.1));
+    let sum = |of: fn(&EventCount) -> u64| tried().map(of).sum::<u64>() as f64;
+    let (events, trials) = (sum(|round| round.events), sum(|round| round.trials));
     let estimate = events / trials;
     let (low, high) = poisson_limits(events, confidence)?;
     let half_width = between.half_width();
@@ -47,6 +55,10 @@ fn poisson_limits(count: f64, confidence: f64) -> Option<(f64, f64)> {
 mod tests {
     use super::*;
 
+    fn counts<const N: usize>(rounds: [(u64, u64); N]) -> [EventCount; N] {
+        rounds.map(|(events, trials)| EventCount { events, trials })
+    }
+
     #[test]
     fn the_limits_of_a_count_are_those_of_the_tables() {
         // Garwood's table: 0 and 10 events at 95 %.
@@ -58,30 +70,30 @@ mod tests {
 
     #[test]
     fn no_event_leaves_room_for_those_that_were_missed() {
-        let interval = event_share(&[(0, 5_000), (0, 5_000)], 0.95).unwrap();
+        let interval = event_share(&counts([(0, 5_000); 2]), 0.95).unwrap();
         assert_eq!((interval.estimate, interval.low), (0.0, 0.0));
         assert!((interval.high * 10_000.0 - 3.689).abs() < 1e-3, "{interval:?}");
     }
 
     #[test]
     fn rounds_that_differ_by_more_than_chance_widen_the_interval() {
-        let alike = event_share(&[(100, 1_000); 5], 0.95).unwrap();
-        let unlike = event_share(&[(0, 1_000), (200, 1_000), (50, 1_000), (150, 1_000), (100, 1_000)], 0.95);
-        let unlike = unlike.unwrap();
+        let alike = event_share(&counts([(100, 1_000); 5]), 0.95).unwrap();
+        let unlike = counts([(0, 1_000), (200, 1_000), (50, 1_000), (150, 1_000), (100, 1_000)]);
+        let unlike = event_share(&unlike, 0.95).unwrap();
         assert!((alike.estimate - 0.1).abs() < 1e-12 && (unlike.estimate - 0.1).abs() < 1e-12);
         assert!(unlike.half_width() > 3.0 * alike.half_width(), "{alike:?} {unlike:?}");
     }
 
     #[test]
     fn everything_is_a_share_of_one() {
-        let interval = event_share(&[(10, 10), (10, 10)], 0.95).unwrap();
+        let interval = event_share(&counts([(10, 10); 2]), 0.95).unwrap();
         assert_eq!((interval.estimate, interval.high), (1.0, 1.0));
         assert!(interval.low < 1.0);
     }
 
     #[test]
     fn degenerate_input_has_no_result() {
-        assert_eq!(event_share(&[(1, 10), (0, 0)], 0.95), None, "one round is left");
-        assert_eq!(event_share(&[(1, 10), (1, 10)], 1.0), None);
+        assert_eq!(event_share(&counts([(1, 10), (0, 0)]), 0.95), None, "one round is left");
+        assert_eq!(event_share(&counts([(1, 10); 2]), 1.0), None);
     }
 }

@@ -2,6 +2,15 @@
 
 use crate::over_rounds::mean_over_rounds;
 
+/// A point of a latency curve.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TimesAtRate {
+    /// Requests per second.
+    pub rate: f64,
+    /// The mean response time in each round, in any unit.
+    pub mean_times: Vec<f64>,
+}
+
 /// The knee, as indices of points of the curve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Knee {
@@ -14,8 +23,7 @@ pub struct Knee {
 }
 
 /// The knee of a curve: the rate at which power, the rate divided by the response time, is highest. Below it, 1 % more requests add
-/// less than 1 % to the response time; above it, more. `curve` has the rate of each point, ascending, and its mean response time in
-/// each round; `confidence` is that of the range.
+/// less than 1 % to the response time; above it, more. The rates of `curve` ascend; `confidence` is that of the range.
 ///
 /// **Method.** The best point has the highest logarithm of power in the mean over rounds. A point may be the best if no other
 /// is better: each difference of logarithms, paired by round, is tested on one side at an equal part of `1 - confidence`
@@ -28,16 +36,18 @@ pub struct Knee {
 ///
 /// **Degenerate cases.** `None` with fewer than three points or two rounds, with different numbers of rounds, and for a rate or
 /// time that is not positive. A knee at an end of the curve may lie beyond it.
-pub fn knee(curve: &[(f64, Vec<f64>)], confidence: f64) -> Option<Knee> {
-    let rounds = curve.first()?.1.len();
-    let is_usable = |(rate, times): &(f64, Vec<f64>)| {
-        *rate > 0.0 && times.len() == rounds && times.iter().all(|time| *time > 0.0)
+pub fn knee(curve: &[TimesAtRate], confidence: f64) -> Option<Knee> {
+    let rounds = curve.first()?.mean_times.len();
+    let is_usable = |point: &TimesAtRate| {
+        let times = &point.mean_times;
+        point.rate > 0.0 && times.len() == rounds && times.iter().all(|time| *time > 0.0)
     };
     if curve.len() < 3 || !curve.iter().all(is_usable) {
         return None;
     }
-    let powers: Vec<Vec<f64>> =
-        curve.iter().map(|(rate, times)| times.iter().map(|time| rate.ln() - time.ln()).collect()).collect();
+    let power =
+        |point: &TimesAtRate| point.mean_times.iter().map(|time| point.rate.ln() - time.ln()).collect();
+    let powers: Vec<Vec<f64>> = curve.iter().map(power).collect();
     // An interval with this confidence ends above zero on one side with an equal part of the error.
     let of_each = 1.0 - 2.0 * (1.0 - confidence) / (curve.len() - 1) as f64;
     let is_better = |one: &[f64], than: &[f64]| {
@@ -66,16 +76,14 @@ mod tests {
     use super::*;
 
     /// An M/M/1 queue with a capacity of 1,000/s. The levels of rounds differ by up to `spread`.
-    fn queue(rates: &[f64], spread: f64) -> Vec<(f64, Vec<f64>)> {
+    fn queue(rates: &[f64], spread: f64) -> Vec<TimesAtRate> {
         let level = |round: u32, rate: f64| {
             // Deterministic noise: fractions of a multiple of the golden ratio.
             let fraction = (f64::from(round + 1) * 0.618_034 * rate).fract();
             1.0 + spread * (fraction - 0.5)
         };
-        rates
-            .iter()
-            .map(|rate| (*rate, (0..6).map(|round| level(round, *rate) / (1_000.0 - rate)).collect()))
-            .collect()
+        let times = |rate: f64| (0..6).map(|round| level(round, rate) / (1_000.0 - rate)).collect();
+        rates.iter().map(|rate| TimesAtRate { rate: *rate, mean_times: times(*rate) }).collect()
     }
 
     #[test]
@@ -88,7 +96,7 @@ mod tests {
 
     #[test]
     fn response_times_that_do_not_grow_have_their_knee_at_the_highest_rate() {
-        let flat = [1.0, 2.0, 3.0].map(|rate| (rate, vec![1.0, 1.01, 0.99]));
+        let flat = [1.0, 2.0, 3.0].map(|rate| TimesAtRate { rate, mean_times: vec![1.0, 1.01, 0.99] });
         assert_eq!(knee(&flat, 0.95), Some(Knee { best: 2, first: 2, last: 2 }));
     }
 
@@ -96,15 +104,16 @@ mod tests {
     fn a_point_that_no_other_is_known_to_beat_is_in_the_range() {
         // Two rounds say little: of the best point and the next, neither is known to be better.
         let curve = [(1.0, vec![1.0, 1.0]), (2.0, vec![1.9, 2.4]), (3.0, vec![9.0, 9.1])];
+        let curve = curve.map(|(rate, mean_times)| TimesAtRate { rate, mean_times });
         assert_eq!(knee(&curve, 0.95), Some(Knee { best: 0, first: 0, last: 1 }));
     }
 
     #[test]
     fn degenerate_curves_have_no_knee() {
         let of = |curve: &[(f64, &[f64])]| {
-            let curve: Vec<(f64, Vec<f64>)> =
-                curve.iter().map(|(rate, times)| (*rate, times.to_vec())).collect();
-            knee(&curve, 0.95)
+            let curve =
+                curve.iter().map(|(rate, times)| TimesAtRate { rate: *rate, mean_times: times.to_vec() });
+            knee(&curve.collect::<Vec<_>>(), 0.95)
         };
         assert_eq!(of(&[]), None);
         assert_eq!(of(&[(1.0, &[1.0, 1.0]), (2.0, &[1.0, 1.0])]), None);

@@ -1,5 +1,7 @@
 //! Lateness of the generator in a quantile of response time: the part of it that would be gone if the generator had never been late.
 
+use hoptax_result::CountedTime;
+
 use crate::mixture::Mixture;
 use crate::quantile_ends;
 
@@ -24,9 +26,14 @@ const PARTS: [f64; 6] = [0.02, 0.05, 0.1, 0.2, 0.3, 0.4];
 ///
 /// **Degenerate cases.** The whole quantile if nothing is known of the lags: without any, or with too few for the upper ends. `None`
 /// without responses, when `p` or `confidence` is not strictly between 0 and 1, and when values are not in ascending order.
-pub fn lateness(responses: &[&[(u64, u64)]], lags: &[&[(u64, u64)]], p: f64, confidence: f64) -> Option<f64> {
+pub fn lateness(
+    responses: &[&[CountedTime]],
+    lags: &[&[CountedTime]],
+    p: f64,
+    confidence: f64,
+) -> Option<f64> {
     let is_inside = |share: f64| share > 0.0 && share < 1.0;
-    let with_responses = responses.iter().filter(|times| times.iter().any(|(_, count)| *count > 0));
+    let with_responses = responses.iter().filter(|times| times.iter().any(|time| time.count > 0));
     let mixture = Mixture::new(with_responses.copied())
         .filter(|mixture| mixture.rounds() > 0 && is_inside(p) && is_inside(confidence))?;
     let quantile = mixture.quantile(p, None);
@@ -43,14 +50,14 @@ pub fn lateness(responses: &[&[(u64, u64)]], lags: &[&[(u64, u64)]], p: f64, con
 mod tests {
     use super::*;
 
-    fn even(values: std::ops::Range<u64>) -> Vec<(u64, u64)> {
-        values.map(|value| (value, 1)).collect()
+    fn even(values: std::ops::Range<u64>) -> Vec<CountedTime> {
+        values.map(|ns| CountedTime { ns, count: 1 }).collect()
     }
 
     #[test]
     fn a_generator_that_is_always_as_late_takes_twice_its_lag() {
-        let responses = vec![(100_000, 10_000)];
-        let lags = vec![(7_000, 10_000)];
+        let responses = [CountedTime::new(100_000, 10_000)];
+        let lags = [CountedTime::new(7_000, 10_000)];
         for p in [0.5, 0.9, 0.99] {
             assert_eq!(
                 lateness(&[responses.as_slice(); 3], &[lags.as_slice(); 3], p, 0.95),
@@ -63,7 +70,7 @@ mod tests {
     #[test]
     fn a_few_long_lags_take_little_of_the_median_and_much_of_the_tail() {
         let responses = even(100_000..110_000);
-        let lags = vec![(1_000, 9_850), (500_000, 150)];
+        let lags = [CountedTime::new(1_000, 9_850), CountedTime::new(500_000, 150)];
         let less = |p: f64| lateness(&[responses.as_slice(); 4], &[lags.as_slice(); 4], p, 0.95).unwrap();
         assert!(less(0.5) < 3_000.0 && less(0.99) > 100_000.0, "{} {}", less(0.5), less(0.99));
     }
@@ -74,7 +81,7 @@ mod tests {
         let quantile = lateness(&[responses.as_slice(); 3], &[], 0.5, 0.95).unwrap();
         assert!((quantile - 104_999.0).abs() < 1.0, "{quantile}");
         assert_eq!(
-            lateness(&[responses.as_slice(); 3], &[[(5, 3)].as_slice(); 3], 0.99, 0.95)
+            lateness(&[responses.as_slice(); 3], &[[CountedTime::new(5, 3)].as_slice(); 3], 0.99, 0.95)
                 .map(|less| less > 100_000.0),
             Some(true)
         );
@@ -83,7 +90,7 @@ mod tests {
     #[test]
     fn degenerate_input_has_no_result() {
         let responses = even(0..1000);
-        let falling: Vec<(u64, u64)> = responses.iter().rev().copied().collect();
+        let falling: Vec<CountedTime> = responses.iter().rev().copied().collect();
         assert_eq!(lateness(&[], &[], 0.5, 0.95), None);
         assert_eq!(lateness(&[&falling], &[], 0.5, 0.95), None);
         for (p, confidence) in [(0.0, 0.95), (1.0, 0.95), (f64::NAN, 0.95), (0.5, 0.0), (0.5, 1.0)] {

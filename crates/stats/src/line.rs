@@ -2,11 +2,16 @@
 
 use hoptax_result::Interval;
 
-use crate::mean_over_rounds;
-use crate::paired::centres;
+use crate::{CostRounds, costs_by_round, mean_over_rounds};
 
-/// An arm on a line: its quantity, and its differences as for [`crate::paired_cost_of_copies`].
-pub type Point = (f64, Vec<Vec<Vec<f64>>>);
+/// An arm on a line.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Point {
+    /// The quantity, in any unit.
+    pub quantity: f64,
+    /// The differences of the arm.
+    pub rounds: CostRounds,
+}
 
 /// A line over the quantities of several arms.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -41,9 +46,9 @@ pub struct Line {
 /// **Degenerate cases.** Rounds in which an arm has no difference are left out. `None` with fewer than three different
 /// quantities, with quantities that are not finite, and as for [`crate::paired_cost`].
 pub fn line(points: &[Point], confidence: f64) -> Option<Line> {
-    let quantities: Vec<f64> = points.iter().map(|(quantity, _)| *quantity).collect();
+    let quantities: Vec<f64> = points.iter().map(|point| point.quantity).collect();
     let weights = Weights::new(&quantities)?;
-    let costs = points.iter().map(|(_, rounds)| centres(rounds.iter().map(Vec::as_slice)));
+    let costs = points.iter().map(|point| costs_by_round(&point.rounds));
     let costs: Vec<Vec<Option<f64>>> = costs.collect::<Option<_>>()?;
     let rounds = costs.iter().map(Vec::len).max()?;
     let of_round = |round: usize| -> Option<Vec<f64>> {
@@ -118,7 +123,7 @@ mod tests {
 
     /// Rounds with one difference each.
     fn point(quantity: f64, costs: &[f64]) -> Point {
-        (quantity, costs.iter().map(|cost| vec![vec![*cost]]).collect())
+        Point { quantity, rounds: costs.iter().map(|cost| vec![vec![*cost]]).collect() }
     }
 
     #[test]
@@ -146,7 +151,7 @@ mod tests {
     #[test]
     fn a_round_without_one_of_the_arms_is_left_out() {
         let mut points = [0.0, 1.0, 2.0].map(|x| point(x, &[x, 2.0 * x, 9.0 * x])).to_vec();
-        points[1].1[2].clear();
+        points[1].rounds[2].clear();
         let line = line(&points, 0.95).unwrap();
         assert!((line.slope.estimate - 1.5).abs() < 1e-12 && line.rounds == 2, "{line:?}");
     }

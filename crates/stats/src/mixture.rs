@@ -1,11 +1,19 @@
 //! Response times of several rounds as one distribution.
 
+use hoptax_result::CountedTime;
+
 use crate::quantile_supported;
+
+/// A time, and the share of its round's responses that took no longer.
+struct Reached {
+    ns: u64,
+    share: f64,
+}
 
 /// The mixture of rounds with equal weights.
 pub(crate) struct Mixture {
-    /// For each round its values in ascending order, each with the share of the round's responses at or below it.
-    rounds: Vec<Vec<(u64, f64)>>,
+    /// For each round its times, ascending.
+    rounds: Vec<Vec<Reached>>,
     /// Kish's effective sample size: the number of responses of a single sample that would estimate a share with the
     /// same variance. NaN without rounds.
     effective: f64,
@@ -13,20 +21,20 @@ pub(crate) struct Mixture {
 
 impl Mixture {
     /// None when a round's values are not ascending. Every round has a response.
-    pub(crate) fn new<'a>(rounds: impl Iterator<Item = &'a [(u64, u64)]>) -> Option<Self> {
+    pub(crate) fn new<'a>(rounds: impl Iterator<Item = &'a [CountedTime]>) -> Option<Self> {
         let mut shares = Vec::new();
         let mut inverse_counts = 0.0;
         for times in rounds {
-            if !times.is_sorted_by(|a, b| a.0 < b.0) {
+            if !times.is_sorted_by(|a, b| a.ns < b.ns) {
                 return None;
             }
-            let responses: f64 = times.iter().map(|(_, count)| *count as f64).sum();
+            let responses: f64 = times.iter().map(|time| time.count as f64).sum();
             inverse_counts += 1.0 / responses;
             let mut at_most = 0.0;
-            let recorded = times.iter().filter(|(_, count)| *count > 0);
-            let share = |&(value, count): &(u64, u64)| {
-                at_most += count as f64;
-                (value, at_most / responses)
+            let recorded = times.iter().filter(|time| time.count > 0);
+            let share = |time: &CountedTime| {
+                at_most += time.count as f64;
+                Reached { ns: time.ns, share: at_most / responses }
             };
             shares.push(recorded.map(share).collect());
         }
@@ -64,11 +72,12 @@ impl Mixture {
         let share_sum = |value: u64| kept().map(|round| share_at_most(round, value)).sum::<f64>();
         // Sums of shares round, so a deficit below a fraction of one response still reaches the rank.
         let wanted = p * kept().count() as f64 - 1e-9;
-        let mut below = kept().filter_map(|round| round.first()).map(|(value, _)| *value).min().unwrap_or(0);
+        let mut below = kept().filter_map(|round| round.first()).map(|reached| reached.ns).min().unwrap_or(0);
         if share_sum(below) >= wanted {
             return below as f64;
         }
-        let mut reached = kept().filter_map(|round| round.last()).map(|(value, _)| *value).max().unwrap_or(0);
+        let mut reached =
+            kept().filter_map(|round| round.last()).map(|reached| reached.ns).max().unwrap_or(0);
         // The share grows at recorded values only, so the search ends at one.
         while reached - below > 1 {
             let middle = below + (reached - below) / 2;
@@ -82,13 +91,13 @@ impl Mixture {
 }
 
 /// The share of a round's responses at or below `value`.
-fn share_at_most(round: &[(u64, f64)], value: u64) -> f64 {
-    let count = round.partition_point(|(recorded, _)| *recorded <= value);
-    count.checked_sub(1).map_or(0.0, |last| round[last].1)
+fn share_at_most(round: &[Reached], value: u64) -> f64 {
+    let count = round.partition_point(|reached| reached.ns <= value);
+    count.checked_sub(1).map_or(0.0, |last| round[last].share)
 }
 
 /// The largest value of a round at or below `value`.
-fn last_at_most(round: &[(u64, f64)], value: u64) -> Option<u64> {
-    let count = round.partition_point(|(recorded, _)| *recorded <= value);
-    Some(round[count.checked_sub(1)?].0)
+fn last_at_most(round: &[Reached], value: u64) -> Option<u64> {
+    let count = round.partition_point(|reached| reached.ns <= value);
+    Some(round[count.checked_sub(1)?].ns)
 }

@@ -4,6 +4,7 @@ use hoptax_result::Interval;
 use statrs::distribution::{ContinuousCDF, FisherSnedecor};
 use statrs::function::gamma::digamma;
 
+use crate::Weighted;
 use crate::critical::two_sided_t;
 use crate::polygamma::{pentagamma, trigamma, trigamma_inverse};
 
@@ -86,14 +87,15 @@ impl Moderated {
 /// the harmonic mean weighted by their shares.
 ///
 /// **Degenerate cases.** None without a term.
-pub fn sum_of_moderated(terms: &[(f64, Moderated)]) -> Option<Moderated> {
-    let (_, first) = terms.first()?;
-    let own = terms.iter().map(|(weight, one)| weight.powi(2) * one.own.value).sum::<f64>();
-    let spread =
-        terms.iter().map(|(weight, one)| weight.powi(2) * one.own.value / one.own.freedom).sum::<f64>();
-    let shared = terms.iter().map(|(weight, one)| weight * one.shared.value.sqrt()).sum::<f64>();
+pub fn sum_of_moderated(terms: &[Weighted<Moderated>]) -> Option<Moderated> {
+    let first = terms.first()?.value;
+    let sum =
+        |of: fn(f64, &Moderated) -> f64| terms.iter().map(|term| of(term.weight, &term.value)).sum::<f64>();
+    let own = sum(|weight, one| weight.powi(2) * one.own.value);
+    let spread = sum(|weight, one| weight.powi(2) * one.own.value / one.own.freedom);
+    let shared = sum(|weight, one| weight * one.shared.value.sqrt());
     Some(Moderated {
-        estimate: terms.iter().map(|(weight, one)| weight * one.estimate).sum(),
+        estimate: sum(|weight, one| weight * one.estimate),
         own: Variance { value: own, freedom: if spread > 0.0 { own / spread } else { first.own.freedom } },
         shared: Variance { value: shared.powi(2), freedom: first.shared.freedom },
         replicates: first.replicates,
@@ -355,11 +357,11 @@ mod tests {
     fn a_sum_of_one_is_its_cost_and_what_two_share_counts_twice_or_cancels() {
         let found = moderated(&study(1.0)).unwrap();
         let one = found[0];
-        assert_eq!(sum_of_moderated(&[(1.0, one)]).unwrap().interval(0.95), one.interval(0.95));
+        assert_eq!(sum_of_moderated(&[Weighted::new(1.0, one)]).unwrap().interval(0.95), one.interval(0.95));
         assert_eq!(sum_of_moderated(&[]), None);
         let exact = Moderated { own: Variance { value: 0.0, ..one.own }, ..one };
         let width = |second: f64| {
-            let sum = sum_of_moderated(&[(1.0, exact), (second, exact)]).unwrap();
+            let sum = sum_of_moderated(&[1.0, second].map(|weight| Weighted::new(weight, exact))).unwrap();
             half_width(&sum) / half_width(&exact)
         };
         assert!((width(1.0) - 2.0).abs() < 1e-9 && width(-1.0) < 1e-9);

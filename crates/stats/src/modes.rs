@@ -13,6 +13,15 @@ pub struct FoundMode {
     pub share: f64,
 }
 
+/// A value, and how often it was recorded.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CountedValue {
+    /// The value, in any unit.
+    pub value: f64,
+    /// Its number of occurrences.
+    pub count: u64,
+}
+
 /// Ratio between adjacent bins: fine enough to separate 50 ms from 60, coarse enough that bins hold values.
 const STEP: f64 = 1.06;
 /// Weights of the kernel that smooths adjacent bins.
@@ -22,7 +31,7 @@ const VALLEY: f64 = 0.6;
 /// Smallest share of the values that counts as a mode.
 const LEAST_SHARE: f64 = 0.005;
 
-/// The modes of the positive values, in ascending order. Each value is given with its count.
+/// The modes of the positive values, in ascending order.
 ///
 /// **Method.** Values are counted in bins of equal ratio, since latencies spread in ratios, and smoothed over five
 /// bins. Every local maximum is a candidate. The lower of two adjacent candidates is merged into the higher one unless
@@ -31,17 +40,17 @@ const LEAST_SHARE: f64 = 0.005;
 /// likewise. The method is our own.
 ///
 /// **Degenerate cases.** Empty without positive values.
-pub fn modes(values: impl Iterator<Item = (f64, u64)>) -> Vec<FoundMode> {
-    let all: Vec<(f64, u64)> =
-        values.filter(|(value, count)| *value > 0.0 && value.is_finite() && *count > 0).collect();
-    let total: u64 = all.iter().map(|(_, count)| count).sum();
+pub fn modes(values: impl Iterator<Item = CountedValue>) -> Vec<FoundMode> {
+    let is_usable = |one: &CountedValue| one.value > 0.0 && one.value.is_finite() && one.count > 0;
+    let all: Vec<CountedValue> = values.filter(is_usable).collect();
+    let total: u64 = all.iter().map(|one| one.count).sum();
     let bin = |value: f64| (value.ln() / STEP.ln()).floor() as i64;
-    let bins = || all.iter().map(|(value, _)| bin(*value));
+    let bins = || all.iter().map(|one| bin(one.value));
     let (Some(first), Some(last)) = (bins().min(), bins().max()) else { return Vec::new() };
     let mut counts = vec![0.0; (last - first + 1) as usize];
-    for (value, count) in &all {
-        if let Some(bin_count) = counts.get_mut((bin(*value) - first) as usize) {
-            *bin_count += *count as f64;
+    for one in &all {
+        if let Some(bin_count) = counts.get_mut((bin(one.value) - first) as usize) {
+            *bin_count += one.count as f64;
         }
     }
     let smooth = smoothed(&counts);
@@ -122,12 +131,12 @@ mod tests {
     /// The modes of samples of the given sizes around each centre, spread by a tenth of it.
     fn found(around: &[(f64, usize)]) -> Vec<FoundMode> {
         let mut random = SmallRng::seed_from_u64(1);
-        let values: Vec<(f64, u64)> = around
+        let values: Vec<CountedValue> = around
             .iter()
             .flat_map(|(centre, count)| std::iter::repeat_n(*centre, *count))
             .map(|centre| {
                 let spread: f64 = (0..6).map(|_| random.random_range(-0.1..0.1)).sum();
-                (centre * (1.0 + spread / 2.0), 1)
+                CountedValue { value: centre * (1.0 + spread / 2.0), count: 1 }
             })
             .collect();
         modes(values.into_iter())
@@ -152,7 +161,8 @@ mod tests {
             assert!((modes[0].share - 1.0).abs() < 1e-9);
         }
         assert!(modes(std::iter::empty()).is_empty());
-        assert_eq!(modes([(5.0, 7), (0.0, 3)].into_iter()).len(), 1);
+        let some = [CountedValue { value: 5.0, count: 7 }, CountedValue { value: 0.0, count: 3 }];
+        assert_eq!(modes(some.into_iter()).len(), 1);
     }
 
     #[test]

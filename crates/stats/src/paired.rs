@@ -2,7 +2,7 @@
 
 use hoptax_result::Interval;
 
-use crate::{hodges_lehmann, mean_over_rounds};
+use crate::{Weighted, hodges_lehmann, mean_over_rounds};
 
 /// The cost of an arm with its `confidence` interval, in the unit of the differences. `rounds` holds for each round
 /// the differences `arm - baseline`, one for each block in which both slices count.
@@ -74,8 +74,8 @@ pub fn paired_cost_of_copies(rounds: &[Vec<Vec<f64>>], confidence: f64) -> Optio
     over_rounds(rounds.iter().map(Vec::as_slice), confidence)
 }
 
-/// A cost as a term of a sum: its weight, and its differences as for [`paired_cost_of_copies`].
-pub type Term = (f64, Vec<Vec<Vec<f64>>>);
+/// The differences that a cost is made of, as for [`paired_cost_of_copies`]: by round, then by pair of processes, then by block.
+pub type CostRounds = Vec<Vec<Vec<f64>>>;
 
 /// The weighted sum of the costs of several arms, with its `confidence` interval, in the unit of the differences.
 ///
@@ -89,12 +89,13 @@ pub type Term = (f64, Vec<Vec<Vec<f64>>>);
 ///
 /// **Degenerate cases.** Rounds in which a term has no pair are left out, so the estimate equals the sum of the
 /// estimates of the costs only if all rounds are complete. `None` without a term, and as for [`paired_cost`].
-pub fn sum_of_costs(terms: &[Term], confidence: f64) -> Option<Interval> {
-    let centres_of = |(weight, rounds): &Term| Some((*weight, centres(rounds.iter().map(Vec::as_slice))?));
+pub fn sum_of_costs(terms: &[Weighted<CostRounds>], confidence: f64) -> Option<Interval> {
+    let centres_of =
+        |term: &Weighted<CostRounds>| Some(Weighted::new(term.weight, costs_by_round(&term.value)?));
     let terms = terms.iter().map(centres_of).collect::<Option<Vec<_>>>()?;
-    let rounds = terms.iter().map(|(_, centres)| centres.len()).max()?;
+    let rounds = terms.iter().map(|term| term.value.len()).max()?;
     let of_round = |round: usize| {
-        let weighted = |(weight, centres): &(f64, Vec<Option<f64>>)| Some(weight * (*centres.get(round)?)?);
+        let weighted = |term: &Weighted<Vec<Option<f64>>>| Some(term.weight * (*term.value.get(round)?)?);
         terms.iter().map(weighted).sum::<Option<f64>>()
     };
     mean_over_rounds(&(0..rounds).filter_map(of_round).collect::<Vec<f64>>(), confidence)
@@ -114,7 +115,7 @@ fn over_rounds<'a>(rounds: impl Iterator<Item = &'a [Vec<f64>]>, confidence: f64
 
 /// The number that each round is reduced to; none for a round without a difference. No result if a difference is not
 /// finite.
-pub(crate) fn centres<'a>(rounds: impl Iterator<Item = &'a [Vec<f64>]>) -> Option<Vec<Option<f64>>> {
+fn centres<'a>(rounds: impl Iterator<Item = &'a [Vec<f64>]>) -> Option<Vec<Option<f64>>> {
     let centre = |pairs: &[Vec<f64>]| {
         let observed = pairs.iter().filter(|differences| !differences.is_empty());
         let of_pairs = observed.map(|pair| hodges_lehmann(pair)).collect::<Option<Vec<f64>>>()?;
@@ -176,11 +177,13 @@ mod tests {
         let round = |cost: f64, error: f64| vec![vec![cost - error; 4]];
         let errors = [0.0, 0.4, 0.1];
         let rounds = |cost: f64| errors.map(|error| round(cost, error)).to_vec();
-        let sum = sum_of_costs(&[(1.0, rounds(2.0)), (1.0, rounds(3.0))], 0.95).unwrap();
+        let sum =
+            sum_of_costs(&[Weighted::new(1.0, rounds(2.0)), Weighted::new(1.0, rounds(3.0))], 0.95).unwrap();
         let [first, second] = [2.0, 3.0].map(|cost| paired_cost_of_copies(&rounds(cost), 0.95).unwrap());
         assert!((sum.estimate - first.estimate - second.estimate).abs() < 1e-12);
         assert!((sum.half_width() - 2.0 * first.half_width()).abs() < 1e-9, "{sum:?}");
-        let difference = sum_of_costs(&[(1.0, rounds(2.0)), (-1.0, rounds(3.0))], 0.95).unwrap();
+        let difference =
+            sum_of_costs(&[Weighted::new(1.0, rounds(2.0)), Weighted::new(-1.0, rounds(3.0))], 0.95).unwrap();
         assert!((difference.estimate + 1.0).abs() < 1e-12 && difference.half_width() < 1e-9);
     }
 
@@ -188,9 +191,10 @@ mod tests {
     fn a_round_without_one_of_the_terms_is_left_out_of_the_sum() {
         let whole = vec![vec![vec![1.0]], vec![vec![2.0]], vec![vec![6.0]]];
         let gap = vec![vec![vec![1.0]], vec![vec![1.0]], vec![vec![]]];
-        let sum = sum_of_costs(&[(1.0, whole.clone()), (1.0, gap)], 0.95);
+        let sum = sum_of_costs(&[whole.clone(), gap].map(|rounds| Weighted::new(1.0, rounds)), 0.95);
         assert_eq!(sum, mean_over_rounds(&[2.0, 3.0], 0.95));
-        assert_eq!(sum_of_costs(&[(1.0, whole), (1.0, vec![vec![vec![f64::NAN]]])], 0.95), None);
+        let infinite = [whole, vec![vec![vec![f64::NAN]]]].map(|rounds| Weighted::new(1.0, rounds));
+        assert_eq!(sum_of_costs(&infinite, 0.95), None);
         assert_eq!(sum_of_costs(&[], 0.95), None);
     }
 }

@@ -1,5 +1,6 @@
 //! Ends that a quantile of response time lies between, from as few responses as allow any.
 
+use hoptax_result::CountedTime;
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 use statrs::function::beta::beta_reg;
 
@@ -44,8 +45,8 @@ const SPREAD_CHANCE: f64 = 0.1;
 /// **Degenerate cases.** Rounds without responses are left out. Both ends are `None` with fewer than two rounds left, when `p` or
 /// `confidence` is not strictly between 0 and 1, and when values are not in ascending order. The upper end is `None` if even the
 /// largest value may lie below the quantile, and the lower one likewise.
-pub fn quantile_ends(rounds: &[&[(u64, u64)]], p: f64, confidence: f64) -> Ends {
-    let with_responses = rounds.iter().filter(|times| times.iter().any(|(_, count)| *count > 0));
+pub fn quantile_ends(rounds: &[&[CountedTime]], p: f64, confidence: f64) -> Ends {
+    let with_responses = rounds.iter().filter(|times| times.iter().any(|time| time.count > 0));
     let is_inside = |share: f64| share > 0.0 && share < 1.0;
     let mixture = Mixture::new(with_responses.copied())
         .filter(|mixture| mixture.rounds() > 1 && is_inside(p) && is_inside(confidence));
@@ -118,8 +119,8 @@ fn so_few(count: f64, responses: f64, share: f64) -> f64 {
 ///
 /// **Degenerate cases.** As for [`quantile_ends`]: an end of the difference is `None` if one of the two is.
 pub fn quantile_cost_ends(rounds: &[RoundTimes<'_>], p: f64, confidence: f64) -> Ends {
-    let arm: Vec<&[(u64, u64)]> = rounds.iter().map(|round| round.arm).collect();
-    let other: Vec<&[(u64, u64)]> = rounds.iter().map(|round| round.other).collect();
+    let arm: Vec<&[CountedTime]> = rounds.iter().map(|round| round.arm).collect();
+    let other: Vec<&[CountedTime]> = rounds.iter().map(|round| round.other).collect();
     let [arm, other] = [arm, other].map(|times| quantile_ends(&times, p, confidence));
     let less = |one: Option<f64>, two: Option<f64>| Some(one? - two?);
     Ends { low: less(arm.low, other.high), high: less(arm.high, other.low) }
@@ -130,8 +131,8 @@ mod tests {
     use super::*;
 
     /// A round with one response at each value.
-    fn even(values: std::ops::Range<u64>) -> Vec<(u64, u64)> {
-        values.map(|value| (value, 1)).collect()
+    fn even(values: std::ops::Range<u64>) -> Vec<CountedTime> {
+        values.map(|ns| CountedTime { ns, count: 1 }).collect()
     }
 
     #[test]
@@ -173,7 +174,7 @@ mod tests {
     #[test]
     fn degenerate_input_has_no_ends() {
         let round = even(0..1000);
-        let falling: Vec<(u64, u64)> = round.iter().rev().copied().collect();
+        let falling: Vec<CountedTime> = round.iter().rev().copied().collect();
         let none = Ends::default();
         assert_eq!(quantile_ends(&[], 0.5, 0.95), none);
         assert_eq!(quantile_ends(&[&round], 0.5, 0.95), none);

@@ -1,19 +1,19 @@
 //! The cost of an arm at a quantile of response time: quantiles over all rounds, with a jackknife interval.
 
-use hoptax_result::Interval;
+use hoptax_result::{CountedTime, Interval};
 
 use crate::jackknife;
 use crate::mixture::Mixture;
 
 /// The response times of one round, of an arm and of the arm that it is compared with.
 ///
-/// Each side is a list of values in nanoseconds with their counts, the values strictly ascending.
+/// Each side is a list of times with their counts, the times strictly ascending.
 #[derive(Clone, Copy, Debug)]
 pub struct RoundTimes<'a> {
     /// Response times of the arm.
-    pub arm: &'a [(u64, u64)],
+    pub arm: &'a [CountedTime],
     /// Response times of the arm that it is compared with, of all its copies.
-    pub other: &'a [(u64, u64)],
+    pub other: &'a [CountedTime],
 }
 
 /// The difference between the `p` quantile of response time of an arm and that of the arm that it is compared with,
@@ -79,7 +79,7 @@ fn cost(
     confidence: f64,
     is_enough: impl Fn(&Mixture) -> bool,
 ) -> Option<Interval> {
-    let has_responses = |times: &[(u64, u64)]| times.iter().any(|(_, count)| *count > 0);
+    let has_responses = |times: &[CountedTime]| times.iter().any(|time| time.count > 0);
     let complete = || rounds.iter().filter(|round| has_responses(round.arm) && has_responses(round.other));
     let arm = Mixture::new(complete().map(|round| round.arm)).filter(&is_enough)?;
     let other = Mixture::new(complete().map(|round| round.other)).filter(&is_enough)?;
@@ -91,8 +91,8 @@ fn cost(
 /// times of each round, as in [`RoundTimes`].
 ///
 /// **Method, source, degenerate cases.** As for [`quantile_cost`], for one side.
-pub fn quantile_level(rounds: &[&[(u64, u64)]], p: f64, confidence: f64) -> Option<Interval> {
-    let with_responses = rounds.iter().filter(|times| times.iter().any(|(_, count)| *count > 0));
+pub fn quantile_level(rounds: &[&[CountedTime]], p: f64, confidence: f64) -> Option<Interval> {
+    let with_responses = rounds.iter().filter(|times| times.iter().any(|time| time.count > 0));
     let mixture = Mixture::new(with_responses.copied()).filter(|mixture| mixture.supports(p))?;
     jackknife(mixture.rounds(), |left_out| mixture.quantile(p, left_out), confidence)
 }
@@ -102,8 +102,8 @@ mod tests {
     use super::*;
 
     /// A round of a thousand responses, one at each value from `first`.
-    fn even(first: u64) -> Vec<(u64, u64)> {
-        (first..first + 1000).map(|value| (value, 1)).collect()
+    fn even(first: u64) -> Vec<CountedTime> {
+        (first..first + 1000).map(|ns| CountedTime { ns, count: 1 }).collect()
     }
 
     fn near(a: f64, b: f64) -> bool {
@@ -135,6 +135,7 @@ mod tests {
     #[test]
     fn a_round_weighs_the_same_however_many_responses_it_has() {
         let (few, many) = ([(10, 500), (20, 500)], [(30, 50_000), (40, 50_000)]);
+        let [few, many] = [few, many].map(|round| round.map(|(ns, count)| CountedTime { ns, count }));
         let level = quantile_level(&[&few, &many], 0.5, 0.95).unwrap();
         assert!(near(level.estimate, 20.0), "{level:?}");
     }
@@ -146,7 +147,7 @@ mod tests {
         assert_eq!(quantile_cost(&rounds(9), 0.99, 0.95), None);
         assert!(quantile_cost(&rounds(10), 0.99, 0.95).is_some());
         // One round of a hundred thousand does not make up for three of a thousand.
-        let large: Vec<(u64, u64)> = (0..1000).map(|value| (value, 100)).collect();
+        let large: Vec<CountedTime> = (0..1000).map(|ns| CountedTime { ns, count: 100 }).collect();
         let mut unequal = rounds(7);
         unequal.push(RoundTimes { arm: &large, other: &large });
         assert_eq!(quantile_cost(&unequal, 0.99, 0.95), None);
@@ -172,7 +173,7 @@ mod tests {
         let complete = RoundTimes { arm: &arm, other: &other };
         let without = [complete, RoundTimes { arm: &[], ..complete }, complete];
         assert_eq!(quantile_cost(&without, 0.5, 0.95), quantile_cost(&[complete; 2], 0.5, 0.95));
-        let nothing = RoundTimes { other: &[(7, 0)], ..complete };
+        let nothing = RoundTimes { other: &[CountedTime::new(7, 0)], ..complete };
         assert_eq!(quantile_cost(&[complete, nothing], 0.5, 0.95), None);
         assert_eq!(quantile_cost(&[], 0.5, 0.95), None);
     }
@@ -180,7 +181,7 @@ mod tests {
     #[test]
     fn degenerate_input_has_no_result() {
         let round = even(0);
-        let falling: Vec<(u64, u64)> = round.iter().rev().copied().collect();
+        let falling: Vec<CountedTime> = round.iter().rev().copied().collect();
         let rounds = [RoundTimes { arm: &round, other: &falling }; 3];
         assert_eq!(quantile_cost(&rounds, 0.5, 0.95), None);
         let rounds = [RoundTimes { arm: &round, other: &round }; 3];

@@ -21,8 +21,14 @@ const REACH: f64 = 2.0;
 /// Deviations up to this share are errors of rounding.
 const ROUNDING: f64 = 1e-9;
 
-/// A size, and the rate at it in each round; None in a round without one.
-pub type SizedRates = (f64, Vec<Option<f64>>);
+/// The rates at a size.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SizedRates {
+    /// The size, such as a number of connections.
+    pub size: f64,
+    /// Requests per second in each round; None in a round without a rate.
+    pub rates: Vec<Option<f64>>,
+}
 
 /// The law as fitted.
 #[derive(Clone, Debug, PartialEq)]
@@ -97,7 +103,7 @@ pub enum NoScalability {
 /// With fewer than [`MIN_SIZES`] different sizes or [`MIN_ROUNDS`] rounds, with sizes that are too close together or too far from
 /// 1 for their rates, or with values out of range.
 pub fn scalability(points: &[SizedRates], confidence: f64) -> Result<Scalability, NoScalability> {
-    let sizes: Vec<f64> = points.iter().map(|(size, _)| *size).collect();
+    let sizes: Vec<f64> = points.iter().map(|point| point.size).collect();
     if !sizes.iter().all(|size| size.is_finite() && *size >= 1.0) {
         return Err(NoScalability::OutOfRange);
     }
@@ -187,9 +193,9 @@ fn different(sizes: &[f64]) -> usize {
 
 /// The rates of each round that has one at every size.
 fn complete_rounds(points: &[SizedRates]) -> Vec<Vec<f64>> {
-    let rounds = points.iter().map(|(_, rates)| rates.len()).max().unwrap_or(0);
+    let rounds = points.iter().map(|point| point.rates.len()).max().unwrap_or(0);
     let of_round = |round: usize| -> Option<Vec<f64>> {
-        points.iter().map(|(_, rates)| rates.get(round).copied().flatten()).collect()
+        points.iter().map(|point| point.rates.get(round).copied().flatten()).collect()
     };
     (0..rounds).filter_map(of_round).collect()
 }

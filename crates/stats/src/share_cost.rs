@@ -2,21 +2,20 @@
 
 use std::cmp::Ordering;
 
-use hoptax_result::Interval;
+use hoptax_result::{CountedTime, Interval};
 
 use crate::{RoundTimes, mean_over_rounds};
 
 /// Number of rounds that must have slow responses before their share gets an interval.
 const ROUNDS_WITH_SLOW_RESPONSES: usize = 5;
 
-/// The share of responses that took longer than `threshold_ns`, from 0 to 1. `times` holds values in nanoseconds with
-/// their counts.
+/// The share of responses that took longer than `threshold_ns`, from 0 to 1.
 ///
 /// **Degenerate cases.** `None` without a response.
-pub fn slow_share(times: &[(u64, u64)], threshold_ns: u64) -> Option<f64> {
+pub fn slow_share(times: &[CountedTime], threshold_ns: u64) -> Option<f64> {
     let responses = responses(times);
-    let slow: f64 =
-        times.iter().filter(|(value, _)| *value > threshold_ns).map(|(_, count)| *count as f64).sum();
+    let slow = times.iter().filter(|time| time.ns > threshold_ns);
+    let slow: f64 = slow.map(|time| time.count as f64).sum();
     (responses > 0.0).then(|| slow / responses)
 }
 
@@ -82,25 +81,26 @@ impl RoundShares {
     }
 }
 
-fn responses(times: &[(u64, u64)]) -> f64 {
-    times.iter().map(|(_, count)| *count as f64).sum()
+fn responses(times: &[CountedTime]) -> f64 {
+    times.iter().map(|time| time.count as f64).sum()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const QUIET: &[(u64, u64)] = &[(200_000, 1000)];
-    const STALLED: &[(u64, u64)] = &[(200_000, 980), (5_000_000, 20)];
-    const MANY_STALLED: &[(u64, u64)] = &[(200_000, 8910), (5_000_000, 90)];
+    const QUIET: &[CountedTime] = &[CountedTime::new(200_000, 1000)];
+    const STALLED: &[CountedTime] = &[CountedTime::new(200_000, 980), CountedTime::new(5_000_000, 20)];
+    const MANY_STALLED: &[CountedTime] = &[CountedTime::new(200_000, 8910), CountedTime::new(5_000_000, 90)];
     const THRESHOLD_NS: u64 = 1_000_000;
 
     #[test]
     fn a_share_counts_what_is_slower_than_the_threshold() {
-        assert_eq!(slow_share(&[(10, 3), (20, 2), (30, 5)], 20), Some(0.5));
+        let times = [(10, 3), (20, 2), (30, 5)].map(|(ns, count)| CountedTime { ns, count });
+        assert_eq!(slow_share(&times, 20), Some(0.5));
         assert_eq!(slow_share(QUIET, THRESHOLD_NS), Some(0.0));
         assert_eq!(slow_share(&[], 20), None);
-        assert_eq!(slow_share(&[(10, 0)], 20), None);
+        assert_eq!(slow_share(&[CountedTime::new(10, 0)], 20), None);
     }
 
     #[test]

@@ -129,6 +129,15 @@ struct Machine {
     usual: f64,
 }
 
+/// A deviation from the level of a block.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct WithNeighbours {
+    /// That of an observation.
+    own: f64,
+    /// That of its neighbours.
+    around: f64,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Deviation {
     /// Index of the observation.
@@ -190,7 +199,7 @@ impl Machine {
     }
 
     /// The deviations of observations from the level of their block, each with that of its neighbours.
-    fn deviations_with_those_around(&self) -> Vec<(f64, f64)> {
+    fn deviations_with_those_around(&self) -> Vec<WithNeighbours> {
         let mut found = Vec::new();
         for block in &self.blocks {
             let mut levels = BTreeMap::new();
@@ -198,7 +207,7 @@ impl Machine {
                 let level = *levels.entry(one.arm).or_insert_with(|| block_level(block, &[one.arm]));
                 let around = around(block, place, &[one.arm]);
                 if let (Some(level), Some(size), Some(around)) = (level, one.size, around) {
-                    found.push((size - level, around - level));
+                    found.push(WithNeighbours { own: size - level, around: around - level });
                 }
             }
         }
@@ -260,12 +269,12 @@ fn around(block: &[Deviation], place: usize, left_out: &[usize]) -> Option<f64> 
 }
 
 /// The slope of residuals over those of their neighbours, between 0 and 1.
-fn weight(pairs: &[(f64, f64)]) -> f64 {
-    let sizes: Vec<f64> = pairs.iter().map(|(rest, _)| rest.abs()).collect();
+fn weight(deviations: &[WithNeighbours]) -> f64 {
+    let sizes: Vec<f64> = deviations.iter().map(|one| one.own.abs()).collect();
     let limit = median(&sizes).unwrap_or(0.0) * DEVIATION_OF_MEDIAN_DEVIATION * OUTLYING;
-    let usual = || pairs.iter().filter(|(rest, around)| rest.abs() <= limit && around.abs() <= limit);
-    let square: f64 = usual().map(|(_, around)| around * around).sum();
-    let product: f64 = usual().map(|(rest, around)| rest * around).sum();
+    let usual = || deviations.iter().filter(|one| one.own.abs() <= limit && one.around.abs() <= limit);
+    let square: f64 = usual().map(|one| one.around * one.around).sum();
+    let product: f64 = usual().map(|one| one.own * one.around).sum();
     if square > 0.0 { (product / square).clamp(0.0, 1.0) } else { 0.0 }
 }
 

@@ -3,6 +3,7 @@
 //! The studies are those of [`crate::tail_coverage`]. Every test has a fixed seed, so results depend neither on the clock nor on the
 //! machine.
 
+use hoptax_result::CountedTime;
 use hoptax_stats::{Ends, lateness, quantile_cost_ends, quantile_ends};
 
 use crate::tail_coverage::{Machine, Scenario, Tail, long, quantile_of_all, recorded};
@@ -78,7 +79,7 @@ fn levels(scenario: Scenario, studies: u32) -> [Record; 2] {
     let mut machine = Machine::new(16);
     for _ in 0..studies {
         let study = machine.study(Scenario { copies: 0, ..scenario });
-        let rounds: Vec<&[(u64, u64)]> = study.arm.iter().map(Vec::as_slice).collect();
+        let rounds: Vec<&[CountedTime]> = study.arm.iter().map(Vec::as_slice).collect();
         for ((p, truth), record) in QUANTILES.into_iter().zip(truths).zip(&mut records) {
             record.add(quantile_ends(&rounds, p, 0.95), truth);
         }
@@ -171,9 +172,9 @@ fn late_studies(falls: Falls, p: f64, (share, lag_us): (f64, f64)) -> f64 {
             without.push(recorded(&times));
             all_lags.push(recorded(&lags));
         }
-        let of = |all: &[Vec<(u64, u64)>]| quantile_of_all(all, p);
-        let with_rounds: Vec<&[(u64, u64)]> = with.iter().map(Vec::as_slice).collect();
-        let lags: Vec<&[(u64, u64)]> = all_lags.iter().map(Vec::as_slice).collect();
+        let of = |all: &[Vec<CountedTime>]| quantile_of_all(all, p);
+        let with_rounds: Vec<&[CountedTime]> = with.iter().map(Vec::as_slice).collect();
+        let lags: Vec<&[CountedTime]> = all_lags.iter().map(Vec::as_slice).collect();
         let late = lateness(&with_rounds, &lags, p, 0.95).expect("there are responses");
         // The resolution of a histogram is a thousandth.
         held += u32::from(of(&with) - late <= 1.002 * of(&without));

@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use hoptax_stats::knee;
+use hoptax_stats::{TimesAtRate, knee};
 use rand::SeedableRng;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand_distr::{Distribution, StandardNormal};
@@ -21,12 +21,13 @@ fn coverage(power: fn(f64) -> f64, noise: f64, seed: u64) -> (f64, f64) {
     let best = (0..rates.len()).max_by(|a, b| power(rates[*a]).total_cmp(&power(rates[*b]))).unwrap();
     let (mut covered, mut width) = (0, 0);
     for _ in 0..SWEEPS {
-        let mut curve: Vec<(f64, Vec<f64>)> = rates.iter().map(|rate| (*rate, Vec::new())).collect();
+        let point = |rate: &f64| TimesAtRate { rate: *rate, mean_times: Vec::new() };
+        let mut curve: Vec<TimesAtRate> = rates.iter().map(point).collect();
         for _ in 0..ROUNDS {
             let mut normal = || -> f64 { StandardNormal.sample(&mut random) };
             let speed = SPEED * normal();
-            for (rate, times) in &mut curve {
-                times.push((speed + noise * normal()).exp() * *rate / power(*rate));
+            for TimesAtRate { rate, mean_times } in &mut curve {
+                mean_times.push((speed + noise * normal()).exp() * *rate / power(*rate));
             }
         }
         let found = knee(&curve, 0.95).unwrap();

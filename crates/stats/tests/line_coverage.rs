@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use hoptax_stats::line;
+use hoptax_stats::{Point, line};
 use rand::SeedableRng;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand_distr::{Distribution, StandardNormal, StudentT};
@@ -31,8 +31,7 @@ fn coverage(rounds: usize, copies: usize, seed: u64) -> [f64; 2] {
     let truth = [truth_of_slope(), BEND * range * range / 4.0];
     let mut covered = [0; 2];
     for _ in 0..STUDIES {
-        let mut points: Vec<(f64, Vec<Vec<Vec<f64>>>)> =
-            QUANTITIES.iter().map(|x| (*x, Vec::new())).collect();
+        let mut points = QUANTITIES.map(|quantity| Point { quantity, rounds: Vec::new() });
         for _ in 0..rounds {
             let mut normal = || -> f64 { StandardNormal.sample(&mut random) };
             let speed = 1.0 + SPEED * normal();
@@ -43,13 +42,13 @@ fn coverage(rounds: usize, copies: usize, seed: u64) -> [f64; 2] {
                 (0..BLOCKS).map(|_| level + NOISE * noise.sample(&mut random)).collect()
             };
             let references: Vec<Vec<f64>> = references.into_iter().map(&mut slice).collect();
-            for ((quantity, of_arm), level) in points.iter_mut().zip(levels) {
+            for (Point { quantity, rounds }, level) in points.iter_mut().zip(levels) {
                 let cost = speed * (3.0 + SLOPE * *quantity + BEND * *quantity * *quantity);
                 let own = slice(cost + level);
                 let pair = |reference: &Vec<f64>| {
                     own.iter().zip(reference).map(|(own, other)| own - other).collect()
                 };
-                of_arm.push(references.iter().map(pair).collect());
+                rounds.push(references.iter().map(pair).collect());
             }
         }
         let line = line(&points, 0.95).unwrap();

@@ -9,7 +9,7 @@ mod tail_properties;
 
 use hoptax_result::Interval;
 use hoptax_stats::{
-    Observation, hodges_lehmann, knee, mean_over_rounds, median, meets, paired_cost, quantile,
+    Observation, TimesAtRate, hodges_lehmann, knee, mean_over_rounds, median, meets, paired_cost, quantile,
     quantile_supported, samples_for_quantile, slowdowns,
 };
 use proptest::collection::vec;
@@ -198,11 +198,14 @@ proptest! {
     fn a_knee_is_in_its_range_and_knows_neither_units_nor_the_speed_of_rounds(
         times in vec(vec(1e-3..1e3, 4), 3..12), units in (1e-3..1e3, 1e-3..1e3), speeds in vec(0.5..2.0, 4),
     ) {
-        let curve = |rate_unit: f64, time_unit: f64, speeds: &[f64]| -> Vec<(f64, Vec<f64>)> {
+        let curve = |rate_unit: f64, time_unit: f64, speeds: &[f64]| -> Vec<TimesAtRate> {
             let of = |times: &Vec<f64>| {
                 times.iter().zip(speeds).map(|(time, speed)| time * time_unit * speed).collect()
             };
-            (1..).zip(&times).map(|(rate, times)| (f64::from(rate) * rate_unit, of(times))).collect()
+            (1..)
+                .zip(&times)
+                .map(|(rate, times)| TimesAtRate { rate: f64::from(rate) * rate_unit, mean_times: of(times) })
+                .collect()
         };
         let found = knee(&curve(1.0, 1.0, &[1.0; 4]), 0.95).unwrap();
         prop_assert!(found.first <= found.best && found.best <= found.last && found.last < times.len());

@@ -33,11 +33,11 @@ fn coverage(law: Law, rounds: usize, seed: u64) -> ([f64; 5], f64) {
     let mut covered = [0; 5];
     let mut refuted = 0;
     for _ in 0..STUDIES {
-        let mut points: Vec<SizedRates> = SIZES.iter().map(|size| (*size, Vec::new())).collect();
+        let mut points = SIZES.map(|size| SizedRates { size, rates: Vec::new() });
         for _ in 0..rounds {
             let mut normal = || -> f64 { StandardNormal.sample(&mut random) };
             let speed = 1.0 + SPEED * normal();
-            for (size, rates) in &mut points {
+            for SizedRates { size, rates } in &mut points {
                 rates.push(Some(speed * (1.0 + LEVEL * normal()) * rate(law, *size)));
             }
         }
@@ -93,8 +93,7 @@ fn another_law_is_refuted() {
             let normal: f64 = StandardNormal.sample(&mut random);
             Some((1.0 + LEVEL * normal) * 1_000.0 / size.sqrt())
         };
-        let points: Vec<SizedRates> =
-            SIZES.iter().map(|size| (*size, (0..6).map(|_| rate(*size)).collect())).collect();
+        let points = SIZES.map(|size| SizedRates { size, rates: (0..6).map(|_| rate(size)).collect() });
         refuted += usize::from(scalability(&points, 0.95).unwrap().fit.is_refuted);
     }
     assert!(refuted as f64 >= 0.95 * STUDIES as f64, "{refuted} of {STUDIES}");

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use hoptax_stats::ratio_over_rounds;
 use hoptax_stats::search::{Criterion, Limits, Measured, Planned, Repetition, Sample, Share, Step};
+use hoptax_stats::{RatioRound, ratio_over_rounds};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, Poisson, StandardNormal};
@@ -63,7 +63,7 @@ const STEADY: Study = Study { kinds: [Kind::Sharp; 2], level: 0.0, drift: 0.0, i
 const RESTLESS: Study = Study { level: 0.01, drift: 0.05, ..STEADY };
 
 /// The numbers of the rounds of a study of subjects with these capacities.
-fn rounds(study: &Study, capacities: [f64; 2], random: &mut SmallRng) -> Vec<(f64, f64)> {
+fn rounds(study: &Study, capacities: [f64; 2], random: &mut SmallRng) -> Vec<RatioRound> {
     let normal = |random: &mut SmallRng, deviation: f64| -> f64 {
         let drawn: f64 = StandardNormal.sample(random);
         (drawn * deviation).exp()
@@ -84,7 +84,7 @@ fn rounds(study: &Study, capacities: [f64; 2], random: &mut SmallRng) -> Vec<(f6
             }
             *found = repetition.load();
         }
-        found[0].zip(found[1])
+        Some(RatioRound { reference: found[0]?, value: found[1]? })
     };
     (0..ROUNDS).filter_map(round).collect()
 }

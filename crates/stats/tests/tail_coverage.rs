@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use hoptax_result::Interval;
+use hoptax_result::{CountedTime, Interval};
 use hoptax_stats::{RoundTimes, mean_over_rounds, quantile_cost, quantile_level, share_cost};
 use rand::SeedableRng;
 use rand::rngs::Xoshiro256PlusPlus;
@@ -50,8 +50,8 @@ pub(crate) struct Scenario {
 
 /// The times of a study, by round.
 pub(crate) struct Study {
-    pub(crate) arm: Vec<Vec<(u64, u64)>>,
-    pub(crate) other: Vec<Vec<(u64, u64)>>,
+    pub(crate) arm: Vec<Vec<CountedTime>>,
+    pub(crate) other: Vec<Vec<CountedTime>>,
 }
 
 impl Study {
@@ -137,13 +137,13 @@ impl Machine {
 }
 
 /// Values at the resolution of a histogram with three digits, with their counts.
-pub(crate) fn recorded(times: &[f64]) -> Vec<(u64, u64)> {
+pub(crate) fn recorded(times: &[f64]) -> Vec<CountedTime> {
     let mut counts = BTreeMap::new();
     for time in times {
         let bucket_ns = 2_u64.pow((time.log2() as u32).saturating_sub(10));
         *counts.entry((*time as u64 / bucket_ns + 1) * bucket_ns - 1).or_insert(0_u64) += 1;
     }
-    counts.into_iter().collect()
+    counts.into_iter().map(|(ns, count)| CountedTime { ns, count }).collect()
 }
 
 /// A study with a single copy, long enough to serve as the truth.
@@ -152,25 +152,25 @@ pub(crate) fn long(scenario: Scenario) -> Study {
 }
 
 /// The `p` quantile of the times of all rounds, which have equal sizes.
-pub(crate) fn quantile_of_all(rounds: &[Vec<(u64, u64)>], p: f64) -> f64 {
+pub(crate) fn quantile_of_all(rounds: &[Vec<CountedTime>], p: f64) -> f64 {
     let mut counts: BTreeMap<u64, u64> = BTreeMap::new();
-    for (value, count) in rounds.iter().flatten() {
-        *counts.entry(*value).or_default() += count;
+    for time in rounds.iter().flatten() {
+        *counts.entry(time.ns).or_default() += time.count;
     }
-    let times: Vec<(u64, u64)> = counts.into_iter().collect();
+    let times: Vec<CountedTime> = counts.into_iter().map(|(ns, count)| CountedTime { ns, count }).collect();
     quantile_of_times(&times, p)
 }
 
 /// The smallest value that a share `p` of times does not exceed.
-fn quantile_of_times(times: &[(u64, u64)], p: f64) -> f64 {
-    let count: u64 = times.iter().map(|(_, count)| count).sum();
+fn quantile_of_times(times: &[CountedTime], p: f64) -> f64 {
+    let count: u64 = times.iter().map(|time| time.count).sum();
     let rank = (p * count as f64).ceil() as u64;
     let mut at_most = 0;
-    let reaches = |(_, count): &&(u64, u64)| {
-        at_most += count;
+    let reaches = |time: &&CountedTime| {
+        at_most += time.count;
         at_most >= rank
     };
-    times.iter().find(reaches).expect("the last value reaches every rank").0 as f64
+    times.iter().find(reaches).expect("the last value reaches every rank").ns as f64
 }
 
 /// The performance of intervals over many studies.
@@ -249,7 +249,7 @@ fn the_interval_of_one_side_covers_the_truth() {
     let mut machine = Machine::new(6);
     for _ in 0..120 {
         let study = machine.study(scenario);
-        let rounds: Vec<&[(u64, u64)]> = study.arm.iter().map(Vec::as_slice).collect();
+        let rounds: Vec<&[CountedTime]> = study.arm.iter().map(Vec::as_slice).collect();
         for ((p, truth), record) in QUANTILES.into_iter().zip(truths).zip(&mut records) {
             record.add(&quantile_level(&rounds, p, 0.95).expect("10,000 responses support it"), truth);
         }
@@ -350,7 +350,7 @@ fn without_slow_responses_in_most_rounds_their_share_has_no_interval() {
     let record = shares(scenario, 100);
     assert!(record.studies <= 5, "{record:?}");
     // Without the guard: the interval of the differences, regardless of how many rounds have slow responses.
-    let slow = |times: &[(u64, u64)]| hoptax_stats::slow_share(times, SLOW_NS).expect("there are responses");
+    let slow = |times: &[CountedTime]| hoptax_stats::slow_share(times, SLOW_NS).expect("there are responses");
     let mut unguarded = Record::default();
     let mut machine = Machine::new(9);
     for _ in 0..100 {

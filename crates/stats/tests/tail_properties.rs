@@ -1,6 +1,7 @@
 //! Properties that hold for any input of the quantiles over rounds, the shares of slow responses, the sittings
 //! and the stopping rule.
 
+use hoptax_result::CountedTime;
 use hoptax_stats::{
     RoundTimes, Sitting, half_width_after, looks, precise_enough, quantile_cost, quantile_level,
     random_effects, rounds_needed, share_cost, slow_share,
@@ -8,13 +9,13 @@ use hoptax_stats::{
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 
-type Times = Vec<(u64, u64)>;
+type Times = Vec<CountedTime>;
 
 /// The times of one side of a round: at least 200 responses.
 fn times() -> impl Strategy<Value = Times> {
     btree_map(1_000..100_000_u64, 1..500_u64, 1..12).prop_map(|counts| {
-        let mut times: Times = counts.into_iter().collect();
-        times[0].1 += 200;
+        let mut times: Times = counts.into_iter().map(|(ns, count)| CountedTime { ns, count }).collect();
+        times[0].count += 200;
         times
     })
 }
@@ -65,8 +66,8 @@ proptest! {
 
     #[test]
     fn the_cost_is_the_difference_of_the_levels(study in study()) {
-        let arm: Vec<&[(u64, u64)]> = study.iter().map(|(arm, _)| arm.as_slice()).collect();
-        let other: Vec<&[(u64, u64)]> = study.iter().map(|(_, other)| other.as_slice()).collect();
+        let arm: Vec<&[CountedTime]> = study.iter().map(|(arm, _)| arm.as_slice()).collect();
+        let other: Vec<&[CountedTime]> = study.iter().map(|(_, other)| other.as_slice()).collect();
         let level = |side| quantile_level(side, 0.5, 0.95).unwrap().estimate;
         let cost = quantile_cost(&rounds(&study), 0.5, 0.95).unwrap();
         prop_assert!(near(cost.estimate, level(&arm) - level(&other)));
@@ -74,8 +75,8 @@ proptest! {
 
     #[test]
     fn levels_lie_within_what_was_recorded_and_rise_with_the_quantile(study in study()) {
-        let arm: Vec<&[(u64, u64)]> = study.iter().map(|(arm, _)| arm.as_slice()).collect();
-        let all = || study.iter().flat_map(|(arm, _)| arm).map(|(value, _)| *value as f64);
+        let arm: Vec<&[CountedTime]> = study.iter().map(|(arm, _)| arm.as_slice()).collect();
+        let all = || study.iter().flat_map(|(arm, _)| arm).map(|time| time.ns as f64);
         let (smallest, largest) = (all().fold(f64::INFINITY, f64::min), all().fold(0.0, f64::max));
         let mut before = smallest;
         for p in [0.3, 0.5, 0.6] {
@@ -90,7 +91,7 @@ proptest! {
         let more: Vec<(Times, Times)> = study
             .iter()
             .map(|(arm, other)| {
-                (arm.iter().map(|(value, count)| (*value, count * times)).collect(), other.clone())
+                (arm.iter().map(|time| CountedTime { count: time.count * times, ..*time }).collect(), other.clone())
             })
             .collect();
         let (cost, other) =

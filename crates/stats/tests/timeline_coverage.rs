@@ -2,7 +2,7 @@
 //!
 //! Every test has a fixed seed, so results depend neither on the clock nor on the machine.
 
-use hoptax_stats::{event_share, mean_of_steps};
+use hoptax_stats::{EventCount, event_share, mean_of_steps};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, Poisson, StandardNormal};
@@ -20,12 +20,12 @@ fn coverage(seed: u64, mut covers: impl FnMut(&mut Xoshiro256PlusPlus) -> bool) 
 /// lognormal with the standard deviation `spread` of its logarithm and the mean 1.
 fn coverage_of_share(rounds: usize, trials: u64, share: f64, spread: f64) -> f64 {
     coverage(rounds as u64, |random| {
-        let counts: Vec<(u64, u64)> = (0..rounds)
+        let counts: Vec<EventCount> = (0..rounds)
             .map(|_| {
                 let normal: f64 = StandardNormal.sample(random);
                 let level = (spread * normal - spread * spread / 2.0).exp();
                 let mean = Poisson::new(share * level * trials as f64).expect("the mean is positive");
-                (mean.sample(random) as u64, trials)
+                EventCount { events: mean.sample(random) as u64, trials }
             })
             .collect();
         event_share(&counts, 0.95).is_some_and(|interval| interval.contains(share))

@@ -10,6 +10,7 @@ mod stated;
 
 use std::time::Duration;
 
+use hoptax_load::hdr::TaggedTimes;
 use hoptax_load::{encoded, hdr};
 use hoptax_result::{Histogram, LoadHistograms, LoadResult, Verdict};
 
@@ -82,6 +83,7 @@ pub fn text(format: Format, result: &LoadResult) -> Result<String, &'static str>
             let (response, service) = (times(response.as_ref())?, times(service.as_ref())?);
             let length = Duration::try_from_secs_f64(result.recorded_s).unwrap_or_default();
             let all = [("response", &response), ("service", &service)];
+            let all = all.map(|(tag, times)| TaggedTimes { tag, times });
             hdr::one_interval(&all, result.recorded_from_unix_s, length) + &Judgement::new(result).comments
         }
         // Their numbers withhold themselves.

@@ -34,50 +34,58 @@ impl Version {
     }
 }
 
+/// The addresses of a connection.
+#[derive(Clone, Copy)]
+struct Addresses {
+    source: SocketAddr,
+    destination: SocketAddr,
+}
+
 /// The header of a connection from `source` to `destination`. If an address is missing, as on a Unix socket, or one is IPv4
 /// and the other IPv6, the header names no client, and the server uses the addresses of the socket.
 pub fn header(version: Version, source: Option<SocketAddr>, destination: Option<SocketAddr>) -> Vec<u8> {
-    let pair = source.zip(destination);
+    let addresses = source.zip(destination).map(|(source, destination)| Addresses { source, destination });
     match version {
-        Version::V1 => text(pair).into_bytes(),
-        Version::V2 => binary(pair),
+        Version::V1 => text(addresses).into_bytes(),
+        Version::V2 => binary(addresses),
     }
 }
 
-fn text(pair: Option<(SocketAddr, SocketAddr)>) -> String {
-    let family = match pair {
-        Some((SocketAddr::V4(_), SocketAddr::V4(_))) => "TCP4",
-        Some((SocketAddr::V6(_), SocketAddr::V6(_))) => "TCP6",
-        _ => return "PROXY UNKNOWN\r\n".to_owned(),
+fn text(addresses: Option<Addresses>) -> String {
+    const UNKNOWN: &str = "PROXY UNKNOWN\r\n";
+    let Some(Addresses { source, destination }) = addresses else { return UNKNOWN.to_owned() };
+    let family = match (source, destination) {
+        (SocketAddr::V4(_), SocketAddr::V4(_)) => "TCP4",
+        (SocketAddr::V6(_), SocketAddr::V6(_)) => "TCP6",
+        _ => return UNKNOWN.to_owned(),
     };
-    pair.map_or_else(String::new, |(from, to)| {
-        format!("PROXY {family} {} {} {} {}\r\n", from.ip(), to.ip(), from.port(), to.port())
-    })
+    let (from, to) = (source.ip(), destination.ip());
+    format!("PROXY {family} {from} {to} {} {}\r\n", source.port(), destination.port())
 }
 
-fn binary(pair: Option<(SocketAddr, SocketAddr)>) -> Vec<u8> {
-    let mut addresses = Vec::with_capacity(36);
-    let (command, family) = match pair {
+fn binary(addresses: Option<Addresses>) -> Vec<u8> {
+    let mut payload = Vec::with_capacity(36);
+    let (command, family) = match addresses.map(|ends| (ends.source, ends.destination)) {
         Some((SocketAddr::V4(from), SocketAddr::V4(to))) => {
-            addresses.extend_from_slice(&from.ip().octets());
-            addresses.extend_from_slice(&to.ip().octets());
+            payload.extend_from_slice(&from.ip().octets());
+            payload.extend_from_slice(&to.ip().octets());
             (PROXY, TCP4)
         }
         Some((SocketAddr::V6(from), SocketAddr::V6(to))) => {
-            addresses.extend_from_slice(&from.ip().octets());
-            addresses.extend_from_slice(&to.ip().octets());
+            payload.extend_from_slice(&from.ip().octets());
+            payload.extend_from_slice(&to.ip().octets());
             (PROXY, TCP6)
         }
         _ => (LOCAL, 0),
     };
-    if let Some((from, to)) = pair.filter(|_| command == PROXY) {
-        addresses.extend_from_slice(&from.port().to_be_bytes());
-        addresses.extend_from_slice(&to.port().to_be_bytes());
+    if let Some(Addresses { source, destination }) = addresses.filter(|_| command == PROXY) {
+        payload.extend_from_slice(&source.port().to_be_bytes());
+        payload.extend_from_slice(&destination.port().to_be_bytes());
     }
     let mut header = SIGNATURE.to_vec();
     header.extend_from_slice(&[command, family]);
-    header.extend_from_slice(&(addresses.len() as u16).to_be_bytes());
-    header.append(&mut addresses);
+    header.extend_from_slice(&(payload.len() as u16).to_be_bytes());
+    header.append(&mut payload);
     header
 }
 

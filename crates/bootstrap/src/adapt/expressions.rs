@@ -18,7 +18,7 @@ impl Masks {
         let mut runs = Vec::new();
         add_runs(&parsed, &mut runs);
         let (mut masked, mut rest) = (String::new(), 0);
-        for (range, letters) in runs.into_iter().filter(|(_, letters)| letters.chars().count() >= FEWEST) {
+        for Run { range, letters } in runs.into_iter().filter(|run| run.letters.chars().count() >= FEWEST) {
             masked += expression.get(rest..range.start).unwrap_or_default();
             masked += &self.value(&letters);
             rest = range.end;
@@ -27,17 +27,25 @@ impl Masks {
     }
 }
 
-/// Adds the ranges of literal letters that follow each other, with the letters that are meant.
-fn add_runs(part: &Ast, runs: &mut Vec<(Range<usize>, String)>) {
+/// Literal letters that follow each other.
+struct Run {
+    /// Their bytes in the expression.
+    range: Range<usize>,
+    /// The letters that are meant.
+    letters: String,
+}
+
+/// Adds the runs of a part of an expression.
+fn add_runs(part: &Ast, runs: &mut Vec<Run>) {
     match part {
         Ast::Literal(literal) => {
             let (start, end) = (literal.span.start.offset, literal.span.end.offset);
-            match runs.last_mut().filter(|(range, _)| range.end == start) {
-                Some((range, letters)) => {
+            match runs.last_mut().filter(|run| run.range.end == start) {
+                Some(Run { range, letters }) => {
                     range.end = end;
                     letters.push(literal.c);
                 }
-                None => runs.push((start..end, literal.c.to_string())),
+                None => runs.push(Run { range: start..end, letters: literal.c.to_string() }),
             }
         }
         Ast::Repetition(repetition) => add_runs(&repetition.ast, runs),

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
+use hoptax_load::HostPort;
 
 use super::shared::JsonArguments;
 use super::values;
@@ -53,7 +54,7 @@ pub(crate) struct RunTestArguments {
     pub(crate) file: PathBuf,
     /// Allow load to this server, which is not on this machine: host and port as in the URL; repeatable
     #[arg(long, value_name = "HOST:PORT", value_parser = target)]
-    pub(crate) target: Vec<(String, u16)>,
+    pub(crate) target: Vec<HostPort>,
     /// Send the load of this client only, counted from 1
     #[arg(long, value_name = "NUMBER", value_parser = values::whole::<u32>(1..))]
     pub(crate) client: Option<u32>,
@@ -62,12 +63,12 @@ pub(crate) struct RunTestArguments {
 }
 
 /// A host in lower case, without the brackets of an IPv6 address, and a port.
-fn target(text: &str) -> Result<(String, u16), String> {
+fn target(text: &str) -> Result<HostPort, String> {
     let form = || "write it as `HOST:PORT`".to_owned();
     let (host, port) = text.rsplit_once(':').ok_or_else(form)?;
     let host = host.trim_start_matches('[').trim_end_matches(']').to_ascii_lowercase();
     let port = port.parse().map_err(|_| form())?;
-    if host.is_empty() || host.contains(['/', '@']) { Err(form()) } else { Ok((host, port)) }
+    if host.is_empty() || host.contains(['/', '@']) { Err(form()) } else { Ok(HostPort { host, port }) }
 }
 
 #[cfg(test)]
@@ -76,8 +77,9 @@ mod tests {
 
     #[test]
     fn a_target_is_a_host_and_a_port() {
-        assert_eq!(target("Shop.test:80"), Ok(("shop.test".to_owned(), 80)));
-        assert_eq!(target("[2001:db8::1]:443"), Ok(("2001:db8::1".to_owned(), 443)));
+        let to = |host: &str, port| Ok(HostPort { host: host.to_owned(), port });
+        assert_eq!(target("Shop.test:80"), to("shop.test", 80));
+        assert_eq!(target("[2001:db8::1]:443"), to("2001:db8::1", 443));
         for text in
             ["shop.test", "shop.test:http", ":80", "http://shop.test:80", "a@shop.test:80", "shop.test:70000"]
         {

@@ -4,7 +4,7 @@ use std::fs;
 use std::process::Command;
 
 use hoptax_report::{histograms, parquet};
-use hoptax_result::ResponseHistogram;
+use hoptax_result::{CountedTime, ResponseHistogram};
 use serde_json::{Value, json};
 
 use crate::support::receiver::receiver;
@@ -301,7 +301,7 @@ fn bins() -> Vec<u8> {
     let histogram = ResponseHistogram {
         arm: "lua".to_owned(),
         load: "open".to_owned(),
-        counts: vec![(100_000, 3), (300_000, 1)],
+        counts: vec![CountedTime::new(100_000, 3), CountedTime::new(300_000, 1)],
     };
     parquet::bytes(&histograms::table(&[histogram])).unwrap()
 }

@@ -35,8 +35,6 @@ pub(super) fn on_each<T: Send>(
     })
 }
 
-pub(super) fn add(own: &mut OwnUse, used_ns: impl IntoIterator<Item = (u32, u64)>) {
-    for (processor, ns) in used_ns {
-        *own.entry(processor).or_default() += ns;
-    }
+pub(super) fn add(own: &mut OwnUse, processor: u32, used_ns: u64) {
+    *own.entry(processor).or_default() += used_ns;
 }

@@ -65,7 +65,9 @@ fn by_another(processor: u32, waker: u32, time: Duration, own: &mut OwnUse) -> i
         }
         Ok((late_us, [(processor, sleeper.end()), (waker, thread_cpu_ns())]))
     })?;
-    add(own, done.iter().flat_map(|(_, (_, used_ns))| *used_ns));
+    for (processor, used_ns) in done.iter().flat_map(|(_, (_, used))| *used) {
+        add(own, processor, used_ns);
+    }
     Ok(done.into_iter().flat_map(|(_, (late_us, _))| late_us).collect())
 }
 
@@ -84,7 +86,7 @@ fn by_timer(processor: u32, time: Duration, own: &mut OwnUse) -> io::Result<Vec<
         }
         Ok((late_us, thread_cpu_ns()))
     })?;
-    add(own, done.iter().map(|(running_on, (_, cpu_ns))| (*running_on, *cpu_ns)));
+    done.iter().for_each(|(running_on, (_, cpu_ns))| add(own, *running_on, *cpu_ns));
     Ok(done.into_iter().flat_map(|(_, (late_us, _))| late_us).collect())
 }
 

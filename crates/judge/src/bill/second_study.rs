@@ -16,6 +16,7 @@
 use std::collections::BTreeMap;
 
 use hoptax_result::{Activity, BillResult, BilledPair, BilledSecondStudy, BilledSum, Decision, StudyResult};
+use hoptax_stats::Weighted;
 
 use super::sum;
 use crate::summary::sum_of_cpu_costs;
@@ -78,12 +79,14 @@ pub fn second_study(result: &StudyResult, parts: &[&str], pairs: &[Pair]) -> Bil
             *weights.entry(arm).or_default() += weight;
         }
     }
+    let terms: Vec<Weighted<&str>> =
+        weights.into_iter().map(|(arm, weight)| Weighted::new(weight, arm)).collect();
     BilledSecondStudy {
         verdict: result.verdict,
         rounds: result.plan.rounds_completed,
         sum: sum(result, parts, BillResult::ALL_OFF),
         pairs: billed.collect(),
-        pairs_us: sum_of_cpu_costs(result, &weights.into_iter().collect::<Vec<_>>()),
+        pairs_us: sum_of_cpu_costs(result, &terms),
     }
 }
 

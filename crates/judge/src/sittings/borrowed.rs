@@ -60,6 +60,21 @@ struct Group<'a> {
     measure: CostMeasure,
 }
 
+/// The costs of an arm in all sittings.
+struct ArmCosts {
+    id: String,
+    estimates: Vec<SittingEstimate>,
+    replicates: Replicates,
+}
+
+/// The level of an arm.
+struct Level {
+    /// Its mean over sittings.
+    mean: f64,
+    /// The root of the arm's number of copies.
+    root_of_copies: f64,
+}
+
 impl Group<'_> {
     fn moderated(&self) -> Vec<(String, Moderated)> {
         let Some(first) = self.parts.first().filter(|_| self.parts.len() > 1) else { return Vec::new() };
@@ -68,22 +83,24 @@ impl Group<'_> {
             .arms
             .iter()
             .filter(|arm| arm.compared_with.as_deref() == Some(self.reference) && !arm.hops.is_empty());
-        let found = compared
-            .filter_map(|arm| Some((arm.id.clone(), self.estimates(&arm.id)?, self.replicates(&arm.id)?)));
-        let found: Vec<(String, Vec<SittingEstimate>, Replicates)> = found.collect();
+        let found = compared.filter_map(|arm| {
+            let (estimates, replicates) = (self.estimates(&arm.id)?, self.replicates(&arm.id)?);
+            Some(ArmCosts { id: arm.id.clone(), estimates, replicates })
+        });
+        let found: Vec<ArmCosts> = found.collect();
         if !self.are_even(&found) {
             return Vec::new();
         }
-        let costs: Vec<Replicates> = found.iter().map(|(_, _, costs)| costs.clone()).collect();
-        let ids = found.into_iter().map(|(id, ..)| id);
+        let costs: Vec<Replicates> = found.iter().map(|arm| arm.replicates.clone()).collect();
+        let ids = found.into_iter().map(|arm| arm.id);
         ids.zip(moderated(&costs).unwrap_or_default()).collect()
     }
 
     /// Returns true if the sittings are about equally precise, by the medians of their standard errors.
-    fn are_even(&self, found: &[(String, Vec<SittingEstimate>, Replicates)]) -> bool {
+    fn are_even(&self, found: &[ArmCosts]) -> bool {
         let median = |sitting: usize| {
             let mut errors: Vec<f64> =
-                found.iter().filter_map(|(_, all, _)| Some(all.get(sitting)?.standard_error)).collect();
+                found.iter().filter_map(|arm| Some(arm.estimates.get(sitting)?.standard_error)).collect();
             errors.sort_by(f64::total_cmp);
             errors.get(errors.len() / 2).copied()
         };
@@ -101,21 +118,28 @@ impl Group<'_> {
 
     fn replicates(&self, id: &str) -> Option<Replicates> {
         let values = self.estimates(id)?.iter().map(|one| one.interval.estimate).collect();
-        let ((own, own_root), (other, other_root)) = (self.level(id)?, self.level(self.reference)?);
+        let (own, other) = (self.level(id)?, self.level(self.reference)?);
         // The share of the reference's level varies with both levels in proportion to itself.
-        let (own, shared) =
-            if self.measure == CostMeasure::CpuShare { (own / other, own / other) } else { (own, other) };
-        Some(Replicates { values, own: own / own_root, shared: shared / other_root })
+        let is_share = self.measure == CostMeasure::CpuShare;
+        let share = own.mean / other.mean;
+        let (own_level, shared) = if is_share { (share, share) } else { (own.mean, other.mean) };
+        Some(Replicates {
+            values,
+            own: own_level / own.root_of_copies,
+            shared: shared / other.root_of_copies,
+        })
     }
 
-    /// The mean level of an arm over sittings, and the root of its number of copies.
-    fn level(&self, id: &str) -> Option<(f64, f64)> {
+    fn level(&self, id: &str) -> Option<Level> {
         let arms = self.parts.iter().map(|part| part.result.arm(id));
         let arms: Vec<&ArmResult> = arms.collect::<Option<_>>()?;
         let levels = arms.iter().map(|arm| Some(level(arm, self.measure, self.load)?.estimate));
         let levels: Vec<f64> = levels.collect::<Option<_>>()?;
         let copies = arms.first()?.copies.max(1);
-        Some((levels.iter().sum::<f64>() / levels.len() as f64, f64::from(copies).sqrt()))
+        Some(Level {
+            mean: levels.iter().sum::<f64>() / levels.len() as f64,
+            root_of_copies: f64::from(copies).sqrt(),
+        })
     }
 }
 

@@ -121,6 +121,7 @@ impl<'a> Group<'a> {
 #[cfg(test)]
 mod tests {
     use hoptax_result::{Contrast, SequentialPlan, StudyResult, sample};
+    use hoptax_stats::Weighted;
 
     use super::*;
     use crate::summary::{degrees_of_freedom_of_sum, fill, sum_of_cpu_costs};
@@ -206,11 +207,12 @@ mod tests {
     fn a_sum_of_one_cost_is_that_cost_and_its_degrees_of_freedom() {
         let mut result = study(7, 2);
         fill(&mut result);
-        let term = [("function-2", 1.0)];
+        let term = [Weighted::new(1.0, "function-2")];
         assert_eq!(sum_of_cpu_costs(&result, &term), result.arms[3].cost.cpu_us_per_request);
         let found = degrees_of_freedom_of_sum(&result, &term).unwrap();
         assert!((found - freedom(&result, "function-2", CostMeasure::CpuUs)).abs() < 1e-9, "{found}");
-        let two = degrees_of_freedom_of_sum(&result, &[("function-2", 1.0), ("function-4", 1.0)]).unwrap();
+        let both = ["function-2", "function-4"].map(|id| Weighted::new(1.0, id));
+        let two = degrees_of_freedom_of_sum(&result, &both).unwrap();
         assert!(two > 1.0, "{two}");
     }
 }

@@ -6,8 +6,8 @@ mod quantiles;
 use std::collections::BTreeMap;
 
 use hoptax_result::{
-    ArmLoad, ArmResult, Bound, BoundOf, Bounds, CostMeasure, Disturbance, Interval, LoadSpec, Loop, Sample,
-    StudyPlan, StudyRound,
+    ArmLoad, ArmResult, Bound, BoundOf, Bounds, CostMeasure, CountedTime, Disturbance, Interval, LoadSpec,
+    Loop, Sample, StudyPlan, StudyRound,
 };
 
 use super::samples::{Pairing, Rounds};
@@ -159,7 +159,7 @@ impl<'a> Evidence<'a> {
 }
 
 /// The times of an arm under a load, round by round.
-fn of_arm<'t>(times: &'t [Times], arm: &str, load: &str) -> Vec<&'t [(u64, u64)]> {
+fn of_arm<'t>(times: &'t [Times], arm: &str, load: &str) -> Vec<&'t [CountedTime]> {
     let key = (arm.to_owned(), load.to_owned());
     times.iter().map(|round| round.get(&key).map_or([].as_slice(), Vec::as_slice)).collect()
 }

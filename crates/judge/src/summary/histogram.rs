@@ -1,8 +1,9 @@
 //! Histograms in results of studies.
 
+use hdrhistogram::iterators::IterationValue;
 use hoptax_load::encoded::{decode, encode};
 use hoptax_plan::record::Times;
-use hoptax_result::{Histogram, ResponseHistogram, Sample, StudyResult, StudyRound};
+use hoptax_result::{CountedTime, Histogram, ResponseHistogram, Sample, StudyResult, StudyRound};
 
 /// Merges the times; none if there are no times at all.
 pub(super) fn merged<'a>(times: impl Iterator<Item = &'a Times>) -> Option<Histogram> {
@@ -16,13 +17,14 @@ pub(super) fn decoded(encoded: Option<&Histogram>) -> hdrhistogram::Histogram<u6
     encoded.and_then(decode).unwrap_or_else(hoptax_load::histogram)
 }
 
-/// Its values in nanoseconds with their counts, ascending.
-pub(super) fn counts(encoded: Option<&Histogram>) -> Vec<(u64, u64)> {
+/// Its times with their counts, ascending.
+pub(super) fn counts(encoded: Option<&Histogram>) -> Vec<CountedTime> {
     values(&decoded(encoded))
 }
 
-fn values(times: &hdrhistogram::Histogram<u64>) -> Vec<(u64, u64)> {
-    times.iter_recorded().map(|value| (value.value_iterated_to(), value.count_at_value())).collect()
+fn values(times: &hdrhistogram::Histogram<u64>) -> Vec<CountedTime> {
+    let time = |one: IterationValue<u64>| CountedTime::new(one.value_iterated_to(), one.count_at_value());
+    times.iter_recorded().map(time).collect()
 }
 
 /// Response times of every arm under every open loop, over all rounds, in the order of the arms; those without times are
@@ -50,9 +52,8 @@ pub fn response_histograms(result: &StudyResult) -> Vec<ResponseHistogram> {
     found
 }
 
-/// Response times of an arm under an open loop in each round, in nanoseconds with their counts, ascending; empty for a round
-/// without any.
-pub fn response_times_by_round(result: &StudyResult, arm: &str, load: &str) -> Vec<Vec<(u64, u64)>> {
+/// Response times of an arm under an open loop in each round, ascending; empty for a round without any.
+pub fn response_times_by_round(result: &StudyResult, arm: &str, load: &str) -> Vec<Vec<CountedTime>> {
     let of_round = |round: &StudyRound| {
         let sample = round.samples.iter().find(|sample| sample.arm == arm && sample.load == load);
         sample.map(|sample| counts(sample.responses.as_ref())).unwrap_or_default()
@@ -80,8 +81,10 @@ mod tests {
         let encoded = merged(round.responses.values()).unwrap();
         let counts = counts(Some(&encoded));
         let whole = recording.response.histogram();
-        let expected: Vec<(u64, u64)> =
-            whole.iter_recorded().map(|value| (value.value_iterated_to(), value.count_at_value())).collect();
+        let expected: Vec<CountedTime> = whole
+            .iter_recorded()
+            .map(|one| CountedTime::new(one.value_iterated_to(), one.count_at_value()))
+            .collect();
         assert_eq!(counts, expected);
         assert_eq!(merged([].into_iter()), None);
     }
@@ -92,7 +95,7 @@ mod tests {
         let (arm, load) = (result.arms[0].id.clone(), result.plan.loads[0].name.clone());
         let mut times = hoptax_load::histogram();
         times.record(5_000).unwrap();
-        let expected = [(times.highest_equivalent(5_000), 2)];
+        let expected = [CountedTime::new(times.highest_equivalent(5_000), 2)];
         let responses = encode(&times);
         let sample = Sample { arm: arm.clone(), load: load.clone(), responses, ..Sample::default() };
         let round = hoptax_result::StudyRound { samples: vec![sample], ..Default::default() };
@@ -101,7 +104,7 @@ mod tests {
         let [one] = found.as_slice() else { panic!("{found:?}") };
         assert_eq!((&one.arm, &one.load, one.counts.as_slice()), (&arm, &load, expected.as_slice()));
         let by_round = response_times_by_round(&result, &arm, &load);
-        assert_eq!(by_round, vec![vec![(times.highest_equivalent(5_000), 1)]; 2]);
+        assert_eq!(by_round, vec![vec![CountedTime::new(times.highest_equivalent(5_000), 1)]; 2]);
         assert_eq!(response_times_by_round(&result, &arm, "other"), vec![Vec::new(); 2]);
     }
 

@@ -20,17 +20,23 @@ pub(super) fn admitted(
     let held: BTreeMap<usize, f64> = arms.into_iter().flat_map(|arm| held(record, arm, limit)).collect();
     let ratio = |(number, slice): &(usize, &SliceRecord)| {
         let expected = (slice.book.answered as f64).min(held.get(number)? + limit * slice.recorded_s);
-        (expected > 0.0).then_some(passed(record, *number)?.0 / expected)
+        (expected > 0.0).then_some(limited(record, *number)?.passed / expected)
     };
     slices.iter().map(ratio).collect()
 }
 
+/// Responses of a slice under a limit.
+struct Limited {
+    passed: f64,
+    refused: f64,
+}
+
 /// Number of responses of a slice that passed the limit, and that it refused.
-fn passed(round: &RoundRecord, number: usize) -> Option<(f64, f64)> {
+fn limited(round: &RoundRecord, number: usize) -> Option<Limited> {
     let responses = round.by_status.get(&number)?;
     let all = responses.values().map(Times::count).sum::<u64>();
     let passed = responses.get(&ADMITTED).map_or(0, Times::count);
-    Some((passed as f64, (all - passed) as f64))
+    Some(Limited { passed: passed as f64, refused: (all - passed) as f64 })
 }
 
 /// The tokens in the bucket of an arm at the start of each slice, by the index of the slice, where known. A bucket
@@ -46,9 +52,9 @@ fn held(round: &RoundRecord, arm: usize, limit: f64) -> BTreeMap<usize, f64> {
             if filled >= limit { Some(limit) } else { Some((left? + filled).min(limit)) }
         });
         held.extend(at_start.map(|at_start| (number, at_start)));
-        let left = match passed(round, number) {
-            Some((_, refused)) if refused > 0.0 => Some(0.0),
-            Some((passed, _)) => {
+        let left = match limited(round, number) {
+            Some(Limited { refused, .. }) if refused > 0.0 => Some(0.0),
+            Some(Limited { passed, .. }) => {
                 at_start.map(|held| (held + limit * slice.recorded_s - passed).clamp(0.0, limit))
             }
             None => None,

@@ -323,8 +323,8 @@ fn generator(rounds: &Rounds<'_>, arm: Option<&str>, load: &LoadSpec) -> Generat
     let own_lag = |source: times::Source| {
         let mut own_lag = hoptax_load::histogram();
         for sample in rounds.of_load(arm, &load.name) {
-            for (value, count) in histogram::counts((source.own_lag)(sample)) {
-                own_lag.saturating_record_n(value, count);
+            for time in histogram::counts((source.own_lag)(sample)) {
+                own_lag.saturating_record_n(time.ns, time.count);
             }
         }
         own_lag

@@ -6,15 +6,15 @@
 //! studies on real Envoy 26 of 40 jackknife intervals of it covered zero, at a nominal 95 % each, and 37 of 40 of the
 //! paired ones.
 
-use hoptax_result::{Interval, ResponseCost};
+use hoptax_result::{CountedTime, Interval, ResponseCost};
 use hoptax_stats::{RoundTimes, quantile_cost, quantile_cost_half_width, quantile_level, share_cost};
 
 use super::times::Times;
 
 /// Response times of one round, of an arm and of the arm that it is compared with.
 pub(super) struct Round<'a> {
-    pub(super) own: &'a [(u64, u64)],
-    pub(super) other: &'a [(u64, u64)],
+    pub(super) own: &'a [CountedTime],
+    pub(super) other: &'a [CountedTime],
 }
 
 /// Responses slower than this count as slow, nanoseconds.
@@ -36,7 +36,7 @@ fn both<'a>(rounds: &[Round<'a>]) -> Vec<RoundTimes<'a>> {
 
 /// A quantile of an arm's own response times, us.
 pub(super) fn level(rounds: &[Round<'_>], p: f64, confidence: f64) -> Option<Interval> {
-    let own: Vec<&[(u64, u64)]> = rounds.iter().map(|round| round.own).collect();
+    let own: Vec<&[CountedTime]> = rounds.iter().map(|round| round.own).collect();
     quantile_level(&own, p, confidence).map(in_us)
 }
 
@@ -67,13 +67,13 @@ pub(super) fn slow_share(rounds: &[Round<'_>], confidence: f64) -> Option<Interv
 pub(super) fn share_within(rounds: &[Round<'_>], ns: u64) -> Option<f64> {
     let all: u64 = responses(rounds);
     let own = rounds.iter().flat_map(|round| round.own);
-    let below: u64 = own.filter(|(value, _)| *value <= ns).map(|(_, count)| count).sum();
+    let below: u64 = own.filter(|time| time.ns <= ns).map(|time| time.count).sum();
     (all > 0).then(|| below as f64 / all as f64)
 }
 
 /// Number of responses of the arm.
 pub(super) fn responses(rounds: &[Round<'_>]) -> u64 {
-    rounds.iter().flat_map(|round| round.own).map(|(_, count)| count).sum()
+    rounds.iter().flat_map(|round| round.own).map(|time| time.count).sum()
 }
 
 fn in_us(ns: Interval) -> Interval {

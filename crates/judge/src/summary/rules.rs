@@ -61,7 +61,7 @@ fn cost(
         let measure = &measure::ALL_CPU;
         let pairing = Pairing::new(&arm.id, compared_with, load, measure);
         let differences = rounds.pairs(pairing, |own, other| (own - other) * 1e3);
-        (f64::from(rules(arm)), differences)
+        Point { quantity: f64::from(rules(arm)), rounds: differences }
     };
     let line = line(&series.iter().map(point).collect::<Vec<Point>>(), confidence)?;
     let packets = |arm: &&ArmResult| rounds.level(&arm.id, load, &measure::RECEIVED_PACKETS);

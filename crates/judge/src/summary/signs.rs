@@ -59,6 +59,14 @@ fn family(result: &StudyResult, measure: CostMeasure, load: Load<'_>) -> Vec<Aga
     groups.into_values().collect()
 }
 
+/// Costs that are judged together, for their critical value.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Together {
+    family: Vec<AgainstOne>,
+    /// The bits of the degrees of freedom.
+    freedom_bits: u64,
+}
+
 /// Returns true if the interval of a cost contains zero once it is as wide as it must be to hold together with the others; none without
 /// a cost. Without degrees of freedom there is no wider interval, and its own decides.
 fn is_uncertain(
@@ -67,14 +75,14 @@ fn is_uncertain(
     measure: CostMeasure,
     load: Load<'_>,
     family: &[AgainstOne],
-    known: &mut BTreeMap<(Vec<AgainstOne>, u64), Option<f64>>,
+    known: &mut BTreeMap<Together, Option<f64>>,
 ) -> Option<bool> {
     let cost = measure.interval(arm.cost_under(load)?)?;
     let freedom = result.degrees_of_freedom(arm.contrast(), measure, load);
     let mut half_width = || {
         let error = standard_error(&cost, freedom, result.plan.quantile_confidence())?;
         let rounded = ((freedom / FREEDOM_STEP).floor() * FREEDOM_STEP).max(freedom.min(1.0));
-        let key = (family.to_vec(), rounded.to_bits());
+        let key = Together { family: family.to_vec(), freedom_bits: rounded.to_bits() };
         let critical = known.entry(key).or_insert_with(|| dunnett(family, rounded, result.plan.confidence));
         Some(error * (*critical)?)
     };

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use hoptax_result::{ResponseCost, Sample, StatusResult};
+use hoptax_result::{CountedTime, ResponseCost, Sample, StatusResult};
 use hoptax_stats::mean_over_rounds;
 
 use super::histogram;
@@ -15,13 +15,13 @@ pub(super) fn statuses(rounds: &Rounds<'_>, arm: &str, load: &str) -> Vec<Status
     let samples: Vec<&Sample> = rounds.samples(arm, load).map(|(_, sample)| sample).collect();
     let all: BTreeSet<u16> = samples.iter().flat_map(|sample| sample.statuses.keys().copied()).collect();
     let counts = |sample: &Sample, status: u16| histogram::counts(sample.statuses.get(&status));
-    let sum = |counts: &[(u64, u64)]| counts.iter().map(|(_, count)| count).sum::<u64>();
+    let sum = |counts: &[CountedTime]| counts.iter().map(|time| time.count).sum::<u64>();
     let whole: u64 =
         samples.iter().flat_map(|sample| all.iter().map(|status| sum(&counts(sample, *status)))).sum();
     let of_status = |status: u16| {
-        let by_round: Vec<Vec<(u64, u64)>> = samples.iter().map(|sample| counts(sample, status)).collect();
+        let by_round: Vec<Vec<CountedTime>> = samples.iter().map(|sample| counts(sample, status)).collect();
         let count: u64 = by_round.iter().map(|counts| sum(counts)).sum();
-        let rate = |(sample, counts): (&&Sample, &Vec<(u64, u64)>)| {
+        let rate = |(sample, counts): (&&Sample, &Vec<CountedTime>)| {
             let seconds = seconds(sample);
             (seconds > 0.0).then(|| sum(counts) as f64 / seconds)
         };

@@ -1,7 +1,7 @@
 //! Sums of the costs of several arms in CPU time, with an interval that contains the errors that their costs have in common.
 
 use hoptax_result::{CostMeasure, Interval, StudyResult};
-use hoptax_stats::{Moderated, Term, sum_of_costs, sum_of_moderated};
+use hoptax_stats::{CostRounds, Moderated, Weighted, sum_of_costs, sum_of_moderated};
 
 use super::borrowed::Group;
 use super::samples::{Pairing, Rounds};
@@ -9,13 +9,13 @@ use super::speed::speed;
 use crate::measure::CPU;
 
 /// The weighted sum of the costs in CPU time per request of arms, us, from the same slices as `arms[].cost.cpu_us_per_request`.
-/// `terms` are ids of arms with their weights.
+/// `terms` are ids of arms.
 ///
 /// **Method.** [`sum_of_moderated`] where the costs borrow their variances from each other, or else [`sum_of_costs`]; each cost is
 /// taken at the machine's usual speed, as in the result.
 ///
 /// None if one of the costs is missing or withheld, and if the result has no rounds, as that of several sittings.
-pub fn sum_of_cpu_costs(result: &StudyResult, terms: &[(&str, f64)]) -> Option<Interval> {
+pub fn sum_of_cpu_costs(result: &StudyResult, terms: &[Weighted<&str>]) -> Option<Interval> {
     let own = terms_of(result, terms)?;
     let confidence = result.plan.quantile_confidence();
     match borrowed_sum(result, terms) {
@@ -25,52 +25,52 @@ pub fn sum_of_cpu_costs(result: &StudyResult, terms: &[(&str, f64)]) -> Option<I
 }
 
 /// Degrees of freedom of [`sum_of_cpu_costs`] of these terms: one less than [`rounds_of_sum`], or more if its variance borrows.
-pub fn degrees_of_freedom_of_sum(result: &StudyResult, terms: &[(&str, f64)]) -> Option<f64> {
+pub fn degrees_of_freedom_of_sum(result: &StudyResult, terms: &[Weighted<&str>]) -> Option<f64> {
     let rounds = rounds_of_sum(result, terms)?;
     Some(borrowed_sum(result, terms).map_or(f64::from(rounds) - 1.0, |sum| sum.variance().freedom))
 }
 
 /// The sum of costs that borrow; none if one of them does not, or they are not against one arm.
-fn borrowed_sum(result: &StudyResult, terms: &[(&str, f64)]) -> Option<Moderated> {
+fn borrowed_sum(result: &StudyResult, terms: &[Weighted<&str>]) -> Option<Moderated> {
     let of_arm = |id: &str| {
         let arm = result.arm(id)?;
         arm.cost.borrowed.iter().find(|one| one.measure == CostMeasure::CpuUs)?;
         arm.compared_with.as_deref()
     };
-    let references: Vec<&str> = terms.iter().map(|(id, _)| of_arm(id)).collect::<Option<_>>()?;
+    let references: Vec<&str> = terms.iter().map(|term| of_arm(term.value)).collect::<Option<_>>()?;
     let reference = references.first().filter(|first| references.iter().all(|one| one == *first))?;
     let load = &result.plan.cpu_load()?.name;
     let rounds = Rounds { all: &result.rounds, times: &[], confidence: result.plan.quantile_confidence() };
     let speed = speed(&result.rounds, load);
     let group = Group { rounds: &rounds, arms: &result.arms, reference, load, speed: speed.as_ref() };
     let costs = group.moderated(CostMeasure::CpuUs);
-    let term = |(id, weight): &(&str, f64)| Some((*weight, *costs.get(id)?));
+    let term = |term: &Weighted<&str>| Some(Weighted::new(term.weight, *costs.get(term.value)?));
     sum_of_moderated(&terms.iter().map(term).collect::<Option<Vec<_>>>()?)
 }
 
 /// Number of rounds that [`sum_of_cpu_costs`] of these terms is over: those in which each of the arms has a cost. None if there is no
 /// sum.
-pub fn rounds_of_sum(result: &StudyResult, terms: &[(&str, f64)]) -> Option<u32> {
+pub fn rounds_of_sum(result: &StudyResult, terms: &[Weighted<&str>]) -> Option<u32> {
     let terms = terms_of(result, terms)?;
     let is_whole = |round: &usize| {
-        terms.iter().all(|(_, rounds)| rounds.get(*round).is_some_and(|pairs| !pairs.is_empty()))
+        terms.iter().all(|term| term.value.get(*round).is_some_and(|pairs| !pairs.is_empty()))
     };
     Some((0..result.rounds.len()).filter(is_whole).count() as u32)
 }
 
 /// The costs of the arms with their weights; none if one of them is missing or withheld.
-fn terms_of(result: &StudyResult, terms: &[(&str, f64)]) -> Option<Vec<Term>> {
+fn terms_of(result: &StudyResult, terms: &[Weighted<&str>]) -> Option<Vec<Weighted<CostRounds>>> {
     let load = &result.plan.cpu_load()?.name;
     let rounds = Rounds { all: &result.rounds, times: &[], confidence: result.plan.quantile_confidence() };
     let speed = speed(&result.rounds, load);
-    let term = |(id, weight): &(&str, f64)| -> Option<Term> {
+    let term = |&Weighted { weight, value: id }: &Weighted<&str>| {
         let arm = result.arm(id)?;
         arm.cost.cpu_us_per_request?;
         let other = arm.compared_with.as_deref()?;
         let factors = speed.as_ref().map(|speed| speed.between(id, other));
         let pairing = Pairing { arm: id, other, load, measure: &CPU, factors: factors.as_ref() };
         let pairs = rounds.pairs(pairing, |own, other| own - other);
-        Some((*weight, pairs))
+        Some(Weighted::new(weight, pairs))
     };
     terms.iter().map(term).collect()
 }
@@ -98,8 +98,11 @@ mod tests {
             let lost = round.samples.iter_mut().filter(|sample| sample.arm == id);
             lost.flat_map(|sample| &mut sample.set_aside).for_each(|by| by.push(Disturbance::Steal));
         }
-        assert_eq!(rounds_of_sum(&result, &[("lua", 1.0)]), Some(5));
-        assert_eq!(rounds_of_sum(&result, &[("lua", 1.0), ("cors", -1.0)]), Some(4));
-        assert_eq!(rounds_of_sum(&result, &[("nowhere", 1.0)]), None);
+        assert_eq!(rounds_of_sum(&result, &[Weighted::new(1.0, "lua")]), Some(5));
+        assert_eq!(
+            rounds_of_sum(&result, &[Weighted::new(1.0, "lua"), Weighted::new(-1.0, "cors")]),
+            Some(4)
+        );
+        assert_eq!(rounds_of_sum(&result, &[Weighted::new(1.0, "nowhere")]), None);
     }
 }

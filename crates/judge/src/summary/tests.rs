@@ -5,6 +5,7 @@ use hoptax_load::Recording;
 use hoptax_plan::file;
 use hoptax_plan::record::SliceRecord;
 use hoptax_result::{Book, Cost, ResponseCost, Sample};
+use hoptax_stats::Weighted;
 
 use super::*;
 use crate::measure;
@@ -323,7 +324,7 @@ fn of_a_slice_that_was_repeated_one_measurement_counts_in_tails_statuses_and_fai
     for sample in result.rounds.iter().flat_map(|round| &round.samples) {
         if (sample.arm.as_str(), sample.load.as_str()) == ("baseline", "fixed-rate") {
             let counts = histogram::counts(sample.responses.as_ref());
-            assert_eq!(counts.iter().map(|(_, count)| count).sum::<u64>(), 4 * 290);
+            assert_eq!(counts.iter().map(|time| time.count).sum::<u64>(), 4 * 290);
             assert_eq!(sample.statuses.keys().collect::<Vec<_>>(), [&200]);
             assert_eq!(sample.set_aside_book.sent, 4 * (4_000 + 1_000), "what does not count is kept");
         }
@@ -412,11 +413,15 @@ fn a_composition_with_a_known_delay_takes_at_least_that_delay() {
 fn a_sum_of_costs_is_that_of_the_printed_ones_and_absent_without_one_of_them() {
     let mut result = summarised(&rounds(index("lua"), [4.0, 5.0, 7.0]));
     let cost = |id: &str| result.arms[index(id)].cost.cpu_us_per_request.unwrap();
-    assert_eq!(sum_of_cpu_costs(&result, &[("lua", 1.0)]), Some(cost("lua")));
-    let terms = [("lua", 1.0), ("rbac", -2.0)];
+    assert_eq!(sum_of_cpu_costs(&result, &[Weighted::new(1.0, "lua")]), Some(cost("lua")));
+    let terms = [Weighted::new(1.0, "lua"), Weighted::new(-2.0, "rbac")];
     let sum = sum_of_cpu_costs(&result, &terms).unwrap();
     assert!((sum.estimate - cost("lua").estimate + 2.0 * cost("rbac").estimate).abs() < 1e-9, "{sum:?}");
     result.arms[index("rbac")].cost.cpu_us_per_request = None;
     assert_eq!(sum_of_cpu_costs(&result, &terms), None, "one of them is withheld");
-    assert_eq!(sum_of_cpu_costs(&result, &[("baseline", 1.0)]), None, "it is compared with nothing");
+    assert_eq!(
+        sum_of_cpu_costs(&result, &[Weighted::new(1.0, "baseline")]),
+        None,
+        "it is compared with nothing"
+    );
 }

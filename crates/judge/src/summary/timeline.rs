@@ -7,7 +7,7 @@ use hoptax_result::{
     ConnectionsP99, Course, CourseInterval, Interval, LoadSpec, Phase, PlannedPhase, SpreadSample, StudyPlan,
     StudyRound, Timeline, TimelinePlan, TimelinePoint,
 };
-use hoptax_stats::{event_share, mean_of_steps, mean_over_rounds, median};
+use hoptax_stats::{EventCount, event_share, mean_of_steps, mean_over_rounds, median};
 
 /// Share of the requests of an interval above which it hurts if they fail or are late.
 const HURTS_ABOVE: f64 = 0.01;
@@ -104,9 +104,9 @@ impl Of<'_> {
                 let sum = |of: fn(&CourseInterval) -> u64| {
                     intervals.iter().map(|interval| of(interval)).sum::<u64>()
                 };
-                (sum(of), sum(CourseInterval::ended))
+                EventCount { events: sum(of), trials: sum(CourseInterval::ended) }
             });
-            let share = event_share(&sums.collect::<Vec<(u64, u64)>>(), self.confidence)?;
+            let share = event_share(&sums.collect::<Vec<EventCount>>(), self.confidence)?;
             Some(share.times(1e6))
         };
         let hurt: Vec<f64> = courses.iter().map(|intervals| self.hurt_s(intervals)).collect();

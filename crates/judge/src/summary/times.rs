@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use hoptax_result::{Histogram, Sample, StudyRound};
+use hoptax_result::{CountedTime, Histogram, Sample, StudyRound};
 
 use super::histogram;
 
-/// Response times of one round, in nanoseconds with their counts, by arm and load.
-pub(super) type Times = BTreeMap<(String, String), Vec<(u64, u64)>>;
+/// Response times of one round, by arm and load.
+pub(super) type Times = BTreeMap<(String, String), Vec<CountedTime>>;
 
 /// Times of all rounds from a histogram of each sample: response times, or send lags.
 pub(super) fn decode(rounds: &[StudyRound], of: fn(&Sample) -> Option<&Histogram>) -> Vec<Times> {

@@ -12,8 +12,9 @@ fn a_url_becomes_an_address_and_bytes() {
     assert_eq!(super::tests::target("http://[::1]/").unwrap().address, "[::1]:80".parse().unwrap());
     assert_eq!(super::tests::target("http://localhost:1").unwrap().address.port(), 1);
     let place = |url| Target::host_and_port(url).unwrap();
-    assert_eq!(place("http://127.0.0.1@a.invalid/"), ("a.invalid".to_owned(), 80), "nothing is resolved");
-    assert_eq!(place("https://[::1]/"), ("::1".to_owned(), 443));
+    let expected = |host: &str, port| HostPort { host: host.to_owned(), port };
+    assert_eq!(place("http://127.0.0.1@a.invalid/"), expected("a.invalid", 80), "nothing is resolved");
+    assert_eq!(place("https://[::1]/"), expected("::1", 443));
 }
 
 #[test]

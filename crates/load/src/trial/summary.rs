@@ -290,9 +290,9 @@ fn pacing(course: &Course, spec: &TrialSpec) -> Option<Pacing> {
 }
 
 fn correlation(course: &Course) -> Option<f64> {
-    let mut responses_ns = course.responses_ns.clone();
-    responses_ns.sort_unstable();
-    serial_correlation(&responses_ns.iter().map(|(_, response_ns)| *response_ns as f64).collect::<Vec<f64>>())
+    let mut responses = course.responses.clone();
+    responses.sort_unstable();
+    serial_correlation(&responses.iter().map(|one| one.response_ns as f64).collect::<Vec<f64>>())
 }
 
 fn in_flight(course: &Course) -> Option<InFlight> {

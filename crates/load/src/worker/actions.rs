@@ -5,6 +5,7 @@ use hoptax_host::clock::now_ns;
 use super::Worker;
 use crate::connection::{Action, End, Event, SlotId};
 use crate::current::Current;
+use crate::failure::FailedResponse;
 use crate::log::Outcome;
 use crate::traffic::MessageTimes;
 
@@ -91,8 +92,11 @@ impl Worker {
                 }
                 if request.recorded {
                     let expectation = &self.traffic.expectation;
-                    let failure = failure.map(|failure| (failure, expectation.reason(failure, &response)));
-                    current.record_response(request, lane, response, failure, now);
+                    let failed = failure.map(|failure| FailedResponse {
+                        failure,
+                        reason: expectation.reason(failure, &response),
+                    });
+                    current.record_response(request, lane, response, failed, now);
                     if let Some(MessageTimes::Sent(messages)) = self.traffic.messages
                         && failure.is_none()
                     {

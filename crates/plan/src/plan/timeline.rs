@@ -184,7 +184,7 @@ pub(super) fn plan(
                 for message in misfits(file, &event, arms, loads, interval) {
                     problem(&pointer, message);
                 }
-                events.push((index, event));
+                events.push(FileEvent { section: index, event });
             }
             Err(message) => problem(&pointer, message),
         }
@@ -195,11 +195,11 @@ pub(super) fn plan(
         }
     }
     // Events at the same time happen in the order of the file.
-    events.sort_by_key(|(_, event)| event.at);
+    events.sort_by_key(|one| one.event.at);
     for (index, message) in conflicting_restarts(&events, arms) {
         problem(&format!("/events/{index}"), message);
     }
-    let events = events.into_iter().map(|(_, event)| event).collect();
+    let events = events.into_iter().map(|one| one.event).collect();
     let interval = interval.unwrap_or(DEFAULT_INTERVAL);
     Some(Timeline { interval, objective, warm_up: WARM_UP, spread: file.spread.clone(), events })
 }
@@ -308,16 +308,23 @@ fn misfits(
     found
 }
 
-/// Restarts that cannot follow the one before of the same proxy, and why. Events have the index of their section.
-fn conflicting_restarts(events: &[(usize, TimedEvent)], arms: &[Arm]) -> BTreeMap<usize, String> {
+/// An event of a file.
+struct FileEvent {
+    /// The index of its section.
+    section: usize,
+    event: TimedEvent,
+}
+
+/// Restarts that cannot follow the one before of the same proxy, and why, by the index of their section.
+fn conflicting_restarts(events: &[FileEvent], arms: &[Arm]) -> BTreeMap<usize, String> {
     let mut conflicts = BTreeMap::new();
     for arm in arms {
         // The last restart of each proxy, by its index in the chain.
         let mut last: BTreeMap<usize, (Duration, RestartWord)> = BTreeMap::new();
         // A proxy that an arm lacks is a problem of its own: see `misfits`.
-        let restart = |(index, event): &(usize, TimedEvent)| match &event.change {
+        let restart = |FileEvent { section, event }: &FileEvent| match &event.change {
             Change::Restart { proxy, how } => {
-                Some((*index, event.at, arm.chain.place_of(proxy.as_deref())?.number, *how))
+                Some((*section, event.at, arm.chain.place_of(proxy.as_deref())?.number, *how))
             }
             Change::Origin { .. } => None,
         };

@@ -5,11 +5,12 @@
 //! because a busy proxy also reads fewer requests at once where some of them come with a connection. It is known at full load only.
 
 use hoptax_result::ArmResult;
+use hoptax_stats::Weighted;
 
 use crate::size::arms::{Candidate, alone, plain};
 use crate::size::graph::{Called, Traffic};
 use crate::size::interpolation::weighted;
-use crate::size::learn::Source;
+use crate::size::learn::{Gap, Source};
 use crate::size::sum::{Measured, Sum};
 
 /// The loads that measure it, as in a study file.
@@ -20,7 +21,7 @@ const LOADS: &str =
 #[derive(Debug)]
 pub(crate) struct OfConnection<'a> {
     /// A weighted sum of measured CPU times.
-    terms: Vec<(f64, Measured)>,
+    terms: Vec<Weighted<Measured>>,
     /// The index of the result that states it.
     pub(crate) source: usize,
     /// The arm that it was measured on.
@@ -63,7 +64,7 @@ impl<'a> OfConnection<'a> {
         source: &Source<'_>,
         requests: u32,
         number: impl Fn(&str) -> Option<Measured>,
-    ) -> Option<Vec<(f64, Measured)>> {
+    ) -> Option<Vec<Weighted<Measured>>> {
         let kept = number(source.kept()?)?;
         let mut points: Vec<(f64, Measured)> = source
             .renewed()
@@ -76,32 +77,31 @@ impl<'a> OfConnection<'a> {
         let wanted = (1.0 / f64::from(requests)).min(*most);
         points.insert(0, (0.0, kept.clone()));
         let part = weighted(&points, |(share, _)| *share, wanted)
-            .map(|(weight, (_, measured))| (weight / wanted, measured.clone()));
-        Some(part.chain([(-1.0 / wanted, kept)]).collect())
+            .map(|part| Weighted::new(part.weight / wanted, part.value.1.clone()));
+        Some(part.chain([Weighted::new(-1.0 / wanted, kept)]).collect())
     }
 
     /// Adds the CPU time of so many connections.
     pub(crate) fn add<'b>(&'b self, sum: &mut Sum<'b>, connections: f64) {
-        self.terms.iter().for_each(|(weight, measured)| sum.add(connections * weight, measured));
+        self.terms.iter().for_each(|term| sum.add(connections * term.weight, &term.value));
     }
 }
 
 impl<'a> Connections<'a> {
-    /// Learns the cost of connections that carry this many requests each. Each gap in the results is reported to `note`, with an arm
-    /// that measures it.
+    /// Learns the cost of connections that carry this many requests each. Each gap in the results is reported to `note`.
     pub(crate) fn learn(
         requests: u32,
         traffic: &Traffic,
         functions: &'a [Called],
         sources: &[Source<'a>],
-        mut note: impl FnMut((String, String)),
+        mut note: impl FnMut(Gap),
     ) -> Option<Self> {
         let plain = preferred(sources.iter().filter_map(|source| of_plain(source, requests, traffic)));
         if plain.is_none() {
-            note((
-                format!("the CPU time of a new connection with {}: the {LOADS}", traffic.protocol),
-                format!("- {{function: baseline, at: {{protocol: {}}}}}", traffic.protocol),
-            ));
+            note(Gap {
+                number: format!("the CPU time of a new connection with {}: the {LOADS}", traffic.protocol),
+                arm: format!("- {{function: baseline, at: {{protocol: {}}}}}", traffic.protocol),
+            });
         }
         let (mut known, mut unknown) = (Vec::new(), Vec::new());
         for called in functions {

@@ -1,20 +1,22 @@
 //! Numbers between measured ones.
 
-/// The points that a number at `at` is a weighted sum of, with their weights: those of the nearest points on both sides, on a straight
-/// line between them, and outside of all points the first or last one alone. `points` ascend by `place`.
+use hoptax_stats::Weighted;
+
+/// The points that a number at `at` is a weighted sum of: the nearest points on both sides, on a straight line between them, and
+/// outside of all points the first or last one alone. `points` ascend by `place`.
 pub(crate) fn weighted<T>(
     points: &[T],
     place: impl Fn(&T) -> f64,
     at: f64,
-) -> impl Iterator<Item = (f64, &T)> {
+) -> impl Iterator<Item = Weighted<&T>> {
     let after = points.iter().position(|point| place(point) >= at).unwrap_or(points.len());
     let before = after.checked_sub(1).and_then(|number| points.get(number));
     let weights = match (before, points.get(after)) {
         (Some(low), Some(high)) => {
             let share = (at - place(low)) / (place(high) - place(low));
-            [Some((1.0 - share, low)), Some((share, high))]
+            [Some(Weighted::new(1.0 - share, low)), Some(Weighted::new(share, high))]
         }
-        (Some(only), None) | (None, Some(only)) => [Some((1.0, only)), None],
+        (Some(only), None) | (None, Some(only)) => [Some(Weighted::new(1.0, only)), None],
         (None, None) => [None, None],
     };
     weights.into_iter().flatten()
@@ -28,7 +30,7 @@ mod tests {
     fn numbers_lie_on_straight_lines_between_points_and_are_level_outside() {
         let points = [(0.2, 10.0), (0.4, 20.0), (0.8, 16.0)];
         let at = |at: f64| {
-            weighted(&points, |point| point.0, at).map(|(weight, point)| weight * point.1).sum::<f64>()
+            weighted(&points, |point| point.0, at).map(|part| part.weight * part.value.1).sum::<f64>()
         };
         for (place, expected) in
             [(0.0, 10.0), (0.2, 10.0), (0.3, 15.0), (0.4, 20.0), (0.7, 17.0), (0.8, 16.0), (1.0, 16.0)]

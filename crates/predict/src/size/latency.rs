@@ -1,13 +1,13 @@
 //! Time that the proxies of a graph add to the response time of a request: simulated along its calls.
 
 use hoptax_result::{AddedTime, Interval, ProxyLatency, SizeLatency};
-use hoptax_stats::{jackknife, sum_of_independent};
+use hoptax_stats::{Weighted, jackknife, sum_of_independent};
 
 use crate::size::busy::{Busy, Placed, Placement, Processors};
 use crate::size::flow::calls;
 use crate::size::graph::{Graph, Service};
 use crate::size::measured_at::{MeasuredAt, NEARLY};
-use crate::size::proxy::Proxy;
+use crate::size::proxy::{LearnedFlow, Proxy};
 use crate::size::times::{
     AllTimes, FlowTimes, Formula, LeftOut, SourceRounds, TAIL, Table, mean, measured_at,
 };
@@ -24,12 +24,19 @@ pub(crate) struct Latency {
     pub(crate) extrapolations: Vec<String>,
 }
 
+/// The requests of a flow at the rate of a prediction.
+struct FlowAt {
+    /// Their number for each request to the entry.
+    per_request: f64,
+    /// The time that the proxy adds to each of them.
+    added: Formula,
+}
+
 /// A proxy at the rate of a prediction.
 struct At {
     busy: f64,
-    /// Waits of its requests: those to its service, then those of each call that passes it, with their number for each request to the
-    /// entry.
-    flows: Vec<(f64, Formula)>,
+    /// The requests to its service, then those of each call that passes it.
+    flows: Vec<FlowAt>,
     /// Time that a pass on its way to a service keeps passes of other proxies waiting, us.
     ahead_us: f64,
     is_extrapolated: bool,
@@ -81,10 +88,10 @@ pub(crate) fn latency(
         extrapolations.extend(extrapolation);
     }
     let has_tail = |one: &At| {
-        one.flows.iter().all(|(per_request, flow)| *per_request <= 0.0 || times.table().has_tail(flow))
+        one.flows.iter().all(|flow| flow.per_request <= 0.0 || times.table().has_tail(&flow.added))
     };
     let have_tails: Vec<bool> = at.iter().map(has_tail).collect();
-    let passes: f64 = at.iter().flat_map(|one| &one.flows).map(|(per_request, _)| per_request).sum();
+    let passes: f64 = at.iter().flat_map(|one| &one.flows).map(|flow| flow.per_request).sum();
     let requests = requests_to_simulate(passes, calls(graph))?;
     let numbers = |left_out: LeftOut| simulated(&graph.services, &at, times.table(), left_out, requests);
     let intervals = intervals(numbers, &times.rounds()).ok_or("the results have too few rounds")?;
@@ -164,28 +171,27 @@ fn at_busy_share(
             percent(only.unwrap_or(least))
         )
     });
-    let per_request = proxy.flows.iter().map(|flow| flow.per_request);
-    let at = |flow: &FlowTimes| {
-        let mut formula = flow.at(busy);
+    let at = |(flow, times): (&LearnedFlow<'_>, &FlowTimes)| {
+        let mut added = times.at(busy);
         if let Some(sharing) = sharing {
-            formula.add_all(others, &sharing.at(busy));
+            added.add_all(others, &sharing.at(busy));
         }
-        formula
+        FlowAt { per_request: flow.per_request, added }
     };
-    let flows = per_request.zip(flows.iter().map(at)).collect();
+    let flows = proxy.flows.iter().zip(&flows).map(at).collect();
     Ok((At { busy, flows, ahead_us, is_extrapolated }, extrapolation))
 }
 
 /// The numbers of all proxies and of each, us.
 fn simulated(services: &[Service], at: &[At], table: &Table, left_out: LeftOut, requests: usize) -> Vec<f64> {
-    let formulas = at.iter().flat_map(|one| &one.flows).map(|(_, formula)| formula);
+    let formulas = at.iter().flat_map(|one| &one.flows).map(|flow| &flow.added);
     let values = table.values(formulas, left_out);
     let mut proxies = at.iter();
     let of_service = |service: &Service| service.has_proxy.then(|| proxies.next()).flatten();
     let of_services: Vec<Option<&At>> = services.iter().map(of_service).collect();
     let added_by = |one: Option<&At>| -> Vec<Vec<f64>> {
         let flows = one.iter().flat_map(|one| &one.flows);
-        flows.map(|(_, formula)| values.sums(formula)).collect()
+        flows.map(|flow| values.sums(&flow.added)).collect()
     };
     let added: Vec<Vec<Vec<f64>>> = of_services.iter().copied().map(added_by).collect();
     let ahead: Vec<f64> = of_services.iter().map(|one| one.map_or(0.0, |one| one.ahead_us)).collect();
@@ -194,10 +200,11 @@ fn simulated(services: &[Service], at: &[At], table: &Table, left_out: LeftOut, 
     let ways = services.iter().zip(&added).zip(&found.critical);
     let of_proxies = ways.filter(|((service, _), _)| service.has_proxy);
     for (one, ((_, added), critical)) in at.iter().zip(of_proxies) {
-        let weighted = || one.flows.iter().map(|(per_request, _)| *per_request).zip(added);
-        let all: f64 = weighted().map(|(per_request, _)| per_request).sum();
-        let of_mean: f64 = weighted().map(|(per_request, values)| per_request / all * mean(values)).sum();
-        numbers.extend([of_mean, tail_of_mixture(weighted()), *critical]);
+        let parts =
+            || one.flows.iter().zip(added).map(|(flow, values)| Weighted::new(flow.per_request, values));
+        let all: f64 = parts().map(|part| part.weight).sum();
+        let of_mean: f64 = parts().map(|part| part.weight / all * mean(part.value)).sum();
+        numbers.extend([of_mean, tail_of_mixture(parts()), *critical]);
     }
     numbers
 }
@@ -238,23 +245,25 @@ pub(crate) fn tail(mut values: Vec<f64>) -> f64 {
 }
 
 /// The tail of distributions that are mixed with these weights.
-fn tail_of_mixture<'a>(weighted: impl Iterator<Item = (f64, &'a Vec<f64>)>) -> f64 {
-    let mut values: Vec<(f64, f64)> =
-        weighted.flat_map(|(weight, values)| values.iter().map(move |value| (*value, weight))).collect();
-    values.sort_by(|one, other| one.0.total_cmp(&other.0));
-    let all: f64 = values.iter().map(|(_, weight)| weight).sum();
+fn tail_of_mixture<'a>(parts: impl Iterator<Item = Weighted<&'a Vec<f64>>>) -> f64 {
+    let values_of =
+        |part: Weighted<&'a Vec<f64>>| part.value.iter().map(move |value| Weighted::new(part.weight, *value));
+    let mut values: Vec<Weighted<f64>> = parts.flat_map(values_of).collect();
+    values.sort_by(|one, other| one.value.total_cmp(&other.value));
+    let all: f64 = values.iter().map(|one| one.weight).sum();
     let mut below = 0.0;
-    let reaches = |(_, weight): &&(f64, f64)| {
-        below += weight;
+    let reaches = |one: &&Weighted<f64>| {
+        below += one.weight;
         below >= TAIL * all
     };
-    values.iter().find(reaches).or(values.last()).map_or(f64::NAN, |(value, _)| *value)
+    values.iter().find(reaches).or(values.last()).map_or(f64::NAN, |one| one.value)
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
 
+    use hoptax_result::CountedTime;
     use rand::SeedableRng;
     use rand::rngs::Xoshiro256PlusPlus;
     use rand_distr::{Distribution, Exp1, StandardNormal};
@@ -270,7 +279,7 @@ mod tests {
         assert!((tail(vec![3.0, 1.0]) - 3.0).abs() < 1e-9);
         let high: Vec<f64> = values.iter().map(|value| value + 1_000.0).collect();
         // One value of twenty comes from the high distribution, so its upper fifth is the tail of all.
-        let mixed = tail_of_mixture([(19.0, &values), (1.0, &high)].into_iter());
+        let mixed = tail_of_mixture([Weighted::new(19.0, &values), Weighted::new(1.0, &high)].into_iter());
         assert!((mixed - 1_800.0).abs() <= 1.0, "{mixed}");
     }
 
@@ -285,7 +294,7 @@ mod tests {
         level: f64,
         responses: usize,
         random: &mut Xoshiro256PlusPlus,
-    ) -> Vec<(u64, u64)> {
+    ) -> Vec<CountedTime> {
         let of_process: f64 = StandardNormal.sample(random);
         let level = level * (0.02 * of_process).exp();
         let mut counts = BTreeMap::new();
@@ -295,7 +304,7 @@ mod tests {
             let bucket = 10_f64.powf(ns.log10().floor() - 1.0);
             *counts.entry((ns / bucket).round() as u64 * bucket as u64).or_insert(0) += 1;
         }
-        counts.into_iter().collect()
+        counts.into_iter().map(|(ns, count)| CountedTime { ns, count }).collect()
     }
 
     /// A study of a plain proxy, of one with a function, and of no proxy, with the time that each of them adds.
@@ -305,7 +314,7 @@ mod tests {
         (rounds, responses): (usize, usize),
         random: &mut Xoshiro256PlusPlus,
     ) -> [Formula; 2] {
-        let mut arms: [Vec<Vec<(u64, u64)>>; 3] = Default::default();
+        let mut arms: [Vec<Vec<CountedTime>>; 3] = Default::default();
         for _ in 0..rounds {
             let of_round: f64 = StandardNormal.sample(random);
             for (arm, times) in arms.iter_mut().zip([(20.0, 10.0), (90.0, 110.0), (120.0, 170.0)]) {
@@ -343,7 +352,12 @@ services:
         let [one, other] = simulated_study(&mut table, 1, (rounds, responses), random);
         let at: Vec<At> = [front, one, other]
             .into_iter()
-            .map(|flow| At { busy: 0.5, flows: vec![(1.0, flow)], ahead_us: 0.0, is_extrapolated: false })
+            .map(|flow| At {
+                busy: 0.5,
+                flows: vec![FlowAt { per_request: 1.0, added: flow }],
+                ahead_us: 0.0,
+                is_extrapolated: false,
+            })
             .collect();
         (table, move |table, left_out| simulated(&graph.services, &at, table, left_out, requests))
     }

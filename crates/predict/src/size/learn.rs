@@ -2,6 +2,7 @@
 
 use hoptax_judge::summary::CpuByRound;
 use hoptax_result::{ArmLoad, ArmResult, Interval, LoadSpec, Loop, PlannedHop, StudyResult};
+use hoptax_stats::Weighted;
 
 use crate::size::arms::{Candidate, alone, hops, plain_traffic, reference, single_function};
 use crate::size::graph::{Called, Traffic};
@@ -29,7 +30,15 @@ pub(crate) struct Curve(Vec<Point>);
 #[derive(Clone, Debug, PartialEq)]
 struct Point {
     busy: f64,
-    terms: Vec<(f64, Measured)>,
+    terms: Vec<Weighted<Measured>>,
+}
+
+/// A number that no result states.
+pub(crate) struct Gap {
+    /// The number in words.
+    pub(crate) number: String,
+    /// An arm of a study file that measures it.
+    pub(crate) arm: String,
 }
 
 /// CPU time of a plain proxy, and the arms that state it.
@@ -48,6 +57,12 @@ pub(crate) struct Priced<'a> {
     pub(crate) arm: &'a ArmResult,
     /// True if it was measured with the requests that it was asked for.
     pub(crate) is_same_traffic: bool,
+}
+
+/// The sizes of the bodies of requests and responses, of which one varies.
+struct BodySizes {
+    varied_bytes: u64,
+    other_bytes: u64,
 }
 
 impl<'a> Source<'a> {
@@ -73,21 +88,28 @@ impl<'a> Source<'a> {
     /// A plain proxy whose requests have bodies between those of two that were measured, on a straight line over their size; none if
     /// the result has none on one side.
     pub(crate) fn plain_between(&self, traffic: &Traffic) -> Option<Plain<'a>> {
-        let of_request = |traffic: &Traffic| (traffic.request_bytes, traffic.response_bytes);
-        let of_response = |traffic: &Traffic| (traffic.response_bytes, traffic.request_bytes);
+        let of_request = |traffic: &Traffic| BodySizes {
+            varied_bytes: traffic.request_bytes,
+            other_bytes: traffic.response_bytes,
+        };
+        let of_response = |traffic: &Traffic| BodySizes {
+            varied_bytes: traffic.response_bytes,
+            other_bytes: traffic.request_bytes,
+        };
         self.between(traffic, of_response).or_else(|| self.between(traffic, of_request))
     }
 
-    /// The same over the first of two sizes, with the second as it is.
-    fn between(&self, traffic: &Traffic, sizes: impl Fn(&Traffic) -> (u64, u64)) -> Option<Plain<'a>> {
-        let (wanted, other) = sizes(traffic);
+    /// The same over one of two sizes, with the other as it is.
+    fn between(&self, traffic: &Traffic, sizes: impl Fn(&Traffic) -> BodySizes) -> Option<Plain<'a>> {
+        let BodySizes { varied_bytes: wanted, other_bytes } = sizes(traffic);
         let mut measured: Vec<(u64, Plain<'a>)> = Vec::new();
         for arm in &self.result.arms {
             let Some(own) = plain_traffic(arm).filter(|own| own.protocol == traffic.protocol) else {
                 continue;
             };
-            let (bytes, rest) = sizes(&own);
-            measured.extend(self.plain_of(arm).filter(|_| rest == other).map(|plain| (bytes, plain)));
+            let own = sizes(&own);
+            let plain = self.plain_of(arm).filter(|_| own.other_bytes == other_bytes);
+            measured.extend(plain.map(|plain| (own.varied_bytes, plain)));
         }
         let low = measured.iter().filter(|(bytes, _)| *bytes < wanted).max_by_key(|(bytes, _)| *bytes)?;
         let high = measured.iter().filter(|(bytes, _)| *bytes > wanted).min_by_key(|(bytes, _)| *bytes)?;
@@ -99,8 +121,12 @@ impl<'a> Source<'a> {
 
     /// The CPU time of an arm under some of the loads; none if none of its numbers counts.
     fn levels(&self, arm: &ArmResult, counts: impl Fn(&str) -> bool) -> Option<Curve> {
-        let point =
-            |load| Some(Point { busy: self.busy(arm, load)?, terms: vec![(1.0, self.level(arm, load)?)] });
+        let point = |load| {
+            Some(Point {
+                busy: self.busy(arm, load)?,
+                terms: vec![Weighted::new(1.0, self.level(arm, load)?)],
+            })
+        };
         Curve::new(self.loads().filter(|load| counts(load)).filter_map(point).collect())
     }
 
@@ -135,11 +161,14 @@ impl<'a> Source<'a> {
         let cost = self.cost(arm, load)?;
         let [own, of_plain] = [self.busy(arm, load)?, self.busy(plain, load)?];
         if self.is_closed(load) {
-            return Some(Point { busy: of_plain, terms: vec![(1.0, cost)] });
+            return Some(Point { busy: of_plain, terms: vec![Weighted::new(1.0, cost)] });
         }
         let level = self.level(plain, load)?;
-        let at_own = in_use?.at(own).into_terms().map(|(weight, measured)| (-weight, measured.clone()));
-        Some(Point { busy: own, terms: [(1.0, cost), (1.0, level)].into_iter().chain(at_own).collect() })
+        let at_own = in_use?.at(own).into_terms().map(|term| Weighted::new(-term.weight, term.value.clone()));
+        Some(Point {
+            busy: own,
+            terms: [cost, level].map(|one| Weighted::new(1.0, one)).into_iter().chain(at_own).collect(),
+        })
     }
 
     /// Returns the cost of an arm over the arm that it is compared with, under one load; none if the cost does not count.
@@ -235,8 +264,9 @@ impl Curve {
     /// Returns at each busy share of either curve the number that is this share of the way from the first to the second.
     fn between(low: &Self, high: &Self, share: f64) -> Option<Self> {
         let point = |busy: f64| {
-            let of = |curve: &Self, weight: f64| -> Vec<(f64, Measured)> {
-                curve.at(busy).into_terms().map(|(own, measured)| (weight * own, measured.clone())).collect()
+            let of = |curve: &Self, weight: f64| -> Vec<Weighted<Measured>> {
+                let terms = curve.at(busy).into_terms();
+                terms.map(|own| Weighted::new(weight * own.weight, own.value.clone())).collect()
             };
             Point { busy, terms: [of(low, 1.0 - share), of(high, share)].concat() }
         };
@@ -253,8 +283,8 @@ impl Curve {
     pub(crate) fn at(&self, busy: f64) -> Sum<'_> {
         let mut sum = Sum::default();
         weighted(&self.0, |point| point.busy, busy)
-            .flat_map(|(weight, point)| {
-                point.terms.iter().map(move |(own, measured)| (weight * own, measured))
+            .flat_map(|point| {
+                point.value.terms.iter().map(move |own| (point.weight * own.weight, &own.value))
             })
             .for_each(|(weight, measured)| sum.add(weight, measured));
         sum

@@ -7,7 +7,7 @@ use hoptax_result::{ArmResult, Interval, RoundMeasure};
 
 use crate::size::arms::single_function;
 use crate::size::items::Items;
-use crate::size::learn::{Plain, Source};
+use crate::size::learn::{Gap, Plain, Source};
 
 /// Memory that one item adds, and the largest number of such items that a result has.
 #[derive(Clone, Copy, Debug)]
@@ -33,25 +33,30 @@ pub(crate) struct LearnedItems {
 
 impl LearnedItems {
     /// Learns the memory of the items of a proxy whose requests are like those of `plain`. Each gap in the results is reported to
-    /// `note`, with an arm that measures it.
+    /// `note`.
     pub(crate) fn learn(
         items: &Items,
         plain: Option<&Plain<'_>>,
         sources: &[Source<'_>],
-        mut note: impl FnMut((String, String)),
+        mut note: impl FnMut(Gap),
     ) -> Self {
         let mut learned = Vec::new();
         if let Some(count) = items.connections {
             match plain.and_then(|plain| per_connection(plain, sources)) {
                 Some(each) => learned.push(("connection", count, each)),
-                None => note(("memory per connection".to_owned(), "- baseline".to_owned())),
+                None => {
+                    note(Gap { number: "memory per connection".to_owned(), arm: "- baseline".to_owned() })
+                }
             }
         }
         for ((kind, id, knob), count) in OF_FUNCTIONS.into_iter().zip([items.clusters, items.routes]) {
             let Some(count) = count else { continue };
             match sources.iter().find_map(|source| per_item(source, id, knob)) {
                 Some(each) => learned.push((kind, count, each)),
-                None => note((format!("memory per {kind}"), format!("- \"{id}{{{knob}=1000}}\""))),
+                None => note(Gap {
+                    number: format!("memory per {kind}"),
+                    arm: format!("- \"{id}{{{knob}=1000}}\""),
+                }),
             }
         }
         Self { learned }

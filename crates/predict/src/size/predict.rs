@@ -13,7 +13,7 @@ use crate::size::flow::{Flow, flows};
 use crate::size::graph::{Called, Graph, Traffic};
 use crate::size::kubernetes_resources::resources;
 use crate::size::latency::latency;
-use crate::size::learn::{Plain, Priced, Source};
+use crate::size::learn::{Gap, Plain, Priced, Source};
 use crate::size::memory::LearnedItems;
 use crate::size::proxy::{FunctionOf, LearnedFlow, Proxy};
 use crate::size::sharing::Sharing;
@@ -160,9 +160,9 @@ fn all_cores<'a>(proxies: &[Proxy<'a>], placement: &Placement<'a>, rate: f64) ->
 /// Learns the CPU time of each proxy from the results.
 fn learn<'a>(graph: &'a Graph, sources: &[Source<'a>]) -> Result<Vec<Proxy<'a>>, NoSize> {
     let (mut missing, mut arms) = (Vec::new(), Vec::new());
-    let mut note = |(what, arm): (String, String)| {
-        if !missing.contains(&what) {
-            missing.push(what);
+    let mut note = |Gap { number, arm }: Gap| {
+        if !missing.contains(&number) {
+            missing.push(number);
         }
         if !arms.contains(&arm) {
             arms.push(arm);
@@ -178,13 +178,17 @@ fn learn<'a>(graph: &'a Graph, sources: &[Source<'a>]) -> Result<Vec<Proxy<'a>>,
                 .or_else(|| sources.iter().find_map(|source| source.plain_between(traffic)));
             if plain.is_none() {
                 let why = because(sources, |source| source.has_plain(traffic));
-                note((format!("plain proxying of {}{why}", in_words(traffic)), arm("baseline", traffic)));
+                let number = format!("plain proxying of {}{why}", in_words(traffic));
+                note(Gap { number, arm: arm("baseline", traffic) });
             }
             let mut priced = Vec::new();
             for called in functions {
                 match price(called, traffic, sources) {
                     Some(price) => priced.push((called, price)),
-                    None => note((unpriced(called, traffic, sources), arm(&called.text, traffic))),
+                    None => note(Gap {
+                        number: unpriced(called, traffic, sources),
+                        arm: arm(&called.text, traffic),
+                    }),
                 }
             }
             let connections = requests_per_connection

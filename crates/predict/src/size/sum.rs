@@ -1,7 +1,7 @@
 //! Weighted sums of measured CPU times, with intervals that contain the errors that the times of one study have in common.
 
 use hoptax_result::Interval;
-use hoptax_stats::{mean_over_rounds, sum_of_dependent, sum_of_independent};
+use hoptax_stats::{Weighted, mean_over_rounds, sum_of_dependent, sum_of_independent};
 
 /// A CPU time of one study: a level of an arm, or its difference from another.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,26 +18,26 @@ pub(crate) struct Measured {
 
 /// CPU times with weights.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Sum<'a>(Vec<(f64, &'a Measured)>);
+pub(crate) struct Sum<'a>(Vec<Weighted<&'a Measured>>);
 
 impl<'a> Sum<'a> {
     pub(crate) fn add(&mut self, weight: f64, measured: &'a Measured) {
-        self.0.push((weight, measured));
+        self.0.push(Weighted::new(weight, measured));
     }
 
     /// Adds all terms of another sum, times `weight`.
     pub(crate) fn add_all(&mut self, weight: f64, other: &Sum<'a>) {
-        self.0.extend(other.0.iter().map(|(own, measured)| (weight * own, *measured)));
+        self.0.extend(other.0.iter().map(|own| Weighted::new(weight * own.weight, own.value)));
     }
 
-    /// Its terms with their weights.
-    pub(crate) fn into_terms(self) -> impl Iterator<Item = (f64, &'a Measured)> {
+    /// Its terms.
+    pub(crate) fn into_terms(self) -> impl Iterator<Item = Weighted<&'a Measured>> {
         self.0.into_iter()
     }
 
     /// The sum of the estimates.
     pub(crate) fn estimate(&self) -> f64 {
-        self.0.iter().map(|(weight, measured)| weight * measured.interval.estimate).sum()
+        estimate(&self.0)
     }
 
     /// The sum with its interval; none for an empty sum.
@@ -48,46 +48,48 @@ impl<'a> Sum<'a> {
     /// rounds, or too few with all terms, the common errors of its numbers are unknown, and distances to the ends add up
     /// ([`sum_of_dependent`]). Sums of different studies are independent ([`sum_of_independent`]).
     pub(crate) fn interval(&self) -> Option<Interval> {
-        let mut sources: Vec<usize> = self.0.iter().map(|(_, measured)| measured.source).collect();
+        let mut sources: Vec<usize> = self.0.iter().map(|term| term.value.source).collect();
         sources.sort_unstable();
         sources.dedup();
         let of_source = |source: usize| {
-            let terms: Vec<(f64, &Measured)> =
-                self.0.iter().filter(|(_, measured)| measured.source == source).copied().collect();
+            let terms: Vec<Weighted<&Measured>> =
+                self.0.iter().filter(|term| term.value.source == source).copied().collect();
             within_rounds(&terms).or_else(|| as_intervals(&terms))
         };
         sum_of_independent(&sources.into_iter().map(of_source).collect::<Option<Vec<_>>>()?)
     }
 }
 
-fn within_rounds(terms: &[(f64, &Measured)]) -> Option<Interval> {
-    let (_, first) = terms.first()?;
-    let series = terms.iter().map(|(weight, measured)| Some((weight, measured.rounds.as_ref()?)));
-    let series: Vec<(&f64, &Vec<Option<f64>>)> = series.collect::<Option<_>>()?;
-    let rounds = series.iter().map(|(_, rounds)| rounds.len()).max()?;
+fn estimate(terms: &[Weighted<&Measured>]) -> f64 {
+    terms.iter().map(|term| term.weight * term.value.interval.estimate).sum()
+}
+
+fn within_rounds(terms: &[Weighted<&Measured>]) -> Option<Interval> {
+    let first = terms.first()?.value;
+    let series = terms.iter().map(|term| Some(Weighted::new(term.weight, term.value.rounds.as_ref()?)));
+    let series: Vec<Weighted<&Vec<Option<f64>>>> = series.collect::<Option<_>>()?;
+    let rounds = series.iter().map(|term| term.value.len()).max()?;
     let in_round = |round: usize| {
-        let weighted = |(weight, rounds): &(&f64, &Vec<Option<f64>>)| {
-            Some(**weight * rounds.get(round).copied().flatten()?)
+        let weighted = |term: &Weighted<&Vec<Option<f64>>>| {
+            Some(term.weight * term.value.get(round).copied().flatten()?)
         };
         series.iter().map(weighted).sum::<Option<f64>>()
     };
     let sums: Vec<f64> = (0..rounds).filter_map(in_round).collect();
     let spread = mean_over_rounds(&sums, first.confidence)?;
-    let estimate = terms.iter().map(|(weight, measured)| weight * measured.interval.estimate).sum::<f64>();
-    Some(Interval::around(estimate, spread.half_width()))
+    Some(Interval::around(estimate(terms), spread.half_width()))
 }
 
-fn as_intervals(terms: &[(f64, &Measured)]) -> Option<Interval> {
+fn as_intervals(terms: &[Weighted<&Measured>]) -> Option<Interval> {
     // Weights of one number are added first, so that opposite ones cancel.
-    let mut merged: Vec<(f64, &Measured)> = Vec::new();
-    for (weight, measured) in terms {
-        match merged.iter_mut().find(|(_, other)| *other == *measured) {
-            Some((sum, _)) => *sum += weight,
-            None => merged.push((*weight, measured)),
+    let mut merged: Vec<Weighted<&Measured>> = Vec::new();
+    for term in terms {
+        match merged.iter_mut().find(|other| other.value == term.value) {
+            Some(sum) => sum.weight += term.weight,
+            None => merged.push(*term),
         }
     }
-    let numbers: Vec<Interval> =
-        merged.iter().map(|(weight, measured)| measured.interval.times(*weight)).collect();
+    let numbers: Vec<Interval> = merged.iter().map(|term| term.value.interval.times(term.weight)).collect();
     sum_of_dependent(&numbers)
 }
 

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use hoptax_judge::summary::response_times_by_round;
-use hoptax_result::{ArmKind, ArmResult, LoadSpec, Loop, StudyResult};
-use hoptax_stats::{pooled_values, quantile_level};
+use hoptax_result::{ArmKind, ArmResult, CountedTime, LoadSpec, Loop, StudyResult};
+use hoptax_stats::{Weighted, pooled_values, quantile_level};
 
 use crate::size::arms::reference;
 use crate::size::interpolation::weighted;
@@ -35,12 +35,12 @@ const MINOR: f64 = 0.2;
 /// A round that is left out, by the index of its result and its own.
 pub(crate) type LeftOut = Option<(usize, usize)>;
 
-/// Response times of an arm under a load, nanoseconds with their counts, by round.
+/// Response times of an arm under a load, by round.
 struct Times {
     source: usize,
     arm: String,
     load: String,
-    rounds: Vec<Vec<(u64, u64)>>,
+    rounds: Vec<Vec<CountedTime>>,
     /// True if there are enough responses for the tail.
     has_tail: bool,
 }
@@ -52,21 +52,27 @@ struct Times {
 /// Khinchine scales with the service time; L. Kleinrock, *Queueing Systems* 1, 1975, chapter 5). So the whole distribution is stretched,
 /// and the additions of functions are the differences of quantiles at equal busy shares.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Formula(Vec<(f64, usize)>);
+pub(crate) struct Formula(Vec<Weighted<usize>>);
 
 impl Formula {
     pub(crate) fn add_all(&mut self, weight: f64, other: &Self) {
-        self.0.extend(other.0.iter().map(|(own, index)| (weight * own, *index)));
+        self.0.extend(other.0.iter().map(|own| Weighted::new(weight * own.weight, own.value)));
     }
 }
 
 /// Sums of response times over the busy share of the processors, ascending.
-pub(crate) struct TimesCurve(Vec<(f64, Formula)>);
+pub(crate) struct TimesCurve(Vec<TimesAt>);
+
+/// A sum of response times at a busy share of the processors.
+struct TimesAt {
+    busy: f64,
+    times: Formula,
+}
 
 impl TimesCurve {
     /// The busy shares of its points, ascending.
     fn busy_shares(&self) -> Vec<f64> {
-        self.0.iter().map(|(busy, _)| *busy).collect()
+        self.0.iter().map(|point| point.busy).collect()
     }
 
     /// Returns the busy shares that the curve was measured at.
@@ -78,8 +84,8 @@ impl TimesCurve {
     /// and that of the first or last point outside of all.
     pub(crate) fn at(&self, busy: f64) -> Formula {
         let mut formula = Formula::default();
-        weighted(&self.0, |point| in_queue(point.0), in_queue(busy))
-            .for_each(|(weight, (_, sum))| formula.add_all(weight, sum));
+        weighted(&self.0, |point| in_queue(point.busy), in_queue(busy))
+            .for_each(|point| formula.add_all(point.weight, &point.value.times));
         formula
     }
 }
@@ -152,11 +158,11 @@ impl<'s, 'a> AllTimes<'s, 'a> {
     /// Returns the time that a function adds to the response times of a plain proxy that is as busy as the proxy with the function.
     pub(crate) fn of_function(&mut self, priced: &Priced<'_>) -> Option<TimesCurve> {
         let other = reference(self.result(priced.source)?, priced.arm)?;
-        let own = self.curve(priced.source, priced.arm, &[(1.0, priced.arm)])?;
-        let plain = self.curve(priced.source, other, &[(1.0, other)])?;
-        let point = |(busy, mut times): (f64, Formula)| {
+        let own = self.curve(priced.source, priced.arm, &[Weighted::new(1.0, priced.arm)])?;
+        let plain = self.curve(priced.source, other, &[Weighted::new(1.0, other)])?;
+        let point = |TimesAt { busy, mut times }: TimesAt| {
             times.add_all(-1.0, &plain.at(busy));
-            (busy, times)
+            TimesAt { busy, times }
         };
         Some(TimesCurve(own.0.into_iter().map(point).collect()))
     }
@@ -167,8 +173,8 @@ impl<'s, 'a> AllTimes<'s, 'a> {
     /// A sentence that names the missing response times, and the study that measures them.
     pub(crate) fn added(&mut self, plain: &Plain<'_>) -> Result<TimesCurve, String> {
         let direct = self.direct_arm(plain)?;
-        self.curve(plain.source, plain.arm, &[(1.0, plain.arm), (-1.0, direct)])
-            .ok_or_else(|| self.no_times(plain, direct))
+        let terms = [Weighted::new(1.0, plain.arm), Weighted::new(-1.0, direct)];
+        self.curve(plain.source, plain.arm, &terms).ok_or_else(|| self.no_times(plain, direct))
     }
 
     /// The response times of the origin without a proxy, at the rates of a plain proxy.
@@ -177,12 +183,13 @@ impl<'s, 'a> AllTimes<'s, 'a> {
     /// A sentence that names the missing response times, and the study that measures them.
     pub(crate) fn direct(&mut self, plain: &Plain<'_>) -> Result<TimesCurve, String> {
         let direct = self.direct_arm(plain)?;
-        self.curve(plain.source, plain.arm, &[(1.0, direct)]).ok_or_else(|| self.no_times(plain, direct))
+        self.curve(plain.source, plain.arm, &[Weighted::new(1.0, direct)])
+            .ok_or_else(|| self.no_times(plain, direct))
     }
 
     /// The response times of a plain proxy and its origin.
     pub(crate) fn whole(&mut self, plain: &Plain<'_>) -> Option<TimesCurve> {
-        self.curve(plain.source, plain.arm, &[(1.0, plain.arm)])
+        self.curve(plain.source, plain.arm, &[Weighted::new(1.0, plain.arm)])
     }
 
     /// Returns the time that other proxies on the same processors add to the response times of a plain proxy, at the busy shares of the
@@ -192,19 +199,19 @@ impl<'s, 'a> AllTimes<'s, 'a> {
         let chain = self.whole(&sharing.chain)?;
         let direct = self.direct(&sharing.plain).ok()?;
         let plain = self.whole(&sharing.plain)?;
-        let point = |(busy, times): (f64, Formula)| {
+        let point = |TimesAt { busy, times }: TimesAt| {
             let mut added = Formula::default();
             added.add_all(of_chain, &times);
             added.add_all(of_direct, &direct.at(busy));
             added.add_all(of_plain, &plain.at(busy));
-            (busy, added)
+            TimesAt { busy, times: added }
         };
         Some(FlowTimes::new(vec![TimesCurve(chain.0.into_iter().map(point).collect())]))
     }
 
     /// The response times of an arm under one load; none if they do not count.
     pub(crate) fn formula(&mut self, source: usize, arm: &ArmResult, load: &str) -> Option<Formula> {
-        Some(Formula(vec![(1.0, self.index(source, arm, load)?)]))
+        Some(Formula(vec![Weighted::new(1.0, self.index(source, arm, load)?)]))
     }
 
     fn direct_arm(&self, plain: &Plain<'_>) -> Result<&'a ArmResult, String> {
@@ -244,18 +251,24 @@ impl<'s, 'a> AllTimes<'s, 'a> {
     }
 
     /// A sum of arms at the busy shares of a plain proxy; none without a load that has all of them.
-    fn curve(&mut self, source: usize, plain: &ArmResult, arms: &[(f64, &ArmResult)]) -> Option<TimesCurve> {
+    fn curve(
+        &mut self,
+        source: usize,
+        plain: &ArmResult,
+        arms: &[Weighted<&ArmResult>],
+    ) -> Option<TimesCurve> {
         let result = self.result(source)?;
-        let mut points: Vec<(f64, Formula)> = Vec::new();
+        let mut points: Vec<TimesAt> = Vec::new();
         for load in result.plan.loads.iter().filter(|load| states_response_times(load)) {
             let busy = plain.under(&load.name).and_then(|load| busy_share(result, load));
-            let terms =
-                arms.iter().map(|(weight, arm)| Some((*weight, self.index(source, arm, &load.name)?)));
+            let terms = arms
+                .iter()
+                .map(|arm| Some(Weighted::new(arm.weight, self.index(source, arm.value, &load.name)?)));
             if let (Some(busy), Some(terms)) = (busy, terms.collect::<Option<Vec<_>>>()) {
-                points.push((busy, Formula(terms)));
+                points.push(TimesAt { busy, times: Formula(terms) });
             }
         }
-        points.sort_by(|one, other| one.0.total_cmp(&other.0));
+        points.sort_by(|one, other| one.busy.total_cmp(&other.busy));
         (!points.is_empty()).then_some(TimesCurve(points))
     }
 
@@ -269,7 +282,7 @@ impl<'s, 'a> AllTimes<'s, 'a> {
         arm.under(load)?.response_us.p50.as_ref()?;
         let result = self.result(source)?;
         let rounds = response_times_by_round(result, &arm.id, load);
-        let slices: Vec<&[(u64, u64)]> = rounds.iter().map(Vec::as_slice).collect();
+        let slices: Vec<&[CountedTime]> = rounds.iter().map(Vec::as_slice).collect();
         pooled_values(&slices, None, 1)?;
         let has_tail = quantile_level(&slices, TAIL, result.plan.quantile_confidence()).is_some();
         let (arm, load) = (arm.id.clone(), load.to_owned());
@@ -300,7 +313,7 @@ impl Table {
     pub(crate) fn has_tail(&self, formula: &Formula) -> bool {
         let has_tail = |index: usize| self.0.get(index).is_some_and(|times| times.has_tail);
         let mut weights: BTreeMap<usize, f64> = BTreeMap::new();
-        formula.0.iter().for_each(|(weight, index)| *weights.entry(*index).or_default() += weight);
+        formula.0.iter().for_each(|term| *weights.entry(term.value).or_default() += term.weight);
         weights.into_iter().all(|(index, weight)| weight.abs() < MINOR || has_tail(index))
     }
 
@@ -310,11 +323,10 @@ impl Table {
         formulas: impl Iterator<Item = &'f Formula>,
         left_out: LeftOut,
     ) -> Values {
-        let used: BTreeSet<usize> =
-            formulas.flat_map(|formula| &formula.0).map(|(_, index)| *index).collect();
+        let used: BTreeSet<usize> = formulas.flat_map(|formula| &formula.0).map(|term| term.value).collect();
         let of = |index: usize| {
             let times = self.0.get(index)?;
-            let rounds: Vec<&[(u64, u64)]> = times.rounds.iter().map(Vec::as_slice).collect();
+            let rounds: Vec<&[CountedTime]> = times.rounds.iter().map(Vec::as_slice).collect();
             let round = left_out.filter(|(source, _)| *source == times.source).map(|(_, round)| round);
             let values = pooled_values(&rounds, round, VALUES).unwrap_or_else(|| vec![f64::NAN; VALUES]);
             Some((index, values.into_iter().map(|ns| ns / 1e3).collect()))
@@ -332,7 +344,7 @@ impl Values {
     /// *Econometrica* 78, 2010).
     pub(crate) fn sums(&self, formula: &Formula) -> Vec<f64> {
         let mut sums = vec![0.0; VALUES];
-        for (weight, index) in &formula.0 {
+        for Weighted { weight, value: index } in &formula.0 {
             for (sum, value) in sums.iter_mut().zip(self.0.get(index).into_iter().flatten()) {
                 *sum += weight * value;
             }
@@ -356,8 +368,8 @@ pub(crate) fn states_response_times(load: &LoadSpec) -> bool {
 #[cfg(test)]
 impl Table {
     /// Adds response times in us of one result by round, and returns their formula.
-    pub(crate) fn simulated(&mut self, source: usize, rounds: Vec<Vec<(u64, u64)>>) -> Formula {
+    pub(crate) fn simulated(&mut self, source: usize, rounds: Vec<Vec<CountedTime>>) -> Formula {
         self.0.push(Times { source, arm: String::new(), load: String::new(), rounds, has_tail: true });
-        Formula(vec![(1.0, self.0.len() - 1)])
+        Formula(vec![Weighted::new(1.0, self.0.len() - 1)])
     }
 }

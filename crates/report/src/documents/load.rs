@@ -99,7 +99,8 @@ fn quantity(result: &LoadResult, percentile: f64, of_response: bool) -> Option<Q
     Some(match (known, known.ends()) {
         (Known::Unknown, _) => return None,
         (Known::Measured(estimate), _) => {
-            Quantity::estimated(estimate, interval.map(|range| (range.low, range.high)), "us")
+            let (low, high) = (interval.map(|range| range.low), interval.map(|range| range.high));
+            Quantity::estimated(estimate, low, high, "us")
         }
         (_, (low, high)) => Quantity::bounded(low, high, "us", Form::Level),
     })

@@ -1,20 +1,29 @@
 //! Bins of response times, whose width grows with the time.
 
+use hoptax_result::CountedTime;
+
 /// Bins per factor of ten. A bin is then 12 % wide, far wider than the resolution of the histograms.
 const BINS_PER_DECADE: f64 = 20.0;
 
 /// Nanoseconds of a microsecond.
 pub(super) const NS_PER_US: f64 = 1_000.0;
 
-/// The bins with their counts, also empty ones between others.
-pub(super) fn bins(counts: &[(u64, u64)]) -> Vec<(i32, u64)> {
-    let mut bins: Vec<(i32, u64)> = Vec::new();
-    for &(ns, count) in counts.iter().filter(|(_, count)| *count > 0) {
-        let bin = bin_of(ns as f64 / NS_PER_US);
-        let next = bins.last().map_or(bin, |(last, _)| last + 1);
-        bins.extend((next..=bin).map(|bin| (bin, 0)));
-        if let Some((_, sum)) = bins.last_mut() {
-            *sum += count;
+/// Responses in a bin.
+pub(super) struct CountedBin {
+    /// The number of the bin, for [`end_us`].
+    pub(super) bin: i32,
+    pub(super) count: u64,
+}
+
+/// The bins, also empty ones between others.
+pub(super) fn bins(times: &[CountedTime]) -> Vec<CountedBin> {
+    let mut bins: Vec<CountedBin> = Vec::new();
+    for time in times.iter().filter(|time| time.count > 0) {
+        let bin = bin_of(time.ns as f64 / NS_PER_US);
+        let next = bins.last().map_or(bin, |last| last.bin + 1);
+        bins.extend((next..=bin).map(|bin| CountedBin { bin, count: 0 }));
+        if let Some(last) = bins.last_mut() {
+            last.count += time.count;
         }
     }
     bins

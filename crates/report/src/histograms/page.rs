@@ -1,8 +1,8 @@
 //! The histograms as a document: for each load, the distributions of all arms on common scales.
 
-use hoptax_result::ResponseHistogram;
+use hoptax_result::{CountedTime, ResponseHistogram};
 
-use super::bins::{NS_PER_US, bin_of, bins, end_us};
+use super::bins::{CountedBin, NS_PER_US, bin_of, bins, end_us};
 use crate::chart::{Bin, Chart, Distribution, Distributions, drawn};
 use crate::document::{Block, Document, Section};
 use crate::numbers::grouped;
@@ -52,33 +52,33 @@ fn distributions(load: &str, arms: &[&ResponseHistogram]) -> Option<Distribution
     })
 }
 
-/// Times with their counts as bins, microseconds.
-pub(crate) fn binned(counts: &[(u64, u64)]) -> Vec<Bin> {
-    let bin = |(bin, count)| Bin { from: drawn(end_us(bin - 1)), to: drawn(end_us(bin)), count };
-    bins(counts).into_iter().map(bin).collect()
+/// Times as bins, microseconds.
+pub(crate) fn binned(times: &[CountedTime]) -> Vec<Bin> {
+    let bin = |CountedBin { bin, count }| Bin { from: drawn(end_us(bin - 1)), to: drawn(end_us(bin)), count };
+    bins(times).into_iter().map(bin).collect()
 }
 
-fn total(counts: &[(u64, u64)]) -> u64 {
-    counts.iter().map(|(_, count)| count).sum()
+fn total(times: &[CountedTime]) -> u64 {
+    times.iter().map(|time| time.count).sum()
 }
 
 /// The smallest time that at least this share of the responses does not exceed; none without responses.
-fn quantile_ns(counts: &[(u64, u64)], share: f64) -> Option<u64> {
-    let wanted = (share * total(counts) as f64).ceil().max(1.0) as u64;
+fn quantile_ns(times: &[CountedTime], share: f64) -> Option<u64> {
+    let wanted = (share * total(times) as f64).ceil().max(1.0) as u64;
     let mut sum = 0;
-    counts.iter().find_map(|(ns, count)| {
-        sum += count;
-        (sum >= wanted).then_some(*ns)
+    times.iter().find_map(|time| {
+        sum += time.count;
+        (sum >= wanted).then_some(time.ns)
     })
 }
 
-fn words(counts: &[(u64, u64)]) -> String {
+fn words(times: &[CountedTime]) -> String {
     let quantile = |(name, share): (&str, f64)| {
-        let us = quantile_ns(counts, share)? as f64 / NS_PER_US;
+        let us = quantile_ns(times, share)? as f64 / NS_PER_US;
         Some(format!("{name} {} us", grouped(us, 0)))
     };
     let quantiles: Vec<String> = QUANTILES.into_iter().filter_map(quantile).collect();
-    format!("{}; {} responses", quantiles.join(", "), grouped(total(counts) as f64, 0))
+    format!("{}; {} responses", quantiles.join(", "), grouped(total(times) as f64, 0))
 }
 
 #[cfg(test)]
@@ -86,12 +86,13 @@ mod tests {
     use super::*;
 
     fn histogram(arm: &str, load: &str, counts: Vec<(u64, u64)>) -> ResponseHistogram {
+        let counts = counts.into_iter().map(|(ns, count)| CountedTime { ns, count }).collect();
         ResponseHistogram { arm: arm.to_owned(), load: load.to_owned(), counts }
     }
 
     #[test]
     fn quantiles_are_the_smallest_times_that_enough_responses_do_not_exceed() {
-        let counts: Vec<(u64, u64)> = (1..=100).map(|us| (us * 1_000, 1)).collect();
+        let counts: Vec<CountedTime> = (1..=100).map(|us| CountedTime::new(us * 1_000, 1)).collect();
         let found = QUANTILES.map(|(_, share)| quantile_ns(&counts, share));
         assert_eq!(found, [50_000, 75_000, 90_000, 99_000].map(Some));
         assert_eq!(quantile_ns(&[], 0.5), None);

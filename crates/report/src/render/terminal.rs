@@ -7,6 +7,7 @@ use crate::document::{Block, Document, FindingText, Next, Section};
 use hoptax_result::Severity;
 
 use crate::style::Paint;
+use table::MostRows;
 
 /// Lines of the first screen, if its answer and its limits leave room for a table of at least [`FEWEST_ROWS`].
 const LINES: usize = 40;
@@ -33,7 +34,10 @@ pub fn screen(document: &Document, style: Style) -> String {
     let title = format!("{}:\n\n", style.wrap(&main.title, 2));
     let others: usize = [&head, &title, &rest].iter().map(|text| text.lines().count()).sum();
     let rows = LINES.saturating_sub(others + AROUND_ROWS - 1).clamp(FEWEST_ROWS, ROWS);
-    head + &title + &table::text(main, style, Some((rows, document.details()))) + "\n" + &rest
+    head + &title
+        + &table::text(main, style, Some(MostRows { rows, details: document.details() }))
+        + "\n"
+        + &rest
 }
 
 /// The first screen, with every row of its table, and then all sections and findings.

@@ -2,7 +2,9 @@
 
 use std::io;
 
-use hoptax_host::accounting::{ProcessUse, ProcessorTicks, TaskUse, descendants_use, joint_use, process_use};
+use hoptax_host::accounting::{
+    ProcessUse, ProcessorReading, TaskUse, descendants_use, joint_use, process_use,
+};
 use hoptax_host::awake::Awake;
 use hoptax_host::link::Link;
 use hoptax_host::network::Network;
@@ -30,7 +32,7 @@ pub(super) struct Reading {
     hops: Vec<ProcessUse>,
     /// Activity counters of all proxies; none where the kernel does not report them.
     parts: Option<ProcessParts>,
-    pub(super) ticks: Vec<(u32, ProcessorTicks)>,
+    pub(super) ticks: Vec<ProcessorReading>,
     /// CPU time of a spinner on the processors of generator and origin.
     pub(super) spinner_ns: u64,
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use hoptax_report::documents;
 use hoptax_result::{Interval, Latency, LoadResult, ProcessAccount, Sweep, SweepKnee, SweepPoint};
-use hoptax_stats::{knee, mean_over_rounds};
+use hoptax_stats::{TimesAtRate, knee, mean_over_rounds};
 
 use super::Found;
 use super::trials::{Trials, answered_rate};
@@ -99,10 +99,11 @@ fn knee_of(rates: &[f64], measured: &[Vec<Option<LoadResult>>]) -> Option<SweepK
         |number: usize, round: usize| measured.get(number)?.get(round)?.as_ref()?.latency.response.mean_us;
     let is_complete = |round: &usize| (0..rates.len()).all(|number| mean_us(number, *round).is_some());
     let rounds: Vec<usize> = (0..ROUNDS).filter(is_complete).collect();
-    let curve: Vec<(f64, Vec<f64>)> = rates
+    let mean_times = |number: usize| rounds.iter().filter_map(|round| mean_us(number, *round)).collect();
+    let curve: Vec<TimesAtRate> = rates
         .iter()
         .enumerate()
-        .map(|(number, rate)| (*rate, rounds.iter().filter_map(|round| mean_us(number, *round)).collect()))
+        .map(|(number, rate)| TimesAtRate { rate: *rate, mean_times: mean_times(number) })
         .collect();
     let found = knee(&curve, CONFIDENCE)?;
     let rate = |number: usize| rates.get(number).copied();

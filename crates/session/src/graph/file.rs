@@ -4,7 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use hoptax_predict::size::graph;
-use hoptax_predict::size::import::{Imported, isotope, kubernetes as manifests};
+use hoptax_predict::size::import::kubernetes::{self as manifests, ManifestFile};
+use hoptax_predict::size::import::{Imported, isotope};
 
 use crate::{Failure, Say, Update, library};
 
@@ -65,8 +66,8 @@ pub fn kubernetes(folder: &Path, entry: Option<&str>) -> Result<Imported, Failur
     } else {
         find(folder, &mut paths)?;
     }
-    let named = |path: &PathBuf| Ok((path.display().to_string(), read(path)?));
-    let files = paths.iter().map(named).collect::<Result<Vec<_>, Failure>>()?;
+    let file = |path: &PathBuf| Ok(ManifestFile { name: path.display().to_string(), text: read(path)? });
+    let files = paths.iter().map(file).collect::<Result<Vec<_>, Failure>>()?;
     manifests::read(&name(folder), &files, entry).map_err(Failure::bad_input)
 }
 

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use hoptax_checks::thresholds::Limits;
 use hoptax_load::encoded::decode;
 use hoptax_result::{
-    AddedTime, Environment, GraphCondition, GraphRound, GraphRunBody, GraphRunProxy, GraphRunResponse,
-    GraphRunResult, GraphSlice, Interval,
+    AddedTime, CountedTime, Environment, GraphCondition, GraphRound, GraphRunBody, GraphRunProxy,
+    GraphRunResponse, GraphRunResult, GraphSlice, Interval,
 };
 use hoptax_stats::{RoundTimes, mean_over_rounds, quantile_cost, quantile_level};
 
@@ -114,7 +114,7 @@ fn fill(result: &mut GraphRunResult) {
     let [proxied, direct] = [GraphCondition::Proxied, GraphCondition::Direct].map(|condition| {
         let times: Option<Vec<Times>> = result.rounds.iter().map(|round| times(round, condition)).collect();
         let tail = times.and_then(|times| {
-            let slices: Vec<&[(u64, u64)]> = times.iter().map(Vec::as_slice).collect();
+            let slices: Vec<&[CountedTime]> = times.iter().map(Vec::as_slice).collect();
             quantile_level(&slices, TAIL, confidence)
         });
         GraphRunResponse { mean_us: over_rounds(&|round| mean_us(round, condition)), p99_us: tail.map(in_us) }
@@ -137,8 +137,8 @@ fn fill(result: &mut GraphRunResult) {
     (result.proxied, result.direct, result.added) = (proxied, direct, added);
 }
 
-/// Times in nanoseconds with their counts, ascending.
-type Times = Vec<(u64, u64)>;
+/// Times with their counts, ascending.
+type Times = Vec<CountedTime>;
 
 /// An interval in nanoseconds as one in us.
 fn in_us(interval: Interval) -> Interval {
@@ -189,7 +189,7 @@ fn times(round: &GraphRound, condition: GraphCondition) -> Option<Times> {
             *counts.entry(value.value_iterated_to()).or_default() += value.count_at_value();
         }
     }
-    Some(counts.into_iter().collect())
+    Some(counts.into_iter().map(|(ns, count)| CountedTime { ns, count }).collect())
 }
 
 #[cfg(test)]

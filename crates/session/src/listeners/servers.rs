@@ -257,29 +257,33 @@ fn converse(
             return Ok(());
         }
         socket.set_read_timeout(Some(POLL))?;
-        idle = Some((mark, written));
+        idle = Some(Idle { mark, since: written });
     }
     Ok(())
 }
 
+/// A connection that is kept after a request.
+struct Idle {
+    /// The mark of the request.
+    mark: String,
+    /// When its response was written.
+    since: Instant,
+}
+
 /// The head of the next request; none at the end, which is noted if the connection was idle, and when nobody waits for it any more.
-fn head(
-    stream: &mut impl Read,
-    idle: Option<&(String, Instant)>,
-    shared: &Shared,
-) -> io::Result<Option<Vec<u8>>> {
+fn head(stream: &mut impl Read, idle: Option<&Idle>, shared: &Shared) -> io::Result<Option<Vec<u8>>> {
     let mut head = Vec::new();
     let mut bytes = [0; 4096];
     while !head.windows(4).any(|end| end == b"\r\n\r\n") {
         let count = match (stream.read(&mut bytes), idle) {
             (Ok(count), _) => count,
-            (Err(error), Some((mark, _))) if is_timeout(&error) && shared.is_known(mark) => continue,
+            (Err(error), Some(idle)) if is_timeout(&error) && shared.is_known(&idle.mark) => continue,
             // TLS may end without saying so.
             (Err(error), Some(_)) if error.kind() == io::ErrorKind::UnexpectedEof => 0,
             (Err(error), _) => return Err(error),
         };
         if count == 0 {
-            if let Some((mark, since)) = idle {
+            if let Some(Idle { mark, since }) = idle {
                 shared.note_idle(mark, since.elapsed());
             }
             return Ok(None);

@@ -12,10 +12,8 @@ fn law([lambda, sigma, kappa]: [f64; 3], size: f64) -> f64 {
 
 /// Rounds in which all rates are `speeds` times those of the law.
 fn points(law_of: impl Fn(f64) -> f64, sizes: &[f64], speeds: &[f64]) -> Vec<SizedRates> {
-    sizes
-        .iter()
-        .map(|size| (*size, speeds.iter().map(|speed| Some(speed * law_of(*size))).collect()))
-        .collect()
+    let rates = |size: f64| speeds.iter().map(|speed| Some(speed * law_of(size))).collect();
+    sizes.iter().map(|size| SizedRates { size: *size, rates: rates(*size) }).collect()
 }
 
 const SPEEDS: [f64; 5] = [0.98, 0.99, 1.0, 1.01, 1.02];
@@ -103,8 +101,9 @@ fn a_law_that_the_rates_do_not_limit_at_size_1_is_not_fitted() {
         let noise = f64::from((round * 7 + size.log2() as u32 * 3) % 5) - 2.0;
         Some((1.0 + 0.01 * noise) * 1e6 / (1e3 + size))
     };
+    let rates = |size: f64| (0..6).map(|round| noisy(round, size)).collect();
     let points: Vec<SizedRates> =
-        sizes.iter().map(|size| (*size, (0..6).map(|round| noisy(round, *size)).collect())).collect();
+        sizes.iter().map(|size| SizedRates { size: *size, rates: rates(*size) }).collect();
     let none = scalability(&points, 0.95).unwrap_err();
     assert_eq!(none, NoScalability::Unlimited(1.0));
     assert_eq!(none.to_string(), "the rates do not limit the rate that the law has at size 1");
@@ -113,7 +112,7 @@ fn a_law_that_the_rates_do_not_limit_at_size_1_is_not_fitted() {
 #[test]
 fn a_round_without_one_of_the_rates_is_left_out() {
     let mut points = points(|size| law([100.0, 0.1, 0.01], size), &SIZES, &[1.0, 1.0, 1.0, 1.0, 1.0, 5.0]);
-    points[3].1[5] = None;
+    points[3].rates[5] = None;
     let fit = scalability(&points, 0.95).unwrap().fit;
     assert!(is_near(fit.lambda.high, 100.0) && fit.rounds == 5, "{fit:?}");
 }

@@ -31,6 +31,13 @@ pub(crate) struct Ends {
     pub(crate) is_rough: bool,
 }
 
+/// The knowledge about a criterion, and the ends that follow from it.
+#[derive(Clone, Debug)]
+pub(crate) struct KnownEnds {
+    pub(crate) known: Known,
+    pub(crate) ends: Ends,
+}
+
 impl Known {
     pub(crate) fn new(
         trials: &Trials,
@@ -41,7 +48,7 @@ impl Known {
     ) -> Self {
         let near = Near::new(trials, number, criterion, ladder, width);
         let root = near.as_ref().and_then(Near::root);
-        let dispersion = near.as_ref().and_then(|near| near.dispersion).map(|(found, _)| found);
+        let dispersion = near.as_ref().and_then(|near| near.dispersion).map(|found| found.ratio);
         // Near loads together tell more than the trials of each alone.
         let is_near = |rung: u32| near.as_ref().is_some_and(|near: &Near| near.has(rung));
         let classes = classes(trials, number, criterion, dispersion, ladder);

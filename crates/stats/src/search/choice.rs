@@ -1,6 +1,6 @@
 //! Chooses the next load for a goal: where a trial narrows the interval of the criterion that is known least.
 
-use crate::search::bounds::{Ends, Known};
+use crate::search::bounds::{Known, KnownEnds};
 use crate::search::fit::{Near, Root};
 use crate::search::ladder::Ladder;
 
@@ -19,8 +19,8 @@ pub(crate) struct View<'a> {
     pub(crate) width: f64,
     /// The lowest load that the generator cannot produce.
     pub(crate) reach: Option<u32>,
-    /// The knowledge about each criterion of the goal, and its ends.
-    pub(crate) known: Vec<(&'a Known, Ends)>,
+    /// The knowledge about each criterion of the goal.
+    pub(crate) known: Vec<&'a KnownEnds>,
     /// The lowest end of all of them.
     pub(crate) high: Option<f64>,
 }
@@ -41,12 +41,12 @@ impl Open {
 /// The next load for a goal that is not decided.
 pub(crate) fn choose(view: &View<'_>) -> u32 {
     // The criterion that is known to hold up to the least load.
-    let least = |one: &&(&Known, Ends), other: &&(&Known, Ends)| {
-        let low = |known: &(&Known, Ends)| known.1.low.unwrap_or(0.0);
-        let aim = |known: &(&Known, Ends)| aim(known.0, open(view, known.0), view).unwrap_or(u32::MAX);
+    let least = |one: &&&KnownEnds, other: &&&KnownEnds| {
+        let low = |one: &KnownEnds| one.ends.low.unwrap_or(0.0);
+        let aim = |one: &KnownEnds| aim(&one.known, open(view, &one.known), view).unwrap_or(u32::MAX);
         low(one).total_cmp(&low(other)).then(aim(one).cmp(&aim(other)))
     };
-    let Some((known, ends)) = view.known.iter().min_by(least) else { return view.start };
+    let Some(KnownEnds { known, ends }) = view.known.iter().min_by(least) else { return view.start };
     let ladder = view.ladder;
     let top = view.reach.map_or(ladder.top(), |reach| reach.saturating_sub(1));
     let open = open(view, known);
@@ -93,8 +93,8 @@ fn aim(known: &Known, open: Open, view: &View<'_>) -> Option<u32> {
 fn beside(known: &Known, near: &Near, root: &Root, open: Open, view: &View<'_>) -> Option<u32> {
     let distance = (2.0_f64.ln() / root.slope).clamp(view.ladder.step(), FURTHEST);
     let planned = |is_below: bool| -> f64 {
-        let side = near.loads.iter().filter(|(_, at, _)| (*at < root.estimate) == is_below);
-        side.map(|(_, _, share)| share.planned).sum()
+        let side = near.loads.iter().filter(|load| (load.at < root.estimate) == is_below);
+        side.map(|load| load.share.planned).sum()
     };
     let side = if planned(true) <= planned(false) { -1.0 } else { 1.0 };
     place(known, open, view, root.estimate, side * distance)

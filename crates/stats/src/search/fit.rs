@@ -52,15 +52,41 @@ pub(crate) struct Root {
     pub(crate) slope: f64,
 }
 
+/// A load near the one at which a criterion just holds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NearLoad {
+    pub(crate) rung: u32,
+    /// The logarithm of the load.
+    pub(crate) at: f64,
+    /// Its requests.
+    pub(crate) share: Share,
+}
+
+/// A load that was tried.
+struct Tried<'a> {
+    rung: u32,
+    at: &'a AtLoad,
+    /// The requests of its trials.
+    share: Share,
+}
+
+/// The spread of the number of late requests.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Dispersion {
+    /// Its variance as a multiple of that of independent requests.
+    pub(crate) ratio: f64,
+    /// Degrees of freedom of that.
+    freedom: f64,
+}
+
 /// The near loads of a criterion about a share.
 #[derive(Clone, Debug)]
 pub(crate) struct Near {
-    /// The rung, the logarithm of its load, and its requests, ascending.
-    pub(crate) loads: Vec<(u32, f64, Share)>,
-    /// The variance of the number of late requests as a multiple of that of independent ones, and its degrees of freedom; None if the
-    /// trials do not tell.
-    pub(crate) dispersion: Option<(f64, f64)>,
-    /// The dispersion before the trials tell, at the highest near load.
+    /// Ascending.
+    pub(crate) loads: Vec<NearLoad>,
+    /// None if the trials do not tell.
+    pub(crate) dispersion: Option<Dispersion>,
+    /// The ratio of the dispersion before the trials tell, at the highest near load.
     usual: f64,
     /// Groups of late requests that the criterion permits at each near load.
     groups: Vec<f64>,
@@ -81,40 +107,41 @@ impl Near {
     ) -> Option<Self> {
         let permitted = criterion.permitted()?;
         let target = (permitted / (1.0 - permitted)).ln();
-        let shares: Vec<(u32, &AtLoad, Share)> =
-            trials.iter().map(|(rung, at)| (*rung, at, at.share(number))).collect();
-        let smooth = ascending(&shares.iter().map(|(_, _, share)| *share).collect::<Vec<_>>());
-        let least_known = least_known(&shares, &smooth, permitted);
+        let tried = trials.iter().map(|(rung, at)| Tried { rung: *rung, at, share: at.share(number) });
+        let tried: Vec<Tried<'_>> = tried.collect();
+        let smooth = ascending(&tried.iter().map(|one| one.share).collect::<Vec<_>>());
+        let least_known = least_known(&tried, &smooth, permitted);
         let is_near = |smooth: &Share| {
             let is_known = smooth.planned * permitted >= FEWEST_PERMITTED;
             is_known && (smooth.logit() - target).abs() <= NEAR.ln()
         };
-        let near = shares.into_iter().zip(&smooth).filter(|(_, smooth)| is_near(smooth)).map(|(one, _)| one);
-        let near: Vec<(u32, &AtLoad, Share)> = near.collect();
-        let loads = near.iter().map(|(rung, _, share)| (*rung, ladder.load(*rung).ln(), *share)).collect();
-        let at_loads: Vec<(&AtLoad, Share)> = near.iter().map(|(_, at, share)| (*at, *share)).collect();
+        let near = tried.into_iter().zip(&smooth).filter(|(_, smooth)| is_near(smooth)).map(|(one, _)| one);
+        let near: Vec<Tried<'_>> = near.collect();
+        let load =
+            |one: &Tried<'_>| NearLoad { rung: one.rung, at: ladder.load(one.rung).ln(), share: one.share };
+        let loads = near.iter().map(load).collect();
         let usual = |rung: u32| criterion.dispersion(ladder.load(rung));
         let groups: Vec<f64> =
-            near.iter().map(|(rung, _, share)| share.planned * permitted / usual(*rung)).collect();
+            near.iter().map(|one| one.share.planned * permitted / usual(one.rung)).collect();
         let are_enough = groups.iter().sum::<f64>() >= FEWEST_GROUPS;
-        let dispersion = dispersion(&at_loads, number, criterion.memory(width)).filter(|_| are_enough);
-        let usual = near.last().map_or(1.0, |(rung, _, _)| usual(*rung));
+        let dispersion = dispersion(&near, number, criterion.memory(width)).filter(|_| are_enough);
+        let usual = near.last().map_or(1.0, |one| usual(one.rung));
         Some(Self { loads, dispersion, usual, groups, least_known, target })
     }
 
     /// Returns true if a load is one of them.
     pub(crate) fn has(&self, rung: u32) -> bool {
-        self.loads.iter().any(|(near, _, _)| *near == rung)
+        self.loads.iter().any(|near| near.rung == rung)
     }
 
     /// The near load beyond which the line would be known better, and the direction: the lowest if more is late than permitted, and
     /// otherwise the highest.
     pub(crate) fn end(&self) -> Option<(End, f64)> {
-        let excess = self.excess(Share::sum(self.loads.iter().map(|(_, _, share)| share)));
+        let excess = self.excess(Share::sum(self.loads.iter().map(|near| &near.share)));
         let mut ends = self.loads.iter().zip(&self.groups);
         let (side, end) = if excess > 0.0 { (-1.0, ends.next()) } else { (1.0, ends.next_back()) };
-        let ((rung, at, _), groups) = end?;
-        Some((End { rung: *rung, at: *at, is_known: *groups >= FEWEST_GROUPS_OF_END }, side))
+        let (near, groups) = end?;
+        Some((End { rung: near.rung, at: near.at, is_known: *groups >= FEWEST_GROUPS_OF_END }, side))
     }
 
     /// Excess of the logarithm of the odds at a near load over the permitted one.
@@ -132,17 +159,17 @@ impl Near {
         if self.loads.len() < 2 {
             return None;
         }
-        let planned: f64 = self.loads.iter().map(|(_, _, share)| share.planned).sum();
-        let centre = self.loads.iter().map(|(_, at, share)| at * share.planned).sum::<f64>() / planned;
+        let planned: f64 = self.loads.iter().map(|near| near.share.planned).sum();
+        let centre = self.loads.iter().map(|near| near.at * near.share.planned).sum::<f64>() / planned;
         let (level, slope, [v00, v01, v11]) = self.line(centre)?;
         let excess = level - self.target;
         let estimate = centre - excess / slope;
         if slope < LEAST_SLOPE || (estimate - centre).abs() > FURTHEST {
             return None;
         }
-        let (dispersion, freedom) = self.dispersion.unwrap_or((self.usual, FREEDOM));
-        let t = two_sided_t(freedom, NOMINAL)?;
-        let scale = t * t * dispersion;
+        let dispersion = self.dispersion.unwrap_or(Dispersion { ratio: self.usual, freedom: FREEDOM });
+        let t = two_sided_t(dispersion.freedom, NOMINAL)?;
+        let scale = t * t * dispersion.ratio;
         let (a, b, c) =
             (slope * slope - scale * v11, excess * slope - scale * v01, excess * excess - scale * v00);
         let discriminant = b * b - a * c;
@@ -157,7 +184,7 @@ impl Near {
         let mut variances = [0.0; 3];
         for _ in 0..50 {
             let (mut g0, mut g1, mut h00, mut h01, mut h11) = (0.0, 0.0, 0.0, 0.0, 0.0);
-            for (_, at, share) in &self.loads {
+            for NearLoad { at, share, .. } in &self.loads {
                 let x = at - centre;
                 let odds = (level + slope * x).exp();
                 let p = odds / (1.0 + odds);
@@ -183,12 +210,12 @@ impl Near {
 }
 
 /// See [`Near::least_known`].
-fn least_known(shares: &[(u32, &AtLoad, Share)], smooth: &[Share], permitted: f64) -> Option<u32> {
+fn least_known(tried: &[Tried<'_>], smooth: &[Share], permitted: f64) -> Option<u32> {
     let above = smooth.iter().position(|share| share.lost > share.planned * permitted)?;
-    let (low, high) = (shares.get(above.checked_sub(1)?)?, shares.get(above)?);
-    let middle = u32::midpoint(low.0, high.0);
-    let middle = (middle > low.0).then_some((middle, 0.0));
-    let ends = [low, high].map(|(rung, _, share)| (*rung, share.planned));
+    let (low, high) = (tried.get(above.checked_sub(1)?)?, tried.get(above)?);
+    let middle = u32::midpoint(low.rung, high.rung);
+    let middle = (middle > low.rung).then_some((middle, 0.0));
+    let ends = [low, high].map(|one| (one.rung, one.share.planned));
     let all = middle.into_iter().chain(ends);
     all.min_by(|one, other| one.1.total_cmp(&other.1)).map(|(rung, _)| rung)
 }
@@ -208,16 +235,16 @@ fn ascending(shares: &[Share]) -> Vec<Share> {
     blocks.into_iter().flat_map(|(share, count)| std::iter::repeat_n(share, count)).collect()
 }
 
-/// The dispersion of the late requests at some loads, with its degrees of freedom; None if there are too few blocks.
+/// The dispersion of the late requests at some loads; None if there are too few blocks.
 ///
 /// **Method.** Pearson's statistic over blocks of windows, divided by its degrees of freedom. Blocks are at least as long as the memory
 /// of the queue, and then twice as long each time, as long as there are enough: the largest. Blocks that are too short underestimate
 /// it, and the estimates rise until blocks are independent (H. Flyvbjerg and H. Petersen, "Error estimates on averages of correlated
 /// data", *Journal of Chemical Physics* 91, 1989).
-fn dispersion(loads: &[(&AtLoad, Share)], number: usize, memory: Duration) -> Option<(f64, f64)> {
+fn dispersion(loads: &[Tried<'_>], number: usize, memory: Duration) -> Option<Dispersion> {
     let of = |memories: u32| {
         let (mut sum, mut freedom) = (0.0, 0.0);
-        for (at, share) in loads {
+        for Tried { at, share, .. } in loads {
             let p = (share.lost + 0.5) / (share.planned + 1.0);
             let blocks = at.windows(number).flat_map(|(duration, windows)| {
                 let of_trial = memory.as_secs_f64() * f64::from(memories) / duration.as_secs_f64();
@@ -232,11 +259,11 @@ fn dispersion(loads: &[(&AtLoad, Share)], number: usize, memory: Duration) -> Op
             (sum, freedom) = (sum + of_load, freedom + (count - 1.0).max(0.0));
         }
         let least = if memories == 1 { FREEDOM } else { FREEDOM_OF_LONGER };
-        (freedom >= least).then(|| (sum / freedom, freedom))
+        (freedom >= least).then(|| Dispersion { ratio: sum / freedom, freedom })
     };
     let lengths = std::iter::successors(Some(1_u32), |length| length.checked_mul(2));
-    let found = lengths.map_while(of).max_by(|one, other| one.0.total_cmp(&other.0));
-    found.map(|(found, freedom)| (found.max(1.0), freedom))
+    let found = lengths.map_while(of).max_by(|one, other| one.ratio.total_cmp(&other.ratio));
+    found.map(|found| Dispersion { ratio: found.ratio.max(1.0), ..found })
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use thiserror::Error;
 
-use crate::search::bounds::{Ends, Known};
+use crate::search::bounds::{Ends, Known, KnownEnds};
 use crate::search::choice::{View, choose};
 use crate::search::evidence::{AtLoad, Sample, Share, Trials};
 use crate::search::goal::{Criterion, SHORTEST};
@@ -251,11 +251,11 @@ impl Search {
         Planned { load, warmup: whole(warmup), duration: whole(duration), rung }
     }
 
-    fn known(&self) -> Vec<(Known, Ends)> {
+    fn known(&self) -> Vec<KnownEnds> {
         let of = |(number, criterion): (usize, &Criterion)| {
             let known = Known::new(&self.trials, number, criterion, &self.ladder, self.limits.width);
             let ends = known.ends(&self.ladder);
-            (known, ends)
+            KnownEnds { known, ends }
         };
         self.criteria.iter().enumerate().map(of).collect()
     }
@@ -265,28 +265,27 @@ impl Search {
         self.trials.iter().find(|(_, at)| AtLoad::is_out_of_reach(at)).map(|(rung, _)| *rung)
     }
 
-    fn choice(&self, goal: &[usize], known: &[(Known, Ends)]) -> u32 {
-        let known: Vec<(&Known, Ends)> =
-            goal.iter().filter_map(|number| known.get(*number)).map(|(known, ends)| (known, *ends)).collect();
+    fn choice(&self, goal: &[usize], known: &[KnownEnds]) -> u32 {
+        let known: Vec<&KnownEnds> = goal.iter().filter_map(|number| known.get(*number)).collect();
         choose(&View {
             ladder: &self.ladder,
             start: self.ladder.at_most(self.limits.start),
             width: self.limits.width,
             reach: self.reach(),
-            high: Ends::first(known.iter().map(|(_, ends)| *ends)).high,
+            high: Ends::first(known.iter().map(|one| one.ends)).high,
             known,
         })
     }
 
-    fn result(&self, goal: &[usize], known: &[(Known, Ends)]) -> GoalResult {
+    fn result(&self, goal: &[usize], known: &[KnownEnds]) -> GoalResult {
         let of_goal = || goal.iter().filter_map(|number| Some((*number, known.get(*number)?)));
-        let ends = Ends::first(of_goal().map(|(_, (_, ends))| *ends));
+        let ends = Ends::first(of_goal().map(|(_, one)| one.ends));
         let reach = self.reach().map(|rung| self.ladder.load(rung));
         let is_reach = reach.is_some_and(|reach| ends.high.is_none_or(|high| reach < high));
         let bounded = if is_reach { Ends { high: reach, ..ends } } else { ends };
         let is = |rung: u32, holds: bool| {
-            of_goal().all(|(_, (known, _))| holds && known.lower == Some(rung))
-                || of_goal().any(|(_, (known, _))| !holds && known.upper == Some(rung))
+            of_goal().all(|(_, one)| holds && one.known.lower == Some(rung))
+                || of_goal().any(|(_, one)| !holds && one.known.upper == Some(rung))
         };
         let state = if is(0, false) {
             State::MinimumFailed
@@ -311,7 +310,7 @@ impl Search {
             upper,
             estimate: ends.estimate.filter(|_| matches!(state, State::Found | State::Bounded)),
             limited_by: of_goal()
-                .filter(|(_, (_, ends))| !is_reach && fails_there(ends))
+                .filter(|(_, one)| !is_reach && fails_there(&one.ends))
                 .map(|(number, _)| number)
                 .collect(),
         }

@@ -1,6 +1,8 @@
 //! Studies of two to four rounds, whose costs borrow their variances from each other: single costs, and sums of them as in a bill.
 
-use hoptax_stats::{Moderated, Replicates, mean_over_rounds, moderated, slowdowns, sum_of_moderated};
+use hoptax_stats::{
+    Moderated, Replicates, Weighted, mean_over_rounds, moderated, slowdowns, sum_of_moderated,
+};
 
 use super::judge::Tally;
 use super::simulation::{BASELINE_US, Levels, Machine, STEADY, Scenario, Study, USUAL};
@@ -35,7 +37,7 @@ fn tallies(scenario: Scenario, studies: u32) -> [Tally; 4] {
             }
             tallies[3].add(&mean_over_rounds(&cost.values, 0.95).expect("there are rounds"), truth(arm));
         }
-        let terms: Vec<(f64, Moderated)> = found.iter().map(|one| (1.0, *one)).collect();
+        let terms: Vec<Weighted<Moderated>> = found.iter().map(|one| Weighted::new(1.0, *one)).collect();
         let sum = sum_of_moderated(&terms).expect("there are terms").interval(0.95).expect("it is finite");
         tallies[2].add(&sum, (1..=scenario.functions).map(truth).sum());
     }

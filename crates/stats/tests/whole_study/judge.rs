@@ -3,8 +3,8 @@
 
 use hoptax_result::Interval;
 use hoptax_stats::{
-    Slowdowns, Term, costs_by_round, mean_over_rounds, median, paired_cost, paired_cost_of_copies, slowdowns,
-    sum_of_costs,
+    CostRounds, Slowdowns, Weighted, costs_by_round, mean_over_rounds, median, paired_cost,
+    paired_cost_of_copies, slowdowns, sum_of_costs,
 };
 
 use super::simulation::{BASELINE_US, LEAN_OF_MEANS, Machine, Scenario, Study};
@@ -136,12 +136,12 @@ impl Study {
         let pair = |own: &Process, other: &Process| -> Vec<f64> {
             own.iter().zip(other).filter_map(|(own, other)| Some((*own)? - (*other)?)).collect()
         };
-        let term = |(arm, weight): &(usize, f64)| -> Term {
+        let term = |(arm, weight): &(usize, f64)| -> Weighted<CostRounds> {
             let values = self.values(*arm, Adjustment::Between, found);
             let (own, baseline) = (self.processes(*arm, &values), self.processes(0, &values));
             let rounds = own.iter().zip(&baseline);
             let rounds = rounds.map(|(own, copies)| copies.iter().map(|copy| pair(&own[0], copy)).collect());
-            (*weight, rounds.collect())
+            Weighted::new(*weight, rounds.collect())
         };
         sum_of_costs(&weights.iter().map(term).collect::<Vec<_>>(), 0.95).expect("rounds have pairs")
     }

@@ -65,15 +65,15 @@ pub(crate) fn requests(
         let served = **of_connection.get(&u64::from(entry.connection))?.get(*number)?;
         *number += 1;
         let intended_ns = start_ns.checked_add_signed(entry.intended_ns)?;
-        joined.push((intended_ns, intended_ns + entry.ended_ns?, served));
+        joined.push(Joined { intended_ns, back_ns: intended_ns + entry.ended_ns?, served });
     }
     if joined.len() != served.len() {
         return None;
     }
-    joined.sort_by_key(|(intended_ns, _, _)| *intended_ns);
+    joined.sort_by_key(|one| one.intended_ns);
     let mut queue = Queue::default();
     let freeze = freeze.map(|freeze| from_first_planned(freeze, &joined));
-    let request = |(intended_ns, back_ns, served): (u64, u64, Served)| {
+    let request = |Joined { intended_ns, back_ns, served }: Joined| {
         let due_ns = match served.service_ns {
             Some(service_ns) => queue.take(intended_ns, service_ns, freeze),
             None => intended_ns + (served.departs_ns - served.arrived_ns),
@@ -83,11 +83,19 @@ pub(crate) fn requests(
     Some(joined.into_iter().map(request).collect())
 }
 
+/// A request as both sides recorded it.
+struct Joined {
+    intended_ns: u64,
+    /// Time at which its response was back.
+    back_ns: u64,
+    served: Served,
+}
+
 /// The freeze timed from the first planned time: the origin times it from the first arrival. The two differ by milliseconds when the
 /// first request is late, and whole freezes if a request is planned in between.
-fn from_first_planned(freeze: Freeze, joined: &[(u64, u64, Served)]) -> Freeze {
-    let first_planned_ns = joined.iter().map(|(intended_ns, ..)| *intended_ns).min();
-    let first_arrived_ns = joined.iter().map(|(.., served)| served.arrived_ns).min();
+fn from_first_planned(freeze: Freeze, joined: &[Joined]) -> Freeze {
+    let first_planned_ns = joined.iter().map(|one| one.intended_ns).min();
+    let first_arrived_ns = joined.iter().map(|one| one.served.arrived_ns).min();
     let late_ns = first_arrived_ns
         .zip(first_planned_ns)
         .map_or(0, |(arrived, planned)| arrived.saturating_sub(planned));

@@ -102,7 +102,7 @@ fn lacks<'a>(column: &str, columns: impl Iterator<Item = &'a str>) -> String {
 #[cfg(test)]
 mod tests {
     use hoptax_report::{csv, histograms, parquet};
-    use hoptax_result::ResponseHistogram;
+    use hoptax_result::{CountedTime, ResponseHistogram};
     use proptest::prelude::*;
 
     use super::*;
@@ -153,7 +153,7 @@ mod tests {
         ) {
             let mut sorted = times_ns.clone();
             sorted.sort_unstable();
-            let counts = sorted.iter().map(|ns| (*ns, 1)).collect();
+            let counts = sorted.iter().map(|ns| CountedTime::new(*ns, 1)).collect();
             let histogram = ResponseHistogram { arm: "lua".to_owned(), load: "open".to_owned(), counts };
             let table = histograms::table(&[histogram]);
             let of_parquet = csv_of_parquet(parquet::bytes(&table).unwrap()).unwrap();

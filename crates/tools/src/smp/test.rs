@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use hoptax_load::{Protocol as LoadProtocol, Target};
+use hoptax_load::{HostPort, Protocol as LoadProtocol, Target};
 
 use crate::smp::document::{Client, Protocol, TestConfig, read};
 use crate::smp::duration;
@@ -41,18 +41,20 @@ pub struct PlannedLoad {
 impl PlannedLoad {
     /// Returns the reasons why the load is refused: its URLs that are invalid, or whose server is neither on this machine nor allowed. A
     /// name other than `localhost` may have any address, so it is not looked up.
-    fn refused(&self, allowed: &[(String, u16)]) -> Vec<String> {
+    fn refused(&self, allowed: &[HostPort]) -> Vec<String> {
         let refused = |url: &String| {
-            let (host, port) = match Target::host_and_port(url) {
+            let HostPort { host, port } = match Target::host_and_port(url) {
                 Ok(found) => found,
                 Err(error) => return Some(error.to_string()),
             };
             let host = host.to_ascii_lowercase();
             let is_here =
                 host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
-            if is_here || allowed.contains(&(host.clone(), port)) {
+            let server = HostPort { host, port };
+            if is_here || allowed.contains(&server) {
                 return None;
             }
+            let HostPort { host, port } = server;
             let place =
                 if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") };
             Some(format!(
@@ -75,7 +77,7 @@ pub struct Chosen {
 
 impl Chosen {
     /// Returns the reasons why they are refused: all targets that are neither on this machine nor allowed, before any load begins.
-    pub fn refused(&self, allowed: &[(String, u16)]) -> Vec<String> {
+    pub fn refused(&self, allowed: &[HostPort]) -> Vec<String> {
         self.loads.iter().flat_map(|(_, load)| load.refused(allowed)).collect()
     }
 }
@@ -415,7 +417,7 @@ mod tests {
             let problems = to(url).refused(&[]);
             assert!(problems.concat().contains(&format!("`--target {place}`")), "{url}: {problems:?}");
         }
-        let allowed = [("shop.test".to_owned(), 443)];
+        let allowed = [HostPort { host: "shop.test".to_owned(), port: 443 }];
         assert!(to("https://Shop.test/").refused(&allowed).is_empty());
         assert_eq!(to("http://shop.test/").refused(&allowed).len(), 1, "the port is another");
         assert_eq!(to("http://a b/").refused(&allowed).len(), 1, "not a URL");

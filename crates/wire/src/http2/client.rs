@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::PREFACE;
 use super::fields::FieldReader;
 use super::frame::{FramePart, FrameReader, MAX_PAYLOAD_BYTES, flag, kind, setting};
-use super::frame::{put_block, put_head, put_number, put_settings};
+use super::frame::{Setting, put_block, put_head, put_number, put_settings};
 use super::request::{FieldTable, put_cookies};
 use super::session::{FrameEvent, Session, grow, receive_on_stream};
 use crate::body::{BodyKeeper, ExpectedBody};
@@ -119,10 +119,11 @@ impl Http2 {
     pub fn open(&self, output: &mut Vec<u8>) {
         let settings = &self.state.settings;
         output.extend_from_slice(PREFACE);
-        put_settings(
-            output,
-            &[(setting::ENABLE_PUSH, 0), (setting::INITIAL_WINDOW_SIZE, settings.stream_window_bytes)],
-        );
+        let stated = [
+            Setting { id: setting::ENABLE_PUSH, value: 0 },
+            Setting { id: setting::INITIAL_WINDOW_SIZE, value: settings.stream_window_bytes },
+        ];
+        put_settings(output, &stated);
         self.state.session.open_window(output);
     }
 

@@ -35,6 +35,14 @@ pub(crate) mod setting {
     pub(crate) const INITIAL_WINDOW_SIZE: u16 = 4;
 }
 
+/// A setting that this end states.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Setting {
+    /// One of [`setting`].
+    pub(crate) id: u16,
+    pub(crate) value: u32,
+}
+
 /// A frame header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Head {
@@ -105,10 +113,10 @@ pub(crate) fn put_number(output: &mut Vec<u8>, kind: u8, stream: u32, number: u3
 }
 
 /// Appends a SETTINGS frame.
-pub(crate) fn put_settings(output: &mut Vec<u8>, settings: &[(u16, u32)]) {
+pub(crate) fn put_settings(output: &mut Vec<u8>, settings: &[Setting]) {
     put_head(output, settings.len() * 6, kind::SETTINGS, 0, 0);
-    for (number, value) in settings {
-        output.extend_from_slice(&number.to_be_bytes());
+    for Setting { id, value } in settings {
+        output.extend_from_slice(&id.to_be_bytes());
         output.extend_from_slice(&value.to_be_bytes());
     }
 }
@@ -249,7 +257,7 @@ mod tests {
 
     fn several() -> Vec<u8> {
         let mut bytes = Vec::new();
-        put_settings(&mut bytes, &[(setting::ENABLE_PUSH, 0)]);
+        put_settings(&mut bytes, &[Setting { id: setting::ENABLE_PUSH, value: 0 }]);
         put_head(&mut bytes, 5, kind::DATA, flag::END_STREAM, 1);
         bytes.extend_from_slice(b"hello");
         put_head(&mut bytes, 0, kind::DATA, flag::END_STREAM, 3);

@@ -3,7 +3,7 @@
 
 use super::PREFACE;
 use super::frame::{FramePart, FrameReader, MAX_PAYLOAD_BYTES, flag, kind, setting};
-use super::frame::{put_block, put_head, put_number, put_settings};
+use super::frame::{Setting, put_block, put_head, put_number, put_settings};
 use super::hpack::{Decoder, put_field};
 use super::session::{FrameEvent, Session, grow, receive_on_stream};
 use crate::error_codes::{CANCEL, NO_ERROR};
@@ -74,8 +74,10 @@ impl Server {
 
     /// Appends the settings.
     pub fn open(&self, output: &mut Vec<u8>) {
-        let settings =
-            [(setting::MAX_CONCURRENT_STREAMS, MAX_STREAMS), (setting::INITIAL_WINDOW_SIZE, WINDOW_BYTES)];
+        let settings = [
+            Setting { id: setting::MAX_CONCURRENT_STREAMS, value: MAX_STREAMS },
+            Setting { id: setting::INITIAL_WINDOW_SIZE, value: WINDOW_BYTES },
+        ];
         put_settings(output, &settings);
         self.state.session.open_window(output);
     }

@@ -1,6 +1,6 @@
 //! Bounds of quantiles of response time: with few responses, with requests that have none, and with a generator that was late.
 
-use hoptax_result::{Book, CostMeasure, Interval, ResponseCost};
+use hoptax_result::{Book, CostMeasure, CountedTime, Interval, ResponseCost};
 use hoptax_stats::{Ends, lateness, quantile_ends};
 
 /// A quantile of response time.
@@ -22,11 +22,11 @@ pub(super) const QUANTILES: [Quantile; 3] = [
 pub(super) const QUIET_P99: Quantile =
     Quantile { measure: CostMeasure::ResponseQuietP99Us, p: 0.99, level: |times| times.quiet_p99 };
 
-/// Response times of an arm under a load, with the disturbances of their quantiles. Times are in nanoseconds with their counts, by round.
+/// Response times of an arm under a load, with the disturbances of their quantiles. Times are by round.
 pub(super) struct Side<'a> {
-    pub(super) responses: Vec<&'a [(u64, u64)]>,
+    pub(super) responses: Vec<&'a [CountedTime]>,
     /// Own lags of the generator.
-    pub(super) lags: Vec<&'a [(u64, u64)]>,
+    pub(super) lags: Vec<&'a [CountedTime]>,
     /// Share of the planned requests without a response time.
     pub(super) missing: f64,
     /// The quantile with its interval, us; none if it has none.

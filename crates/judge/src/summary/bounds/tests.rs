@@ -37,23 +37,23 @@ fn a_rate_lies_between_that_of_the_slices_that_count_and_that_of_all() {
 }
 
 mod of_quantiles {
-    use hoptax_result::{Book, Interval};
+    use hoptax_result::{Book, CountedTime, Interval};
 
     use super::super::quantiles::{QUANTILES, Side, missing_share};
 
     /// Times of eight rounds of a thousand requests each, from `from_us` on at distances of 0.1 us.
-    fn times(from_us: u64) -> Vec<Vec<(u64, u64)>> {
-        vec![(0..1000).map(|index| (from_us * 1_000 + 100 * index, 1)).collect(); 8]
+    fn times(from_us: u64) -> Vec<Vec<CountedTime>> {
+        vec![(0..1000).map(|index| CountedTime::new(from_us * 1_000 + 100 * index, 1)).collect(); 8]
     }
 
-    fn side<'a>(times: &'a [Vec<(u64, u64)>], lags: &'a [Vec<(u64, u64)>]) -> Side<'a> {
-        let of = |all: &'a [Vec<(u64, u64)>]| all.iter().map(Vec::as_slice).collect();
+    fn side<'a>(times: &'a [Vec<CountedTime>], lags: &'a [Vec<CountedTime>]) -> Side<'a> {
+        let of = |all: &'a [Vec<CountedTime>]| all.iter().map(Vec::as_slice).collect();
         Side { responses: of(times), lags: of(lags), missing: 0.0, stated: None }
     }
 
     #[test]
     fn few_responses_bound_p99_on_both_sides_of_its_estimate() {
-        let (times, lags) = (times(100), vec![vec![(0, 1000)]; 8]);
+        let (times, lags) = (times(100), vec![vec![CountedTime::new(0, 1000)]; 8]);
         let ends = side(&times, &lags).level(&QUANTILES[2], 0.95);
         assert!(ends.low.unwrap() < 198.9 && ends.high.unwrap() > 198.9, "{ends:?}");
         assert!(ends.low.unwrap() > 190.0, "{ends:?}");
@@ -61,7 +61,7 @@ mod of_quantiles {
 
     #[test]
     fn a_late_generator_lowers_only_the_low_end() {
-        let (times, lags) = (times(100), vec![vec![(30_000, 1000)]; 8]);
+        let (times, lags) = (times(100), vec![vec![CountedTime::new(30_000, 1000)]; 8]);
         let mut late = side(&times, &lags);
         late.stated = Some(Interval { estimate: 150.0, low: 149.0, high: 151.0 });
         let ends = late.level(&QUANTILES[0], 0.95);
@@ -74,7 +74,7 @@ mod of_quantiles {
 
     #[test]
     fn requests_without_a_response_may_lie_on_either_side() {
-        let (times, lags) = (times(100), vec![vec![(0, 1000)]; 8]);
+        let (times, lags) = (times(100), vec![vec![CountedTime::new(0, 1000)]; 8]);
         let book = Book { planned: 1_000, answered: 960, failed: 20, ..Book::default() };
         let mut some = side(&times, &lags);
         some.stated = Some(Interval { estimate: 190.0, low: 189.0, high: 191.0 });
@@ -89,12 +89,12 @@ mod of_quantiles {
     #[test]
     fn that_no_response_time_is_negative_is_no_bound() {
         // So few responses that p99 has no upper end, and a generator that was later than all of them.
-        let (few, lags) = (vec![vec![(100_000, 100)]; 2], vec![vec![(900_000, 100)]; 2]);
+        let [few, lags] = [100_000, 900_000].map(|ns| vec![vec![CountedTime::new(ns, 100)]; 2]);
         let late = side(&few, &lags);
         let (level, cost) = (late.level(&QUANTILES[2], 0.95), late.cost(&late, None, &QUANTILES[2], 0.95));
         assert_eq!([level.low, level.high, cost.low, cost.high], [None; 4]);
         // Compared with an arm that has an upper end, it is only known not to be faster than at once.
-        let (times, punctual) = (times(100), vec![vec![(0, 1000)]; 8]);
+        let (times, punctual) = (times(100), vec![vec![CountedTime::new(0, 1000)]; 8]);
         let cost = late.cost(&side(&times, &punctual), None, &QUANTILES[2], 0.95);
         assert_eq!([cost.low, cost.high], [None; 2]);
     }

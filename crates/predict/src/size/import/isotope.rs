@@ -51,8 +51,8 @@ struct Reading<'a> {
     /// Keys that are left out, with the number of places.
     left_out: BTreeMap<String, usize>,
     unreached: Vec<String>,
-    /// Sizes of requests by the service that they are sent to, each with the number of calls.
-    request_bytes: BTreeMap<&'a str, Vec<(u64, f64)>>,
+    /// Sizes of requests by the service that they are sent to.
+    request_bytes: BTreeMap<&'a str, Vec<SizeOfCalls>>,
     /// The entry, if the topology does not state it.
     assumed_entry: Option<String>,
     /// Lines of sleeps at the same time as calls.
@@ -131,7 +131,7 @@ impl<'a> Reading<'a> {
             ));
         }
         for (service, sizes) in &self.request_bytes {
-            let mut different: Vec<u64> = sizes.iter().map(|(bytes, _)| *bytes).collect();
+            let mut different: Vec<u64> = sizes.iter().map(|size| size.bytes).collect();
             different.sort_unstable();
             different.dedup();
             if let (true, Some(mean)) = (different.len() > 1, mean(sizes)) {
@@ -342,7 +342,7 @@ impl<'a> Reading<'a> {
             }
         }
         if let Some(bytes) = bytes {
-            self.request_bytes.entry(service).or_default().push((bytes, factor));
+            self.request_bytes.entry(service).or_default().push(SizeOfCalls { bytes, calls: factor });
         }
         Some(CallSection { service: service.to_owned(), factor })
     }
@@ -428,10 +428,17 @@ fn calls(script: &Placed) -> impl Iterator<Item = (&Placed, &str)> {
     })
 }
 
-/// The mean of sizes, each with the number of calls that have it.
-fn mean(sizes: &[(u64, f64)]) -> Option<u64> {
-    let calls: f64 = sizes.iter().map(|(_, calls)| calls).sum();
-    let bytes: f64 = sizes.iter().map(|(bytes, calls)| *bytes as f64 * calls).sum();
+/// The size of the requests of some calls.
+struct SizeOfCalls {
+    bytes: u64,
+    /// The number of calls that have it, for each request to the caller.
+    calls: f64,
+}
+
+/// The mean size of all calls.
+fn mean(sizes: &[SizeOfCalls]) -> Option<u64> {
+    let calls: f64 = sizes.iter().map(|size| size.calls).sum();
+    let bytes: f64 = sizes.iter().map(|size| size.bytes as f64 * size.calls).sum();
     (calls > 0.0).then(|| (bytes / calls).round() as u64)
 }
 

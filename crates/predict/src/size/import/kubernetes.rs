@@ -82,15 +82,24 @@ struct Reading {
     problems: Vec<Problem>,
 }
 
-/// Reads manifests: names and texts of files. `name` names the graph, and `entry` the workload that requests from outside arrive at;
-/// without it, that is the only one behind a Service of the type `LoadBalancer` or `NodePort`, or else the only one that none calls.
+/// A file of manifests.
+#[derive(Clone, Debug)]
+pub struct ManifestFile {
+    /// Its path, for messages.
+    pub name: String,
+    /// Its content.
+    pub text: String,
+}
+
+/// Reads manifests. `name` names the graph, and `entry` the workload that requests from outside arrive at; without it, that is the
+/// only one behind a Service of the type `LoadBalancer` or `NodePort`, or else the only one that none calls.
 ///
 /// # Errors
 /// All problems of all files; or that no workload, or no entry, was found.
-pub fn read(name: &str, files: &[(String, String)], entry: Option<&str>) -> Result<Imported, NoGraph> {
+pub fn read(name: &str, files: &[ManifestFile], entry: Option<&str>) -> Result<Imported, NoGraph> {
     let mut reading = Reading::default();
     let mut problems = Vec::new();
-    for (file, text) in files {
+    for ManifestFile { name: file, text } in files {
         match serde_saphyr::from_multiple::<Placed>(text) {
             Ok(documents) => documents.iter().for_each(|document| reading.object(document, None)),
             Err(error) => reading.problems.push(unparsed(text, &error)),

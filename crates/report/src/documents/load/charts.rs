@@ -1,7 +1,7 @@
 //! The charts of a load: where its requests went, its times by quantile, their distribution, and its course.
 
 use hoptax_load::encoded;
-use hoptax_result::{Histogram, Known, LoadHistograms, LoadResult, TimeOf, Window};
+use hoptax_result::{CountedTime, Histogram, Known, LoadHistograms, LoadResult, TimeOf, Window};
 
 use crate::chart::{
     Axis, BarPiece, BarRow, Bars, Bin, Chart, Column, Distribution, Distributions, Heat, Line, Point, Scale,
@@ -22,8 +22,8 @@ const LEAST_ABOVE: f64 = 10.0;
 const STATED: [f64; 4] = [50.0, 90.0, 99.0, 99.9];
 const NS_PER_US: f64 = 1_000.0;
 
-/// Times in nanoseconds with their counts, ascending.
-type Counts = Vec<(u64, u64)>;
+/// Times with their counts, ascending.
+type Counts = Vec<CountedTime>;
 
 /// The sections of the charts of a load; those without numbers are left out.
 pub(super) fn charts(result: &LoadResult) -> Vec<Section> {
@@ -65,7 +65,7 @@ fn counts(encoded: Option<&Histogram>) -> Counts {
     times
         .iter()
         .flat_map(|times| times.iter_recorded())
-        .map(|one| (one.value_iterated_to(), one.count_at_value()))
+        .map(|one| CountedTime::new(one.value_iterated_to(), one.count_at_value()))
         .collect()
 }
 
@@ -106,7 +106,7 @@ fn stated_to(known: impl Fn(TimeOf) -> Known) -> f64 {
 
 /// The quantiles up to a share that enough times are above.
 fn curve(counts: &Counts, to: f64) -> Vec<Point> {
-    let total: u64 = counts.iter().map(|(_, count)| count).sum();
+    let total: u64 = counts.iter().map(|time| time.count).sum();
     if total == 0 || to <= 0.0 {
         return Vec::new();
     }
@@ -119,10 +119,10 @@ fn curve(counts: &Counts, to: f64) -> Vec<Point> {
     for share in QUANTILES.into_iter().filter(is_supported) {
         let wanted = ((share * total as f64).ceil() as u64).max(1);
         while reached < wanted
-            && let Some((ns, count)) = rest.next()
+            && let Some(time) = rest.next()
         {
-            reached += count;
-            value = *ns;
+            reached += time.count;
+            value = time.ns;
         }
         points.push(Point { x: share, ..Point::at(0.0, Some(value as f64 / NS_PER_US)) });
     }
@@ -245,7 +245,7 @@ mod tests {
 
     #[test]
     fn a_curve_ends_where_too_few_times_are_above() {
-        let counts: Counts = (1..=1_000).map(|us| (us * 1_000, 1)).collect();
+        let counts: Counts = (1..=1_000).map(|us| CountedTime::new(us * 1_000, 1)).collect();
         let points = curve(&counts, 1.0);
         let at =
             |share: f64| points.iter().find(|point| (point.x - share).abs() < 1e-9).and_then(|point| point.y);

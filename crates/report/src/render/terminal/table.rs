@@ -34,13 +34,22 @@ fn short_names(names: Vec<String>) -> Vec<String> {
     if distinct.len() == short.len() { short } else { names }
 }
 
+/// The most rows of a table.
+#[derive(Clone, Copy)]
+pub(super) struct MostRows<'a> {
+    /// Their number, with the line for the rest.
+    pub(super) rows: usize,
+    /// The option that prints the rest.
+    pub(super) details: &'a str,
+}
+
 /// The table with as many columns as fit, and with at most `most` lines of rows, among them the line for the rest, which names what prints
 /// it.
-pub(super) fn text(table: &Table, style: Style, most: Option<(usize, &str)>) -> String {
+pub(super) fn text(table: &Table, style: Style, most: Option<MostRows<'_>>) -> String {
     let all = table.rows.len();
     let mut table = table.clone();
-    if let Some((most, _)) = most {
-        cut(&mut table, most, all);
+    if let Some(most) = most {
+        cut(&mut table, most.rows, all);
     }
     let mut left_out: Vec<String> = Vec::new();
     let excess = loop {
@@ -58,8 +67,8 @@ pub(super) fn text(table: &Table, style: Style, most: Option<(usize, &str)>) -> 
     if excess > 0 {
         wrap(&mut table, excess, style);
     }
-    if let Some((most, _)) = most {
-        cut(&mut table, most, all);
+    if let Some(most) = most {
+        cut(&mut table, most.rows, all);
     }
     let mut text = String::new();
     let rows = table.rows.iter().flat_map(|row| {
@@ -69,7 +78,7 @@ pub(super) fn text(table: &Table, style: Style, most: Option<(usize, &str)>) -> 
         text += &format!("{}\n", painted(line, row, style));
     }
     let rest = all - table.rows.len();
-    if let Some((_, details)) = most.filter(|_| rest > 0) {
+    if let Some(MostRows { details, .. }) = most.filter(|_| rest > 0) {
         text += &format!("and {rest} more: {details}\n");
     }
     if !left_out.is_empty() {

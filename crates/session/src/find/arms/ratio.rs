@@ -1,7 +1,7 @@
 //! The ratios of the rates of arms, over the rounds that found both.
 
 use hoptax_result::{FindState, FoundArm, Interval};
-use hoptax_stats::ratio_over_rounds;
+use hoptax_stats::{RatioRound, ratio_over_rounds};
 
 /// A ratio is known if at most one in this many rounds found no rate.
 const FEWEST_PER_LOST: usize = 4;
@@ -26,7 +26,8 @@ fn ratio(first: &FoundArm, arm: &FoundArm, confidence: f64) -> Result<Interval, 
         }
     }
     let all = first.round_rates.iter().zip(&arm.round_rates);
-    let both: Vec<(f64, f64)> = all.filter_map(|(first, own)| first.zip(*own)).collect();
+    let both = all.filter_map(|(first, own)| Some(RatioRound { reference: (*first)?, value: (*own)? }));
+    let both: Vec<RatioRound> = both.collect();
     let rounds = first.round_rates.len();
     let lost = rounds - both.len().min(rounds);
     if lost * FEWEST_PER_LOST > rounds {

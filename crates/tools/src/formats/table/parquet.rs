@@ -40,7 +40,7 @@ fn text(field: &Field) -> String {
 #[cfg(test)]
 mod tests {
     use hoptax_report::{histograms, parquet};
-    use hoptax_result::ResponseHistogram;
+    use hoptax_result::{CountedTime, ResponseHistogram};
 
     use super::*;
     use crate::formats::table::import_table;
@@ -49,7 +49,7 @@ mod tests {
         let of = |arm: &str| ResponseHistogram {
             arm: arm.to_owned(),
             load: "open".to_owned(),
-            counts: vec![(100_000, 3), (300_000, 1)],
+            counts: vec![CountedTime::new(100_000, 3), CountedTime::new(300_000, 1)],
         };
         parquet::bytes(&histograms::table(&[of("lua{a=1,b=2}"), of("jwt")])).unwrap()
     }

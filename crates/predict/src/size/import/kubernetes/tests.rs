@@ -55,8 +55,12 @@ items:
   - {kind: ConfigMap, metadata: {name: settings}}
 "#;
 
-fn files(texts: &[&str]) -> Vec<(String, String)> {
-    texts.iter().enumerate().map(|(number, text)| (format!("{number}.yaml"), (*text).to_owned())).collect()
+fn files(texts: &[&str]) -> Vec<ManifestFile> {
+    let file = |(number, text): (usize, &&str)| ManifestFile {
+        name: format!("{number}.yaml"),
+        text: (*text).to_owned(),
+    };
+    texts.iter().enumerate().map(file).collect()
 }
 
 #[test]
