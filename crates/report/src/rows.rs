@@ -150,7 +150,7 @@ fn row<'a>(result: &'a StudyResult, arm: &'a ArmResult) -> Row<'a> {
     }
 }
 
-/// Whether an arm has slices that are told to be quiet, under the load that response times are taken from.
+/// Returns true if an arm has quiet slices under the load that response times are taken from.
 fn has_quiet(result: &StudyResult, arm: &ArmResult) -> bool {
     let under = result.plan.response_load().and_then(|load| arm.under(&load.name));
     under.is_some_and(|under| under.quiet_share.is_some())

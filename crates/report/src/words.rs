@@ -163,7 +163,7 @@ pub(crate) fn intervals(result: &StudyResult) -> Vec<String> {
     sentences
 }
 
-/// What the quiet p99 means, and the shares of the responses that it rests on; none without one.
+/// Explains the quiet p99, with the shares of the responses that it rests on; none without one.
 pub(crate) fn quiet(result: &StudyResult) -> Option<String> {
     let rule = result.plan.quiet_rule?;
     let load = result.plan.response_load()?;

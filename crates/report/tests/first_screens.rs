@@ -77,7 +77,7 @@ fn screen(document: &Document) -> String {
     terminal::screen(document, Style { width: COLUMNS as u16, colour: false })
 }
 
-/// What a reader misses on the first screen of a document; empty if nothing.
+/// Faults of the first screen of a document; empty if there are none.
 fn problems(kind: &str, document: &Value, screen: &str) -> Vec<String> {
     let mut problems = Vec::new();
     let parts: Vec<&str> = screen.trim_start_matches('\n').split("\n\n").collect();
@@ -110,7 +110,7 @@ fn problems(kind: &str, document: &Value, screen: &str) -> Vec<String> {
     problems
 }
 
-/// Whether a sentence states a number with an interval, `12.0 ±0.3` or `11.7 to 12.3`, or with a bound, `≥ 12`, `at most 12`.
+/// Returns true if a sentence states a number with an interval, `12.0 ±0.3` or `11.7 to 12.3`, or with a bound, `≥ 12`, `at most 12`.
 fn has_range(sentence: &str) -> bool {
     let words: Vec<&str> = sentence.split_whitespace().collect();
     let is_number = |place: usize| {

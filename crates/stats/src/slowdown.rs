@@ -132,9 +132,9 @@ struct Machine {
 /// A deviation from the level of a block.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct WithNeighbours {
-    /// That of an observation.
+    /// Slowdown of an observation.
     own: f64,
-    /// That of its neighbours.
+    /// Slowdown of its neighbours.
     around: f64,
 }
 

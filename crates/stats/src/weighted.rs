@@ -5,7 +5,7 @@
 pub struct Weighted<T> {
     /// The weight, of either sign in a sum and positive in a mixture.
     pub weight: f64,
-    /// What it weighs.
+    /// Weighted value.
     pub value: T,
 }
 

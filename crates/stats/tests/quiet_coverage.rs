@@ -65,7 +65,7 @@ struct Scenario {
     stalls: Stalls,
     /// The factor by which the arm's own tail is larger.
     tail: f64,
-    /// What the arm adds to each response, as a share of the usual one.
+    /// Time that the arm adds to each response, as a share of the usual one.
     shift: f64,
 }
 
@@ -171,7 +171,7 @@ fn quiet_share(sides: &[Side]) -> f64 {
     sum(|side| side.quiet.len()) / sum(|side| side.all.len())
 }
 
-/// What the check `quiet-slices` lets pass.
+/// Returns true if the check `quiet-slices` accepts the study.
 fn is_accepted(study: &Study) -> bool {
     let [arm, other] = [&study.arm, &study.other].map(|sides| quiet_share(sides));
     arm.min(other) >= LEAST_SHARE && (arm - other).abs() <= MOST_DIFFERENCE
@@ -187,7 +187,7 @@ struct Choice {
 const QUIET: Choice = Choice { arm: |side| &side.quiet, other: |side| &side.quiet };
 const ALL: Choice = Choice { arm: |side| &side.all, other: |side| &side.all };
 const UNHINDERED: Choice = Choice { arm: |side| &side.unhindered, other: |side| &side.unhindered };
-/// What the rule must not do: choose slices by their response times, or those of one side only.
+/// Forbidden rules: slices chosen by their response times, or on one side only.
 const FAST: Choice = Choice { arm: |side| &side.fast, other: |side| &side.fast };
 const ONE_SIDE: Choice = Choice { arm: |side| &side.all, other: |side| &side.quiet };
 
@@ -249,7 +249,7 @@ fn holds(ends: Ends, truth: f64) -> bool {
     ends.low.is_none_or(|low| low <= truth) && ends.high.is_none_or(|high| truth <= high)
 }
 
-/// What simulated studies say of a scenario.
+/// Results of the simulated studies of a scenario.
 #[derive(Debug, Default)]
 struct Found {
     /// Studies whose quiet slices the check accepts, of all.

@@ -31,7 +31,7 @@ const COST: f64 = 0.05;
 const SLICE: f64 = 0.04;
 const PROCESS: f64 = 0.015;
 
-/// Whether something happens that has this chance.
+/// Returns true with this chance.
 fn chance(machine: &mut Machine, share: f64) -> bool {
     machine.exponential() > -share.min(1.0).ln()
 }
@@ -98,7 +98,7 @@ fn bounds_from_a_selection_of_slices_hold_the_undisturbed_cost() {
         eprintln!("{words}: selection {:.1} %, bound {:.1} %", selection.coverage(), both.coverage());
         assert!(both.coverage() >= 93.0, "{words}: {both:?}");
     }
-    // What disturbs the arm alone, and is not shown: neither the slices that count nor all of them tell it.
+    // A disturbance of the arm alone that no slice shows: neither the slices that count nor all of them tell it.
     let unseen = Disturbed { shown: 0.0, of_arm: 2.0, ..usual };
     let mut machine = Machine::new(35);
     let mut held = Held::default();

@@ -221,7 +221,7 @@ mod tests {
 
     #[test]
     fn a_lag_in_quiet_slices_withholds_their_p99_alone() {
-        // That of the baseline is 180 us.
+        // The baseline's own lag is 180 us.
         let late = |lag_us: f64| {
             move |result: &mut StudyResult| result.generator[1].quiet_own_lag_p99_us = Some(lag_us)
         };

@@ -166,7 +166,7 @@ struct Tail {
     cost_half_width_us: fn(&ArmLoad) -> Option<f64>,
 }
 
-/// That of all slices, and that of quiet ones.
+/// Tail of all slices, and tail of quiet ones.
 const TAILS: [Tail; 2] = [
     Tail {
         measure: Measure::ResponseP99,

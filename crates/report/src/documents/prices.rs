@@ -15,7 +15,7 @@ impl Documented for PricesBody {
 /// The document of prices.
 pub fn prices(result: &PricesResult) -> Document {
     let mut document = Document::new("predict prices", "", answer(result));
-    // What holds here, and why a price is missing, stay where there is no room for all.
+    // The price here, and why one is missing, stay where there is no room for all.
     let order = [("here us", 0), ("interval", 1), ("how", 2), ("listed %", 3), ("listed us", 4)];
     let order = order.into_iter().filter(|_| result.here.is_some());
     let all = Table::from(table(result)).with_words(&["how"]);
