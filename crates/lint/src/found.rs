@@ -4,7 +4,7 @@ use hoptax_bootstrap::Place;
 pub use hoptax_result::LintChange as Change;
 use serde_json::Value;
 
-/// What a rule found.
+/// Finding of a rule.
 #[derive(Clone, Debug)]
 pub struct Found {
     /// The pointer of the faulty node.

@@ -1,4 +1,4 @@
-//! What was found, as the body of a result, and in formats of others: annotations, SARIF, and the lines of compilers.
+//! Findings as the body of a result, and in formats of others: annotations, SARIF, and the lines of compilers.
 
 mod body;
 mod explained;

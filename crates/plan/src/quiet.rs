@@ -26,7 +26,7 @@ pub fn rule(
     Some(QuietRule { max_wait_share })
 }
 
-/// Whether the rule of a study applies to an arm under a load: response times have a schedule, the generator is the only caller, and the
+/// Returns true if the rule of a study applies to an arm: response times have a schedule, the generator is the only caller, and the
 /// arm brings nothing to the generator's processors that the origin does not.
 pub fn applies(arm: &Arm, load: &Load, environment: &Environment) -> bool {
     let (own, others) = (environment.proxy_cpus.len(), environment.generator_cpus.len());
@@ -40,7 +40,7 @@ pub fn applies(arm: &Arm, load: &Load, environment: &Environment) -> bool {
 }
 
 impl SliceRecord {
-    /// Whether it is quiet by a rule.
+    /// Returns true if the slice is quiet by a rule.
     pub fn is_quiet(&self, rule: &QuietRule) -> bool {
         let is_short = |waited_ns: u64, of_s: f64| waited_ns as f64 / 1e9 <= rule.max_wait_share * of_s;
         is_short(self.proxy_run_delay_ns, self.wall_s)

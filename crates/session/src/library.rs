@@ -103,7 +103,7 @@ fn described(name: &str, plan: &Plan) -> String {
     text
 }
 
-/// What to do about a graph that cannot be predicted: the built-in study that measures most of what it needs, if results lack some of it.
+/// Advice about a graph that cannot be predicted: the built-in study that measures most of what it needs, if results lack it.
 /// A line that follows the reason, or nothing.
 pub fn advice(why: &NoSize, graph: &Graph) -> String {
     let functions: BTreeSet<&str> = graph.functions().collect();

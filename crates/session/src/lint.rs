@@ -30,14 +30,14 @@ pub struct Examination<'a> {
     pub allow: Option<&'a Path>,
     /// A file of services that listeners files name.
     pub services: Option<&'a Path>,
-    /// Whether what needs no decision is mended first.
+    /// True if faults that need no decision are mended first.
     pub mends: bool,
 }
 
 /// Files with their findings.
 #[derive(Debug)]
 pub struct Examined {
-    /// What was found in those that could be read, at least one.
+    /// Findings in the files that could be read, at least one.
     pub result: LintResult,
     /// Why others could not.
     pub failure: Option<Failure>,

@@ -21,7 +21,7 @@ pub(super) struct Evidence {
     pub(super) neighbour_weight: Option<f64>,
 }
 
-/// What tells quiet slices.
+/// Evidence that tells quiet slices.
 #[derive(Clone, Copy)]
 pub(super) struct Quiet<'a> {
     pub(super) rule: QuietRule,

@@ -113,7 +113,7 @@ impl CostMeasure {
         Self::ResponseQuietP99Us,
     ];
 
-    /// Whether it is a quantile of response time.
+    /// Returns true if it is a quantile of response time.
     pub fn is_quantile(self) -> bool {
         Measure::RESPONSES.contains(&self.measure())
     }

@@ -84,7 +84,7 @@ impl StudyResult {
     }
 }
 
-/// Whether an arm answered a request in a quiet slice.
+/// Returns true if an arm answered a request in a quiet slice.
 fn has_quiet_responses(round: &StudyRound, arm: &str, load: &str) -> bool {
     let mut samples = round.samples.iter().filter(|sample| sample.arm == arm && sample.load == load);
     samples.any(|sample| sample.quiet.as_ref().is_some_and(|quiet| quiet.responses.is_some()))

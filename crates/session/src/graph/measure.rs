@@ -129,7 +129,7 @@ pub fn read(graph: &str, entry: Option<&str>, say: Say<'_>) -> Result<GraphText,
     })
 }
 
-/// Whether a graph can be run as processes, as it is.
+/// Checks that a graph can be run as processes, as it is.
 ///
 /// # Errors
 /// When the catalogue of functions cannot be read.

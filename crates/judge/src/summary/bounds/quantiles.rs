@@ -18,7 +18,7 @@ pub(super) const QUANTILES: [Quantile; 3] = [
     Quantile { measure: CostMeasure::ResponseP99Us, p: 0.99, level: |times| times.p99 },
 ];
 
-/// That of quiet slices.
+/// p99 of quiet slices.
 pub(super) const QUIET_P99: Quantile =
     Quantile { measure: CostMeasure::ResponseQuietP99Us, p: 0.99, level: |times| times.quiet_p99 };
 

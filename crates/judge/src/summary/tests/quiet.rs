@@ -20,7 +20,7 @@ const ROUNDS: u32 = 5;
 const RESPONSES: u64 = 1_000;
 /// The limit of the rule, as a share.
 const LIMIT: f64 = 0.01;
-/// What a slice looks like: whether somebody waited in it, and by how much its slowest responses are slower, us.
+/// Kind of a slice: true if somebody waited in it, and by how much its slowest responses are slower, us.
 type Kind = (bool, u64);
 
 fn plan() -> Plan {
