@@ -163,7 +163,7 @@ impl Table {
     pub(crate) fn meaning_of_mark(&self) -> Option<String> {
         let has_mark = self.rows.iter().flat_map(|row| &row.cells).any(Cell::has_mark);
         has_mark.then(|| {
-            format!("{}: above or below zero, judged with all costs of its column", UNCERTAIN_SIGN.trim())
+            format!("{}: its sign is uncertain, judged with all costs of its column", UNCERTAIN_SIGN.trim())
         })
     }
 

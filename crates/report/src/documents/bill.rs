@@ -242,7 +242,7 @@ mod tests {
                 csv::text(&document),
                 page.split("id=\"document\">").last().unwrap().to_owned(),
             ];
-            outputs.map(|text| (text.matches(UNCERTAIN_SIGN).count(), text.contains("above or below zero")))
+            outputs.map(|text| (text.matches(UNCERTAIN_SIGN).count(), text.contains("sign is uncertain")))
         };
         let before = marks(&result);
         assert!(before[..3].iter().all(|(_, is_explained)| !is_explained), "{before:?}");
