@@ -301,7 +301,8 @@ fn connect(spec: &TrialSpec, workers: usize, stop: &AtomicBool) -> Result<Vec<Re
 /// Starts the lookups during the trial, if there are any.
 fn lookups(traffic: &Traffic) -> io::Result<Option<Lookups>> {
     let hosts = traffic.hosts.iter();
-    let hosts = hosts.map(|host| LookupHost { name: host.name.clone(), addresses: Arc::clone(&host.addresses) });
+    let hosts =
+        hosts.map(|host| LookupHost { name: host.name.clone(), addresses: Arc::clone(&host.addresses) });
     let refresh = traffic.refresh.clone().filter(|_| traffic.has_refreshed_names());
     refresh.map(|refresh| Lookups::start(refresh, hosts)).transpose()
 }
