@@ -4,8 +4,10 @@
 
 use hoptax_bootstrap::{Loaded, choices, read_partly};
 use hoptax_fuzz::fuzz_target;
-use hoptax_lint::output::{self, File};
-use hoptax_lint::{Allowances, Finding, in_file, lint, lint_generated, mend};
+use hoptax_lint::{Allowances, Finding, in_file, lint, lint_generated, mend, output};
+use hoptax_report::render::terminal;
+use hoptax_report::{Style, documents};
+use hoptax_result::LintResult;
 
 fuzz_target!(|input: (&str, &str)| {
     let (text, other) = input;
@@ -28,11 +30,11 @@ fuzz_target!(|input: (&str, &str)| {
             let _ = lint(&read);
         }
     }
-    let files = [File { name: "envoy.yaml".to_owned(), linted, unread: read.unread }];
-    let _ = (
-        output::screen(&files, true),
-        output::json(&files, "0"),
-        output::sarif(&files),
-        output::github(&files),
-    );
+    let result = LintResult::new((), output::body(vec![output::file("envoy.yaml", &linted, &read.unread)]));
+    // What is written is read again, and shown.
+    let text = serde_json::to_string(&result).expect("JSON");
+    let again: LintResult = serde_json::from_str(&text).expect("the same result");
+    assert_eq!(result, again);
+    let _ = terminal::details(&documents::lint(&result), Style { width: 100, colour: false });
+    let _ = (output::sarif(&result), output::github(&result), output::lines(&result));
 });

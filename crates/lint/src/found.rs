@@ -1,33 +1,8 @@
 //! Faults that rules find, with the changes that mend them and the functions of Envoy whose prices matter.
 
 use hoptax_bootstrap::Place;
+pub use hoptax_result::LintChange as Change;
 use serde_json::Value;
-
-/// A change of a configuration, by pointers of its tree.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Change {
-    /// Sets a field. Messages around it that are missing are created; a list gets an item at its end with the step `-`.
-    Set {
-        /// The pointer of the field.
-        at: String,
-        /// Its new value.
-        value: Value,
-    },
-    /// Removes a field or an item.
-    Remove {
-        /// Its pointer.
-        at: String,
-    },
-}
-
-impl Change {
-    /// The pointer of the node that it changes.
-    pub fn at(&self) -> &str {
-        match self {
-            Self::Set { at, .. } | Self::Remove { at } => at,
-        }
-    }
-}
 
 /// Fault that a rule found.
 #[derive(Clone, Debug)]

@@ -9,6 +9,7 @@ mod find_arms;
 mod gate;
 mod graph_run;
 mod history;
+mod lint;
 mod listeners_check;
 mod load;
 mod meshmark;
@@ -21,8 +22,8 @@ mod study;
 
 use hoptax_result::{
     BillBody, CalibrationBody, ComparisonBody, CrosscheckBody, FindArmsBody, FindBody, GateBody,
-    GraphRunBody, HistoryBody, ListenersCheckBody, LoadBody, MeshMarkBody, PricesBody, RunsBody, ScaleBody,
-    SittingsBody, SizeBody, SizeCheckBody, StudiesComparisonBody, StudyBody,
+    GraphRunBody, HistoryBody, LintBody, ListenersCheckBody, LoadBody, MeshMarkBody, PricesBody, RunsBody,
+    ScaleBody, SittingsBody, SizeBody, SizeCheckBody, StudiesComparisonBody, StudyBody,
 };
 use serde::Deserialize;
 
@@ -38,6 +39,7 @@ pub use find_arms::find_arms;
 pub use gate::gate;
 pub use graph_run::graph_run;
 pub use history::history;
+pub use lint::lint;
 pub use listeners_check::listeners_check;
 pub use load::load;
 pub use meshmark::meshmark;
@@ -70,6 +72,7 @@ pub const KINDS: &[Kind] = &[
     Kind::with_body::<RunsBody>(),
     Kind::with_body::<HistoryBody>(),
     Kind::with_body::<ListenersCheckBody>(),
+    Kind::with_body::<LintBody>(),
 ];
 
 /// The kind of a result file.

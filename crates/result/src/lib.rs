@@ -21,6 +21,7 @@ mod gate;
 mod graph_run;
 mod histogram;
 mod interval;
+mod lint;
 mod listeners_check;
 mod load;
 mod machine;
@@ -79,6 +80,9 @@ pub use graph_run::{
 };
 pub use histogram::Histogram;
 pub use interval::Interval;
+pub use lint::{
+    LintBody, LintChange, LintFinding, LintResult, LintRule, LintSeverity, LintUnread, LintedFile,
+};
 pub use listeners_check::{
     CheckedListener, CheckedPromise, ListenersCheckBody, ListenersCheckResult, PromiseKind, PromiseOutcome,
 };

@@ -5,13 +5,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use hoptax_bootstrap::Partly;
-use hoptax_lint::output::File;
-use hoptax_lint::{self as lint, ALL, Allowances, Finding, Linted, Rule, Severity, in_file};
+use hoptax_lint::{self as rules, ALL, Allowances, Finding, Linted, Rule, Severity, in_file, output};
 use hoptax_predict::prices::listed;
 use hoptax_report::documents::at_load;
-use hoptax_result::{Interval, Price, Verdict};
+use hoptax_report::sarif;
+use hoptax_result::{Interval, LintBody, LintFinding, LintResult, LintedFile, Price, Verdict};
 use hoptax_subject::envoy::given::read_partly;
 use hoptax_text::yaml::file;
+use serde_json::Value;
 
 use crate::failure::Failure;
 use crate::listeners::{Own, is_own, own};
@@ -29,13 +30,15 @@ pub struct Examination<'a> {
     pub allow: Option<&'a Path>,
     /// A file of services that listeners files name.
     pub services: Option<&'a Path>,
+    /// Whether what needs no decision is mended first.
+    pub mends: bool,
 }
 
 /// Files with their findings.
 #[derive(Debug)]
 pub struct Examined {
-    /// The files that could be read, at least one.
-    pub files: Vec<File>,
+    /// The findings in the files that could be read, at least one.
+    pub result: LintResult,
     /// Reason why other files could not be read; None if all could.
     pub failure: Option<Failure>,
 }
@@ -43,9 +46,20 @@ pub struct Examined {
 impl Examined {
     /// True if a file has an error.
     pub fn has_errors(&self) -> bool {
-        let mut findings = self.files.iter().flat_map(|file| &file.linted.findings);
-        findings.any(|finding| finding.rule.severity == Severity::Error)
+        self.result.count(Severity::Error) > 0
     }
+
+    fn new(files: Vec<LintedFile>, how: &Examination<'_>, failure: Option<Failure>) -> Self {
+        let allowances = how.allow.map(|path| path.display().to_string());
+        let body = LintBody { only: how.only.to_vec(), allowances, ..output::body(files) };
+        Self { result: LintResult::new((), body), failure }
+    }
+}
+
+/// A result as SARIF, with all rules.
+pub fn sarif(result: &LintResult) -> Value {
+    let (rules, results) = output::sarif(result);
+    sarif::log(&result.program.version, &rules, &results)
 }
 
 /// The rule with this id.
@@ -53,17 +67,34 @@ impl Examined {
 /// # Errors
 /// When there is none.
 pub fn rule(id: &str) -> Result<&'static Rule, Failure> {
-    lint::rule(id).ok_or_else(|| {
+    rules::rule(id).ok_or_else(|| {
         let hint = hoptax_text::nearest::hint(id, ALL.iter().map(|rule| rule.id));
         Failure::bad_input(format!("unknown rule `{id}`{hint}\n`hoptax lint rules` lists them"))
     })
+}
+
+/// Mends files if that is wanted, and finds the faults that they have then.
+///
+/// # Errors
+/// When a rule is unknown, when no file can be read or another one that `how` names cannot, and when a file cannot be written.
+pub fn lint(paths: &[PathBuf], how: &Examination<'_>, say: Say<'_>) -> Result<Examined, Failure> {
+    how.only.iter().try_for_each(|id| rule(id).map(drop))?;
+    let is_mended = how.mends && mend(paths, how, say)?;
+    let mut examined = examine(paths, how)?;
+    if is_mended {
+        // It was refused, and would be again.
+        let is_left = |finding: &&mut LintFinding| finding.is_mendable(!how.only.is_empty());
+        let findings = examined.result.files.iter_mut().flat_map(|file| &mut file.findings);
+        findings.filter(is_left).for_each(|finding| finding.fix.clear());
+    }
+    Ok(examined)
 }
 
 /// Finds faults in files.
 ///
 /// # Errors
 /// When no file can be read, and when another one that `how` names cannot.
-pub fn examine(paths: &[PathBuf], how: &Examination<'_>) -> Result<Examined, Failure> {
+fn examine(paths: &[PathBuf], how: &Examination<'_>) -> Result<Examined, Failure> {
     let costs = how.prices.map(costs).transpose()?.unwrap_or_default();
     let mut allowances = how.allow.map(allowances).transpose()?;
     if how.services.is_some() && !paths.iter().any(|path| is_own(path)) {
@@ -72,27 +103,24 @@ pub fn examine(paths: &[PathBuf], how: &Examination<'_>) -> Result<Examined, Fai
     }
     let (mut files, mut failures) = (Vec::new(), Vec::new());
     for path in paths {
-        match examine_one(path, how, allowances.as_mut()) {
-            Ok(mut file) => {
-                file.linted.add_prices(&|arm| costs.get(arm).cloned());
-                files.push(file);
-            }
+        match examine_one(path, how, &costs, allowances.as_mut()) {
+            Ok(file) => files.push(file),
             Err(failure) => failures.push(failure.to_string()),
         }
     }
     match (!failures.is_empty()).then(|| Failure::bad_input(failures.join("\n"))) {
         Some(failure) if files.is_empty() => Err(failure),
         // An entry may be for a file that could not be read.
-        Some(failure) => Ok(Examined { files, failure: Some(failure) }),
+        Some(failure) => Ok(Examined::new(files, how, Some(failure))),
         None => {
             if let Some((path, allowances)) = how.allow.zip(allowances) {
                 let mut linted = Linted { findings: allowances.without_effect(), allowed: Vec::new() };
                 keep_meant(&mut linted, how.only);
                 if !linted.findings.is_empty() {
-                    files.push(File { name: path.display().to_string(), linted, unread: Vec::new() });
+                    files.push(output::file(&path.display().to_string(), &linted, &[]));
                 }
             }
-            Ok(Examined { files, failure: None })
+            Ok(Examined::new(files, how, None))
         }
     }
 }
@@ -129,33 +157,37 @@ fn costs(path: &Path) -> Result<BTreeMap<String, String>, Failure> {
 fn examine_one(
     path: &Path,
     how: &Examination<'_>,
+    costs: &BTreeMap<String, String>,
     mut allowances: Option<&mut Allowances>,
-) -> Result<File, Failure> {
-    let mut file = File { name: path.display().to_string(), linted: Linted::default(), unread: Vec::new() };
+) -> Result<LintedFile, Failure> {
+    let name = path.display().to_string();
+    let (mut all, mut unread) = (Linted::default(), Vec::new());
     let mut add = |mut linted: Linted| {
         if let Some(allowances) = &mut allowances {
             allowances.sort_out(&mut linted);
         }
         keep_meant(&mut linted, how.only);
-        file.linted.findings.extend(linted.findings);
-        file.linted.allowed.extend(linted.allowed);
+        all.findings.extend(linted.findings);
+        all.allowed.extend(linted.allowed);
     };
-    if let Some(own) = own(path, how.services)? {
-        add(of_own(&path.display().to_string(), own)?);
-        return Ok(file);
+    match own(path, how.services)? {
+        Some(own) => add(of_own(&name, own)?),
+        None => {
+            for read in read(path)? {
+                add(rules::lint(&read));
+                unread.extend(read.unread);
+            }
+        }
     }
-    for read in read(path)? {
-        add(lint::lint(&read));
-        file.unread.extend(read.unread);
-    }
-    Ok(file)
+    all.add_prices(&|arm| costs.get(arm).cloned());
+    Ok(output::file(&name, &all, &unread))
 }
 
 /// Finds faults in the bootstrap of a listeners file, at the lines of the file.
 fn of_own(name: &str, own: Own) -> Result<Linted, Failure> {
     let Own { text, bootstrap, lines } = own;
     let read = hoptax_bootstrap::of_value(name, bootstrap).map_err(Failure::bad_input)?;
-    Ok(lint::lint_generated(&read, name, &text, &|pointer| lines.line(pointer)))
+    Ok(rules::lint_generated(&read, name, &text, &|pointer| lines.line(pointer)))
 }
 
 fn read(path: &Path) -> Result<Vec<Partly>, Failure> {
@@ -170,15 +202,15 @@ fn keep_meant(linted: &mut Linted, only: &[String]) {
 }
 
 /// Mends faults that need no decision, in files and in those that they name. Nothing is mended if one of the files cannot be read: a
-/// user who corrects its name wants all of them mended at once. A listeners file stays as it is, with a note.
+/// user who corrects its name wants all of them mended at once. A listeners file stays as it is, with a note. True if all could be read.
 ///
 /// # Errors
 /// When a file cannot be written.
-pub fn mend(paths: &[PathBuf], how: &Examination<'_>, say: Say<'_>) -> Result<(), Failure> {
+fn mend(paths: &[PathBuf], how: &Examination<'_>, say: Say<'_>) -> Result<bool, Failure> {
     let (listeners, others): (Vec<&PathBuf>, Vec<&PathBuf>) = paths.iter().partition(|path| is_own(path));
     let is_read = |path: &&PathBuf| matches!(own(path, how.services), Ok(Some(_)));
     if !listeners.iter().all(is_read) || others.iter().any(|path| read(path).is_err()) {
-        return Ok(());
+        return Ok(false);
     }
     for path in listeners {
         let text = format!(
@@ -189,7 +221,8 @@ pub fn mend(paths: &[PathBuf], how: &Examination<'_>, say: Say<'_>) -> Result<()
         say(Update::Note(&text));
     }
     let mut allowances = how.allow.map(allowances).transpose()?;
-    others.into_iter().try_for_each(|path| mend_one(path, how.only, allowances.as_mut(), say))
+    others.into_iter().try_for_each(|path| mend_one(path, how.only, allowances.as_mut(), say))?;
+    Ok(true)
 }
 
 /// Mends a file, and those that it names. Each configuration of a file is read again after a change of the one before it.
@@ -203,7 +236,7 @@ fn mend_one(
     let number = read(path)?.len();
     for index in 0..number {
         let Some(read) = read(path)?.into_iter().nth(index) else { break };
-        let mut linted = lint::lint(&read);
+        let mut linted = rules::lint(&read);
         if let Some(allowances) = &mut allowances {
             allowances.sort_out(&mut linted);
         }
@@ -212,7 +245,7 @@ fn mend_one(
         let is_meant = |finding: &&Finding| finding.rule.severity != Severity::Info || !only.is_empty();
         let findings: Vec<&Finding> =
             linted.findings.iter().filter(|finding| !finding.found.fix.is_empty()).filter(is_meant).collect();
-        let (mended, refused) = lint::mend(&read.configuration, &findings);
+        let (mended, refused) = rules::mend(&read.configuration, &findings);
         for (finding, why) in &refused {
             note(&format!("{}: {} is not mended: {why}", finding.place, finding.rule.id));
         }
@@ -251,7 +284,7 @@ mod tests {
     const WITH_ERROR: &str = include_str!("../../lint/tests/rules/unknown-cluster/fires.yaml");
 
     fn findings(path: &PathBuf) -> usize {
-        examine(slice::from_ref(path), &Examination::default()).unwrap().files[0].linted.findings.len()
+        examine(slice::from_ref(path), &Examination::default()).unwrap().result.findings().count()
     }
 
     #[test]
@@ -262,7 +295,7 @@ mod tests {
         let paths = [good.clone(), missing.clone()];
         let all = Examination::default();
         let examined = examine(&paths, &all).unwrap();
-        assert!(examined.files.len() == 1 && examined.failure.is_some() && !examined.has_errors());
+        assert!(examined.result.files.len() == 1 && examined.failure.is_some() && !examined.has_errors());
         assert!(examine(&[missing], &all).is_err());
         mend(&paths, &all, &|_| {}).unwrap();
         assert_eq!(fs::read_to_string(&good).unwrap(), FILE);
@@ -296,8 +329,7 @@ mod tests {
         .unwrap();
         let how = Examination { allow: Some(&allow), ..Examination::default() };
         let of = |examined: &Examined, id: &str| {
-            let findings = examined.files.iter().flat_map(|file| &file.linted.findings);
-            findings.filter(|finding| finding.rule.id == id).count()
+            examined.result.findings().filter(|finding| finding.rule == id).count()
         };
         let examined = examine(slice::from_ref(&file), &how).unwrap();
         assert_eq!(of(&examined, "outlier-ejects-none"), 0);
@@ -306,7 +338,7 @@ mod tests {
         assert_eq!(of(&without, "outlier-ejects-none"), 1);
         let only = ["outlier-ejects-none".to_owned()];
         let how = Examination { only: &only, ..how };
-        assert_eq!(examine(slice::from_ref(&file), &how).unwrap().files.len(), 1);
+        assert_eq!(examine(slice::from_ref(&file), &how).unwrap().result.files.len(), 1);
         mend(slice::from_ref(&file), &how, &|_| {}).unwrap();
         assert_eq!(fs::read_to_string(&file).unwrap(), FILE);
         let both = [file, folder.path().join("none.yaml")];
@@ -330,14 +362,13 @@ listeners:
         fs::write(&file, LISTENERS).unwrap();
         fs::write(&services, "a: {port: 80, upstream: a.example.org}\n").unwrap();
         let how = Examination { services: Some(&services), ..Examination::default() };
-        let linted = &examine(slice::from_ref(&file), &how).unwrap().files[0].linted;
+        let result = examine(slice::from_ref(&file), &how).unwrap().result;
         let lines = |id: &str| -> Vec<u64> {
-            let of = linted.findings.iter().filter(|finding| finding.rule.id == id);
-            of.map(|finding| finding.place.line).collect()
+            result.findings().filter(|finding| finding.rule == id).map(|finding| finding.line).collect()
         };
         assert_eq!((lines("retry-writes"), lines("allowed-without-effect")), (vec![4], vec![5]));
         let allowed: Vec<(&str, u64)> =
-            linted.allowed.iter().map(|(finding, _)| (finding.rule.id, finding.place.line)).collect();
+            result.allowed().map(|finding| (finding.rule.as_str(), finding.line)).collect();
         assert_eq!(allowed, [("retry-writes", 3)]);
         assert!(examine(slice::from_ref(&file), &Examination::default()).is_err());
         let error = examine(slice::from_ref(&services), &how).unwrap_err().to_string();

@@ -15,6 +15,7 @@ use super::values;
 Examples:
   hoptax lint envoy.yaml                       what is wrong, the worst first
   hoptax lint envoy.yaml --fix                 mend what needs no decision
+  hoptax lint envoy.yaml --lines               all findings, one a line, for an editor
   hoptax lint explain rate-limit-off           why, what happened, and what to do
 
 A file is a bootstrap, a list of listeners or clusters, or one of them alone, in YAML or JSON, or
@@ -63,9 +64,12 @@ pub(crate) struct LintArguments {
     /// Write the findings as SARIF to a file, for code scanning
     #[arg(long, value_name = "FILE", value_parser = values::output_file, value_hint = ValueHint::FilePath)]
     pub(crate) sarif: Option<PathBuf>,
-    /// Print annotations for a workflow of GitHub, instead of the findings
+    /// Print annotations for a workflow of GitHub, instead of the table
     #[arg(long)]
     pub(crate) github: bool,
+    /// Print all findings as lines `FILE:LINE:COLUMN: SEVERITY RULE-ID: MESSAGE`, then their count
+    #[arg(long, conflicts_with = "github")]
+    pub(crate) lines: bool,
 }
 
 #[derive(Debug, Subcommand)]

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use hoptax_lint::output::{self, File};
-use hoptax_report::sarif;
-use hoptax_result::Program;
-use hoptax_session::lint::{Examination, examine, mend, rule};
+use hoptax_lint::output;
+use hoptax_report::documents;
+use hoptax_result::LintResult;
+use hoptax_session::lint::{Examination, lint, rule, sarif};
 
 use crate::arguments::{LintAction, LintArguments};
 use crate::exit::{Code, Failure};
@@ -14,7 +14,7 @@ use crate::print;
 /// Runs the command.
 pub(crate) fn run(arguments: &LintArguments) -> Result<Code, Failure> {
     match &arguments.action {
-        None => return lint(arguments),
+        None => return linted(arguments),
         Some(LintAction::Rules { markdown: true }) => print::result(&output::page())?,
         Some(LintAction::Rules { markdown: false }) => print::list(&output::listed())?,
         Some(LintAction::Explain { id }) => print::list(&output::explained(rule(id)?))?,
@@ -22,43 +22,31 @@ pub(crate) fn run(arguments: &LintArguments) -> Result<Code, Failure> {
     Ok(Code::Success)
 }
 
-fn lint(arguments: &LintArguments) -> Result<Code, Failure> {
-    let (files, only) = (&arguments.files, &arguments.only);
-    only.iter().try_for_each(|id| rule(id).map(drop))?;
+fn linted(arguments: &LintArguments) -> Result<Code, Failure> {
     let how = Examination {
-        only,
+        only: &arguments.only,
         prices: arguments.prices.as_deref(),
         allow: arguments.allow.as_deref(),
         services: arguments.catalogue.file(),
+        mends: arguments.fix,
     };
-    if arguments.fix {
-        mend(files, &how, &print::say)?;
-    }
-    let examined = examine(files, &how)?;
-    write(arguments, &examined.files)?;
-    let has_errors = examined.has_errors();
-    match examined.failure {
-        Some(failure) => Err(failure),
-        None if has_errors => Ok(Code::ConditionFailed),
-        None => Ok(Code::Success),
-    }
+    let examined = lint(&arguments.files, &how, &print::say)?;
+    write(arguments, &examined.result)?;
+    let code = if examined.has_errors() { Code::ConditionFailed } else { Code::Success };
+    examined.failure.map_or(Ok(code), Err)
 }
 
 /// Writes the findings as they are asked for.
-fn write(arguments: &LintArguments, files: &[File]) -> Result<(), Failure> {
-    let version = Program::this().version;
-    let (sarif, json, stdout) = (arguments.sarif.as_deref(), arguments.json.file(), Some(Path::new("-")));
-    if let Some(path) = sarif {
-        let (rules, results) = output::sarif(files);
-        print::write_value(path, &sarif::log(&version, &rules, &results))?;
+fn write(arguments: &LintArguments, result: &LintResult) -> Result<(), Failure> {
+    let (json, stdout) = (arguments.json.file(), Some(Path::new("-")));
+    if let Some(path) = &arguments.sarif {
+        print::write_value(path, &sarif(result))?;
     }
-    if let Some(path) = json {
-        print::write_value(path, &output::json(files, &version))?;
+    match (arguments.github, arguments.lines) {
+        (true, _) => print::result(&output::github(result))?,
+        (_, true) => print::result(&output::lines(result))?,
+        _ if arguments.sarif.as_deref() == stdout => {}
+        _ => return print::document_or_json(json, result, || documents::lint(result)),
     }
-    if arguments.github {
-        print::result(&output::github(files))?;
-    } else if json != stdout && sarif != stdout {
-        print::result(&output::screen(files, print::has_details()))?;
-    }
-    Ok(())
+    print::write_json(json, result)
 }

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::support::{program, ran, root, run};
+use crate::support::{Ran, checked, hoptax, program, ran, root, run};
 
 /// A configuration with an error, warnings and an info. One of the warnings can be mended, and so can the info.
 const FAULTY: &str = "\
@@ -41,33 +41,60 @@ overload_manager:
       max_active_downstream_connections: 50000
 ";
 
+/// Runs the program in a folder, so that no path of this machine is in its output.
+fn in_folder(folder: &Path, arguments: &[&str]) -> Ran {
+    ran(hoptax().current_dir(folder).args(arguments))
+}
+
+/// A result without its program, and with another name of its file.
+fn without_program(mut result: Value, name: &str) -> Value {
+    result.as_object_mut().unwrap().remove("program");
+    serde_json::from_str(&result.to_string().replace(name, NAME)).unwrap()
+}
+
 fn file(folder: &Path, name: &str, text: &str) -> PathBuf {
     let path = folder.join(name);
     fs::write(&path, text).unwrap();
     path
 }
 
+/// What stands for the file in what is printed.
+const NAME: &str = "envoy.yaml";
+
 #[test]
 fn the_answer_comes_first_then_findings_by_severity() {
     let folder = tempfile::tempdir().unwrap();
-    let path = file(folder.path(), "envoy.yaml", FAULTY);
-    let name = path.to_str().unwrap();
-    let ran = run(["lint", name]);
+    let path = file(folder.path(), NAME, FAULTY);
+    let ran = in_folder(folder.path(), &["lint", NAME]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
-    let text = ran.stdout.replace(name, "envoy.yaml");
-    let lines: Vec<&str> = text.lines().collect();
-    assert_eq!(lines[0], "1 error, 3 warnings, 1 info in envoy.yaml");
-    assert!(lines[1].starts_with("envoy.yaml:23: error address-with-scheme: "), "{text}");
-    assert!(lines[2].starts_with("envoy.yaml:2: warning admin-in-limit: "), "{text}");
-    assert!(lines[3].starts_with("envoy.yaml:5: warning admin-exposed: "), "{text}");
-    assert!(lines[4].starts_with("envoy.yaml:14: warning circuit-breaker-partial: "), "{text}");
-    assert!(text.contains("`hoptax lint explain address-with-scheme` says why"), "{text}");
+    insta::assert_snapshot!(ran.stdout);
+    let name = path.to_str().unwrap();
     let only = run(["lint", name, "--only", "admin-exposed"]);
-    assert_eq!(
-        (only.code, only.stdout.lines().next().map(|line| line.starts_with("1 warning in "))),
-        (Some(0), Some(true))
-    );
+    assert!(only.code == Some(0) && only.stdout.starts_with("\n1 warning in "), "{only:?}");
     assert_eq!(run(["lint", "nowhere.yaml"]).code, Some(2));
+}
+
+#[test]
+fn all_findings_are_lines_that_editors_read_and_end_with_their_count() {
+    let folder = tempfile::tempdir().unwrap();
+    file(folder.path(), NAME, FAULTY);
+    let ran = in_folder(folder.path(), &["lint", NAME, "--lines"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    let lines: Vec<&str> = ran.stdout.lines().collect();
+    let beginnings = [
+        "envoy.yaml:23:49: error address-with-scheme: ",
+        "envoy.yaml:2:1: warning admin-in-limit: ",
+        "envoy.yaml:5:7: warning admin-exposed: ",
+        "envoy.yaml:14:9: warning circuit-breaker-partial: ",
+        "envoy.yaml:9:5: info connect-timeout-default: ",
+        "1 error, 3 warnings, 1 info in envoy.yaml",
+    ];
+    assert_eq!(lines.len(), beginnings.len(), "{ran:?}");
+    for (line, beginning) in lines.iter().zip(beginnings) {
+        assert!(line.starts_with(beginning), "{line}");
+    }
+    let none = in_folder(folder.path(), &["lint", NAME, "--lines", "--only", "cors-after-auth"]);
+    assert_eq!((none.code, none.stdout.as_str()), (Some(0), "no findings in envoy.yaml\n"));
 }
 
 #[test]
@@ -95,7 +122,9 @@ fn a_file_that_cannot_be_read_hides_no_finding_of_the_others_and_none_is_mended(
     let bad = file(folder.path(), "bad.yaml", "a: [\n");
     let ran = run(["lint", path.to_str().unwrap(), bad.to_str().unwrap(), "nowhere.yaml", "--fix"]);
     assert_eq!(ran.code, Some(2), "{ran:?}");
-    assert!(ran.stdout.starts_with("1 error, 3 warnings, 1 info in "), "{ran:?}");
+    assert!(ran.stdout.starts_with("\n1 error, 3 warnings and 1 info in "), "{ran:?}");
+    // Once the name is corrected, it mends.
+    assert!(ran.stdout.contains("envoy.yaml --fix   mends 1 of the findings"), "{ran:?}");
     assert!(ran.stderr.contains("bad.yaml") && ran.stderr.contains("nowhere.yaml"), "{ran:?}");
     assert_eq!(fs::read_to_string(&path).unwrap(), FAULTY);
 }
@@ -105,7 +134,7 @@ fn findings_have_the_prices_of_a_study() {
     let list = root().join("docs/results/price-list/result.json");
     let priced = |id: &str, list: &Path| {
         let file = root().join("crates/lint/tests/rules").join(id).join("fires.yaml");
-        let prices = ["--prices", list.to_str().unwrap(), "--details"];
+        let prices = ["--prices", list.to_str().unwrap(), "--lines"];
         run(["lint", file.to_str().unwrap(), "--only", id].into_iter().chain(prices))
     };
     for (id, what, function) in [
@@ -145,16 +174,16 @@ fn all_configurations_in_a_config_map_are_linted_and_mended_there() {
     };
     let path = file(folder.path(), "map.yaml", &format!("{}---\n{}", map("one"), map("two")));
     let name = path.to_str().unwrap();
-    let ran = run(["lint", name]);
-    assert!(ran.stdout.starts_with("2 errors, 6 warnings, 2 infos in "), "{ran:?}");
+    let ran = run(["lint", name, "--lines"]);
+    assert!(ran.stdout.contains("\n2 errors, 6 warnings, 2 infos in "), "{ran:?}");
     assert!(
-        ran.stdout.contains("map.yaml:28: error") && ran.stdout.contains("map.yaml:64: error"),
+        ran.stdout.contains("map.yaml:28:53: error") && ran.stdout.contains("map.yaml:64:53: error"),
         "{ran:?}"
     );
     let one = format!("{name}#two/envoy.yaml");
-    assert!(run(["lint", one.as_str()]).stdout.starts_with("1 error, 3 warnings, 1 info in "));
+    assert!(run(["lint", one.as_str()]).stdout.starts_with("\n1 error, 3 warnings and 1 info in "));
     let fixed = run(["lint", name, "--fix"]);
-    assert!(fixed.stdout.starts_with("2 errors, 4 warnings, 2 infos in "), "{fixed:?}");
+    assert!(fixed.stdout.starts_with("\n2 errors, 4 warnings and 2 infos in "), "{fixed:?}");
     let text = fs::read_to_string(&path).unwrap();
     assert_eq!(text.matches("\n      ignore_global_conn_limit: true\n").count(), 2, "{text}");
     assert_eq!(text.matches("\n  other: x\n").count(), 2, "{text}");
@@ -206,9 +235,10 @@ fn findings_are_json_sarif_and_annotations() {
     let folder = tempfile::tempdir().unwrap();
     let path = file(folder.path(), "envoy.yaml", FAULTY);
     let name = path.to_str().unwrap();
-    let json: Value = serde_json::from_str(&run(["lint", name, "--json", "-"]).stdout).unwrap();
+    let json = checked("lint", &run(["lint", name, "--json", "-"]).stdout);
     let first = &json["files"][0]["findings"][0];
     assert_eq!((&first["rule"], &first["line"]), (&"address-with-scheme".into(), &23.into()), "{json}");
+    insta::assert_snapshot!(format!("{:#}", without_program(json, name)));
     let sarif: Value = serde_json::from_str(&run(["lint", name, "--sarif", "-"]).stdout).unwrap();
     let result = &sarif["runs"][0]["results"][0];
     assert_eq!(result["level"], "error", "{sarif}");
@@ -241,17 +271,38 @@ fn a_file_allows_findings_of_json_by_their_paths() {
     let allow = file(folder.path(), "allow.yaml", &allow);
     let ran = run(["lint", name, "--details", "--allow", allow.to_str().unwrap()]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert!(
-        ran.stdout.contains("1 finding allowed") && ran.stdout.contains(": a name of the test"),
-        "{ran:?}"
-    );
-    assert!(ran.stdout.contains("allow.yaml:2: warning allowed-without-effect: "), "{ran:?}");
+    let words = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("1 finding allowed") && words.contains("allowed: a name of the test"), "{ran:?}");
+    assert!(words.contains("allow.yaml:2:1 warning allowed-without-effect: "), "{ran:?}");
     let wrong = file(folder.path(), "wrong.yaml", "- {rule: admin-exposd, reason: x}\n");
     let ran = run(["lint", name, "--allow", wrong.to_str().unwrap()]);
     assert!(
         ran.code == Some(2) && ran.stderr.contains("wrong.yaml:1: unknown rule `admin-exposd`"),
         "{ran:?}"
     );
+}
+
+#[test]
+fn findings_are_a_result_that_the_store_keeps_and_shows_and_that_has_a_page() {
+    let folder = tempfile::tempdir().unwrap();
+    file(folder.path(), NAME, FAULTY);
+    let in_folder = |arguments: &[&str]| in_folder(folder.path(), arguments);
+    let linted = in_folder(&["lint", NAME, "--json", "lint.json"]);
+    // The command that prints the details is another.
+    let shown = in_folder(&["runs", "show", "lint.json"]);
+    assert_eq!(shown.stdout.replace("hoptax runs show lint.json --details", "--details"), linted.stdout);
+    let details = in_folder(&["runs", "show", "lint.json", "--details"]);
+    assert!(
+        details.stdout.contains("address-with-scheme: Envoy starts, the name never resolves"),
+        "{details:?}"
+    );
+    let store = ["--store", "store.db"];
+    let imported = in_folder(&["runs", "import", "lint.json", store[0], store[1]]);
+    assert_eq!(imported.code, Some(0), "{imported:?}");
+    let listed = in_folder(&["runs", "list", store[0], store[1]]);
+    assert!(listed.stdout.contains("lint") && listed.stdout.contains(NAME), "{listed:?}");
+    let page = in_folder(&["convert", "export", "lint.json", "--to", "html"]);
+    assert!(page.stdout.contains("envoy.yaml:23:49"), "{page:?}");
 }
 
 #[test]

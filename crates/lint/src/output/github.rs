@@ -1,28 +1,27 @@
 //! The findings as commands of a GitHub workflow, which shows them beside the lines of a pull request.
 
-use super::File;
+use hoptax_result::{LintBody, LintFinding};
+
 use crate::Severity;
 
 /// A line for each finding. Source of the form and of the escapes: GitHub, "Workflow commands".
-pub fn github(files: &[File]) -> String {
-    let findings = files.iter().flat_map(|file| &file.linted.findings);
-    let line = |finding: &crate::Finding| {
-        let place = &finding.place;
-        let command = match finding.rule.severity {
+pub fn github(body: &LintBody) -> String {
+    let line = |finding: &LintFinding| {
+        let LintFinding { rule, message, file, line, .. } = finding;
+        let command = match finding.severity {
             Severity::Error => "error",
             Severity::Warning => "warning",
             Severity::Info => "notice",
         };
-        let column = if place.column > 0 { format!(",col={}", place.column) } else { String::new() };
+        let column = if finding.column > 0 { format!(",col={}", finding.column) } else { String::new() };
         format!(
-            "::{command} file={},line={}{column},title={}::{}\n",
-            property(&place.file),
-            place.line.max(1),
-            finding.rule.id,
-            escaped(&finding.found.message)
+            "::{command} file={},line={}{column},title={rule}::{}\n",
+            property(file),
+            (*line).max(1),
+            escaped(message)
         )
     };
-    findings.map(line).collect()
+    body.files.iter().flat_map(|file| &file.findings).map(line).collect()
 }
 
 fn escaped(text: &str) -> String {

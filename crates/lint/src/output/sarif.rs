@@ -1,13 +1,13 @@
 //! The findings as results of SARIF 2.1.0 (OASIS), which code scanning shows beside the lines.
 
+use hoptax_result::{LintBody, LintFinding};
 use serde_json::{Value, json};
 
-use super::File;
-use crate::{ALL, Finding, Rule, Severity};
+use crate::{ALL, Rule, Severity};
 
-/// The rules and the results of a run.
-pub fn sarif(files: &[File]) -> (Vec<Value>, Vec<Value>) {
-    let results = files.iter().flat_map(|file| &file.linted.findings).map(result);
+/// All rules, and the results of a run.
+pub fn sarif(body: &LintBody) -> (Vec<Value>, Vec<Value>) {
+    let results = body.files.iter().flat_map(|file| &file.findings).map(result);
     (ALL.iter().map(|rule| described(rule)).collect(), results.collect())
 }
 
@@ -29,16 +29,15 @@ fn described(rule: &Rule) -> Value {
     })
 }
 
-fn result(finding: &Finding) -> Value {
-    let Finding { rule, place, found, .. } = finding;
-    let mut region = json!({"startLine": place.line.max(1)});
-    if place.column > 0 {
-        region["startColumn"] = place.column.into();
+fn result(finding: &LintFinding) -> Value {
+    let mut region = json!({"startLine": finding.line.max(1)});
+    if finding.column > 0 {
+        region["startColumn"] = finding.column.into();
     }
     json!({
-        "ruleId": rule.id,
-        "level": level(rule.severity),
-        "message": {"text": found.message},
-        "locations": [{"physicalLocation": {"artifactLocation": {"uri": place.file}, "region": region}}],
+        "ruleId": finding.rule,
+        "level": level(finding.severity),
+        "message": {"text": finding.message},
+        "locations": [{"physicalLocation": {"artifactLocation": {"uri": finding.file}, "region": region}}],
     })
 }

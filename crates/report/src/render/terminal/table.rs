@@ -13,6 +13,8 @@ const LONGEST_NAME: usize = 44;
 /// The end of a longer one that stays.
 const KEPT_END: usize = 12;
 
+/// The narrowest column of words that are wrapped.
+const NARROWEST: usize = 24;
 /// Text in place of the mark of an uncertain sign. A space at the end of a cell would be trimmed.
 const NO_MARK: &str = "\u{a0}\u{a0}";
 
@@ -32,20 +34,20 @@ fn short_names(names: Vec<String>) -> Vec<String> {
     if distinct.len() == short.len() { short } else { names }
 }
 
-/// The table with as many columns as fit, and with at most `most` rows, among them the line for the rest, which names the option that
-/// prints it.
+/// The table with as many columns as fit, and with at most `most` lines of rows, among them the line for the rest, which names the option
+/// that prints it.
 pub(super) fn text(table: &Table, style: Style, most: Option<(usize, &str)>) -> String {
-    let most = most.filter(|(most, _)| table.rows.len() > *most);
-    let shown = most.map_or(table.rows.len(), |(most, _)| most - 1);
+    let all = table.rows.len();
     let mut table = table.clone();
-    let rest = table.rows.split_off(shown);
+    if let Some((most, _)) = most {
+        cut(&mut table, most, all);
+    }
     let mut left_out: Vec<String> = Vec::new();
-    let lines = loop {
-        let lines = render(&table);
-        let width = lines.iter().map(|line| line.chars().count()).max().unwrap_or(0);
+    let excess = loop {
+        let excess = width(&table).saturating_sub(usize::from(style.width));
         let droppable = table.columns.iter().enumerate().max_by_key(|(_, column)| column.priority);
-        match droppable.filter(|(_, column)| column.priority > 0 && width > usize::from(style.width)) {
-            None => break lines,
+        match droppable.filter(|(_, column)| column.priority > 0 && excess > 0) {
+            None => break excess,
             Some((place, column)) => {
                 left_out.push(column.heading.clone());
                 let kept: Vec<bool> = (0..table.columns.len()).map(|other| other != place).collect();
@@ -53,19 +55,66 @@ pub(super) fn text(table: &Table, style: Style, most: Option<(usize, &str)>) -> 
             }
         }
     };
+    if excess > 0 {
+        wrap(&mut table, excess, style);
+    }
+    if let Some((most, _)) = most {
+        cut(&mut table, most, all);
+    }
     let mut text = String::new();
-    for (place, line) in lines.iter().enumerate() {
-        let row = place.checked_sub(1).and_then(|place| table.rows.get(place));
+    let rows = table.rows.iter().flat_map(|row| {
+        std::iter::once(Some(row)).chain(std::iter::repeat_n(None, lines_of(row).saturating_sub(1)))
+    });
+    for (line, row) in render(&table).iter().zip(std::iter::once(None).chain(rows)) {
         text += &format!("{}\n", painted(line, row, style));
     }
-    if let Some((_, details)) = most {
-        text += &format!("and {} more: {details}\n", rest.len());
+    let rest = all - table.rows.len();
+    if let Some((_, details)) = most.filter(|_| rest > 0) {
+        text += &format!("and {rest} more: {details}\n");
     }
     if !left_out.is_empty() {
         left_out.reverse();
         text += &format!("{}\n", style.cut(&format!("no room for: {}", left_out.join(", "))));
     }
     text
+}
+
+/// Leaves the first rows that fit into `most` lines, of which the last is for the rest of `all` rows if there is a rest.
+fn cut(table: &mut Table, most: usize, all: usize) {
+    let lines: usize = table.rows.iter().map(lines_of).sum();
+    if table.rows.len() == all && lines <= most {
+        return;
+    }
+    let mut left = most.saturating_sub(1);
+    let fits = |row: &&Row| left.checked_sub(lines_of(row)).map(|rest| left = rest).is_some();
+    let fitting = table.rows.iter().take_while(fits).count();
+    table.rows.truncate(fitting);
+}
+
+/// The lines of a row: those of its cell with the most.
+fn lines_of(row: &Row) -> usize {
+    row.cells.iter().map(|cell| cell.text().lines().count()).max().unwrap_or(1).max(1)
+}
+
+/// Wraps the widest column of words, so that lines are shorter by `excess` columns, as far as its own lines do not get too short.
+fn wrap(table: &mut Table, excess: usize, style: Style) {
+    let own = |place: usize| {
+        let cells = table.rows.iter().filter_map(|row| row.cells.get(place));
+        cells.map(|cell| cell.text().chars().count()).max().unwrap_or(0)
+    };
+    let words = table.columns.iter().enumerate().filter(|(_, column)| column.is_text);
+    let Some((width, place)) = words.map(|(place, _)| (own(place), place)).max() else { return };
+    let width = u16::try_from(width.saturating_sub(excess).max(NARROWEST)).unwrap_or(u16::MAX);
+    for cell in table.rows.iter_mut().filter_map(|row| row.cells.get_mut(place)) {
+        if let Cell::Text(text) = cell {
+            *text = Style { width, ..style }.wrap(text, 0);
+        }
+    }
+}
+
+/// The columns of its longest line.
+fn width(table: &Table) -> usize {
+    render(table).iter().map(|line| line.chars().count()).max().unwrap_or(0)
 }
 
 fn render(table: &Table) -> Vec<String> {
@@ -115,6 +164,29 @@ fn painted(line: &str, row: Option<&Row>, style: Style) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::table::Column;
+
+    #[test]
+    fn words_that_leave_no_room_are_wrapped_and_rows_are_counted_by_their_lines() {
+        let row = |name: &str, words: usize| Row::new(name, vec![Cell::words("word ".repeat(words) + "end")]);
+        let table = Table {
+            title: "t".to_owned(),
+            names: "name".to_owned(),
+            columns: vec![Column::text("words", 0)],
+            rows: vec![row("a", 3), row("b", 17), row("c", 1), row("d", 9)],
+        };
+        let style = Style { width: 40, colour: false };
+        let whole = text(&table, style, None);
+        assert!(whole.lines().all(|line| line.chars().count() <= 40), "{whole}");
+        assert_eq!((whole.lines().count(), whole.matches("end").count()), (1 + 1 + 3 + 1 + 2, 4), "{whole}");
+        assert!(whole.lines().nth(3).is_some_and(|line| line.starts_with("      word")), "{whole}");
+        assert_eq!(text(&table, style, Some((7, "--details"))), whole, "as many lines as there may be");
+        let six = text(&table, style, Some((6, "--details")));
+        assert!(six.ends_with("\nc     word end\nand 1 more: --details\n"), "{six}");
+        let four = text(&table, style, Some((4, "--details")));
+        assert!(four.lines().count() == 3 && four.ends_with("and 3 more: --details\n"), "whole rows: {four}");
+        assert_eq!(text(&table, Style { width: 200, ..style }, None).lines().count(), 5);
+    }
 
     #[test]
     fn long_names_lose_their_middle_unless_they_would_be_the_same() {

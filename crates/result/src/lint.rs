@@ -1,0 +1,276 @@
+//! What `hoptax lint` found in configurations: findings with their places and fixes, and the rules behind them.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{Body, Report, Verdict, counted};
+
+/// Most files that a subject names.
+const NAMED: usize = 2;
+
+/// What was found in files.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LintBody {
+    /// The files, in the order in which they were named; last a file of allowances that allow nothing.
+    pub files: Vec<LintedFile>,
+    /// The rules of all findings, in the order of their ids.
+    pub rules: Vec<LintRule>,
+    /// The ids of the rules that were applied alone; empty if all were.
+    pub only: Vec<String>,
+    /// The file of what is allowed; null without one.
+    pub allowances: Option<String>,
+}
+
+/// What was found in a file, in all configurations of it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LintedFile {
+    /// The file, as the user named it.
+    pub file: String,
+    /// What is wrong, the most severe first in each configuration.
+    pub findings: Vec<LintFinding>,
+    /// What a comment or a file of allowances allows, each with the reason.
+    pub allowed: Vec<LintFinding>,
+    /// What could not be read, so that rules which need it say nothing.
+    pub unread: Vec<LintUnread>,
+}
+
+/// What a rule found at a place.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LintFinding {
+    /// The id of the rule.
+    pub rule: String,
+    /// How bad it is.
+    pub severity: LintSeverity,
+    /// What is wrong, in one line.
+    pub message: String,
+    /// The file that it is in: one that the file of the user names, or that file.
+    pub file: String,
+    /// The line, from 1; 0 if the pointer says more, because the file is JSON in one line, or if no node is meant.
+    pub line: u64,
+    /// The column in that line, in characters from 1; 0 if it is not known.
+    pub column: u64,
+    /// The JSON pointer of the node in the file.
+    pub pointer: String,
+    /// The way to the node in the configuration: its pointer, with the names of items instead of their numbers.
+    pub path: String,
+    /// The changes of `--fix`; empty if it needs a decision.
+    pub fix: Vec<LintChange>,
+    /// Why it is allowed; absent if it is not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// A part that could not be read.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LintUnread {
+    /// The file that names it.
+    pub file: String,
+    /// The line, as of findings.
+    pub line: u64,
+    /// The JSON pointer of the node in the file.
+    pub pointer: String,
+    /// Why it could not be read.
+    pub message: String,
+}
+
+/// A rule that found something.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LintRule {
+    /// Its id.
+    pub id: String,
+    /// How bad its findings are.
+    pub severity: LintSeverity,
+    /// What it finds, in a few words.
+    pub title: String,
+    /// What happens because of it, and where it happened.
+    pub why: String,
+    /// What to do.
+    pub cure: String,
+    /// Where this is known from.
+    pub source: String,
+}
+
+/// How bad a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum LintSeverity {
+    /// The file alone shows that it does not do what it says, or that Envoy refuses it.
+    Error,
+    /// It fails under conditions that are usual.
+    Warning,
+    /// A default that the owner should know, or a matter of the surroundings.
+    Info,
+}
+
+/// A change of a configuration, by pointers of its tree.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged, deny_unknown_fields)]
+pub enum LintChange {
+    /// Sets a field. Messages around it that are missing are created; a list gets an item at its end with the step `-`.
+    Set {
+        /// The pointer of the field.
+        #[serde(rename = "set")]
+        at: String,
+        /// Its new value.
+        value: Value,
+    },
+    /// Removes a field or an item.
+    Remove {
+        /// Its pointer.
+        #[serde(rename = "remove")]
+        at: String,
+    },
+}
+
+/// Its report.
+pub type LintResult = Report<LintBody>;
+
+impl Body for LintBody {
+    const FORMAT: &'static str = "hoptax.lint/2";
+    type Environment = ();
+
+    fn subject(&self) -> String {
+        let names: Vec<&str> = self.files.iter().map(|file| file.file.as_str()).collect();
+        if names.len() > NAMED { counted(names.len() as u64, "file") } else { names.join(" and ") }
+    }
+
+    /// Of the reading, not of what was found: a caution if a part could not be read.
+    fn verdict(&self) -> Verdict {
+        if self.unread().next().is_some() { Verdict::Caution } else { Verdict::Sound }
+    }
+}
+
+impl LintBody {
+    /// All findings, the most severe first, those of one severity in the order of the files.
+    pub fn findings(&self) -> impl Iterator<Item = &LintFinding> {
+        LintSeverity::ALL.into_iter().flat_map(|severity| {
+            let all = self.files.iter().flat_map(|file| &file.findings);
+            all.filter(move |finding| finding.severity == severity)
+        })
+    }
+
+    /// Whether `--fix` with the same options mends a finding.
+    pub fn mends(&self, finding: &LintFinding) -> bool {
+        finding.is_mendable(!self.only.is_empty())
+    }
+
+    /// What is allowed.
+    pub fn allowed(&self) -> impl Iterator<Item = &LintFinding> {
+        self.files.iter().flat_map(|file| &file.allowed)
+    }
+
+    /// What could not be read.
+    pub fn unread(&self) -> impl Iterator<Item = &LintUnread> {
+        self.files.iter().flat_map(|file| &file.unread)
+    }
+
+    /// The number of findings of a severity.
+    pub fn count(&self, severity: LintSeverity) -> usize {
+        self.findings().filter(|finding| finding.severity == severity).count()
+    }
+
+    /// The numbers of findings by severity, the worst first, a text each: `1 error`, `2 warnings`.
+    pub fn counts(&self) -> Vec<String> {
+        let numbers = LintSeverity::ALL.map(|severity| (self.count(severity), severity));
+        let found = numbers.into_iter().filter(|(number, _)| *number > 0);
+        found.map(|(number, severity)| counted(number as u64, severity.name())).collect()
+    }
+}
+
+impl LintFinding {
+    /// Its place: `FILE:LINE:COLUMN` as far as they are known, or the file and the pointer.
+    pub fn place(&self) -> String {
+        let place = place(&self.file, self.line, &self.pointer);
+        if self.line > 0 && self.column > 0 { format!("{place}:{}", self.column) } else { place }
+    }
+
+    /// Whether `--fix` mends it. An info is mended only where its rule `is_named` by `--only`: it may be as it should.
+    pub fn is_mendable(&self, is_named: bool) -> bool {
+        !self.fix.is_empty() && (is_named || self.severity != LintSeverity::Info)
+    }
+}
+
+impl LintUnread {
+    /// Its place: `FILE:LINE`, or the file and the pointer.
+    pub fn place(&self) -> String {
+        place(&self.file, self.line, &self.pointer)
+    }
+}
+
+fn place(file: &str, line: u64, pointer: &str) -> String {
+    match (line, pointer) {
+        (0, "") => file.to_owned(),
+        (0, pointer) => format!("{file} {pointer}"),
+        (line, _) => format!("{file}:{line}"),
+    }
+}
+
+impl LintSeverity {
+    /// All, the worst first.
+    pub const ALL: [Self; 3] = [Self::Error, Self::Warning, Self::Info];
+
+    /// Its name, as printed and serialised.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+            Self::Info => "info",
+        }
+    }
+}
+
+impl fmt::Display for LintSeverity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl LintChange {
+    /// The pointer of what it changes.
+    pub fn at(&self) -> &str {
+        match self {
+            Self::Set { at, .. } | Self::Remove { at } => at,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_change_names_what_it_sets_or_removes_and_nothing_else() {
+        let set = LintChange::Set { at: "/a/-".to_owned(), value: json!({"b": [1]}) };
+        let remove = LintChange::Remove { at: "/a".to_owned() };
+        for (change, value) in
+            [(set, json!({"set": "/a/-", "value": {"b": [1]}})), (remove, json!({"remove": "/a"}))]
+        {
+            assert_eq!(serde_json::to_value(&change).unwrap(), value);
+            assert_eq!(serde_json::from_value::<LintChange>(value.clone()).unwrap(), change);
+            let mut more = value;
+            more["colour"] = "red".into();
+            assert!(serde_json::from_value::<LintChange>(more).is_err());
+        }
+    }
+
+    #[test]
+    fn a_place_is_as_exact_as_it_is_known() {
+        let unread = |line, pointer: &str| {
+            let (file, pointer) = ("a.json".to_owned(), pointer.to_owned());
+            LintUnread { file, line, pointer, message: String::new() }.place()
+        };
+        assert_eq!([unread(0, ""), unread(0, "/b"), unread(7, "/b")], ["a.json", "a.json /b", "a.json:7"]);
+    }
+}
