@@ -1,19 +1,15 @@
 //! Progress on stderr: a bar or a live line on a terminal, and plain lines for studies elsewhere.
 
-mod plain;
-
 use std::io::{self, IsTerminal};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use hoptax_load::trial::LiveLine;
 use hoptax_run::event::Event;
-use hoptax_session::progress::Progress;
+use hoptax_session::progress::{PlainLines, Progress};
 use hoptax_session::{Say, Update};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::print;
-use plain::PlainLines;
 
 /// Runs `measure`, and shows the progress of its study on the terminal.
 pub(crate) fn shown<T>(measure: impl FnOnce(Say<'_>) -> T) -> T {
@@ -45,7 +41,7 @@ enum Display {
 impl StudyOnTerminal {
     /// Shows an update.
     fn show(&self, update: Update<'_>) {
-        let mut shown = lock(&self.shown);
+        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
         match (update, &mut *shown) {
             (Update::Begins { slices_per_round, rounds_done }, _) => {
                 let progress = Progress::new(slices_per_round, rounds_done);
@@ -70,7 +66,7 @@ impl StudyOnTerminal {
 impl Display {
     fn begin(progress: Progress) -> Self {
         if !io::stderr().is_terminal() {
-            return Self::Lines(PlainLines::begin(progress));
+            return Self::Lines(PlainLines::begin(progress, print::note));
         }
         let bar = ProgressBar::new(progress.all());
         if let Ok(style) =
@@ -102,10 +98,6 @@ impl Display {
     }
 }
 
-fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Live line of a load.
 pub(crate) fn live_line() -> ProgressBar {
     let bar = ProgressBar::new(1);
@@ -113,38 +105,4 @@ pub(crate) fn live_line() -> ProgressBar {
         bar.set_style(style);
     }
     bar
-}
-
-/// Text of the live line.
-pub(crate) fn live_text(line: &LiveLine) -> String {
-    format!(
-        "{:>9.0} req/s   p50 {}   p99 {}   {} errors   {:.0} s left",
-        line.rate,
-        latency(line.p50_us),
-        latency(line.p99_us),
-        line.errors,
-        (line.total_s - line.elapsed_s).max(0.0)
-    )
-}
-
-fn latency(us: f64) -> String {
-    if us < 10_000.0 { format!("{us:.0} us") } else { format!("{:.1} ms", us / 1e3) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_live_line_has_units() {
-        let line = LiveLine {
-            elapsed_s: 3.0,
-            total_s: 10.0,
-            rate: 1234.5,
-            p50_us: 87.4,
-            p99_us: 12_345.0,
-            errors: 2,
-        };
-        assert_eq!(live_text(&line), "     1234 req/s   p50 87 us   p99 12.3 ms   2 errors   7 s left");
-    }
 }

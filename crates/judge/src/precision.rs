@@ -1,5 +1,7 @@
 //! The precision of a study's costs, and a forecast of it for more rounds.
 
+use std::str::FromStr;
+
 use hoptax_result::{ArmKind, ArmResult, CostMeasure, Interval, SequentialPlan, StudyResult};
 use hoptax_stats::{
     LOOK_CONFIDENCE, half_width_after, precise_enough, rounds_needed, scaled_half_width, standard_error,
@@ -23,6 +25,32 @@ pub struct Precision {
 impl From<&SequentialPlan> for Precision {
     fn from(plan: &SequentialPlan) -> Self {
         Self { target_share: plan.target_share, of_cost_share: plan.of_cost_share }
+    }
+}
+
+impl FromStr for Precision {
+    type Err = String;
+
+    /// Reads `1%`, or `1% or 20% of cost`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let Some((target, of_cost)) = text.split_once("or") else {
+            return Ok(Self { target_share: percent(text)?, of_cost_share: 0.0 });
+        };
+        let of_cost = of_cost.trim().strip_suffix("cost").and_then(|rest| rest.trim().strip_suffix("of"));
+        let of_cost = of_cost.ok_or_else(|| "write it as `1% or 20% of cost`".to_owned())?;
+        Ok(Self { target_share: percent(target)?, of_cost_share: percent(of_cost)? })
+    }
+}
+
+/// A percentage above 0 and up to 100, as a share.
+///
+/// # Errors
+/// When the text is none.
+pub fn percent(text: &str) -> Result<f64, String> {
+    let number = text.trim().strip_suffix('%').ok_or_else(|| format!("write it as `{}%`", text.trim()))?;
+    match number.trim().parse::<f64>() {
+        Ok(percent) if percent > 0.0 && percent <= 100.0 => Ok(percent / 100.0),
+        _ => Err("it must be above 0% and at most 100%".to_owned()),
     }
 }
 
@@ -175,5 +203,18 @@ mod tests {
         assert!((at_looks(10, 0.95).unwrap() - 2.398_441 / 2.262_157).abs() < 1e-6);
         assert!((at_looks(10, LOOK_CONFIDENCE).unwrap() - 1.0).abs() < 1e-12);
         assert_eq!(at_looks(1, 0.95), None);
+    }
+
+    #[test]
+    fn a_precision_is_read_as_a_share_of_the_baseline_and_of_the_cost() {
+        assert_eq!((percent("1%"), percent(" 0.5 % ")), (Ok(0.01), Ok(0.005)));
+        assert!(percent("1").unwrap_err().contains("`1%`"));
+        assert!(percent("0%").is_err() && percent("101%").is_err() && percent("nan%").is_err());
+        let of = |target_share, of_cost_share| Ok(Precision { target_share, of_cost_share });
+        let read = |text: &str| text.parse::<Precision>();
+        assert_eq!([read("1%"), read("1% or 20 % of cost")], [of(0.01, 0.0), of(0.01, 0.2)]);
+        for wrong in ["1", "1% or 20%", "1% or of cost", "or 20% of cost", "1% or 20 of cost"] {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
     }
 }

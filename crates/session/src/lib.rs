@@ -28,6 +28,7 @@ pub mod load;
 pub mod machine;
 mod manifest;
 mod measure;
+pub mod merge;
 mod outputs;
 mod placement;
 pub mod price;

@@ -10,6 +10,8 @@ use hoptax_judge::length::Length;
 use hoptax_plan::configurations::Configurations;
 use hoptax_plan::file::StudyFile;
 use hoptax_plan::plan::{Load, Open, Plan, Rate};
+use hoptax_predict::size::NoSize;
+use hoptax_predict::size::graph::Graph;
 use hoptax_result::counted;
 use include_dir::{Dir, include_dir};
 
@@ -101,8 +103,18 @@ fn described(name: &str, plan: &Plan) -> String {
     text
 }
 
+/// What to do about a graph that cannot be predicted: the built-in study that measures most of what it needs, if results lack some of it.
+/// A line that follows the reason, or nothing.
+pub fn advice(why: &NoSize, graph: &Graph) -> String {
+    let functions: BTreeSet<&str> = graph.functions().collect();
+    let study = matches!(why, NoSize::Missing { .. }).then(|| with_most_of(&functions)).flatten();
+    study.map_or_else(String::new, |(name, count)| {
+        format!("\n`hoptax study {name}` measures {count} of the {} functions of the graph", functions.len())
+    })
+}
+
 /// The built-in study from which most of these functions can be predicted, the first by name, and how many it has; none without any.
-pub fn with_most_of(functions: &BTreeSet<&str>) -> Option<(String, usize)> {
+fn with_most_of(functions: &BTreeSet<&str>) -> Option<(String, usize)> {
     let catalogue = catalogue().ok()?;
     let found = |name: String| {
         let (file, text) = read(&name).ok()?;

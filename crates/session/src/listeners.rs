@@ -10,7 +10,8 @@ mod servers;
 
 use std::path::Path;
 
-use hoptax_listeners::{Lines, Plan, Source, is_listeners, read, render};
+use hoptax_listeners::{Imported, Lines, Plan, Source, is_listeners, read, render};
+use hoptax_subject::envoy::given::read_partly;
 use hoptax_text::yaml::file;
 use serde_json::Value;
 
@@ -57,6 +58,27 @@ pub fn plan(path: &Path, services: Option<&Path>) -> Result<Plan, Failure> {
     let (name, other_name) = (path.display().to_string(), services.map(|path| path.display().to_string()));
     let other = other.as_deref().zip(other_name.as_deref()).map(|(text, name)| Source { name, text });
     read(Source { name: &name, text: &text }, other).map_err(Failure::bad_input)
+}
+
+/// The listeners file that an Envoy configuration becomes, and what it does not express.
+///
+/// # Errors
+/// When the file cannot be read, is a listeners file already, holds several configurations, or becomes nothing.
+pub fn import(path: &Path) -> Result<Imported, Failure> {
+    let file = path.display();
+    if is_own(path) {
+        let already = format!(
+            "`{file}` is a listeners file already; `hoptax listeners render {file}` makes a configuration of it"
+        );
+        return Err(Failure::bad_input(already));
+    }
+    let all = read_partly(path).map_err(Failure::bad_input)?;
+    let [read] = all.as_slice() else {
+        let many = format!("`{file}` holds {} configurations: name one of them behind `#`", all.len());
+        return Err(Failure::bad_input(many));
+    };
+    let imported = hoptax_listeners::import(read.configuration.tree());
+    if imported.text.is_empty() { Err(Failure::bad_input(imported.left.join("\n"))) } else { Ok(imported) }
 }
 
 fn text_of(path: &Path) -> Result<String, Failure> {

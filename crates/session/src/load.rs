@@ -1,6 +1,7 @@
 //! A load as a user states it: its requests, its servers, its connections and its schedule. It becomes a trial, which is sent and judged.
 
 mod data;
+mod headers;
 mod intervals;
 mod log_file;
 mod reflection;
@@ -27,6 +28,7 @@ use crate::machine;
 use crate::tls::ClientTls;
 use crate::update::Say;
 
+pub use headers::GivenHeaders;
 pub use intervals::Lines;
 pub use schedule::{ArrivalsOf, Schedule};
 pub use send::{Files, Sending, Sent, send};

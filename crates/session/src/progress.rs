@@ -1,10 +1,14 @@
 //! The progress of a study, as numbers and in words, from the updates that it sends.
 
+mod plain;
+
 use std::time::Instant;
 
 use hoptax_run::event::Event;
 
 use crate::update::Update;
+
+pub use plain::PlainLines;
 
 /// The progress of a study.
 #[derive(Clone, Copy, Debug)]

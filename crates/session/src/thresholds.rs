@@ -21,3 +21,13 @@ pub fn limits(set: &[(String, f64)]) -> Result<Limits, Failure> {
     let errors: Vec<String> = set.iter().filter_map(|(name, value)| limits.set(name, *value).err()).collect();
     if errors.is_empty() { Ok(limits) } else { Err(Failure::bad_input(errors.join("\n"))) }
 }
+
+/// The name and the value in `NAME=VALUE`.
+///
+/// # Errors
+/// When the text has another form.
+pub fn parse(text: &str) -> Result<(String, f64), String> {
+    let (name, value) = text.split_once('=').ok_or("write it as `NAME=VALUE`")?;
+    let value = value.trim().parse().map_err(|_| format!("`{value}` is not a number"))?;
+    Ok((name.trim().to_owned(), value))
+}

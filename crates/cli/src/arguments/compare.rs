@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use clap::Args;
+use hoptax_judge::precision::percent;
 
 use super::shared::RunArguments;
 use super::values;
@@ -42,7 +43,7 @@ pub(crate) struct CompareArguments {
     #[arg(value_name = "SUBJECT", required = true, num_args = 2..=8)]
     pub(crate) subjects: Vec<String>,
     /// Largest difference that does not matter, as a percentage of the first subject
-    #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = values::percent)]
+    #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = percent)]
     pub(crate) margin: f64,
     /// Measure until the intervals of CPU time are narrow enough to decide, for at most this time
     ///

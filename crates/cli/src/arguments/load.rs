@@ -79,7 +79,7 @@ pub(crate) struct LoadArguments {
     /// `uniform` sends at equal intervals. `poisson` has exponential intervals, as independent users cause them. `jitter=10%`
     /// moves each uniform arrival by up to 10 % of an interval. `burst=8` sends eight requests at once. `trace=FILE` reads send
     /// times since the start, one per line such as `1.5ms`, and replaces --rate.
-    #[arg(long, value_name = "ARRIVALS", default_value = "uniform", value_parser = values::arrivals, help_heading = SCHEDULE)]
+    #[arg(long, value_name = "ARRIVALS", default_value = "uniform", help_heading = SCHEDULE)]
     pub(crate) arrivals: ArrivalsOf,
     /// Maximum share of sent requests that fail, time out or do not finish, 0 to 1; above it, the result is void
     #[arg(long, value_name = "SHARE", default_value_t = 0.001, value_parser = values::share, help_heading = CHECKS)]

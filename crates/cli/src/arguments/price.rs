@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use clap::{Args, ValueHint};
 use hoptax_bootstrap::request::RequestLine;
+use hoptax_session::load::GivenHeaders;
 use hoptax_session::price::Change;
 
 use super::shared::RunArguments;
-use super::values::{self, Headers};
+use super::values;
 
 /// Options of tries and measurements, which a dry run has not.
 const MEASURED: [&str; 11] = [
@@ -77,7 +78,7 @@ pub(crate) struct PriceArguments {
     pub(crate) request: Option<RequestLine>,
     /// Header of the request, `Name: value`, or `@FILE` with one header per line; repeatable
     #[arg(short = 'H', long = "header", value_name = "HEADER")]
-    pub(crate) headers: Vec<Headers>,
+    pub(crate) headers: Vec<GivenHeaders>,
     /// Measure only this part; repeatable [default: all]
     ///
     /// A part is named by its name in the file, by the last word of its type (`jwt_authn`), or by the function of the catalogue

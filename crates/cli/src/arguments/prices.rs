@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
+use hoptax_session::thresholds;
 
 use super::shared::JsonArguments;
-use super::values;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -40,7 +40,7 @@ pub(crate) struct PricesArguments {
     /// Set the threshold of a check of the study, `NAME=VALUE`; repeatable
     ///
     /// `hoptax trust checks --thresholds` lists names and defaults. A loosened threshold is printed.
-    #[arg(long = "threshold", value_name = "THRESHOLD", value_parser = values::threshold, requires = "here", conflicts_with = "measured")]
+    #[arg(long = "threshold", value_name = "THRESHOLD", value_parser = thresholds::parse, requires = "here", conflicts_with = "measured")]
     pub(crate) thresholds: Vec<(String, f64)>,
     /// Print Markdown
     #[arg(long)]

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
+use hoptax_session::store::since;
 
 use super::merge::MergeArguments;
 use super::shared::JsonArguments;
@@ -47,7 +48,7 @@ pub(crate) enum RunsAction {
         #[arg(long)]
         label: Option<String>,
         /// Only runs that began since this date (`2026-11-01`, UTC) or within this time (`30d`)
-        #[arg(long, value_name = "DATE|DURATION", value_parser = values::since)]
+        #[arg(long, value_name = "DATE|DURATION", value_parser = since)]
         since: Option<String>,
         /// Print JSON
         #[arg(long)]

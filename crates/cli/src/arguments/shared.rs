@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueHint};
 use hoptax_session::Options;
 use hoptax_session::awake::NeverHalt;
+use hoptax_session::thresholds;
 
 use super::values;
 
@@ -80,7 +81,7 @@ pub(crate) struct ThresholdArguments {
     ///
     /// `hoptax trust checks --thresholds` lists names and defaults. A loosened threshold is printed, and a finding that depends on a
     /// threshold names it. A study that is continued keeps its thresholds, unless they are set again.
-    #[arg(long = "threshold", value_name = "THRESHOLD", value_parser = values::threshold)]
+    #[arg(long = "threshold", value_name = "THRESHOLD", value_parser = thresholds::parse)]
     pub(crate) thresholds: Vec<(String, f64)>,
 }
 

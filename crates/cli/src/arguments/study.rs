@@ -57,7 +57,7 @@ pub(crate) struct StudyArguments {
     /// The study examines the widths of its intervals after 8, 10, 13, 17, ... rounds. It ends when 95 of 100 intervals are narrow
     /// enough, or when --rounds or --budget is reached. The intervals are slightly wider to compensate: their coverage remains 95 %.
     /// With `--until '1% or 20% of cost'`, intervals of large costs may be wider.
-    #[arg(long, value_name = "PERCENT", value_parser = values::precision)]
+    #[arg(long, value_name = "PERCENT")]
     pub(crate) until: Option<Precision>,
     /// Seed of all random orders, instead of the study file's
     #[arg(long, value_name = "NUMBER")]

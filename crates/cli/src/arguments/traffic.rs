@@ -11,12 +11,13 @@ use hoptax_load::{
     StaticAddress,
 };
 use hoptax_session::load::{
-    Body, Connections, Data, DataOrder, GivenUrl, Load, Requests, Servers, ServiceSource, TimedMessages,
+    Body, Connections, Data, DataOrder, GivenHeaders, GivenUrl, Load, Requests, Servers, ServiceSource,
+    TimedMessages,
 };
 
 use super::security::SecurityArguments;
 use super::shared::AwakeArguments;
-use super::values::{self, Headers, ProtocolChoice};
+use super::values::{self, ProtocolChoice};
 
 /// No heading of the help: that of a group before would count.
 pub(super) const NONE: Resettable<Str> = Resettable::Reset;
@@ -163,7 +164,7 @@ pub(crate) struct TrafficArguments {
     ///
     /// `@FILE` keeps credentials out of the process list.
     #[arg(short = 'H', long = "header", value_name = "HEADER", help_heading = REQUESTS)]
-    pub(crate) headers: Vec<Headers>,
+    pub(crate) headers: Vec<GivenHeaders>,
     /// Store cookies that responses set, and send them on the same connection; for HTTP/1.1, HTTP/2 and HTTP/3
     #[arg(long, help_heading = REQUESTS)]
     pub(crate) cookies: bool,

@@ -4,13 +4,11 @@ use std::fmt;
 use std::ops::{Bound, RangeBounds};
 use std::path::PathBuf;
 use std::str::FromStr;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use hoptax_judge::precision::Precision;
-use hoptax_load::{ArrivalsError, MAX_RATE, Protocol};
+use hoptax_load::{MAX_RATE, Protocol};
 use hoptax_result::grouped;
-use hoptax_session::load::ArrivalsOf;
 
 /// A value that is chosen by its name.
 pub(crate) fn one_of<T: Clone + Send + Sync + 'static>(
@@ -106,20 +104,6 @@ pub(crate) fn label(text: &str) -> Result<String, String> {
     file_name(text)
 }
 
-/// The start of a time that lasts until now, by its date or its length, RFC 3339 in UTC.
-pub(crate) fn since(text: &str) -> Result<String, String> {
-    let form =
-        || "write a date as `2026-11-01` or `2026-11-01T08:00:00`, in UTC, or a time as `30d`".to_owned();
-    let text = text.trim();
-    let is_date = |text: &str| humantime::parse_rfc3339_weak(text).ok();
-    let start = is_date(text)
-        .or_else(|| is_date(&format!("{text}T00:00:00")))
-        .or_else(|| SystemTime::now().checked_sub(humantime::parse_duration(text).ok()?))
-        .filter(|start| *start >= SystemTime::UNIX_EPOCH)
-        .ok_or_else(form)?;
-    Ok(humantime::format_rfc3339_seconds(start).to_string())
-}
-
 /// The longest duration, a year: sums and multiples of durations cannot overflow.
 const LONGEST: Duration = Duration::from_hours(24 * 366);
 
@@ -130,13 +114,6 @@ pub(crate) fn duration_or_none(text: &str) -> Result<Duration, String> {
         Err(_) => format!("{error}; write it as `10s` or `500ms`"),
     })?;
     if duration <= LONGEST { Ok(duration) } else { Err("it must be at most a year, 366 days".to_owned()) }
-}
-
-pub(crate) fn arrivals(text: &str) -> Result<ArrivalsOf, ArrivalsError> {
-    match text.strip_prefix("trace=") {
-        Some(path) if !path.is_empty() => Ok(ArrivalsOf::Trace(path.into())),
-        _ => text.parse().map(ArrivalsOf::Process),
-    }
 }
 
 pub(crate) fn rate(text: &str) -> Result<f64, String> {
@@ -208,54 +185,6 @@ pub(crate) fn percentile(text: &str) -> Result<f64, String> {
     }
 }
 
-/// A percentage above 0 and up to 100, as a share.
-pub(crate) fn percent(text: &str) -> Result<f64, String> {
-    let number = text.trim().strip_suffix('%').ok_or_else(|| format!("write it as `{}%`", text.trim()))?;
-    match number.trim().parse::<f64>() {
-        Ok(percent) if percent > 0.0 && percent <= 100.0 => Ok(percent / 100.0),
-        _ => Err("it must be above 0% and at most 100%".to_owned()),
-    }
-}
-
-/// A precision: `1%`, or `1% or 20% of cost`.
-pub(crate) fn precision(text: &str) -> Result<Precision, String> {
-    let Some((target, of_cost)) = text.split_once("or") else {
-        return Ok(Precision { target_share: percent(text)?, of_cost_share: 0.0 });
-    };
-    let of_cost = of_cost.trim().strip_suffix("cost").and_then(|rest| rest.trim().strip_suffix("of"));
-    let of_cost = of_cost.ok_or_else(|| "write it as `1% or 20% of cost`".to_owned())?;
-    Ok(Precision { target_share: percent(target)?, of_cost_share: percent(of_cost)? })
-}
-
-/// The value of `--header`: one header, or all headers of a file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Headers(pub(crate) Vec<(String, String)>);
-
-impl FromStr for Headers {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let Some(path) = text.strip_prefix('@') else { return Ok(Self(vec![header(text)?])) };
-        let text = std::fs::read_to_string(path).map_err(|error| format!("cannot read `{path}`: {error}"))?;
-        let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
-        let headers = lines
-            .map(|(number, line)| header(line).map_err(|error| format!("`{path}`, line {number}: {error}")));
-        headers.collect::<Result<_, _>>().map(Self)
-    }
-}
-
-fn header(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text.split_once(':').ok_or("write it as `Name: value`")?;
-    Ok((name.trim().to_owned(), value.trim().to_owned()))
-}
-
-/// A threshold, `NAME=VALUE`.
-pub(crate) fn threshold(text: &str) -> Result<(String, f64), String> {
-    let (name, value) = text.split_once('=').ok_or("write it as `NAME=VALUE`")?;
-    let value = value.trim().parse().map_err(|_| format!("`{value}` is not a number"))?;
-    Ok((name.trim().to_owned(), value))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -281,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_shares_percentiles_and_headers_are_parsed() {
+    fn rates_shares_and_percentiles_are_parsed() {
         assert!(rate("0").is_err() && rate("nan").is_err() && rate("-1").is_err());
         assert_eq!(rate("0.5"), Ok(0.5));
         assert!(rate("1e12").unwrap_err().contains("at most 10,000,000"));
@@ -296,26 +225,10 @@ mod tests {
         assert!(share("1.1").is_err());
         assert_eq!((percentile("99.99"), percentile(" p95")), (Ok(99.99), Ok(95.0)));
         assert!(percentile("100").is_err() && percentile("0").is_err() && percentile("nan").is_err());
-        assert_eq!(percent("1%"), Ok(0.01));
-        assert_eq!(percent(" 0.5 % "), Ok(0.005));
-        let of = |target_share, of_cost_share| Ok(Precision { target_share, of_cost_share });
-        assert_eq!([precision("1%"), precision("1% or 20 % of cost")], [of(0.01, 0.0), of(0.01, 0.2)]);
-        for wrong in ["1", "1% or 20%", "1% or of cost", "or 20% of cost", "1% or 20 of cost"] {
-            assert!(precision(wrong).is_err(), "{wrong}");
-        }
-        assert!(percent("1").unwrap_err().contains("`1%`"));
-        assert!(percent("0%").is_err() && percent("101%").is_err() && percent("nan%").is_err());
-        assert_eq!(header("A: b: c"), Ok(("A".to_owned(), "b: c".to_owned())));
-        assert!(header("A").is_err());
     }
 
     #[test]
-    fn a_start_is_a_date_or_a_time_before_now() {
-        assert_eq!(since("2026-11-01"), Ok("2026-11-01T00:00:00Z".to_owned()));
-        assert_eq!(since("2026-11-01 08:30:00"), Ok("2026-11-01T08:30:00Z".to_owned()));
-        assert!(since("1h").unwrap() < since("1min").unwrap());
-        assert!(since("yesterday").unwrap_err().contains("`30d`"));
-        assert!(since("10000000y").is_err() && since("").is_err());
+    fn a_label_is_no_number() {
         assert_eq!(label("nightly-2"), Ok("nightly-2".to_owned()));
         assert!(label("12").unwrap_err().contains("add a letter"));
         assert!(label("").is_err() && label("a b").is_err());

@@ -1,11 +1,9 @@
 //! `hoptax lab graph`: runs graphs of `hoptax predict size`, and makes graph files from the files of other programs.
 
-use hoptax_predict::size::graph::read;
-use hoptax_predict::size::import::Imported;
 use hoptax_report::documents;
 use hoptax_result::Verdict;
 use hoptax_session::graph::{RunSpec, Wanted, file, measure};
-use hoptax_session::{library, results::read_run, thresholds};
+use hoptax_session::{results::read_run, thresholds};
 
 use crate::arguments::{GraphArguments, GraphRunArguments, GraphSource};
 use crate::exit::{Code, Failure};
@@ -19,7 +17,7 @@ pub(crate) fn run(arguments: &GraphArguments) -> Result<Code, Failure> {
         GraphSource::Isotope { file, entry } => file::isotope_topology(file, entry.as_deref())?,
         GraphSource::Kubernetes { folder, entry } => file::kubernetes(folder, entry.as_deref())?,
     };
-    print::result(&checked(&imported)?)?;
+    print::result(&file::checked(&imported)?)?;
     Ok(Code::Success)
 }
 
@@ -47,20 +45,11 @@ fn measured(arguments: &GraphRunArguments) -> Result<Code, Failure> {
     Ok(if is_void { Code::Void } else { Code::from(result.verdict) })
 }
 
-/// The graph file, which `hoptax predict size` accepts.
-fn checked(imported: &Imported) -> Result<String, Failure> {
-    let text = imported.to_yaml();
-    let problem =
-        |problems| Failure::bad_input(format!("the graph cannot be predicted:\n{problems}\n\n{text}"));
-    read("graph", &text, library::catalogue()?).map_err(problem)?;
-    Ok(text)
-}
-
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
+    use hoptax_session::library;
 
-    use super::library;
     use crate::arguments::Arguments;
 
     #[test]

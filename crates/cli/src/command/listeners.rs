@@ -2,12 +2,11 @@
 
 use std::fs;
 
-use hoptax_listeners::{Form, Imported, import, render};
+use hoptax_listeners::{Form, Imported, render};
 use hoptax_report::documents;
 use hoptax_result::{PromiseOutcome, Verdict};
 use hoptax_session::listeners::check::{Wanted, check};
-use hoptax_session::listeners::{is_own, plan};
-use hoptax_subject::envoy::given::read_partly;
+use hoptax_session::listeners::{import, plan};
 
 use crate::arguments::{
     CheckListenersArguments, ImportListenersArguments, ListenersCommand, RenderArguments,
@@ -71,22 +70,7 @@ fn checked(arguments: &CheckListenersArguments) -> Result<Code, Failure> {
 }
 
 fn imported(arguments: &ImportListenersArguments) -> Result<Code, Failure> {
-    let file = arguments.file.display();
-    if is_own(&arguments.file) {
-        let already = format!(
-            "`{file}` is a listeners file already; `hoptax listeners render {file}` makes a configuration of it"
-        );
-        return Err(Failure::bad_input(already));
-    }
-    let all = read_partly(&arguments.file).map_err(Failure::bad_input)?;
-    let [read] = all.as_slice() else {
-        let many = format!("`{file}` holds {} configurations: name one of them behind `#`", all.len());
-        return Err(Failure::bad_input(many));
-    };
-    let Imported { text, left } = import(read.configuration.tree());
-    if text.is_empty() {
-        return Err(Failure::bad_input(left.join("\n")));
-    }
+    let Imported { text, left } = import(&arguments.file)?;
     print::result(&text)?;
     if !left.is_empty() {
         print::note(&format!("not expressed:\n  {}", left.join("\n  ")));

@@ -51,7 +51,7 @@ pub(super) fn sent(sending: &Sending<'_>, outputs: Outputs<'_>) -> Result<Code, 
     }
     let interrupt = interrupt::listen()?;
     let line = progress::live_line();
-    let mut show = |live: &LiveLine| line.set_message(progress::live_text(live));
+    let mut show = |live: &LiveLine| line.set_message(live.to_string());
     // JSON lines contain the same numbers, and both on one terminal would be unreadable.
     let on_live = outputs.every.is_none().then_some(&mut show as &mut dyn FnMut(&LiveLine));
     let lines = outputs.every.map(|every| Lines { every, out: Box::new(print::Lines::default()) });

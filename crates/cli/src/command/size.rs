@@ -1,9 +1,7 @@
 //! `hoptax predict size`: predicts what the proxies of a service graph use, and checks such predictions.
 
-use std::collections::BTreeSet;
-
-use hoptax_predict::size::graph::{Graph, read};
-use hoptax_predict::size::{NoSize, Prices};
+use hoptax_predict::size::Prices;
+use hoptax_predict::size::graph::read;
 use hoptax_report::documents;
 use hoptax_result::Verdict;
 use hoptax_session::results::read_run;
@@ -27,7 +25,7 @@ pub(crate) fn run(arguments: &SizeArguments) -> Result<Code, Failure> {
     let file = graph::read(path, arguments.entry.as_deref(), &print::say)?;
     let graph = read(&file.name, &file.text, library::catalogue()?).map_err(Failure::bad_input)?;
     let results = arguments.from.iter().map(|path| read_run(path)).collect::<Result<Vec<_>, _>>()?;
-    let refused = |error| Failure::bad_input(format!("{error}{}", built_in(&error, &graph)));
+    let refused = |error| Failure::bad_input(format!("{error}{}", library::advice(&error, &graph)));
     let mut result = hoptax_predict::size::size(&graph, rate, &results).map_err(refused)?;
     let prices =
         Prices { per_core_hour: arguments.price_per_core_hour, per_gib_hour: arguments.price_per_gib_hour };
@@ -35,13 +33,4 @@ pub(crate) fn run(arguments: &SizeArguments) -> Result<Code, Failure> {
     print::document_or_json(json, &result, || documents::size(&result))?;
     let is_void = result.sources.iter().any(|source| source.verdict == Verdict::Void);
     Ok(if is_void { Code::Void } else { Code::Success })
-}
-
-/// The built-in study that measures most of what a graph needs, if results lack some of it.
-fn built_in(error: &NoSize, graph: &Graph) -> String {
-    let functions: BTreeSet<&str> = graph.functions().collect();
-    let study = matches!(error, NoSize::Missing { .. }).then(|| library::with_most_of(&functions)).flatten();
-    study.map_or_else(String::new, |(name, count)| {
-        format!("\n`hoptax study {name}` measures {count} of the {} functions of the graph", functions.len())
-    })
 }

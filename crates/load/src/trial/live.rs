@@ -1,5 +1,6 @@
 //! The progress line of a running trial.
 
+use std::fmt;
 use std::sync::mpsc::Receiver;
 
 use hoptax_host::clock::now_ns;
@@ -22,6 +23,25 @@ pub struct LiveLine {
     pub p99_us: f64,
     /// Requests without a response, since the start of the record.
     pub errors: u64,
+}
+
+impl fmt::Display for LiveLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{:>9.0} req/s   p50 {}   p99 {}   {} errors   {:.0} s left",
+            self.rate,
+            in_words(self.p50_us),
+            in_words(self.p99_us),
+            self.errors,
+            (self.total_s - self.elapsed_s).max(0.0)
+        )
+    }
+}
+
+/// A time with its unit.
+fn in_words(us: f64) -> String {
+    if us < 10_000.0 { format!("{us:.0} us") } else { format!("{:.1} ms", us / 1e3) }
 }
 
 /// Merges the samples of all workers into a line twice a second, until all workers end.
@@ -56,5 +76,23 @@ pub(super) fn show(
             });
         }
         last_ns = now;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_live_line_has_units() {
+        let line = LiveLine {
+            elapsed_s: 3.0,
+            total_s: 10.0,
+            rate: 1234.5,
+            p50_us: 87.4,
+            p99_us: 12_345.0,
+            errors: 2,
+        };
+        assert_eq!(line.to_string(), "     1234 req/s   p50 87 us   p99 12.3 ms   2 errors   7 s left");
     }
 }

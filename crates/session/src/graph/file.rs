@@ -3,8 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::{Failure, Say, Update};
+use hoptax_predict::size::graph;
 use hoptax_predict::size::import::{Imported, isotope, kubernetes as manifests};
+
+use crate::{Failure, Say, Update, library};
 
 /// Returns the text of a graph file at `path`, or of the graph that a topology or the manifests of a folder become. Notes state the
 /// assumptions of these. `entry` is the service or the workload that requests from outside arrive at.
@@ -30,6 +32,18 @@ pub fn graph_text(path: &Path, entry: Option<&str>, say: Say<'_>) -> Result<Stri
         say(Update::Problem(&format!("`{}`: {note}", path.display())));
     }
     Ok(imported.to_yaml())
+}
+
+/// The file of an imported graph, which `hoptax predict size` accepts.
+///
+/// # Errors
+/// When it would not.
+pub fn checked(imported: &Imported) -> Result<String, Failure> {
+    let text = imported.to_yaml();
+    let problem =
+        |problems| Failure::bad_input(format!("the graph cannot be predicted:\n{problems}\n\n{text}"));
+    graph::read("graph", &text, library::catalogue()?).map_err(problem)?;
+    Ok(text)
 }
 
 /// The graph of a topology of isotope.

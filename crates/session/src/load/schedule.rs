@@ -2,11 +2,12 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use hoptax_load::trial::TrialSpec;
-use hoptax_load::{Arrivals, Connect, Pace, Pooling, Think, Trace, WhenBusy, WhenLate};
+use hoptax_load::{Arrivals, ArrivalsError, Connect, Pace, Pooling, Think, Trace, WhenBusy, WhenLate};
 
 use super::Load;
 use crate::failure::Failure;
@@ -57,6 +58,18 @@ pub enum ArrivalsOf {
 impl Default for ArrivalsOf {
     fn default() -> Self {
         Self::Process(Arrivals::Uniform)
+    }
+}
+
+impl FromStr for ArrivalsOf {
+    type Err = ArrivalsError;
+
+    /// Reads `trace=FILE`, or an arrival process.
+    fn from_str(text: &str) -> Result<Self, ArrivalsError> {
+        match text.strip_prefix("trace=") {
+            Some(path) if !path.is_empty() => Ok(Self::Trace(path.into())),
+            _ => text.parse().map(Self::Process),
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Lists runs, by indexes: a store may have hundreds of thousands.
 
 use std::collections::BTreeMap;
+use std::time::SystemTime;
 
 use hoptax_report::documents::KINDS;
 use hoptax_result::{StoredRun, Verdict};
@@ -18,6 +19,23 @@ pub struct Filter {
     pub label: Option<String>,
     /// The earliest start, RFC 3339 in UTC.
     pub since: Option<String>,
+}
+
+/// The start of a time that lasts until now, by its date or its length, RFC 3339 in UTC.
+///
+/// # Errors
+/// When the text is neither.
+pub fn since(text: &str) -> Result<String, String> {
+    let form =
+        || "write a date as `2026-11-01` or `2026-11-01T08:00:00`, in UTC, or a time as `30d`".to_owned();
+    let text = text.trim();
+    let is_date = |text: &str| humantime::parse_rfc3339_weak(text).ok();
+    let start = is_date(text)
+        .or_else(|| is_date(&format!("{text}T00:00:00")))
+        .or_else(|| SystemTime::now().checked_sub(humantime::parse_duration(text).ok()?))
+        .filter(|start| *start >= SystemTime::UNIX_EPOCH)
+        .ok_or_else(form)?;
+    Ok(humantime::format_rfc3339_seconds(start).to_string())
 }
 
 /// The columns of [`stored_run`].
@@ -112,4 +130,18 @@ pub(crate) fn stored_run(row: &Row<'_>) -> SqlResult<StoredRun> {
         source: row.get(8)?,
         labels: Vec::new(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::since;
+
+    #[test]
+    fn a_start_is_a_date_or_a_time_before_now() {
+        assert_eq!(since("2026-11-01"), Ok("2026-11-01T00:00:00Z".to_owned()));
+        assert_eq!(since("2026-11-01 08:30:00"), Ok("2026-11-01T08:30:00Z".to_owned()));
+        assert!(since("1h").unwrap() < since("1min").unwrap());
+        assert!(since("yesterday").unwrap_err().contains("`30d`"));
+        assert!(since("10000000y").is_err() && since("").is_err());
+    }
 }

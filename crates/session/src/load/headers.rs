@@ -1,0 +1,38 @@
+//! Headers as a user gives them: one, or those of a file.
+
+use std::fs;
+use std::str::FromStr;
+
+/// One header, `Name: value`, or all headers of a file, `@FILE`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GivenHeaders(pub Vec<(String, String)>);
+
+impl FromStr for GivenHeaders {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let Some(path) = text.strip_prefix('@') else { return Ok(Self(vec![header(text)?])) };
+        let text = fs::read_to_string(path).map_err(|error| format!("cannot read `{path}`: {error}"))?;
+        let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
+        let headers = lines
+            .map(|(number, line)| header(line).map_err(|error| format!("`{path}`, line {number}: {error}")));
+        headers.collect::<Result<_, _>>().map(Self)
+    }
+}
+
+fn header(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once(':').ok_or("write it as `Name: value`")?;
+    Ok((name.trim().to_owned(), value.trim().to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_ends_its_name_at_the_first_colon() {
+        let of = |name: &str, value: &str| Ok(GivenHeaders(vec![(name.to_owned(), value.to_owned())]));
+        assert_eq!("A: b: c".parse::<GivenHeaders>(), of("A", "b: c"));
+        assert!("A".parse::<GivenHeaders>().is_err());
+    }
+}
