@@ -1,4 +1,4 @@
-//! Findings of `hoptax lint` in configurations, with their places and fixes, and the rules behind them.
+//! What `hoptax lint` found in configurations: findings with their places and fixes, and the rules behind them.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use crate::{Body, Report, Verdict, counted};
 /// Most files that a subject names.
 const NAMED: usize = 2;
 
-/// Findings in files.
+/// What was found in files.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LintBody {
@@ -25,21 +25,21 @@ pub struct LintBody {
     pub allowances: Option<String>,
 }
 
-/// Findings in a file, in all configurations of it.
+/// What was found in a file, in all configurations of it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LintedFile {
     /// The file, as the user named it.
     pub file: String,
-    /// Faults, the most severe first in each configuration.
+    /// What is wrong, the most severe first in each configuration.
     pub findings: Vec<LintFinding>,
-    /// Findings that a comment or a file of allowances allows, each with the reason.
+    /// What a comment or a file of allowances allows, each with the reason.
     pub allowed: Vec<LintFinding>,
-    /// Parts that could not be read, so that rules which need them find nothing.
+    /// What could not be read, so that rules which need it say nothing.
     pub unread: Vec<LintUnread>,
 }
 
-/// Finding of a rule at a place.
+/// What a rule found at a place.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LintFinding {
@@ -47,7 +47,7 @@ pub struct LintFinding {
     pub rule: String,
     /// How bad it is.
     pub severity: LintSeverity,
-    /// The fault, in one line.
+    /// What is wrong, in one line.
     pub message: String,
     /// The file that it is in: one that the file of the user names, or that file.
     pub file: String,
@@ -88,11 +88,11 @@ pub struct LintRule {
     pub id: String,
     /// How bad its findings are.
     pub severity: LintSeverity,
-    /// The fault that it finds, in a few words.
+    /// What it finds, in a few words.
     pub title: String,
-    /// Consequences of the fault, and an incident where it had them.
+    /// What happens because of it, and where it happened.
     pub why: String,
-    /// The cure.
+    /// What to do.
     pub cure: String,
     /// Where this is known from.
     pub source: String,
@@ -157,17 +157,17 @@ impl LintBody {
         })
     }
 
-    /// Returns true if `--fix` with the same options mends a finding.
+    /// Whether `--fix` with the same options mends a finding.
     pub fn mends(&self, finding: &LintFinding) -> bool {
         finding.is_mendable(!self.only.is_empty())
     }
 
-    /// Returns the allowed findings.
+    /// What is allowed.
     pub fn allowed(&self) -> impl Iterator<Item = &LintFinding> {
         self.files.iter().flat_map(|file| &file.allowed)
     }
 
-    /// Returns the parts that could not be read.
+    /// What could not be read.
     pub fn unread(&self) -> impl Iterator<Item = &LintUnread> {
         self.files.iter().flat_map(|file| &file.unread)
     }
@@ -192,7 +192,7 @@ impl LintFinding {
         if self.line > 0 && self.column > 0 { format!("{place}:{}", self.column) } else { place }
     }
 
-    /// Returns true if `--fix` mends it. An info is mended only where its rule `is_named` by `--only`: it may be as it should.
+    /// Whether `--fix` mends it. An info is mended only where its rule `is_named` by `--only`: it may be as it should.
     pub fn is_mendable(&self, is_named: bool) -> bool {
         !self.fix.is_empty() && (is_named || self.severity != LintSeverity::Info)
     }

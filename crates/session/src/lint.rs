@@ -37,9 +37,9 @@ pub struct Examination<'a> {
 /// Files with their findings.
 #[derive(Debug)]
 pub struct Examined {
-    /// Findings in the files that could be read, at least one.
+    /// The findings in the files that could be read, at least one.
     pub result: LintResult,
-    /// Why others could not.
+    /// Reason why other files could not be read; None if all could.
     pub failure: Option<Failure>,
 }
 
@@ -201,8 +201,8 @@ fn keep_meant(linted: &mut Linted, only: &[String]) {
     linted.allowed.retain(|(finding, _)| is_meant(finding));
 }
 
-/// Mends what needs no decision in files and in those that they name. Nothing is mended if one of the files cannot be read: who corrects
-/// its name wants all of them mended at once. A listeners file stays as it is, which is said. The value is whether all could be read.
+/// Mends faults that need no decision, in files and in those that they name. Nothing is mended if one of the files cannot be read: a
+/// user who corrects its name wants all of them mended at once. A listeners file stays as it is, with a note. True if all could be read.
 ///
 /// # Errors
 /// When a file cannot be written.

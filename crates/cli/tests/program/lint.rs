@@ -48,7 +48,7 @@ fn in_folder(folder: &Path, arguments: &[&str]) -> Ran {
 
 /// A result without its program, and with another name of its file.
 fn without_program(mut result: Value, name: &str) -> Value {
-    result.as_object_mut().unwrap().remove("program");
+    result.as_object_mut().unwrap().shift_remove("program");
     serde_json::from_str(&result.to_string().replace(name, NAME)).unwrap()
 }
 
@@ -58,7 +58,7 @@ fn file(folder: &Path, name: &str, text: &str) -> PathBuf {
     path
 }
 
-/// Name of the file in printed lines.
+/// What stands for the file in what is printed.
 const NAME: &str = "envoy.yaml";
 
 #[test]

@@ -9,8 +9,8 @@ use hoptax_predict::size::import::{Imported, isotope};
 
 use crate::{Failure, Say, Update, library};
 
-/// The text of a graph file at `path`, or of the graph that a topology or the manifests of a folder become. What was assumed for
-/// those is said. `entry` is the service or the workload that requests from outside arrive at.
+/// Returns the text of a graph file at `path`, or of the graph that a topology or the manifests of a folder become. Notes state the
+/// assumptions of these. `entry` is the service or the workload that requests from outside arrive at.
 ///
 /// # Errors
 /// When a file cannot be read, or is neither.

@@ -15,7 +15,7 @@ const KEPT_END: usize = 12;
 
 /// The narrowest column of words that are wrapped.
 const NARROWEST: usize = 24;
-/// In place of the mark of an uncertain sign. A space at the end of a cell would be trimmed.
+/// Text in place of the mark of an uncertain sign. A space at the end of a cell would be trimmed.
 const NO_MARK: &str = "\u{a0}\u{a0}";
 
 /// The names without the middle of long ones; unchanged if two would be the same.
