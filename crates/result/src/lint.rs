@@ -1,4 +1,4 @@
-//! What `hoptax lint` found in configurations: findings with their places and fixes, and the rules behind them.
+//! Findings of `hoptax lint` in configurations, with their places and fixes, and the rules behind them.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use crate::{Body, Report, Verdict, counted};
 /// Most files that a subject names.
 const NAMED: usize = 2;
 
-/// What was found in files.
+/// Findings in files.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LintBody {
@@ -25,21 +25,21 @@ pub struct LintBody {
     pub allowances: Option<String>,
 }
 
-/// What was found in a file, in all configurations of it.
+/// Findings in a file, in all configurations of it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LintedFile {
     /// The file, as the user named it.
     pub file: String,
-    /// What is wrong, the most severe first in each configuration.
+    /// Faults, the most severe first in each configuration.
     pub findings: Vec<LintFinding>,
-    /// What a comment or a file of allowances allows, each with the reason.
+    /// Findings that a comment or a file of allowances allows, each with the reason.
     pub allowed: Vec<LintFinding>,
-    /// What could not be read, so that rules which need it say nothing.
+    /// Parts that could not be read, so that rules which need them find nothing.
     pub unread: Vec<LintUnread>,
 }
 
-/// What a rule found at a place.
+/// Finding of a rule at a place.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LintFinding {
@@ -47,7 +47,7 @@ pub struct LintFinding {
     pub rule: String,
     /// How bad it is.
     pub severity: LintSeverity,
-    /// What is wrong, in one line.
+    /// The fault, in one line.
     pub message: String,
     /// The file that it is in: one that the file of the user names, or that file.
     pub file: String,
@@ -88,11 +88,11 @@ pub struct LintRule {
     pub id: String,
     /// How bad its findings are.
     pub severity: LintSeverity,
-    /// What it finds, in a few words.
+    /// The fault that it finds, in a few words.
     pub title: String,
-    /// What happens because of it, and where it happened.
+    /// Consequences of the fault, and an incident where it had them.
     pub why: String,
-    /// What to do.
+    /// The cure.
     pub cure: String,
     /// Where this is known from.
     pub source: String,
@@ -157,17 +157,17 @@ impl LintBody {
         })
     }
 
-    /// Whether `--fix` with the same options mends a finding.
+    /// Returns true if `--fix` with the same options mends a finding.
     pub fn mends(&self, finding: &LintFinding) -> bool {
         finding.is_mendable(!self.only.is_empty())
     }
 
-    /// What is allowed.
+    /// Returns the allowed findings.
     pub fn allowed(&self) -> impl Iterator<Item = &LintFinding> {
         self.files.iter().flat_map(|file| &file.allowed)
     }
 
-    /// What could not be read.
+    /// Returns the parts that could not be read.
     pub fn unread(&self) -> impl Iterator<Item = &LintUnread> {
         self.files.iter().flat_map(|file| &file.unread)
     }
@@ -192,7 +192,7 @@ impl LintFinding {
         if self.line > 0 && self.column > 0 { format!("{place}:{}", self.column) } else { place }
     }
 
-    /// Whether `--fix` mends it. An info is mended only where its rule `is_named` by `--only`: it may be as it should.
+    /// Returns true if `--fix` mends it. An info is mended only where its rule `is_named` by `--only`: it may be as it should.
     pub fn is_mendable(&self, is_named: bool) -> bool {
         !self.fix.is_empty() && (is_named || self.severity != LintSeverity::Info)
     }

@@ -58,7 +58,7 @@ fn file(folder: &Path, name: &str, text: &str) -> PathBuf {
     path
 }
 
-/// What stands for the file in what is printed.
+/// Name of the file in printed lines.
 const NAME: &str = "envoy.yaml";
 
 #[test]

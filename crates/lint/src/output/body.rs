@@ -1,11 +1,11 @@
-//! What was found, as the body of a result.
+//! Findings as the body of a result.
 
 use hoptax_bootstrap::Problem;
 use hoptax_result::{LintBody, LintFinding, LintRule, LintUnread, LintedFile};
 
 use crate::{ALL, Finding, Linted, Rule};
 
-/// What was found in a file, with what could not be read.
+/// Returns the findings in a file, with what could not be read of it.
 pub fn file(name: &str, linted: &Linted, unread: &[Problem]) -> LintedFile {
     let allowed = |(allowed, reason): &(Finding, String)| LintFinding {
         reason: Some(reason.clone()),

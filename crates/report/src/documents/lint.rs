@@ -131,7 +131,7 @@ fn common_folder(findings: &[&LintFinding]) -> String {
     }
 }
 
-/// What the first table leaves out, what is allowed, and what could not be read.
+/// Findings that the first table leaves out, allowed findings, and files that could not be read.
 fn notes(result: &LintResult, left_out: &[(&str, u64)]) -> Vec<String> {
     let mut notes = Vec::new();
     if let [(rule, number), more @ ..] = left_out {
