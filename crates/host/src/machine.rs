@@ -68,7 +68,9 @@ fn probe_for(placement: &Placement, part: f64) -> io::Result<MachineProbe> {
     let (never_halted, never_halted_by, never_halted_refused) = match Awake::start(&probed) {
         Ok(awake) => {
             let never_halted = wake_ups::measure(&probed, WAKE_UPS_TIME.mul_f64(part), &mut own)?;
-            add(&mut own, awake.cpu_ns()?);
+            for (processor, used_ns) in awake.cpu_ns()? {
+                add(&mut own, processor, used_ns);
+            }
             (Some(never_halted), Some(awake.by()), None)
         }
         Err(refused) => (None, None, Some(refused.to_string())),

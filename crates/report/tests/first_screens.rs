@@ -35,8 +35,11 @@ const NOT_RECORDED: &[(&str, &str)] = &[
 ];
 
 /// Kinds whose answer is no estimate, and why it has neither an interval nor a bound.
-const EXACT: &[(&str, &str)] =
-    &[("runs", "a list of what is stored"), ("listeners-check", "each promise is kept or broken")];
+const EXACT: &[(&str, &str)] = &[
+    ("runs", "a list of what is stored"),
+    ("lint", "a fault is there or not"),
+    ("listeners-check", "each promise is kept or broken"),
+];
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("recorded")
