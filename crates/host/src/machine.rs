@@ -151,7 +151,9 @@ fn run_delay_share(probed: &[u32], time: Duration, own: &mut OwnUse) -> io::Resu
         thread::sleep(Duration::from_millis(1));
         Ok(account.read()? - before)
     })?;
-    used.iter().for_each(|(processor, used)| add(own, *processor, used.cpu_ns));
+    for (processor, used) in &used {
+        add(own, *processor, used.cpu_ns);
+    }
     Ok(used.iter().map(|(_, used)| run_delay_share_of(*used)).fold(0.0, f64::max))
 }
 

@@ -11,7 +11,7 @@ use hoptax_wire::Response;
 use crate::addresses::Addresses;
 use crate::backlog::{Replay, Turn};
 use crate::connection::Closing;
-use crate::failure::{FailedResponse, Failure};
+use crate::failure::FailedResponse;
 use crate::held_up::HeldUp;
 use crate::in_flight::InFlight;
 use crate::interval::{IntervalRecorder, IntervalSink};

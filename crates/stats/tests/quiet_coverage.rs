@@ -6,7 +6,7 @@
 //!
 //! Every test has a fixed seed, so results depend neither on the clock nor on the machine.
 
-use hoptax_result::Interval;
+use hoptax_result::{CountedTime, Interval};
 use hoptax_stats::{Ends, RoundTimes, quantile_cost, quantile_cost_ends};
 
 use crate::tail_coverage::{Machine, recorded};
@@ -160,7 +160,7 @@ fn study(machine: &mut Machine, scenario: &Scenario) -> Study {
     study
 }
 
-type Times = Vec<Vec<(u64, u64)>>;
+type Times = Vec<Vec<CountedTime>>;
 
 fn times(sides: &[Side], of: fn(&Side) -> &Vec<f64>) -> Times {
     sides.iter().map(|side| recorded(of(side))).collect()

@@ -29,7 +29,9 @@ pub(super) const SEND_LAG: Check<StudyResult> = Check {
             }
             let quiet = response.quiet_p99.or(p90);
             let of_quiet = used.quiet_own_lag_p99_us.and_then(|lag_us| lag(QUIET, lag_us, quiet, limits));
-            of_quiet.into_iter().for_each(|finding| add_to(&mut found, finding));
+            if let Some(finding) = of_quiet {
+                add_to(&mut found, finding);
+            }
             found
         })
     },

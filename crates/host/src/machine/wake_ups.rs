@@ -86,7 +86,9 @@ fn by_timer(processor: u32, time: Duration, own: &mut OwnUse) -> io::Result<Vec<
         }
         Ok((late_us, thread_cpu_ns()))
     })?;
-    done.iter().for_each(|(running_on, (_, cpu_ns))| add(own, *running_on, *cpu_ns));
+    for (running_on, (_, cpu_ns)) in &done {
+        add(own, *running_on, *cpu_ns);
+    }
     Ok(done.into_iter().flat_map(|(_, (late_us, _))| late_us).collect())
 }
 
