@@ -206,7 +206,7 @@ page: runs/edge/report.html
         (format!("\nAfter 5 rounds.\n{SOUND}"), "does not begin with its answer"),
         (SOUND.replace(row, &row.repeat(30)), "the table has 31 lines"),
         (SOUND.replace("sound:", &format!("{}sound:", "a note\n".repeat(40))), "the screen has"),
-        (SOUND.replace("of CPU time.", &"of CPU time.\n".repeat(7).trim_end()), "the answer has"),
+        (SOUND.replace("of CPU time.", "of CPU time.\n".repeat(7).trim_end()), "the answer has"),
         (SOUND.replace("next: ", "later: "), "does not end with a next step"),
         (
             SOUND.replace("next: hoptax study edge.yaml", "next: measure more"),

@@ -365,8 +365,8 @@ listeners:
         );
         fs::write(&file, text).unwrap();
         let examined = examine(slice::from_ref(&file), &Examination::default()).unwrap();
-        let findings = &examined.files[0].linted.findings;
-        let of_retries = findings.iter().filter(|finding| finding.rule.id == "retry-writes");
+        let findings = &examined.result.body.files[0].findings;
+        let of_retries = findings.iter().filter(|finding| finding.rule == "retry-writes");
         assert_eq!(of_retries.count(), 1, "{findings:?}");
     }
 

@@ -74,7 +74,7 @@ fn round(plan: &Plan, record: &RoundRecord, judged: &[Judged<'_>], quiet: Option
             if !slices.is_empty() {
                 let mut sample = sample(record, arm, load, &slices);
                 let quiet = quiet.filter(|quiet| quiet::applies(arm, load, quiet.environment));
-                sample.quiet = quiet.map(|quiet| quiet_slices(record, &slices, &quiet.rule));
+                sample.quiet = quiet.map(|quiet| quiet_slices(record, &slices, quiet.rule));
                 samples.push(sample);
             }
         }
@@ -120,11 +120,11 @@ fn last_of_each<'a>(slices: &[&Judged<'a>], counts: impl Fn(&Judged<'a>) -> bool
 }
 
 /// The quiet ones of the slices that response times are taken from.
-fn quiet_slices(record: &RoundRecord, slices: &[&Judged<'_>], rule: &QuietRule) -> QuietSlices {
+fn quiet_slices(record: &RoundRecord, slices: &[&Judged<'_>], rule: QuietRule) -> QuietSlices {
     let clean = last_of_each(slices, Judged::is_clean);
     let quiet: Vec<usize> = slices
         .iter()
-        .filter(|one| clean.contains(&one.number) && one.slice.is_quiet(rule))
+        .filter(|one| clean.contains(&one.number) && one.slice.is_quiet(&rule))
         .map(|one| one.number)
         .collect();
     let of = |times: &BTreeMap<usize, Times>| {

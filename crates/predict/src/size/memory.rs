@@ -45,7 +45,7 @@ impl LearnedItems {
             match plain.and_then(|plain| per_connection(plain, sources)) {
                 Some(each) => learned.push(("connection", count, each)),
                 None => {
-                    note(Gap { number: "memory per connection".to_owned(), arm: "- baseline".to_owned() })
+                    note(Gap { number: "memory per connection".to_owned(), arm: "- baseline".to_owned() });
                 }
             }
         }
