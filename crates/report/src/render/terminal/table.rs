@@ -185,14 +185,15 @@ mod tests {
             rows: vec![row("a", 3), row("b", 17), row("c", 1), row("d", 9)],
         };
         let style = Style { width: 40, colour: false };
+        let at_most = |rows: usize| Some(MostRows { rows, details: "--details" });
         let whole = text(&table, style, None);
         assert!(whole.lines().all(|line| line.chars().count() <= 40), "{whole}");
         assert_eq!((whole.lines().count(), whole.matches("end").count()), (1 + 1 + 3 + 1 + 2, 4), "{whole}");
         assert!(whole.lines().nth(3).is_some_and(|line| line.starts_with("      word")), "{whole}");
-        assert_eq!(text(&table, style, Some((7, "--details"))), whole, "as many lines as there may be");
-        let six = text(&table, style, Some((6, "--details")));
+        assert_eq!(text(&table, style, at_most(7)), whole, "as many lines as there may be");
+        let six = text(&table, style, at_most(6));
         assert!(six.ends_with("\nc     word end\nand 1 more: --details\n"), "{six}");
-        let four = text(&table, style, Some((4, "--details")));
+        let four = text(&table, style, at_most(4));
         assert!(four.lines().count() == 3 && four.ends_with("and 3 more: --details\n"), "whole rows: {four}");
         assert_eq!(text(&table, Style { width: 200, ..style }, None).lines().count(), 5);
     }
