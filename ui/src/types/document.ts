@@ -58,11 +58,11 @@ export type Chart =
  */
 export interface Document {
   /**
-   * The command and what it measured: `study quick`.
+   * The command and its subject: `study quick`.
    */
   subject: string;
   /**
-   * What the table is about, in one sentence.
+   * The title of the table, in one sentence.
    */
   title: string;
   /**
@@ -78,11 +78,11 @@ export interface Document {
    */
   table: Table | null;
   /**
-   * What a reader of the table must know, a line each.
+   * Notes that a reader of the table must know, a line each.
    */
   notes: string[];
   /**
-   * What the next command is for, and the command.
+   * The next command, with its purpose.
    */
   next: Next | null;
   /**
@@ -149,7 +149,7 @@ export interface Column {
    */
   priority: number;
   /**
-   * Whether it holds words, which are aligned on the left.
+   * True if it holds words, which are aligned on the left.
    */
   is_text: boolean;
 }
@@ -195,11 +195,11 @@ export interface Quantity {
    */
   unit: string;
   /**
-   * Whether it is an amount or a difference.
+   * The form: an amount or a difference.
    */
   form: "level" | "difference";
   /**
-   * What it rests on.
+   * Its basis.
    */
   basis:
     | "measured"
@@ -209,7 +209,7 @@ export interface Quantity {
         unknown: string;
       };
   /**
-   * Whether it is a difference whose sign is not supported once all of its column are judged together.
+   * True if it is a difference whose sign is not supported once all of its column are judged together.
    */
   has_uncertain_sign?: boolean;
 }
@@ -235,7 +235,7 @@ export interface Section {
    */
   title: string;
   /**
-   * Whether a page shows it only when its title is selected.
+   * True if a page shows it only when its title is selected.
    */
   folded: boolean;
   /**
@@ -256,7 +256,7 @@ export interface Costs {
    */
   views: CostView[];
   /**
-   * What the numbers were computed from, slice by slice; empty for combined results, which have none.
+   * The values that the numbers were computed from, slice by slice; empty for combined results, which have none.
    */
   slices: Slices[];
 }
@@ -277,7 +277,7 @@ export interface CostArm {
    */
   family: string;
   /**
-   * What it does, in a line.
+   * Its function, in a line.
    */
   summary: string;
   /**
@@ -289,7 +289,7 @@ export interface CostArm {
    */
   kind: "direct" | "baseline" | "same" | "function" | "position" | "external";
   /**
-   * Whether its cost is known in advance.
+   * True if its cost is known in advance.
    */
   is_control: boolean;
 }
@@ -365,11 +365,11 @@ export interface Slice {
    */
   s: number;
   /**
-   * What was measured in it.
+   * The measured value.
    */
   value: number;
   /**
-   * Why it does not count; none if it does.
+   * Reason why it does not count; none if it does.
    */
   aside?: string | null;
 }
@@ -410,7 +410,7 @@ export interface Series {
  */
 export interface Axis {
   /**
-   * What it shows, with the unit.
+   * The label: the quantity with its unit.
    */
   label: string;
   /**
@@ -431,7 +431,7 @@ export interface Axis {
  */
 export interface Axis1 {
   /**
-   * What it shows, with the unit.
+   * The label: the quantity with its unit.
    */
   label: string;
   /**
@@ -456,7 +456,7 @@ export interface Line {
    */
   name: string;
   /**
-   * What it is among the lines of its chart, by which it is coloured.
+   * Its role in its chart, by which it is coloured.
    */
   tone: "own" | "other" | "failed" | "third";
   /**
@@ -498,7 +498,7 @@ export interface Mark {
    */
   x: number;
   /**
-   * What happened.
+   * The event, in words.
    */
   text: string;
 }
@@ -621,7 +621,7 @@ export interface Bin {
   count: number;
 }
 /**
- * How a distribution changes over time: a column for each part of it.
+ * A distribution over time: a column for each part of the time.
  */
 export interface Heat {
   /**
@@ -659,7 +659,7 @@ export interface Column2 {
   bins: Bin[];
 }
 /**
- * What parts add to a rest, up to the whole, in CPU time per request.
+ * The costs of parts on top of a rest, up to the whole, in CPU time per request.
  */
 export interface Waterfall {
   /**
@@ -671,7 +671,7 @@ export interface Waterfall {
    */
   axis: string;
   /**
-   * What is left without the parts; none if it is not known.
+   * The cost of the configuration without the parts; none if it is not known.
    */
   rest: Quantity | null;
   /**
@@ -709,7 +709,7 @@ export interface WaterfallPart {
    */
   name: string;
   /**
-   * What it is.
+   * Its kind.
    */
   kind: string;
   cost: Quantity1;
@@ -739,11 +739,11 @@ export interface Quantity1 {
    */
   unit: string;
   /**
-   * Whether it is an amount or a difference.
+   * The form: an amount or a difference.
    */
   form: "level" | "difference";
   /**
-   * What it rests on.
+   * Its basis.
    */
   basis:
     | "measured"
@@ -753,7 +753,7 @@ export interface Quantity1 {
         unknown: string;
       };
   /**
-   * Whether it is a difference whose sign is not supported once all of its column are judged together.
+   * True if it is a difference whose sign is not supported once all of its column are judged together.
    */
   has_uncertain_sign?: boolean;
 }
