@@ -15,7 +15,6 @@ use super::values;
 Examples:
   hoptax lint envoy.yaml                       what is wrong, the worst first
   hoptax lint envoy.yaml --fix                 mend what needs no decision
-  hoptax lint envoy.yaml --lines               all findings, one a line, for an editor
   hoptax lint explain rate-limit-off           why, what happened, and what to do
 
 A file is a bootstrap, a list of listeners or clusters, or one of them alone, in YAML or JSON, or

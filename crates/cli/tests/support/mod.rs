@@ -210,7 +210,12 @@ pub(crate) fn assert_modules(folder: &str, main: &str) {
     for entry in fs::read_dir(root().join("crates/cli/tests").join(folder)).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_stem().unwrap().to_str().unwrap();
-        assert!(name == "main" || main.contains(&format!("\nmod {name};\n")), "{}", path.display());
+        // Snapshots of its tests stand beside them.
+        assert!(
+            ["main", "snapshots"].contains(&name) || main.contains(&format!("\nmod {name};\n")),
+            "{}",
+            path.display()
+        );
     }
 }
 
