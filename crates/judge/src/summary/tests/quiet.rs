@@ -109,7 +109,8 @@ fn slices_are_chosen_by_waits_and_not_by_response_times() {
         let load = load(&result, arm);
         assert_eq!(load.quiet_share, Some(0.75), "{arm}");
         let quiet_p99 = load.response_us.quiet_p99.unwrap();
-        assert!(quiet_p99.estimate > 5_000.0, "{arm}: {quiet_p99:?}");
+        // Interpolated between 0.2 ms and 5.2 ms, since no response takes a time between these.
+        assert!(quiet_p99.estimate > 1_000.0, "{arm}: {quiet_p99:?}");
     }
     // The same waits with other response times choose the same slices.
     let quick = study(|_, _, block| (block < 2, 0));
