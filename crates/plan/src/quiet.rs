@@ -26,17 +26,25 @@ pub fn rule(
     Some(QuietRule { max_wait_share })
 }
 
-/// Returns true if the rule of a study applies to an arm: response times have a schedule, the generator is the only caller, and the
-/// arm brings nothing to the generator's processors that the origin does not.
+/// Returns true if the rule of a study applies to an arm under a load: response times have a schedule, the generator is the only
+/// caller, and the arm brings nothing to the generator's processors that the origin does not. It has one proxy with the study's number of
+/// workers: a thread that waits for others of its own arm does not count as waiting, so the waits of several proxies or further workers
+/// count less. Without a proxy, generator and origin wait for each other in every slice.
 pub fn applies(arm: &Arm, load: &Load, environment: &Environment) -> bool {
     let (own, others) = (environment.proxy_cpus.len(), environment.generator_cpus.len());
     let of_proxies = |number: u32| number as usize <= own.max(1);
-    let is_apart = arm.chain.hops.iter().all(|hop| {
-        hop.processors.is_none_or(|processors| of_proxies(processors.number((own + others) as u32)))
-    });
+    let [hop] = arm.chain.hops.as_slice() else { return false };
+    let is_apart =
+        hop.processors.is_none_or(|processors| of_proxies(processors.number((own + others) as u32)));
+    let has_usual_threads = hop.own_workers().is_none();
     let has_own_services =
         arm.asks_companion() || arm.application().is_some() || !arm.application_flags().is_empty();
-    load.open.is_some() && load.caller.is_none() && arm.external.is_none() && is_apart && !has_own_services
+    load.open.is_some()
+        && load.caller.is_none()
+        && arm.external.is_none()
+        && is_apart
+        && has_usual_threads
+        && !has_own_services
 }
 
 impl SliceRecord {
@@ -91,13 +99,19 @@ mod tests {
     #[test]
     fn arms_with_services_of_their_own_beside_the_generator_are_left_out() {
         let of_companion = arms("arms: [direct, baseline, lua, ext-authz/http]\n");
-        assert_eq!(of_companion, ["baseline", "direct", "lua"]);
+        assert_eq!(of_companion, ["baseline", "lua"]);
         assert_eq!(arms("application: go\narms: [baseline, lua]\n"), [""; 0]);
         let shared = "arms:\n  - baseline\n  - {name: wide, hops: [{name: edge, processors: all}]}\n  \
                       - {name: narrow, hops: [{name: edge, processors: 1}]}\n";
         let found = arms(shared);
         assert!(found.iter().any(|id| id.contains("narrow")), "{found:?}");
         assert!(!found.iter().any(|id| id.contains("wide")), "{found:?}");
+    }
+
+    #[test]
+    fn arms_whose_waits_count_less_are_left_out() {
+        let found = arms("arms:\n  - baseline\n  - workers/two\n  - {name: chain, hops: [client, server]}\n");
+        assert_eq!(found, ["baseline"]);
     }
 
     #[test]

@@ -144,7 +144,7 @@ pub(crate) fn intervals(result: &StudyResult) -> Vec<String> {
             .to_owned(),
     ];
     sentences.extend(quiet(result).map(|quiet| {
-        format!("{quiet}; slices are told by what the kernel counts of waits, never by response times, and p99 is that of all slices")
+        format!("{quiet}; slices are classified by what the kernel counts of waits, never by response times, and p99 is that of all slices")
     }));
     if let Some(weight) = result.host.neighbour_weight {
         sentences.push(format!(
@@ -167,7 +167,10 @@ pub(crate) fn intervals(result: &StudyResult) -> Vec<String> {
 pub(crate) fn quiet(result: &StudyResult) -> Option<String> {
     let rule = result.plan.quiet_rule?;
     let load = result.plan.response_load()?;
-    let of_arm = |arm: &ArmResult| arm.under(&load.name)?.quiet_share;
+    let of_arm = |arm: &ArmResult| {
+        let under = arm.under(&load.name)?;
+        under.response_us.quiet_p99.and(under.quiet_share)
+    };
     let shares: Vec<f64> = result.arms.iter().filter_map(of_arm).collect();
     let least = shares.iter().copied().reduce(f64::min)?;
     let most = shares.iter().copied().fold(least, f64::max);

@@ -16,7 +16,7 @@ pub(super) const QUIET: Check<StudyResult> = Check {
             let judge = |load: &ArmLoad| {
                 let share = load.quiet_share?;
                 let others = other.and_then(|other| other.under(&load.load)).and_then(|one| one.quiet_share);
-                let found = few(share, limits).or_else(|| differs(share, others?, limits))?;
+                let found = few(result, share, limits).or_else(|| differs(share, others?, limits))?;
                 Some(Finding { arm: Some(arm.id.clone()), load: Some(load.load.clone()), ..found })
             };
             arm.loads.iter().filter_map(judge).collect()
@@ -27,15 +27,17 @@ pub(super) const QUIET: Check<StudyResult> = Check {
 };
 
 /// Withholds the quiet p99 of an arm with few responses in quiet slices, and differences from it.
-fn few(share: f64, limits: &Limits) -> Option<Finding> {
+fn few(result: &StudyResult, share: f64, limits: &Limits) -> Option<Finding> {
     let least = limits.value(&thresholds::QUIET_SHARE);
+    let wait_share =
+        result.plan.quiet_rule.map_or(limits.value(&thresholds::QUIET_WAIT), |rule| rule.max_wait_share);
     let message = format!(
         "{:.0} % of its responses are in quiet slices, in which generator and proxies each waited for a processor for at most {} % of \
          the time",
         share * 100.0,
-        (limits.value(&thresholds::QUIET_WAIT) * 1e4).round() / 100.0
+        (wait_share * 1e4).round() / 100.0
     );
-    let advice = "the quiet p99 is only bounded, by what all slices say; stop other work on the machine, or lower the rate";
+    let advice = "the quiet p99 is only bounded, by quiet slices and all slices together; stop other work on the machine, or lower the rate";
     (share < least).then(|| finding(Measured::percent(share, least), message, advice))
 }
 
@@ -48,8 +50,8 @@ fn differs(share: f64, others: f64, limits: &Limits) -> Option<Finding> {
         share * 100.0,
         others * 100.0
     );
-    let advice = "its own work seems to decide which of its slices are quiet, so its cost in quiet p99 is only bounded, by what all slices \
-                  say";
+    let advice = "its own work seems to decide which of its slices are quiet, so its cost in quiet p99 is only bounded, by quiet \
+                  slices and all slices together";
     let found = || finding(Measured::percent(difference, most), message, advice);
     (difference > most).then(|| Finding { costs_alone: true, ..found() })
 }

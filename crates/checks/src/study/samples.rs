@@ -162,6 +162,8 @@ fn quiet_responses(load: &ArmLoad) -> f64 {
 struct Tail {
     measure: Measure,
     responses: fn(&ArmLoad) -> f64,
+    /// True if an arm has such slices under a load.
+    is_of: fn(&ArmLoad) -> bool,
     level: fn(&ArmLoad) -> Option<Interval>,
     cost_half_width_us: fn(&ArmLoad) -> Option<f64>,
 }
@@ -171,12 +173,14 @@ const TAILS: [Tail; 2] = [
     Tail {
         measure: Measure::ResponseP99,
         responses: |load| load.responses as f64,
+        is_of: |_| true,
         level: |load| load.response_us.p99,
         cost_half_width_us: |load| load.cost_p99_half_width_us,
     },
     Tail {
         measure: Measure::ResponseQuietP99,
         responses: quiet_responses,
+        is_of: |load| load.quiet_share.is_some(),
         level: |load| load.response_us.quiet_p99,
         cost_half_width_us: |load| load.cost_quiet_p99_half_width_us,
     },
@@ -236,8 +240,11 @@ fn rounds_for(result: &StudyResult, tail: &Tail, load: &str, limits: &Limits) ->
         let by_width = rounds_needed((tail.cost_half_width_us)(&own)?, measured, target)?;
         Some(by_responses.max(by_width))
     };
-    let compared: Vec<&ArmResult> =
-        result.arms.iter().filter(|arm| arm.compared_with.is_some() && under(arm).is_some()).collect();
+    let compared: Vec<&ArmResult> = result
+        .arms
+        .iter()
+        .filter(|arm| arm.compared_with.is_some() && under(arm).is_some_and(|load| (tail.is_of)(&load)))
+        .collect();
     let mut rounds: Vec<u32> = compared.iter().filter_map(|arm| of_arm(arm)).collect();
     rounds.sort_unstable();
     let wanted = (NEARLY_ALL * compared.len() as f64).ceil() as usize;

@@ -134,13 +134,19 @@ impl<'a> Evidence<'a> {
             let of_slices = quantile.measure == CostMeasure::ResponseP50Us;
             if of_slices { self.with_all_slices(stated?, load, again) } else { stated }
         };
+        let is_of_quiet = quantile.measure == CostMeasure::ResponseQuietP99Us;
+        let missing = |under: &ArmLoad| {
+            // All that are missing may belong to quiet slices.
+            let part = under.quiet_share.filter(|_| is_of_quiet).unwrap_or(1.0);
+            (quantiles::missing_share(&under.book) / part).min(1.0)
+        };
         let side = |arm: &str, under: &ArmLoad| {
             let stated =
                 extended((quantile.level)(&under.response_us), &|rounds, _| rounds.level(arm, load, p50));
             Side {
                 responses: of_arm(tail.responses, arm, load),
                 lags: of_arm(&tail.lags, arm, load),
-                missing: quantiles::missing_share(&under.book),
+                missing: missing(under),
                 stated,
             }
         };

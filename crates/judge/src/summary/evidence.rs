@@ -21,14 +21,14 @@ pub(super) struct Evidence {
     pub(super) neighbour_weight: Option<f64>,
 }
 
-/// Evidence that tells quiet slices.
+/// Evidence that classifies slices as quiet.
 #[derive(Clone, Copy)]
 pub(super) struct Quiet<'a> {
     pub(super) rule: QuietRule,
     pub(super) environment: &'a Environment,
 }
 
-/// Turns records into evidence. Without a rule, no slice is told to be quiet.
+/// Turns records into evidence. Without a rule, no slice counts as quiet.
 pub(super) fn evidence(plan: &Plan, records: &[RoundRecord], quiet: Option<Quiet<'_>>) -> Evidence {
     let rule = Rule::from_rounds(records, plan.link.is_some());
     let judged: Vec<Vec<Judged<'_>>> = records.iter().map(|record| judge(record, &rule)).collect();

@@ -28,7 +28,7 @@ pub struct StudyPlan {
     pub sequential: Option<SequentialPlan>,
     /// The rule by which slices were set aside, fixed in advance, in one sentence.
     pub set_aside_rule: String,
-    /// The rule by which slices are quiet, fixed in advance, for the tail of response time. Null where it applies to no arm, and in
+    /// The rule by which slices are quiet for the tail of response time. Null where it applies to no arm, and in
     /// results of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quiet_rule: Option<QuietRule>,
