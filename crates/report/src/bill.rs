@@ -329,9 +329,9 @@ fn same(same: &Interval) -> String {
 
 fn not_exercised(what: &str, activity: &Activity) -> Option<String> {
     let Activity::NotExercised { statistics, exercised_by } = activity else { return None };
-    let by = exercised_by.as_ref().map_or_else(String::new, |by| format!("; exercised by {by}"));
+    let by = exercised_by.as_ref().map_or_else(String::new, |by| format!("; it is used by {by}"));
     Some(format!(
-        "{what}: it changes none of {}{by}; its cost is that of an idle part",
+        "{what}: no request used it ({} did not change), so its cost is that of an idle part{by}",
         statistics.join(", ")
     ))
 }

@@ -167,7 +167,7 @@ fn sentence(result: &ComparisonBody, subject: &ComparedSubject) -> String {
             "{name} costs as much as {reference}: CPU time per request is equivalent within {margin} ({share}{})",
             narrower(cpu, result)
         ),
-        Decision::Different => different(cpu, name, reference, result.margin_share),
+        Decision::Different => different(cpu, name, reference),
         Decision::Undecided => format!(
             "{name}: undecided whether it costs as much as {reference} within {margin} ({share} CPU time per request); {}",
             remedy(cpu, result)
@@ -193,16 +193,15 @@ fn less_or_more(cpu: &ComparedMeasure) -> String {
 }
 
 /// Returns a sentence that names the cheaper of two subjects with different CPU time.
-fn different(cpu: &ComparedMeasure, name: &str, reference: &str, margin_share: f64) -> String {
+fn different(cpu: &ComparedMeasure, name: &str, reference: &str) -> String {
     let word = if cpu.difference.estimate < 0.0 { "is cheaper than" } else { "costs more than" };
     let decimals = decimals(cpu.difference.half_width());
     let level = |us: f64| grouped(us, decimals);
     format!(
-        "{name} {word} {reference}: {} CPU time per request, {} instead of {} us (different, margin {})",
+        "{name} {word} {reference}: {} CPU time per request, {} instead of {} us (the interval excludes zero)",
         less_or_more(cpu),
         level(cpu.reference + cpu.difference.estimate),
-        level(cpu.reference),
-        percent(margin_share)
+        level(cpu.reference)
     )
 }
 

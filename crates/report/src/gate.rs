@@ -82,7 +82,7 @@ pub(crate) fn sentence(result: &GateResult, limit: &GateLimit) -> String {
     };
     let change = percent_difference(change);
     match limit.outcome {
-        GateOutcome::Failed => format!("`{arm}`: {measure} changes by {change}, which exceeds `{text}`"),
+        GateOutcome::Failed => format!("`{arm}`: {measure} changes by {change}: beyond the limit `{text}`"),
         GateOutcome::Passed => format!("`{arm}`: {measure} changes by {change}, within `{text}`"),
         GateOutcome::Undecided | GateOutcome::Unknown => {
             format!(

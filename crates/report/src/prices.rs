@@ -72,7 +72,7 @@ pub(crate) fn table(result: &PricesResult) -> SideTable {
         (price.id.clone(), cells)
     };
     let columns: &[&str] = if is_carried {
-        &["function", "listed %", "listed us", "here us", "interval", "how"]
+        &["function", "listed %", "listed us", "here us", "interval", "source"]
     } else {
         &["function", "%", "us"]
     };

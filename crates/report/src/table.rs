@@ -162,9 +162,7 @@ impl Table {
     /// Returns the explanation of the mark of its numbers, if any has one.
     pub(crate) fn meaning_of_mark(&self) -> Option<String> {
         let has_mark = self.rows.iter().flat_map(|row| &row.cells).any(Cell::has_mark);
-        has_mark.then(|| {
-            format!("{}: its sign is uncertain, judged with all costs of its column", UNCERTAIN_SIGN.trim())
-        })
+        has_mark.then(|| format!("{}: may be zero, or of the other sign", UNCERTAIN_SIGN.trim()))
     }
 
     /// Keeps the columns that `kept` marks.

@@ -179,8 +179,8 @@ fn in_words(standings: &[Standing]) -> Option<String> {
         named(|one| one.sound == one.arms(), "is sound", "are sound"),
         named(
             |one| one.doubted > 0 && one.sound + one.doubted == one.arms(),
-            "has a warning, see the findings",
-            "have warnings, see the findings",
+            "has a warning below",
+            "have warnings below",
         ),
     ];
     let of_none = [
@@ -235,7 +235,7 @@ mod tests {
         alone.subjects.truncate(1);
         let words = |findings: &[Finding]| of_comparisons(Verdict::Caution, findings, &[&alone]);
         assert_eq!(words(&[]), "CPU time, p50, maximum rate and memory are sound");
-        let doubted = "CPU time, maximum rate and memory are sound; p50 has a warning, see the findings";
+        let doubted = "CPU time, maximum rate and memory are sound; p50 has a warning below";
         assert_eq!(words(&[warning(Some(&arm), vec![Measure::ResponseP50])]), doubted);
         assert_eq!(words(&[warning(Some("another"), vec![Measure::ResponseP50])]), words(&[]));
         assert_eq!(words(&[warning(None, Vec::new())]), words(&[]), "it is about the whole study");

@@ -23,11 +23,9 @@ pub(super) const SEND_LAG: Check<LoadResult> = Check {
         let most = lengthened.iter().max_by(|one, other| one.1.total_cmp(&other.1));
         let lag = late.map(|(_, lag_us, _)| format!("send lag p99 was {lag_us:.0} us"));
         let part = most.map(|(name, us, _)| {
-            let part = format!("sending and reading late may be {us:.0} us of {name}");
-            match names.len() {
-                1 => format!("{part}, of which only bounds are known"),
-                _ => format!("{part}; only bounds are known of {}", names.join(", ")),
-            }
+            let bounds = if names.len() == 1 { "is only a bound" } else { "are only bounds" };
+            let part = format!("the generator may have sent and read up to {us:.0} us late at {name}");
+            format!("{part}, so {} {bounds}", names.join(", "))
         });
         let message: Vec<String> = lag.into_iter().chain(part).collect();
         let measured = match (late, most) {
@@ -142,7 +140,8 @@ mod tests {
         // Service time counts until the generator read the response.
         assert_eq!(result.service(TimeOf::Percentile(99.0)).ends(), (None, Some(194.0)));
         let message = &result.findings[0].message;
-        let expected = "sending and reading late may be 170 us of p99.9; only bounds are known of p99, p99.9";
+        let expected =
+            "the generator may have sent and read up to 170 us late at p99.9, so p99, p99.9 are only bounds";
         assert!(message.ends_with(expected), "{message}");
         assert_eq!((result.findings[0].bounds, result.findings[0].withholds), (true, false));
     }

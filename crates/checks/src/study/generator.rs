@@ -106,9 +106,8 @@ pub(super) const RUN_DELAY: Check<StudyResult> = Check {
                 f64::INFINITY,
             )?;
             let message = format!(
-                "the generator waited for a processor for {:.0} % of the time, and the processors of generator and origin were busy \
-                 for {:.0} %",
-                used.run_delay_share * 100.0,
+                "generator and origin kept their processors busy for {:.0} % of the time: they may limit rates and lengthen response \
+                 times",
                 used.processors_share * 100.0
             );
             let advice = "CPU costs are valid; these processors may limit the rate: read maximum rates as lower bounds, or use a machine with \

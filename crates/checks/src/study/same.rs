@@ -61,8 +61,7 @@ fn of_measure(
         _ => Severity::Warn,
     };
     let message = format!(
-        "{} of `{}` differs from its identical baseline by {:+.1} % [{:+.1}, {:+.1}]; chance alone shows this in one of \
-         {:.0} studies",
+        "{} of `{}` differs by {:+.1} % ({:+.1} to {:+.1}) from an identical arm; by chance in one of {:.0} studies",
         measure.as_str(),
         arm.id,
         cost.estimate / level * 100.0,

@@ -24,7 +24,10 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
             if !socket.has("/resolver_name") && !is_host(host) {
                 found.push(socket.found(
                     "/address",
-                    "this is no host name or address: a scheme, a path, a port or a bracket is in it",
+                    format!(
+                        "`{host}` is no host name or address and never resolves: write the bare host, and the port into \
+                         `port_value`"
+                    ),
                 ));
             }
         }

@@ -242,7 +242,9 @@ mod tests {
                 csv::text(&document),
                 page.split("id=\"document\">").last().unwrap().to_owned(),
             ];
-            outputs.map(|text| (text.matches(UNCERTAIN_SIGN).count(), text.contains("sign is uncertain")))
+            outputs.map(|text| {
+                (text.matches(UNCERTAIN_SIGN).count(), text.contains("may be zero, or of the other sign"))
+            })
         };
         let before = marks(&result);
         assert!(before[..3].iter().all(|(_, is_explained)| !is_explained), "{before:?}");

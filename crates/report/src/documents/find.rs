@@ -97,7 +97,12 @@ fn sentence(goal: &FoundGoal, result: &FindResult) -> String {
         FindState::GeneratorLimited => format!("{found}: {}", limit(goal, result)),
         FindState::Unfinished => {
             let ended = ended(result.ended_by);
-            let known = if goal.rate.or(goal.upper_rate).is_some() { ", undecided" } else { "" };
+            let known = match (goal.rate, goal.upper_rate) {
+                (Some(_), None) => "; the upper end is not known yet",
+                (None, Some(_)) => "; the lower end is not known yet",
+                (Some(_), Some(_)) => ", undecided",
+                (None, None) => "",
+            };
             let held = if goal.rate.is_none() { held(result) } else { String::new() };
             format!("{found}{known}: the search {ended}{held}{}", excluded(result))
         }
@@ -323,7 +328,7 @@ fn rates(result: &FindResult) -> Table {
         Row::new(rate(trials.first().map_or(0.0, |trial| trial.rate)), cells)
     };
     Table {
-        title: "rates tried: share of late or lost requests, and the median of each number over trials"
+        title: "rates tried: requests that were late or lost, and the median over trials of each objective's value"
             .to_owned(),
         names: "rate/s".to_owned(),
         columns,

@@ -89,7 +89,7 @@ fn cpu_error(check: &GraphRunCheck) -> String {
     match check.cpu_errors {
         None => "The prediction of CPU times cannot be compared with any proxy".to_owned(),
         Some(errors) => format!(
-            "The prediction misses CPU times by {} on average ({}) and {} at worst ({}; proxies compared: {})",
+            "Predicted CPU times are off by {} on average ({}) and {} at worst ({}; proxies compared: {})",
             percent(errors.mean_share),
             target(errors.mean_share, targets.cpu_mean_share),
             percent(errors.worst_share),
@@ -104,8 +104,8 @@ fn percent(share: f64) -> String {
 }
 
 fn target(error: f64, target: f64) -> String {
-    let is_met = if error <= target { "met" } else { "missed" };
-    format!("target {}: {is_met}", percent(target))
+    let is_met = if error <= target { "met" } else { "exceeded" };
+    format!("allowed {}: {is_met}", percent(target))
 }
 
 /// The marks of errors.
@@ -231,7 +231,7 @@ fn errors(check: &GraphRunCheck) -> Vec<String> {
         lines.extend(time.as_ref().map(|time| {
             let error = time.error_share.abs();
             let of_target = if check.are_times_extrapolated {
-                "~ extrapolated, so no target applies".to_owned()
+                "~ extrapolated, so not judged".to_owned()
             } else {
                 target(error, most)
             };
@@ -396,7 +396,7 @@ mod tests {
         let mut run = run();
         run.check = None;
         let text = terminal::details(&graph_run(&run), STYLE);
-        assert!(!text.contains("predicted") && !text.contains("target"), "{text}");
+        assert!(!text.contains("predicted") && !text.contains("allowed"), "{text}");
     }
 
     #[test]

@@ -120,7 +120,7 @@ fn times(result: &LoadResult) -> Table {
     };
     let rows = [("response time", true), ("service time", false)];
     Table {
-        title: "times, us: response time from the intended start, service time from the send".to_owned(),
+        title: "times, us (response: from the intended start; service: from the send)".to_owned(),
         names: "us".to_owned(),
         columns: [("p50", 0), ("p90", 2), ("p99", 1), ("p99.9", 3)]
             .into_iter()

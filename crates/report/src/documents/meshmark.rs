@@ -61,8 +61,9 @@ fn answer(result: &MeshMarkResult, arms: &[&MeshMarkArm]) -> Vec<String> {
         || format!("No arm of {} has a known value for cost", result.study),
         |(arm, value)| {
             format!(
-                "`{}` has the lowest value for cost: {} requests for each second of CPU time that it adds",
+                "`{}` adds most CPU time under {}: one CPU second for each {} requests",
                 arm.arm,
+                arm.load,
                 value.text()
             )
         },
@@ -73,9 +74,11 @@ fn answer(result: &MeshMarkResult, arms: &[&MeshMarkArm]) -> Vec<String> {
     let marks = (low <= high).then(|| {
         let (low, high) = (grouped(low, 1), grouped(high, 1));
         if low == high {
-            format!("Every MeshMark is {low}, of at most 100")
+            format!(
+                "MeshMark, an index of 0 to 100 for the CPU and memory that are left, is {low} for every arm"
+            )
         } else {
-            format!("MeshMarks are from {low} to {high}, of at most 100")
+            format!("MeshMark, an index of 0 to 100 for the CPU and memory that are left, is {low} to {high}")
         }
     });
     std::iter::once(value).chain(marks).collect()

@@ -16,16 +16,16 @@ impl Documented for PricesBody {
 pub fn prices(result: &PricesResult) -> Document {
     let mut document = Document::new("predict prices", "", answer(result));
     // The price here, and why one is missing, stay where there is no room for all.
-    let order = [("here us", 0), ("interval", 1), ("how", 2), ("listed %", 3), ("listed us", 4)];
+    let order = [("here us", 0), ("interval", 1), ("source", 2), ("listed %", 3), ("listed us", 4)];
     let order = order.into_iter().filter(|_| result.here.is_some());
-    let all = Table::from(table(result)).with_words(&["how"]);
+    let all = Table::from(table(result)).with_words(&["source"]);
     document.table =
         Some(order.fold(all, |table, (heading, priority)| table.with_priority(heading, priority)));
     document.notes.extend(result.here.as_ref().and_then(|_| not_carried(result)));
     let usable = match result.verdict {
         Verdict::Sound => "no check of the studies behind the prices warned or failed",
         Verdict::Caution if result.halts_differently() => {
-            "carried between a machine whose processors halt and one that was kept from it: their errors are not known"
+            "processors were kept from halting on one of the two machines only, so carried prices may be off by more"
         }
         Verdict::Caution => {
             "a check of the studies behind the prices warned or failed; prices without support are left out"
@@ -59,7 +59,9 @@ fn answer(result: &PricesResult) -> Vec<String> {
             .collect();
     };
     let carried = result.prices.iter().filter(|price| price.here_us.is_some()).count();
-    let within = here.error.as_ref().map_or(1.0, |error| error.factor);
+    let error = here.error.as_ref().map(|error| {
+        format!("On known machines, nearly all carried prices were off by at most {:.2} times", error.factor)
+    });
     let highest = result.prices.iter().find_map(|price| Some((price, price.here_us?)));
     let highest = highest.map(|(price, us)| {
         format!(
@@ -69,11 +71,10 @@ fn answer(result: &PricesResult) -> Vec<String> {
             ends(&us)
         )
     });
-    std::iter::once(format!(
-        "{carried} of {count} functions of Envoy have a price on this machine, within a factor of {within:.2}"
-    ))
-    .chain(highest)
-    .collect()
+    std::iter::once(format!("{carried} of {count} functions of Envoy have a price on this machine"))
+        .chain(highest)
+        .chain(error)
+        .collect()
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! The document of the runs of the store, and a line about one of them.
 
+use std::collections::BTreeSet;
+
 use hoptax_result::{Report, RunsBody, RunsResult, StoredRun, Verdict, counted};
 
 use crate::document::{Document, Next};
@@ -13,9 +15,11 @@ impl Documented for RunsBody {
 /// The document of a list of runs.
 pub fn runs(result: &RunsResult) -> Document {
     let all = counted(result.runs.len() as u64, "run");
+    let kinds: BTreeSet<&str> = result.runs.iter().map(|run| run.kind.as_str()).collect();
+    let of_kinds = if kinds.len() > 1 { format!(" of {} kinds", kinds.len()) } else { String::new() };
     let answer = match result.runs.first() {
         None => "No run".to_owned(),
-        Some(newest) => format!("{all}, the newest of {}", time(newest)),
+        Some(newest) => format!("{all}{of_kinds}, the newest of {}", time(newest)),
     };
     let mut document = Document::new("runs list", "", vec![answer]);
     document.table = (!result.runs.is_empty()).then(|| table(result));

@@ -208,7 +208,7 @@ fn proxies(result: &SizeResult) -> Table {
             Column::new("added us", 4),
             Column::new("memory MiB", 5),
             Column::new("workers", 6),
-            Column::new("saturated at/s", 7),
+            Column::new("max requests/s", 7),
         ],
         rows,
     };

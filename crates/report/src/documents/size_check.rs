@@ -7,7 +7,7 @@ use hoptax_result::{
 
 use crate::document::{Block, Document, FindingText, Judgement, Next, Section};
 use crate::kind::Documented;
-use crate::numbers::grouped;
+use crate::numbers::{counted, grouped};
 use crate::quantity::{Form, Quantity};
 use crate::table::{Cell, Column, Row, Table};
 use crate::usable;
@@ -72,10 +72,10 @@ fn answer(result: &SizeCheckResult) -> Vec<String> {
     };
     vec![
         format!(
-            "Predictions of {compared} compositions, several functions or proxies together, miss their CPU time by {:.1} % on average and \
-             at most {:.1} %{at}",
+            "Predicted CPU time of combined functions or proxies is off by {:.1} % on average and at most {:.1} %{at}, in {}",
             100.0 * mean,
-            100.0 * worst
+            100.0 * worst,
+            counted(compared as u64, "comparison")
         ),
         interactions,
     ]

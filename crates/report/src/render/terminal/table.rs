@@ -83,7 +83,7 @@ pub(super) fn text(table: &Table, style: Style, most: Option<MostRows<'_>>) -> S
     }
     if !left_out.is_empty() {
         left_out.reverse();
-        text += &format!("{}\n", style.cut(&format!("no room for: {}", left_out.join(", "))));
+        text += &format!("{}\n", style.cut(&format!("columns without room: {}", left_out.join(", "))));
     }
     text
 }
