@@ -29,10 +29,8 @@ const BEGINNING: usize = 2;
 const BYTES: usize = 150_000;
 
 /// Kinds whose first screen is that of a made-up result, and why none is recorded.
-const NOT_RECORDED: &[(&str, &str)] = &[
-    ("find-arms", "two searches and six rounds of them take minutes on a machine that does nothing else"),
-    ("calibration", "it takes two minutes on a machine that does nothing else"),
-];
+const NOT_RECORDED: &[(&str, &str)] =
+    &[("calibration", "it takes two minutes on a machine that does nothing else")];
 
 /// Kinds whose answer is no estimate, and why it has neither an interval nor a bound.
 const EXACT: &[(&str, &str)] = &[
