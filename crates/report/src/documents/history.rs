@@ -60,6 +60,9 @@ fn size(series: &HistorySeries) -> f64 {
     })
 }
 
+/// Runs of a series in which a first change can be found, about: [`hoptax_stats::change_points`].
+const FIRST_CHANGE: usize = 10;
+
 fn answer(result: &HistoryResult, series: &[&HistorySeries]) -> Vec<String> {
     let number = &result.number;
     let changed = series.iter().filter(|series| !series.changes.is_empty()).count();
@@ -72,7 +75,11 @@ fn answer(result: &HistoryResult, series: &[&HistorySeries]) -> Vec<String> {
             let runs = counted(longest.points.len() as u64, "run");
             format!("; {runs} of {}: {}", name(longest), level(longest, &longest.points))
         });
-        return vec![format!("No lasting change of {number} in {all}{runs}")];
+        let none = format!("No lasting change of {number} in {all}{runs}");
+        let are_few = longest.is_some_and(|longest| longest.points.len() < FIRST_CHANGE);
+        let few =
+            format!("In a series of fewer than about {FIRST_CHANGE} runs, no change can be told from chance");
+        return std::iter::once(none).chain(are_few.then_some(few)).collect();
     };
     let rest = format!("{changed} of {all} of {number} changed lastingly");
     let rest = if changed > 1 { format!("{rest}; this is the largest change") } else { rest };
