@@ -50,8 +50,8 @@ fn differs(share: f64, others: f64, limits: &Limits) -> Option<Finding> {
         share * 100.0,
         others * 100.0
     );
-    let advice = "its own work seems to decide which of its slices are quiet, so its cost in quiet p99 is only bounded, by quiet \
-                  slices and all slices together";
+    let advice = "either the arm makes somebody wait, or its few slices differ by chance: its cost in quiet p99 is only bounded, by quiet \
+                  slices and all slices together; add rounds";
     let found = || finding(Measured::percent(difference, most), message, advice);
     (difference > most).then(|| Finding { costs_alone: true, ..found() })
 }
