@@ -19,12 +19,12 @@ mod fixture;
 mod folders;
 mod given;
 mod happenings;
+mod host_waits;
 mod live;
 mod measure;
 mod origins;
 mod perf;
 mod profile;
-mod quiet;
 mod rate;
 mod reading;
 mod refusal;
@@ -60,11 +60,11 @@ use hoptax_subject::envoy::release::Envoy;
 use crate::event::Event;
 pub use error::{ArmError, RunError};
 pub use folders::FILES;
+use host_waits::HostWaits;
 pub use live::{Live, with_live};
 use measure::Meter;
 pub use perf::ProfileError;
 pub use profile::{LENGTH as PROFILE_LENGTH, PROFILES};
-use quiet::Quiet;
 use subjects::Subjects;
 
 /// Inputs of a run besides its plan: programs, placement and switches.
@@ -197,7 +197,7 @@ fn all_rounds(
     if let Some(observed) = &plan.timeline {
         return timeline::all_rounds(plan, observed, setting, link, began, control, rounds);
     }
-    let mut quiet = Quiet::over(plan, setting.placement, link.is_some(), rounds)?;
+    let mut host_waits = HostWaits::over(plan, setting.placement, link.is_some(), rounds)?;
     let Control { stop, should_continue, on_event } = control;
     let first = rounds.len() as u32;
     let mut capacities = rounds.last().map(|round| round.capacities.clone()).unwrap_or_default();
@@ -222,7 +222,7 @@ fn all_rounds(
         let mut slicing = Slicing {
             meter: &mut meter,
             subjects: &mut subjects,
-            quiet: &mut quiet,
+            host_waits: &mut host_waits,
             stop,
             on_event: &mut **on_event,
         };
@@ -251,7 +251,7 @@ struct Slicing<'a, 'p> {
     /// The processes under measurement.
     subjects: &'a mut Subjects<'p>,
     /// Knows when the host disturbs them.
-    quiet: &'a mut Quiet,
+    host_waits: &'a mut HostWaits,
     /// Set to end the run.
     stop: &'a AtomicBool,
     /// Receives events.
@@ -270,8 +270,8 @@ impl Slicing<'_, '_> {
             self.subjects.check(&block.subjects)?;
         }
         // Slices whose time for repetitions had run out, or whose loss showed only with the subject's next slice.
-        for (block, subject) in quiet::lost(blocks, self.meter.slices()) {
-            if !self.quiet.has_time_for(block) {
+        for (block, subject) in host_waits::lost(blocks, self.meter.slices()) {
+            if !self.host_waits.has_time_for(block) {
                 break;
             }
             if !self.measure(block, subject, true)? {
@@ -289,18 +289,18 @@ impl Slicing<'_, '_> {
         subject: plan::Subject<'_>,
         is_late: bool,
     ) -> Result<bool, RunError> {
-        let Self { meter, subjects, quiet, stop, on_event } = self;
+        let Self { meter, subjects, host_waits, stop, on_event } = self;
         let mut repeats = true;
         while repeats {
             if stop.load(Ordering::Relaxed) {
                 return Ok(false);
             }
-            let waited = quiet.wait(stop, &mut || on_event(&Event::Waiting));
-            let slice = meter.measure(subjects, quiet, waited, block, subject, stop)?;
+            let waited = host_waits.wait(stop, &mut || on_event(&Event::Waiting));
+            let slice = meter.measure(subjects, host_waits, waited, block, subject, stop)?;
             if stop.load(Ordering::Relaxed) {
                 return Ok(false);
             }
-            repeats = quiet.repeats(&slice);
+            repeats = host_waits.repeats(&slice);
             on_event(&Event::SliceEnded { slice: &slice, is_again: repeats || is_late });
             subjects.check(&[subject])?;
         }

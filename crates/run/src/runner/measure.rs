@@ -19,7 +19,7 @@ use hoptax_subject::envoy::process::Proxy;
 
 use super::busy::{Loaded, busy};
 use super::error::missing;
-use super::quiet::{Quiet, Waited};
+use super::host_waits::{HostWaits, Waited};
 use super::reading::{Reading, Used};
 use super::running::{Last, Running};
 use super::subject::Subject;
@@ -194,7 +194,7 @@ impl<'a> Meter<'a> {
     pub(super) fn measure(
         &mut self,
         subjects: &mut Subjects<'_>,
-        quiet: &mut Quiet,
+        host_waits: &mut HostWaits,
         waited: Waited,
         block: &Block<'_>,
         planned: plan::Subject<'_>,
@@ -229,7 +229,7 @@ impl<'a> Meter<'a> {
         let after = self.read(subject)?;
         let closed = self.close(subject, load)?;
         self.freezer.freeze(&proxies)?;
-        let handover_ns = quiet.after(waited);
+        let handover_ns = host_waits.after(waited);
 
         let wall_ns = after.at_ns - before.at_ns;
         let used_by_processes = after.since(&before);

@@ -23,9 +23,9 @@ const READ_INTERVAL: Duration = Duration::from_millis(20);
 /// Initial allowance, so that a bad start can be waited out: no more than all slices take, so that a short study stays short.
 const FIRST_WAIT: Duration = Duration::from_secs(5);
 /// Time that may be spent on waiting and on disturbed slices, as a share of the time of the others, so that a host that
-/// is never quiet cannot delay a study indefinitely. When it is spent, slices are measured once and set aside.
+/// is always disturbed cannot delay a study indefinitely. When it is spent, slices are measured once and set aside.
 const LOST_SHARE: f64 = 1.0;
-/// Largest allowance. A host that becomes worse for good after an hour would otherwise hold one slice for as long as it was quiet.
+/// Largest allowance. A host that becomes worse for good after an hour would otherwise hold one slice for as long as it was undisturbed.
 const MAX_ALLOWANCE: Duration = Duration::from_secs(20);
 
 /// Number of slices with a delayed proxy that are always repeated.
@@ -33,7 +33,7 @@ const MAX_DELAYED_REPEATS: u32 = 8;
 
 /// Monitors where the host places the processors of generator and proxy.
 #[derive(Debug)]
-pub(super) struct Quiet {
+pub(super) struct HostWaits {
     probe: Option<HandoverProbe>,
     /// The slices so far.
     slices: Vec<SliceRecord>,
@@ -54,7 +54,7 @@ pub(super) struct Waited {
     pub(super) time: Duration,
 }
 
-impl Quiet {
+impl HostWaits {
     /// Monitors processors that are distinct. There is no probe if generator and proxy share a processor, nor with a
     /// link, whose round trips far exceed the effect of placement. A resumed study uses the readings of its earlier
     /// rounds.
@@ -145,7 +145,7 @@ pub(super) fn lost<'a, 'p>(
     blocks.iter().flat_map(of_block).filter(|(block, subject)| is_lost(block, *subject)).collect()
 }
 
-impl Quiet {
+impl HostWaits {
     /// Returns true if there is time to repeat a slice of a block.
     pub(super) fn has_time_for(&self, block: &Block<'_>) -> bool {
         self.allowance > block.load.slice
@@ -172,23 +172,23 @@ mod tests {
         SliceRecord { wall_s: 0.1, handover_ns: Some(handover_ns), ..SliceRecord::default() }
     }
 
-    fn repeats(quiet: &mut Quiet, handover_ns: f64, steal_ticks: u64) -> bool {
-        quiet.repeats(&SliceRecord { steal_ticks, ..slice(handover_ns) })
+    fn repeats(host_waits: &mut HostWaits, handover_ns: f64, steal_ticks: u64) -> bool {
+        host_waits.repeats(&SliceRecord { steal_ticks, ..slice(handover_ns) })
     }
 
-    fn quiet(readings: &[f64]) -> Quiet {
+    fn host_waits(readings: &[f64]) -> HostWaits {
         let slices = readings.iter().map(|reading| slice(*reading)).collect();
-        Quiet { probe: None, slices, allowance: FIRST_WAIT, shares_processors: false, seen: (0, 0) }
+        HostWaits { probe: None, slices, allowance: FIRST_WAIT, shares_processors: false, seen: (0, 0) }
     }
 
     #[test]
     fn disturbed_slices_are_measured_again_until_the_time_for_it_is_spent() {
-        let mut quiet = quiet(&[]);
-        let again = (0..1000).take_while(|_| repeats(&mut quiet, 60.0, 1)).count();
+        let mut host_waits = host_waits(&[]);
+        let again = (0..1000).take_while(|_| repeats(&mut host_waits, 60.0, 1)).count();
         // Five seconds of slices of 100 ms.
         assert!((49..=50).contains(&again), "{again}");
-        assert!(!repeats(&mut quiet, 60.0, 0) && !repeats(&mut quiet, 60.0, 0));
-        assert!(repeats(&mut quiet, 60.0, 1), "slices that count earn time for others");
+        assert!(!repeats(&mut host_waits, 60.0, 0) && !repeats(&mut host_waits, 60.0, 0));
+        assert!(repeats(&mut host_waits, 60.0, 1), "slices that count earn time for others");
     }
 
     #[test]
@@ -208,43 +208,43 @@ mod tests {
 
     #[test]
     fn a_long_quiet_time_earns_no_more_than_a_short_one() {
-        let mut quiet = quiet(&[]);
-        assert!((0..10_000).all(|_| !repeats(&mut quiet, 60.0, 0)));
-        let again = (0..10_000).take_while(|_| repeats(&mut quiet, 60.0, 1)).count();
+        let mut host_waits = host_waits(&[]);
+        assert!((0..10_000).all(|_| !repeats(&mut host_waits, 60.0, 0)));
+        let again = (0..10_000).take_while(|_| repeats(&mut host_waits, 60.0, 1)).count();
         // Twenty seconds of slices of 100 ms.
         assert!((199..=200).contains(&again), "{again}");
     }
 
     #[test]
     fn processors_that_are_mostly_apart_are_measured_without_waiting() {
-        let mut quiet = quiet(&[370.0; 10]);
-        assert!(!repeats(&mut quiet, 350.0, 0));
-        assert!(!repeats(&mut quiet, 50.0, 0), "closer is never measured again");
+        let mut host_waits = host_waits(&[370.0; 10]);
+        assert!(!repeats(&mut host_waits, 350.0, 0));
+        assert!(!repeats(&mut host_waits, 50.0, 0), "closer is never measured again");
     }
 
     #[test]
     fn processors_that_are_mostly_close_are_waited_for_when_apart() {
-        let mut quiet = quiet(&[50.0, 50.0, 50.0, 50.0, 370.0, 370.0]);
-        assert!(repeats(&mut quiet, 370.0, 0));
-        assert!(!repeats(&mut quiet, 55.0, 0));
+        let mut host_waits = host_waits(&[50.0, 50.0, 50.0, 50.0, 370.0, 370.0]);
+        assert!(repeats(&mut host_waits, 370.0, 0));
+        assert!(!repeats(&mut host_waits, 55.0, 0));
     }
 
     #[test]
     fn processors_that_are_close_for_a_third_of_the_slices_are_not_waited_for() {
-        let mut quiet = quiet(&[50.0, 50.0, 370.0, 370.0, 370.0, 370.0]);
-        assert!(!repeats(&mut quiet, 370.0, 0));
-        assert!(!repeats(&mut quiet, 55.0, 0));
+        let mut host_waits = host_waits(&[50.0, 50.0, 370.0, 370.0, 370.0, 370.0]);
+        assert!(!repeats(&mut host_waits, 370.0, 0));
+        assert!(!repeats(&mut host_waits, 55.0, 0));
     }
 
     #[test]
     fn a_proxy_that_waited_is_measured_again_unless_it_always_does() {
         let delayed = SliceRecord { wall_s: 0.1, proxy_run_delay_ns: 20_000_000, ..SliceRecord::default() };
         let still = SliceRecord { wall_s: 0.1, ..SliceRecord::default() };
-        let mut seldom = quiet(&[]);
+        let mut seldom = host_waits(&[]);
         let again =
             (0..200).filter(|number| seldom.repeats(if number % 10 == 0 { &delayed } else { &still }));
         assert_eq!(again.count(), 20);
-        let mut always = quiet(&[]);
+        let mut always = host_waits(&[]);
         let again = (0..200).filter(|_| always.repeats(&delayed)).count();
         assert!(again < 20, "{again}");
     }
@@ -252,14 +252,14 @@ mod tests {
     #[test]
     fn a_slice_with_a_stalled_generator_is_measured_again() {
         let stalled = SliceRecord { wall_s: 0.2, latest_own_lag_ns: 1_000_000_000, ..SliceRecord::default() };
-        assert!(quiet(&[]).repeats(&stalled));
+        assert!(host_waits(&[]).repeats(&stalled));
     }
 
     #[test]
     fn a_slice_that_a_process_did_not_outlast_is_measured_again() {
         let complete = SliceRecord { wall_s: 0.2, ..SliceRecord::default() };
-        assert!(!quiet(&[]).repeats(&complete));
-        assert!(quiet(&[]).repeats(&SliceRecord { is_incomplete: true, ..complete }));
+        assert!(!host_waits(&[]).repeats(&complete));
+        assert!(host_waits(&[]).repeats(&SliceRecord { is_incomplete: true, ..complete }));
     }
 
     #[test]
@@ -298,7 +298,7 @@ mod tests {
     #[test]
     fn without_a_probe_nothing_waits() {
         let mut waits = 0;
-        let waited = quiet(&[]).wait(&AtomicBool::new(false), &mut || waits += 1);
+        let waited = host_waits(&[]).wait(&AtomicBool::new(false), &mut || waits += 1);
         assert_eq!((waited.handover_ns, waited.time, waits), (None, Duration::ZERO, 0));
     }
 }
