@@ -55,21 +55,25 @@ test: applications ui-packages ## Run all checks of CI
 	@tools/test-times
 
 .PHONY: test-long
-test-long: ## Run the tests that take minutes each
+test-long: registry-lint ## Run the tests that take minutes each
 	$(CARGO_TEST) -- --ignored long::
 	$(CARGO) test --release --package hoptax-stats --bench simulations
 
 .PHONY: lint
-lint: checks ## Check formatting, lints and documentation
+lint: checks registry-lint ## Check formatting, lints and documentation
 	$(CARGO) clippy --workspace --all-targets --quiet -- --deny warnings
 	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --workspace --no-deps --document-private-items --quiet
 
-# What the build of the tests neither compiles nor lints.
 .PHONY: checks
-checks: ## Check formatting and the image registry
+checks: ## Check formatting
 	@tools/packages build
 	$(CARGO) fmt --all --check
 	$(CARGO) fmt $(REGISTRY) --check
+
+# Its dependencies take longer to check than all that the tests need of it: one study, and only where it was built.
+.PHONY: registry-lint
+registry-lint: ## Check lints of the image registry
+	@tools/packages build
 	$(CARGO) clippy $(REGISTRY_BUILD) --all-targets --quiet -- --deny warnings
 
 .PHONY: unit

@@ -21,6 +21,10 @@ const BATCHES: usize = 5;
 /// Replies of the partner in a reading: one to the wake-up, and those that are timed.
 const REPLIES: u32 = 1 + TRIPS * BATCHES as u32;
 
+/// Loads after which a thread that waits yields its processor: tens of microseconds, a hundred times as long as any transfer. The other
+/// thread then waits for a processor itself, on a busy machine perhaps for this one, and each would use up its time slice in vain.
+const MAX_SPINS: u32 = 1_000;
+
 /// The transferred cache line. The alignment covers a pair of lines, as processors prefetch the adjacent one.
 #[derive(Debug, Default)]
 #[repr(align(128))]
@@ -115,8 +119,14 @@ fn reply(shared: &Shared) {
 }
 
 fn wait_for(line: &Line, turn: u32) {
+    let mut spins = 0_u32;
     while line.turn.load(Ordering::Acquire) != turn {
-        spin_loop();
+        if spins < MAX_SPINS {
+            spins += 1;
+            spin_loop();
+        } else {
+            thread::yield_now();
+        }
     }
 }
 

@@ -193,7 +193,7 @@ fn files_that_would_take_all_memory_are_refused_with_their_lines() {
     let folder = tempfile::tempdir().unwrap();
     let aliases: String = (1..40).map(|n| format!("a{n}: &a{n} [*a{}, *a{}]\n", n - 1, n - 1)).collect();
     let anchors: String = (0..400).map(|n| format!("&a{n} [")).collect();
-    let cases: [(&str, Vec<u8>, &str); 10] = [
+    let cases: [(&str, Vec<u8>, &str); 9] = [
         (
             "aliases.yaml",
             format!("a0: &a0 [1]\n{aliases}").into(),
@@ -209,11 +209,6 @@ fn files_that_would_take_all_memory_are_refused_with_their_lines() {
         ("deep.json", "{\"a\":".repeat(1_000_000).into(), ":1: neither YAML nor JSON"),
         ("tab.yaml", "admin:\n\taddress: {}\n".into(), ":2: neither YAML nor JSON: tabs"),
         ("bytes.yaml", b"admin:\n  address: \xff\n".to_vec(), "it is not UTF-8 text: line 2 has other bytes"),
-        (
-            "wide.json",
-            format!("[{}1]", "1,".repeat(6 << 20)).into(),
-            ":1: neither YAML nor JSON: more than five million nodes",
-        ),
         ("large.json", vec![b' '; 100 << 20], "it has more than 80 MiB"),
         ("nothing.json", vec![0; 1000], "neither YAML nor JSON"),
     ];
