@@ -119,7 +119,9 @@ pub use paired::{CostRounds, costs_by_round, paired_cost, paired_cost_of_copies,
 pub use pooled::pooled_values;
 pub use quantile::{median, quantile, quantile_supported, samples_for_quantile};
 pub use quantile_bound::{Ends, quantile_cost_ends, quantile_ends};
-pub use quantile_cost::{RoundTimes, quantile_cost, quantile_cost_half_width, quantile_level};
+pub use quantile_cost::{
+    RoundTimes, effective_responses, quantile_cost, quantile_cost_half_width, quantile_level,
+};
 pub use random_effects::{MachineCost, Sitting, random_effects};
 pub use rank_correlation::serial_correlation;
 pub use ratio::{RatioRound, ratio_over_rounds};

@@ -242,8 +242,9 @@ fn join_arm(arm: &mut ArmResult, results: &[StudyResult]) {
             mean(under.iter().filter_map(|one| one.proxy_processors_busy_share));
         // The findings of the sittings name the numbers that the generator spoilt.
         load.generator = None;
-        // It is about the rounds of one sitting.
+        // These are about the rounds of one sitting.
         (load.cost_p99_half_width_us, load.cost_quiet_p99_half_width_us) = (None, None);
+        load.quiet_effective_responses = None;
         load.quiet_share = quiet_share(&under);
         load.responses = under.iter().map(|one| one.responses).sum();
         load.book = books(under.iter().map(|one| &one.book));

@@ -57,7 +57,8 @@ fn clear(part: &mut Part) {
         arm.bounds.0.retain(is_other);
         for load in &mut arm.loads {
             load.bounds.0.retain(is_other);
-            (load.quiet_share, load.cost_quiet_p99_half_width_us) = (None, None);
+            (load.quiet_share, load.quiet_effective_responses) = (None, None);
+            load.cost_quiet_p99_half_width_us = None;
         }
     }
 }
