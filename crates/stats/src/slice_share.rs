@@ -182,10 +182,11 @@ mod tests {
 
     #[test]
     fn arms_that_differ_by_twice_the_limit_hardly_ever_pass_for_alike_however_few_the_slices() {
-        for (slices, copies) in [(4, 1), (8, 2), (16, 2), (40, 1), (80, 2)] {
+        // The worst is 17 slices against 17 that are always chosen.
+        for (slices, copies) in [(4, 1), (8, 2), (17, 1), (24, 1), (40, 1), (80, 2)] {
             for others in [1.0, 0.95, 0.8, 0.7] {
                 let found = rates(slices, copies, others - 0.2, others);
-                assert!(found.alike <= 0.08, "{slices} {copies} {others}: {found:?}");
+                assert!(found.alike <= 0.12, "{slices} {copies} {others}: {found:?}");
             }
         }
         // The observed difference alone passes a quarter of them.

@@ -2,7 +2,7 @@
 //!
 //! An arm that makes somebody wait has fewer quiet slices, and its quiet p99 leaves that waiting out. Few slices have different shares by
 //! chance, and equal ones although the arms differ. So a cost is kept only if the slices tell that the arms are about alike: the shares differ
-//! by no more than the limit, and a difference of twice the limit is excluded. An arm with such a difference then passes in at most 8 of 100
+//! by no more than the limit, and a difference of twice the limit is excluded. An arm with such a difference then passes in at most 12 of 100
 //! studies, however few its slices, and one that the machine hits alike loses its cost to chance the less often the more slices it has:
 //! [`hoptax_stats::share_difference`]. The finding says if the arms differ, or if the slices are too few to tell.
 
