@@ -153,7 +153,7 @@ impl Manifest {
     }
 
     /// Reasons why the study cannot go on under the conditions of `now`; empty if it can. Other thresholds judge what was measured. The one
-    /// of quiet slices selects what the quiet p99 is taken from, in all rounds: after a look at the result, it could be chosen by the result.
+    /// of quiet slices selects what the quiet p99 is taken from, in all rounds: after a look at the result, it could be chosen by that.
     pub(crate) fn resume_differences(&self, now: &Self) -> Vec<String> {
         let mut all = self.differences(now);
         let limit = |of: &Self| of.thresholds.get(QUIET_WAIT.name).copied().unwrap_or(QUIET_WAIT.default);

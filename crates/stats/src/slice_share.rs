@@ -66,9 +66,9 @@ fn complete(rounds: &[ChosenInRound]) -> impl Iterator<Item = &ChosenInRound> {
 /// How much more the differences of shares vary from round to round than those of independent slices would: 1 if slices are independent.
 /// `arms` has the rounds of each arm of a study.
 ///
-/// **Method.** Cochran's Q of the differences of the rounds, weighted by their binomial variances, summed over arms and divided by its degrees
-/// of freedom, at least 1. What varies from round to round for both arms alike, such as how often the machine stalls, is no part of it. The
-/// arms share one factor because each has too few rounds for one of its own.
+/// **Method.** Cochran's Q of the differences of the rounds, weighted by their binomial variances, summed over arms and divided by its
+/// degrees of freedom, at least 1. What varies from round to round for both arms alike, such as how often the machine stalls, is no part of
+/// it. The arms share one factor because each has too few rounds for one of its own.
 ///
 /// **Source.** P. McCullagh and J. A. Nelder, *Generalized Linear Models*, second edition, 1989, section 4.5 (heterogeneity factor).
 ///
@@ -102,8 +102,8 @@ pub fn slice_dispersion(arms: &[Vec<ChosenInRound>]) -> f64 {
 /// **Method.** Each side gets one chosen slice and one other in addition, so that few slices that are all chosen do not pass for a share of
 /// one without an error. The variance is that of two independent binomial shares, times `dispersion`.
 ///
-/// **Source.** A. Agresti and B. Caffo, "Simple and Effective Confidence Intervals for Proportions and Differences of Proportions Result from
-/// Adding Two Successes and Two Failures", *The American Statistician* 54(4), 2000.
+/// **Source.** A. Agresti and B. Caffo, "Simple and Effective Confidence Intervals for Proportions and Differences of Proportions Result
+/// from Adding Two Successes and Two Failures", *The American Statistician* 54(4), 2000.
 ///
 /// **Degenerate cases.** Rounds in which one of both has no slice are left out. `None` without a round.
 pub fn share_difference(rounds: &[ChosenInRound], dispersion: f64) -> Option<ShareDifference> {

@@ -1,10 +1,10 @@
 //! The quiet p99 must rest on most responses, and on as many of an arm as of the one that it is compared with.
 //!
 //! An arm that makes somebody wait has fewer quiet slices, and its quiet p99 leaves that waiting out. Few slices have different shares by
-//! chance, and equal ones although the arms differ. So a cost is kept only if the slices tell that the arms are about alike: the shares differ
-//! by no more than the limit, and a difference of twice the limit is excluded. An arm with such a difference then passes in at most 12 of 100
-//! studies, however few its slices, and one that the machine hits alike loses its cost to chance the less often the more slices it has:
-//! [`hoptax_stats::share_difference`]. The finding says if the arms differ, or if the slices are too few to tell.
+//! chance, and equal ones although the arms differ. So a cost is kept only if the slices tell that the arms are about alike: the shares
+//! differ by no more than the limit, and a difference of twice the limit is excluded. An arm with such a difference then passes in at most
+//! 12 of 100 studies, however few its slices, and one that the machine hits alike loses its cost to chance the less often the more slices it
+//! has: [`hoptax_stats::share_difference`]. The finding says if the arms differ, or if the slices are too few to tell.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -120,16 +120,16 @@ fn differs(Shares { own, others, slices }: Shares, limits: &Limits) -> Option<Fi
     );
     let advice = match slices.map(|slices| slices.may_be_chance()) {
         Some(false) => {
-            "chance hardly makes such a difference: the arm makes somebody wait, or spares it; its cost in quiet p99 is only bounded, by quiet \
-             slices and all slices together"
+            "chance hardly makes such a difference: the arm makes somebody wait, or spares it; its cost in quiet p99 is only bounded, by \
+             quiet slices and all slices together"
         }
         Some(true) => {
             message += &format!(
                 "; with so few slices, the difference may be {:.0} points or chance",
                 may_be * 100.0
             );
-            "its slices are too few to tell if the arm makes somebody wait: its cost in quiet p99 is only bounded, by quiet slices and all \
-             slices together; add rounds, or blocks of this load"
+            "its slices are too few to tell if the arm makes somebody wait: its cost in quiet p99 is only bounded, by quiet slices and \
+             all slices together; add rounds, or blocks of this load"
         }
         None => {
             "either the arm makes somebody wait, or its few slices differ by chance: its cost in quiet p99 is only bounded, by quiet slices \
