@@ -5,11 +5,11 @@ mod candidate;
 mod limit;
 mod side_by_side;
 mod stored;
+mod unknown;
 
 use hoptax_plan::file::{LoopWord, StudyFile};
 use hoptax_result::{
-    AnswerDifference, ComparedMeasure, ComparedSubject, GateBody, GateLimit, GateOutcome, GateResult,
-    StudyResult,
+    AnswerDifference, ComparedSubject, GateBody, GateLimit, GateOutcome, GateResult, StudyResult,
 };
 use hoptax_stats::{rounds_needed, simultaneous};
 
@@ -61,7 +61,7 @@ pub fn judge(
     let of = |is_same: bool| {
         let rows = found.iter().filter(|(pair, ..)| pair.is_same == is_same);
         rows.flat_map(|(_, arm, subject)| {
-            limits.iter().map(|limit| judged(result, arm, &subject.measures, limit, comparisons))
+            limits.iter().map(|limit| judged(result, arm, subject, limit, comparisons))
         })
         .collect::<Vec<_>>()
     };
@@ -113,12 +113,12 @@ fn measured(result: &StudyResult, pair: &Pair) -> Vec<(String, ComparedSubject)>
 fn judged(
     result: &StudyResult,
     arm: &str,
-    measures: &[ComparedMeasure],
+    subject: &ComparedSubject,
     limit: &Limit,
     comparisons: usize,
 ) -> GateLimit {
     let confidence = result.plan.quantile_confidence();
-    let found = measures.iter().find(|one| one.measure == limit.measure);
+    let found = subject.measures.iter().find(|one| one.measure == limit.measure);
     let rounds = found.map_or(0, |one| one.rounds);
     let freedom = found.map_or(0.0, |one| one.degrees_of_freedom);
     let change = found.and_then(|one| simultaneous(&one.difference_share, freedom, confidence, comparisons));
@@ -139,8 +139,16 @@ fn judged(
         change_share: change,
         between_sittings_share: None,
         outcome,
+        unknown_because: if change.is_some() { None } else { reason_of(result, &subject.subject.arm, limit) },
         rounds_until_decided: change.filter(|_| outcome == GateOutcome::Undecided).and_then(needed),
     }
+}
+
+/// The reason why a limited measure of an arm, or of its reference, is not known.
+fn reason_of(result: &StudyResult, arm: &str, limit: &Limit) -> Option<String> {
+    let own = result.arm(arm)?;
+    let reference = own.compared_with.as_deref().and_then(|other| result.arm(other));
+    unknown::reason(result, std::iter::once(own).chain(reference), limit.measure)
 }
 
 #[cfg(test)]
@@ -156,6 +164,24 @@ mod tests {
     /// A gate of two arms whose candidates change CPU time by these shares, after ten rounds.
     fn gate(limits: &[&str], shares: [Option<Interval>; 2]) -> GateResult {
         let text = "name: x\narms: [baseline, lua]\nloads: [{name: all, loop: closed}]\n";
+        gate_of(text, limits, |result| {
+            for arm in &mut result.arms {
+                arm.cpu_us_per_request = Some(Interval::around(50.0, 1.0));
+                let share = match arm.id.as_str() {
+                    "baseline.candidate" => shares[0],
+                    "lua.candidate" => shares[1],
+                    "baseline.again" => Some(Interval::around(0.0, 0.01)),
+                    _ => None,
+                };
+                arm.cost.cpu_share = share;
+                arm.cost.cpu_us_per_request =
+                    share.map(|share| Interval::around(50.0 * share.estimate, 50.0 * share.half_width()));
+            }
+        })
+    }
+
+    /// A gate of a study after ten rounds, with these numbers.
+    fn gate_of(text: &str, limits: &[&str], set: impl FnOnce(&mut StudyResult)) -> GateResult {
         let (file, _) = file::read("x.yaml", text).unwrap();
         let candidate: Candidate = "envoy=1.41.0".parse().unwrap();
         let side_by_side = side_by_side(&file, &candidate).unwrap();
@@ -164,18 +190,7 @@ mod tests {
         let plan = Plan::new(&file, &positions, Catalogue::load().unwrap()).unwrap();
         let mut result = summarise(&plan, &[], Conditions::default());
         result.plan.rounds_completed = 10;
-        for arm in &mut result.arms {
-            arm.cpu_us_per_request = Some(Interval::around(50.0, 1.0));
-            let share = match arm.id.as_str() {
-                "baseline.candidate" => shares[0],
-                "lua.candidate" => shares[1],
-                "baseline.again" => Some(Interval::around(0.0, 0.01)),
-                _ => None,
-            };
-            arm.cost.cpu_share = share;
-            arm.cost.cpu_us_per_request =
-                share.map(|share| Interval::around(50.0 * share.estimate, 50.0 * share.half_width()));
-        }
+        set(&mut result);
         let limits: Vec<Limit> = limits.iter().map(|limit| limit.parse().unwrap()).collect();
         judge(&result, &candidate, &side_by_side, &limits)
     }
@@ -214,6 +229,17 @@ mod tests {
         let result = gate(&["cpu>+3%", "p99>+10%"], [None, None]);
         assert!(result.is_unknown() && !result.has_failed());
         assert!(result.limits.iter().all(|limit| limit.change_share.is_none()));
+    }
+
+    #[test]
+    fn a_quiet_p99_that_the_study_does_not_tell_is_unknown_with_the_reason() {
+        let text = "name: x\narms: [baseline, lua]\nloads: [{name: all, loop: open, rate: 100}]\n";
+        let result = gate_of(text, &["p99>+10%", "quiet-p99>+10%"], |_| ());
+        let reasons: Vec<Option<&str>> =
+            result.limits.iter().map(|limit| limit.unknown_because.as_deref()).collect();
+        let [None, Some(baseline), None, Some(lua)] = reasons.as_slice() else { panic!("{reasons:?}") };
+        assert!(baseline.starts_with("`baseline.candidate` has no quiet slices: "), "{baseline}");
+        assert!(lua.starts_with("`lua.candidate` has no quiet slices: "), "{lua}");
     }
 
     #[test]

@@ -2,17 +2,19 @@
 
 mod borrowed;
 mod numbers;
+mod quiet_rule;
 
 use std::fmt;
 
 use hoptax_result::{
-    ArmResult, Bound, CostMeasure, Environment, HoldsFor, Interval, Measure, SittingArm, SittingCost,
-    SittingEstimate, SittingRecord, SittingsBody, SittingsMachine, SittingsResult, StudyResult,
+    ArmResult, CostMeasure, Environment, HoldsFor, Interval, SittingArm, SittingCost, SittingEstimate,
+    SittingRecord, SittingsBody, SittingsMachine, SittingsResult, StudyResult,
 };
 use hoptax_stats::{Moderated, Sitting, random_effects, standard_error};
 
 use hoptax_plan::plan::CONFIDENCE;
 pub use numbers::as_one;
+pub use quiet_rule::with_one_quiet_rule;
 
 /// A sitting to combine: the name of its folder, and its result.
 #[derive(Clone, Debug)]
@@ -86,31 +88,6 @@ fn named_differences<const N: usize>(properties: [Property; N]) -> Vec<String> {
 pub fn in_order(mut parts: Vec<Part>) -> Vec<Part> {
     // All times have the same format, so their chronological order is that of their text.
     parts.sort_by(|a, b| a.result.environment.started_at.cmp(&b.result.environment.started_at));
-    parts
-}
-
-/// The sittings without the quiet p99, unless all of them tell quiet slices by the same rule: otherwise it is not the same number.
-pub fn with_one_quiet_rule(mut parts: Vec<Part>) -> Vec<Part> {
-    let rule = parts.first().and_then(|part| part.result.plan.quiet_rule);
-    if parts.iter().all(|part| part.result.plan.quiet_rule == rule) {
-        return parts;
-    }
-    for part in &mut parts {
-        part.result.plan.quiet_rule = None;
-        part.result.for_each_number(&mut |place, number| {
-            if place.measure == Measure::ResponseQuietP99 {
-                number.clear();
-            }
-        });
-        let is_other = |bound: &Bound| bound.measure != CostMeasure::ResponseQuietP99Us;
-        for arm in &mut part.result.arms {
-            arm.bounds.0.retain(is_other);
-            for load in &mut arm.loads {
-                load.bounds.0.retain(is_other);
-                (load.quiet_share, load.cost_quiet_p99_half_width_us) = (None, None);
-            }
-        }
-    }
     parts
 }
 

@@ -10,7 +10,7 @@ use hoptax_result::{Environment, QuietRule};
 use crate::plan::{Arm, Load, Plan};
 use crate::record::{RoundRecord, SliceRecord};
 
-/// The rule of a study; none if its records do not tell who waited, or if all of its arms share processors with the generator.
+/// The rule of a study; none if its records do not tell who waited, or if it applies to none of the arms.
 pub fn rule(
     plan: &Plan,
     environment: &Environment,
@@ -22,8 +22,12 @@ pub fn rule(
     let is_known = slices.any(|slice| slice.generator_run_delay_ns > 0);
     let shares = |cpu: &u32| environment.generator_cpus.contains(cpu);
     let is_apart = plan.link.is_none() && !environment.proxy_cpus.iter().any(shares);
-    let max_wait_share = max_wait_share.filter(|_| is_known && is_apart && plan.timeline.is_none())?;
-    Some(QuietRule { max_wait_share })
+    let has_arm = plan
+        .loads
+        .iter()
+        .any(|load| plan.arms.iter().any(|arm| arm.takes_part(load) && applies(arm, load, environment)));
+    let is_of_use = is_known && is_apart && has_arm && plan.timeline.is_none();
+    max_wait_share.filter(|_| is_of_use).map(|max_wait_share| QuietRule { max_wait_share })
 }
 
 /// Returns true if the rule of a study applies to an arm under a load: response times have a schedule, the generator is the only
@@ -121,13 +125,25 @@ mod tests {
         assert_eq!((of(&plan.loads[0]), of(&plan.loads[1])), (true, false));
     }
 
+    /// A round in which the generator waited for this long.
+    fn record(generator_run_delay_ns: u64) -> [RoundRecord; 1] {
+        let slice = SliceRecord { generator_run_delay_ns, ..SliceRecord::default() };
+        [RoundRecord { slices: vec![slice], ..RoundRecord::default() }]
+    }
+
+    #[test]
+    fn a_rule_that_applies_to_no_arm_is_none() {
+        let of = |plan: &Plan| rule(plan, &two_processors(), &record(5), Some(0.01));
+        assert_eq!(of(&plan("arms: [direct, baseline]\n")), Some(RULE));
+        assert_eq!(of(&plan("application: go\narms: [baseline, lua]\n")), None);
+        let mut closed = plan("arms: [direct, baseline]\n");
+        closed.loads.retain(|load| load.open.is_none());
+        assert_eq!(of(&closed), None);
+    }
+
     #[test]
     fn without_counted_waits_or_with_shared_processors_there_is_no_rule() {
         let plan = plan("arms: [baseline, lua]\n");
-        let record = |generator_run_delay_ns: u64| {
-            let slice = SliceRecord { generator_run_delay_ns, ..SliceRecord::default() };
-            [RoundRecord { slices: vec![slice], ..RoundRecord::default() }]
-        };
         let of = |environment: &Environment, waited_ns: u64, limit: Option<f64>| {
             rule(&plan, environment, &record(waited_ns), limit)
         };

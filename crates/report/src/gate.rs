@@ -37,7 +37,10 @@ pub(crate) fn outcome(result: &GateResult) -> String {
     } else if failed > 0 {
         format!("failed: {candidate} exceeds {failed} of {}{rest}", limits(all))
     } else if result.is_unknown() {
-        format!("unknown: no number of {candidate} is available, see the findings of the study")
+        match result.limits.iter().find_map(|limit| limit.unknown_because.as_ref()) {
+            Some(reason) => format!("unknown: no number of {candidate} is available: {reason}"),
+            None => format!("unknown: no number of {candidate} is available, see the findings of the study"),
+        }
     } else if rest.is_empty() {
         format!(
             "passed: {candidate} is within {}",
@@ -76,6 +79,9 @@ pub(crate) fn sentence(result: &GateResult, limit: &GateLimit) -> String {
         );
     }
     let Some(change) = &limit.change_share else {
+        if let Some(reason) = &limit.unknown_because {
+            return format!("`{arm}`: {measure} is not known, so `{text}` is unknown: {reason}");
+        }
         return format!(
             "`{arm}`: {measure} is withheld or was not measured, so `{text}` is unknown; the findings of the study say why"
         );
@@ -232,6 +238,7 @@ pub(crate) mod fixture {
             reference: change.map(|_| if measure == CostMeasure::CpuUs { 52.4 } else { 812.0 }),
             change_share,
             outcome,
+            unknown_because: None,
             between_sittings_share: None,
             rounds_until_decided: (outcome == GateOutcome::Undecided).then_some(40),
         }
@@ -310,6 +317,16 @@ mod tests {
             sentence.contains("by +0.4 ±1.3 %, but for other work, so `cpu>+3%` is not held"),
             "{sentence}"
         );
+    }
+
+    #[test]
+    fn a_reason_that_no_finding_gives_is_in_the_sentences() {
+        let mut result = fixture::gate();
+        result.limits[3].unknown_because = Some("too quiet".to_owned());
+        let unknown = "`lua<&>`: p99 of response time is not known, so `p99>+10%` is unknown: too quiet";
+        assert_eq!(sentences(&result).last().map(String::as_str), Some(unknown));
+        result.limits.drain(..3);
+        assert_eq!(outcome(&result), "unknown: no number of envoy=1.41.0 is available: too quiet");
     }
 
     #[test]

@@ -119,6 +119,9 @@ pub struct GateLimit {
     pub between_sittings_share: Option<f64>,
     /// The outcome.
     pub outcome: GateOutcome,
+    /// Reason why the change is not known, where no finding gives it; null otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unknown_because: Option<String>,
     /// Total number of rounds after which it is probably decided; null if it is decided, or out of reach.
     pub rounds_until_decided: Option<u32>,
 }

@@ -99,6 +99,7 @@ fn with_changes(series: Series) -> HistorySeries {
         compared_with: stated(series.compared_with),
         load: stated(series.load),
         proxy: stated(series.proxy),
+        quiet_wait_share: series.quiet_wait_share,
         points: series.points,
         changes,
     }
@@ -128,6 +129,7 @@ mod tests {
             compared_with: String::new(),
             load: load.to_owned(),
             proxy: String::new(),
+            quiet_wait_share: None,
             points: (1..).zip(each).map(point).collect(),
         }
     }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+use hoptax_checks::thresholds::QUIET_WAIT;
 use hoptax_judge::length::{Length, Until};
 use hoptax_plan::build::{self, Build};
 use hoptax_plan::digest::sha256;
@@ -147,6 +148,18 @@ impl Manifest {
         let mut all = self.differences(other);
         if self.never_halted != other.never_halted {
             all.push("processors kept from halting in one of them only".to_owned());
+        }
+        all
+    }
+
+    /// Reasons why the study cannot go on under the conditions of `now`; empty if it can. Other thresholds judge what was measured. The one
+    /// of quiet slices selects what the quiet p99 is taken from, in all rounds: after a look at the result, it could be chosen by that.
+    pub(crate) fn resume_differences(&self, now: &Self) -> Vec<String> {
+        let mut all = self.differences(now);
+        let limit = |of: &Self| of.thresholds.get(QUIET_WAIT.name).copied().unwrap_or(QUIET_WAIT.default);
+        let (then, now) = (limit(self), limit(now));
+        if then.to_bits() != now.to_bits() {
+            all.push(format!("threshold `{}` {then} then, {now} now", QUIET_WAIT.name));
         }
         all
     }

@@ -158,7 +158,7 @@ impl RunFolder {
         then: &Manifest,
         now: &Manifest,
     ) -> Result<(Self, CompleteRounds), Failure> {
-        let differences = then.differences(now);
+        let differences = then.resume_differences(now);
         if !differences.is_empty() {
             return Err(Failure::bad_input(format!(
                 "cannot resume `{}`: its rounds differ in their conditions ({}); start a new study",
@@ -241,6 +241,24 @@ mod tests {
         let (_, then) = read(at).unwrap();
         let (_resumed, complete) = RunFolder::resume(at, &then, &manifest()).unwrap();
         assert_eq!((then.looks.as_slice(), complete.looks.as_slice()), (&[1][..], &[1][..]));
+    }
+
+    #[test]
+    fn a_study_goes_on_with_other_thresholds_but_not_with_another_limit_of_quiet_slices() {
+        let folder = tempfile::tempdir().unwrap();
+        let then = manifest();
+        drop(RunFolder::create(folder.path(), "name: a\n", &then).unwrap());
+        let with = |set: &[(&str, f64)]| {
+            let set = set.iter().map(|(name, value)| ((*name).to_owned(), *value));
+            let now = Manifest { thresholds: set.collect(), ..manifest() };
+            RunFolder::resume(folder.path(), &then, &now).map(drop).map_err(|failure| failure.to_string())
+        };
+        assert_eq!(with(&[("steal", 0.02), ("quiet-wait", 0.01)]), Ok(()));
+        let refused = with(&[("quiet-wait", 0.02)]).unwrap_err();
+        assert!(
+            refused.contains("(threshold `quiet-wait` 0.01 then, 0.02 now); start a new study"),
+            "{refused}"
+        );
     }
 
     #[test]

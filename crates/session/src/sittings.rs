@@ -141,8 +141,9 @@ fn folder_name(path: &Path) -> String {
 
 /// Combines the parts, and writes the output files.
 fn write(parts: Vec<Part>, folder: &Path) -> Result<Option<Combined>, Failure> {
-    let parts = with_one_quiet_rule(in_order(parts));
+    let (parts, other_rule) = with_one_quiet_rule(in_order(parts));
     let Some((mut result, mut one)) = combine(&parts).zip(as_one(&parts)) else { return Ok(None) };
+    one.findings.extend(other_rule);
     judge_sittings(&mut one);
     withhold(&mut result, &one);
     let stem = format!("{}-sittings", result.study.replace(['/', ' '], "-"));
@@ -181,4 +182,30 @@ pub fn advice(result: &SittingsResult) -> Option<String> {
 
 fn write_error(path: &Path, error: &std::io::Error) -> Failure {
     Failure::environment(format!("cannot write `{}`: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use hoptax_result::{QuietRule, sample};
+
+    use super::*;
+
+    /// The ids of the findings about two sittings with these limits of quiet slices.
+    fn findings(limits: [f64; 2]) -> Vec<String> {
+        let folder = tempfile::tempdir().unwrap();
+        let part = |(day, max_wait_share): (u32, f64)| {
+            let mut result = sample::study("ours", &format!("2026-11-0{day}T00:00:00Z"), 5.0);
+            result.plan.quiet_rule = Some(QuietRule { max_wait_share });
+            Part { folder: day.to_string(), result }
+        };
+        let parts = (1..).zip(limits).map(part).collect();
+        let combined = write(parts, folder.path()).unwrap().unwrap();
+        combined.result.findings.iter().map(|finding| finding.id.clone()).collect()
+    }
+
+    #[test]
+    fn sittings_with_different_limits_of_quiet_slices_say_that_no_quiet_p99_is_combined() {
+        assert!(findings([0.01, 0.02]).contains(&"quiet-slices".to_owned()));
+        assert!(!findings([0.01, 0.01]).contains(&"quiet-slices".to_owned()));
+    }
 }

@@ -27,6 +27,7 @@
 //! | an arm's own CPU time, quantile or rate | [`median()`] of its slices | [`mean_over_rounds`] |
 //! | quantile of response time that a slice has too few requests for | the quantile of all of the round's requests to the arm, or its difference from the baseline's | [`mean_over_rounds`] |
 //! | share of requests that fail or are late in a timeline | their number and that of all requests | [`event_share()`] |
+//! | difference of the shares of slices that a rule chose, of two arms | their numbers, and those of all slices | [`share_difference`], with the [`slice_dispersion`] over rounds |
 //! | share of requests that go one of two ways, each by its own chance | none: the requests are independent | [`exact_share()`] |
 //! | time that a failure hurts, in intervals of a timeline | the length of these intervals | [`mean_of_steps`] |
 //!
@@ -90,6 +91,7 @@ pub mod search;
 mod sequential;
 mod share_cost;
 mod simultaneous;
+mod slice_share;
 mod slowdown;
 mod steady_state;
 mod stepped;
@@ -119,7 +121,9 @@ pub use paired::{CostRounds, costs_by_round, paired_cost, paired_cost_of_copies,
 pub use pooled::pooled_values;
 pub use quantile::{median, quantile, quantile_supported, samples_for_quantile};
 pub use quantile_bound::{Ends, quantile_cost_ends, quantile_ends};
-pub use quantile_cost::{RoundTimes, quantile_cost, quantile_cost_half_width, quantile_level};
+pub use quantile_cost::{
+    RoundTimes, effective_responses, quantile_cost, quantile_cost_half_width, quantile_level,
+};
 pub use random_effects::{MachineCost, Sitting, random_effects};
 pub use rank_correlation::serial_correlation;
 pub use ratio::{RatioRound, ratio_over_rounds};
@@ -131,6 +135,7 @@ pub use sequential::{
 };
 pub use share_cost::{share_cost, slow_share};
 pub use simultaneous::{half_width_for_limit, simultaneous};
+pub use slice_share::{ChosenInRound, ChosenSlices, ShareDifference, share_difference, slice_dispersion};
 pub use slowdown::{Observation, Slowdowns, slowdowns};
 pub use steady_state::truncation;
 pub use stepped::mean_of_steps;

@@ -57,10 +57,15 @@ impl Mixture {
         self.rounds.iter().map(|round| share_at_most(round, value as u64)).collect()
     }
 
+    /// See [`Self::effective`], in whole responses.
+    pub(crate) fn whole_responses(&self) -> u64 {
+        // The margin allows for rounding in the sum of inverses.
+        (self.effective * (1.0 + 1e-12)) as u64
+    }
+
     /// Returns true if all rounds together support the `p` quantile.
     pub(crate) fn supports(&self, p: f64) -> bool {
-        // The margin allows for rounding in the sum of inverses.
-        quantile_supported((self.effective * (1.0 + 1e-12)) as u64, p)
+        quantile_supported(self.whole_responses(), p)
     }
 
     /// The `p` quantile of all rounds but `left_out`, nanoseconds.

@@ -92,9 +92,26 @@ fn cost(
 ///
 /// **Method, source, degenerate cases.** As for [`quantile_cost`], for one side.
 pub fn quantile_level(rounds: &[&[CountedTime]], p: f64, confidence: f64) -> Option<Interval> {
-    let with_responses = rounds.iter().filter(|times| times.iter().any(|time| time.count > 0));
-    let mixture = Mixture::new(with_responses.copied()).filter(|mixture| mixture.supports(p))?;
+    let mixture = with_responses(rounds).filter(|mixture| mixture.supports(p))?;
     jackknife(mixture.rounds(), |left_out| mixture.quantile(p, left_out), confidence)
+}
+
+/// The effective number of responses of one arm, by which [`quantile_level`] decides if there are enough for a quantile.
+///
+/// **Method.** Rounds weigh the same, however many responses each has: the number of responses in a single sample that would tell a share
+/// as precisely. With `n` responses in each of `k` rounds it is `k n`, and fewer than there are in rounds of unequal size.
+///
+/// **Source.** L. Kish, *Survey Sampling*, 1965, section 11.7.
+///
+/// **Degenerate cases.** Rounds without responses are left out. 0 without responses, and when values are not in ascending order.
+pub fn effective_responses(rounds: &[&[CountedTime]]) -> u64 {
+    with_responses(rounds).map_or(0, |mixture| mixture.whole_responses())
+}
+
+/// The mixture of the rounds that have responses.
+fn with_responses(rounds: &[&[CountedTime]]) -> Option<Mixture> {
+    let with_responses = rounds.iter().filter(|times| times.iter().any(|time| time.count > 0));
+    Mixture::new(with_responses.copied())
 }
 
 #[cfg(test)]
@@ -151,6 +168,21 @@ mod tests {
         let mut unequal = rounds(7);
         unequal.push(RoundTimes { arm: &large, other: &large });
         assert_eq!(quantile_cost(&unequal, 0.99, 0.95), None);
+    }
+
+    #[test]
+    fn rounds_of_unequal_size_have_fewer_effective_responses_than_responses() {
+        let rounds = [1_000, 8_000].map(|count| vec![CountedTime::new(10, count)]);
+        let [few, many] = rounds.each_ref().map(Vec::as_slice);
+        assert_eq!(effective_responses(&[few; 10]), 10_000);
+        // 25 / (4 / 1,000 + 1 / 8,000), of 12,000 responses.
+        assert_eq!(effective_responses(&[few, few, few, few, many]), 6_060);
+        assert_eq!(effective_responses(&[few, &[], few]), 2_000);
+        let falling = [CountedTime::new(10, 1), CountedTime::new(9, 1)];
+        assert_eq!(
+            [effective_responses(&[]), effective_responses(&[&[]]), effective_responses(&[&falling])],
+            [0; 3]
+        );
     }
 
     #[test]

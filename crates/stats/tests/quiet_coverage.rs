@@ -7,7 +7,10 @@
 //! Every test has a fixed seed, so results depend neither on the clock nor on the machine.
 
 use hoptax_result::{CountedTime, Interval};
-use hoptax_stats::{Ends, RoundTimes, quantile_cost, quantile_cost_ends};
+use hoptax_stats::{
+    ChosenInRound, ChosenSlices, Ends, RoundTimes, quantile_cost, quantile_cost_ends, share_difference,
+    slice_dispersion,
+};
 
 use crate::tail_coverage::{Machine, recorded};
 
@@ -38,6 +41,8 @@ struct Stalls {
     counted: f64,
     /// Share of each slice that somebody waits in any case, and its standard deviation, for example for the origin.
     always: (f64, f64),
+    /// Standard deviation of the logarithm of their rate from round to round, the same for all processes of a round; their mean stays.
+    of_rounds: f64,
 }
 
 impl Stalls {
@@ -48,6 +53,7 @@ impl Stalls {
         of_arm: 1.0,
         counted: 1.0,
         always: (0.002, 0.001),
+        of_rounds: 0.0,
     };
     /// As measured: about a quarter of the slices of 50 ms, for milliseconds.
     const ALIKE: Self = Self { per_slice: 0.26, ..Self::NONE };
@@ -95,6 +101,8 @@ struct Side {
     unhindered: Vec<f64>,
     /// Response times are chosen by themselves: what the rule must not do.
     fast: Vec<f64>,
+    /// Numbers of its slices.
+    slices: ChosenSlices,
 }
 
 #[derive(Default)]
@@ -107,12 +115,31 @@ fn lognormal(machine: &mut Machine, spread: f64) -> f64 {
     (spread * machine.normal()).exp()
 }
 
+/// What all processes of a round have in common.
+#[derive(Clone, Copy)]
+struct Common {
+    level_ns: f64,
+    /// The factor by which the machine stalls more often than usual.
+    stalls: f64,
+}
+
+impl Common {
+    fn new(machine: &mut Machine, scenario: &Scenario) -> Self {
+        let level_ns = USUAL_NS * lognormal(machine, ROUND_LEVEL);
+        let spread = scenario.stalls.of_rounds;
+        let stalls =
+            if spread > 0.0 { lognormal(machine, spread) / (spread.powi(2) / 2.0).exp() } else { 1.0 };
+        Self { level_ns, stalls }
+    }
+}
+
 /// Adds the slices of one process.
-fn add(machine: &mut Machine, scenario: &Scenario, level_ns: f64, is_arm: bool, side: &mut Side) {
-    let Stalls { per_slice, median_ms, spread, of_arm, counted, always } = scenario.stalls;
+fn add(machine: &mut Machine, scenario: &Scenario, common: Common, is_arm: bool, side: &mut Side) {
+    let Stalls { per_slice, median_ms, spread, of_arm, counted, always, .. } = scenario.stalls;
+    let per_slice = per_slice * common.stalls;
     let (factor, tail, shift) =
         if is_arm { (of_arm, scenario.tail, scenario.shift) } else { (1.0, 1.0, 0.0) };
-    let level_ns = level_ns * lognormal(machine, PROCESS_LEVEL);
+    let level_ns = common.level_ns * lognormal(machine, PROCESS_LEVEL);
     let tail = tail * lognormal(machine, PROCESS_TAIL);
     let mut neighbour = machine.normal();
     for _ in 0..scenario.slices {
@@ -136,7 +163,9 @@ fn add(machine: &mut Machine, scenario: &Scenario, level_ns: f64, is_arm: bool, 
             own.push(unhindered);
             slice.push(unhindered + late_ns);
         }
+        side.slices.all += 1;
         if waited <= MAX_WAIT_SHARE {
+            side.slices.chosen += 1;
             side.quiet.extend(&slice);
         }
         if slice.iter().fold(0.0, |most: f64, one| most.max(*one)) < 10.0 * USUAL_NS {
@@ -150,10 +179,10 @@ fn add(machine: &mut Machine, scenario: &Scenario, level_ns: f64, is_arm: bool, 
 fn study(machine: &mut Machine, scenario: &Scenario) -> Study {
     let mut study = Study::default();
     for _ in 0..scenario.rounds {
-        let level_ns = USUAL_NS * lognormal(machine, ROUND_LEVEL);
+        let common = Common::new(machine, scenario);
         let (mut arm, mut other) = (Side::default(), Side::default());
-        add(machine, scenario, level_ns, true, &mut arm);
-        (0..scenario.copies).for_each(|_| add(machine, scenario, level_ns, false, &mut other));
+        add(machine, scenario, common, true, &mut arm);
+        (0..scenario.copies).for_each(|_| add(machine, scenario, common, false, &mut other));
         study.arm.push(arm);
         study.other.push(other);
     }
@@ -174,7 +203,12 @@ fn quiet_share(sides: &[Side]) -> f64 {
 /// Returns true if the check `quiet-slices` accepts the study.
 fn is_accepted(study: &Study) -> bool {
     let [arm, other] = [&study.arm, &study.other].map(|sides| quiet_share(sides));
-    arm.min(other) >= LEAST_SHARE && (arm - other).abs() <= MOST_DIFFERENCE
+    let sides = study.arm.iter().zip(&study.other);
+    let rounds: Vec<ChosenInRound> =
+        sides.map(|(arm, other)| ChosenInRound { arm: arm.slices, other: other.slices }).collect();
+    let dispersion = slice_dispersion(std::slice::from_ref(&rounds));
+    let may_be = share_difference(&rounds, dispersion).unwrap().may_be();
+    arm.min(other) >= LEAST_SHARE && (arm - other).abs() <= MOST_DIFFERENCE && may_be <= 2.0 * MOST_DIFFERENCE
 }
 
 /// The slices of both sides that a cost is taken from.
@@ -215,14 +249,30 @@ impl Both {
     }
 }
 
+/// The p99 of very many rounds with equal weights, as the interval has it, nanoseconds.
+fn p99(sides: &[Side], of: fn(&Side) -> &Vec<f64>) -> f64 {
+    let of_side = |side| {
+        let times = of(side);
+        let weight = 1.0 / times.len() as f64;
+        times.iter().map(move |time_ns| (*time_ns, weight))
+    };
+    let mut all: Vec<(f64, f64)> = sides.iter().flat_map(of_side).collect();
+    // Far more than the slowest hundredth.
+    let slow = (0.9 * all.len() as f64) as usize;
+    let (_, _, slowest) = all.select_nth_unstable_by(slow, |one, other| one.0.total_cmp(&other.0));
+    slowest.sort_unstable_by(|one, other| other.0.total_cmp(&one.0));
+    let beyond = 0.01 * sides.iter().filter(|side| !of(side).is_empty()).count() as f64;
+    let mut sum = 0.0;
+    let is_reached = |(_, weight): &&(f64, f64)| {
+        sum += weight;
+        sum >= beyond
+    };
+    slowest.iter().find(is_reached).unwrap().0
+}
+
 /// The costs of very many rounds, nanoseconds.
 fn truths<const N: usize>(scenario: &Scenario, choices: [Choice; N]) -> [f64; N] {
     let long = study(&mut Machine::new(31), &Scenario { rounds: 2_000, copies: 1, ..*scenario });
-    let p99 = |sides: &[Side], of: fn(&Side) -> &Vec<f64>| {
-        let mut all: Vec<f64> = sides.iter().flat_map(of).copied().collect();
-        let rank = (0.99 * all.len() as f64) as usize;
-        *all.select_nth_unstable_by(rank, f64::total_cmp).1
-    };
     choices.map(|choice| p99(&long.arm, choice.arm) - p99(&long.other, choice.other))
 }
 
@@ -333,6 +383,11 @@ fn stated() -> Vec<(&'static str, Scenario)> {
         ("few long stalls", with(Stalls { per_slice: 0.03, median_ms: 12.0, ..alike })),
         ("few long stalls, three times for the arm", {
             with(Stalls { per_slice: 0.03, median_ms: 12.0, of_arm: 3.0, ..alike })
+        }),
+        ("stall rates vary from round to round", with(Stalls { of_rounds: 0.8, ..alike })),
+        ("most stalls in a few rounds, 1.3 times for the arm, a cost", {
+            let stalls = Stalls { of_rounds: 1.5, of_arm: 1.3, ..alike };
+            Scenario { tail: 1.5, shift: 0.2, ..with(stalls) }
         }),
         ("waits near the limit", with(Stalls { always: (0.008, 0.002), ..alike })),
         ("many short stalls near the limit", {

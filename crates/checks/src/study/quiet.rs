@@ -1,6 +1,17 @@
 //! The quiet p99 must rest on most responses, and on as many of an arm as of the one that it is compared with.
+//!
+//! An arm that makes somebody wait has fewer quiet slices, and its quiet p99 leaves that waiting out. Few slices have different shares by
+//! chance, and equal ones although the arms differ. So a cost is kept only if the slices tell that the arms are about alike: the shares
+//! differ by no more than the limit, and a difference of twice the limit is excluded. An arm with such a difference then passes in at most
+//! 12 of 100 studies, however few its slices, and one that the machine hits alike loses its cost to chance the less often the more slices it
+//! has: [`hoptax_stats::share_difference`]. The finding says if the arms differ, or if the slices are too few to tell.
 
-use hoptax_result::{ArmLoad, ArmResult, Finding, Measure, Measured, Severity, StudyResult};
+use std::collections::{BTreeMap, BTreeSet};
+
+use hoptax_result::{
+    ArmLoad, ArmResult, Finding, Measure, Measured, Sample, Severity, StudyResult, StudyRound,
+};
+use hoptax_stats::{ChosenInRound, ChosenSlices, ShareDifference, share_difference, slice_dispersion};
 
 use crate::check::Check;
 use crate::thresholds::{self, Limits};
@@ -9,14 +20,18 @@ use crate::thresholds::{self, Limits};
 pub(super) const QUIET: Check<StudyResult> = Check {
     id: "quiet-slices",
     protects_from: "a tail without the waiting that the arm itself causes",
-    source: "own: shares of the responses in slices in which generator and proxies hardly waited for a processor; simulated coverage",
+    source: "own: shares of the responses in slices in which generator and proxies hardly waited for a processor, and what slices of that \
+             number tell of their difference (Agresti and Caffo 2000); simulated coverage",
     judge: |result, limits| {
+        let slices = differences(result);
         let of_arm = |arm: &ArmResult| -> Vec<Finding> {
             let other = result.arms.iter().find(|other| Some(&other.id) == arm.compared_with.as_ref());
             let judge = |load: &ArmLoad| {
                 let share = load.quiet_share?;
                 let others = other.and_then(|other| other.under(&load.load)).and_then(|one| one.quiet_share);
-                let found = few(result, share, limits).or_else(|| differs(share, others?, limits))?;
+                let slices = slices.get(&(arm.id.as_str(), load.load.as_str())).copied();
+                let found = few(result, share, limits)
+                    .or_else(|| differs(Shares { own: share, others: others?, slices }, limits))?;
                 Some(Finding { arm: Some(arm.id.clone()), load: Some(load.load.clone()), ..found })
             };
             arm.loads.iter().filter_map(judge).collect()
@@ -25,6 +40,43 @@ pub(super) const QUIET: Check<StudyResult> = Check {
     },
     withhold: None,
 };
+
+/// Differences of the shares of quiet slices, by arm and load. None in results without evidence by round.
+fn differences(result: &StudyResult) -> BTreeMap<(&str, &str), ShareDifference> {
+    let mut found = BTreeMap::new();
+    for load in &result.plan.loads {
+        let of_arm = |arm: &ArmResult| {
+            let other = arm.compared_with.as_deref()?;
+            let rounds = result.rounds.iter();
+            Some(rounds.filter_map(|round| in_round(round, &arm.id, other, &load.name)).collect::<Vec<_>>())
+        };
+        let compared: Vec<(&ArmResult, Vec<ChosenInRound>)> =
+            result.arms.iter().filter_map(|arm| Some((arm, of_arm(arm)?))).collect();
+        let rounds: Vec<Vec<ChosenInRound>> = compared.iter().map(|(_, rounds)| rounds.clone()).collect();
+        let dispersion = slice_dispersion(&rounds);
+        let of_load = compared.iter().filter_map(|(arm, rounds)| {
+            Some(((arm.id.as_str(), load.name.as_str()), share_difference(rounds, dispersion)?))
+        });
+        found.extend(of_load);
+    }
+    found
+}
+
+/// The slices of both arms in a round; none if the rule of quiet slices does not apply to both.
+fn in_round(round: &StudyRound, arm: &str, other: &str, load: &str) -> Option<ChosenInRound> {
+    let of = |id: &str| {
+        let sample = round.samples.iter().find(|sample| sample.arm == id && sample.load == load)?;
+        Some(ChosenSlices { chosen: sample.quiet.as_ref()?.slices, all: counting(sample) })
+    };
+    Some(ChosenInRound { arm: of(arm)?, other: of(other)? })
+}
+
+/// Number of planned slices with a measurement that counts for response times. Quiet slices are among these.
+fn counting(sample: &Sample) -> u32 {
+    let slices = sample.block.iter().zip(&sample.copy).zip(&sample.set_aside);
+    let counting = slices.filter(|(_, by)| by.is_empty()).map(|(slice, _)| slice);
+    counting.collect::<BTreeSet<_>>().len() as u32
+}
 
 /// Withholds the quiet p99 of an arm with few responses in quiet slices, and differences from it.
 fn few(result: &StudyResult, share: f64, limits: &Limits) -> Option<Finding> {
@@ -41,19 +93,50 @@ fn few(result: &StudyResult, share: f64, limits: &Limits) -> Option<Finding> {
     (share < least).then(|| finding(Measured::percent(share, least), message, advice))
 }
 
-/// Withholds the cost of an arm in quiet p99 if it has more or fewer quiet slices than the arm that it is compared with.
-fn differs(share: f64, others: f64, limits: &Limits) -> Option<Finding> {
+/// Shares of the responses of an arm, and of the one that it is compared with, in quiet slices.
+struct Shares {
+    own: f64,
+    others: f64,
+    /// What the numbers of slices tell of their difference; none without evidence by round.
+    slices: Option<ShareDifference>,
+}
+
+/// Withholds the cost of an arm in quiet p99 unless it has about as many quiet slices as the arm that it is compared with.
+fn differs(Shares { own, others, slices }: Shares, limits: &Limits) -> Option<Finding> {
     let most = limits.value(&thresholds::QUIET_DIFFERENCE);
-    let difference = (share - others).abs();
-    let message = format!(
+    let difference = (own - others).abs();
+    let may_be = slices.map_or(difference, |slices| slices.may_be());
+    let measured = if difference > most {
+        Measured::percent(difference, most)
+    } else if may_be > 2.0 * most {
+        Measured::percent(may_be, 2.0 * most)
+    } else {
+        return None;
+    };
+    let mut message = format!(
         "{:.0} % of its responses are in quiet slices, and {:.0} % of those of the arm that it is compared with",
-        share * 100.0,
+        own * 100.0,
         others * 100.0
     );
-    let advice = "either the arm makes somebody wait, or its few slices differ by chance: its cost in quiet p99 is only bounded, by quiet \
-                  slices and all slices together; add rounds";
-    let found = || finding(Measured::percent(difference, most), message, advice);
-    (difference > most).then(|| Finding { costs_alone: true, ..found() })
+    let advice = match slices.map(|slices| slices.may_be_chance()) {
+        Some(false) => {
+            "chance hardly makes such a difference: the arm makes somebody wait, or spares it; its cost in quiet p99 is only bounded, by \
+             quiet slices and all slices together"
+        }
+        Some(true) => {
+            message += &format!(
+                "; with so few slices, the difference may be {:.0} points or chance",
+                may_be * 100.0
+            );
+            "its slices are too few to tell if the arm makes somebody wait: its cost in quiet p99 is only bounded, by quiet slices and \
+             all slices together; add rounds, or blocks of this load"
+        }
+        None => {
+            "either the arm makes somebody wait, or its few slices differ by chance: its cost in quiet p99 is only bounded, by quiet slices \
+             and all slices together; add rounds"
+        }
+    };
+    Some(Finding { costs_alone: true, ..finding(measured, message, advice) })
 }
 
 fn finding(measured: Measured, message: String, advice: &str) -> Finding {
@@ -63,8 +146,9 @@ fn finding(measured: Measured, message: String, advice: &str) -> Finding {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{Bound, BoundOf, CostMeasure, Severity, StudyResult};
+    use hoptax_result::{Bound, BoundOf, CostMeasure, Disturbance, QuietSlices};
 
+    use super::*;
     use crate::study::tests::{fired, withheld};
 
     #[test]
@@ -105,5 +189,80 @@ mod tests {
         assert_eq!(left(of_all), Some((Some(-200.0), Some(30.0), by.clone())));
         let open = bound(CostMeasure::ResponseP99Us, Some(-200.0), None);
         assert_eq!(left(open), Some((Some(-200.0), None, by)));
+    }
+
+    /// A study of ten rounds with this many slices of each arm in each, and of these so many quiet ones, of baseline and `lua`.
+    fn with_slices(result: &mut StudyResult, slices: u32, quiet: [fn(u32) -> u32; 2]) {
+        let sample = |arm: &str, quiet: u32| Sample {
+            arm: arm.to_owned(),
+            load: "fixed-rate".to_owned(),
+            block: (0..slices).collect(),
+            copy: vec![0; slices as usize],
+            set_aside: vec![Vec::new(); slices as usize],
+            quiet: Some(QuietSlices { slices: quiet, ..QuietSlices::default() }),
+            ..Sample::default()
+        };
+        let of_round = |round: u32| StudyRound {
+            round,
+            samples: vec![sample("baseline", quiet[0](round)), sample("lua", quiet[1](round))],
+            ..StudyRound::default()
+        };
+        result.rounds = (0..10).map(of_round).collect();
+        for (arm, quiet) in [0, 2].into_iter().zip(quiet) {
+            let share = f64::from((0..10).map(quiet).sum::<u32>()) / f64::from(10 * slices);
+            result.arms[arm].loads[1].quiet_share = Some(share);
+        }
+    }
+
+    /// The finding about the cost of `lua`, if there is one.
+    fn found(slices: u32, quiet: [fn(u32) -> u32; 2]) -> Option<Finding> {
+        let (_, result) = fired("quiet-slices", |result| with_slices(result, slices, quiet));
+        result.findings.into_iter().find(|finding| finding.id == "quiet-slices")
+    }
+
+    #[test]
+    fn many_slices_tell_which_arm_makes_somebody_wait() {
+        // 80 % and 79 %, 80 % and 65 % of 200 slices.
+        assert_eq!(found(20, [|_| 16, |round| if round < 2 { 15 } else { 16 }]), None);
+        let different = found(20, [|_| 16, |_| 13]).unwrap();
+        assert!(different.advice.starts_with("chance hardly makes"), "{different:?}");
+        assert!((different.value - 15.0).abs() < 1e-9 && (different.threshold - 10.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn few_slices_neither_tell_that_arms_are_alike_nor_that_they_differ() {
+        // 80 % and 80 %, 80 % and 60 % of 10 slices.
+        let quiet = |round: u32| u32::from(round < 8);
+        let alike = found(1, [quiet, quiet]).unwrap();
+        assert!(alike.advice.starts_with("its slices are too few to tell"), "{alike:?}");
+        assert!(
+            alike.costs_alone && alike.value > 20.0 && (alike.threshold - 20.0).abs() < 1e-9,
+            "{alike:?}"
+        );
+        let apart = found(1, [quiet, |round| u32::from(round < 6)]).unwrap();
+        assert!(
+            apart.message.contains("points or chance") && (apart.threshold - 10.0).abs() < 1e-9,
+            "{apart:?}"
+        );
+    }
+
+    #[test]
+    fn slices_that_vary_from_round_to_round_count_as_fewer() {
+        let (steady, varying): (fn(u32) -> u32, fn(u32) -> u32) = (|_| 10, |round| 20 * (round % 2));
+        assert_eq!(found(20, [steady, steady]), None);
+        assert_eq!(found(20, [varying, varying]), None, "both vary with the machine");
+        let apart = found(20, [steady, varying]).unwrap();
+        assert!(apart.advice.starts_with("its slices are too few to tell"), "{apart:?}");
+    }
+
+    #[test]
+    fn slices_that_were_repeated_or_set_aside_count_once_or_not_at_all() {
+        let sample = Sample {
+            block: vec![0, 0, 1, 2],
+            copy: vec![0; 4],
+            set_aside: vec![vec![], vec![], vec![Disturbance::Steal], vec![]],
+            ..Sample::default()
+        };
+        assert_eq!(counting(&sample), 2);
     }
 }

@@ -7,7 +7,7 @@ use hoptax_result::{
     StudyResult,
 };
 
-use forecast::{TAILS, quiet_responses, responses_needed, rounds_advice};
+use forecast::{TAILS, quiet_effective, quiet_responses, responses_needed, rounds_advice};
 
 use crate::check::Check;
 use crate::thresholds;
@@ -26,7 +26,7 @@ pub(super) const TOO_FEW: Check<StudyResult> = Check {
                 result.plan.loads.iter().any(|load| load.name == *name && load.loop_ == Loop::Open)
             };
             let few = |load: &ArmLoad| {
-                let quiet = load.quiet_share.map(|_| quiet_responses(load));
+                let quiet = load.quiet_share.map(|_| quiet_effective(load));
                 let all = load.responses as f64;
                 // Quiet slices have a part of the responses.
                 let (responses, message, measures, advice) = if all < needed {
@@ -36,7 +36,15 @@ pub(super) const TOO_FEW: Check<StudyResult> = Check {
                     (all, format!("{} responses are too few for p99", load.responses), measures, advice)
                 } else {
                     let quiet = quiet.filter(|quiet| *quiet < needed)?;
-                    let message = format!("{quiet:.0} responses in quiet slices are too few for their p99");
+                    let raw = quiet_responses(load);
+                    let count = if quiet < raw {
+                        format!(
+                            "{quiet:.0} effective responses in quiet slices ({raw:.0} in all, unevenly over rounds)"
+                        )
+                    } else {
+                        format!("{quiet:.0} responses in quiet slices")
+                    };
+                    let message = format!("{count} are too few for their p99");
                     (quiet, message, vec![Measure::ResponseQuietP99], &of_quiet)
                 };
                 let measured = Measured::count(responses, needed, "requests");
@@ -236,7 +244,17 @@ mod tests {
         // 12,000 responses, of which 9,600 are in quiet slices.
         let few_quiet = |result: &mut StudyResult| result.arms[2].loads[1].responses = 12_000;
         assert_eq!(fired("too-few-samples", few_quiet).0, Some(Severity::Warn));
-        assert_eq!(withheld(few_quiet), [cost, level].map(|place| format!("{place} ResponseQuietP99")));
+        let quiet = [cost, level].map(|place| format!("{place} ResponseQuietP99"));
+        assert_eq!(withheld(few_quiet), quiet);
+        // 32,000 responses are in quiet slices, unevenly over rounds, and the interval counts these.
+        let few_effective = |count: u64| {
+            move |result: &mut StudyResult| result.arms[2].loads[1].quiet_effective_responses = Some(count)
+        };
+        assert_eq!(fired("too-few-samples", few_effective(10_000)).0, None);
+        assert_eq!(withheld(few_effective(9_999)), quiet);
+        let (_, result) = fired("too-few-samples", few_effective(9_999));
+        let message = &result.findings[0].message;
+        assert!(message.starts_with("9999 effective responses in quiet slices (32000 in all"), "{message}");
     }
 
     #[test]

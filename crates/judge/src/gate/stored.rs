@@ -8,7 +8,7 @@ use hoptax_result::{
 };
 use hoptax_stats::{FromReference, Sitting, from_reference, standard_error};
 
-use super::{Limit, with_other_work_failed};
+use super::{Limit, unknown, with_other_work_failed};
 use crate::comparison::{answer_differences, level};
 use crate::sittings::differences_but_for_the_proxy;
 
@@ -53,6 +53,12 @@ pub fn judge_by_stored(
              says nothing of how much sittings on this machine differ{reasons}",
             used.len()
         ));
+    }
+    if limits.iter().any(|limit| limit.measure == CostMeasure::ResponseQuietP99Us) {
+        let others = used.iter().filter(|one| !has_rule_of(&one.result, result));
+        left_out.extend(
+            others.map(|one| format!("run {}, in quiet p99: it tells quiet slices by another rule", one.run)),
+        );
     }
     used.sort_by(|a, b| a.result.environment.started_at.cmp(&b.result.environment.started_at));
     let arms: Vec<&ArmResult> = result.arms.iter().filter(|arm| has_proxy(arm)).collect();
@@ -103,6 +109,11 @@ fn reason_against(result: &StudyResult, other: &StudyResult) -> Option<String> {
     (!differences.is_empty()).then(|| differences.join("; "))
 }
 
+/// Returns true if two studies tell quiet slices by the same rule. Where other slices are quiet, the quiet p99 is another number.
+fn has_rule_of(one: &StudyResult, other: &StudyResult) -> bool {
+    one.plan.quiet_rule == other.plan.quiet_rule
+}
+
 /// Returns true if limits apply to an arm. Copies of the baseline are left out, since they would be judged twice.
 fn has_proxy(arm: &ArmResult) -> bool {
     arm.kind != ArmKind::Same && !arm.hops.is_empty()
@@ -127,15 +138,24 @@ fn shortest_gap(runs: &[Earlier]) -> Option<Duration> {
 
 fn judged(result: &StudyResult, arm: &str, earlier: &[Earlier], limit: &Limit, confidence: f64) -> GateLimit {
     let measure = limit.measure;
-    // Where other slices are quiet, the quiet p99 is another number.
-    let is_alike = |one: &&Earlier| {
-        measure != CostMeasure::ResponseQuietP99Us || one.result.plan.quiet_rule == result.plan.quiet_rule
-    };
+    let is_quiet = measure == CostMeasure::ResponseQuietP99Us;
+    let is_alike = |one: &&Earlier| !is_quiet || has_rule_of(&one.result, result);
     let reference: Vec<Sitting> =
         earlier.iter().filter(is_alike).filter_map(|one| sitting(&one.result, arm, measure)).collect();
     let rounds = result.usable_rounds(Contrast { arm, other: None }, measure, None);
-    let found =
-        sitting(result, arm, measure).and_then(|new| from_reference(&reference, new, rounds, confidence));
+    let new = sitting(result, arm, measure);
+    let found = new.and_then(|new| from_reference(&reference, new, rounds, confidence));
+    let unknown_because = match new {
+        None => unknown::reason(result, result.arm(arm), measure),
+        Some(_) if reference.len() < MIN_RUNS => {
+            let rule = if is_quiet { " by the same rule of quiet slices" } else { "" };
+            let (known, all) = (reference.len(), earlier.len());
+            Some(format!(
+                "{known} of the {all} stored runs state it{rule}, and at least {MIN_RUNS} are needed"
+            ))
+        }
+        Some(_) => None,
+    };
     let change_share = found.as_ref().map(share);
     GateLimit {
         arm: arm.to_owned(),
@@ -145,6 +165,7 @@ fn judged(result: &StudyResult, arm: &str, earlier: &[Earlier], limit: &Limit, c
         reference: found.map(|found| found.reference.exp()),
         change_share,
         between_sittings_share: found.map(|found| found.between_sittings.exp_m1()),
+        unknown_because,
         outcome: change_share.as_ref().map_or(GateOutcome::Unknown, |change| limit.judge(change)),
         // More rounds do not narrow the variance between sittings.
         rounds_until_decided: None,
@@ -169,7 +190,7 @@ fn share(found: &FromReference) -> Interval {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{Finding, Measured, Severity};
+    use hoptax_result::{Finding, Measured, QuietRule, Severity};
 
     use super::*;
     use crate::fixture;
@@ -263,5 +284,32 @@ mod tests {
             fixture::arm(&mut one.result, "lua").cpu_us_per_request = None;
         }
         assert_eq!(limit(&judge(&run(9, 50.0).result, earlier)).outcome, GateOutcome::Unknown);
+    }
+
+    #[test]
+    fn a_quiet_p99_is_compared_with_runs_of_the_same_rule_alone() {
+        let with = |mut earlier: Earlier, max_wait_share: f64| {
+            earlier.result.plan.quiet_rule = Some(QuietRule { max_wait_share });
+            fixture::arm(&mut earlier.result, "lua").response_us.quiet_p99 =
+                Some(Interval::around(300.0, 1.0));
+            earlier
+        };
+        let new = with(run(9, 50.0), 0.01).result;
+        let of = |rules: [f64; 4]| {
+            let earlier = reference().into_iter().zip(rules).map(|(one, rule)| with(one, rule)).collect();
+            judge_by_stored(&new, "nightly", earlier, &["quiet-p99>+3%".parse().unwrap()]).unwrap()
+        };
+        let two = of([0.01, 0.02, 0.01, 0.02]);
+        assert!(limit(&two).change_share.is_some() && limit(&two).unknown_because.is_none());
+        let left_out = &two.stored_reference.as_ref().unwrap().left_out;
+        assert_eq!(left_out.len(), 2);
+        assert_eq!(left_out[0], "run 2, in quiet p99: it tells quiet slices by another rule");
+        let one = of([0.01, 0.02, 0.02, 0.02]);
+        assert_eq!(
+            limit(&one).unknown_because.as_deref(),
+            Some(
+                "1 of the 4 stored runs state it by the same rule of quiet slices, and at least 2 are needed"
+            )
+        );
     }
 }

@@ -213,7 +213,7 @@ fn keep_shared_parts(results: &mut [StudyResult]) {
     }
 }
 
-/// Joins the values of an arm that have no address: sums of counts, and means of shares.
+/// Joins the values of an arm that have no address: sums of counts, and means of shares; of a share of responses, that of all of them.
 fn join_arm(arm: &mut ArmResult, results: &[StudyResult]) {
     let all: Vec<&ArmResult> = results.iter().filter_map(|result| result.arm(&arm.id)).collect();
     arm.rounds = all.iter().map(|other| other.rounds).sum();
@@ -242,12 +242,23 @@ fn join_arm(arm: &mut ArmResult, results: &[StudyResult]) {
             mean(under.iter().filter_map(|one| one.proxy_processors_busy_share));
         // The findings of the sittings name the numbers that the generator spoilt.
         load.generator = None;
-        // It is about the rounds of one sitting.
+        // These are about the rounds of one sitting.
         (load.cost_p99_half_width_us, load.cost_quiet_p99_half_width_us) = (None, None);
-        load.quiet_share = mean(under.iter().filter_map(|one| one.quiet_share));
+        load.quiet_effective_responses = None;
+        load.quiet_share = quiet_share(&under);
         load.responses = under.iter().map(|one| one.responses).sum();
         load.book = books(under.iter().map(|one| &one.book));
     }
+}
+
+/// The share of the responses of all sittings that are in quiet slices, so that each sitting weighs as many responses as it has. None if no
+/// sitting tells quiet slices.
+fn quiet_share(under: &[&ArmLoad]) -> Option<f64> {
+    let stated: Vec<(f64, f64)> =
+        under.iter().filter_map(|one| Some((one.quiet_share?, one.responses as f64))).collect();
+    let all: f64 = stated.iter().map(|(_, responses)| responses).sum();
+    let quiet: f64 = stated.iter().map(|(share, responses)| share * responses).sum();
+    (!stated.is_empty()).then(|| if all > 0.0 { quiet / all } else { 0.0 })
 }
 
 fn books<'a>(books: impl Iterator<Item = &'a Book>) -> Book {
@@ -302,6 +313,20 @@ mod tests {
     use hoptax_result::{Disturbance, sample};
 
     use super::*;
+
+    #[test]
+    fn the_quiet_share_of_several_sittings_is_that_of_all_their_responses() {
+        let of = |quiet_share: Option<f64>, responses: u64| ArmLoad {
+            quiet_share,
+            responses,
+            ..ArmLoad::default()
+        };
+        let long = of(Some(0.9), 30_000);
+        assert_eq!(quiet_share(&[&long, &of(Some(0.5), 10_000)]), Some(0.8));
+        assert_eq!(quiet_share(&[&long, &of(None, 10_000)]), Some(0.9));
+        assert_eq!(quiet_share(&[&of(Some(0.0), 0)]), Some(0.0));
+        assert_eq!(quiet_share(&[&of(None, 10_000)]), None);
+    }
 
     #[test]
     fn a_number_that_lost_rounds_has_the_standard_error_of_those_that_are_left() {

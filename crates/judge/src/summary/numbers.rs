@@ -265,6 +265,7 @@ fn under(study: &Study<'_>, arm: &ArmResult, load: &LoadSpec) -> ArmLoad {
             let all = response::responses(&times);
             if all == 0 { 0.0 } else { response::responses(&quiet_levels) as f64 / all as f64 }
         }),
+        quiet_effective_responses: is_quiet.then(|| response::effective(&quiet_levels)),
         responses: response::responses(&times),
         book,
         failures: failures(samples.iter().copied()),

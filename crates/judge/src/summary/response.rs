@@ -7,7 +7,9 @@
 //! paired ones.
 
 use hoptax_result::{CountedTime, Interval, ResponseCost};
-use hoptax_stats::{RoundTimes, quantile_cost, quantile_cost_half_width, quantile_level, share_cost};
+use hoptax_stats::{
+    RoundTimes, effective_responses, quantile_cost, quantile_cost_half_width, quantile_level, share_cost,
+};
 
 use super::times::Times;
 
@@ -36,8 +38,17 @@ fn both<'a>(rounds: &[Round<'a>]) -> Vec<RoundTimes<'a>> {
 
 /// A quantile of an arm's own response times, us.
 pub(super) fn level(rounds: &[Round<'_>], p: f64, confidence: f64) -> Option<Interval> {
-    let own: Vec<&[CountedTime]> = rounds.iter().map(|round| round.own).collect();
-    quantile_level(&own, p, confidence).map(in_us)
+    quantile_level(&own(rounds), p, confidence).map(in_us)
+}
+
+/// The times of the arm itself.
+fn own<'a>(rounds: &[Round<'a>]) -> Vec<&'a [CountedTime]> {
+    rounds.iter().map(|round| round.own).collect()
+}
+
+/// The number of responses of the arm by which [`level`] decides if there are enough of them; see [`responses`] for all that there are.
+pub(super) fn effective(rounds: &[Round<'_>]) -> u64 {
+    effective_responses(&own(rounds))
 }
 
 /// The tails of an arm's own response times, us; without the median. A machine that stalls for a few percent of the time makes up the

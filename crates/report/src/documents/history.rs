@@ -145,6 +145,9 @@ fn name(series: &HistorySeries) -> String {
     if let Some(load) = &series.load {
         name += &format!(", load {load}");
     }
+    if let Some(share) = series.quiet_wait_share {
+        name += &format!(", quiet to waits of {} %", (share * 1e4).round() / 100.0);
+    }
     name
 }
 
@@ -296,6 +299,7 @@ mod tests {
             compared_with: Some("baseline".to_owned()),
             load: None,
             proxy: None,
+            quiet_wait_share: None,
             points: (1..4).map(|run| point(run, 7.75)).collect(),
             changes: Vec::new(),
         };
@@ -330,6 +334,16 @@ mod tests {
     }
 
     #[test]
+    fn series_with_different_limits_of_quiet_slices_have_different_names() {
+        let of = |quiet_wait_share| name(&HistorySeries { quiet_wait_share, ..of_levels(&[&[5.0]]) });
+        assert_eq!(of(None), "");
+        assert_eq!(
+            (of(Some(0.01)), of(Some(0.025))),
+            (", quiet to waits of 1 %".to_owned(), ", quiet to waits of 2.5 %".to_owned())
+        );
+    }
+
+    #[test]
     fn a_hundred_series_fit_on_a_screen() {
         let mut result = result();
         let one = result.series[1].clone();
@@ -349,6 +363,7 @@ mod tests {
             compared_with: None,
             load: None,
             proxy: None,
+            quiet_wait_share: None,
             points: Vec::new(),
             changes: Vec::new(),
         };

@@ -269,6 +269,10 @@ pub struct ArmLoad {
     /// processor for at most the share of `quiet_rule`. Null where that rule does not apply, and in results of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quiet_share: Option<f64>,
+    /// Effective number of responses in quiet slices, of which the quiet p99 needs 10,000: rounds weigh the same in it, so rounds of unequal
+    /// size count as fewer responses than there are, `quiet_share` of `responses`. Null likewise, and of several sittings together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quiet_effective_responses: Option<u64>,
     /// Requests answered, in slices that count.
     #[serde(default)]
     pub responses: u64,

@@ -327,10 +327,12 @@ pub(crate) fn put_columns(
     source: &str,
 ) -> SqlResult<i64> {
     let mut upsert = connection.prepare_cached(
-        "INSERT INTO runs (id, identity, kind, name, started_at, rounds, verdict, proxy_version, machine, source) \
-         VALUES (?1, ?2, ?3, ?4, iif(?5 = '', strftime('%Y-%m-%dT%H:%M:%SZ', 'now'), ?5), ?6, ?7, ?8, ?9, ?10) \
+        "INSERT INTO runs (id, identity, kind, name, started_at, rounds, verdict, proxy_version, machine, source, \
+         quiet_wait_share) \
+         VALUES (?1, ?2, ?3, ?4, iif(?5 = '', strftime('%Y-%m-%dT%H:%M:%SZ', 'now'), ?5), ?6, ?7, ?8, ?9, ?10, ?11) \
          ON CONFLICT (identity) DO UPDATE SET name = excluded.name, rounds = excluded.rounds, \
-         verdict = excluded.verdict, proxy_version = excluded.proxy_version, source = excluded.source \
+         verdict = excluded.verdict, proxy_version = excluded.proxy_version, source = excluded.source, \
+         quiet_wait_share = excluded.quiet_wait_share \
          RETURNING id",
     )?;
     let values = params![
@@ -343,7 +345,8 @@ pub(crate) fn put_columns(
         run.verdict.map(hoptax_result::Verdict::as_str),
         run.proxy_version,
         run.machine,
-        source
+        source,
+        run.quiet_wait_share
     ];
     let id: i64 = upsert.query_row(values, |row| row.get(0))?;
     if run.is_unfinished() {

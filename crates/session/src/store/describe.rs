@@ -27,6 +27,8 @@ pub(crate) struct Described {
     pub(crate) proxy_version: Option<String>,
     /// The machine; empty for a result of files alone.
     pub(crate) machine: String,
+    /// Limit of quiet slices: the largest share of one that generator and proxies each waited; none if the result tells no quiet slices.
+    pub(crate) quiet_wait_share: Option<f64>,
     /// Numbers of the result; none without a result.
     pub(crate) numbers: Option<Vec<NumberRow>>,
 }
@@ -132,6 +134,7 @@ pub(crate) fn unfinished(manifest: &str, rounds: u32) -> Result<Described, Strin
         verdict: None,
         proxy_version: Some(manifest.envoy_version).filter(|version| !version.is_empty()),
         machine,
+        quiet_wait_share: None,
         numbers: None,
     })
 }
@@ -167,6 +170,7 @@ fn study(result: &StudyResult, text: &str) -> Described {
         verdict: Some(result.verdict),
         proxy_version: result.environment.proxy_version.clone(),
         machine: here,
+        quiet_wait_share: result.plan.quiet_rule.map(|rule| rule.max_wait_share),
         numbers: Some(numbers.filter(NumberRow::is_finite).collect()),
     }
 }
@@ -203,6 +207,7 @@ fn load(result: &LoadResult, text: &str) -> Described {
         verdict: Some(result.verdict),
         proxy_version: result.environment.proxy_version.clone(),
         machine: of_environment(&result.environment),
+        quiet_wait_share: None,
         numbers: Some(numbers),
     }
 }
@@ -218,6 +223,7 @@ fn other(head: Head, text: &str) -> Described {
         verdict: Some(head.verdict),
         proxy_version: here.and_then(|here| here.proxy_version.clone()),
         machine: here.map(of_environment).unwrap_or_default(),
+        quiet_wait_share: None,
         numbers: Some(Vec::new()),
     }
 }

@@ -275,9 +275,16 @@ fn columns(old: &Connection, id: i64) -> SqlResult<Option<(Described, String)>> 
         verdict: run.verdict,
         proxy_version: run.proxy_version,
         machine: run.machine,
+        quiet_wait_share: quiet_wait_share(old, id),
         numbers: numbers(old, id).ok(),
     };
     Ok(Some((described, run.source)))
+}
+
+/// The limit of quiet slices of a run; none also if it cannot be read, as in a store of an earlier version.
+fn quiet_wait_share(old: &Connection, id: i64) -> Option<f64> {
+    let sql = "SELECT quiet_wait_share FROM runs NOT INDEXED WHERE id = ?1";
+    old.query_row(sql, [id], |row| row.get(0)).ok().flatten()
 }
 
 fn numbers(old: &Connection, id: i64) -> SqlResult<Vec<NumberRow>> {

@@ -6,7 +6,8 @@ use rusqlite::{Connection, Result, TransactionBehavior};
 pub(crate) const APPLICATION_ID: i32 = 0x686f_7074;
 
 /// The steps: the first creates version 1, the second makes version 2 of it, and so on. A step that was released never changes.
-pub(crate) const STEPS: [&str; 1] = ["
+pub(crate) const STEPS: [&str; 2] = [
+    "
     -- Columns for lists. `identity` tells whether two imports are the same run. `verdict` is null without a result. `files` is
     -- the number of files: SQLite may lose rows of a damaged page without an error.
     CREATE TABLE runs (
@@ -71,7 +72,12 @@ pub(crate) const STEPS: [&str; 1] = ["
         PRIMARY KEY (number, arm, compared_with, load, proxy, run)
     ) STRICT, WITHOUT ROWID;
     CREATE INDEX numbers_by_run ON numbers (run);
-"];
+",
+    "
+    -- The limit of quiet slices, by which the numbers that rest on these are different ones; null without, and in runs imported before.
+    ALTER TABLE runs ADD COLUMN quiet_wait_share REAL;
+",
+];
 
 /// The application id and the version in the header of a SQLite file, read in one transaction.
 pub(crate) struct Header {

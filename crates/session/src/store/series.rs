@@ -1,7 +1,7 @@
 //! A number over many runs, read from its rows without parsing results.
 
 use hoptax_result::HistoryPoint;
-use rusqlite::Result as SqlResult;
+use rusqlite::{Result as SqlResult, params};
 
 use crate::store::{Store, StoreError};
 
@@ -20,16 +20,23 @@ pub(crate) struct Series {
     pub(crate) load: String,
     /// The proxy.
     pub(crate) proxy: String,
+    /// Limit of quiet slices by which the runs tell them, for a number that rests on these. None for other numbers, and if it is not known.
+    pub(crate) quiet_wait_share: Option<f64>,
     /// The number in each run that states it, in chronological order.
     pub(crate) points: Vec<HistoryPoint>,
 }
 
-/// All series of a number: series after series, each in chronological order.
+/// All series of a number (1): series after series, each in chronological order. Where the number rests on quiet slices (2), runs with
+/// another limit of these state another number.
 pub(crate) const QUERY: &str = "
-    SELECT runs.name, machine, arm, compared_with, load, proxy, run, started_at, proxy_version, estimate, low, high
+    SELECT runs.name, machine, arm, compared_with, load, proxy, run, started_at, proxy_version, estimate, low, high,
+        iif(?2, quiet_wait_share, NULL) AS quiet
     FROM numbers JOIN runs ON runs.id = run
     WHERE number = ?1
-    ORDER BY runs.name, machine, arm, compared_with, load, proxy, started_at, run";
+    ORDER BY runs.name, machine, arm, compared_with, load, proxy, quiet, started_at, run";
+
+/// The part of the name of a number that rests on quiet slices.
+const QUIET: &str = "quiet_p99";
 
 impl Store {
     /// All series of a number, by its name.
@@ -40,7 +47,7 @@ impl Store {
         let read = || -> SqlResult<Vec<Series>> {
             let mut all: Vec<Series> = Vec::new();
             let mut select = self.connection().prepare_cached(QUERY)?;
-            let mut rows = select.query([number])?;
+            let mut rows = select.query(params![number, number.contains(QUIET)])?;
             while let Some(row) = rows.next()? {
                 let series = Series {
                     name: row.get(0)?,
@@ -49,6 +56,7 @@ impl Store {
                     compared_with: row.get(3)?,
                     load: row.get(4)?,
                     proxy: row.get(5)?,
+                    quiet_wait_share: row.get(12)?,
                     points: Vec::new(),
                 };
                 let point = HistoryPoint {
@@ -91,12 +99,50 @@ impl Store {
 }
 
 impl Series {
-    /// True if both have the same study, arms, load, proxy and machine.
+    /// True if both have the same study, arms, load, proxy and machine, and the same limit of quiet slices.
     fn is_like(&self, other: &Self) -> bool {
-        self.key() == other.key()
+        let limit = |of: &Self| of.quiet_wait_share.map(f64::to_bits);
+        self.key() == other.key() && limit(self) == limit(other)
     }
 
     fn key(&self) -> [&String; 6] {
         [&self.name, &self.machine, &self.arm, &self.compared_with, &self.load, &self.proxy]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use hoptax_result::{Interval, QuietRule, sample};
+
+    use super::*;
+    use crate::store::describe;
+
+    /// A store of runs with these limits of quiet slices, which state a p99 and a quiet p99 of `lua`.
+    fn store(folder: &Path, limits: &[Option<f64>]) -> Store {
+        let mut store = Store::open(&folder.join("store.sqlite")).unwrap();
+        for (day, limit) in (1..).zip(limits) {
+            let mut result = sample::study("quick", &format!("2026-11-0{day}T00:00:00Z"), 5.0);
+            result.plan.quiet_rule = limit.map(|max_wait_share| QuietRule { max_wait_share });
+            let times = &mut result.arms[1].response_us;
+            times.p99 = Some(Interval::around(900.0, 9.0));
+            times.quiet_p99 = Some(Interval::around(300.0, 3.0));
+            let text = serde_json::to_string(&result).unwrap();
+            store.put(&describe::result(&text).unwrap(), "runs/a", &[]).unwrap();
+        }
+        store
+    }
+
+    #[test]
+    fn runs_with_another_limit_of_quiet_slices_are_another_series_of_quiet_p99_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = store(folder.path(), &[Some(0.01), Some(0.02), Some(0.01), None]);
+        let series = |number: &str| {
+            let all = store.series(number).unwrap();
+            all.into_iter().map(|one| (one.quiet_wait_share, one.points.len())).collect::<Vec<_>>()
+        };
+        assert_eq!(series("response_quiet_p99_us"), [(None, 1), (Some(0.01), 2), (Some(0.02), 1)]);
+        assert_eq!(series("response_p99_us"), [(None, 4)]);
     }
 }

@@ -10,14 +10,21 @@ pub(super) fn responses_needed(limits: &Limits) -> f64 {
     (limits.value(&thresholds::SAMPLES_ABOVE) / 0.01).round()
 }
 
-/// Number of responses in quiet slices.
+/// Number of all responses in quiet slices.
 pub(super) fn quiet_responses(load: &ArmLoad) -> f64 {
     (load.responses as f64 * load.quiet_share.unwrap_or(0.0)).round()
+}
+
+/// Effective number of responses in quiet slices, which decides if they are enough for an interval; in results of earlier versions, that of
+/// all of them.
+pub(super) fn quiet_effective(load: &ArmLoad) -> f64 {
+    load.quiet_effective_responses.map_or_else(|| quiet_responses(load), |effective| effective as f64)
 }
 
 /// A kind of p99, for a forecast of the rounds that it needs.
 pub(super) struct Tail {
     measure: Measure,
+    /// Responses that count for the interval.
     responses: fn(&ArmLoad) -> f64,
     /// True if an arm has such slices under a load.
     is_of: fn(&ArmLoad) -> bool,
@@ -36,7 +43,7 @@ pub(super) const TAILS: [Tail; 2] = [
     },
     Tail {
         measure: Measure::ResponseQuietP99,
-        responses: quiet_responses,
+        responses: quiet_effective,
         is_of: |load| load.quiet_share.is_some(),
         level: |load| load.response_us.quiet_p99,
         cost_half_width_us: |load| load.cost_quiet_p99_half_width_us,

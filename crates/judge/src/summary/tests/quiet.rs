@@ -156,6 +156,23 @@ fn an_arm_without_a_quiet_slice_has_no_quiet_p99_and_says_so() {
     assert!(lua.cost.response_us.quiet_p99.is_none() && lua.cost.response_us.p99.is_some());
 }
 
+/// The interval takes rounds with equal weights, so a round of many responses does not make up for others of few.
+#[test]
+fn too_few_effective_responses_in_quiet_slices_have_no_quiet_p99() {
+    let result = study(|_, round, block| (round < 4 && block > 0, 0));
+    let lua = load(&result, "lua");
+    // 4,000 in four rounds and 8,000 in one: 25 / (4 / 1,000 + 1 / 8,000).
+    assert_eq!(
+        (lua.responses, lua.quiet_share, lua.quiet_effective_responses),
+        (40_000, Some(0.3), Some(6_060))
+    );
+    assert!(lua.response_us.quiet_p99.is_none() && lua.response_us.p99.is_some());
+    let even = study(|_, _, block| (block > 2, 0));
+    let lua = load(&even, "lua");
+    assert_eq!((lua.quiet_share, lua.quiet_effective_responses), (Some(0.375), Some(15_000)));
+    assert!(lua.response_us.quiet_p99.is_some());
+}
+
 #[test]
 fn the_quiet_p99_is_computed_from_the_evidence_of_the_result_alone() {
     let result = study(|_, round, block| if (round + block) % 4 == 0 { (true, 5_000) } else { (false, 0) });
