@@ -20,6 +20,7 @@ pub(in crate::documents) fn trial(rate: f64, p99_us: Option<f64>, holds: bool) -
             holds,
             value: p99_us,
             unit: "us".to_owned(),
+            limit: None,
             loss_ratio: if holds { 0.001 } else { 0.2 },
         }],
         generator_limits: Vec::new(),
@@ -127,6 +128,7 @@ fn processes_have_columns_in_the_table_and_objectives_of_their_own() {
             holds: true,
             value: bytes.map(|bytes| bytes as f64),
             unit: "bytes".to_owned(),
+            limit: None,
             loss_ratio: 0.0,
         });
     }
