@@ -5,7 +5,7 @@ use hoptax_result::{FindResult, FindTrial, FoundGoal, Interval, Sweep, SweepPoin
 use super::{highest, in_words, knee, value};
 use crate::chart::{Axis, Band, Chart, Level, Line, LineForm, Point, Scale, Series, Tone, drawn};
 use crate::document::{Block, Section};
-use crate::numbers::counted;
+use crate::numbers::{counted, rate};
 use crate::quantity::Quantity;
 use crate::rows::MIB;
 
@@ -23,6 +23,10 @@ pub(super) fn charts(result: &FindResult) -> Vec<Section> {
         let note = "Means over the rounds of the sweep, with intervals. Shaded: the knee, and the rate that was found.";
         let series = by_rate(found, result);
         sections.extend(series.map(|series| section("Response times by rate", note, vec![series])));
+        let note = "Each point is a rate of the sweep. A busier server may need less or more CPU time for a response.";
+        sections.extend(
+            of_use(found).map(|series| section("CPU time by use of the processors", note, vec![series])),
+        );
     }
     let trials: Vec<&FindTrial> = result.trials.iter().collect();
     let objectives = result.trials.first().map_or(0, |trial| trial.objectives.len());
@@ -84,6 +88,23 @@ fn by_rate(found: &Sweep, result: &FindResult) -> Option<Series> {
     let x = Axis::linear("rate, requests/s", "requests/s");
     let y = Axis::linear("response time, us", "us").on(Scale::Logarithmic);
     Some(Series { levels, bands, ..Series::new("response times by rate", x, y, lines) })
+}
+
+/// CPU time for each response by how much of the processors the server uses; none with fewer than two rates that have both.
+fn of_use(found: &Sweep) -> Option<Series> {
+    let point = |point: &SweepPoint| {
+        let (share, us) = (point.cpu_share?, point.cpu_us?);
+        let us_text = Quantity::level(&us, "us").with_unit();
+        let text = format!("{us_text} at {} requests/s", rate(point.rate));
+        Some(Point::with_interval(100.0 * share.estimate, &us, text))
+    };
+    let mut points: Vec<Point> = found.points.iter().filter_map(point).collect();
+    points.sort_by(|one, other| one.x.total_cmp(&other.x));
+    let x = Axis::linear("used of the processors, %", "%");
+    let y = Axis::linear("CPU time for each response, us", "us");
+    let is_line = points.len() > 1;
+    let lines = vec![Line::joined("CPU time", Tone::Own, points)];
+    is_line.then(|| Series::new("CPU time for each response, us", x, y, lines))
 }
 
 /// The rates where the knee may be.
@@ -183,9 +204,9 @@ pub(in crate::documents) fn of_trials(
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::FindState;
+    use hoptax_result::{FindState, SweepKnee};
 
-    use super::super::tests::trial;
+    use super::super::tests::{result, trial};
     use super::*;
 
     fn goal(rate: Option<f64>, upper_rate: Option<f64>, state: FindState) -> FoundGoal {
@@ -225,6 +246,43 @@ mod tests {
         let known = trial(1_000.0, Some(3.0), true);
         let series = of_trials(&[&known], 0, None).unwrap();
         assert!(series.levels.is_empty() && series.bands.is_empty() && series.x.lowest.is_none());
+    }
+
+    #[test]
+    fn a_sweep_is_drawn_with_its_knee_and_without_one_that_is_not_known() {
+        let point = |at: f64, cpu_share: Option<f64>| SweepPoint {
+            rate: at,
+            trials: 6,
+            excluded: 0,
+            answered_rate: None,
+            mean_us: Some(Interval::around(at, 10.0)),
+            p50_us: None,
+            p90_us: None,
+            p99_us: (at > 100.0).then(|| Interval::around(2.0 * at, 20.0)),
+            cpu_share: cpu_share.map(|share| Interval::around(share, 0.01)),
+            cpu_us: Some(Interval::around(80.0, 2.0)),
+            memory_bytes: None,
+        };
+        let mut result = result(FindState::Found, Some(980.5), Some(1_200.0));
+        let mut sweep = Sweep {
+            rounds: 6,
+            trial_s: 1.0,
+            confidence: 0.95,
+            points: vec![point(100.0, Some(0.2)), point(200.0, Some(0.5)), point(300.0, None)],
+            knee: Some(SweepKnee { rate: 200.0, low_rate: 100.0, high_rate: 300.0 }),
+        };
+        result.goals.clear();
+        let series = by_rate(&sweep, &result).unwrap();
+        let names: Vec<(&str, Option<f64>)> =
+            series.lines.iter().map(|line| (line.name.as_str(), line.points[0].y)).collect();
+        assert_eq!(names, [("mean", Some(100.0)), ("p99", None)]);
+        // The knee may be at any higher rate, too.
+        assert_eq!((series.bands[0].from, series.bands[0].to), (Some(100.0), None));
+        assert!(series.bands[0].text.starts_with("knee: at 100 requests/s or above"), "{:?}", series.bands);
+        assert_eq!(of_use(&sweep).unwrap().lines[0].points.len(), 2);
+        sweep.knee = None;
+        sweep.points.truncate(1);
+        assert!(by_rate(&sweep, &result).unwrap().bands.is_empty() && of_use(&sweep).is_none());
     }
 
     #[test]

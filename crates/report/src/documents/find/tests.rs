@@ -42,7 +42,7 @@ fn accounted(mut result: FindResult) -> FindResult {
     result
 }
 
-fn result(state: FindState, rate: Option<f64>, upper_rate: Option<f64>) -> FindResult {
+pub(super) fn result(state: FindState, rate: Option<f64>, upper_rate: Option<f64>) -> FindResult {
     let load = sample::load();
     let mut late = trial(1_300.0, Some(80_000.0), false);
     late.generator_limits = vec!["send-lag: send lag p99 was 900 us".to_owned()];
