@@ -1,7 +1,8 @@
 // Draws a scene, and says the value at the pointer or at the place that the arrow keys have stepped to.
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { nearest, type Scene, type Shape } from "./chart/scene";
+import { diamond, nearest, type LegendEntry, type Scene, type Shape } from "./chart/scene";
+import { single } from "./chart/series";
 
 /** The width of an element as it changes; zero until it is known. */
 export function useWidth(): [{ current: HTMLDivElement | null }, number] {
@@ -112,19 +113,35 @@ export function Drawing({ title, scene, onChoose }: DrawingProps) {
         <ul class="legend">
           {scene.legend.map((entry) => (
             <li key={entry.name}>
-              <svg width="14" height="14" aria-hidden="true">
-                {entry.isLine ? (
-                  <line x1={0} x2={14} y1={7} y2={7} stroke={entry.fill} stroke-width={3} />
-                ) : (
-                  <rect x={1} y={1} width={12} height={12} fill={entry.fill} class="swatch" />
-                )}
-              </svg>
+              <Swatch entry={entry} />
               {entry.name}
             </li>
           ))}
         </ul>
       )}
     </div>
+  );
+}
+
+/** The sign of an entry of the legend, as it is drawn in the chart. */
+function Swatch({ entry }: { entry: LegendEntry }) {
+  const [form = "", tone = ""] = (entry.of ?? "").split(" ");
+  const shape = (): Shape => {
+    switch (form) {
+      case "curve":
+        return { kind: "line", x1: 0, x2: 22, y1: 7, y2: 7, of: entry.of ?? "" };
+      case "point":
+        return tone === "equivalent" ? diamond(11, 7, entry.of ?? "") : { kind: "circle", x: 11, y: 7, radius: 4, of: entry.of ?? "" };
+      case "single":
+        return single(11, 7, tone);
+      default:
+        return entry.isLine ? { kind: "path", d: "M0 7L22 7", of: "curve", stroke: entry.fill } : { kind: "rect", x: 4, y: 1, width: 13, height: 12, of: "swatch", fill: entry.fill };
+    }
+  };
+  return (
+    <svg width="22" height="14" aria-hidden="true">
+      {drawn(shape(), 0)}
+    </svg>
   );
 }
 

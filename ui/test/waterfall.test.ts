@@ -9,6 +9,7 @@ function us(estimate: number, half: number): Quantity {
 const BILL: Waterfall = {
   title: "bill",
   axis: "us",
+  unit: "us",
   rest: us(40, 1),
   parts: [
     { name: "jwt", kind: "HTTP filter", cost: us(20, 2) },

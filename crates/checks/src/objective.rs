@@ -47,6 +47,11 @@ impl Objective {
         self.0.percentile()
     }
 
+    /// The limit of its value, in the unit of [`Held::unit`].
+    pub fn limit(&self) -> f64 {
+        self.0.limit
+    }
+
     /// The limit of response time for which a trial must count the responses within it, us.
     pub fn limit_us(&self) -> Option<f64> {
         self.late().map(|(_, limit_us)| limit_us)

@@ -1,10 +1,15 @@
 //! Charts of a document as data, for outputs that draw: what is shown, in which unit, and in which words. Where and how it is drawn is
 //! for the page to decide.
 
+mod differences;
+mod flow;
+
 use hoptax_result::{ArmKind, Interval};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+pub(crate) use self::differences::{DifferenceRow, Differences};
+pub(crate) use self::flow::{Flow, FlowPart, FlowRole};
 use crate::quantity::Quantity;
 use crate::table::Cell;
 
@@ -26,6 +31,10 @@ pub(crate) enum Chart {
     Heat(Heat),
     /// The costs of parts on top of a rest, up to the whole.
     Waterfall(Waterfall),
+    /// Requests that divide step by step.
+    Flow(Flow),
+    /// Differences from a reference, with what was decided about each.
+    Differences(Differences),
 }
 
 /// The costs of all arms of a study.
@@ -132,6 +141,12 @@ pub(crate) struct Series {
     /// Places on the horizontal axis where something happened.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) marks: Vec<Mark>,
+    /// Values of the vertical axis that others are held against, such as the limit of an objective.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) levels: Vec<Level>,
+    /// Ranges of the horizontal axis, such as the interval of an answer.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) bands: Vec<Band>,
 }
 
 /// An axis.
@@ -146,6 +161,9 @@ pub(crate) struct Axis {
     /// The largest value that it must show, so that charts beside each other have the same axis.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) highest: Option<f64>,
+    /// The value that a linear axis begins at, if that is not zero.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) lowest: Option<f64>,
 }
 
 /// The scale of an axis.
@@ -167,8 +185,22 @@ pub(crate) struct Line {
     pub(crate) name: String,
     /// Its role in its chart, by which it is coloured.
     pub(crate) tone: Tone,
+    /// Relation of its points.
+    pub(crate) form: LineForm,
     /// Its points, ascending.
     pub(crate) points: Vec<Point>,
+}
+
+/// Relation of the points of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum LineForm {
+    /// Values in a sequence.
+    Joined,
+    /// Values of their own, several of which may have one place: no line joins them.
+    Scattered,
+    /// Places of a curve that is computed: no value of its own is at them.
+    Computed,
 }
 
 /// Role of a line in its chart.
@@ -190,7 +222,7 @@ pub(crate) enum Tone {
 pub(crate) struct Point {
     /// Its place on the horizontal axis.
     pub(crate) x: f64,
-    /// Its value; none where the line has a gap.
+    /// Its value; none where the line has a gap, and where only the ends of an interval are known.
     pub(crate) y: Option<f64>,
     /// The lower end of its interval.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -210,6 +242,33 @@ pub(crate) struct Mark {
     pub(crate) x: f64,
     /// The event, in words.
     pub(crate) text: String,
+}
+
+/// A value that others are held against.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub(crate) struct Level {
+    /// The value.
+    pub(crate) y: f64,
+    /// Its meaning: `p99<5ms`.
+    pub(crate) text: String,
+}
+
+/// A range of the horizontal axis.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub(crate) struct Band {
+    /// Its start; none for that of the axis.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) from: Option<f64>,
+    /// Its end; none for that of the axis.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) to: Option<f64>,
+    /// The estimate within it, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) at: Option<f64>,
+    /// Its meaning, with its numbers.
+    pub(crate) text: String,
+    /// Its role in its chart, by which it is coloured.
+    pub(crate) tone: Tone,
 }
 
 /// Bars of pieces that add up, on one scale.
@@ -267,10 +326,12 @@ pub(crate) struct Distributions {
 /// A distribution.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub(crate) struct Distribution {
-    /// Its name; empty if it is the only one.
+    /// Its name.
     pub(crate) name: String,
-    /// Its quantiles and count, in words.
+    /// Its quantiles or its count, in words.
     pub(crate) words: String,
+    /// Its role in its chart, by which it is coloured.
+    pub(crate) tone: Tone,
     /// Its bins, ascending and without gaps.
     pub(crate) bins: Vec<Bin>,
 }
@@ -310,13 +371,15 @@ pub(crate) struct Column {
     pub(crate) bins: Vec<Bin>,
 }
 
-/// The costs of parts on top of a rest, up to the whole, in CPU time per request.
+/// The costs of parts on top of a rest, up to the whole, in CPU time per request or in cores.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub(crate) struct Waterfall {
     /// A description for screen readers.
     pub(crate) title: String,
     /// The label of the axis, with the unit.
     pub(crate) axis: String,
+    /// The unit of all costs: `us` of CPU time per request, or `cores` at a rate.
+    pub(crate) unit: &'static str,
     /// The cost of the configuration without the parts; none if it is not known.
     pub(crate) rest: Option<Quantity>,
     /// The parts with a cost, the most expensive first.
@@ -348,7 +411,34 @@ pub(crate) struct WaterfallPart {
 impl Axis {
     /// A linear axis.
     pub(crate) fn linear(label: impl Into<String>, unit: &'static str) -> Self {
-        Self { label: label.into(), unit, scale: Scale::Linear, highest: None }
+        Self { label: label.into(), unit, scale: Scale::Linear, highest: None, lowest: None }
+    }
+
+    /// The axis with another scale.
+    #[must_use]
+    pub(crate) fn on(self, scale: Scale) -> Self {
+        Self { scale, ..self }
+    }
+}
+
+impl Series {
+    /// Lines on two axes, and nothing beside them.
+    pub(crate) fn new(title: impl Into<String>, x: Axis, y: Axis, lines: Vec<Line>) -> Self {
+        let (marks, levels, bands) = (Vec::new(), Vec::new(), Vec::new());
+        Self { title: title.into(), x, y, lines, marks, levels, bands }
+    }
+}
+
+impl Line {
+    /// Values in a sequence.
+    pub(crate) fn joined(name: impl Into<String>, tone: Tone, points: Vec<Point>) -> Self {
+        Self { name: name.into(), tone, form: LineForm::Joined, points }
+    }
+
+    /// The line in another form.
+    #[must_use]
+    pub(crate) fn in_form(self, form: LineForm) -> Self {
+        Self { form, ..self }
     }
 }
 
@@ -362,6 +452,11 @@ impl Point {
     pub(crate) fn with_interval(x: f64, value: &Interval, text: String) -> Self {
         let (low, high) = (Some(drawn(value.low)), Some(drawn(value.high)));
         Self { low, high, text: Some(text), ..Self::at(x, Some(value.estimate)) }
+    }
+
+    /// A value of which only the ends are known.
+    pub(crate) fn between(x: f64, low: f64, high: f64, text: String) -> Self {
+        Self { low: Some(drawn(low)), high: Some(drawn(high)), text: Some(text), ..Self::at(x, None) }
     }
 }
 

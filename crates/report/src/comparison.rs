@@ -71,7 +71,7 @@ pub(crate) fn missing(results: &[&ComparisonBody]) -> Option<String> {
 }
 
 /// The name of a measure without its unit.
-fn without_unit(measure: CostMeasure) -> String {
+pub(crate) fn without_unit(measure: CostMeasure) -> String {
     measure.words().split(',').next().unwrap_or_default().to_owned()
 }
 

@@ -115,21 +115,16 @@ fn chart(
     if first >= last {
         return None;
     }
-    let line = |name: &str, tone: Tone, of: &[(f64, Interval)]| Line {
-        name: name.to_owned(),
-        tone,
-        points: of.iter().map(|(place, value)| point(axis, plotted, *place, value)).collect(),
+    let line = |name: &str, tone: Tone, of: &[(f64, Interval)]| {
+        let points = of.iter().map(|(place, value)| point(axis, plotted, *place, value));
+        Line::joined(name, tone, points.collect())
     };
     let other = baseline
         .filter(|_| plotted.is_level)
         .map(|baseline| line(&baseline.id, Tone::Other, &series(result, baseline, axis, plotted.value)));
-    Some(Series {
-        title: plotted.title.to_owned(),
-        x: axis.drawn(),
-        y: ChartAxis::linear(plotted.title, plotted.unit),
-        lines: other.into_iter().chain([line(&arm.id, Tone::Own, &own)]).collect(),
-        marks: Vec::new(),
-    })
+    let y = ChartAxis::linear(plotted.title, plotted.unit);
+    let lines = other.into_iter().chain([line(&arm.id, Tone::Own, &own)]).collect();
+    Some(Series::new(plotted.title, axis.drawn(), y, lines))
 }
 
 fn point(axis: Axis, plotted: &Plotted, place: f64, value: &Interval) -> Point {

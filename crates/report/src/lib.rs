@@ -12,6 +12,7 @@ mod costs;
 pub mod csv;
 pub mod document;
 pub mod documents;
+mod environment;
 mod findings;
 mod gate;
 mod handshakes;

@@ -282,19 +282,15 @@ pub(crate) fn charts(result: &StudyResult) -> Vec<Group> {
 }
 
 fn series(timeline: &Timeline, (title, unit, drawn): &Chart, highest: f64) -> Series {
-    let line = |Drawn { tone, name, value }: &Drawn| Line {
-        name: name.clone(),
-        tone: *tone,
-        points: timeline.points.iter().map(|point| Point::at(point.to_s, value(point))).collect(),
+    let line = |Drawn { tone, name, value }: &Drawn| {
+        let points = timeline.points.iter().map(|point| Point::at(point.to_s, value(point)));
+        Line::joined(name, *tone, points.collect())
     };
     let begun = timeline.phases.iter().filter(|phase| !phase.events.is_empty());
-    Series {
-        title: (*title).to_owned(),
-        x: Axis::linear("time since the start of the slice, s", "s"),
-        y: Axis { highest: Some(highest), ..Axis::linear(format!("{title}, {unit}"), unit) },
-        lines: drawn.iter().map(line).collect(),
-        marks: begun.map(|phase| Mark { x: phase.from_s, text: title_of(phase) }).collect(),
-    }
+    let x = Axis::linear("time since the start of the slice, s", "s");
+    let y = Axis { highest: Some(highest), ..Axis::linear(format!("{title}, {unit}"), unit) };
+    let marks = begun.map(|phase| Mark { x: phase.from_s, text: title_of(phase) }).collect();
+    Series { marks, ..Series::new(*title, x, y, drawn.iter().map(line).collect()) }
 }
 
 fn title_of(phase: &Phase) -> String {

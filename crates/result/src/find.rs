@@ -213,8 +213,11 @@ pub struct TriedObjective {
     /// The value that it limits; null if not known. Percentiles are those of the responses; the objective also counts requests
     /// without one.
     pub value: Option<f64>,
-    /// Unit of the value: `us`, `%`, `requests` or `bytes`.
+    /// Unit of the value and of its limit: `us`, `%`, `requests` or `bytes`.
     pub unit: String,
+    /// The limit of the value; null in results of earlier versions.
+    #[serde(default)]
+    pub limit: Option<f64>,
     /// Share of the scheduled requests that failed, were never sent, or were answered later than the objective permits.
     pub loss_ratio: f64,
 }

@@ -1,6 +1,7 @@
 // A part of a document: the list of all kinds of charts with what draws them.
 
 import { bars } from "../chart/bars";
+import { flow, flowRows } from "../chart/flow";
 import { heat } from "../chart/heat";
 import { Figure } from "../figure";
 import { TableView } from "../table";
@@ -8,6 +9,7 @@ import { Words } from "../text";
 import type { Block, Chart } from "../types/document";
 import type { View } from "../view";
 import { CostsBlock } from "./costs";
+import { DifferencesBlock } from "./differences";
 import { DistributionsBlock } from "./distributions";
 import { GroupsBlock, SeriesBlock } from "./groups";
 import { WaterfallBlock } from "./waterfall";
@@ -67,6 +69,7 @@ function ChartView({ chart, section, view, change }: Omit<BlockProps, "block"> &
     return (
       <Figure
         title={data.title}
+        isTitled
         scene={(width) => heat(data, width)}
         rows={() => [
           ["from s", "to s", "from us", "to us", "count"],
@@ -85,6 +88,13 @@ function ChartView({ chart, section, view, change }: Omit<BlockProps, "block"> &
         rows={() => [["", ...data.pieces, "whole"], ...data.rows.map((row) => [row.label, ...data.pieces.map((_, place) => row.pieces.find((piece) => piece.piece === place)?.text ?? "-"), row.value])]}
       />
     );
+  }
+  if ("flow" in chart) {
+    const data = chart.flow;
+    return <Figure title={data.title} scene={(width) => flow(data, width)} rows={() => flowRows(data)} />;
+  }
+  if ("differences" in chart) {
+    return <DifferencesBlock data={chart.differences} view={view} change={change} />;
   }
   return <WaterfallBlock data={chart.waterfall} view={view} change={change} />;
 }

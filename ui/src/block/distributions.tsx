@@ -14,8 +14,8 @@ export function DistributionsBlock({ data }: { data: Distributions }) {
       {data.items.map((item) => (
         <Figure
           key={item.name}
-          title={item.name === "" ? data.title : `${item.name}: ${item.words}`}
-          isTitled={item.name !== ""}
+          title={`${item.name}: ${item.words}`}
+          isTitled
           scene={(width) => distribution(data, item, highest, width, HEIGHT)}
           rows={() => [["from us", "to us", "count"], ...item.bins.map((bin) => [String(bin.from), String(bin.to), String(bin.count)])]}
         />

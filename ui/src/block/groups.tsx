@@ -1,6 +1,6 @@
 // Small charts beside each other: a name selects the group that is shown large where there are many.
 
-import { series } from "../chart/series";
+import { series, seriesRows } from "../chart/series";
 import { Figure } from "../figure";
 import type { Group, Series } from "../types/document";
 import type { View } from "../view";
@@ -47,14 +47,4 @@ export function GroupsBlock({ groups, of, view, change }: GroupsProps) {
 /** One chart of lines. */
 export function SeriesBlock({ data, height }: { data: Series; height: number }) {
   return <Figure title={data.title} isTitled scene={(width) => series(data, width, height)} rows={() => seriesRows(data)} />;
-}
-
-/** The values of a chart, a row for each place on its horizontal axis. */
-export function seriesRows(data: Series): string[][] {
-  const xs = [...new Set(data.lines.flatMap((line) => line.points.map((point) => point.x)))].sort((a, b) => a - b);
-  const at = (line: Series["lines"][number], x: number) => {
-    const point = line.points.find((one) => one.x === x);
-    return point?.text ?? (typeof point?.y === "number" ? String(point.y) : "-");
-  };
-  return [[data.x.label, ...data.lines.map((line) => line.name)], ...xs.map((x) => [String(x), ...data.lines.map((line) => at(line, x))])];
 }

@@ -1,4 +1,4 @@
-// The bill of a configuration: its waterfall, switches for what-if, and the cores and the money of what is left.
+// A waterfall of a configuration or a graph: switches for what-if, and the cores and the money of what is left.
 
 import { ends, steps, waterfall, without, type Ends } from "../chart/waterfall";
 import { plain, withHalf } from "../chart/scale";
@@ -17,7 +17,7 @@ interface WaterfallProps {
   change: (changes: View) => void;
 }
 
-/** A number of the view, or what the bill states. */
+/** A number of the view, or what the result states. */
 function stated(view: View, name: string, otherwise: number | null | undefined): number | undefined {
   const value = Number.parseFloat(view[name] ?? "");
   return Number.isFinite(value) && value >= 0 ? value : (otherwise ?? undefined);
@@ -36,7 +36,10 @@ export function WaterfallBlock({ data, view, change }: WaterfallProps) {
   const rate = stated(view, "rate", data.rate);
   const price = stated(view, "price", data.price_per_core_hour);
   const whole = ends(data.whole);
-  const left = without(data, off);
+  const left = off.size > 0 ? without(data, off) : undefined;
+  const isOfRequest = data.unit === "us";
+  // Cores of a unit of the costs; not known without a rate.
+  const perUnit = isOfRequest ? (rate === undefined ? undefined : rate / US) : 1;
   return (
     <>
       <fieldset class="parts">
@@ -44,32 +47,32 @@ export function WaterfallBlock({ data, view, change }: WaterfallProps) {
         {data.parts.map((part) => (
           <label key={part.name} class="check">
             <input type="checkbox" checked={!off.has(part.name)} onChange={() => toggle(part.name)} />
-            {part.name} <small>{part.cost.text} us</small>
+            {part.name} <small>{part.cost.text} {data.unit}</small>
           </label>
         ))}
       </fieldset>
       <div class="switches">
-        <label>
-          Requests per second
-          <input type="number" min="0" step="any" value={rate ?? ""} onInput={(event) => change({ rate: event.currentTarget.value })} />
-        </label>
+        {isOfRequest && (
+          <label>
+            Requests per second
+            <input type="number" min="0" step="any" value={rate ?? ""} onInput={(event) => change({ rate: event.currentTarget.value })} />
+          </label>
+        )}
         <label>
           Price of a core for an hour
           <input type="number" min="0" step="any" value={price ?? ""} onInput={(event) => change({ price: event.currentTarget.value })} />
         </label>
       </div>
-      {whole && left && (
+      {whole && (
         <dl class="numbers" aria-live="polite">
-          <Amount name="CPU time per request, us" whole={whole} left={off.size > 0 ? left : undefined} factor={1} />
-          {rate !== undefined && <Amount name={`cores at ${plain(rate)} requests/s`} whole={whole} left={off.size > 0 ? left : undefined} factor={rate / US} />}
-          {rate !== undefined && price !== undefined && (
-            <Amount name="a month" whole={whole} left={off.size > 0 ? left : undefined} factor={(rate / US) * price * data.hours_per_month} />
-          )}
+          {isOfRequest && <Amount name="CPU time per request, us" whole={whole} left={left} factor={1} />}
+          {perUnit !== undefined && <Amount name={isOfRequest ? `cores at ${plain(rate ?? 0)} requests/s` : "cores"} whole={whole} left={left} factor={perUnit} />}
+          {perUnit !== undefined && price !== undefined && <Amount name="for these cores, a month" whole={whole} left={left} factor={perUnit * price * data.hours_per_month} />}
         </dl>
       )}
       {off.size > 0 && (
         <p class="note">
-          Predicted: the whole less what each part costs alone. Parts that interact save another amount{data.together ? `; all parts together differ from their sum by ${data.together.text} us` : ""}. To know, measure the changed configuration.
+          Predicted: the whole less what each part costs alone. Parts that interact save another amount{data.together ? `; all parts together differ from their sum by ${data.together.text} ${data.unit}` : ""}. To know, measure the changed configuration.
         </p>
       )}
       <Figure

@@ -14,10 +14,7 @@ const NARROW_ROW = 46;
 const HUES: [string, number][] = [
   ["kernel", 212],
   ["proxy", 26],
-  ["unsent", 50],
 ];
-/** Names that have their colour everywhere. */
-const FIXED: Record<string, string> = { planned: "var(--other)", sent: "var(--own)", answered: "var(--sound)" };
 const OTHER_HUES = [290, 160, 50, 340];
 /** Shades of one hue, percent of lightness, in an order in which neighbours differ. */
 const SHADES = [36, 60, 46, 76, 30, 68, 52, 82, 41, 64];
@@ -27,10 +24,6 @@ export function fills(names: string[]): string[] {
   const used = new Map<number, number>();
   let others = 0;
   return names.map((name) => {
-    const fixed = FIXED[name];
-    if (fixed !== undefined) {
-      return fixed;
-    }
     const shared = HUES.find(([prefix]) => name.startsWith(prefix))?.[1];
     let [hue, shade] = [0, 0];
     if (shared === undefined) {

@@ -51,7 +51,7 @@ export function distribution(data: Distributions, item: Distribution, highest: n
     const [from, to] = [x.at(bin.from), x.at(bin.to)];
     const tall = (share / highest) * (bottom - TOP);
     path += `${path === "" ? `M${from.toFixed(1)} ${y(before / all).toFixed(1)}` : ""}L${to.toFixed(1)} ${y(sum / all).toFixed(1)}`;
-    shapes.push({ kind: "rect", x: from, y: bottom - tall, width: Math.max(1, to - from - 1), height: tall, of: "bar" });
+    shapes.push({ kind: "rect", x: from, y: bottom - tall, width: Math.max(1, to - from - 1), height: tall, of: `bar ${item.tone}` });
     marks.push({
       x: (from + to) / 2,
       y: bottom - tall,
@@ -63,7 +63,7 @@ export function distribution(data: Distributions, item: Distribution, highest: n
   shapes.push({ kind: "path", d: path, of: "curve cumulative" });
   shapes.push({ kind: "text", x: (left + right) / 2, y: height - 8, text: `${data.axis}; logarithmic`, of: "axis", anchor: "middle" });
   const legend = [
-    { name: "share in each bin, left scale", fill: "var(--bin)" },
+    { name: "share in each bin, left scale", fill: `var(--bin-${item.tone})` },
     { name: "share up to it, right scale", fill: "var(--ink)", isLine: true },
   ];
   return { width, height, shapes, marks, near: "x", legend };

@@ -1,7 +1,7 @@
 // The forest plot: a row for each name with its estimate and interval, on one axis with zero.
 
 import { bent, linear, roundUp, type Scale } from "./scale";
-import { fitted, textWidth, type Mark, type Scene, type Shape } from "./scene";
+import { diamond, fitted, textWidth, type Mark, type Scene, type Shape } from "./scene";
 
 /** A row of the plot. */
 export interface ForestRow {
@@ -17,6 +17,8 @@ export interface ForestRow {
   /** What else to say of it. */
   note: string;
   family: string;
+  /** What was decided about it; without a decision, rows are told apart by whether their interval contains zero. */
+  tone?: "different" | "equivalent" | "undecided";
 }
 
 /** How rows are drawn. */
@@ -26,6 +28,8 @@ export interface ForestOptions {
   band: { low: number; high: number } | null;
   /** Whether the axis is linear also where few values are far beyond the others. */
   isLinear: boolean;
+  /** The axis reaches at least this far to both sides. */
+  least?: number;
   /** The row that is selected. */
   chosen?: string | undefined;
 }
@@ -110,6 +114,9 @@ function isNearZero(row: ForestRow): boolean {
 }
 
 function tone(row: ForestRow): string {
+  if (row.tone !== undefined) {
+    return ` ${row.tone}`;
+  }
   return isNearZero(row) || row.isBounded ? " near" : "";
 }
 
@@ -137,7 +144,7 @@ function rowShapes(row: ForestRow, { y, scale, left, right }: RowPlace): Shape[]
     shapes.push({ kind: "line", x1: high, x2: high, y1: y - 4, y2: y + 4, of: `interval${near}` });
   }
   if (!isCut && !row.isBounded) {
-    shapes.push({ kind: "circle", x: middle, y, radius: 4, of: `point${near}` });
+    shapes.push(row.tone === "equivalent" ? diamond(middle, y, `point${near}`) : { kind: "circle", x: middle, y, radius: 4, of: `point${near}` });
   }
   return shapes;
 }
@@ -161,7 +168,8 @@ export function axisOf(rows: ForestRow[], options: ForestOptions, range: [number
   const zone = half > 0 ? roundUp(NOISE * half) : 0;
   const isBent = !options.isLinear && zone > 0 && largest > CROWDED * middle && largest > CROWDED * zone;
   const shown = on.filter((row) => Math.abs(row.estimate) <= largest);
-  const [low, high] = [Math.min(0, ...shown.map((row) => row.estimate)), Math.max(0, ...shown.map((row) => row.estimate))];
+  const least = options.least ?? 0;
+  const [low, high] = [Math.min(-least, ...shown.map((row) => row.estimate)), Math.max(least, ...shown.map((row) => row.estimate))];
   const length = high - low > 0 ? high - low : 1;
   const [lowest, highest] = [Math.min(low, ...shown.map((row) => row.low)), Math.max(high, ...shown.map((row) => row.high))];
   if (isBent) {

@@ -39,6 +39,8 @@ export interface LegendEntry {
   fill: string;
   /** Whether a line has it, and not an area. */
   isLine?: boolean;
+  /** The class of what it explains, if that is a line or a point of its own form. */
+  of?: string;
 }
 
 /** The mark nearest to a place, or none without marks. */
@@ -53,6 +55,16 @@ export function nearest(scene: Scene, x: number, y: number): number | undefined 
     }
   });
   return best;
+}
+
+/** A diamond around a place: a point of another form than a circle, for those who do not see colours. */
+export function diamond(x: number, y: number, of: string, size = 5): Shape {
+  return { kind: "path", d: `M${x} ${y - size}L${x + size} ${y}L${x} ${y + size}L${x - size} ${y}Z`, of };
+}
+
+/** A cross at a place. */
+export function cross(x: number, y: number, of: string, size = 4): Shape {
+  return { kind: "path", d: `M${x - size} ${y - size}L${x + size} ${y + size}M${x - size} ${y + size}L${x + size} ${y - size}`, of };
 }
 
 /** About the width of a text, for layouts that must leave room for it. */

@@ -2,11 +2,13 @@
 
 import type { Axis, Series } from "../types/document";
 import { grouped, linear, logarithmic, nines, plain, type Scale } from "./scale";
-import { textWidth, type Mark, type Scene, type Shape } from "./scene";
+import { cross, diamond, textWidth, type LegendEntry, type Mark, type Scene, type Shape } from "./scene";
 
 const LEFT = 58;
 const RIGHT = 14;
 const TOP = 12;
+/** Space for the label of the vertical axis. */
+const LABEL = 18;
 const BOTTOM = 44;
 /** Space above the highest point, as a share of it. */
 const HEADROOM = 0.06;
@@ -15,15 +17,35 @@ const MOST_POINTS = 40;
 /** Space between two labels of the vertical axis. */
 const LINE_SPACE = 28;
 
+/** The words of a level need this much space above it. */
+const ABOVE = 16;
+
+type Line = Series["lines"][number];
+
+/** Numbers without those that are not there. */
+function known(values: (number | null | undefined)[]): number[] {
+  return values.filter((value): value is number => typeof value === "number");
+}
+
 /** The chart of lines. */
 export function series(data: Series, width: number, height: number): Scene {
   const points = data.lines.flatMap((line) => line.points);
-  const ys = points.flatMap((point) => [point.y, point.low, point.high]).filter((y): y is number => y !== null && y !== undefined);
-  const xs = points.map((point) => point.x);
-  const [left, right, bottom] = [LEFT, width - RIGHT, height - BOTTOM];
-  const x = scaleOf(data.x, xs, [left, right], 64);
-  const y = scaleOf(data.y, [...ys, ...(data.y.highest ? [data.y.highest] : [])], [bottom, TOP], LINE_SPACE);
+  const [levels, bands] = [data.levels ?? [], data.bands ?? []];
+  const ys = known([...points.flatMap((point) => [point.y, point.low, point.high]), ...levels.map((level) => level.y), data.y.highest]);
+  const xs = known([...points.map((point) => point.x), ...bands.flatMap((band) => [band.from, band.to, band.at]), data.x.highest]);
+  // A title that says the same is above the chart.
+  const isLabelled = data.y.label !== data.title;
+  const [left, right, top, bottom] = [LEFT, width - RIGHT, isLabelled ? TOP + LABEL : TOP, height - BOTTOM];
+  const x = scaleOf(data.x, xs, [left, right], 64, 0);
+  const y = scaleOf(data.y, ys, [bottom, top], LINE_SPACE, HEADROOM);
   const shapes: Shape[] = [];
+  for (const band of bands) {
+    const [from, to] = [typeof band.from === "number" ? x.at(band.from) : left, typeof band.to === "number" ? x.at(band.to) : right];
+    shapes.push({ kind: "rect", x: from, y: top, width: Math.max(2, to - from), height: bottom - top, of: `band ${band.tone}` });
+    if (typeof band.at === "number") {
+      shapes.push({ kind: "line", x1: x.at(band.at), x2: x.at(band.at), y1: top, y2: bottom, of: `middle ${band.tone}` });
+    }
+  }
   for (const tick of y.ticks) {
     shapes.push(
       { kind: "line", x1: left, x2: right, y1: tick.at, y2: tick.at, of: "grid" },
@@ -37,60 +59,110 @@ export function series(data: Series, width: number, height: number): Scene {
   }
   shapes.push({ kind: "line", x1: left, x2: right, y1: bottom, y2: bottom, of: "zero" });
   for (const mark of data.marks ?? []) {
-    shapes.push({ kind: "line", x1: x.at(mark.x), x2: x.at(mark.x), y1: TOP, y2: bottom, of: "event" });
+    shapes.push({ kind: "line", x1: x.at(mark.x), x2: x.at(mark.x), y1: top, y2: bottom, of: "event" });
+  }
+  for (const level of levels) {
+    const at = y.at(level.y);
+    shapes.push(
+      { kind: "line", x1: left, x2: right, y1: at, y2: at, of: "limit" },
+      { kind: "text", x: right - 2, y: at - top < ABOVE ? at + 14 : at - 5, text: level.text, of: "tick", anchor: "end" },
+    );
   }
   for (const line of data.lines) {
-    shapes.push(...lineShapes(line.points, x, y, line.tone));
+    shapes.push(...lineShapes(line, x, y));
+  }
+  if (isLabelled) {
+    shapes.push({ kind: "text", x: 0, y: TOP + 2, text: data.y.label, of: "axis" });
   }
   shapes.push({ kind: "text", x: (left + right) / 2, y: height - 8, text: data.x.label, of: "axis", anchor: "middle" });
-  const legend = data.lines.length > 1 ? data.lines.map((line) => ({ name: line.name, fill: `var(--${line.tone})`, isLine: true })) : [];
-  return { width, height, shapes, marks: marks(data, x, y), near: "x", legend };
+  return { width, height, shapes, marks: marks(data, x, y), near: "x", legend: legend(data) };
 }
 
-function scaleOf(axis: Axis, values: number[], range: [number, number], space: number): Scale {
-  const [lowest, highest] = [Math.min(...values), Math.max(...values)];
-  if (axis.scale === "logarithmic") {
-    return logarithmic([lowest, highest], range, space);
+/** The lines, if there are several or something else to explain, and the ranges. */
+function legend(data: Series): LegendEntry[] {
+  const lines = data.lines.map((line) => ({
+    name: line.name,
+    fill: `var(--${line.tone})`,
+    of: line.form === "scattered" ? `single ${line.tone}` : `curve ${line.tone}`,
+  }));
+  const bands = (data.bands ?? []).map((band) => ({ name: band.text, fill: `var(--band-${band.tone})` }));
+  return lines.length + bands.length > 1 ? [...lines, ...bands] : [];
+}
+
+/** A point of its own, in a form that tells its tone without its colour. */
+export function single(x: number, y: number, tone: string): Shape {
+  switch (tone) {
+    case "failed":
+      return cross(x, y, `single ${tone}`);
+    case "third":
+      return diamond(x, y, `single ${tone}`);
+    default:
+      return { kind: "circle", x, y, radius: 4, of: `single ${tone}` };
   }
+}
+
+function scaleOf(axis: Axis, values: number[], range: [number, number], space: number, headroom: number): Scale {
+  if (axis.scale === "logarithmic") {
+    // Nothing at or below zero has a place on it.
+    const above = values.filter((value) => value > 0);
+    return logarithmic(above.length > 0 ? [Math.min(...above), Math.max(...above)] : [1, 10], range, space);
+  }
+  const [lowest, highest] = values.length > 0 ? [Math.min(...values), Math.max(...values)] : [0, 1];
   if (axis.scale === "nines") {
     return nines(highest, range);
   }
+  if (typeof axis.lowest === "number") {
+    return linear([axis.lowest, highest + headroom * Math.abs(highest - axis.lowest)], range, space);
+  }
   // A time or a load begins at zero; a difference may be below it.
-  return linear([Math.min(0, lowest), Math.max(0, highest + HEADROOM * Math.abs(highest))], range, space);
+  return linear([Math.min(0, lowest), Math.max(0, highest + headroom * Math.abs(highest))], range, space);
 }
 
-function lineShapes(points: Series["lines"][number]["points"], x: Scale, y: Scale, tone: string): Shape[] {
+function lineShapes({ points, tone, form }: Line, x: Scale, y: Scale): Shape[] {
   const shapes: Shape[] = [];
   let path = "";
   let isDown = false;
   for (const point of points) {
-    if (point.y === null || point.y === undefined) {
+    const isKnown = typeof point.y === "number";
+    if (typeof point.low === "number" && typeof point.high === "number") {
+      shapes.push({ kind: "line", x1: x.at(point.x), x2: x.at(point.x), y1: y.at(point.low), y2: y.at(point.high), of: `interval ${tone}${isKnown ? "" : " bounded"}` });
+    }
+    if (typeof point.y !== "number") {
       isDown = false;
       continue;
     }
-    path += `${isDown ? "L" : "M"}${x.at(point.x).toFixed(1)} ${y.at(point.y).toFixed(1)}`;
-    isDown = true;
-    if (typeof point.low === "number" && typeof point.high === "number") {
-      shapes.push({ kind: "line", x1: x.at(point.x), x2: x.at(point.x), y1: y.at(point.low), y2: y.at(point.high), of: `interval ${tone}` });
+    const [atX, atY] = [x.at(point.x), y.at(point.y)];
+    if (form === "scattered") {
+      shapes.push(single(atX, atY, tone));
+      continue;
     }
-    if (points.length <= MOST_POINTS) {
-      shapes.push({ kind: "circle", x: x.at(point.x), y: y.at(point.y), radius: 3, of: `dot ${tone}` });
+    path += `${isDown ? "L" : "M"}${atX.toFixed(1)} ${atY.toFixed(1)}`;
+    isDown = true;
+    if (form === "joined" && points.length <= MOST_POINTS) {
+      shapes.push({ kind: "circle", x: atX, y: atY, radius: 3, of: `dot ${tone}` });
     }
   }
   return path === "" ? shapes : [{ kind: "path", d: path, of: `curve ${tone}` }, ...shapes];
 }
 
+/** The lines with values of their own. */
+function measured(data: Series): Line[] {
+  return data.lines.filter((line) => line.form !== "computed");
+}
+
 /** A mark for each place on the horizontal axis, with the values of all lines there. */
 function marks(data: Series, x: Scale, y: Scale): Mark[] {
   const places = new Map<number, Mark>();
-  for (const line of data.lines) {
+  const lines = measured(data);
+  for (const line of lines) {
     for (const point of line.points) {
-      if (point.y === null || point.y === undefined) {
+      const value = middle(point);
+      if (value === undefined) {
         continue;
       }
-      const at = places.get(point.x) ?? { x: x.at(point.x), y: y.at(point.y), name: `${amount(point.x, data.x)}`, values: [] };
-      const of = data.lines.length > 1 ? `${line.name}: ` : "";
-      at.values.push(of + (point.text ?? amount(point.y, data.y)));
+      const at = places.get(point.x) ?? { x: x.at(point.x), y: y.at(value), name: amount(point.x, data.x), values: [] };
+      const of = lines.length > 1 ? `${line.name}: ` : "";
+      at.values.push(of + (point.text ?? amount(value, data.y)));
       places.set(point.x, at);
     }
   }
@@ -107,6 +179,14 @@ function marks(data: Series, x: Scale, y: Scale): Mark[] {
   return all;
 }
 
+/** The value of a point, or the middle of its ends; none of a gap. */
+function middle({ y, low, high }: Line["points"][number]): number | undefined {
+  if (typeof y === "number") {
+    return y;
+  }
+  return typeof low === "number" && typeof high === "number" ? (low + high) / 2 : undefined;
+}
+
 /** A value of an axis in words. */
 function amount(value: number, axis: Axis): string {
   if (axis.scale === "nines") {
@@ -114,4 +194,22 @@ function amount(value: number, axis: Axis): string {
   }
   const text = Number.isInteger(value) ? grouped(value, 0) : plain(value);
   return axis.unit === "" ? text : `${text} ${axis.unit}`;
+}
+
+/** The values of a chart: a row for each place on its horizontal axis, then its levels and ranges. */
+export function seriesRows(data: Series): string[][] {
+  const lines = measured(data);
+  const xs = [...new Set(lines.flatMap((line) => line.points.map((point) => point.x)))].sort((a, b) => a - b);
+  const at = (line: Line, x: number) => {
+    const found = line.points.filter((one) => one.x === x);
+    const texts = found.map((point) => point.text ?? (typeof point.y === "number" ? String(point.y) : "-"));
+    return texts.length > 0 ? texts.join("; ") : "-";
+  };
+  const place = (x: number) => (data.x.scale === "nines" ? amount(x, data.x) : String(x));
+  return [
+    [data.x.label, ...lines.map((line) => line.name)],
+    ...xs.map((x) => [place(x), ...lines.map((line) => at(line, x))]),
+    ...(data.levels ?? []).map((level) => [level.text, ...lines.map(() => amount(level.y, data.y))]),
+    ...(data.bands ?? []).map((band) => [band.text, ...lines.map(() => "-")]),
+  ];
 }

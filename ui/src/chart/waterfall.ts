@@ -79,7 +79,7 @@ export function waterfall(data: Waterfall, off: ReadonlySet<string>, width: numb
     if (place + 1 < rows.length && rows[place + 1]?.from !== 0) {
       shapes.push({ kind: "line", x1: x.at(row.to), x2: x.at(row.to), y1: y, y2: y + rowHeight + 20, of: "event" });
     }
-    marks.push({ x: x.at(row.to), y: middle, name: row.name, values: [`${row.value} us`, ...row.notes], id: row.name });
+    marks.push({ x: x.at(row.to), y: middle, name: row.name, values: [`${row.value} ${data.unit}`, ...row.notes], id: row.name });
   });
   shapes.push({ kind: "text", x: (left + right) / 2, y: bottom + 36, text: data.axis, of: "axis", anchor: "middle" });
   return { width, height: bottom + BOTTOM, shapes, marks, near: "y", legend: [] };

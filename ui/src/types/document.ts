@@ -51,6 +51,12 @@ export type Chart =
     }
   | {
       waterfall: Waterfall;
+    }
+  | {
+      flow: Flow;
+    }
+  | {
+      differences: Differences;
     };
 
 /**
@@ -404,6 +410,14 @@ export interface Series {
    * Places on the horizontal axis where something happened.
    */
   marks?: Mark[];
+  /**
+   * Values of the vertical axis that others are held against, such as the limit of an objective.
+   */
+  levels?: Level[];
+  /**
+   * Ranges of the horizontal axis, such as the interval of an answer.
+   */
+  bands?: Band[];
 }
 /**
  * The horizontal axis.
@@ -425,6 +439,10 @@ export interface Axis {
    * The largest value that it must show, so that charts beside each other have the same axis.
    */
   highest?: number | null;
+  /**
+   * The value that a linear axis begins at, if that is not zero.
+   */
+  lowest?: number | null;
 }
 /**
  * The vertical axis.
@@ -446,6 +464,10 @@ export interface Axis1 {
    * The largest value that it must show, so that charts beside each other have the same axis.
    */
   highest?: number | null;
+  /**
+   * The value that a linear axis begins at, if that is not zero.
+   */
+  lowest?: number | null;
 }
 /**
  * A line.
@@ -460,6 +482,10 @@ export interface Line {
    */
   tone: "own" | "other" | "failed" | "third";
   /**
+   * Relation of its points.
+   */
+  form: "joined" | "scattered" | "computed";
+  /**
    * Its points, ascending.
    */
   points: Point[];
@@ -473,7 +499,7 @@ export interface Point {
    */
   x: number;
   /**
-   * Its value; none where the line has a gap.
+   * Its value; none where the line has a gap, and where only the ends of an interval are known.
    */
   y: number | null;
   /**
@@ -501,6 +527,44 @@ export interface Mark {
    * The event, in words.
    */
   text: string;
+}
+/**
+ * A value that others are held against.
+ */
+export interface Level {
+  /**
+   * The value.
+   */
+  y: number;
+  /**
+   * Its meaning: `p99<5ms`.
+   */
+  text: string;
+}
+/**
+ * A range of the horizontal axis.
+ */
+export interface Band {
+  /**
+   * Its start; none for that of the axis.
+   */
+  from?: number | null;
+  /**
+   * Its end; none for that of the axis.
+   */
+  to?: number | null;
+  /**
+   * The estimate within it, if there is one.
+   */
+  at?: number | null;
+  /**
+   * Its meaning, with its numbers.
+   */
+  text: string;
+  /**
+   * Its role in its chart, by which it is coloured.
+   */
+  tone: "own" | "other" | "failed" | "third";
 }
 /**
  * Bars of pieces that add up, on one scale.
@@ -591,13 +655,17 @@ export interface Distributions {
  */
 export interface Distribution {
   /**
-   * Its name; empty if it is the only one.
+   * Its name.
    */
   name: string;
   /**
-   * Its quantiles and count, in words.
+   * Its quantiles or its count, in words.
    */
   words: string;
+  /**
+   * Its role in its chart, by which it is coloured.
+   */
+  tone: "own" | "other" | "failed" | "third";
   /**
    * Its bins, ascending and without gaps.
    */
@@ -659,7 +727,7 @@ export interface Column2 {
   bins: Bin[];
 }
 /**
- * The costs of parts on top of a rest, up to the whole, in CPU time per request.
+ * The costs of parts on top of a rest, up to the whole, in CPU time per request or in cores.
  */
 export interface Waterfall {
   /**
@@ -670,6 +738,10 @@ export interface Waterfall {
    * The label of the axis, with the unit.
    */
   axis: string;
+  /**
+   * The unit of all costs: `us` of CPU time per request, or `cores` at a rate.
+   */
+  unit: string;
   /**
    * The cost of the configuration without the parts; none if it is not known.
    */
@@ -718,6 +790,130 @@ export interface WaterfallPart {
  * A quantity as documents have it: with its text, so that nothing else has to format it.
  */
 export interface Quantity1 {
+  /**
+   * Its text without the unit: `27.41 ±0.32`.
+   */
+  text: string;
+  /**
+   * The estimate; absent if only bounds are known.
+   */
+  estimate?: number | null;
+  /**
+   * The lower end; absent if there is none.
+   */
+  low?: number | null;
+  /**
+   * The upper end; absent if there is none.
+   */
+  high?: number | null;
+  /**
+   * The unit: `us`, `%`, `requests/s`.
+   */
+  unit: string;
+  /**
+   * The form: an amount or a difference.
+   */
+  form: "level" | "difference";
+  /**
+   * Its basis.
+   */
+  basis:
+    | "measured"
+    | "bounded"
+    | "predicted"
+    | {
+        unknown: string;
+      };
+  /**
+   * True if it is a difference whose sign is not supported once all of its column are judged together.
+   */
+  has_uncertain_sign?: boolean;
+}
+/**
+ * Requests that divide step by step.
+ */
+export interface Flow {
+  /**
+   * A description for screen readers.
+   */
+  title: string;
+  /**
+   * The thing that it counts: `requests`.
+   */
+  unit: string;
+  /**
+   * The parts, each after the one that it is a part of; the first is the whole.
+   */
+  parts: FlowPart[];
+}
+/**
+ * A part of the requests.
+ */
+export interface FlowPart {
+  /**
+   * Its name.
+   */
+  name: string;
+  /**
+   * Place of the part that it is a part of, from 0; none for the whole.
+   */
+  of: number | null;
+  /**
+   * The number of requests.
+   */
+  count: number;
+  /**
+   * Its role, by which it is coloured.
+   */
+  role: "planned" | "sent" | "answered" | "unsent" | "lost";
+}
+/**
+ * Differences from a reference, as shares of it.
+ */
+export interface Differences {
+  /**
+   * A description for screen readers.
+   */
+  title: string;
+  /**
+   * The label of the axis, with the unit.
+   */
+  axis: string;
+  /**
+   * Largest difference that does not matter, in the unit of the axis.
+   */
+  margin: number;
+  /**
+   * The differences, those of one subject beside each other.
+   */
+  rows: DifferenceRow[];
+}
+/**
+ * A difference.
+ */
+export interface DifferenceRow {
+  /**
+   * The subject; with the arm that it is compared with, if not all are compared with the same one.
+   */
+  subject: string;
+  /**
+   * The measure, without its unit.
+   */
+  measure: string;
+  share: Quantity2;
+  /**
+   * The same in the unit of the measure, with the reference: `+4.95 ±0.65 us from 41.2 us`.
+   */
+  text: string;
+  /**
+   * The decision.
+   */
+  decision: "different" | "equivalent" | "undecided";
+}
+/**
+ * A quantity as documents have it: with its text, so that nothing else has to format it.
+ */
+export interface Quantity2 {
   /**
    * Its text without the unit: `27.41 ±0.32`.
    */

@@ -178,6 +178,7 @@ fn waterfall(result: &BillResult) -> Option<Waterfall> {
     (!parts.is_empty()).then(|| Waterfall {
         title: "CPU time per request, from what is left without the parts to the whole".to_owned(),
         axis: "CPU time per request, us".to_owned(),
+        unit: "us",
         rest: result.rest.as_ref().and_then(level),
         parts,
         together: interaction.map(|us| Quantity::difference(&us, "us")),

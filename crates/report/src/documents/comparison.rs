@@ -1,5 +1,7 @@
 //! The document of a comparison with a reference, of the arms of several studies, and of the decisions of one study.
 
+mod charts;
+
 use hoptax_result::{
     ComparedSubject, ComparisonBody, ComparisonResult, CostMeasure, Decision, Finding, Report,
     StudiesComparison, StudiesComparisonBody, SubjectName, Verdict,
@@ -62,6 +64,7 @@ fn document(
     document.verdict =
         Some(Judgement { verdict, usable: usable::of_comparisons(verdict, findings, results) });
     document.findings = FindingText::all(findings);
+    document.plots.extend(charts::charts(results));
     let table = Table::from(table(results)).with_words(&["measure", "decision"]);
     // The decision stays where there is no room for all.
     document.table = Some(table.with_priority("decision", 0));

@@ -1,5 +1,7 @@
 //! The document of a search for a rate, and a line for each of its trials.
 
+pub(super) mod charts;
+
 use std::collections::BTreeMap;
 
 use hoptax_result::{
@@ -9,6 +11,7 @@ use hoptax_result::{
 
 use crate::account;
 use crate::document::{Block, Document, Judgement, Next, Section};
+use crate::environment;
 use crate::kind::Documented;
 use crate::numbers::{counted, grouped, rate};
 use crate::quantity::{Basis, Form, Quantity};
@@ -43,6 +46,7 @@ pub fn find(result: &FindResult) -> Document {
     let all = rates(result);
     document.table = (!all.rows.is_empty()).then(|| nearest(&all, result));
     document.next = next(result);
+    document.plots = charts::charts(result);
     if all.rows.len() > NEAREST {
         document.sections.push(Section::of_table(all));
     }
@@ -51,6 +55,7 @@ pub fn find(result: &FindResult) -> Document {
         document.sections.push(Section::new("Latency by rate", vec![Block::Table(sweep(found))]));
     }
     document.sections.extend(Section::of_lines("Method", vec![method(result)]));
+    document.sections.extend(environment::section(&result.environment, &result.program));
     document
 }
 

@@ -1,9 +1,13 @@
 //! The document of a search on arms of a study: the rate of each, and the ratios.
 
-use hoptax_result::{ArmTrial, FindArmsBody, FindArmsResult, FindEnd, FindState, FoundArm, Report};
+use hoptax_result::{
+    ArmTrial, FindArmsBody, FindArmsResult, FindEnd, FindState, FindTrial, FoundArm, Report,
+};
 
-use super::find::{arrivals, highest, in_words, judgement};
-use crate::document::{Document, Next, Section};
+use super::find::{arrivals, charts, highest, in_words, judgement};
+use crate::chart::{Chart, Group};
+use crate::document::{Block, Document, Next, Section};
+use crate::environment;
 use crate::kind::Documented;
 use crate::numbers::counted;
 use crate::quantity::Quantity;
@@ -45,8 +49,26 @@ pub fn find_arms(result: &FindArmsResult) -> Document {
     // The note about its state also explains why an arm without a rate has no ratio.
     let note = |arm| state(arm, result).or_else(|| no_ratio(arm));
     document.notes = result.arms.iter().filter_map(note).collect();
+    document.plots.extend(trials(result));
     document.sections.extend(Section::of_lines("Method", method(result)));
+    document.sections.extend(environment::section(&result.environment, &result.program));
     document
+}
+
+/// The trials of each arm with the value of the first objective, the limit and the answer; none without a value.
+fn trials(result: &FindArmsResult) -> Option<Section> {
+    let of = |arm: &FoundArm| {
+        let trials: Vec<&FindTrial> =
+            result.trials.iter().filter(|one| one.arm == arm.arm).map(|one| &one.trial).collect();
+        let chart = charts::of_trials(&trials, 0, Some(&arm.found))?;
+        Some(Group { name: arm.arm.clone(), charts: vec![chart] })
+    };
+    let groups: Vec<Group> = result.arms.iter().filter_map(of).collect();
+    let all: Vec<&FindTrial> = result.trials.iter().map(|one| &one.trial).collect();
+    (!groups.is_empty()).then(|| {
+        let blocks = vec![Block::Note(charts::about(&all)), Block::chart(Chart::Groups(groups))];
+        Section::new("Trials by rate", blocks)
+    })
 }
 
 fn ratio(arm: &FoundArm) -> Option<Quantity> {

@@ -1,5 +1,7 @@
 //! The document of a number over all runs of the store: where its level changed.
 
+mod charts;
+
 use hoptax_result::{
     HistoryBody, HistoryChange, HistoryPoint, HistoryResult, HistorySeries, Report, counted, grouped,
 };
@@ -31,6 +33,7 @@ pub fn history(result: &HistoryResult) -> Document {
     let mut document =
         Document::new(format!("runs history {}", result.number), &result.number, answer(result, &series));
     document.table = Some(table(&result.number, &series));
+    document.plots.extend(charts::charts(result, &series));
     if result.series.iter().any(|series| series.points.len() > 1) {
         document.notes.push(format!(
             "course: a bar is a run, or the median of a few; `{CHANGE}` is a change of the level"

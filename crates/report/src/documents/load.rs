@@ -3,9 +3,12 @@
 mod accounts;
 mod cells;
 mod charts;
+mod course;
+mod flow;
 mod heading;
 mod imported;
 mod merged;
+mod workers;
 
 use hoptax_result::{
     EndedBy, FailOnOutcome, Known, Latency, LatencyBounds, LoadBody, LoadResult, Loop, Report, TimeOf,
@@ -17,7 +20,7 @@ use crate::numbers::grouped;
 use crate::quantity::{Form, Quantity};
 use crate::rows::MIB;
 use crate::table::{Cell, Column, Row, Table};
-use crate::{account, words};
+use crate::{account, environment, words};
 use cells::{cell, rate, table, us};
 
 impl Documented for LoadBody {
@@ -46,6 +49,8 @@ pub fn load(result: &LoadResult) -> Document {
     document.sections.extend(result.merged.as_ref().map(|merged| Section::of_table(merged::runs(merged))));
     let processes: Vec<String> = result.account.iter().map(account::line).chain(generator(result)).collect();
     document.sections.extend(Section::of_lines("Processes", processes));
+    document.sections.extend(workers::section(result));
+    document.sections.extend(environment::section(&result.environment, &result.program));
     document
 }
 

@@ -1,5 +1,7 @@
 //! The document of how rates grow with a size: a law for each series, and its points.
 
+mod charts;
+
 use hoptax_result::{
     Interval, PeakPlace, Report, ScaleBody, ScaleDimension, ScaleFit, ScaleLeftOut, ScalePoint, ScaleResult,
     ScaleSeries,
@@ -34,6 +36,7 @@ pub fn scale(result: &ScaleResult) -> Document {
     document.verdict = Some(Judgement { verdict: result.verdict, usable });
     document.findings = FindingText::all(&result.findings);
     document.table = Some(laws(result));
+    document.plots.extend(charts::charts(result));
     let deviating = result.series.iter().filter(|series| is_refuted(series)).count();
     if deviating > 0 {
         document.notes.push(

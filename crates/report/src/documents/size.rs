@@ -1,5 +1,7 @@
 //! The document of the predicted CPU time and memory of the proxies of a graph.
 
+mod charts;
+
 use hoptax_result::{
     AddedTime, Interval, PredictedTime, ProxyLatency, Report, SizeBody, SizeLatency, SizeMoney, SizePoint,
     SizeResult, SizeSource, SizedFunction, SizedProxy, Verdict,
@@ -49,6 +51,7 @@ pub fn size(result: &SizeResult) -> Document {
     document.verdict = Some(Judgement { verdict: result.verdict, usable: usable(result) });
     document.table = Some(proxies(result));
     document.notes = notes(result);
+    document.plots = charts::charts(result);
     document.sections.push(curve(result));
     document.sections.push(latency(result));
     document.sections.extend((!result.functions.is_empty()).then(|| Section::of_table(functions(result))));

@@ -3,7 +3,7 @@
 use hoptax_result::{CountedTime, ResponseHistogram};
 
 use super::bins::{CountedBin, NS_PER_US, bin_of, bins, end_us};
-use crate::chart::{Bin, Chart, Distribution, Distributions, drawn};
+use crate::chart::{Bin, Chart, Distribution, Distributions, Tone, drawn};
 use crate::document::{Block, Document, Section};
 use crate::numbers::grouped;
 
@@ -41,6 +41,7 @@ fn distributions(load: &str, arms: &[&ResponseHistogram]) -> Option<Distribution
     let one = |arm: &&ResponseHistogram| Distribution {
         name: arm.arm.clone(),
         words: words(&arm.counts),
+        tone: Tone::Own,
         bins: binned(&arm.counts),
     };
     Some(Distributions {

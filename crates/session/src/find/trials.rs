@@ -239,6 +239,7 @@ fn tried(objective: &Objective, result: &LoadResult) -> TriedObjective {
         holds: held.holds,
         value: held.value,
         unit: held.unit.to_owned(),
+        limit: Some(objective.limit()),
         loss_ratio: held.loss_ratio,
     }
 }

@@ -20,6 +20,7 @@ pub(in crate::documents) fn trial(rate: f64, p99_us: Option<f64>, holds: bool) -
             holds,
             value: p99_us,
             unit: "us".to_owned(),
+            limit: None,
             loss_ratio: if holds { 0.001 } else { 0.2 },
         }],
         generator_limits: Vec::new(),
@@ -41,7 +42,7 @@ fn accounted(mut result: FindResult) -> FindResult {
     result
 }
 
-fn result(state: FindState, rate: Option<f64>, upper_rate: Option<f64>) -> FindResult {
+pub(super) fn result(state: FindState, rate: Option<f64>, upper_rate: Option<f64>) -> FindResult {
     let load = sample::load();
     let mut late = trial(1_300.0, Some(80_000.0), false);
     late.generator_limits = vec!["send-lag: send lag p99 was 900 us".to_owned()];
@@ -127,6 +128,7 @@ fn processes_have_columns_in_the_table_and_objectives_of_their_own() {
             holds: true,
             value: bytes.map(|bytes| bytes as f64),
             unit: "bytes".to_owned(),
+            limit: None,
             loss_ratio: 0.0,
         });
     }

@@ -1,15 +1,14 @@
-//! The charts of a load: where its requests went, its times by quantile, their distribution, and its course.
+//! The charts of a load: its times by quantile, their distribution, its course, and where its requests went.
 
 use hoptax_load::encoded;
-use hoptax_result::{CountedTime, Histogram, Known, LoadHistograms, LoadResult, TimeOf, Window};
+use hoptax_result::{CountedTime, Histogram, Interval, Known, LoadHistograms, LoadResult, TimeOf};
 
-use crate::chart::{
-    Axis, BarPiece, BarRow, Bars, Bin, Chart, Column, Distribution, Distributions, Heat, Line, Point, Scale,
-    Series, Tone, drawn,
-};
+use super::{course, flow, quantity};
+use crate::chart::{Axis, Chart, Distribution, Distributions, Line, Point, Scale, Series, Tone};
 use crate::document::{Block, Section};
 use crate::histograms::binned;
 use crate::numbers::grouped;
+use crate::quantity::Quantity;
 
 /// Quantiles of a curve: tenths, then the nines with their halves.
 const QUANTILES: [f64; 21] = [
@@ -18,49 +17,48 @@ const QUANTILES: [f64; 21] = [
 ];
 /// Responses above a quantile that a curve must rest on.
 const LEAST_ABOVE: f64 = 10.0;
-/// The percentiles that results state or bound.
-const STATED: [f64; 4] = [50.0, 90.0, 99.0, 99.9];
+/// The percentiles that results state or bound, each with its place among the quantiles.
+const STATED: [(f64, f64); 4] = [(50.0, 0.5), (90.0, 0.9), (99.0, 0.99), (99.9, 0.999)];
 const NS_PER_US: f64 = 1_000.0;
 
 /// Times with their counts, ascending.
 type Counts = Vec<CountedTime>;
 
+/// The times of a request that are shown together, in the colours that they have in every chart.
+const TIMES: [(&str, Tone); 3] =
+    [("response time", Tone::Own), ("service time", Tone::Other), ("send lag", Tone::Third)];
+
 /// The sections of the charts of a load; those without numbers are left out.
 pub(super) fn charts(result: &LoadResult) -> Vec<Section> {
     let section = |title: &str, note: &str, charts: Vec<Chart>| {
-        let note = (!note.is_empty()).then(|| Block::Note(note.to_owned()));
-        let blocks: Vec<Block> = note.into_iter().chain(charts.into_iter().map(Block::chart)).collect();
-        Section::new(title, blocks)
+        let blocks = charts.into_iter().map(Block::chart);
+        Section::new(title, std::iter::once(Block::Note(note.to_owned())).chain(blocks).collect())
     };
     let mut sections = Vec::new();
     if let Some(histograms) = &result.histograms {
         let note = "Of answered requests. Response time is counted from the intended start of a request, and includes the send lag: \
-                    the wait until it was sent. Service time is counted from the send. A curve ends where its quantiles are only bounded or withheld.";
+                    the wait until it was sent. Service time is counted from the send. A curve ends where its quantiles are only bounded or \
+                    withheld; bounds are dashed.";
         sections.extend(
             curves(result, histograms)
                 .map(|curves| section("Times by percentile", note, vec![Chart::Series(curves)])),
         );
-        let distribution = distribution(histograms.response.as_ref());
-        sections.extend(distribution.map(|chart| {
-            section(
-                "Distribution of the response times",
-                "As they were recorded, with what the generator may have delayed.",
-                vec![Chart::Distributions(chart)],
-            )
-        }));
+        let note = "As they were recorded, with what the generator may have delayed.";
+        sections.extend(
+            distributions(histograms)
+                .map(|all| section("Distribution of the times", note, vec![Chart::Distributions(all)])),
+        );
     }
-    let course: Vec<Chart> =
-        [heat(result).map(Chart::Heat), rates(result).map(Chart::Series)].into_iter().flatten().collect();
-    if !course.is_empty() {
-        let note = "Response times as they were recorded, with what the generator may have delayed; below, the requests per second by when \
-                    they were due.";
-        sections.push(section("Course of the load", note, course));
-    }
-    sections.extend(flow(result).map(|bars| section("Where the requests went", "", vec![Chart::Bars(bars)])));
+    sections.extend(course::section(result));
+    let note = "Each part with its share of the requests that it divides.";
+    sections.extend(
+        flow::flow(result).map(|flow| section("Where the requests went", note, vec![Chart::Flow(flow)])),
+    );
     sections
 }
 
-fn counts(encoded: Option<&Histogram>) -> Counts {
+/// The recorded times of a histogram of a result; none without one.
+pub(super) fn counts(encoded: Option<&Histogram>) -> Counts {
     let times = encoded.and_then(encoded::decode::<u64>);
     times
         .iter()
@@ -69,39 +67,53 @@ fn counts(encoded: Option<&Histogram>) -> Counts {
         .collect()
 }
 
+/// The histograms of [`TIMES`].
+fn of_times(histograms: &LoadHistograms) -> [Counts; 3] {
+    [&histograms.response, &histograms.service, &histograms.send_lag].map(|one| counts(one.as_ref()))
+}
+
 /// Response time, service time and send lag by quantile, as far as the result states them.
 fn curves(result: &LoadResult, histograms: &LoadHistograms) -> Option<Series> {
-    let all = [
-        ("response time", Tone::Own, &histograms.response, stated_to(|of| result.response(of))),
-        ("service time", Tone::Other, &histograms.service, stated_to(|of| result.service(of))),
-        ("send lag", Tone::Third, &histograms.send_lag, 1.0),
-    ];
-    let line = |(name, tone, encoded, to): (&str, Tone, &Option<Histogram>, f64)| {
-        let points = curve(&counts(encoded.as_ref()), to);
-        (!points.is_empty()).then(|| Line { name: name.to_owned(), tone, points })
-    };
-    let lines: Vec<Line> = all.into_iter().filter_map(line).collect();
-    (!lines.is_empty()).then(|| Series {
-        title: "times by percentile".to_owned(),
-        x: Axis {
-            scale: Scale::Nines,
-            ..Axis::linear("share of the requests that took at most this long", "")
-        },
-        y: Axis { scale: Scale::Logarithmic, ..Axis::linear("time, us", "us") },
-        lines,
-        marks: Vec::new(),
-    })
+    let [response, service, send_lag] = of_times(histograms);
+    let to = stated_to(|of| result.response(of));
+    let response = with_stated(curve(&response, to), to, |percentile| quantity(result, percentile, true));
+    let to = stated_to(|of| result.service(of));
+    let service = with_stated(curve(&service, to), to, |percentile| quantity(result, percentile, false));
+    let points = [response, service, curve(&send_lag, 1.0)];
+    let lines = TIMES.into_iter().zip(points).filter(|(_, points)| !points.is_empty());
+    let lines: Vec<Line> = lines.map(|((name, tone), points)| Line::joined(name, tone, points)).collect();
+    let x = Axis::linear("share of the requests that took at most this long", "").on(Scale::Nines);
+    let y = Axis::linear("time, us", "us").on(Scale::Logarithmic);
+    (!lines.is_empty()).then(|| Series::new("times by percentile", x, y, lines))
 }
 
 /// The share up to which quantiles are measured, and not only bounded or withheld: zero if not even the median is.
 fn stated_to(known: impl Fn(TimeOf) -> Known) -> f64 {
-    let is_measured = |percentile: &f64| matches!(known(TimeOf::Percentile(*percentile)), Known::Measured(_));
-    let measured: Vec<f64> = STATED.into_iter().take_while(is_measured).collect();
-    if measured.len() == STATED.len() {
-        1.0
-    } else {
-        measured.last().map_or(0.0, |percentile| percentile / 100.0)
+    let is_measured =
+        |(percentile, _): &(f64, f64)| matches!(known(TimeOf::Percentile(*percentile)), Known::Measured(_));
+    let measured: Vec<(f64, f64)> = STATED.into_iter().take_while(is_measured).collect();
+    if measured.len() == STATED.len() { 1.0 } else { measured.last().map_or(0.0, |(_, share)| *share) }
+}
+
+/// The curve with the intervals of the percentiles that the result states, and behind its end with the bounds of those that have only these.
+fn with_stated(mut points: Vec<Point>, to: f64, stated: impl Fn(f64) -> Option<Quantity>) -> Vec<Point> {
+    for (percentile, share) in STATED {
+        let Some(of) = stated(percentile) else { continue };
+        match (of.estimate, of.low, of.high) {
+            (Some(estimate), Some(low), Some(high)) => {
+                let is_it = |point: &&mut Point| (point.x - share).abs() < 1e-9;
+                if let Some(point) = points.iter_mut().find(is_it) {
+                    let interval = Interval { estimate, low, high };
+                    *point = Point { x: share, ..Point::with_interval(0.0, &interval, of.with_unit()) };
+                }
+            }
+            (None, Some(low), Some(high)) if share > to => {
+                points.push(Point { x: share, ..Point::between(0.0, low, high, of.with_unit()) });
+            }
+            _ => {}
+        }
     }
+    points
 }
 
 /// The quantiles up to a share that enough times are above.
@@ -129,114 +141,18 @@ fn curve(counts: &Counts, to: f64) -> Vec<Point> {
     points
 }
 
-fn distribution(response: Option<&Histogram>) -> Option<Distributions> {
-    let bins = binned(&counts(response));
-    let (first, last) = (bins.first()?, bins.last()?);
-    Some(Distributions {
-        title: "response times".to_owned(),
-        axis: "response time, us".to_owned(),
-        from: first.from,
-        to: last.to,
-        items: vec![Distribution { name: String::new(), words: String::new(), bins: bins.clone() }],
-    })
-}
-
-/// Response times over the recorded time.
-fn heat(result: &LoadResult) -> Option<Heat> {
-    let batches = &result.histograms.as_ref()?.batches;
-    let length_s = result.recorded_s / batches.len().max(1) as f64;
-    let column = |(place, encoded): (usize, &Option<Histogram>)| Column {
-        from: drawn(place as f64 * length_s),
-        to: drawn((place + 1) as f64 * length_s),
-        bins: binned(&counts(encoded.as_ref())).into_iter().filter(|bin: &Bin| bin.count > 0).collect(),
+/// The distributions of response time, service time and send lag on common scales.
+fn distributions(histograms: &LoadHistograms) -> Option<Distributions> {
+    let one = |((name, tone), counts): ((&str, Tone), Counts)| {
+        let count: u64 = counts.iter().map(|time| time.count).sum();
+        let words = format!("{} answered requests", grouped(count as f64, 0));
+        (count > 0).then(|| Distribution { name: name.to_owned(), words, tone, bins: binned(&counts) })
     };
-    let columns: Vec<Column> = batches.iter().enumerate().map(column).collect();
-    columns.iter().any(|column| !column.bins.is_empty()).then(|| Heat {
-        title: "response times over time".to_owned(),
-        x: "time since the start of the record, s".to_owned(),
-        y: "response time, us".to_owned(),
-        columns,
-    })
-}
-
-/// Requests per second over the recorded time: due, answered, and not answered.
-fn rates(result: &LoadResult) -> Option<Series> {
-    let windows = &result.windows;
-    let length_s = result.plan.duration_s / 100.0;
-    if windows.len() < 2 || length_s <= 0.0 {
-        return None;
-    }
-    let line = |name: &str, tone: Tone, of: &dyn Fn(&Window) -> u64| Line {
-        name: name.to_owned(),
-        tone,
-        points: windows
-            .iter()
-            .enumerate()
-            .map(|(place, window)| {
-                Point::at((place + 1) as f64 * length_s, Some(of(window) as f64 / length_s))
-            })
-            .collect(),
-    };
-    let due = |window: &Window| window.planned;
-    let answered = |window: &Window| window.answered;
-    let lost = |window: &Window| window.planned.saturating_sub(window.answered);
-    Some(Series {
-        title: "requests per second".to_owned(),
-        x: Axis::linear("time since the start of the record, s", "s"),
-        y: Axis::linear("requests per second", "requests/s"),
-        lines: vec![
-            line("due", Tone::Other, &due),
-            line("of these answered", Tone::Own, &answered),
-            line("of these not answered", Tone::Failed, &lost),
-        ],
-        marks: Vec::new(),
-    })
-}
-
-/// Returns the outcomes of the requests, step by step: each bar has the length of the part before it that it divides. None for results of
-/// other tools, whose counts may overlap.
-fn flow(result: &LoadResult) -> Option<Bars> {
-    let book = &result.book;
-    if result.imported.is_some() || book.planned == 0 {
-        return None;
-    }
-    let mut names: Vec<String> = Vec::new();
-    let mut row = |label: &str, parts: &[(&str, u64)]| {
-        let mut pieces = Vec::new();
-        for (name, count) in parts.iter().filter(|(_, count)| *count > 0) {
-            let piece = names.iter().position(|other| other == name).unwrap_or_else(|| {
-                names.push((*name).to_owned());
-                names.len() - 1
-            });
-            pieces.push(BarPiece { piece, length: *count as f64, text: grouped(*count as f64, 0) });
-        }
-        let sum: u64 = parts.iter().map(|(_, count)| count).sum();
-        BarRow { label: label.to_owned(), value: grouped(sum as f64, 0), pieces }
-    };
-    let mut sent = vec![("sent", book.sent)];
-    sent.extend(result.unsent.iter().map(|(reason, count)| (unsent(reason), *count)));
-    let mut ended = vec![("answered", book.answered)];
-    ended.extend(result.failures.iter().map(|(kind, count)| (kind.as_str(), *count)));
-    ended.extend([("timed out", book.timed_out), ("unfinished", book.unfinished)]);
-    let rows =
-        vec![row("planned", &[("planned", book.planned)]), row("sent?", &sent), row("answered?", &ended)];
-    Some(Bars {
-        title: "Where the requests went".to_owned(),
-        axis: "requests".to_owned(),
-        unit: "requests",
-        pieces: names,
-        rows,
-    })
-}
-
-/// Returns the reason why a request was not sent, in words.
-fn unsent(reason: &str) -> &'static str {
-    match reason {
-        "busy" => "unsent: no connection was free",
-        "late" => "unsent: too late",
-        "end" => "unsent: at the end",
-        _ => "unsent",
-    }
+    let items: Vec<Distribution> = TIMES.into_iter().zip(of_times(histograms)).filter_map(one).collect();
+    let from = items.iter().filter_map(|item| item.bins.first()).map(|bin| bin.from).reduce(f64::min)?;
+    let to = items.iter().filter_map(|item| item.bins.last()).map(|bin| bin.to).reduce(f64::max)?;
+    let (title, axis) = ("times of the requests".to_owned(), "time, us".to_owned());
+    Some(Distributions { title, axis, from, to, items })
 }
 
 #[cfg(test)]
@@ -268,28 +184,21 @@ mod tests {
     }
 
     #[test]
-    fn each_step_of_the_flow_divides_a_part_of_the_one_before() {
-        let mut result = crate::fixture::load();
-        let book = &mut result.book;
-        (book.planned, book.sent, book.unsent, book.answered) = (100, 90, 10, 80);
-        (book.failed, book.timed_out, book.unfinished) = (7, 2, 1);
-        result.unsent = [("busy".to_owned(), 10)].into();
-        result.failures = [("reset".to_owned(), 7)].into();
-        let bars = flow(&result).unwrap();
-        let lengths: Vec<f64> =
-            bars.rows.iter().map(|row| row.pieces.iter().map(|piece| piece.length).sum()).collect();
-        assert_eq!(lengths, [100.0, 100.0, 90.0]);
-        assert_eq!(
-            bars.pieces,
-            [
-                "planned",
-                "sent",
-                "unsent: no connection was free",
-                "answered",
-                "reset",
-                "timed out",
-                "unfinished"
-            ]
-        );
+    fn a_curve_has_the_intervals_of_the_result_and_its_bounds_behind_its_end() {
+        let counts: Counts = (1..=1_000).map(|us| CountedTime::new(us * 1_000, 1)).collect();
+        let stated = |percentile: f64| match percentile {
+            50.0 => Some(Quantity::estimated(500.0, Some(490.0), Some(510.0), "us")),
+            90.0 => Some(Quantity::estimated(900.0, None, None, "us")),
+            99.0 => Some(Quantity::bounded(Some(980.0), Some(1_100.0), "us", crate::quantity::Form::Level)),
+            _ => Some(Quantity::bounded(Some(1_000.0), None, "us", crate::quantity::Form::Level)),
+        };
+        let points = with_stated(curve(&counts, 0.9), 0.9, stated);
+        let at = |share: f64| points.iter().find(|point| (point.x - share).abs() < 1e-9).unwrap();
+        let p50 = at(0.5);
+        assert_eq!((p50.y, p50.low, p50.high), (Some(500.0), Some(490.0), Some(510.0)));
+        assert_eq!(p50.text.as_deref(), Some("500 ±10 us"));
+        assert_eq!((at(0.9).y, at(0.9).low), (Some(900.0), None));
+        let last = points.last().unwrap();
+        assert_eq!((last.x, last.y, last.low, last.high), (0.99, None, Some(980.0), Some(1_100.0)));
     }
 }

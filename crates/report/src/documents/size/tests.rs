@@ -51,7 +51,7 @@ fn latency_of(service: &str, mean_us: f64, is_extrapolated: bool) -> ProxyLatenc
     }
 }
 
-fn sized() -> SizeResult {
+pub(super) fn sized() -> SizeResult {
     let function = |name: &str, cores: f64| SizedFunction {
         service: "gateway".to_owned(),
         function: name.to_owned(),

@@ -1,0 +1,102 @@
+//! The chart of a comparison: the difference of each measure with its interval, beside the margin and coloured by the decision.
+
+use hoptax_result::{ComparedMeasure, ComparedSubject, ComparisonBody};
+
+use crate::chart::{Chart, DifferenceRow, Differences};
+use crate::comparison::without_unit;
+use crate::document::{Block, Section};
+use crate::numbers::{decimals, difference, grouped};
+use crate::quantity::Quantity;
+use crate::sittings::{scaled, unit};
+
+const PERCENT: f64 = 100.0;
+
+/// The differences of all subjects, A/A arms last; none without a measure.
+pub(super) fn charts(results: &[&ComparisonBody]) -> Option<Section> {
+    let first = results.first()?;
+    let mut subjects: Vec<(&ComparisonBody, &ComparedSubject)> = Vec::new();
+    for result in results {
+        subjects.extend(result.subjects.iter().map(|subject| (*result, subject)));
+    }
+    subjects.sort_by_key(|(_, subject)| subject.is_same);
+    let of_subject = |(result, subject): &(&ComparisonBody, &ComparedSubject)| {
+        let name = match results {
+            [_] => subject.subject.name.clone(),
+            _ => format!("{} against {}", subject.subject.name, result.reference.name),
+        };
+        subject.measures.iter().map(|one| row(&name, one)).collect::<Vec<DifferenceRow>>()
+    };
+    let rows: Vec<DifferenceRow> = subjects.iter().flat_map(of_subject).collect();
+    let reference = match results {
+        [one] => one.reference.name.as_str(),
+        _ => "the reference",
+    };
+    let title = format!("Differences from {reference}");
+    (!rows.is_empty()).then(|| {
+        let chart = Chart::Differences(Differences {
+            title: title.clone(),
+            axis: format!("difference from {reference}, %"),
+            margin: PERCENT * first.margin_share,
+            rows,
+        });
+        Section::new(title, vec![Block::chart(chart)])
+    })
+}
+
+fn row(subject: &str, one: &ComparedMeasure) -> DifferenceRow {
+    let in_unit = scaled(one.difference, one.measure);
+    let reference = grouped(one.reference * unit(one.measure), decimals(in_unit.half_width()));
+    DifferenceRow {
+        subject: subject.to_owned(),
+        measure: without_unit(one.measure),
+        share: Quantity::difference(&one.difference_share.times(PERCENT), "%"),
+        text: format!("{}: {} from {reference}", one.measure.words(), difference(&in_unit)),
+        decision: one.decision,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hoptax_result::ComparisonResult;
+
+    use super::*;
+    use crate::comparison::fixture;
+
+    fn differences(results: &[&ComparisonBody]) -> Option<Differences> {
+        let section = charts(results)?;
+        let [Block::Chart(chart)] = section.blocks.as_slice() else { panic!("{section:?}") };
+        let Chart::Differences(differences) = chart.as_ref() else { panic!("{chart:?}") };
+        Some(differences.clone())
+    }
+
+    #[test]
+    fn every_measure_of_every_subject_has_a_row_with_its_decision_and_the_same_arm_is_last() {
+        let result: ComparisonResult = fixture::comparison();
+        let all = differences(&[&result.body]).unwrap();
+        let measures: usize = result.subjects.iter().map(|subject| subject.measures.len()).sum();
+        assert_eq!(all.rows.len(), measures);
+        assert!((all.margin - PERCENT * result.margin_share).abs() < 1e-9);
+        let same = result.subjects.iter().find(|subject| subject.is_same).unwrap();
+        assert_eq!(all.rows.last().map(|row| &row.subject), Some(&same.subject.name));
+        let first = result.subjects.iter().find(|subject| !subject.is_same).unwrap();
+        let (row, measure) = (&all.rows[0], &first.measures[0]);
+        assert_eq!(row.decision, measure.decision);
+        assert_eq!(row.share.estimate, Some(PERCENT * measure.difference_share.estimate));
+    }
+
+    #[test]
+    fn with_several_references_each_row_names_its_own() {
+        let (one, mut other) = (fixture::comparison().body, fixture::comparison().body);
+        other.reference.name = "elsewhere".to_owned();
+        let all = differences(&[&one, &other]).unwrap();
+        assert!(all.rows.iter().any(|row| row.subject.ends_with(" against elsewhere")));
+        assert_eq!(all.axis, "difference from the reference, %");
+    }
+
+    #[test]
+    fn without_a_measure_there_is_no_chart() {
+        let mut one = fixture::comparison().body;
+        one.subjects.clear();
+        assert!(charts(&[&one]).is_none() && charts(&[]).is_none());
+    }
+}

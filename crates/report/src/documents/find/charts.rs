@@ -1,0 +1,298 @@
+//! The charts of a search: response times by rate with the knee, and its trials, each with the objective and the answer.
+
+use hoptax_result::{FindResult, FindTrial, FoundGoal, Interval, Sweep, SweepPoint, TriedObjective};
+
+use super::{highest, in_words, knee, value};
+use crate::chart::{Axis, Band, Chart, Level, Line, LineForm, Point, Scale, Series, Tone, drawn};
+use crate::document::{Block, Section};
+use crate::numbers::{counted, rate};
+use crate::quantity::Quantity;
+use crate::rows::MIB;
+
+/// From this ratio of the largest value to the smallest on, a linear axis would show only the largest.
+const FAR: f64 = 20.0;
+/// Charts of objectives that are drawn.
+const MOST: usize = 4;
+/// Room before the first of several rates that are near each other, as a share of their span.
+const ROOM: f64 = 0.1;
+
+/// The sections of the charts; those without numbers are left out.
+pub(super) fn charts(result: &FindResult) -> Vec<Section> {
+    let mut sections = Vec::new();
+    if let Some(found) = &result.sweep {
+        let note = "Means over the rounds of the sweep, with intervals. Shaded: the knee, and the rate that was found.";
+        let series = by_rate(found, result);
+        sections.extend(series.map(|series| section("Response times by rate", note, vec![series])));
+        let note = "Each point is a rate of the sweep. A busier server may need less or more CPU time for a response.";
+        sections.extend(
+            of_use(found).map(|series| section("CPU time by use of the processors", note, vec![series])),
+        );
+    }
+    let trials: Vec<&FindTrial> = result.trials.iter().collect();
+    let objectives = result.trials.first().map_or(0, |trial| trial.objectives.len());
+    let of = |place: usize| {
+        let objective = &result.trials.first()?.objectives.get(place)?.objective;
+        of_trials(&trials, place, result.goals.iter().find(|goal| goal.objectives.contains(objective)))
+    };
+    let all: Vec<Series> = (0..objectives.min(MOST)).filter_map(of).collect();
+    if !all.is_empty() {
+        sections.push(section("Trials by rate", &about(&trials), all));
+    }
+    sections
+}
+
+fn section(title: &str, note: &str, charts: Vec<Series>) -> Section {
+    let charts = charts.into_iter().map(|series| Block::chart(Chart::Series(series)));
+    Section::new(title, std::iter::once(Block::Note(note.to_owned())).chain(charts).collect())
+}
+
+/// Returns how to read a chart of trials, and how many of them it lacks.
+pub(in crate::documents) fn about(trials: &[&FindTrial]) -> String {
+    let is_missing = |trial: &&&FindTrial| trial.objectives.iter().any(|one| one.value.is_none());
+    let missing = trials.iter().filter(is_missing).count();
+    let missing = match missing {
+        0 => String::new(),
+        _ => format!(" {} had too few responses for a value.", counted(missing as u64, "trial")),
+    };
+    format!(
+        "Each point is a trial. The search decides from all of them together: near the answer, trials at one rate hold and fail by \
+         chance.{missing}"
+    )
+}
+
+/// Mean, median and p99 of response time at the rates of a sweep; none without a number.
+fn by_rate(found: &Sweep, result: &FindResult) -> Option<Series> {
+    let line = |name: &str, tone: Tone, of: fn(&SweepPoint) -> Option<Interval>| {
+        let point = |point: &SweepPoint| match of(point) {
+            Some(us) => Point::with_interval(point.rate, &us, Quantity::level(&us, "us").with_unit()),
+            None => Point::at(point.rate, None),
+        };
+        let points: Vec<Point> = found.points.iter().map(point).collect();
+        let has_any = points.iter().any(|point| point.y.is_some());
+        has_any.then(|| Line::joined(name, tone, points))
+    };
+    let all = [
+        line("p50", Tone::Other, |point| point.p50_us),
+        line("mean", Tone::Third, |point| point.mean_us),
+        line("p99", Tone::Own, |point| point.p99_us),
+    ];
+    let lines: Vec<Line> = all.into_iter().flatten().collect();
+    if lines.is_empty() {
+        return None;
+    }
+    let first = result.trials.first();
+    let is_drawn = |one: &&TriedObjective| lines.iter().any(|line| line.name == name(one));
+    let levels =
+        first.iter().flat_map(|trial| &trial.objectives).filter(is_drawn).filter_map(level).collect();
+    let bands = knee_band(found).into_iter().chain(result.goals.first().and_then(answer)).collect();
+    let x = Axis::linear("rate, requests/s", "requests/s");
+    let y = Axis::linear("response time, us", "us").on(Scale::Logarithmic);
+    Some(Series { levels, bands, ..Series::new("response times by rate", x, y, lines) })
+}
+
+/// CPU time for each response by how much of the processors the server uses; none with fewer than two rates that have both.
+fn of_use(found: &Sweep) -> Option<Series> {
+    let point = |point: &SweepPoint| {
+        let (share, us) = (point.cpu_share?, point.cpu_us?);
+        let us_text = Quantity::level(&us, "us").with_unit();
+        let text = format!("{us_text} at {} requests/s", rate(point.rate));
+        Some(Point::with_interval(100.0 * share.estimate, &us, text))
+    };
+    let mut points: Vec<Point> = found.points.iter().filter_map(point).collect();
+    points.sort_by(|one, other| one.x.total_cmp(&other.x));
+    let x = Axis::linear("used of the processors, %", "%");
+    let y = Axis::linear("CPU time for each response, us", "us");
+    let is_line = points.len() > 1;
+    let lines = vec![Line::joined("CPU time", Tone::Own, points)];
+    is_line.then(|| Series::new("CPU time for each response, us", x, y, lines))
+}
+
+/// The rates where the knee may be.
+fn knee_band(found: &Sweep) -> Option<Band> {
+    let of = found.knee?;
+    let text = knee(found);
+    let last = found.points.last().map(|point| point.rate);
+    Some(Band {
+        from: Some(drawn(of.low_rate)),
+        to: last.is_none_or(|last| of.high_rate < last).then(|| drawn(of.high_rate)),
+        at: Some(drawn(of.rate)),
+        text: text.split(';').next().unwrap_or_default().to_owned(),
+        tone: Tone::Third,
+    })
+}
+
+/// The interval of the rate that was found for a goal, or the end of it that is known.
+fn answer(goal: &FoundGoal) -> Option<Band> {
+    let found = highest(goal)?;
+    let text =
+        format!("highest rate that holds {}: {}", goal.objectives.join(" and "), in_words(Some(&found)));
+    let [from, to, at] = [found.low, found.high, found.estimate].map(|rate| rate.map(drawn));
+    Some(Band { from, to, at, text, tone: Tone::Own })
+}
+
+/// The limit of an objective; none in results of earlier versions.
+fn level(one: &TriedObjective) -> Option<Level> {
+    Some(Level { y: drawn(one.limit? * factor(&one.unit)), text: one.objective.clone() })
+}
+
+/// The number that an objective limits: `p99` of `p99<5ms`.
+fn name(of: &TriedObjective) -> &str {
+    of.objective.split(['<', '>']).next().unwrap_or_default().trim()
+}
+
+/// The unit that values are drawn in.
+fn unit(of: &str) -> &'static str {
+    match of {
+        "us" => "us",
+        "%" => "%",
+        "bytes" => "MiB",
+        _ => "requests",
+    }
+}
+
+/// The number that a value is multiplied by for that unit.
+fn factor(of: &str) -> f64 {
+    if of == "bytes" { 1.0 / MIB } else { 1.0 }
+}
+
+/// Trials by rate with the value that an objective limits; none without a value.
+pub(in crate::documents) fn of_trials(
+    trials: &[&FindTrial],
+    place: usize,
+    goal: Option<&FoundGoal>,
+) -> Option<Series> {
+    let first = trials.first()?.objectives.get(place)?;
+    let mut sorted = trials.to_vec();
+    sorted.sort_by(|one, other| one.rate.total_cmp(&other.rate));
+    let points = |is_it: fn(&FindTrial, &TriedObjective) -> bool| -> Vec<Point> {
+        let point = |trial: &&FindTrial| {
+            let one = trial.objectives.get(place).filter(|one| is_it(trial, one))?;
+            let of = one.value? * factor(&one.unit);
+            let text =
+                format!("{}, {:.2} % late or lost", value(one.value, &one.unit), 100.0 * one.loss_ratio);
+            Some(Point { text: Some(text), ..Point::at(trial.rate, Some(of)) })
+        };
+        sorted.iter().filter_map(point).collect()
+    };
+    let all = [
+        ("holds", Tone::Own, points(|trial, one| trial.generator_limits.is_empty() && one.holds)),
+        ("fails", Tone::Failed, points(|trial, one| trial.generator_limits.is_empty() && !one.holds)),
+        ("does not count", Tone::Other, points(|trial, _| !trial.generator_limits.is_empty())),
+    ];
+    let all = all.into_iter().filter(|(_, _, points)| !points.is_empty());
+    let lines: Vec<Line> = all
+        .map(|(name, tone, points)| Line::joined(name, tone, points).in_form(LineForm::Scattered))
+        .collect();
+    let of_points = |of: fn(&Point) -> Option<f64>| lines.iter().flat_map(|line| &line.points).filter_map(of);
+    let rates = (
+        of_points(|point| Some(point.x)).reduce(f64::min)?,
+        of_points(|point| Some(point.x)).reduce(f64::max)?,
+    );
+    let values = (of_points(|point| point.y).reduce(f64::min)?, of_points(|point| point.y).reduce(f64::max)?);
+    // Near each other, rates would be in a corner of an axis that begins at zero.
+    let lowest =
+        (rates.0 < rates.1 && 2.0 * rates.0 > rates.1).then(|| drawn(rates.0 - ROOM * (rates.1 - rates.0)));
+    let scale = if values.0 > 0.0 && values.1 > FAR * values.0 { Scale::Logarithmic } else { Scale::Linear };
+    let name = name(first);
+    let unit = unit(&first.unit);
+    let x = Axis { lowest, ..Axis::linear("rate, requests/s", "requests/s") };
+    let y = Axis::linear(format!("{name}, {unit}"), unit).on(scale);
+    let levels = level(first).into_iter().collect();
+    let bands = goal.and_then(answer).into_iter().collect();
+    Some(Series { levels, bands, ..Series::new(format!("{name} of each trial"), x, y, lines) })
+}
+
+#[cfg(test)]
+mod tests {
+    use hoptax_result::{FindState, SweepKnee};
+
+    use super::super::tests::{result, trial};
+    use super::*;
+
+    fn goal(rate: Option<f64>, upper_rate: Option<f64>, state: FindState) -> FoundGoal {
+        FoundGoal {
+            objectives: vec!["p99<5ms".to_owned()],
+            state,
+            estimate: None,
+            rate,
+            upper_rate,
+            limited_by: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn trials_that_hold_fail_and_do_not_count_are_told_apart_beside_the_limit() {
+        let mut all = [trial(980.0, Some(2_100.0), true), trial(990.0, Some(6_000.0), false)];
+        all[0].objectives[0].limit = Some(5_000.0);
+        let mut spoilt = trial(985.0, Some(4_000.0), true);
+        spoilt.generator_limits = vec!["send-lag: x".to_owned()];
+        let unknown = trial(1_000.0, None, false);
+        let trials = [&all[0], &all[1], &spoilt, &unknown];
+        let series = of_trials(&trials, 0, Some(&goal(Some(980.0), None, FindState::MaximumHeld))).unwrap();
+        let names: Vec<(&str, usize)> =
+            series.lines.iter().map(|line| (line.name.as_str(), line.points.len())).collect();
+        assert_eq!(names, [("holds", 1), ("fails", 1), ("does not count", 1)]);
+        assert_eq!((series.levels[0].y, series.y.label.as_str()), (5_000.0, "p99, us"));
+        // Nothing limits the rate from above.
+        assert_eq!((series.bands[0].from, series.bands[0].to), (Some(980.0), None));
+        assert!(series.x.lowest.is_some_and(|lowest| lowest > 900.0 && lowest < 980.0));
+        assert!(about(&trials).ends_with("1 trial had too few responses for a value."));
+    }
+
+    #[test]
+    fn a_value_that_is_not_known_has_no_chart_and_no_limit_is_made_up() {
+        let unknown = trial(1_000.0, None, false);
+        assert!(of_trials(&[&unknown], 0, None).is_none() && of_trials(&[], 0, None).is_none());
+        let known = trial(1_000.0, Some(3.0), true);
+        let series = of_trials(&[&known], 0, None).unwrap();
+        assert!(series.levels.is_empty() && series.bands.is_empty() && series.x.lowest.is_none());
+    }
+
+    #[test]
+    fn a_sweep_is_drawn_with_its_knee_and_without_one_that_is_not_known() {
+        let point = |at: f64, cpu_share: Option<f64>| SweepPoint {
+            rate: at,
+            trials: 6,
+            excluded: 0,
+            answered_rate: None,
+            mean_us: Some(Interval::around(at, 10.0)),
+            p50_us: None,
+            p90_us: None,
+            p99_us: (at > 100.0).then(|| Interval::around(2.0 * at, 20.0)),
+            cpu_share: cpu_share.map(|share| Interval::around(share, 0.01)),
+            cpu_us: Some(Interval::around(80.0, 2.0)),
+            memory_bytes: None,
+        };
+        let mut result = result(FindState::Found, Some(980.5), Some(1_200.0));
+        let mut sweep = Sweep {
+            rounds: 6,
+            trial_s: 1.0,
+            confidence: 0.95,
+            points: vec![point(100.0, Some(0.2)), point(200.0, Some(0.5)), point(300.0, None)],
+            knee: Some(SweepKnee { rate: 200.0, low_rate: 100.0, high_rate: 300.0 }),
+        };
+        result.goals.clear();
+        let series = by_rate(&sweep, &result).unwrap();
+        let names: Vec<(&str, Option<f64>)> =
+            series.lines.iter().map(|line| (line.name.as_str(), line.points[0].y)).collect();
+        assert_eq!(names, [("mean", Some(100.0)), ("p99", None)]);
+        // The knee may be at any higher rate, too.
+        assert_eq!((series.bands[0].from, series.bands[0].to), (Some(100.0), None));
+        assert!(series.bands[0].text.starts_with("knee: at 100 requests/s or above"), "{:?}", series.bands);
+        assert_eq!(of_use(&sweep).unwrap().lines[0].points.len(), 2);
+        sweep.knee = None;
+        sweep.points.truncate(1);
+        assert!(by_rate(&sweep, &result).unwrap().bands.is_empty() && of_use(&sweep).is_none());
+    }
+
+    #[test]
+    fn memory_is_drawn_in_mebibytes_with_its_limit() {
+        let mut one = trial(1_000.0, Some(48.0 * MIB), true);
+        let objective = &mut one.objectives[0];
+        (objective.objective, objective.unit) = ("memory<50MiB".to_owned(), "bytes".to_owned());
+        objective.limit = Some(50.0 * MIB);
+        let series = of_trials(&[&one], 0, None).unwrap();
+        assert_eq!((series.y.label.as_str(), series.levels[0].y), ("memory, MiB", 50.0));
+        assert_eq!(series.lines[0].points[0].y, Some(48.0));
+    }
+}

@@ -1,0 +1,92 @@
+//! The workers of the generator, and connections that differ from the others.
+
+use hoptax_result::{GeneratorWorker, LatencyBounds, LoadResult, Outliers, TimeOf};
+
+use super::cells::{cell, table, us};
+use crate::document::{Block, Section};
+use crate::numbers::{counted, grouped};
+
+/// A row for each worker, and a line for each group of workers or connections whose response times differ from those of the others; none
+/// with one worker and no such group.
+pub(super) fn section(result: &LoadResult) -> Option<Section> {
+    let workers = &result.generator.workers;
+    let rows: Vec<_> = workers.iter().enumerate().map(row).collect();
+    let lines: Vec<String> = result.apart.iter().map(apart).collect();
+    let header = ["worker", "requests", "p50 us", "p99 us", "CPU s", "run delay us"];
+    let title = "response times and processor time of each worker";
+    let all = (rows.len() > 1).then(|| Block::Table(table(title, &header, rows)));
+    let lines = (!lines.is_empty()).then_some(Block::Lines(lines));
+    let blocks: Vec<Block> = all.into_iter().chain(lines).collect();
+    (!blocks.is_empty()).then(|| Section {
+        title: "Workers and connections".to_owned(),
+        folded: true,
+        blocks,
+    })
+}
+
+fn row((number, worker): (usize, &GeneratorWorker)) -> (String, Vec<String>) {
+    let response = &worker.response;
+    let percentile =
+        |of: f64| cell(response.known(&LatencyBounds::default(), TimeOf::Percentile(of)), response.count);
+    let cells = vec![
+        grouped(response.count as f64, 0),
+        percentile(50.0),
+        percentile(99.0),
+        grouped(worker.cpu_seconds, 2),
+        grouped(worker.run_delay_us, 0),
+    ];
+    (number.to_string(), cells)
+}
+
+/// A group that differs, in words.
+fn apart(group: &Outliers) -> String {
+    let numbers: Vec<String> = group.numbers.iter().map(u32::to_string).collect();
+    format!(
+        "{} of {} (number {}): p50 of {} us, and {} us of the others",
+        numbers.len(),
+        counted(u64::from(group.total), &group.of),
+        numbers.join(", "),
+        us(group.p50_us),
+        us(group.others_p50_us)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+    use crate::table::Cell;
+
+    #[test]
+    fn several_workers_have_a_row_each_and_one_alone_has_none() {
+        let mut result = fixture::load();
+        result.apart.clear();
+        result.generator.workers.truncate(1);
+        assert!(section(&result).is_none());
+        let mut other = result.generator.workers[0];
+        (other.cpu_seconds, other.response.p99_us) = (0.5, None);
+        result.generator.workers.push(other);
+        let [Block::Table(table)] = &section(&result).unwrap().blocks[..] else { panic!("one table") };
+        assert_eq!(table.rows.len(), 2);
+        let cells: Vec<String> = table.rows[1].cells.iter().map(Cell::text).collect();
+        assert_eq!(cells[2..4], ["withheld", "0.50"]);
+    }
+
+    #[test]
+    fn connections_that_differ_are_named() {
+        let mut result = fixture::load();
+        result.generator.workers.truncate(1);
+        result.apart = vec![Outliers {
+            of: "connection".to_owned(),
+            numbers: vec![3, 7],
+            total: 64,
+            p50_us: 410.0,
+            others_p50_us: 98.5,
+        }];
+        let [Block::Lines(lines)] = &section(&result).unwrap().blocks[..] else { panic!("lines alone") };
+        assert_eq!(
+            lines[..],
+            ["2 of 64 connections (number 3, 7): p50 of 410.0 us, and 98.5 us of the others"]
+        );
+    }
+}

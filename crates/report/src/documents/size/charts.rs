@@ -1,0 +1,153 @@
+//! The charts of a sized graph: the functions of its proxies as parts of all cores, and the cores by rate.
+
+use hoptax_result::{Interval, SizePoint, SizeResult, SizeSide, SizedFunction, Verdict};
+
+use super::{cores, number};
+use crate::chart::{Axis, Band, Chart, Line, Mark, Point, Series, Tone, Waterfall, WaterfallPart, drawn};
+use crate::document::{Block, Section};
+use crate::quantity::Quantity;
+
+/// Functions that have a switch, the most expensive first: a graph may have hundreds, which nobody would switch one by one.
+const MOST: usize = 40;
+/// Hours of a month: a twelfth of 365 days.
+const HOURS_PER_MONTH: f64 = 730.0;
+
+/// The sections of the charts; none of a prediction that may not be used.
+pub(super) fn charts(result: &SizeResult) -> Vec<Section> {
+    if result.verdict == Verdict::Void {
+        return Vec::new();
+    }
+    let waterfall = waterfall(result).map(|chart| {
+        let left_out = result.functions.len().saturating_sub(MOST);
+        let rest = match left_out {
+            0 => String::new(),
+            _ => format!(" {left_out} cheaper ones are in the table below."),
+        };
+        let note = format!(
+            "Each function with the cores that its proxy would use less without it, at {} requests/s.{rest}",
+            number(result.rate)
+        );
+        Section::new("Cores of each function", vec![Block::Note(note), Block::chart(Chart::Waterfall(chart))])
+    });
+    let curve = curve(result).map(|chart| {
+        let note = "Predicted, with intervals. Dashed: the rate of this prediction. Shaded: where the first proxy is busy all the time.";
+        Section::new(
+            "Cores by rate",
+            vec![Block::Note(note.to_owned()), Block::chart(Chart::Series(chart))],
+        )
+    });
+    waterfall.into_iter().chain(curve).collect()
+}
+
+/// The functions on top of what the proxies would use without them; none without a function.
+fn waterfall(result: &SizeResult) -> Option<Waterfall> {
+    let mut functions: Vec<&SizedFunction> = result.functions.iter().collect();
+    functions.sort_by(|one, other| other.saved_cores.estimate.total_cmp(&one.saved_cores.estimate));
+    functions.truncate(MOST);
+    let part = |function: &&SizedFunction| WaterfallPart {
+        name: name(function),
+        kind: format!("{} requests of `{}`", function.side.as_str(), function.service),
+        cost: Quantity::difference(&function.saved_cores, "cores").predicted(),
+    };
+    let money = result.money.as_ref();
+    (!functions.is_empty()).then(|| Waterfall {
+        title: "cores of all proxies, from what is left without the functions to the whole".to_owned(),
+        axis: "cores of all proxies".to_owned(),
+        unit: "cores",
+        rest: Some(cores(&without(&result.cores, &functions))),
+        parts: functions.iter().map(part).collect(),
+        together: None,
+        whole: Some(cores(&result.cores)),
+        rate: None,
+        price_per_core_hour: money.and_then(|money| money.price_per_core_hour),
+        hours_per_month: money.map_or(HOURS_PER_MONTH, |money| money.hours_per_month),
+    })
+}
+
+/// The function and where it is performed: one function may be on several edges.
+fn name(function: &SizedFunction) -> String {
+    let side = match function.side {
+        SizeSide::Inbound => "",
+        SizeSide::Outbound => " (outbound)",
+    };
+    format!("{}: {}{side}", function.service, function.function)
+}
+
+/// What is left without functions. The errors of what each saves are not independent of that of the whole, so that half-widths are added,
+/// which is never too narrow.
+fn without(whole: &Interval, functions: &[&SizedFunction]) -> Interval {
+    let all = functions.iter().map(|function| &function.saved_cores);
+    all.fold(*whole, |left, saved| Interval {
+        estimate: left.estimate - saved.estimate,
+        low: left.low - saved.high,
+        high: left.high - saved.low,
+    })
+}
+
+/// The cores of all proxies over rates; none with fewer than two rates.
+fn curve(result: &SizeResult) -> Option<Series> {
+    let point =
+        |point: &SizePoint| Point::with_interval(point.rate, &point.cores, cores(&point.cores).with_unit());
+    let points: Vec<Point> = result.curve.iter().map(point).collect();
+    if points.len() < 2 {
+        return None;
+    }
+    let at =
+        Mark { x: drawn(result.rate), text: format!("predicted for {} requests/s", number(result.rate)) };
+    let bottleneck = &result.bottleneck;
+    let rate = Quantity::level(&bottleneck.rate, "requests/s").with_unit();
+    let band = Band {
+        from: Some(drawn(bottleneck.rate.low)),
+        to: Some(drawn(bottleneck.rate.high)),
+        at: Some(drawn(bottleneck.rate.estimate)),
+        text: format!("first bottleneck, `{}`, at {rate}", bottleneck.service),
+        tone: Tone::Third,
+    };
+    let x = Axis::linear("rate at the entry, requests/s", "requests/s");
+    let y = Axis::linear("cores of all proxies", "cores");
+    let lines = vec![Line::joined("cores", Tone::Own, points)];
+    Some(Series { marks: vec![at], bands: vec![band], ..Series::new("cores by rate", x, y, lines) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::sized;
+    use super::*;
+
+    #[test]
+    fn the_bars_of_functions_add_up_to_all_cores() {
+        let result = sized();
+        let chart = waterfall(&result).unwrap();
+        let parts: f64 = chart.parts.iter().filter_map(|part| part.cost.estimate).sum();
+        let rest = chart.rest.as_ref().and_then(|rest| rest.estimate).unwrap();
+        assert!((rest + parts - result.cores.estimate).abs() < 1e-9, "{chart:?}");
+        assert_eq!(chart.parts[0].name, "gateway: jwt");
+        assert_eq!(chart.price_per_core_hour, Some(0.03));
+    }
+
+    #[test]
+    fn an_interval_without_functions_is_as_wide_as_all_of_theirs() {
+        let result = sized();
+        let functions: Vec<&SizedFunction> = result.functions.iter().collect();
+        let left = without(&result.cores, &functions);
+        let widths: f64 = functions.iter().map(|one| one.saved_cores.half_width()).sum();
+        assert!((left.half_width() - result.cores.half_width() - widths).abs() < 1e-9, "{left:?}");
+    }
+
+    #[test]
+    fn one_function_on_two_edges_has_two_names() {
+        let mut other = sized().functions[0].clone();
+        other.side = SizeSide::Outbound;
+        assert_eq!(name(&other), "gateway: jwt (outbound)");
+    }
+
+    #[test]
+    fn a_void_prediction_and_one_without_functions_or_rates_draw_nothing() {
+        assert_eq!(charts(&sized()).len(), 2);
+        assert!(charts(&sized().judged(Verdict::Void, Vec::new())).is_empty());
+        let mut bare = sized();
+        bare.functions.clear();
+        bare.curve.truncate(1);
+        assert!(charts(&bare).is_empty());
+    }
+}

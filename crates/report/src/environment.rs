@@ -1,0 +1,100 @@
+//! The machine that a result was measured on, line by line, for those who compare results or doubt one.
+
+use hoptax_result::{Environment, Program};
+
+use crate::document::{Block, Section};
+use crate::numbers::{counted, grouped};
+use crate::rows::MIB;
+
+/// The machine and the programs, shown when asked for; none if nothing is known of the machine, as for results of other tools.
+pub(crate) fn section(environment: &Environment, program: &Program) -> Option<Section> {
+    let is_known = !environment.cpu_model.is_empty();
+    is_known.then(|| Section {
+        title: "Environment".to_owned(),
+        folded: true,
+        blocks: vec![Block::Lines(lines(environment, program))],
+    })
+}
+
+fn lines(environment: &Environment, program: &Program) -> Vec<String> {
+    let commit = program.commit.as_ref().map_or_else(String::new, |commit| format!(" ({commit})"));
+    let mut lines = vec![format!("hoptax {}{commit}, {}", program.version, environment.started_at)];
+    lines.extend(environment.proxy_version.as_ref().map(|version| format!("proxy {version}")));
+    let memory_mib = grouped(environment.memory_bytes as f64 / MIB, 0);
+    let all = [
+        environment.cpu_model.clone(),
+        format!("{} online", counted(u64::from(environment.cpus), "processor")),
+        if environment.virtual_machine { "virtual machine".to_owned() } else { String::new() },
+        if environment.memory_bytes > 0 { format!("{memory_mib} MiB of memory") } else { String::new() },
+    ];
+    lines.push(listed(&all));
+    let named = |name: &str, value: &str| {
+        if value.is_empty() { String::new() } else { format!("{name} {value}") }
+    };
+    lines.push(listed(&[
+        named("Linux", &environment.kernel),
+        named("clock source", &environment.clock_source),
+        named("frequency governor", environment.frequency_governor.as_deref().unwrap_or_default()),
+        format!("load average {} at the start", grouped(environment.load_average, 2)),
+    ]));
+    let pinned = [("proxy", &environment.proxy_cpus), ("generator and origin", &environment.generator_cpus)];
+    for (name, cpus) in pinned.into_iter().filter(|(_, cpus)| !cpus.is_empty()) {
+        let cpus: Vec<String> = cpus.iter().map(u32::to_string).collect();
+        lines.push(format!("{name} pinned to CPU {}", cpus.join(", ")));
+    }
+    lines.push(environment.calibration.as_ref().map_or_else(
+        || {
+            "not calibrated: `hoptax trust calibrate` measures how exact the generator is on this machine"
+                .to_owned()
+        },
+        |one| {
+            let floor_us = grouped(one.floor_p50_us, 1);
+            format!("calibrated {}: latency floor p50 {floor_us} us at 1,000 requests/s", one.measured_at)
+        },
+    ));
+    lines
+}
+
+/// The parts that say something, in one line.
+fn listed(parts: &[String]) -> String {
+    let said: Vec<&str> = parts.iter().map(String::as_str).filter(|part| !part.is_empty()).collect();
+    said.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_that_is_not_known_has_no_section() {
+        assert!(section(&Environment::default(), &Program::default()).is_none());
+    }
+
+    #[test]
+    fn a_line_is_left_out_if_there_is_nothing_to_say() {
+        let program = Program { version: "1.2.3".to_owned(), commit: None };
+        let mut environment = Environment {
+            started_at: "2026-01-01T00:00:00Z".to_owned(),
+            cpu_model: "A processor".to_owned(),
+            cpus: 2,
+            memory_bytes: 4 << 30,
+            kernel: "6.1".to_owned(),
+            clock_source: "tsc".to_owned(),
+            load_average: 0.5,
+            ..Environment::default()
+        };
+        assert_eq!(
+            lines(&environment, &program)[..3],
+            [
+                "hoptax 1.2.3, 2026-01-01T00:00:00Z",
+                "A processor, 2 processors online, 4,096 MiB of memory",
+                "Linux 6.1, clock source tsc, load average 0.50 at the start"
+            ]
+        );
+        environment.proxy_cpus = vec![1, 3];
+        environment.proxy_version = Some("1.40.0".to_owned());
+        let all = lines(&environment, &program).join("\n");
+        assert!(all.contains("\nproxy 1.40.0\n") && all.contains("\nproxy pinned to CPU 1, 3\n"), "{all}");
+        assert!(!all.contains("generator and origin") && all.contains("not calibrated"), "{all}");
+    }
+}

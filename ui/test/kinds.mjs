@@ -1,0 +1,90 @@
+// Opens pages of results of all kinds in Chromium from disk with the network off: each chart is drawn, says its values by key, and has a table;
+// no page is wider than a phone; axe finds nothing serious in either theme.
+//
+//   node ui/test/kinds.mjs FOLDER [SCREENSHOTS]
+//
+// FOLDER has the pages. Fails with the first thing that does not hold.
+
+import assert from "node:assert/strict";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { delimiter, join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { chromium } from "playwright-core";
+
+const [folder, screenshots] = process.argv.slice(2);
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const pages = readdirSync(folder).filter((name) => name.endsWith(".html"));
+assert.ok(pages.length > 0, `${folder} has pages`);
+
+const executablePath = process.env.PATH.split(delimiter).map((path) => join(path, "chromium")).find(existsSync);
+const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
+
+/** Steps through each chart by key, and looks at its table. */
+async function useCharts(page, name) {
+  const figures = page.locator("main > section .figure:visible");
+  const count = await figures.count();
+  for (let place = 0; place < count; place += 1) {
+    const figure = figures.nth(place);
+    const chart = figure.locator(".drawing > svg");
+    const title = `${name}, chart ${place + 1}`;
+    assert.equal(await chart.count(), 1, `${title} is drawn`);
+    assert.ok((await chart.locator("g > *").count()) > 0, `${title} has shapes`);
+    const words = await chart.locator("text").allTextContents();
+    assert.ok(words.every((text) => !/NaN|undefined|Infinity/.test(text)), `${title}: ${words.join(" ")}`);
+    await chart.focus();
+    await page.keyboard.press("End");
+    const said = await figure.locator("[aria-live=polite]").first().textContent();
+    assert.match(said, /\S+: \S+/, `${title}: keys say the value`);
+    await page.keyboard.press("Escape");
+    await figure.getByRole("button", { name: "Show as table" }).click();
+    assert.ok((await figure.locator("tbody tr").count()) > 0, `${title}: the table has rows`);
+    await figure.getByRole("button", { name: "Show as chart" }).click();
+  }
+  return count;
+}
+
+try {
+  const context = await browser.newContext({ offline: true, viewport: { width: 1400, height: 900 } });
+  let charts = 0;
+  for (const name of pages) {
+    const page = await context.newPage();
+    const problems = [];
+    page.on("pageerror", (error) => problems.push(String(error)));
+    page.on("console", (message) => message.type() === "error" && problems.push(message.text()));
+    page.on("request", (request) => request.url().startsWith("file:") || problems.push(`asks for ${request.url()}`));
+    await page.setViewportSize({ width: 1400, height: 900 });
+    await page.goto(pathToFileURL(resolve(folder, name)).href);
+    await page.locator("h1").waitFor();
+    charts += await useCharts(page, name);
+    for (const theme of ["dark", "light"]) {
+      const button = page.getByRole("button", { name: theme === "dark" ? "Dark theme" : "Light theme" });
+      if (await button.count()) {
+        await button.click();
+      }
+      await page.evaluate(axe);
+      const options = { resultTypes: ["violations"], ...(theme === "dark" ? { runOnly: ["color-contrast"] } : {}) };
+      const where = { exclude: ["tbody tr:nth-child(n+4)"] };
+      const { violations } = await page.evaluate(([where, options]) => globalThis.axe.run(where, options), [where, options]);
+      const serious = violations.filter((one) => ["serious", "critical"].includes(one.impact));
+      assert.deepEqual(serious.map((one) => `${one.id}: ${one.nodes[0]?.html}`), [], `axe, ${name}, ${theme}`);
+      for (const [words, width] of [["wide", 1400], ["narrow", 390]]) {
+        await page.setViewportSize({ width, height: 900 });
+        // A chart is drawn again for the new width.
+        await page.waitForFunction((width) => [...document.querySelectorAll("main > section .drawing > svg")].every((svg) => svg.width.baseVal.value <= width), width);
+        const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+        assert.ok(overflow <= 0, `${name}: ${overflow} pixels beyond a width of ${width}`);
+        if (screenshots) {
+          await page.screenshot({ path: join(screenshots, `${name.replace(/\.html$/, "")}-${words}-${theme}.png`), fullPage: true });
+        }
+      }
+      await page.setViewportSize({ width: 1400, height: 900 });
+    }
+    assert.deepEqual(problems, [], name);
+    await page.close();
+  }
+  assert.ok(charts > 0, "some page has a chart");
+  console.log(`${pages.length} pages, ${charts} charts`);
+} finally {
+  await browser.close();
+}

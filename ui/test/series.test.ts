@@ -1,0 +1,122 @@
+import { describe, expect, test } from "vitest";
+import type { Scene, Shape } from "../src/chart/scene";
+import { series, seriesRows } from "../src/chart/series";
+import type { Axis, Line, Series } from "../src/types/document";
+
+const RATE: Axis = { label: "rate, requests/s", unit: "requests/s", scale: "linear" };
+const TIME: Axis = { label: "p99, us", unit: "us", scale: "linear" };
+
+function line(form: Line["form"], tone: Line["tone"], points: Line["points"]): Line {
+  return { name: `${form} ${tone}`, tone, form, points };
+}
+
+function chart(lines: Line[], more: Partial<Series> = {}): Series {
+  return { title: "p99 of each trial", x: RATE, y: TIME, lines, ...more };
+}
+
+function of<K extends Shape["kind"]>(scene: Scene, kind: K, name: string): Extract<Shape, { kind: K }>[] {
+  return scene.shapes.filter((shape): shape is Extract<Shape, { kind: K }> => shape.kind === kind && shape.of.split(" ")[0] === name);
+}
+
+const HOLDS = line("scattered", "own", [
+  { x: 900, y: 2000 },
+  { x: 1000, y: 4000, text: "4,000 us, 0.20 % late or lost" },
+  { x: 1000, y: 4800, text: "4,800 us, 0.90 % late or lost" },
+]);
+const FAILS = line("scattered", "failed", [{ x: 1000, y: 6000 }]);
+
+describe("a chart of trials", () => {
+  const data = chart([HOLDS, FAILS], {
+    levels: [{ y: 5000, text: "p99<5ms" }],
+    bands: [{ from: 950, at: 970, text: "highest rate: 970", tone: "own" }],
+  });
+  const scene = series(data, 900, 260);
+
+  test("joins no trials, and tells those that fail by their form", () => {
+    expect(of(scene, "path", "curve")).toHaveLength(0);
+    expect(of(scene, "circle", "single")).toHaveLength(3);
+    expect(of(scene, "path", "single").map((shape) => shape.of)).toEqual(["single failed"]);
+  });
+
+  test("draws the limit between trials below and above it, with its name", () => {
+    const [limit] = of(scene, "line", "limit");
+    const ys = of(scene, "circle", "single").map((point) => point.y);
+    expect(ys.every((y) => y > (limit?.y1 ?? 0))).toBe(true);
+    expect(scene.shapes.some((shape) => shape.kind === "text" && shape.text === "p99<5ms")).toBe(true);
+  });
+
+  test("a range without an end reaches that of the axis, and is explained", () => {
+    const [band] = of(scene, "rect", "band");
+    expect((band?.x ?? 0) + (band?.width ?? 0)).toBe(900 - 14);
+    expect(scene.legend.map((entry) => entry.name)).toEqual(["scattered own", "scattered failed", "highest rate: 970"]);
+  });
+
+  test("says all values of one place", () => {
+    expect(scene.marks.map((mark) => mark.name)).toEqual(["900 requests/s", "1,000 requests/s"]);
+    expect(scene.marks[1]?.values).toEqual([
+      "scattered own: 4,000 us, 0.20 % late or lost",
+      "scattered own: 4,800 us, 0.90 % late or lost",
+      "scattered failed: 6,000 us",
+    ]);
+  });
+
+  test("has all of it in its table", () => {
+    const rows = seriesRows(data);
+    expect(rows[2]).toEqual(["1000", "4,000 us, 0.20 % late or lost; 4,800 us, 0.90 % late or lost", "6000"]);
+    expect(rows.slice(3).map((row) => row[0])).toEqual(["p99<5ms", "highest rate: 970"]);
+  });
+});
+
+test("a computed curve has no values of its own", () => {
+  const law = line("computed", "third", [
+    { x: 1, y: 10 },
+    { x: 2, y: 15 },
+  ]);
+  const scene = series(chart([law, line("scattered", "own", [{ x: 1, y: 11 }])]), 600, 260);
+  expect(of(scene, "path", "curve")).toHaveLength(1);
+  expect(of(scene, "circle", "dot")).toHaveLength(0);
+  expect(scene.marks.map((mark) => mark.values)).toEqual([["11 us"]]);
+  expect(seriesRows(chart([law]))).toEqual([["rate, requests/s"]]);
+});
+
+test("a value of which only the ends are known is a dashed interval with words and breaks the line", () => {
+  const bounded = line("joined", "own", [
+    { x: 1, y: 10 },
+    { x: 2, y: null, low: 12, high: 20, text: "12 to 20 us" },
+  ]);
+  const scene = series(chart([bounded]), 600, 260);
+  expect(of(scene, "line", "interval").map((shape) => shape.of)).toEqual(["interval own bounded"]);
+  expect(of(scene, "circle", "dot")).toHaveLength(1);
+  expect(scene.marks.map((mark) => mark.values[0])).toEqual(["10 us", "12 to 20 us"]);
+});
+
+test("a time of zero does not stretch a logarithmic axis", () => {
+  const data = chart([line("joined", "own", [{ x: 1, y: 0 }, { x: 2, y: 10 }, { x: 3, y: 1000 }])], { y: { ...TIME, scale: "logarithmic" } });
+  const [, ten, thousand] = of(series(data, 600, 260), "circle", "dot");
+  expect((ten?.y ?? 0) - (thousand?.y ?? 0)).toBeGreaterThan(150);
+});
+
+test("charts below each other have their ends at one place, whatever their values", () => {
+  const x: Axis = { label: "s", unit: "s", scale: "linear", highest: 10 };
+  const at = (last: number) => {
+    const data = chart([line("joined", "own", [{ x: 0, y: 1 }, { x: last, y: 2 }])], { x });
+    return of(series(data, 600, 260), "circle", "dot").at(-1)?.x;
+  };
+  expect(at(5)).toBe((58 + 600 - 14) / 2);
+  expect(at(10)).toBe(600 - 14);
+});
+
+test("an axis begins where the document says", () => {
+  const scene = series(chart([HOLDS], { x: { ...RATE, lowest: 890 } }), 900, 260);
+  expect(of(scene, "circle", "single")[0]?.x).toBeLessThan(200);
+});
+
+test("the unit of the vertical axis is beside it unless the title is the same", () => {
+  const texts = (data: Series) => series(data, 600, 260).shapes.flatMap((shape) => (shape.kind === "text" ? [shape.text] : []));
+  expect(texts(chart([HOLDS]))).toContain("p99, us");
+  expect(texts(chart([HOLDS], { title: "p99, us" }))).not.toContain("p99, us");
+});
+
+test("without a point there is a chart without marks", () => {
+  expect(series(chart([line("joined", "own", [])]), 600, 260).marks).toEqual([]);
+});
