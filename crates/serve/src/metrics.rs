@@ -67,13 +67,17 @@ impl Metrics {
     /// Counts a refusal.
     pub(crate) fn refused(&self, why: Refused) {
         let of = REFUSED.iter().zip(&self.refused).find(|((one, _), _)| *one == why);
-        of.into_iter().for_each(|(_, counter)| add(counter));
+        if let Some((_, counter)) = of {
+            add(counter);
+        }
     }
 
     /// Counts the end of a job.
     pub(crate) fn ended(&self, state: State) {
         let of = ENDS.iter().zip(&self.jobs).find(|((one, _), _)| *one == state);
-        of.into_iter().for_each(|(_, counter)| add(counter));
+        if let Some((_, counter)) = of {
+            add(counter);
+        }
     }
 
     /// Counts an event stream.
@@ -87,11 +91,11 @@ impl Metrics {
         family(&mut text, "requests_total", "counter", "Requests, refused ones included.");
         sample(&mut text, "requests_total", None, read(&self.requests));
         family(&mut text, "refused_total", "counter", "Requests, loads and event streams that were refused.");
-        for ((_, why), counter) in REFUSED.iter().zip(&self.refused) {
+        for (&(_, why), counter) in REFUSED.iter().zip(&self.refused) {
             sample(&mut text, "refused_total", Some(("reason", why)), read(counter));
         }
         family(&mut text, "jobs_total", "counter", "Jobs that ended.");
-        for ((_, state), counter) in ENDS.iter().zip(&self.jobs) {
+        for (&(_, state), counter) in ENDS.iter().zip(&self.jobs) {
             sample(&mut text, "jobs_total", Some(("state", state)), read(counter));
         }
         family(&mut text, "jobs_running", "gauge", "Jobs that run.");

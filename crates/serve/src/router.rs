@@ -23,7 +23,7 @@ use crate::pages;
 use crate::problem::Problem;
 
 /// The largest body of a request, bytes. A load is stated in a few hundred.
-pub(crate) const MAX_BODY_BYTES: usize = 64 * 1024;
+const MAX_BODY_BYTES: usize = 64 * 1024;
 
 /// The address of the OpenAPI document.
 const OPENAPI: &str = "/api/v1/openapi.json";
