@@ -140,7 +140,7 @@ impl Known {
         }
         let found = match host.parse::<IpAddr>() {
             Ok(address) => vec![address],
-            Err(_) => (self.lookup)(host)?,
+            Err(_) => (self.lookup)(&name)?,
         };
         if found.is_empty() {
             return Err(io::Error::new(io::ErrorKind::NotFound, "it has no address"));
