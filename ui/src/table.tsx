@@ -83,7 +83,7 @@ export function Grid({ table }: { table: Table }) {
           {table.rows.map((row, place) => (
             <tr key={place}>
               <th scope="row">
-                {row.name}
+                {row.page ? <a href={row.page}>{row.name}</a> : row.name}
                 {row.summary !== "" && (
                   <small>
                     <Words text={row.summary} />

@@ -22,6 +22,7 @@ mod prices;
 mod runs;
 mod scale;
 mod security;
+mod serve;
 mod shared;
 mod size;
 mod smp;
@@ -57,6 +58,7 @@ pub(crate) use prices::PricesArguments;
 pub(crate) use runs::{CleanupArguments, HistoryArguments, RunsAction, RunsArguments, StoreChoice};
 pub(crate) use scale::ScaleArguments;
 pub(crate) use security::Alpn;
+pub(crate) use serve::ServeArguments;
 pub(crate) use shared::RunArguments;
 pub(crate) use size::SizeArguments;
 pub(crate) use smp::{RunTestArguments, SmpAction, SmpArguments};
@@ -126,6 +128,8 @@ Examples:
     Predict(PredictCommand),
     /// Keep results: list, label, merge, export and import them, and find changes over time
     Runs(RunsArguments),
+    /// Show results as pages in a browser, and run loads over a REST API
+    Serve(ServeArguments),
     /// Convert results and files of other programs: `import`, `export`, `smp`, `log`
     #[command(
         subcommand,

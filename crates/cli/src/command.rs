@@ -28,6 +28,7 @@ mod price;
 mod prices;
 mod runs;
 mod scale;
+mod serve;
 mod size;
 mod smp;
 mod study;
@@ -53,6 +54,7 @@ pub(crate) fn run(command: Command) -> Result<Code, Failure> {
         Command::Predict(PredictCommand::Size(arguments)) => size::run(&arguments),
         Command::Predict(PredictCommand::Scale(arguments)) => scale::run(&arguments),
         Command::Runs(arguments) => runs::run(&arguments.action),
+        Command::Serve(arguments) => serve::run(&arguments),
         Command::Convert(ConvertCommand::Import(arguments)) => import::run(&arguments),
         Command::Convert(ConvertCommand::Export(arguments)) => export::run(&arguments),
         Command::Convert(ConvertCommand::Smp(arguments)) => smp::run(&arguments),

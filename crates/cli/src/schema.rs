@@ -9,11 +9,12 @@ use serde_json::Value;
 type Named = (&'static str, fn() -> Value);
 
 /// Files that are no results.
-const FILES: [Named; 6] = [
+const FILES: [Named; 7] = [
     ("study-file", hoptax_plan::file::schema),
     ("listeners", hoptax_listeners::schema),
     ("listeners-status", hoptax_supervisor::status::schema),
     ("document", hoptax_report::document::schema),
+    ("openapi", hoptax_serve::openapi),
     ("load-interval", || schemars::schema_for!(LoadInterval).to_value()),
     ("size-graph", || schemars::schema_for!(GraphFile).to_value()),
 ];

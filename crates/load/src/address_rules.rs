@@ -39,6 +39,13 @@ pub struct StaticAddress {
     address: ScopedAddress,
 }
 
+impl StaticAddress {
+    /// This address for a host, a name or an address, and a port.
+    pub fn new(host: &str, port: u16, address: impl Into<ScopedAddress>) -> Self {
+        Self { host: host.to_ascii_lowercase(), port, address: address.into() }
+    }
+}
+
 impl FromStr for StaticAddress {
     type Err = String;
 

@@ -144,6 +144,15 @@ impl Document {
         self.with_page(folder.join(page).display().to_string()).shown_by(folder.display())
     }
 
+    /// The document with a page for each row of its table: `base` and the name of the row.
+    #[must_use]
+    pub fn with_pages_of_rows(mut self, base: &str) -> Self {
+        for row in self.table.iter_mut().flat_map(|table| &mut table.rows) {
+            row.page = Some(format!("{base}{}", row.name));
+        }
+        self
+    }
+
     /// Returns the option that prints the details.
     pub(crate) fn details(&self) -> &str {
         self.details.as_deref().unwrap_or("--details")

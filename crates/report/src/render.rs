@@ -13,6 +13,8 @@ use crate::document::Document;
 pub struct Output {
     /// The ending of the names of its files.
     pub extension: &'static str,
+    /// The media type of its files.
+    pub media_type: &'static str,
     /// Renders a document.
     ///
     /// # Errors
@@ -22,8 +24,24 @@ pub struct Output {
 
 /// All outputs that are files. A study writes each as `report.EXTENSION`.
 pub const OUTPUTS: &[Output] = &[
-    Output { extension: "md", text: |document| Ok(markdown::text(document)) },
-    Output { extension: "html", text: |document| html::page(document).map_err(|error| error.to_string()) },
-    Output { extension: "csv", text: |document| Ok(csv::text(document)) },
-    Output { extension: "json", text: |document| json::text(document).map_err(|error| error.to_string()) },
+    Output {
+        extension: "md",
+        media_type: "text/markdown; charset=utf-8",
+        text: |document| Ok(markdown::text(document)),
+    },
+    Output {
+        extension: "html",
+        media_type: "text/html; charset=utf-8",
+        text: |document| html::page(document).map_err(|error| error.to_string()),
+    },
+    Output {
+        extension: "csv",
+        media_type: "text/csv; charset=utf-8",
+        text: |document| Ok(csv::text(document)),
+    },
+    Output {
+        extension: "json",
+        media_type: "application/json",
+        text: |document| json::text(document).map_err(|error| error.to_string()),
+    },
 ];

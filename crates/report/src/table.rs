@@ -39,6 +39,9 @@ pub(crate) struct Row {
     pub(crate) name: String,
     /// A line about it, for outputs with room.
     pub(crate) summary: String,
+    /// The address of the page about it, for outputs that can link; absent without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) page: Option<String>,
     /// One cell for each column.
     pub(crate) cells: Vec<Cell>,
 }
@@ -126,7 +129,7 @@ impl Column {
 
 impl Row {
     pub(crate) fn new(name: impl Into<String>, cells: Vec<Cell>) -> Self {
-        Self { name: name.into(), summary: String::new(), cells }
+        Self { name: name.into(), summary: String::new(), page: None, cells }
     }
 }
 

@@ -172,6 +172,10 @@ export interface Row {
    */
   summary: string;
   /**
+   * The address of the page about it, for outputs that can link; absent without one.
+   */
+  page?: string | null;
+  /**
    * One cell for each column.
    */
   cells: Cell[];

@@ -11,7 +11,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
     ("Measure", &["study", "price", "compare", "gate", "load", "find"]),
     ("Configure", &["lint", "listeners"]),
     ("Predict", &["predict"]),
-    ("Results", &["runs", "convert"]),
+    ("Results", &["runs", "serve", "convert"]),
     ("Lab", &["lab"]),
     ("Trust", &["trust"]),
     ("About", &["functions", "generate"]),

@@ -36,6 +36,7 @@ mod protocols;
 mod reference;
 mod requests;
 mod scale;
+mod serve;
 mod signals;
 mod size;
 mod store;

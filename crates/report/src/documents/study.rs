@@ -270,6 +270,7 @@ fn table(result: &StudyResult, rows: &[Row<'_>]) -> Option<Table> {
         DocumentRow {
             name: row.name.clone(),
             summary: summary(result, row),
+            page: None,
             cells: of_slices.chain(of_rounds).collect(),
         }
     };

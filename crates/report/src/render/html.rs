@@ -9,6 +9,9 @@ const PAGE: &str = include_str!("../../../../ui/dist/report.html");
 /// The places, in their order.
 const PLACES: [&str; 3] = ["{{ title }}", "{{ words }}", "{{ document }}"];
 
+/// Start of the policy in the page.
+const POLICY: &str = "<meta http-equiv=\"Content-Security-Policy\" content=\"";
+
 /// The page of a document.
 ///
 /// # Errors
@@ -27,6 +30,12 @@ pub fn page(document: &Document) -> Result<String> {
     }
     page.push_str(rest);
     Ok(page)
+}
+
+/// The Content-Security-Policy of the page, for servers of it. It allows the script of the page by its hash, and no other.
+pub fn policy() -> &'static str {
+    let (_, rest) = PAGE.split_once(POLICY).unwrap_or_default();
+    rest.split_once('"').map_or("default-src 'none'", |(policy, _)| policy)
 }
 
 /// Returns the text for a browser without scripts: the answer, and the place of the rest.
@@ -96,6 +105,8 @@ mod tests {
     #[test]
     fn a_page_may_load_nothing() {
         assert!(PAGE.contains("default-src 'none'") && !PAGE.contains(" src=") && !PAGE.contains("<link"));
+        assert!(policy().starts_with("default-src 'none'; "), "{}", policy());
+        assert!(policy().contains("script-src 'sha256-") && policy().ends_with("img-src data:"), "{}", policy());
     }
 
     #[test]

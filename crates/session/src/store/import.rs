@@ -1,11 +1,11 @@
 //! Puts run folders and result files into a store, and the rounds of a study while it runs.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::run_files::{MANIFEST, RESULT, STUDY, round_file};
 use crate::store::describe::{self, Described};
-use crate::store::folder::{self, Contents};
+use crate::store::folder::{self, Contents, RunFile};
 use crate::store::{Store, StoreError};
 
 /// The outcome of importing one run.
@@ -62,6 +62,17 @@ impl Store {
         RESULT.clone_into(&mut document.path);
         let described = describe::result(&document.text).map_err(not_a_run)?;
         self.import(file, &described, contents)
+    }
+
+    /// Puts a result in that is in no file, and returns its number; `source` says where it is from.
+    ///
+    /// # Errors
+    /// When it is not a result that can be read, or the store cannot be written.
+    pub fn put_result(&mut self, text: &str, source: &str) -> Result<i64, StoreError> {
+        let described = describe::result(text)
+            .map_err(|why| StoreError::NotARun { path: PathBuf::from(source), why })?;
+        let document = RunFile { path: RESULT.to_owned(), text: text.to_owned(), is_redacted: false };
+        self.put(&described, source, &[document])
     }
 
     /// Puts the rounds `first..end` of a running study in, with its study file and manifest, in one transaction. Rounds are
@@ -169,5 +180,17 @@ mod tests {
         assert_eq!((stored.rounds, stored.verdict.is_some()), (4, true));
         assert!(store.result(1).unwrap().is_some());
         assert_eq!(store.numbers().unwrap().len(), 2);
+    }
+
+    #[test]
+    fn a_result_without_a_file_is_stored_under_the_name_of_its_source_and_other_texts_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut store = Store::open(&folder.path().join("store.sqlite")).unwrap();
+        let text = serde_json::to_string(&hoptax_result::sample::load()).unwrap();
+        let run = store.put_result(&text, "here").unwrap();
+        assert_eq!(store.run(run).unwrap().source, "here");
+        assert_eq!(store.result(run).unwrap(), Some(text));
+        let refused = store.put_result("{}", "here").unwrap_err().to_string();
+        assert!(refused.contains("`here` cannot be imported"), "{refused}");
     }
 }

@@ -1,0 +1,43 @@
+//! Arguments of `hoptax serve`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+use hoptax_serve::AllowedTarget;
+
+use super::runs::StoreChoice;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  hoptax serve                                 on http://127.0.0.1:8419/, for this machine
+  hoptax serve --allow-target shop.test:8080   loads may go there, too
+  hoptax serve --listen 192.0.2.1:8419 --token-file token --allow-target 192.0.2.2:8080
+
+Others reach another address than loopback, so it needs a list of allowed targets, and requests
+show a token: that of --token-file, or one that is printed when the server starts. A browser asks
+for it as a password; any user name will do. docs/guide/serve.md describes the API.
+
+Ctrl-C ends the server. A load that runs is stopped, and what it measured is kept.
+
+Exit codes:
+  0    ended by a signal
+  2    invalid input: no token file, no targets
+  3    the address cannot be listened on")]
+pub(crate) struct ServeArguments {
+    /// Address to listen on; port 0 selects a free port
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8419", value_parser = hoptax_host::scoped::socket_address)]
+    pub(crate) listen: SocketAddr,
+    /// Host that loads may go to, with a port or with any; repeatable
+    ///
+    /// A load is compared with it by the addresses that both resolve to. On loopback, this machine's loopback addresses are allowed
+    /// without it.
+    #[arg(long = "allow-target", value_name = "HOST[:PORT]")]
+    pub(crate) allowed_targets: Vec<AllowedTarget>,
+    /// File with the token that requests must show, at least 16 characters
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) token_file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) store: StoreChoice,
+}

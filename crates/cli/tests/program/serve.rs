@@ -1,0 +1,87 @@
+//! `hoptax serve` as a process: its address, its token, and its end by a signal. Its answers are tested in `crates/serve`.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
+use hoptax_result::sample;
+
+use crate::support::{Guarded, Lab, hoptax, ran, run};
+
+/// A line that a process prints.
+fn line(output: impl std::io::Read) -> String {
+    let mut text = String::new();
+    BufReader::new(output).read_line(&mut text).unwrap();
+    text.trim().to_owned()
+}
+
+#[test]
+fn the_history_is_a_page_at_the_printed_address_until_a_signal_ends_the_server() {
+    let lab = Lab::new();
+    fs::write(lab.path("load.json"), serde_json::to_string(&sample::load()).unwrap()).unwrap();
+    let store = lab.file("store.sqlite");
+    assert_eq!(run(["runs", "import", "--store", &store, &lab.file("load.json")]).code, Some(0));
+    let mut serve = hoptax();
+    serve.args(["serve", "--listen", "127.0.0.1:0", "--store", &store]);
+    let mut serve = Guarded(serve.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap());
+    let said = line(serve.0.stdout.take().unwrap());
+    let url = said.strip_prefix("listening on ").unwrap_or_else(|| panic!("{said}"));
+    let page = ureq::get(url).call().unwrap().into_body().read_to_string().unwrap();
+    assert!(page.contains("/runs/1") && page.contains("Content-Security-Policy"), "{page}");
+    let schema = ureq::get(format!("{url}api/v1/openapi.json")).call().unwrap();
+    let schema = schema.into_body().read_to_string().unwrap();
+    let served: serde_json::Value = serde_json::from_str(&schema).unwrap();
+    let printed: serde_json::Value =
+        serde_json::from_str(&run(["generate", "schema", "openapi"]).stdout).unwrap();
+    assert_eq!(served, printed);
+    serve.signal("TERM");
+    assert_eq!(serve.0.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn a_server_that_others_reach_prints_its_token_once_and_answers_nobody_without_it() {
+    let lab = Lab::new();
+    let mut serve = hoptax();
+    serve.args([
+        "serve",
+        "--listen",
+        "0.0.0.0:0",
+        "--allow-target",
+        "192.0.2.1",
+        "--store",
+        &lab.file("store.sqlite"),
+    ]);
+    let mut serve = Guarded(serve.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
+    let said = line(serve.0.stdout.take().unwrap());
+    let port = said.trim_end_matches('/').rsplit(':').next().unwrap();
+    let token = line(serve.0.stderr.take().unwrap());
+    let token = token.strip_prefix("token: ").unwrap_or_else(|| panic!("{token}"));
+    let url = format!("http://127.0.0.1:{port}/api/v1/runs");
+    let refused = ureq::get(&url).call().unwrap_err().to_string();
+    assert!(refused.contains("401"), "{refused}");
+    let answer = ureq::get(&url).header("Authorization", format!("Bearer {token}")).call().unwrap();
+    assert_eq!(answer.status(), 200);
+}
+
+#[test]
+fn unsafe_and_impossible_servers_are_refused_with_what_they_lack() {
+    let lab = Lab::new();
+    fs::write(lab.path("short"), "secret\n").unwrap();
+    let store = lab.file("store.sqlite");
+    let short = lab.file("short");
+    for (arguments, code, why) in [
+        (vec!["--listen", "0.0.0.0:0"], 2, "--allow-target"),
+        (vec!["--token-file", short.as_str()], 2, "at least 16 characters"),
+        (vec!["--token-file", "/nonexistent"], 2, "/nonexistent"),
+        (vec!["--allow-target", "http://shop.test"], 2, "`HOST:PORT`"),
+        (
+            vec!["--listen", "192.0.2.1:8419", "--allow-target", "192.0.2.1"],
+            3,
+            "cannot listen on 192.0.2.1:8419",
+        ),
+    ] {
+        let refused = ran(hoptax().args(["serve", "--store", &store]).args(&arguments));
+        assert_eq!(refused.code, Some(code), "{arguments:?}: {}", refused.stderr);
+        assert!(refused.stderr.contains(why), "{arguments:?}: {}", refused.stderr);
+    }
+}

@@ -1,0 +1,67 @@
+//! What all requests share.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::gate::Gate;
+use crate::history::History;
+use crate::jobs::Jobs;
+use crate::metrics::{Metrics, Now};
+use crate::problem::Problem;
+use crate::targets::AllowedTargets;
+
+/// The most event streams at a time. Each keeps a connection open.
+pub(crate) const MAX_STREAMS: usize = 64;
+
+/// The state of a server.
+#[derive(Debug)]
+pub(crate) struct App {
+    pub(crate) gate: Gate,
+    pub(crate) targets: AllowedTargets,
+    pub(crate) history: History,
+    pub(crate) jobs: Jobs,
+    pub(crate) metrics: Metrics,
+    streams: Arc<Semaphore>,
+}
+
+impl App {
+    pub(crate) fn new(gate: Gate, targets: AllowedTargets, history: History) -> Self {
+        Self {
+            gate,
+            targets,
+            history,
+            jobs: Jobs::default(),
+            metrics: Metrics::default(),
+            streams: Arc::new(Semaphore::new(MAX_STREAMS)),
+        }
+    }
+
+    /// The right to one event stream, until it is dropped; none if there are too many.
+    pub(crate) fn stream(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.streams).try_acquire_owned().ok()
+    }
+
+    /// The metrics as text.
+    pub(crate) fn metrics_text(&self) -> String {
+        let streams = MAX_STREAMS - self.streams.available_permits();
+        self.metrics.text(Now { is_busy: self.jobs.is_busy(), streams })
+    }
+}
+
+/// The time, RFC 3339 in UTC.
+pub(crate) fn now() -> String {
+    humantime::format_rfc3339_seconds(SystemTime::now()).to_string()
+}
+
+/// Does work that waits for a disk or for names, beside the thread that serves.
+///
+/// # Errors
+/// Those of the work.
+pub(crate) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Problem> + Send + 'static,
+) -> Result<T, Problem> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|_| Err(Problem::internal("this is a bug in hoptax: a request panicked")))
+}

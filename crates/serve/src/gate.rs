@@ -1,0 +1,144 @@
+//! The first decision about a request, from its headers alone: it names this server, no other page sends it, and it shows the token.
+
+use axum::http::header::{AUTHORIZATION, HOST, ORIGIN};
+use axum::http::{HeaderMap, Method, Uri};
+
+use crate::hosts::Hosts;
+use crate::token::Token;
+
+/// Conditions that every request must meet.
+#[derive(Debug)]
+pub(crate) struct Gate {
+    hosts: Hosts,
+    /// None if nobody but this machine can reach the server.
+    token: Option<Token>,
+}
+
+/// Reason why a request is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// It names another server.
+    Host,
+    /// A page of another server sends it.
+    Origin,
+    /// It does not show the token.
+    Token,
+}
+
+impl Gate {
+    pub(crate) fn new(hosts: Hosts, token: Option<Token>) -> Self {
+        Self { hosts, token }
+    }
+
+    /// Decides about a request.
+    ///
+    /// # Errors
+    /// The first reason to refuse it.
+    pub(crate) fn check(&self, method: &Method, uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
+        let host = host_of(headers).ok_or(Refusal::Host)?;
+        // A request line may name a host, too, as those to a proxy do.
+        let is_same = uri.authority().is_none_or(|authority| authority.as_str().eq_ignore_ascii_case(host));
+        if !is_same || !self.hosts.accept(host) {
+            return Err(Refusal::Host);
+        }
+        // Browsers name the page in every request that is not GET or HEAD. Programs that are no browsers name none.
+        let mut origins = headers.get_all(ORIGIN).iter();
+        if method != Method::GET && !origins.all(|origin| origin.to_str().is_ok_and(|one| is_own(one, host)))
+        {
+            return Err(Refusal::Origin);
+        }
+        let shown = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+        let is_known =
+            self.token.as_ref().is_none_or(|token| shown.is_some_and(|shown| token.is_shown_by(shown)));
+        if is_known { Ok(()) } else { Err(Refusal::Token) }
+    }
+}
+
+/// The host that a request names, if it names one.
+fn host_of(headers: &HeaderMap) -> Option<&str> {
+    let mut all = headers.get_all(HOST).iter();
+    let first = all.next()?.to_str().ok()?;
+    all.next().is_none().then_some(first)
+}
+
+/// True if an origin is the server itself, also behind a proxy that adds TLS.
+fn is_own(origin: &str, host: &str) -> bool {
+    let of_origin = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+    of_origin.is_some_and(|of_origin| of_origin.eq_ignore_ascii_case(host))
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::{HeaderName, HeaderValue};
+
+    use super::*;
+
+    const OWN: (HeaderName, &str) = (HOST, "127.0.0.1:8419");
+
+    fn decided(token: Option<&str>, method: &Method, headers: &[(HeaderName, &str)]) -> Result<(), Refusal> {
+        let token = token.map(|token| Token::of_text(token).unwrap());
+        let gate = Gate::new(Hosts::of([127, 0, 0, 1].into()), token);
+        let headers =
+            headers.iter().map(|(name, value)| (name.clone(), HeaderValue::from_str(value).unwrap()));
+        let mut map = HeaderMap::new();
+        for (name, value) in headers {
+            map.append(name, value);
+        }
+        gate.check(method, &Uri::from_static("/"), &map)
+    }
+
+    #[test]
+    fn a_request_names_this_server_once() {
+        let of = |headers: &[(HeaderName, &str)]| decided(None, &Method::GET, headers);
+        assert_eq!(of(&[OWN]), Ok(()));
+        assert_eq!(of(&[]), Err(Refusal::Host));
+        assert_eq!(of(&[(HOST, "evil.test:8419")]), Err(Refusal::Host));
+        assert_eq!(of(&[OWN, (HOST, "evil.test")]), Err(Refusal::Host));
+        let gate = Gate::new(Hosts::of([127, 0, 0, 1].into()), None);
+        let headers: HeaderMap = [(HOST, HeaderValue::from_static(OWN.1))].into_iter().collect();
+        let uri = Uri::from_static("http://evil.test/");
+        assert_eq!(gate.check(&Method::GET, &uri, &headers), Err(Refusal::Host));
+    }
+
+    #[test]
+    fn pages_of_other_servers_may_read_nothing_and_change_nothing() {
+        for origin in [
+            "http://evil.test",
+            "null",
+            "http://127.0.0.1",
+            "http://127.0.0.1:3000",
+            "http://localhost:8419",
+            "127.0.0.1:8419",
+            "ftp://127.0.0.1:8419",
+            "http://127.0.0.1:8419.evil.test",
+            "http://127.0.0.1:8419/",
+        ] {
+            for method in [Method::POST, Method::DELETE, Method::OPTIONS, Method::PUT, Method::HEAD] {
+                assert_eq!(
+                    decided(None, &method, &[OWN, (ORIGIN, origin)]),
+                    Err(Refusal::Origin),
+                    "{origin}"
+                );
+            }
+            assert_eq!(decided(None, &Method::GET, &[OWN, (ORIGIN, origin)]), Ok(()), "{origin}");
+        }
+        let own = (ORIGIN, "http://127.0.0.1:8419");
+        assert_eq!(decided(None, &Method::POST, &[OWN, own.clone()]), Ok(()));
+        assert_eq!(decided(None, &Method::POST, &[OWN, (ORIGIN, "https://127.0.0.1:8419")]), Ok(()));
+        assert_eq!(decided(None, &Method::POST, &[OWN]), Ok(()), "no browser");
+        let two = [OWN, own, (ORIGIN, "http://evil.test")];
+        assert_eq!(decided(None, &Method::POST, &two), Err(Refusal::Origin));
+    }
+
+    #[test]
+    fn a_server_with_a_token_answers_nobody_without_it() {
+        let token = Some("0123456789abcdef");
+        for method in [Method::GET, Method::POST, Method::DELETE] {
+            assert_eq!(decided(token, &method, &[OWN]), Err(Refusal::Token));
+            let wrong = (AUTHORIZATION, "Bearer 0123456789abcdeg");
+            assert_eq!(decided(token, &method, &[OWN, wrong]), Err(Refusal::Token));
+            let right = (AUTHORIZATION, "Bearer 0123456789abcdef");
+            assert_eq!(decided(token, &method, &[OWN, right]), Ok(()));
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! A job, which is a load, and the states that it passes through.
+
+use hoptax_load::trial::LiveLine;
+use hoptax_result::Verdict;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// The most notes of a job that are kept.
+const MAX_NOTES: usize = 100;
+
+/// A job.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub(crate) struct Job {
+    /// Its number.
+    pub(crate) job: u64,
+    /// The URL of its load, without user information.
+    pub(crate) target: String,
+    /// Its state.
+    pub(crate) state: State,
+    /// Its begin, RFC 3339 in UTC.
+    pub(crate) began_at: String,
+    /// Its end, RFC 3339 in UTC; null until then.
+    pub(crate) ended_at: Option<String>,
+    /// The latest progress; null before the first, half a second after the begin.
+    pub(crate) progress: Option<Progress>,
+    /// What it said, such as a protocol that could not be negotiated.
+    pub(crate) notes: Vec<String>,
+    /// The run of the store that has its result; null without one.
+    pub(crate) run: Option<i64>,
+    /// The verdict on its result; null without one.
+    pub(crate) verdict: Option<Verdict>,
+    /// Why it has no result; null if it has one, or none yet.
+    pub(crate) problem: Option<String>,
+}
+
+/// The state of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum State {
+    /// It sends.
+    Running,
+    /// It was asked to stop, and waits for the responses to what it has sent.
+    Stopping,
+    /// It ended as planned, or because its server could not follow.
+    Done,
+    /// It was stopped; the part until then has a result, if requests were sent.
+    Interrupted,
+    /// It has no result.
+    Failed,
+}
+
+/// Progress of a load. Rate and times are those since the progress before.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub(crate) struct Progress {
+    /// Elapsed time, including the warm-up, seconds.
+    pub(crate) elapsed_s: f64,
+    /// Planned time, including the warm-up, seconds.
+    pub(crate) total_s: f64,
+    /// Responses per second.
+    pub(crate) rate: f64,
+    /// Median response time, us.
+    pub(crate) response_p50_us: f64,
+    /// 99th percentile of response time, us.
+    pub(crate) response_p99_us: f64,
+    /// Requests without a response since the warm-up.
+    pub(crate) errors: u64,
+}
+
+impl From<&LiveLine> for Progress {
+    fn from(line: &LiveLine) -> Self {
+        Self {
+            elapsed_s: line.elapsed_s,
+            total_s: line.total_s,
+            rate: line.rate,
+            response_p50_us: line.p50_us,
+            response_p99_us: line.p99_us,
+            errors: line.errors,
+        }
+    }
+}
+
+/// How a job ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// With a result, which is kept.
+    Kept {
+        /// The run of the store.
+        run: i64,
+        /// The verdict.
+        verdict: Verdict,
+        /// True if an interrupt ended the record.
+        is_interrupted: bool,
+    },
+    /// Interrupted before the first request.
+    Interrupted,
+    /// Without a result, and why.
+    Failed(String),
+}
+
+impl State {
+    /// True if nothing follows.
+    pub(crate) fn is_end(self) -> bool {
+        matches!(self, Self::Done | Self::Interrupted | Self::Failed)
+    }
+}
+
+impl Job {
+    /// A job that begins.
+    pub(crate) fn begun(job: u64, target: String, began_at: String) -> Self {
+        Self {
+            job,
+            target,
+            state: State::Running,
+            began_at,
+            ended_at: None,
+            progress: None,
+            notes: Vec::new(),
+            run: None,
+            verdict: None,
+            problem: None,
+        }
+    }
+
+    /// Takes note of progress, unless it has ended.
+    pub(crate) fn progressed(&mut self, progress: Progress) {
+        if !self.state.is_end() {
+            self.progress = Some(progress);
+        }
+    }
+
+    /// Takes note of what it said.
+    pub(crate) fn noted(&mut self, text: &str) {
+        if self.notes.len() < MAX_NOTES {
+            self.notes.push(text.to_owned());
+        }
+    }
+
+    /// Asks it to stop. One that has ended stays as it is.
+    pub(crate) fn stopped(&mut self) {
+        if !self.state.is_end() {
+            self.state = State::Stopping;
+        }
+    }
+
+    /// Ends it; false if it had ended before.
+    pub(crate) fn ended(&mut self, outcome: Outcome, at: String) -> bool {
+        if self.state.is_end() {
+            return false;
+        }
+        self.ended_at = Some(at);
+        self.state = match outcome {
+            Outcome::Kept { run, verdict, is_interrupted } => {
+                (self.run, self.verdict) = (Some(run), Some(verdict));
+                if is_interrupted { State::Interrupted } else { State::Done }
+            }
+            Outcome::Interrupted => State::Interrupted,
+            Outcome::Failed(why) => {
+                self.problem = Some(why);
+                State::Failed
+            }
+        };
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn job() -> Job {
+        Job::begun(1, "http://127.0.0.1/".to_owned(), "2026-11-29T00:00:00Z".to_owned())
+    }
+
+    const PROGRESS: Progress = Progress {
+        elapsed_s: 1.0,
+        total_s: 11.0,
+        rate: 100.0,
+        response_p50_us: 90.0,
+        response_p99_us: 120.0,
+        errors: 0,
+    };
+    const KEPT: Outcome = Outcome::Kept { run: 7, verdict: Verdict::Caution, is_interrupted: false };
+    const STOPPED: Outcome = Outcome::Kept { run: 7, verdict: Verdict::Void, is_interrupted: true };
+
+    #[test]
+    fn a_job_runs_and_ends_with_the_run_that_has_its_result() {
+        let mut job = job();
+        job.progressed(PROGRESS);
+        assert_eq!((job.state, job.progress), (State::Running, Some(PROGRESS)));
+        assert!(job.ended(KEPT, "later".to_owned()));
+        assert_eq!((job.state, job.run, job.verdict), (State::Done, Some(7), Some(Verdict::Caution)));
+        assert_eq!((job.ended_at.as_deref(), job.problem), (Some("later"), None));
+    }
+
+    #[test]
+    fn a_stopped_job_is_stopping_until_it_ends_and_may_still_end_as_planned() {
+        for (outcome, state, run) in [
+            (STOPPED, State::Interrupted, Some(7)),
+            (Outcome::Interrupted, State::Interrupted, None),
+            // The record was complete already.
+            (KEPT, State::Done, Some(7)),
+            (Outcome::Failed("why".to_owned()), State::Failed, None),
+        ] {
+            let mut job = job();
+            job.stopped();
+            assert_eq!(job.state, State::Stopping);
+            job.progressed(PROGRESS);
+            assert_eq!(job.state, State::Stopping);
+            assert!(job.ended(outcome, "later".to_owned()));
+            assert_eq!((job.state, job.run), (state, run));
+        }
+    }
+
+    #[test]
+    fn nothing_changes_a_job_that_has_ended() {
+        let mut job = job();
+        assert!(job.ended(Outcome::Failed("no connection".to_owned()), "then".to_owned()));
+        let ended = job.clone();
+        job.stopped();
+        job.progressed(PROGRESS);
+        assert!(!job.ended(KEPT, "later".to_owned()));
+        assert_eq!(job, ended);
+        assert_eq!(job.problem.as_deref(), Some("no connection"));
+    }
+
+    #[test]
+    fn a_job_that_says_very_much_is_cut_short() {
+        let mut job = job();
+        (0..1_000).for_each(|number: u32| job.noted(&number.to_string()));
+        assert_eq!(job.notes.len(), MAX_NOTES);
+    }
+}

@@ -1,0 +1,220 @@
+//! All jobs of a server: at most one that runs, and the latest that have ended.
+
+use std::collections::VecDeque;
+use std::sync::atomic::Ordering;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use hoptax_session::Interrupt;
+use tokio::sync::watch;
+
+use crate::job::{Job, Outcome, Progress, State};
+
+/// The most jobs that are remembered. The results of the others are in the store.
+const MAX_JOBS: usize = 100;
+
+/// The jobs.
+#[derive(Debug, Default)]
+pub(crate) struct Jobs(Mutex<Known>);
+
+#[derive(Debug, Default)]
+struct Known {
+    /// Number of jobs that have begun.
+    begun: u64,
+    /// True if no more may begin, because the server ends.
+    is_closed: bool,
+    /// The latest last.
+    latest: VecDeque<Remembered>,
+}
+
+#[derive(Debug)]
+struct Remembered {
+    job: watch::Sender<Job>,
+    interrupt: Interrupt,
+}
+
+/// Reason why a job may not begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NotBegun {
+    /// This job runs.
+    Busy(u64),
+    /// The server ends.
+    Closed,
+}
+
+impl Remembered {
+    fn is_running(&self) -> bool {
+        !self.job.borrow().state.is_end()
+    }
+
+    fn stop(&self) {
+        if self.is_running() {
+            // As a signal does.
+            self.interrupt.flag().store(true, Ordering::Relaxed);
+            self.job.send_modify(Job::stopped);
+        }
+    }
+}
+
+impl Known {
+    fn find(&self, job: u64) -> Option<&Remembered> {
+        self.latest.iter().find(|one| one.job.borrow().job == job)
+    }
+}
+
+impl Jobs {
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins a job, and returns it with the interrupt that stops it.
+    ///
+    /// # Errors
+    /// When another one runs, or the server ends.
+    pub(crate) fn begin(&self, target: String, at: String) -> Result<(Job, Interrupt), NotBegun> {
+        let mut known = self.known();
+        if known.is_closed {
+            return Err(NotBegun::Closed);
+        }
+        if let Some(running) = known.latest.iter().find(|one| one.is_running()) {
+            return Err(NotBegun::Busy(running.job.borrow().job));
+        }
+        known.begun += 1;
+        let (job, interrupt) = (Job::begun(known.begun, target, at), Interrupt::default());
+        if known.latest.len() == MAX_JOBS {
+            known.latest.pop_front();
+        }
+        let sender = watch::Sender::new(job.clone());
+        known.latest.push_back(Remembered { job: sender, interrupt: interrupt.clone() });
+        Ok((job, interrupt))
+    }
+
+    /// All jobs that are remembered, the latest first.
+    pub(crate) fn all(&self) -> Vec<Job> {
+        self.known().latest.iter().rev().map(|one| one.job.borrow().clone()).collect()
+    }
+
+    /// A job; none if there is none with this number, or it is forgotten.
+    pub(crate) fn get(&self, job: u64) -> Option<Job> {
+        self.known().find(job).map(|one| one.job.borrow().clone())
+    }
+
+    /// A job, and what becomes of it.
+    pub(crate) fn follow(&self, job: u64) -> Option<watch::Receiver<Job>> {
+        self.known().find(job).map(|one| one.job.subscribe())
+    }
+
+    /// Asks a job to stop, and returns it.
+    pub(crate) fn stop(&self, job: u64) -> Option<Job> {
+        self.known().find(job).map(|one| {
+            one.stop();
+            one.job.borrow().clone()
+        })
+    }
+
+    /// Takes note of progress.
+    pub(crate) fn progressed(&self, job: u64, progress: Progress) {
+        self.change(job, |job| job.progressed(progress));
+    }
+
+    /// Takes note of what a job said.
+    pub(crate) fn noted(&self, job: u64, text: &str) {
+        self.change(job, |job| job.noted(text));
+    }
+
+    /// Ends a job, and returns the state that it ends in; none if it had ended before.
+    pub(crate) fn ended(&self, job: u64, outcome: Outcome, at: String) -> Option<State> {
+        let mut state = None;
+        self.change(job, |job| state = job.ended(outcome, at).then_some(job.state));
+        state
+    }
+
+    fn change(&self, job: u64, change: impl FnOnce(&mut Job)) {
+        if let Some(one) = self.known().find(job) {
+            one.job.send_modify(change);
+        }
+    }
+
+    /// Lets no more jobs begin, and stops the one that runs.
+    pub(crate) fn close(&self) {
+        let mut known = self.known();
+        known.is_closed = true;
+        known.latest.iter().for_each(Remembered::stop);
+    }
+
+    /// True if a job runs.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.known().latest.iter().any(Remembered::is_running)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn begun(jobs: &Jobs) -> Result<(u64, Interrupt), NotBegun> {
+        let (job, interrupt) = jobs.begin("http://127.0.0.1/".to_owned(), "now".to_owned())?;
+        Ok((job.job, interrupt))
+    }
+
+    fn fail(jobs: &Jobs, job: u64) -> Option<State> {
+        jobs.ended(job, Outcome::Failed("why".to_owned()), "later".to_owned())
+    }
+
+    #[test]
+    fn one_job_runs_at_a_time_and_the_running_one_is_named() {
+        let jobs = Jobs::default();
+        let (first, interrupt) = begun(&jobs).unwrap();
+        assert_eq!(begun(&jobs).unwrap_err(), NotBegun::Busy(first));
+        assert_eq!(jobs.stop(first).map(|job| job.state), Some(State::Stopping));
+        assert!(interrupt.is_requested() && jobs.is_busy());
+        assert_eq!(begun(&jobs).unwrap_err(), NotBegun::Busy(first), "it has not ended yet");
+        assert_eq!(fail(&jobs, first), Some(State::Failed));
+        assert_eq!(fail(&jobs, first), None, "it had ended");
+        let (second, interrupt) = begun(&jobs).unwrap();
+        assert_ne!(first, second);
+        jobs.stop(first);
+        assert!(!interrupt.is_requested(), "another job was stopped");
+        assert_eq!(jobs.get(first).map(|job| job.state), Some(State::Failed));
+        assert_eq!((jobs.get(99), jobs.stop(99)), (None, None));
+    }
+
+    #[test]
+    fn whoever_follows_a_job_sees_its_end() {
+        let jobs = Jobs::default();
+        let (job, _) = begun(&jobs).unwrap();
+        let mut follower = jobs.follow(job).unwrap();
+        assert_eq!(follower.borrow_and_update().state, State::Running);
+        assert!(!follower.has_changed().unwrap());
+        jobs.noted(job, "a note");
+        fail(&jobs, job);
+        assert!(follower.has_changed().unwrap());
+        let seen = follower.borrow_and_update().clone();
+        assert_eq!((seen.state, seen.notes), (State::Failed, vec!["a note".to_owned()]));
+    }
+
+    #[test]
+    fn a_server_that_ends_stops_its_job_and_begins_no_other() {
+        let jobs = Jobs::default();
+        let (job, interrupt) = begun(&jobs).unwrap();
+        jobs.close();
+        assert!(interrupt.is_requested());
+        assert_eq!(begun(&jobs).unwrap_err(), NotBegun::Closed);
+        assert!(jobs.is_busy());
+        fail(&jobs, job);
+        assert!(!jobs.is_busy());
+        assert_eq!(begun(&jobs).unwrap_err(), NotBegun::Closed);
+    }
+
+    #[test]
+    fn the_oldest_jobs_are_forgotten() {
+        let jobs = Jobs::default();
+        for _ in 0..MAX_JOBS + 5 {
+            let (job, _) = begun(&jobs).unwrap();
+            fail(&jobs, job);
+        }
+        let all = jobs.all();
+        assert_eq!(all.len(), MAX_JOBS);
+        assert_eq!((all[0].job, all[MAX_JOBS - 1].job), (MAX_JOBS as u64 + 5, 6));
+        assert!(jobs.follow(1).is_none());
+    }
+}

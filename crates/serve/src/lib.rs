@@ -1,0 +1,30 @@
+//! `hoptax serve`: the history of the store as pages, and a REST API that runs loads as jobs.
+//!
+//! A request passes the gate ([`mod@gate`]) before anything else: it names this server, no page of another server sends it, and it shows
+//! the token if there is one. A load goes to an allowed target ([`mod@targets`]) or not at all. One load runs at a time ([`mod@jobs`]), on a
+//! thread of its own ([`mod@sending`]); its result is in the store when the job has ended. Decisions are functions of values; I/O is in
+//! `history`, `sending`, `server` and the handlers of `api`.
+
+mod api;
+mod app;
+mod gate;
+mod history;
+mod hosts;
+mod job;
+mod jobs;
+mod metrics;
+mod openapi;
+mod pages;
+mod problem;
+mod router;
+mod sending;
+mod server;
+mod targets;
+mod token;
+mod wanted;
+
+pub use history::Tell;
+pub use openapi::openapi;
+pub use server::{Options, Server, is_local, routes};
+pub use targets::AllowedTarget;
+pub use token::Token;

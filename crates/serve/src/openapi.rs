@@ -1,0 +1,134 @@
+//! The OpenAPI document of the API, made of its operations and the types that they read and write.
+//!
+//! `schemars` makes the schemas, as it makes those of all results: OpenAPI 3.1 has the schemas of JSON Schema 2020-12.
+
+use hoptax_result::Program;
+use schemars::SchemaGenerator;
+use schemars::generate::SchemaSettings;
+use serde_json::{Map, Value, json};
+
+use crate::api::{Answer, BASE, Operation, operations};
+
+/// The place of schemas in the document.
+const SCHEMAS: &str = "/components/schemas";
+
+/// The OpenAPI document.
+pub fn openapi() -> Value {
+    let settings = SchemaSettings::draft2020_12().with(|settings| {
+        settings.definitions_path = SCHEMAS.into();
+        settings.meta_schema = None;
+    });
+    // An absent field of a request has its default; a response has all of its fields.
+    let mut read = settings.clone().for_deserialize().into_generator();
+    let mut written = settings.for_serialize().into_generator();
+    let mut paths = Map::new();
+    for operation in operations() {
+        let path = paths.entry(format!("{BASE}{}", operation.path)).or_insert_with(|| json!({}));
+        path[operation.verb.as_str()] = described(operation, &mut read, &mut written);
+    }
+    let mut schemas = read.take_definitions(true);
+    schemas.append(&mut written.take_definitions(true));
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "hoptax serve",
+            "description": "The runs of the store, and loads as jobs. docs/guide/serve.md describes who may ask, and where loads may go.",
+            "version": Program::this().version,
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "paths": paths,
+        "components": {
+            "schemas": schemas,
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+        // Without a token if everybody who reaches the server is on this machine.
+        "security": [{}, {"token": []}],
+    })
+}
+
+fn described(operation: &Operation, read: &mut SchemaGenerator, written: &mut SchemaGenerator) -> Value {
+    let parameters = operation.parameters.iter().map(|parameter| {
+        json!({
+            "name": parameter.name,
+            "in": "path",
+            "required": true,
+            "description": parameter.description,
+            "schema": (parameter.schema)(read),
+        })
+    });
+    let common = [
+        Answer::error(401, "The token is missing or wrong."),
+        Answer::error(421, "The request names another host."),
+    ];
+    let mut answers = Map::new();
+    for answer in operation.answers.iter().chain(&common) {
+        let schema = (answer.schema)(written);
+        let described =
+            json!({"description": answer.description, "content": {answer.content: {"schema": schema}}});
+        answers.insert(answer.status.to_string(), described);
+    }
+    let mut described = json!({
+        "operationId": operation.id,
+        "summary": operation.summary,
+        "parameters": parameters.collect::<Vec<Value>>(),
+        "responses": answers,
+    });
+    if let Some(body) = operation.body {
+        described["requestBody"] =
+            json!({"required": true, "content": {"application/json": {"schema": body(read)}}});
+    }
+    described
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    /// All values of `$ref` in a document.
+    fn references(value: &Value, found: &mut BTreeSet<String>) {
+        match value {
+            Value::Object(fields) => {
+                found.extend(fields.get("$ref").and_then(Value::as_str).map(str::to_owned));
+                fields.values().for_each(|field| references(field, found));
+            }
+            Value::Array(values) => values.iter().for_each(|value| references(value, found)),
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn every_reference_leads_to_a_schema_whose_name_openapi_allows() {
+        let document = openapi();
+        let mut found = BTreeSet::new();
+        references(&document, &mut found);
+        assert!(found.contains("#/components/schemas/Job"), "{found:?}");
+        for reference in &found {
+            let name =
+                reference.strip_prefix("#/components/schemas/").unwrap_or_else(|| panic!("{reference}"));
+            assert!(
+                name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte)),
+                "{name}"
+            );
+            assert!(document["components"]["schemas"].get(name).is_some(), "{reference}");
+        }
+    }
+
+    #[test]
+    fn parameters_are_those_of_the_paths_and_ids_are_unique() {
+        let mut ids = BTreeSet::new();
+        for operation in operations() {
+            let names: Vec<&str> = operation
+                .path
+                .split('/')
+                .filter_map(|part| part.strip_prefix('{').and_then(|part| part.strip_suffix('}')))
+                .collect();
+            let stated: Vec<&str> = operation.parameters.iter().map(|parameter| parameter.name).collect();
+            assert_eq!(names, stated, "{}", operation.path);
+            assert!(ids.insert(operation.id), "{}", operation.id);
+            let statuses: BTreeSet<u16> = operation.answers.iter().map(|answer| answer.status).collect();
+            assert_eq!(statuses.len(), operation.answers.len(), "{}", operation.id);
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! The routes of the server, behind the gate and under the same headers.
+
+use std::sync::Arc;
+
+use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, WWW_AUTHENTICATE,
+    X_CONTENT_TYPE_OPTIONS,
+};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use axum::{Json, Router};
+use hoptax_report::render::html;
+
+use crate::api;
+use crate::app::App;
+use crate::gate::Refusal;
+use crate::metrics::{self, Refused};
+use crate::openapi::openapi;
+use crate::pages;
+use crate::problem::Problem;
+
+/// The largest body of a request, bytes. A load is stated in a few hundred.
+const MAX_BODY_BYTES: usize = 64 * 1024;
+
+/// The address of the OpenAPI document.
+const OPENAPI: &str = "/api/v1/openapi.json";
+
+/// All routes.
+pub(crate) fn router(app: &Arc<App>) -> Router {
+    Router::new()
+        .route("/", get(pages::history))
+        .route("/runs/{run}", get(pages::run))
+        .route("/metrics", get(metrics))
+        .route(OPENAPI, get(|| async { Json(openapi()) }))
+        .merge(api::routes())
+        .fallback(|| async { Problem::not_found("there is no such page") })
+        .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
+        .layer(middleware::from_fn_with_state(Arc::clone(app), guard))
+        .with_state(Arc::clone(app))
+}
+
+async fn metrics(State(app): State<Arc<App>>) -> impl IntoResponse {
+    ([(CONTENT_TYPE, metrics::MEDIA_TYPE)], app.metrics_text())
+}
+
+/// Lets through what the gate accepts, and sets the headers of every response.
+async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    app.metrics.requested();
+    let mut response = match app.gate.check(request.method(), request.uri(), request.headers()) {
+        Ok(()) => next.run(request).await,
+        Err(refusal) => refused(&app, refusal),
+    };
+    protect(response.headers_mut());
+    response
+}
+
+fn refused(app: &App, refusal: Refusal) -> Response {
+    let (why, status, error) = match refusal {
+        Refusal::Host => (
+            Refused::Host,
+            StatusCode::MISDIRECTED_REQUEST,
+            "this server has another name: use the address it listens on",
+        ),
+        Refusal::Origin => {
+            (Refused::Origin, StatusCode::FORBIDDEN, "a page of another server may not ask for this")
+        }
+        Refusal::Token => (
+            Refused::Token,
+            StatusCode::UNAUTHORIZED,
+            "show the token that `hoptax serve` printed: as `Authorization: Bearer TOKEN`, or as the password in a browser",
+        ),
+    };
+    app.metrics.refused(why);
+    let mut response = Problem::new(status, error).into_response();
+    if refusal == Refusal::Token {
+        let basic = HeaderValue::from_static("Basic realm=\"hoptax\", charset=\"UTF-8\"");
+        response.headers_mut().insert(WWW_AUTHENTICATE, basic);
+    }
+    response
+}
+
+/// Sets the headers that keep a browser from doing more with a response than showing it.
+fn protect(headers: &mut HeaderMap) {
+    let fixed = [
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (REFERRER_POLICY, "no-referrer"),
+        (CACHE_CONTROL, "no-store"),
+        (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+        (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+    ];
+    for (name, value) in fixed {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    let policy = format!("{}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'", html::policy());
+    let policy = HeaderValue::try_from(policy).unwrap_or(HeaderValue::from_static("default-src 'none'"));
+    headers.insert(CONTENT_SECURITY_POLICY, policy);
+}

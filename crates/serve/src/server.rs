@@ -1,0 +1,183 @@
+//! The server: where it listens, and its graceful end.
+
+use std::net::{SocketAddr, TcpListener};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use hoptax_session::{Failure, Interrupt};
+use tokio::runtime::Builder;
+use tokio::time;
+
+use crate::app::App;
+use crate::gate::Gate;
+use crate::history::{History, Tell};
+use crate::hosts::Hosts;
+use crate::router;
+use crate::targets::{AllowedTarget, AllowedTargets};
+use crate::token::Token;
+
+/// The time between two looks at what ends the server.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// The time in which connections may receive the end of what they asked for, once the jobs have ended.
+const GRACE: Duration = Duration::from_secs(5);
+/// Threads for work that waits: the store and names.
+const BLOCKING_THREADS: usize = 4;
+
+/// A server, as it is asked for.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The address that it listens on.
+    pub listen: SocketAddr,
+    /// The token that requests show; none if everybody who reaches the server may use it.
+    pub token: Option<Token>,
+    /// The targets that loads may go to, besides loopback if the server listens there.
+    pub targets: Vec<AllowedTarget>,
+    /// The store that the history is in.
+    pub store: PathBuf,
+    /// Tells what happens to the store.
+    pub tell: Tell,
+}
+
+/// True if only this machine reaches an address.
+pub fn is_local(address: SocketAddr) -> bool {
+    address.ip().to_canonical().is_loopback()
+}
+
+impl Options {
+    /// Refuses options with which strangers could send load to others.
+    ///
+    /// # Errors
+    /// When others reach the server, and it has no token, or no list of targets.
+    fn check(&self) -> Result<(), Failure> {
+        let needs = |what: &str| {
+            Err(Failure::bad_input(format!("others can reach {}, so the server needs {what}", self.listen)))
+        };
+        if is_local(self.listen) {
+            Ok(())
+        } else if self.token.is_none() {
+            needs("a token")
+        } else if self.targets.is_empty() {
+            needs("the targets that loads may go to: `--allow-target HOST:PORT`")
+        } else {
+            Ok(())
+        }
+    }
+
+    fn app(self) -> Arc<App> {
+        let gate = Gate::new(Hosts::of(self.listen.ip()), self.token);
+        let targets = AllowedTargets::new(self.targets, is_local(self.listen));
+        Arc::new(App::new(gate, targets, History::new(self.store, self.tell)))
+    }
+}
+
+/// The routes of a server, for whoever serves them otherwise.
+///
+/// # Errors
+/// When the options are not safe.
+pub fn routes(options: Options) -> Result<Router, Failure> {
+    options.check()?;
+    Ok(router::router(&options.app()))
+}
+
+/// A server that listens.
+#[derive(Debug)]
+pub struct Server {
+    listener: TcpListener,
+    address: SocketAddr,
+    app: Arc<App>,
+}
+
+impl Server {
+    /// Listens, and answers nobody yet.
+    ///
+    /// # Errors
+    /// When the options are not safe, or the address cannot be listened on.
+    pub fn bind(options: Options) -> Result<Self, Failure> {
+        options.check()?;
+        let failed = |error| Failure::environment(format!("cannot listen on {}: {error}", options.listen));
+        let listener = TcpListener::bind(options.listen).map_err(failed)?;
+        listener.set_nonblocking(true).map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        Ok(Self { listener, address, app: options.app() })
+    }
+
+    /// The address that it listens on.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Serves until it is interrupted. No job begins then, the one that runs is stopped, and what it measured is kept.
+    ///
+    /// # Errors
+    /// When the system refuses what serving needs.
+    pub fn run(self, interrupt: &Interrupt) -> Result<(), Failure> {
+        // One thread serves: loads have threads of their own, which should have the other processors.
+        let runtime = Builder::new_current_thread()
+            .enable_io()
+            .enable_time()
+            .max_blocking_threads(BLOCKING_THREADS)
+            .build()
+            .map_err(Failure::environment)?;
+        let served = runtime.block_on(self.serve(interrupt.clone()));
+        // A lookup of a name may wait for longer than anybody who ends a server.
+        runtime.shutdown_background();
+        served.map_err(Failure::environment)
+    }
+
+    async fn serve(self, interrupt: Interrupt) -> std::io::Result<()> {
+        let Self { listener, app, .. } = self;
+        let listener = tokio::net::TcpListener::from_std(listener)?;
+        let serving = axum::serve(listener, router::router(&app));
+        let serving = serving.with_graceful_shutdown(requested(interrupt.clone()));
+        let serving = tokio::spawn(serving.into_future());
+        requested(interrupt).await;
+        app.jobs.close();
+        while app.jobs.is_busy() {
+            time::sleep(LOOK_EVERY).await;
+        }
+        // Event streams have ended with their jobs. Whoever reads slowly is cut off.
+        let _ = time::timeout(GRACE, serving).await;
+        Ok(())
+    }
+}
+
+/// Waits for an interrupt, which a signal handler cannot tell of but by a flag.
+async fn requested(interrupt: Interrupt) {
+    while !interrupt.is_requested() {
+        time::sleep(LOOK_EVERY).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(listen: &str) -> Options {
+        Options {
+            listen: listen.parse().unwrap(),
+            token: None,
+            targets: Vec::new(),
+            store: "none".into(),
+            tell: |_| (),
+        }
+    }
+
+    #[test]
+    fn a_server_that_others_reach_needs_a_token_and_targets() {
+        for listen in ["127.0.0.1:0", "[::1]:0", "[::ffff:127.0.0.1]:0"] {
+            assert!(options(listen).check().is_ok(), "{listen}");
+        }
+        for listen in ["0.0.0.0:0", "[::]:0", "192.0.2.1:80"] {
+            let refused = options(listen).check().unwrap_err().to_string();
+            assert!(refused.contains("needs a token"), "{refused}");
+            assert!(routes(options(listen)).is_err() && Server::bind(options(listen)).is_err());
+            let with_token = Options { token: Some(Token::generated()), ..options(listen) };
+            let refused = with_token.check().unwrap_err().to_string();
+            assert!(refused.contains("--allow-target"), "{refused}");
+            let targets = vec!["192.0.2.2".parse().unwrap()];
+            assert!(Options { targets, ..with_token }.check().is_ok(), "{listen}");
+        }
+    }
+}

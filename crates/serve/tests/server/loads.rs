@@ -1,0 +1,145 @@
+//! What becomes of a load: its events, its run, its stop, and the end of the server while it runs.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::Duration;
+
+use hoptax_result::{EndedBy, LoadResult};
+use hoptax_serve::{Options, Server};
+use hoptax_session::Interrupt;
+use hoptax_session::store::{Filter, Store};
+use serde_json::Value;
+
+use crate::support::{Running, Site, load, options};
+
+/// The jobs in a text of server-sent events.
+fn jobs(events: &str) -> Vec<Value> {
+    let data = events.lines().filter_map(|line| line.strip_prefix("data: "));
+    data.map(|data| serde_json::from_str(data).unwrap()).collect()
+}
+
+#[test]
+fn a_load_is_followed_to_its_end_and_its_run_is_in_the_history() {
+    let (site, origin) = (Site::new(), Running::origin(""));
+    assert_eq!(site.get("/api/v1/runs").json()["runs"], Value::Array(Vec::new()));
+    let started = site.post("/api/v1/loads", &load(origin.address, "1200ms"));
+    assert_eq!((started.status, started.headers["location"].to_str().unwrap()), (202, "/api/v1/jobs/1"));
+    assert_eq!(started.json()["state"], "running");
+    // The stream ends with the job.
+    let events = site.get("/api/v1/jobs/1/events");
+    assert!(events.body.starts_with("event: job\ndata: "), "{events:?}");
+    let seen = jobs(&events.body);
+    let last = seen.last().unwrap();
+    assert_eq!((last["state"].as_str(), last["run"].as_i64()), (Some("done"), Some(1)), "{last}");
+    assert!(last["verdict"].is_string() && last["problem"].is_null(), "{last}");
+    let rates = seen.iter().filter_map(|job| job["progress"]["rate"].as_f64());
+    assert!(rates.clone().count() > 0 && rates.clone().all(|rate| rate >= 0.0), "{seen:?}");
+    // Whoever comes later sees the end at once.
+    assert_eq!(jobs(&site.get("/api/v1/jobs/1/events").body), std::slice::from_ref(last));
+    assert_eq!(site.get("/api/v1/jobs/1").json(), *last);
+
+    let runs = site.get("/api/v1/runs").json();
+    assert_eq!(runs["runs"][0]["kind"], "load", "{runs}");
+    assert_eq!(runs["runs"][0]["name"], format!("http://{}/", origin.address));
+    let result: LoadResult = serde_json::from_str(&site.get("/api/v1/runs/1/result").body).unwrap();
+    assert!(result.book.answered > 0 && result.ended_by == EndedBy::Plan, "{:?}", result.book);
+    let document = site.get("/api/v1/runs/1").json();
+    assert!(document["answer"][0].is_string(), "{document}");
+    assert!(site.get("/").body.contains("/runs/1"), "the history leads to the run");
+    assert!(site.get("/runs/1").body.contains(&origin.address.to_string()));
+}
+
+#[test]
+fn a_second_load_waits_for_the_first_and_a_stopped_load_keeps_what_it_measured() {
+    let (site, origin) = (Site::new(), Running::origin(""));
+    assert_eq!(site.post("/api/v1/loads", &load(origin.address, "1h")).status, 202);
+    let second = site.post("/api/v1/loads", &load(origin.address, "1s"));
+    assert_eq!(second.status, 409);
+    assert!(second.error().contains("job 1 runs") && second.error().contains("/api/v1/jobs/1"), "{second:?}");
+    site.job_when(1, |job| job["progress"]["rate"].is_number());
+    let stopped = site.delete("/api/v1/jobs/1");
+    assert_eq!(stopped.status, 202);
+    let job = site.ended(1);
+    assert_eq!(job["state"], "interrupted", "{job}");
+    let result = site.get(&format!("/api/v1/runs/{}/result", job["run"])).body;
+    let result: LoadResult = serde_json::from_str(&result).unwrap();
+    assert!(result.ended_by == EndedBy::Interrupt && result.book.answered > 0, "{:?}", result.book);
+    assert_eq!(site.delete("/api/v1/jobs/1").json(), job, "it stays as it was");
+    assert_eq!(site.delete("/api/v1/jobs/2").status, 404);
+    assert_eq!(site.post("/api/v1/loads", &load(origin.address, "100ms")).status, 202);
+    assert_eq!(site.ended(2)["state"], "done");
+    let text = site.get("/metrics").body;
+    for line in [
+        "hoptax_serve_jobs_total{state=\"done\"} 1",
+        "hoptax_serve_jobs_total{state=\"interrupted\"} 1",
+        "hoptax_serve_refused_total{reason=\"busy\"} 1",
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line}\n{text}");
+    }
+}
+
+#[test]
+fn a_load_without_a_server_fails_and_says_why() {
+    let site = Site::new();
+    // Nobody listens on a port that was free a moment ago.
+    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    assert_eq!(site.post("/api/v1/loads", &load(address, "1s")).status, 202);
+    let job = site.ended(1);
+    assert_eq!((job["state"].as_str(), &job["run"]), (Some("failed"), &Value::Null), "{job}");
+    assert!(job["problem"].as_str().unwrap().contains(&address.to_string()), "{job}");
+    assert_eq!(site.get("/api/v1/runs").json()["runs"], Value::Array(Vec::new()));
+}
+
+/// A connection on which a request was sent.
+fn sent(address: SocketAddr, request: &str, body: &str) -> TcpStream {
+    let mut socket = TcpStream::connect(address).unwrap();
+    let length = body.len();
+    write!(
+        socket,
+        "{request} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Type: application/json\r\n\
+         Content-Length: {length}\r\n\r\n{body}"
+    )
+    .unwrap();
+    socket
+}
+
+/// The rest of what comes on a connection.
+fn rest(mut socket: TcpStream) -> String {
+    let mut text = String::new();
+    socket.read_to_string(&mut text).unwrap();
+    text
+}
+
+#[test]
+fn a_server_that_ends_stops_its_load_and_keeps_the_result() {
+    let origin = Running::origin("");
+    let folder = tempfile::tempdir().unwrap();
+    let options = Options { listen: ([127, 0, 0, 1], 0).into(), ..options(&folder) };
+    let store = options.store.clone();
+    let server = Server::bind(options).unwrap();
+    let (address, interrupt) = (server.address(), Interrupt::default());
+    let serving = thread::spawn({
+        let interrupt = interrupt.clone();
+        move || server.run(&interrupt)
+    });
+    let started = rest(sent(address, "POST /api/v1/loads", &load(origin.address, "1h").to_string()));
+    assert!(started.starts_with("HTTP/1.1 202 "), "{started}");
+    let mut follower = sent(address, "GET /api/v1/jobs/1/events", "");
+    follower.read_exact(&mut [0]).unwrap();
+    while rest(sent(address, "GET /api/v1/jobs/1", "")).contains("\"progress\":null") {
+        thread::sleep(Duration::from_millis(20));
+    }
+    // A connection that asks for nothing does not keep the server.
+    let idle = TcpStream::connect(address).unwrap();
+    interrupt.flag().store(true, Ordering::Relaxed);
+    serving.join().unwrap().unwrap();
+    drop(idle);
+    let events = rest(follower);
+    assert!(events.contains("\"state\":\"interrupted\""), "{events}");
+    let store = Store::open(&store).unwrap();
+    assert_eq!(store.list(&Filter::default()).unwrap().len(), 1);
+    let result: LoadResult = serde_json::from_str(&store.result(1).unwrap().unwrap()).unwrap();
+    assert_eq!(result.ended_by, EndedBy::Interrupt);
+}

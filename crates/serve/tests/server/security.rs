@@ -1,0 +1,330 @@
+//! What strangers and their pages may not do, and what the fields of their results may not.
+
+use axum::body::Body;
+use axum::http::header::{
+    ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_REQUEST_METHOD, AUTHORIZATION, CACHE_CONTROL,
+    CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, ORIGIN, REFERRER_POLICY, WWW_AUTHENTICATE,
+    X_CONTENT_TYPE_OPTIONS,
+};
+use axum::http::{HeaderName, HeaderValue, Request};
+use hoptax_result::sample;
+use hoptax_serve::{Options, Token};
+use serde_json::json;
+
+use crate::support::{Answer, OWN, Running, Site, asking, load, posting};
+
+const TOKEN: &str = "0123456789abcdef0123456789abcdef";
+/// Paths of every kind that exist once a run is stored.
+const PATHS: [&str; 10] = [
+    "/",
+    "/runs/1",
+    "/metrics",
+    "/api/v1/openapi.json",
+    "/api/v1/runs",
+    "/api/v1/runs/1",
+    "/api/v1/runs/1/result",
+    "/api/v1/runs/1/csv",
+    "/api/v1/runs/1/html",
+    "/api/v1/jobs",
+];
+
+/// A server on an address of documentation, which others would reach.
+fn open_site() -> Site {
+    Site::with(|options| Options {
+        listen: "192.0.2.1:8419".parse().unwrap(),
+        token: Some(Token::of_text(TOKEN).unwrap()),
+        targets: vec!["192.0.2.2:80".parse().unwrap()],
+        ..options
+    })
+}
+
+fn with_token(path: &str, authorization: Option<&str>) -> Request<Body> {
+    let request = Request::builder().uri(path).header(HOST, "192.0.2.1:8419");
+    let request = match authorization {
+        Some(value) => request.header(AUTHORIZATION, value),
+        None => request,
+    };
+    request.body(Body::empty()).unwrap()
+}
+
+#[test]
+fn nothing_is_answered_without_the_token() {
+    let site = open_site();
+    site.store_load();
+    let wrong = format!("Bearer {}", TOKEN.replace('f', "e"));
+    let short = format!("Bearer {}", &TOKEN[1..]);
+    for path in PATHS.into_iter().chain(["/api/v1/jobs/1/events", "/none"]) {
+        for shown in [None, Some(wrong.as_str()), Some(short.as_str()), Some("Bearer"), Some(TOKEN)] {
+            let answer = site.answer(with_token(path, shown));
+            assert_eq!(answer.status, 401, "{path} {shown:?}");
+            assert!(answer.error().contains("token") && !answer.body.contains(TOKEN), "{path}");
+            assert!(answer.headers[WWW_AUTHENTICATE].to_str().unwrap().starts_with("Basic "), "{path}");
+        }
+    }
+    for path in PATHS {
+        let right = format!("Bearer {TOKEN}");
+        assert_eq!(site.answer(with_token(path, Some(&right))).status, 200, "{path}");
+    }
+    let text = site.answer(with_token("/metrics", Some(&format!("Bearer {TOKEN}")))).body;
+    assert!(text.contains("hoptax_serve_refused_total{reason=\"token\"} 60"), "{text}");
+}
+
+#[test]
+fn a_name_of_a_stranger_that_resolves_to_the_server_reads_nothing() {
+    let site = Site::new();
+    site.store_load();
+    for path in PATHS {
+        for host in ["evil.test:8419", "192.0.2.1:8419", "localhost.evil.test:8419"] {
+            let request = Request::builder().uri(path).header(HOST, host).body(Body::empty()).unwrap();
+            let answer = site.answer(request);
+            assert_eq!(answer.status, 421, "{path} {host}");
+        }
+        let without = Request::builder().uri(path).body(Body::empty()).unwrap();
+        assert_eq!(site.answer(without).status, 421, "{path}");
+        assert_eq!(site.get(path).status, 200, "{path}");
+    }
+}
+
+#[test]
+fn a_page_of_another_server_starts_and_stops_nothing() {
+    let site = Site::new();
+    let origin = Running::origin("");
+    let started = site.post("/api/v1/loads", &load(origin.address, "1h"));
+    assert_eq!(started.status, 202, "{started:?}");
+    for foreign in ["http://evil.test", "null", "http://127.0.0.1:3000", "https://127.0.0.1"] {
+        for (method, path) in
+            [("POST", "/api/v1/loads"), ("DELETE", "/api/v1/jobs/1"), ("OPTIONS", "/api/v1/loads")]
+        {
+            let request = asking(method, path)
+                .header(ORIGIN, foreign)
+                .header(ACCESS_CONTROL_REQUEST_METHOD, "POST")
+                .header(CONTENT_TYPE, "application/json");
+            let answer =
+                site.answer(request.body(Body::from(load(origin.address, "1s").to_string())).unwrap());
+            assert_eq!(answer.status, 403, "{method} {foreign}");
+            assert!(!answer.headers.contains_key(ACCESS_CONTROL_ALLOW_ORIGIN));
+        }
+        // A page that asks can tell that something answers, and a browser keeps the answer from it.
+        let asked = asking("GET", "/api/v1/runs").header(ORIGIN, foreign).body(Body::empty()).unwrap();
+        let answer = site.answer(asked);
+        assert!(!answer.headers.contains_key(ACCESS_CONTROL_ALLOW_ORIGIN), "{foreign}");
+        assert_eq!(answer.headers["cross-origin-resource-policy"], "same-origin");
+    }
+    assert_eq!(site.get("/api/v1/jobs/1").json()["state"], "running");
+    assert_eq!(site.get("/api/v1/jobs").json().as_array().map(Vec::len), Some(1));
+    // A form of another page can send text alone.
+    let text = asking("POST", "/api/v1/loads").header(CONTENT_TYPE, "text/plain");
+    assert_eq!(site.answer(text.body(Body::from("{}")).unwrap()).status, 415);
+    let own = asking("DELETE", "/api/v1/jobs/1").header(ORIGIN, format!("http://{OWN}"));
+    assert_eq!(site.answer(own.body(Body::empty()).unwrap()).status, 202);
+    assert_eq!(site.ended(1)["state"], "interrupted");
+}
+
+#[test]
+fn a_load_goes_to_no_target_that_is_not_allowed_however_it_is_spelled() {
+    let local = Site::new();
+    let hosts = [
+        "192.0.2.1",
+        "3221225985",
+        "0xc0000201",
+        "0300.0.2.1",
+        "[2001:db8::1]",
+        "[::ffff:192.0.2.1]",
+        "0.0.0.0",
+        "[::]",
+    ];
+    for host in hosts {
+        let answer = local.post("/api/v1/loads", &json!({"target": format!("http://{host}:1/")}));
+        assert_eq!(answer.status, 403, "{host}: {answer:?}");
+        assert!(answer.error().contains("--allow-target"), "{answer:?}");
+    }
+    let tricky = local.post("/api/v1/loads", &json!({"target": "http://127.0.0.1:1@192.0.2.1:1/"}));
+    assert_eq!(tricky.status, 403, "{tricky:?}");
+    let count = format!("hoptax_serve_refused_total{{reason=\"target\"}} {}", hosts.len() + 1);
+    assert!(local.get("/metrics").body.contains(&count), "{count}");
+    assert_eq!(local.get("/api/v1/jobs").json(), json!([]));
+
+    // A server that others reach sends to none of its own addresses.
+    let open = open_site();
+    for host in [
+        "127.0.0.1",
+        "localhost",
+        "[::1]",
+        "2130706433",
+        "0x7f.1",
+        "127.1",
+        "[::ffff:127.0.0.1]",
+        "192.0.2.1",
+        "192.0.2.2:81",
+    ] {
+        let wanted = json!({"target": format!("http://{host}/")}).to_string();
+        let request = Request::builder().method("POST").uri("/api/v1/loads").header(HOST, "192.0.2.1");
+        let request =
+            request.header(CONTENT_TYPE, "application/json").header(AUTHORIZATION, format!("Bearer {TOKEN}"));
+        let answer = open.answer(request.body(Body::from(wanted)).unwrap());
+        assert_eq!(answer.status, 403, "{host}: {answer:?}");
+    }
+}
+
+#[test]
+fn a_load_does_not_follow_its_target_to_another_host() {
+    let elsewhere = Running::origin("");
+    let origin = Running::origin(&format!("status=302&header=location:http://{}/", elsewhere.address));
+    let site = Site::new();
+    assert_eq!(site.post("/api/v1/loads", &load(origin.address, "200ms")).status, 202);
+    let job = site.ended(1);
+    assert_eq!(job["state"], "done", "{job}");
+    let result = site.get(&format!("/api/v1/runs/{}/result", job["run"])).json();
+    assert!(result["statuses"]["302"].as_u64().is_some_and(|count| count > 0), "{}", result["statuses"]);
+    assert_eq!(elsewhere.connections(), 0);
+}
+
+#[test]
+fn no_address_of_a_run_names_a_file() {
+    let site = Site::new();
+    site.store_load();
+    for path in [
+        "/runs/..%2f..%2f..%2fetc%2fpasswd",
+        "/runs/%2e%2e",
+        "/runs/1%2f..%2f..",
+        "/runs/store.sqlite",
+        "/api/v1/runs/..%2f..%2fetc%2fpasswd",
+        "/api/v1/runs/%2fetc%2fpasswd/result",
+        "/api/v1/runs/../../etc/passwd",
+        "/api/v1/runs/1/..%2f..%2fstore.sqlite",
+        "/api/v1/runs/1/%2e%2e%2fresult",
+        "/api/v1/runs/1/sqlite",
+        "/api/v1/runs/1/CSV",
+        "/api/v1/runs/1%00/result",
+        "/api/v1/runs/-1/result",
+        "/api/v1/runs/+1/result",
+        "/api/v1/runs/1'/result",
+        "/api/v1/runs/1%20OR%201=1/result",
+        "/api/v1/runs/99999999999999999999/result",
+        "/api/v1/runs/2/result",
+        "/api/v1/jobs/..%2f1",
+    ] {
+        let answer = site.get(path);
+        assert_eq!(answer.status, 404, "{path}: {answer:?}");
+        assert!(!answer.body.contains("root:") && !answer.body.contains("SQLite"), "{path}: {answer:?}");
+    }
+}
+
+#[test]
+fn bodies_that_are_too_large_or_no_load_are_refused() {
+    let site = Site::new();
+    let large = format!("{{\"target\": \"http://127.0.0.1/{}\"}}", "a".repeat(64 * 1024));
+    let answer = site.answer(posting("/api/v1/loads", large));
+    assert_eq!(answer.status, 413, "{answer:?}");
+    for (body, status) in [("{", 400), ("[]", 422), ("{\"target\": 1}", 422), ("{\"target\": \"x\"}", 400)] {
+        assert_eq!(site.answer(posting("/api/v1/loads", body)).status, status, "{body}");
+    }
+    let answer =
+        site.post("/api/v1/loads", &json!({"target": "http://127.0.0.1:1/", "connections": 1_000_000}));
+    assert_eq!(answer.status, 400);
+    assert!(answer.error().contains("`connections`"), "{answer:?}");
+    // Nothing but a load: neither files of the machine, nor other addresses.
+    for field in ["data", "log", "body_file", "resolve", "unix_socket", "proto"] {
+        let answer =
+            site.post("/api/v1/loads", &json!({"target": "http://127.0.0.1:1/", field: "/etc/passwd"}));
+        assert_eq!(answer.status, 422, "{field}: {answer:?}");
+    }
+    assert_eq!(site.get("/api/v1/jobs").json(), json!([]));
+}
+
+#[test]
+fn a_thousand_event_streams_are_sixty_four() {
+    let site = Site::new();
+    let origin = Running::origin("");
+    assert_eq!(site.post("/api/v1/loads", &load(origin.address, "1h")).status, 202);
+    let follow = || site.response(asking("GET", "/api/v1/jobs/1/events").body(Body::empty()).unwrap());
+    let (open, refused): (Vec<_>, Vec<_>) =
+        (0..1_000).map(|_| follow()).partition(|stream| stream.status() == 200);
+    assert_eq!((open.len(), refused.len()), (64, 936));
+    assert!(refused.iter().all(|stream| stream.status() == 429));
+    let text = site.get("/metrics").body;
+    for line in [
+        "hoptax_serve_event_streams 64",
+        "hoptax_serve_event_streams_total 64",
+        "hoptax_serve_refused_total{reason=\"streams\"} 936",
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line}\n{text}");
+    }
+    // Whoever leaves makes room.
+    drop(open);
+    assert_eq!(follow().status(), 200);
+    site.delete("/api/v1/jobs/1");
+    assert_eq!(site.ended(1)["state"], "interrupted");
+}
+
+/// Markup that would take over a page which inserts text as markup.
+const EVIL: &str = "</script><script>alert(1)</script><img src=x onerror=alert(1)>'\"<!-- {{ document }}";
+
+#[test]
+fn markup_in_the_fields_of_a_result_is_text_everywhere() {
+    let site = Site::new();
+    let mut result = sample::load();
+    EVIL.clone_into(&mut result.plan.url);
+    EVIL.clone_into(&mut result.plan.protocol);
+    for finding in &mut result.findings {
+        EVIL.clone_into(&mut finding.message);
+        EVIL.clone_into(&mut finding.advice);
+    }
+    EVIL.clone_into(&mut result.environment.cpu_model);
+    site.store(&serde_json::to_string(&result).unwrap());
+    site.store_load();
+    let scripts = |answer: &Answer| answer.body.matches("<script").count();
+    let clean = scripts(&site.get("/runs/2"));
+    for path in ["/", "/runs/1", "/api/v1/runs/1/html"] {
+        let answer = site.get(path);
+        assert_eq!(answer.status, 200, "{path}");
+        assert!(answer.headers[CONTENT_TYPE].to_str().unwrap().starts_with("text/html"), "{path}");
+        assert_eq!(scripts(&answer), clean, "{path}");
+        assert!(!answer.body.contains("<script>alert") && !answer.body.contains("<img src=x"), "{path}");
+    }
+    // Where it stays as it was, no browser takes it for a page.
+    for (path, media_type) in [
+        ("/api/v1/runs", "application/json"),
+        ("/api/v1/runs/1", "application/json"),
+        ("/api/v1/runs/1/result", "application/json"),
+        ("/api/v1/runs/1/json", "application/json"),
+        ("/api/v1/runs/1/csv", "text/csv; charset=utf-8"),
+        ("/api/v1/runs/1/md", "text/markdown; charset=utf-8"),
+    ] {
+        let answer = site.get(path);
+        assert_eq!(
+            (answer.status, &answer.headers[CONTENT_TYPE]),
+            (200, &HeaderValue::from_static(media_type)),
+            "{path}"
+        );
+        assert_eq!(answer.headers[X_CONTENT_TYPE_OPTIONS], "nosniff", "{path}");
+    }
+}
+
+#[test]
+fn every_response_has_the_headers_that_protect_it() {
+    let site = Site::new();
+    site.store_load();
+    let foreign = Request::builder().uri("/").header(HOST, "evil.test").body(Body::empty()).unwrap();
+    let answers = PATHS.map(|path| site.get(path)).into_iter().chain([
+        site.get("/none"),
+        site.get("/runs/99"),
+        site.post("/api/v1/loads", &json!({})),
+        site.answer(asking("PUT", "/").body(Body::empty()).unwrap()),
+        site.answer(foreign),
+    ]);
+    for answer in answers {
+        let header = |name: HeaderName| answer.headers[name].to_str().unwrap().to_owned();
+        assert_eq!(header(X_CONTENT_TYPE_OPTIONS), "nosniff");
+        assert_eq!(header(REFERRER_POLICY), "no-referrer");
+        assert_eq!(header(CACHE_CONTROL), "no-store");
+        let policy = header(CONTENT_SECURITY_POLICY);
+        assert!(
+            policy.starts_with("default-src 'none'; ") && policy.contains("frame-ancestors 'none'"),
+            "{policy}"
+        );
+        let (_, scripts) = policy.split_once("script-src ").unwrap();
+        let scripts = scripts.split(';').next().unwrap();
+        assert!(scripts.starts_with("'sha256-") && !scripts.contains(' '), "{scripts}");
+    }
+}
