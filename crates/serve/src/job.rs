@@ -10,6 +10,10 @@ const MAX_NOTES: usize = 100;
 
 /// A job.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[expect(
+    clippy::struct_field_names,
+    reason = "jobs and runs have their numbers under these names everywhere"
+)]
 pub(crate) struct Job {
     /// Its number.
     pub(crate) job: u64,

@@ -250,7 +250,8 @@ mod tests {
         drop(RunFolder::create(folder.path(), "name: a\n", &then).unwrap());
         let with = |set: &[(&str, f64)]| {
             let set = set.iter().map(|(name, value)| ((*name).to_owned(), *value));
-            let now = Manifest { thresholds: set.collect(), ..manifest() };
+            let mut now = manifest();
+            now.thresholds = set.collect();
             RunFolder::resume(folder.path(), &then, &now).map(drop).map_err(|failure| failure.to_string())
         };
         assert_eq!(with(&[("steal", 0.02), ("quiet-wait", 0.01)]), Ok(()));

@@ -72,13 +72,15 @@ mod tests {
         result
     }
 
+    type Change = fn(&mut StudyResult);
+
     fn of_quiet(result: &StudyResult) -> Option<String> {
         reason(result, &result.arms, CostMeasure::ResponseQuietP99Us)
     }
 
     #[test]
     fn an_arm_without_quiet_slices_is_named_with_the_reason() {
-        let with = |change: fn(&mut StudyResult)| {
+        let with = |change: Change| {
             let mut result = study();
             change(&mut result);
             of_quiet(&result).unwrap()
@@ -87,7 +89,7 @@ mod tests {
         let mut linked = study();
         linked.plan.link = Some(link);
         assert!(of_quiet(&linked).unwrap().contains("has a link"));
-        let cases: [(fn(&mut StudyResult), &str); 7] = [
+        let cases: [(Change, &str); 7] = [
             (|_| (), "its own number of workers"),
             (|result| result.plan.quiet_rule = None, "counted no waits"),
             (|result| result.environment.proxy_cpus = vec![0], "share a processor"),

@@ -106,7 +106,11 @@ mod tests {
     fn a_page_may_load_nothing() {
         assert!(PAGE.contains("default-src 'none'") && !PAGE.contains(" src=") && !PAGE.contains("<link"));
         assert!(policy().starts_with("default-src 'none'; "), "{}", policy());
-        assert!(policy().contains("script-src 'sha256-") && policy().ends_with("img-src data:"), "{}", policy());
+        assert!(
+            policy().contains("script-src 'sha256-") && policy().ends_with("img-src data:"),
+            "{}",
+            policy()
+        );
     }
 
     #[test]

@@ -69,8 +69,8 @@ impl Store {
     /// # Errors
     /// When it is not a result that can be read, or the store cannot be written.
     pub fn put_result(&mut self, text: &str, source: &str) -> Result<i64, StoreError> {
-        let described = describe::result(text)
-            .map_err(|why| StoreError::NotARun { path: PathBuf::from(source), why })?;
+        let described =
+            describe::result(text).map_err(|why| StoreError::NotARun { path: PathBuf::from(source), why })?;
         let document = RunFile { path: RESULT.to_owned(), text: text.to_owned(), is_redacted: false };
         self.put(&described, source, &[document])
     }

@@ -105,6 +105,7 @@ mod tests {
             compared_with: None,
             load: None,
             proxy: None,
+            quiet_wait_share: None,
             points: values.iter().enumerate().map(run).collect(),
             changes: Vec::new(),
         }
