@@ -185,7 +185,7 @@ impl Configuration {
         if let Some(beside) = self.source_beside(path) {
             return Ok(beside.clone());
         }
-        load(path).map(|loaded| Source { name: loaded.name, text: loaded.text, first_line: 1 })
+        load(path).map(|loaded| Source::file(&loaded.name, &loaded.text))
     }
 
     /// The file that a `ConfigSource` at a pointer names.
