@@ -61,7 +61,7 @@ pub fn at<'a>(root: &'a Value, pointer: &str) -> Option<&'a Value> {
     let mut node = root;
     for step in steps {
         node = match node {
-            Value::Object(entries) => entries.get(key_of(step).as_ref())?,
+            Value::Object(entries) => entries.get(&*key_of(step))?,
             Value::Array(items) if step == "0" || !step.starts_with(['0', '+']) => {
                 items.get(step.parse::<usize>().ok()?)?
             }

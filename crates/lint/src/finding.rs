@@ -55,7 +55,7 @@ fn named(root: &Value, pointer: &str) -> String {
         let is_item = node.is_some_and(Value::is_array);
         node = node.and_then(|node| match node {
             Value::Array(items) => items.get(key.parse::<usize>().ok()?),
-            other => other.get(key.as_ref()),
+            other => other.get(&*key),
         });
         let name = node.filter(|_| is_item).map_or("", |item| tree::text(item, "/name"));
         tree::push(&mut path, if name.is_empty() { &key } else { name });
