@@ -108,10 +108,14 @@ pub(crate) fn join_all(
         configuration.tree = content;
         Resources::default()
     };
+    let references = configuration.references();
     // A joined resource may replace a malformed node, so the check runs before and after.
-    malformed.extend(configuration.malformed());
-    malformed.extend(configuration.join_files(resources, is_dump, load, &mut unread));
-    malformed.extend(configuration.malformed());
+    malformed.extend(configuration.malformed(&references.tables));
+    let joined = configuration.join_files(resources, references, is_dump, load, &mut unread);
+    malformed.extend(joined.malformed);
+    if joined.is_changed {
+        malformed.extend(configuration.malformed(&configuration.references().tables));
+    }
     let of_api_v2 = configuration.of_api_v2();
     if !of_api_v2.is_empty() {
         // The old fields may cause all other problems, which are therefore left out.
@@ -133,6 +137,38 @@ struct Resources {
     routes: BTreeMap<String, Found>,
     endpoints: BTreeMap<String, Found>,
     filters: BTreeMap<String, Found>,
+}
+
+/// Nodes of listeners and clusters that name resources outside of them, and those that have a table of routes: their pointers.
+#[derive(Debug, Default)]
+struct References {
+    /// Filters that are discovered on their own.
+    filters: Vec<String>,
+    /// Connection managers whose tables depend on the request.
+    scopes: Vec<String>,
+    /// Connection managers whose table is elsewhere.
+    routes: Vec<String>,
+    /// Clusters whose endpoints are elsewhere.
+    endpoints: Vec<String>,
+    /// Nodes that name a secret and its source.
+    secrets: Vec<String>,
+    /// Nodes with a table of routes. Other proxies than that of HTTP have them too.
+    tables: Vec<String>,
+}
+
+impl References {
+    /// The list of the nodes that have this field; none if it is another one.
+    fn by_field(&mut self, field: &str) -> Option<&mut Vec<String>> {
+        match field {
+            "config_discovery" => Some(&mut self.filters),
+            "scoped_routes" => Some(&mut self.scopes),
+            "rds" => Some(&mut self.routes),
+            "eds_cluster_config" => Some(&mut self.endpoints),
+            "sds_config" => Some(&mut self.secrets),
+            "route_config" => Some(&mut self.tables),
+            _ => None,
+        }
+    }
 }
 
 /// A resource that is to be placed into the bootstrap.
@@ -161,6 +197,11 @@ impl Configuration {
     /// The place of a node of the bootstrap in the user's files.
     pub fn place(&self, pointer: &str) -> Place {
         self.origins.place(pointer)
+    }
+
+    /// The number of the text that a node of the bootstrap is from, and its place in the user's files.
+    pub fn placed(&self, pointer: &str) -> (usize, Place) {
+        self.origins.placed(pointer)
     }
 
     /// Its content as one bootstrap, in which fields have the names of protocol buffers, and lists are lists.
@@ -255,14 +296,16 @@ impl Configuration {
         Problem { place: self.place(pointer), message: message.to_owned() }
     }
 
-    /// The pointers of all nodes that have a key, in the lists of listeners and clusters.
-    fn nodes_with(&self, key: &str) -> Vec<String> {
-        let mut found = Vec::new();
+    /// The nodes of listeners and clusters that name resources, found in one walk: a file may have thousands of listeners.
+    fn references(&self) -> References {
+        let mut found = References::default();
         for list in ["/static_resources/listeners", "/static_resources/clusters"] {
             let Some(node) = self.tree.pointer(list) else { continue };
             tree::walk(node, list, &mut |pointer, node| {
-                if node.get(key).is_some_and(Value::is_object) {
-                    found.push(pointer.to_owned());
+                for (field, value) in node.as_object().into_iter().flatten() {
+                    if let Some(nodes) = found.by_field(field).filter(|_| value.is_object()) {
+                        nodes.push(pointer.to_owned());
+                    }
                 }
             });
         }

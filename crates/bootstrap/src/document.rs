@@ -19,6 +19,8 @@ pub(crate) struct Source {
     pub(crate) text: String,
     /// The line of the file that is the first of the text, from 1.
     pub(crate) first_line: u64,
+    /// The characters before each line of the text in its file; none if they are not known.
+    pub(crate) indent: Option<u64>,
 }
 
 /// A parsed text.
@@ -34,13 +36,19 @@ pub(crate) struct Document {
 impl Source {
     /// A file.
     pub(crate) fn file(name: &str, text: &str) -> Self {
-        Self { name: name.to_owned(), text: text.to_owned(), first_line: 1 }
+        Self { name: name.to_owned(), text: text.to_owned(), first_line: 1, indent: Some(0) }
     }
 
     /// The place of a line of the text; 0 for none.
     pub(crate) fn place(&self, line: u64) -> Place {
         let line = if line == 0 { 0 } else { line + self.first_line - 1 };
         Place { file: self.name.clone(), line, column: 0, pointer: String::new() }
+    }
+
+    /// The column of a byte of the text in its file, in characters from 1; 0 if it is not known.
+    fn column(&self, byte: usize) -> u64 {
+        let line = self.text.get(..byte).and_then(|before| before.rsplit('\n').next());
+        line.zip(self.indent).map_or(0, |(line, indent)| indent + line.chars().count() as u64 + 1)
     }
 
     /// The problem that a text in YAML cannot be read.
@@ -85,14 +93,14 @@ impl Document {
 
     /// The place of a node.
     pub(crate) fn place(&self, pointer: &str) -> Place {
-        let Source { name, text, first_line } = &self.source;
+        let Source { name, text, first_line, .. } = &self.source;
         let pointer = pointer.to_owned();
         let Some(lines) = &self.lines else {
             let file = if *first_line > 1 { format!("{name}:{first_line}") } else { name.clone() };
             return Place { file, line: 0, column: 0, pointer };
         };
         let Position { line, byte } = lines.position(text, &pointer);
-        let column = byte.map_or(0, |byte| column(text, byte));
+        let column = byte.map_or(0, |byte| self.source.column(byte));
         Place { file: name.clone(), line: line + first_line - 1, column, pointer }
     }
 
@@ -137,7 +145,7 @@ impl Document {
         }
         let file = &self.source.name;
         let placed = found.into_iter().map(|Again { line, byte, key }| {
-            let (line, column) = (line + self.source.first_line - 1, column(&self.source.text, byte));
+            let (line, column) = (line + self.source.first_line - 1, self.source.column(byte));
             (Place { file: file.clone(), line, column, pointer: String::new() }, key)
         });
         placed.collect()
@@ -150,12 +158,6 @@ impl Document {
             _ => None,
         }
     }
-}
-
-/// The column of a byte in its line, in characters from 1; 0 if there is no such byte.
-fn column(text: &str, byte: usize) -> u64 {
-    let line = text.get(..byte).and_then(|before| before.rsplit('\n').next());
-    line.map_or(0, |line| line.chars().count() as u64 + 1)
 }
 
 #[cfg(test)]

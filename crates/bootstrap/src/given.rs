@@ -63,15 +63,15 @@ pub(crate) fn given(
     // Envoy reads only the first of several documents.
     let first = envoy::first(text).map_err(|error| one(unreadable(&source, &error)))?;
     let value = first.to_value();
-    if let Some(problem) = template::parsed(&source, &value) {
-        return Err(one(problem));
-    }
     if accepted.is(&value) {
         return whole(&source, Document::of_yaml(&source, first, value), choice);
     }
+    if let Some(problem) = template::parsed(&source, &value) {
+        return Err(one(problem));
+    }
     let documents = envoy::documents(text).collect::<Result<Vec<Tree>, _>>();
     let documents = documents.map_err(|error| one(unreadable(&source, &error)))?;
-    let embedded: Vec<Embedded> = documents.iter().flat_map(|tree| manifest::find(name, tree)).collect();
+    let embedded: Vec<Embedded> = documents.iter().flat_map(|tree| manifest::find(&source, tree)).collect();
     if !embedded.is_empty() {
         return chosen(&source, &embedded, choice);
     }
@@ -144,7 +144,8 @@ pub fn choices(name: &str, text: &str) -> Vec<String> {
     if documents.first().is_some_and(|first| is_whole(&first.to_value())) {
         return Vec::new();
     }
-    names_of(&documents.iter().flat_map(|tree| manifest::find(name, tree)).collect::<Vec<_>>())
+    let source = Source::file(name, text);
+    names_of(&documents.iter().flat_map(|tree| manifest::find(&source, tree)).collect::<Vec<_>>())
 }
 
 /// The shortest name of each that no other has; its number, if there is none.
@@ -183,7 +184,7 @@ fn no_configuration(source: &Source, first: &Tree, documents: &[Tree]) -> Proble
         return one(problem);
     }
     // A template of a chart in an object is not a configuration yet.
-    let mut texts = documents.iter().flat_map(|tree| manifest::data(&source.name, tree));
+    let mut texts = documents.iter().flat_map(|tree| manifest::data(source, tree));
     if let Some(problem) = texts.find_map(|text| template::other(&text)) {
         return one(problem);
     }

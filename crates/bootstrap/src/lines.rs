@@ -1,5 +1,8 @@
 //! The lines of the nodes of a file, by their JSON pointers.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
 use hoptax_text::yaml::envoy::{Key, Node, Tree};
 
 use crate::names::is_field;
@@ -39,8 +42,8 @@ pub(crate) struct Position {
 }
 
 /// The steps of a pointer.
-pub(crate) fn steps(pointer: &str) -> impl Iterator<Item = String> {
-    pointer.split('/').skip(1).map(|step| step.replace("~1", "/").replace("~0", "~"))
+pub(crate) fn steps(pointer: &str) -> impl Iterator<Item = Cow<'_, str>> {
+    pointer.split('/').skip(1).map(crate::tree::key_of)
 }
 
 /// Takes a step from a mapping: to the entry with this key, or to the mapping itself if the step is into a list and a single value was
@@ -92,7 +95,7 @@ impl<'t> Way<'t> {
                 }
                 Step::Stay => {}
                 Step::Nowhere => {
-                    let left = std::iter::once(step).chain(steps).collect();
+                    let left = std::iter::once(step).chain(steps).map(Cow::into_owned).collect();
                     return Self { through, end, left };
                 }
             }
@@ -121,7 +124,12 @@ impl<'t> Way<'t> {
 #[derive(Clone, Debug)]
 pub(crate) struct JsonLines {
     nodes: Vec<JsonNode>,
+    /// The numbers of the items of long lists, by the number of the list. The way to an item of another list leads over those before it.
+    long: BTreeMap<usize, Vec<u32>>,
 }
+
+/// Fewest items of a long list.
+const LONG: usize = 100;
 
 #[derive(Clone, Copy, Debug)]
 struct JsonNode {
@@ -173,18 +181,40 @@ impl JsonLines {
             }
             at = next;
         }
-        Self { nodes }
+        let mut lines = Self { nodes, long: BTreeMap::new() };
+        lines.add_long_lists();
+        lines
     }
 
-    fn position(&self, text: &str, steps: impl Iterator<Item = String>) -> Position {
+    fn add_long_lists(&mut self) {
+        for (list, node) in self.nodes.iter().enumerate() {
+            if (node.end as usize).saturating_sub(list) <= LONG {
+                continue;
+            }
+            let is_list = self.children(list).next().is_some_and(|(_, first)| first.key.is_none());
+            let items: Vec<u32> = self.children(list).map(|(item, _)| number(item)).collect();
+            if is_list && items.len() >= LONG {
+                self.long.insert(list, items);
+            }
+        }
+    }
+
+    /// The number of an item of a list.
+    fn item(&self, list: usize, index: usize) -> Option<usize> {
+        match self.long.get(&list) {
+            Some(items) => items.get(index).map(|item| *item as usize),
+            None => self.children(list).nth(index).map(|(item, _)| item),
+        }
+    }
+
+    fn position<'s>(&self, text: &str, steps: impl Iterator<Item = Cow<'s, str>>) -> Position {
         let mut around = 0;
         for step in steps {
-            let mut children = self.children(around).peekable();
-            let next = match children.peek() {
+            let next = match self.children(around).next() {
                 None => Step::Nowhere,
-                Some((_, node)) if node.key.is_none() => {
-                    let item = step.parse().ok().and_then(|index| children.nth(index));
-                    item.map_or(Step::Nowhere, |(index, _)| Step::To(index))
+                Some((_, first)) if first.key.is_none() => {
+                    let item = step.parse().ok().and_then(|index| self.item(around, index));
+                    item.map_or(Step::Nowhere, Step::To)
                 }
                 Some(_) => {
                     let keys = self.children(around).map(|(index, node)| (key_of(text, node), index));
@@ -318,6 +348,26 @@ mod tests {
     #[test]
     fn the_last_of_equal_keys_counts_as_in_the_parser() {
         assert_eq!(json("{\n\"a\": 1,\n\"a\": 2}").line("/a"), 3);
+    }
+
+    #[test]
+    fn items_of_long_lists_have_their_lines() {
+        let items = |count: usize| {
+            let item = |number: usize| format!("\n{{\"a\": [{number}],\n\"b\": 1}}");
+            (0..count).map(item).collect::<Vec<String>>().join(",")
+        };
+        for count in [LONG - 1, LONG, LONG + 1] {
+            let text = format!("{{\"list\": [{}],\n\"last\": [\n[]]}}", items(count));
+            let lines = json(&text);
+            for index in 0..count {
+                let first = 2 + 2 * index as u64;
+                assert_eq!(lines.line(&format!("/list/{index}")), first);
+                assert_eq!(lines.line(&format!("/list/{index}/a/0")), first);
+                assert_eq!(lines.line(&format!("/list/{index}/b")), first + 1);
+            }
+            assert_eq!(lines.line(&format!("/list/{count}")), 1);
+            assert_eq!(lines.line("/last/0"), 3 + 2 * count as u64);
+        }
     }
 
     #[test]

@@ -66,9 +66,8 @@ impl Embedded {
     }
 }
 
-/// All texts in the objects of a document of which something says that they are configurations of Envoy. `file` is the name of the
-/// file.
-pub(crate) fn find(file: &str, document: &Tree) -> Vec<Embedded> {
+/// All texts in the objects of a document of a file of which something says that they are configurations of Envoy.
+pub(crate) fn find(file: &Source, document: &Tree) -> Vec<Embedded> {
     let mut found = Vec::new();
     for object in objects(document).into_iter().chain(compose(document)) {
         let Object { kind, namespace, name, .. } = &object;
@@ -95,7 +94,7 @@ pub(crate) fn find(file: &str, document: &Tree) -> Vec<Embedded> {
 }
 
 /// The texts in the data of objects that hold files.
-pub(crate) fn data(file: &str, document: &Tree) -> Vec<Source> {
+pub(crate) fn data(file: &Source, document: &Tree) -> Vec<Source> {
     let mut texts = Vec::new();
     for object in objects(document).iter().filter(|object| FILES.contains(&object.kind.as_str())) {
         object.texts(file, object.tree, &mut Path::default(), &mut texts);
@@ -170,11 +169,11 @@ struct Text {
 }
 
 impl Object<'_> {
-    fn texts(&self, file: &str, tree: &Tree, path: &mut Path, found: &mut Vec<Text>) {
+    fn texts(&self, file: &Source, tree: &Tree, path: &mut Path, found: &mut Vec<Text>) {
         match &tree.node {
             Node::Scalar(Value::String(text), style) => {
                 let Some(key) = self.key(&path.keys) else { return };
-                let source = self.source(file, tree.line, text, *style, &path.keys);
+                let source = self.source(file, tree, text, *style, &path.keys);
                 found.extend(source.map(|source| Text { key, source, parent: path.parent }));
             }
             Node::Scalar(..) => {}
@@ -190,7 +189,7 @@ impl Object<'_> {
                         let key =
                             if path.container.is_empty() { FLAG.to_owned() } else { path.container.clone() };
                         let text = value.unwrap_or(text);
-                        let source = self.source(file, item.line, text, *style, &path.keys);
+                        let source = self.source(file, item, text, *style, &path.keys);
                         found.extend(source.map(|source| Text { key, source, parent: item.line }));
                     }
                     is_value = text == FLAG;
@@ -218,27 +217,51 @@ impl Object<'_> {
         }
     }
 
-    /// A text with its place. None if it should be base64 and is not, or is no text.
-    fn source(&self, file: &str, line: u64, text: &str, style: Style, keys: &[String]) -> Option<Source> {
+    /// A text of a node with its place. None if it should be base64 and is not, or is no text.
+    fn source(
+        &self,
+        file: &Source,
+        node: &Tree,
+        text: &str,
+        style: Style,
+        keys: &[String],
+    ) -> Option<Source> {
         let key = keys.last().map(String::as_str).unwrap_or_default();
         let is_secret = self.kind == "Secret";
         let in_base64 = keys.len() == 2
             && BASE64.iter().any(|field| keys[0] == *field && (*field == "binaryData" || is_secret));
-        let of_value = |how: &str| format!("{file}:{line} (`{key}`, {how})");
+        let of_value = |how: &str, text: &str| {
+            Source::file(&format!("{}:{} (`{key}`, {how})", file.name, node.line), text)
+        };
         if in_base64 {
             let compact: String = text.split_ascii_whitespace().collect();
             let text = String::from_utf8(BASE64_STANDARD.decode(compact).ok()?).ok()?;
-            return Some(Source { name: of_value("in base64"), text, first_line: 1 });
+            return Some(of_value("in base64", &text));
         }
-        let (name, first_line) = match style {
-            Style::Literal => (file.to_owned(), line),
-            Style::Folded => (of_value("folded"), 1),
-            Style::Flow => (of_value("in quotes"), 1),
+        let source = match style {
+            Style::Literal => Source {
+                first_line: node.line,
+                indent: indent(&file.text, node.bytes.start, text),
+                ..Source::file(&file.name, text)
+            },
+            Style::Folded => of_value("folded", text),
+            Style::Flow => of_value("in quotes", text),
         };
         // Compose replaces variables, and writes a dollar sign twice.
-        let text = if self.kind == COMPOSE { text.replace("$$", "$") } else { text.to_owned() };
-        Some(Source { name, text, first_line })
+        if self.kind == COMPOSE && text.contains("$$") {
+            return Some(Source { text: text.replace("$$", "$"), indent: None, ..source });
+        }
+        Some(source)
     }
+}
+
+/// The spaces before each line of a text that a file has in lines of its own, one of which is at a byte. None if the first line has more
+/// before it, as behind a flag.
+fn indent(file: &str, byte: usize, text: &str) -> Option<u64> {
+    let first = text.lines().find(|line| !line.trim().is_empty())?;
+    let before = file.get(..byte)?.rfind('\n').map_or(0, |newline| newline + 1);
+    let spaces = file.get(before..)?.lines().next()?.strip_suffix(first)?;
+    spaces.chars().all(|letter| letter == ' ').then_some(spaces.len() as u64)
 }
 
 fn at<'a>(tree: &'a Tree, key: &str) -> Option<&'a Tree> {

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::tree::{join, message, message_type};
+use crate::tree::{message, message_type, push, push_index};
 
 /// Mappings whose keys belong to the user, as does all that is below them.
 const FREE: [&str; 10] = [
@@ -37,6 +37,9 @@ const METADATA: &str = "metadata";
 const FILTER_METADATA: &str = "filter_metadata";
 const TYPED_FILTER_METADATA: &str = "typed_filter_metadata";
 
+/// A field of structures, and of messages that wrap another one.
+const VALUE: &str = "value";
+
 /// Transport sockets that a cluster chooses among by metadata of endpoints: the keys of `match` are those of the user's metadata.
 const SOCKET_MATCHES: &str = "transport_socket_matches";
 const SOCKET_MATCH: &str = "match";
@@ -66,8 +69,12 @@ pub(crate) fn normalise(value: &mut Value) {
     let has_users_value = has_users_value(value);
     let Some(entries) = value.as_object_mut() else { return };
     for (key, value) in entries {
+        // Most nodes are scalars, which have no fields.
+        if !value.is_object() && !value.is_array() {
+            continue;
+        }
         let key = key.as_str();
-        if FREE.contains(&key) || key == "value" && has_users_value {
+        if FREE.contains(&key) || key == VALUE && has_users_value {
             continue;
         }
         if key == METADATA {
@@ -90,36 +97,49 @@ pub(crate) fn normalise(value: &mut Value) {
 
 /// Calls `visit` for every field of Envoy's messages, with its pointer and its name: not for keys that belong to the user.
 pub(crate) fn walk_fields(root: &Value, visit: &mut dyn FnMut(&str, &str)) {
-    fn step(node: &Value, pointer: &str, visit: &mut dyn FnMut(&str, &str)) {
+    fn step(node: &Value, pointer: &mut String, visit: &mut dyn FnMut(&str, &str)) {
+        let length = pointer.len();
         match node {
             Value::Array(items) => {
                 for (index, item) in items.iter().enumerate() {
-                    step(item, &join(pointer, &index.to_string()), visit);
+                    push_index(pointer, index);
+                    step(item, pointer, visit);
+                    pointer.truncate(length);
                 }
             }
             Value::Object(entries) => {
                 let has_users_value = has_users_value(node);
                 for (key, value) in entries {
-                    let at = join(pointer, key);
-                    visit(&at, key);
-                    let is_users = FREE.contains(&key.as_str())
-                        || [METADATA, SOCKET_MATCHES].contains(&key.as_str())
-                        || key == "value" && has_users_value;
-                    if is_users {
-                        continue;
+                    push(pointer, key);
+                    visit(pointer, key);
+                    if !(is_of_user(key) || key == VALUE && has_users_value) {
+                        inside(key, value, pointer, visit);
                     }
-                    match value.as_object().filter(|_| NAMED.contains(&key.as_str())) {
-                        Some(named) => {
-                            named.iter().for_each(|(name, inner)| step(inner, &join(&at, name), visit));
-                        }
-                        None => step(value, &at, visit),
-                    }
+                    pointer.truncate(length);
                 }
             }
             _ => {}
         }
     }
-    step(root, "", visit);
+    fn inside(key: &str, value: &Value, pointer: &mut String, visit: &mut dyn FnMut(&str, &str)) {
+        let length = pointer.len();
+        match value.as_object().filter(|_| NAMED.contains(&key)) {
+            Some(named) => {
+                for (name, inner) in named {
+                    push(pointer, name);
+                    step(inner, pointer, visit);
+                    pointer.truncate(length);
+                }
+            }
+            None => step(value, pointer, visit),
+        }
+    }
+    step(root, &mut String::new(), visit);
+}
+
+/// True if the keys below a field belong to the user, or to the user in part.
+fn is_of_user(key: &str) -> bool {
+    FREE.contains(&key) || [METADATA, SOCKET_MATCHES].contains(&key)
 }
 
 /// Renames the keys of a mapping for which `is_field` holds.
@@ -131,8 +151,11 @@ fn rename(entries: &mut Map<String, Value>, is_field: impl Fn(&str) -> bool) {
     }
 }
 
-/// True if the field `value` of a message is the user's own: a structure, or the settings of an extension that is not Envoy's.
+/// True if a message has the field `value` and it is the user's own: a structure, or the settings of an extension that is not Envoy's.
 fn has_users_value(value: &Value) -> bool {
+    if value.get(VALUE).is_none() {
+        return false;
+    }
     let is_structure = ["google.protobuf.Struct", "google.protobuf.Value", "google.protobuf.ListValue"]
         .contains(&message_type(value));
     let message = message(value);

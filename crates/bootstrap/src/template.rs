@@ -53,7 +53,10 @@ pub(crate) fn parsed(source: &Source, value: &Value) -> Option<Problem> {
         if found.is_some() {
             return;
         }
-        let of_text = node.as_str().and_then(|text| Some((text.to_owned(), sign(value, pointer, text)?)));
+        let of_text = node.as_str().and_then(|text| {
+            let sign = sign(value, pointer, text)?;
+            Some((text.to_owned(), sign))
+        });
         // Lines with commands of a template become keys.
         let command = node.as_object().and_then(|entries| entries.keys().find(|key| key.starts_with("<%")));
         let command = command.and_then(|key| Some((key.split('>').next()?.to_owned(), "<%".to_owned())));

@@ -2,6 +2,8 @@
 //!
 //! A removed node becomes null and is dropped by [`compact`], so the pointers of all other nodes stay valid.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value};
 
 /// Keys of matchers whose text is compared with a value.
@@ -33,6 +35,23 @@ pub fn push(pointer: &mut String, key: &str) {
     }
 }
 
+/// Makes the pointer of a list that of its item `index`. It makes no text of the number: walks look at millions of nodes.
+pub fn push_index(pointer: &mut String, index: usize) {
+    fn digits(pointer: &mut String, number: usize) {
+        if number > 9 {
+            digits(pointer, number / 10);
+        }
+        pointer.push(char::from(b'0' + (number % 10) as u8));
+    }
+    pointer.push('/');
+    digits(pointer, index);
+}
+
+/// The key that a step of a pointer stands for.
+pub fn key_of(step: &str) -> Cow<'_, str> {
+    if step.contains('~') { step.replace("~1", "/").replace("~0", "~").into() } else { step.into() }
+}
+
 /// The node at a pointer, as [`Value::pointer`] finds it, but without copies of the steps: rules look at millions of nodes.
 pub fn at<'a>(root: &'a Value, pointer: &str) -> Option<&'a Value> {
     let steps = match pointer.strip_prefix('/') {
@@ -42,10 +61,7 @@ pub fn at<'a>(root: &'a Value, pointer: &str) -> Option<&'a Value> {
     let mut node = root;
     for step in steps {
         node = match node {
-            Value::Object(entries) if step.contains('~') => {
-                entries.get(&step.replace("~1", "/").replace("~0", "~"))?
-            }
-            Value::Object(entries) => entries.get(step)?,
+            Value::Object(entries) => entries.get(&*key_of(step))?,
             Value::Array(items) if step == "0" || !step.starts_with(['0', '+']) => {
                 items.get(step.parse::<usize>().ok()?)?
             }
@@ -75,15 +91,20 @@ pub fn walk<'a>(root: &'a Value, pointer: &str, visit: &mut dyn FnMut(&str, &'a 
     fn step<'a>(node: &'a Value, pointer: &mut String, visit: &mut dyn FnMut(&str, &'a Value)) {
         visit(pointer, node);
         let length = pointer.len();
-        let mut child = |key: &str, child: &'a Value| {
-            push(pointer, key);
-            step(child, pointer, visit);
-            pointer.truncate(length);
-        };
         match node {
-            Value::Object(entries) => entries.iter().for_each(|(key, value)| child(key, value)),
+            Value::Object(entries) => {
+                for (key, value) in entries {
+                    push(pointer, key);
+                    step(value, pointer, visit);
+                    pointer.truncate(length);
+                }
+            }
             Value::Array(items) => {
-                items.iter().enumerate().for_each(|(index, item)| child(&index.to_string(), item));
+                for (index, item) in items.iter().enumerate() {
+                    push_index(pointer, index);
+                    step(item, pointer, visit);
+                    pointer.truncate(length);
+                }
             }
             _ => {}
         }
@@ -256,5 +277,22 @@ mod tests {
         ] {
             assert_eq!(at(&root, pointer), root.pointer(pointer), "{pointer}");
         }
+    }
+
+    #[test]
+    fn the_pointers_of_a_walk_lead_to_its_nodes() {
+        let items: Vec<Value> = (0..102).map(Value::from).collect();
+        let root = json!({"a": items, "b/c~": {"": [[null]]}});
+        let mut pointers = Vec::new();
+        walk(&root, "", &mut |pointer, node| {
+            assert_eq!(root.pointer(pointer), Some(node), "{pointer}");
+            pointers.push(pointer.to_owned());
+        });
+        assert_eq!(pointers.len(), 108);
+        assert!(
+            ["/a/9", "/a/10", "/a/101", "/b~1c~0//0/0"]
+                .iter()
+                .all(|one| pointers.contains(&(*one).to_owned()))
+        );
     }
 }

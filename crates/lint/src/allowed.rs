@@ -1,5 +1,7 @@
 //! Comments that allow a finding: `# hoptax-lint: allow RULE-ID reason`, on the line of the finding or the line above it.
 
+use std::collections::BTreeMap;
+
 use hoptax_bootstrap::Configuration;
 use hoptax_text::nearest;
 use hoptax_text::yaml::envoy;
@@ -48,13 +50,18 @@ pub(crate) fn allow_by_comments(linted: Linted, name: &str, file: &str) -> Linte
 fn by_comments(linted: Linted, mut comments: Vec<Comment>, names: &[&str]) -> Linted {
     let Linted { findings, allowed } = linted;
     let mut linted = Linted { findings: Vec::with_capacity(findings.len()), allowed };
+    // A file of thousands of listeners may have as many comments, and several findings in each.
+    let mut by_line: BTreeMap<(usize, u64), Vec<usize>> = BTreeMap::new();
+    for (number, comment) in comments.iter().enumerate() {
+        for line in comment.lines {
+            by_line.entry((comment.text, line)).or_default().push(number);
+        }
+    }
     for finding in findings {
-        let is_meant = |comment: &&mut Comment| {
-            comment.text == finding.text
-                && comment.lines.contains(&finding.place.line)
-                && comment.id == finding.rule.id
-        };
-        match comments.iter_mut().find(is_meant) {
+        let mut near = by_line.get(&(finding.text, finding.place.line)).into_iter().flatten().copied();
+        let meant =
+            near.find(|number| comments.get(*number).is_some_and(|comment| comment.id == finding.rule.id));
+        match meant.and_then(|number| comments.get_mut(number)) {
             Some(comment) => {
                 comment.is_used = true;
                 linted.allowed.push((finding, comment.reason.clone()));

@@ -24,8 +24,7 @@ pub struct Finding {
 
 impl Finding {
     pub(crate) fn new(rule: &'static Rule, found: Found, configuration: &Configuration) -> Self {
-        let of_pointer = || (configuration.origin(&found.at).0, configuration.place(&found.at));
-        let (text, place) = found.place.clone().unwrap_or_else(of_pointer);
+        let (text, place) = found.place.clone().unwrap_or_else(|| configuration.placed(&found.at));
         Self { rule, place, path: named(configuration.tree(), &found.at), text, found }
     }
 
@@ -52,14 +51,14 @@ fn named(root: &Value, pointer: &str) -> String {
     let mut path = String::new();
     let mut node = Some(root);
     for step in pointer.split('/').skip(1) {
-        let key = step.replace("~1", "/").replace("~0", "~");
+        let key = tree::key_of(step);
         let is_item = node.is_some_and(Value::is_array);
         node = node.and_then(|node| match node {
             Value::Array(items) => items.get(key.parse::<usize>().ok()?),
-            other => other.get(&key),
+            other => other.get(&*key),
         });
         let name = node.filter(|_| is_item).map_or("", |item| tree::text(item, "/name"));
-        path = tree::join(&path, if name.is_empty() { &key } else { name });
+        tree::push(&mut path, if name.is_empty() { &key } else { name });
     }
     path
 }

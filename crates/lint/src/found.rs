@@ -29,8 +29,8 @@ pub enum Price {
 }
 
 impl Found {
-    pub(crate) fn new(at: &str, message: impl Into<String>) -> Self {
-        Self { at: at.to_owned(), place: None, message: message.into(), fix: Vec::new(), price: None }
+    pub(crate) fn new(at: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { at: at.into(), place: None, message: message.into(), fix: Vec::new(), price: None }
     }
 
     pub(crate) fn elsewhere(text: usize, place: Place, message: impl Into<String>) -> Self {

@@ -1,6 +1,7 @@
 //! View of a configuration for rules: its listeners, routes and clusters, each with its pointer.
 
 mod cluster;
+mod index;
 mod limits;
 mod node;
 
@@ -8,6 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 pub(crate) use self::cluster::{Cluster, OLD_OPTIONS};
+use self::index::Index;
+pub(crate) use self::index::Places;
 pub(crate) use self::node::Node;
 use hoptax_bootstrap::{Configuration, Partly, tree};
 
@@ -92,6 +95,8 @@ pub(crate) struct Proxy<'a> {
     pub(crate) root: Node<'a>,
     /// The configuration that its nodes are from.
     pub(crate) configuration: &'a Configuration,
+    /// Its mappings by their fields and types.
+    pub(crate) index: Index<'a>,
     pub(crate) listeners: Vec<Node<'a>>,
     pub(crate) managers: Vec<Manager<'a>>,
     pub(crate) routes: Vec<Route<'a>>,
@@ -114,8 +119,12 @@ impl<'a> Proxy<'a> {
         let configuration = &read.configuration;
         let root = Node { at: String::new(), value: configuration.tree() };
         let listeners = root.items("/static_resources/listeners");
+        let index = Index::new(root.value);
+        // Some proxies ask their control plane for clusters when requests name them.
+        let asks_for_clusters = index.has_any(&["odcds", "odcds_config"]);
         let mut proxy = Self {
             configuration,
+            index,
             listeners,
             managers: Vec::new(),
             routes: Vec::new(),
@@ -123,7 +132,7 @@ impl<'a> Proxy<'a> {
             of_tcp: Vec::new(),
             by_port: BTreeMap::new(),
             numbers: BTreeMap::new(),
-            is_complete: !read.is_part && configuration.has_all_clusters() && !asks_for_clusters(&root),
+            is_complete: !read.is_part && configuration.has_all_clusters() && !asks_for_clusters,
             is_part: read.is_part,
             root,
         };
@@ -248,13 +257,6 @@ fn local_ports(listener: &Node<'_>) -> BTreeSet<u16> {
     let sockets = listener.sockets().into_iter().filter(is_local);
     let ports = sockets.map(|socket| socket.number("/port_value").unwrap_or_default() as u16);
     ports.filter(|port| *port > 0).collect()
-}
-
-/// Returns true if a proxy asks its control plane for clusters when requests name them.
-fn asks_for_clusters(root: &Node<'_>) -> bool {
-    let mut asks = false;
-    root.walk(&mut |node| asks |= node.has("/odcds") || node.has("/odcds_config"));
-    asks
 }
 
 /// Returns true if a host is this machine, reachable from it alone.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::{Configuration, Found, Loaded, Resources};
+use super::{Configuration, Found, Loaded, References, Resources};
 use crate::document::{Document, Source};
 use crate::place::Problem;
 use crate::tree::{self, join, text};
@@ -22,17 +22,27 @@ struct Files<'a> {
     malformed: Vec<Problem>,
 }
 
+/// The bootstrap after all resources that it refers to were placed.
+pub(super) struct Placed {
+    /// Problems with resources that are no mappings, which are left out.
+    pub(super) malformed: Vec<Problem>,
+    /// True if the bootstrap may have other nodes than before.
+    pub(super) is_changed: bool,
+}
+
 impl Configuration {
-    /// Places all resources that the bootstrap refers to. Returns problems with resources that are no mappings, which are left out.
+    /// Places all resources that the bootstrap refers to, by the nodes that do before any is placed.
     pub(super) fn join_files(
         &mut self,
         resources: Resources,
+        mut references: References,
         is_dump: bool,
         load: &dyn Fn(&str) -> Result<Loaded, String>,
         problems: &mut Vec<Problem>,
-    ) -> Vec<Problem> {
+    ) -> Placed {
         let Resources { routes, mut endpoints, filters, clusters: _ } = resources;
         let mut files = Files { load, numbers: BTreeMap::new(), problems, malformed: Vec::new() };
+        let mut is_changed = false;
         if !is_dump {
             for (source, list) in [("lds_config", "listeners"), ("cds_config", "clusters")] {
                 let pointer = format!("/dynamic_resources/{source}");
@@ -42,6 +52,7 @@ impl Configuration {
                 let before = files.problems.len();
                 for found in self.resources_at(&pointer, &mut files, list) {
                     self.append(list, found);
+                    is_changed = true;
                 }
                 self.lacks_clusters |= list == "clusters" && files.problems.len() > before;
             }
@@ -49,17 +60,29 @@ impl Configuration {
         // A control plane may have other ways to name the list.
         self.lacks_clusters |=
             !is_dump && self.tree.pointer("/dynamic_resources/cds_resources_locator").is_some();
-        self.place_filters(&filters, &mut files);
-        self.place_routes(&routes, &mut files);
-        self.place_endpoints(&mut endpoints, &mut files);
-        self.read_secrets(&mut files);
-        files.malformed
+        // What was placed may refer to more.
+        if is_changed {
+            references = self.references();
+        }
+        if !references.filters.is_empty() {
+            self.place_filters(&references.filters, &filters, &mut files);
+            is_changed = true;
+            references = self.references();
+        }
+        self.place_routes(&references, &routes, &mut files);
+        self.place_endpoints(&references.endpoints, &mut endpoints, &mut files);
+        if !references.routes.is_empty() || !references.endpoints.is_empty() {
+            is_changed = true;
+            references = self.references();
+        }
+        self.read_secrets(&references.secrets, &mut files);
+        Placed { malformed: files.malformed, is_changed }
     }
 
     /// Filters that are discovered on their own.
-    fn place_filters(&mut self, filters: &BTreeMap<String, Found>, files: &mut Files<'_>) {
-        for pointer in self.nodes_with("config_discovery") {
-            let Some(node) = self.tree.pointer(&pointer) else { continue };
+    fn place_filters(&mut self, at: &[String], filters: &BTreeMap<String, Found>, files: &mut Files<'_>) {
+        for pointer in at {
+            let Some(node) = self.tree.pointer(pointer) else { continue };
             let name = text(node, "/name").to_owned();
             let default = node.pointer("/config_discovery/default_config").cloned();
             let source = format!("{pointer}/config_discovery/config_source");
@@ -74,20 +97,20 @@ impl Configuration {
                     found.pointer += "/typed_config";
                     found.value = found.value.get_mut("typed_config").map(Value::take).unwrap_or_default();
                     files.malformed.extend(self.no_mapping(found.document, &found.pointer, &found.value));
-                    self.graft_typed(&join(&pointer, "typed_config"), found);
+                    self.graft_typed(&join(pointer, "typed_config"), found);
                 }
                 // The problem of the file is already noted.
                 (None, _) if is_in_file => {}
                 (None, Some(value)) => {
-                    if let Some(node) = self.tree.pointer_mut(&pointer) {
+                    if let Some(node) = self.tree.pointer_mut(pointer) {
                         tree::set(node, "typed_config", value);
                     }
                 }
                 (None, None) => {
-                    files.problems.push(self.problem(&pointer, &format!("this filter {TAKE_A_DUMP}")));
+                    files.problems.push(self.problem(pointer, &format!("this filter {TAKE_A_DUMP}")));
                 }
             }
-            self.remove_key(&pointer, "config_discovery");
+            self.remove_key(pointer, "config_discovery");
         }
     }
 
@@ -119,13 +142,18 @@ impl Configuration {
         }
     }
 
-    fn place_routes(&mut self, routes: &BTreeMap<String, Found>, files: &mut Files<'_>) {
-        for pointer in self.nodes_with("scoped_routes") {
+    fn place_routes(
+        &mut self,
+        references: &References,
+        routes: &BTreeMap<String, Found>,
+        files: &mut Files<'_>,
+    ) {
+        for pointer in &references.scopes {
             let message = "scoped routes are not supported; give the connection manager one `route_config`";
-            files.problems.push(self.problem(&join(&pointer, "scoped_routes"), message));
+            files.problems.push(self.problem(&join(pointer, "scoped_routes"), message));
         }
-        for pointer in self.nodes_with("rds") {
-            let rds = join(&pointer, "rds");
+        for pointer in &references.routes {
+            let rds = join(pointer, "rds");
             let name = self
                 .tree
                 .pointer(&rds)
@@ -135,16 +163,21 @@ impl Configuration {
             // Several listeners may share one table.
             let of_dump = routes.get(&name).cloned();
             let found = of_dump.or_else(|| self.named_at(&source, files, "route table", "routes", &name));
-            self.remove_key(&pointer, "rds");
+            self.remove_key(pointer, "rds");
             if let Some(found) = found {
-                self.graft(&join(&pointer, "route_config"), found);
+                self.graft(&join(pointer, "route_config"), found);
             }
         }
     }
 
-    fn place_endpoints(&mut self, endpoints: &mut BTreeMap<String, Found>, files: &mut Files<'_>) {
-        for pointer in self.nodes_with("eds_cluster_config") {
-            let Some(node) = self.tree.pointer(&pointer) else { continue };
+    fn place_endpoints(
+        &mut self,
+        at: &[String],
+        endpoints: &mut BTreeMap<String, Found>,
+        files: &mut Files<'_>,
+    ) {
+        for pointer in at {
+            let Some(node) = self.tree.pointer(pointer) else { continue };
             let service = text(node, "/eds_cluster_config/service_name");
             let name = if service.is_empty() { text(node, "/name") } else { service }.to_owned();
             let found = endpoints.remove(&name).or_else(|| {
@@ -155,17 +188,17 @@ impl Configuration {
                 all.into_iter().find(|found| text(&found.value, "/cluster_name") == name)
             });
             if let Some(found) = found {
-                self.graft(&join(&pointer, "load_assignment"), found);
+                self.graft(&join(pointer, "load_assignment"), found);
             }
         }
     }
 
     /// Secrets in files; they are only read, if they can be, for their kind and their length.
-    fn read_secrets(&mut self, files: &mut Files<'_>) {
+    fn read_secrets(&mut self, at: &[String], files: &mut Files<'_>) {
         let statics = self.tree.pointer("/static_resources/secrets").and_then(Value::as_array).cloned();
         let mut secrets = statics.unwrap_or_default();
-        for pointer in self.nodes_with("sds_config") {
-            let Some(path) = self.path_of(&join(&pointer, "sds_config")) else { continue };
+        for pointer in at {
+            let Some(path) = self.path_of(&join(pointer, "sds_config")) else { continue };
             let Ok(source) = self.load(&path, files.load) else { continue };
             match Document::parse(&source) {
                 Ok(document) => {
@@ -185,7 +218,7 @@ impl Configuration {
         if let Some(beside) = self.source_beside(path) {
             return Ok(beside.clone());
         }
-        load(path).map(|loaded| Source { name: loaded.name, text: loaded.text, first_line: 1 })
+        load(path).map(|loaded| Source::file(&loaded.name, &loaded.text))
     }
 
     /// The file that a `ConfigSource` at a pointer names.

@@ -21,16 +21,16 @@ const NO_MAPPING: &str = "this must be a mapping, as in `{name: ...}`";
 const NO_LIST: &str = "this must be a list of mappings, as in `[{name: ...}]`";
 
 impl Configuration {
-    /// Problems with nodes of the bootstrap that are no mappings or no lists. Nodes that are null are missing.
-    pub(super) fn malformed(&self) -> Vec<Problem> {
+    /// Problems with nodes of the bootstrap that are no mappings or no lists. Nodes that are null are missing. `tables` are the pointers of
+    /// the nodes with tables of routes.
+    pub(super) fn malformed(&self, tables: &[String]) -> Vec<Problem> {
         let mut found = Vec::new();
         for steps in EXPECTED {
             self.add_malformed(&self.tree, "", &steps.split('/').collect::<Vec<_>>(), &mut found);
         }
         let steps: Vec<&str> = OF_ROUTES.split('/').collect();
-        // Other proxies than that of HTTP have lists of tables.
-        for pointer in self.nodes_with("route_config") {
-            let at = join(&pointer, "route_config");
+        for pointer in tables {
+            let at = join(pointer, "route_config");
             if let Some(node) = self.tree.pointer(&at) {
                 self.add_malformed(node, &at, &steps, &mut found);
             }

@@ -3,6 +3,8 @@
 //! The packages of API v2 were moved by a few rules with exceptions (`tools/type_whisperer/api_type_db` in Envoy's repository before
 //! 1.18, and <https://www.envoyproxy.io/docs/envoy/v1.17.0/api/api_supported_versions>).
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use super::Configuration;
@@ -167,6 +169,9 @@ const EXTENSIONS: [&str; 13] = [
     "cluster_type",
 ];
 
+/// Fields with the version of the API that a service speaks.
+const VERSIONS: [&str; 2] = ["transport_api_version", "resource_api_version"];
+
 /// A field of API v2.
 struct OldField {
     /// Its name, and the field that its message is in.
@@ -249,13 +254,30 @@ impl Configuration {
         let mut add = |pointer: &str, message: String| {
             found.push(Problem { place: self.place(pointer), message });
         };
+        // Thousands of nodes have the same few types.
+        let mut current: BTreeSet<&str> = BTreeSet::new();
         tree::walk(&self.tree, "", &mut |pointer, node| {
+            if !node.is_object() {
+                if node == "V2" && VERSIONS.contains(&last_step(pointer)) {
+                    let key = last_step(pointer);
+                    add(
+                        pointer,
+                        format!(
+                            "`{key}: V2` is of {REMOVED}: in API v3 it is `V3`, which the service must speak"
+                        ),
+                    );
+                }
+                return;
+            }
             let of = message_type(node);
-            if let Some(now) = of_type(of) {
-                add(
-                    &join(pointer, "@type"),
-                    format!("`{of}` is of {REMOVED}: in API v3 it is `{now}`{}", changed(of)),
-                );
+            if !current.contains(of) {
+                match of_type(of) {
+                    None => drop(current.insert(of)),
+                    Some(now) => add(
+                        &join(pointer, "@type"),
+                        format!("`{of}` is of {REMOVED}: in API v3 it is `{now}`{}", changed(of)),
+                    ),
+                }
             }
             let inside = last_name(pointer);
             for field in FIELDS.iter().filter(|field| field.of == inside) {
@@ -267,17 +289,6 @@ impl Configuration {
             }
             if EXTENSIONS.contains(&inside) && last_step(pointer) != "typed_config" {
                 extension(pointer, node, &mut add);
-            }
-        });
-        tree::walk(&self.tree, "", &mut |pointer, node| {
-            let key = last_step(pointer);
-            if ["transport_api_version", "resource_api_version"].contains(&key) && node == "V2" {
-                add(
-                    pointer,
-                    format!(
-                        "`{key}: V2` is of {REMOVED}: in API v3 it is `V3`, which the service must speak"
-                    ),
-                );
             }
         });
         found

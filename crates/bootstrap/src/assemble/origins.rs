@@ -32,8 +32,13 @@ impl Origins {
 
     /// The place of a node of the bootstrap.
     pub(crate) fn place(&self, pointer: &str) -> Place {
+        self.placed(pointer).1
+    }
+
+    /// The number of the file that a node of the bootstrap is from, and its place there.
+    pub(crate) fn placed(&self, pointer: &str) -> (usize, Place) {
         let (document, pointer) = self.origin(pointer);
-        self.documents[document].place(&pointer)
+        (document, self.documents[document].place(&pointer))
     }
 
     /// The number of the file that a node of the bootstrap is from, and its pointer there.

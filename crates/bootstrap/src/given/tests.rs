@@ -264,3 +264,37 @@ fn all_configurations_of_a_file_have_names() {
     assert!(choices("envoy.yaml", ENVOY).is_empty());
     assert!(choices("envoy.yaml", "a: 1\n").is_empty());
 }
+
+#[test]
+fn columns_of_a_text_in_lines_of_its_own_are_those_of_the_file() {
+    let column = |text: &str| found(text, None).document.place("/static_resources/clusters/0/name").column;
+    let map = config_map("shop", "envoy.yaml", ENVOY);
+    let deeper = config_map("shop", "envoy.yaml", &indented(ENVOY, 2)).replace(": |", ": |2");
+    let later = config_map("shop", "envoy.yaml", &format!("\n\n# é\n{ENVOY}"));
+    let compose = |more: &str| {
+        let text = indented(&format!("{ENVOY}{more}"), 6);
+        format!("services: {{}}\nconfigs:\n  edge:\n    content: |\n{text}")
+    };
+    let flag = format!(
+        "apiVersion: v1\nkind: Pod\nspec:\n  args:\n  - |\n    --config-yaml={}",
+        indented(ENVOY, 4).trim_start()
+    );
+    for (text, expected) in [
+        (ENVOY.to_owned(), 5),
+        (map.clone(), 9),
+        (map.replace('\n', "\r\n"), 9),
+        (deeper, 11),
+        (later, 9),
+        (compose(""), 11),
+        // Dollar signs of the file are two for one of the text, and the first line of this one is behind a flag.
+        (compose("    alt_stat_name: a$$b\n"), 0),
+        (flag, 0),
+        // Of a text in quotes, columns are its own, as its name says.
+        (map.replace(&format!("|\n{}", indented(ENVOY, 4)), &serde_json::to_string(ENVOY).unwrap()), 5),
+    ] {
+        assert_eq!(column(&text), expected, "{text}");
+    }
+    let twice = config_map("shop", "envoy.yaml", &format!("{ENVOY}    name: b\n"));
+    let (place, key) = found(&twice, None).document.duplicates().remove(0);
+    assert_eq!((place.line, place.column, key.as_str()), (9, 9, "name"));
+}

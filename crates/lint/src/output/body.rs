@@ -1,5 +1,7 @@
 //! Findings as the body of a result.
 
+use std::collections::BTreeSet;
+
 use hoptax_bootstrap::Problem;
 use hoptax_result::{LintBody, LintFinding, LintRule, LintUnread, LintedFile};
 
@@ -22,8 +24,9 @@ pub fn file(name: &str, linted: &Linted, unread: &[Problem]) -> LintedFile {
 /// All files, with the rules of their findings; all rules were applied, without a file of what is allowed.
 pub fn body(files: Vec<LintedFile>) -> LintBody {
     let mut body = LintBody { files, ..LintBody::default() };
-    let has_found = |rule: &&&Rule| body.findings().any(|finding| finding.rule == rule.id);
-    body.rules = ALL.iter().filter(has_found).map(|rule| described(rule)).collect();
+    let found: BTreeSet<&str> = body.findings().map(|finding| finding.rule.as_str()).collect();
+    let rules = ALL.iter().filter(|rule| found.contains(rule.id)).map(|rule| described(rule)).collect();
+    body.rules = rules;
     body
 }
 

@@ -4,9 +4,24 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::{Node, Proxy};
+use super::{Node, Places, Proxy};
 
-impl Proxy<'_> {
+/// Limits of the connections of single listeners.
+pub(crate) struct ListenerLimits<'a> {
+    filters: Places<'a>,
+    /// Keys of the runtime.
+    keys: BTreeSet<String>,
+}
+
+impl ListenerLimits<'_> {
+    /// Returns true if the connections of a listener have a limit of their own.
+    pub(crate) fn has(&self, listener: &Node<'_>) -> bool {
+        let key = format!("envoy.resource_limits.listener.{}.connection_limit", listener.name());
+        self.keys.contains(&key) || self.filters.has_inside(listener)
+    }
+}
+
+impl<'a> Proxy<'a> {
     /// Returns true if the connections of all listeners together have a limit.
     pub(crate) fn has_global_limit(&self) -> bool {
         let monitors = self.root.items("/overload_manager/resource_monitors");
@@ -17,12 +32,10 @@ impl Proxy<'_> {
         }) || self.runtime_keys().contains("overload.global_downstream_max_connections")
     }
 
-    /// Returns true if the connections of a listener have a limit of their own.
-    pub(crate) fn has_limit(&self, listener: &Node<'_>) -> bool {
-        let key = format!("envoy.resource_limits.listener.{}.connection_limit", listener.name());
-        let mut is_limited = self.runtime_keys().contains(&key);
-        listener.walk(&mut |node| is_limited |= node.message_type().ends_with(".ConnectionLimit"));
-        is_limited
+    /// Returns the limits of the connections of single listeners.
+    pub(crate) fn listener_limits(&self) -> ListenerLimits<'a> {
+        let filters = self.index.of_type(|of| of.ends_with(".ConnectionLimit"));
+        ListenerLimits { filters: Places::new(filters), keys: self.runtime_keys() }
     }
 
     /// The keys that the file states of the runtime. A key may be written with dots, or as a mapping for each part.

@@ -19,7 +19,7 @@ impl<'a> Node<'a> {
     /// The node at a pointer below this one.
     pub(crate) fn get(&self, pointer: &str) -> Option<Self> {
         let value = tree::at(self.value, pointer).filter(|value| !value.is_null())?;
-        Some(Self { at: format!("{}{pointer}", self.at), value })
+        Some(Self { at: self.field(pointer), value })
     }
 
     /// Returns true if there is a node at a pointer below this one.
@@ -61,15 +61,18 @@ impl<'a> Node<'a> {
 
     /// The items of a list below this one; a value that is no list is one item.
     pub(crate) fn items(&self, pointer: &str) -> Vec<Self> {
-        let at = || format!("{}{pointer}", self.at);
         match tree::at(self.value, pointer) {
             Some(Value::Array(items)) => {
-                let at = at();
-                let items = items.iter().enumerate().filter(|(_, item)| !item.is_null());
-                items.map(|(index, value)| Self { at: format!("{at}/{index}"), value }).collect()
+                let list = self.field(pointer);
+                let item = |(index, value)| {
+                    let mut at = list.clone();
+                    tree::push_index(&mut at, index);
+                    Self { at, value }
+                };
+                items.iter().enumerate().filter(|(_, item)| !item.is_null()).map(item).collect()
             }
             None | Some(Value::Null) => Vec::new(),
-            Some(value) => vec![Self { at: at(), value }],
+            Some(value) => vec![Self { at: self.field(pointer), value }],
         }
     }
 
@@ -78,7 +81,7 @@ impl<'a> Node<'a> {
         let Some(entries) = tree::at(self.value, pointer).and_then(Value::as_object) else {
             return Vec::new();
         };
-        let at = format!("{}{pointer}", self.at);
+        let at = self.field(pointer);
         let entries = entries.iter().filter(|(_, value)| !value.is_null());
         entries.map(|(key, value)| (key.as_str(), Self { at: tree::join(&at, key), value })).collect()
     }
@@ -113,56 +116,24 @@ impl<'a> Node<'a> {
     pub(crate) fn fields(&self) -> Self {
         let Some(typed) = self.get("/typed_config") else { return self.clone() };
         let message = tree::message(typed.value);
-        Self { at: format!("{}{}", typed.at, message.at), value: message.fields }
+        Self { at: typed.field(message.at), value: message.fields }
     }
 
     /// The message of a typed configuration, which this node is.
     pub(crate) fn message(&self) -> (&'a str, Self) {
         let message = tree::message(self.value);
-        (message.of, Self { at: format!("{}{}", self.at, message.at), value: message.fields })
-    }
-
-    /// The type of the message of a typed configuration, which this node is; empty if it has none.
-    pub(crate) fn message_type(&self) -> &'a str {
-        tree::message(self.value).of
-    }
-
-    /// All nodes below this one and itself. It copies no pointer: rules look at millions of nodes.
-    pub(crate) fn walk(&self, visit: &mut dyn FnMut(&Self)) {
-        fn step<'a>(node: &mut Node<'a>, visit: &mut dyn FnMut(&Node<'a>)) {
-            visit(node);
-            let (value, length) = (node.value, node.at.len());
-            let mut child = |key: &str, child: &'a Value| {
-                if child.is_null() {
-                    return;
-                }
-                tree::push(&mut node.at, key);
-                node.value = child;
-                step(node, visit);
-                node.at.truncate(length);
-            };
-            match value {
-                Value::Object(entries) => entries.iter().for_each(|(key, value)| child(key, value)),
-                Value::Array(items) => {
-                    items.iter().enumerate().for_each(|(index, item)| child(&index.to_string(), item));
-                }
-                _ => {}
-            }
-            node.value = value;
-        }
-        if !self.value.is_null() {
-            step(&mut self.clone(), visit);
-        }
+        (message.of, Self { at: self.field(message.at), value: message.fields })
     }
 
     /// A finding about a field of it, or about itself if it has not the field.
     pub(crate) fn found(&self, pointer: &str, message: impl Into<String>) -> Found {
         let field = if self.has(pointer) { pointer } else { "" };
-        Found::new(&format!("{}{field}", self.at), message)
+        Found::new(self.field(field), message)
     }
 
     /// The pointer of a field of it.
     pub(crate) fn field(&self, pointer: &str) -> String {
-        format!("{}{pointer}", self.at)
+        // Rules make millions of pointers.
+        [self.at.as_str(), pointer].concat()
     }
 }

@@ -1,7 +1,7 @@
 //! An edge that believes the addresses that clients state.
 
 use crate::found::{Found, Price};
-use crate::proxy::{Manager, Proxy};
+use crate::proxy::{Manager, Node, Places, Proxy};
 use crate::rule::{Rule, Severity};
 
 pub(super) static RULE: Rule = Rule {
@@ -15,9 +15,14 @@ pub(super) static RULE: Rule = Rule {
 };
 
 /// Conditions and descriptors of limits that take the address of the client.
-const BY_ADDRESS: [&str; 3] = ["/remote_ip", "/remote_address", "/masked_remote_address"];
+const BY_ADDRESS: [&str; 3] = ["remote_ip", "remote_address", "masked_remote_address"];
 
 fn check(proxy: &Proxy<'_>) -> Vec<Found> {
+    let by_address = Places::new(proxy.index.with_any(&BY_ADDRESS));
+    let decides_by_address = |manager: &Manager<'_>| {
+        let is_tagging = |filter: &Node<'_>| filter.extension().ends_with(".IPTagging");
+        by_address.has_inside(&manager.node) || manager.filters().iter().any(is_tagging)
+    };
     let mut found = Vec::new();
     for manager in proxy.managers.iter().filter(|manager| manager.is_tls()) {
         let is_stated = ["/use_remote_address", "/xff_num_trusted_hops", "/original_ip_detection_extensions"]
@@ -36,10 +41,4 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
         }
     }
     found
-}
-
-fn decides_by_address(manager: &Manager<'_>) -> bool {
-    let mut decides = manager.filters().iter().any(|filter| filter.extension().ends_with(".IPTagging"));
-    manager.node.walk(&mut |node| decides |= BY_ADDRESS.iter().any(|field| node.has(field)));
-    decides
 }

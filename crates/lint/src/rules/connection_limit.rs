@@ -22,7 +22,8 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
         return Vec::new();
     }
     let open = proxy.listeners.iter().filter(|listener| listener.is_open_to_others());
-    let open: Vec<&Node<'_>> = open.filter(|listener| !proxy.has_limit(listener)).collect();
+    let limits = proxy.listener_limits();
+    let open: Vec<&Node<'_>> = open.filter(|listener| !limits.has(listener)).collect();
     let found = open.first().map(|first| {
         let count = counted(open.len() as u64, "listener");
         first.found("/name", format!("nothing limits the connections of {count} to other machines"))

@@ -1,7 +1,7 @@
 //! CORS is answered behind a filter that denies.
 
 use crate::found::Found;
-use crate::proxy::{Manager, Node, Proxy};
+use crate::proxy::{Manager, Node, Places, Proxy};
 use crate::rule::{Rule, Severity};
 
 pub(super) static RULE: Rule = Rule {
@@ -18,8 +18,15 @@ pub(super) static RULE: Rule = Rule {
 const DENY: [&str; 5] = ["JwtAuthentication", "ExtAuthz", "BasicAuth", "ApiKeyAuth", "OAuth2"];
 
 fn check(proxy: &Proxy<'_>) -> Vec<Found> {
+    // The filter has no effect unless a route, or a level around it, has a policy.
+    let fields = proxy.index.with_any(&["cors"]).into_iter();
+    let policies =
+        Places::new(fields.chain(proxy.index.of_type(|of| of.ends_with(".cors.v3.CorsPolicy"))).collect());
+    let has_policy = |manager: &&Manager<'_>| {
+        manager.node.get("/route_config").is_some_and(|table| policies.has_inside(&table))
+    };
     let mut found = Vec::new();
-    for manager in proxy.managers.iter().filter(|manager| has_policy(manager)) {
+    for manager in proxy.managers.iter().filter(has_policy) {
         let filters = manager.filters();
         let Some(first) = filters.iter().position(denies) else { continue };
         let is_cors = |filter: &&Node<'_>| filter.extension().ends_with(".cors.v3.Cors");
@@ -40,15 +47,4 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
 fn denies(filter: &Node<'_>) -> bool {
     let of = filter.extension().rsplit('.').next().unwrap_or_default();
     DENY.contains(&of) && !filter.is_set("/disabled") && !filter.fields().is_set("/bypass_cors_preflight")
-}
-
-/// Returns true if a route, or a level around it, has a CORS policy. The filter has no effect without one.
-fn has_policy(manager: &Manager<'_>) -> bool {
-    let mut has_policy = false;
-    if let Some(table) = manager.node.get("/route_config") {
-        table.walk(&mut |node| {
-            has_policy |= node.has("/cors") || node.message_type().ends_with(".cors.v3.CorsPolicy");
-        });
-    }
-    has_policy
 }

@@ -3,7 +3,7 @@
 use hoptax_result::counted;
 
 use crate::found::Found;
-use crate::proxy::{Manager, Node, Proxy};
+use crate::proxy::{Manager, Node, Places, Proxy};
 use crate::rule::{Rule, Severity};
 
 pub(super) static RULE: Rule = Rule {
@@ -19,10 +19,13 @@ pub(super) static RULE: Rule = Rule {
 const FAULT: &str = "envoy.extensions.filters.http.fault.v3.HTTPFault";
 
 fn check(proxy: &Proxy<'_>) -> Vec<Found> {
+    let mut faults = proxy.index.of_type(|of| of == FAULT);
+    faults.retain(|fault| has_fault(&fault.message().1));
+    let faults = Places::new(faults);
     let mut found = Vec::new();
     for manager in &proxy.managers {
         for (number, filter) in manager.filters().iter().enumerate() {
-            if number > 0 && filter.extension() == FAULT && injects(manager, filter) {
+            if number > 0 && filter.extension() == FAULT && injects(manager, filter, &faults) {
                 found.push(filter.found(
                     "/name",
                     format!("faults are injected behind {}", counted(number as u64, "filter")),
@@ -33,16 +36,13 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
     found
 }
 
+/// Returns true if settings inject a fault.
+fn has_fault(settings: &Node<'_>) -> bool {
+    ["/abort", "/delay", "/response_rate_limit"].iter().any(|field| settings.has(field))
+}
+
 /// Returns true if a filter injects a fault, for all routes or for one.
-fn injects(manager: &Manager<'_>, filter: &Node<'_>) -> bool {
-    let has_fault = |fields: &Node<'_>| {
-        ["/abort", "/delay", "/response_rate_limit"].iter().any(|field| fields.has(field))
-    };
-    let mut injects = has_fault(&filter.fields());
-    if let Some(table) = manager.node.get("/route_config") {
-        table.walk(&mut |node| {
-            injects |= node.message_type() == FAULT && has_fault(&node.message().1);
-        });
-    }
-    injects
+fn injects(manager: &Manager<'_>, filter: &Node<'_>, faults: &Places<'_>) -> bool {
+    let table = manager.node.get("/route_config");
+    has_fault(&filter.fields()) || table.is_some_and(|table| faults.has_inside(&table))
 }

@@ -16,14 +16,16 @@ pub(super) static RULE: Rule = Rule {
 
 fn check(proxy: &Proxy<'_>) -> Vec<Found> {
     let mut found = Vec::new();
-    proxy.root.walk(&mut |node| {
-        let Some(name) = node.get("/envoy_grpc/cluster_name") else { return };
-        let Some(cluster) = proxy.cluster(name.text("")).filter(|cluster| cluster.is_http1()) else { return };
+    for node in proxy.index.with_any(&["envoy_grpc"]) {
+        let Some(name) = node.get("/envoy_grpc/cluster_name") else { continue };
+        let Some(cluster) = proxy.cluster(name.text("")).filter(|cluster| cluster.is_http1()) else {
+            continue;
+        };
         let one = name.found(
             "",
             format!("cluster `{}` speaks HTTP/1.1, and gRPC needs HTTP/2: every call fails", cluster.name()),
         );
         found.push(cluster.set_http2(one));
-    });
+    }
     found
 }

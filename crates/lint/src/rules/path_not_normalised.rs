@@ -1,7 +1,7 @@
 //! Rules about paths that are not normalised.
 
 use crate::found::{Found, Price};
-use crate::proxy::{Node, Proxy};
+use crate::proxy::{Node, Places, Proxy};
 use crate::rule::{Rule, Severity};
 
 pub(super) static RULE: Rule = Rule {
@@ -15,9 +15,15 @@ pub(super) static RULE: Rule = Rule {
 };
 
 fn check(proxy: &Proxy<'_>) -> Vec<Found> {
+    // Conditions of RBAC that are about paths.
+    let conditions = Places::new(proxy.index.with_any(&["url_path"]));
+    let mut of_routes = proxy.index.of_type(|of| of.ends_with(".RBACPerRoute"));
+    of_routes.retain(|rules| conditions.has_inside(rules));
+    let of_routes = Places::new(of_routes);
     let mut found = Vec::new();
     for manager in proxy.managers.iter().filter(|manager| !manager.node.has("/normalize_path")) {
-        if let Some(filter) = manager.filters().into_iter().find(has_rules_of_paths) {
+        let filters = manager.filters();
+        if let Some(filter) = filters.iter().find(|filter| has_rules_of_paths(filter, &conditions)) {
             let one = filter.found(
                 "/name",
                 "rules of this filter are about paths, and paths are not normalised before it",
@@ -25,32 +31,22 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
             found.push(one.at_price(Price::OfCure("path/normalize")));
         }
         let Some(table) = manager.node.get("/route_config") else { continue };
-        table.walk(&mut |node| {
-            if node.message_type().ends_with(".RBACPerRoute") && is_about_paths(node) {
-                found.push(
-                    node.found("", "these rules are about paths, and paths are not normalised before them"),
-                );
-            }
-        });
+        let rules = of_routes.inside(&table);
+        found.extend(rules.map(|rules| {
+            rules.found("", "these rules are about paths, and paths are not normalised before them")
+        }));
     }
     found
-}
-
-/// Returns true if conditions of RBAC are about paths.
-fn is_about_paths(rules: &Node<'_>) -> bool {
-    let mut is_about_paths = false;
-    rules.walk(&mut |node| is_about_paths |= node.has("/url_path"));
-    is_about_paths
 }
 
 /// Ways to match a path, beside that of everything by its prefix.
 const PATHS: [&str; 4] = ["/path", "/path_separated_prefix", "/safe_regex", "/path_match_policy"];
 
 /// Returns true if a filter has rules for some paths, not only one for all of them.
-fn has_rules_of_paths(filter: &Node<'_>) -> bool {
+fn has_rules_of_paths(filter: &Node<'_>, conditions: &Places<'_>) -> bool {
     let of = filter.extension();
     if of.ends_with(".rbac.v3.RBAC") {
-        return is_about_paths(&filter.fields());
+        return conditions.has_inside(&filter.fields());
     }
     let is_of_path = |rule: &Node<'_>| {
         let prefix = rule.text("/match/prefix");

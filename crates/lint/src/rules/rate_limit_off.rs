@@ -1,7 +1,7 @@
 //! A local rate limit that limits nothing.
 
 use crate::found::Found;
-use crate::proxy::Proxy;
+use crate::proxy::{Places, Proxy};
 use crate::rule::{Rule, Severity};
 use std::collections::BTreeSet;
 
@@ -19,35 +19,31 @@ const LIMIT: &str = "envoy.extensions.filters.http.local_ratelimit.v3.LocalRateL
 
 fn check(proxy: &Proxy<'_>) -> Vec<Found> {
     // A filter may be off because routes have limits of their own. Of a table that is not in the file, nobody knows.
+    let limits = Places::new(proxy.index.of_type(|of| of == LIMIT));
     let mut bases = BTreeSet::new();
     for manager in &proxy.managers {
         let Some(table) = manager.node.get("/route_config") else {
             bases.extend(manager.filters().iter().map(|filter| filter.fields().at));
             continue;
         };
-        let mut has_own = false;
-        table.walk(&mut |node| has_own |= node.message_type() == LIMIT);
-        if has_own {
+        if limits.has_inside(&table) {
             bases.extend(manager.filters().iter().map(|filter| filter.fields().at));
         }
     }
     let mut found = Vec::new();
-    proxy.root.walk(&mut |node| {
-        if node.message_type() != LIMIT {
-            return;
-        }
+    for node in limits.inside(&proxy.root) {
         let (_, limit) = node.message();
         if !limit.has("/token_bucket") || bases.contains(&limit.at) {
-            return;
+            continue;
         }
         let message = if !limit.has("/filter_enabled") {
             "this rate limit has no `filter_enabled`, whose default is 0 %: it limits nothing"
         } else if !limit.has("/filter_enforced") {
             "this rate limit has no `filter_enforced`, whose default is 0 %: it counts, and lets every request pass"
         } else {
-            return;
+            continue;
         };
         found.push(limit.found("/token_bucket", message));
-    });
+    }
     found
 }

@@ -26,7 +26,7 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
         if !name.is_empty() && proxy.cluster(name).is_none() {
             let is_suggested = found.len() < MOST_SUGGESTED;
             let hint = if is_suggested { nearest::hint(name, known.iter().copied()) } else { String::new() };
-            found.push(Found::new(&node.at, format!("there is no cluster `{name}`{hint}")));
+            found.push(Found::new(node.at.as_str(), format!("there is no cluster `{name}`{hint}")));
         }
     };
     for route in &proxy.routes {
@@ -44,7 +44,7 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
         check(node, name);
     }
     // Of filters, logs, tracers and sources of keys; and where copies of requests go.
-    proxy.root.walk(&mut |node| {
+    for node in proxy.index.with_any(&["uri", "request_mirror_policies", "envoy_grpc"]) {
         let of_uri = if node.has("/uri") { node.get("/cluster") } else { None };
         let of_mirrors = node.items("/request_mirror_policies").into_iter();
         let of_mirrors = of_mirrors.filter_map(|mirror| mirror.get("/cluster"));
@@ -52,6 +52,6 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
         for named in named {
             check(&named, named.text(""));
         }
-    });
+    }
     found
 }

@@ -6,6 +6,7 @@ use super::MOST_SUGGESTED;
 use crate::found::Found;
 use crate::proxy::{Node, Proxy};
 use crate::rule::{Rule, Severity};
+use hoptax_bootstrap::tree;
 use hoptax_text::nearest;
 
 pub(super) static RULE: Rule = Rule {
@@ -20,22 +21,22 @@ pub(super) static RULE: Rule = Rule {
 
 /// Fields that name a secret.
 const FIELDS: [&str; 4] = [
-    "/tls_certificate_sds_secret_configs",
-    "/validation_context_sds_secret_config",
-    "/session_ticket_keys_sds_secret_config",
-    "/generic_secret",
+    "tls_certificate_sds_secret_configs",
+    "validation_context_sds_secret_config",
+    "session_ticket_keys_sds_secret_config",
+    "generic_secret",
 ];
 
 fn check(proxy: &Proxy<'_>) -> Vec<Found> {
-    let secrets = proxy.root.items("/static_resources/secrets");
-    let known: BTreeSet<&str> = secrets.iter().map(Node::name).collect();
     // Of a file of listeners alone, the secrets are elsewhere.
     if !proxy.is_complete {
         return Vec::new();
     }
+    let secrets = proxy.root.items("/static_resources/secrets");
+    let known: BTreeSet<&str> = secrets.iter().map(Node::name).collect();
     let mut found = Vec::new();
-    proxy.root.walk(&mut |node| {
-        for named in FIELDS.iter().flat_map(|field| node.items(field)) {
+    for node in proxy.index.with_any(&FIELDS) {
+        for named in FIELDS.iter().flat_map(|field| node.items(&tree::join("", field))) {
             let name = named.name();
             if !name.is_empty() && !named.has("/sds_config") && !known.contains(name) {
                 let is_suggested = found.len() < MOST_SUGGESTED;
@@ -44,6 +45,6 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
                 found.push(named.found("/name", format!("there is no secret `{name}`{hint}")));
             }
         }
-    });
+    }
     found
 }

@@ -3,8 +3,7 @@
 use crate::found::Found;
 use crate::proxy::Proxy;
 use crate::rule::{Rule, Severity};
-use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
 pub(super) static RULE: Rule = Rule {
     id: "unused-cluster",
@@ -18,19 +17,17 @@ pub(super) static RULE: Rule = Rule {
 
 fn check(proxy: &Proxy<'_>) -> Vec<Found> {
     // A name may also come from a header, a plugin or the node.
-    let mut is_dynamic = !proxy.is_complete || proxy.listeners.is_empty();
-    let mut named: BTreeMap<&str, usize> = BTreeMap::new();
-    let mut texts = Vec::new();
-    proxy.root.walk(&mut |node| match node.value {
-        Value::Object(entries) => {
-            is_dynamic |= entries.keys().any(|key| NAMED_ELSEWHERE.contains(&key.as_str()));
-        }
-        Value::String(text) if text.contains(['\n', ' ', ':', ',']) => texts.push(text.as_str()),
-        Value::String(text) => *named.entry(text).or_default() += 1,
-        _ => {}
-    });
-    if is_dynamic {
+    if !proxy.is_complete || proxy.listeners.is_empty() || proxy.index.has_any(&NAMED_ELSEWHERE) {
         return Vec::new();
+    }
+    let mut named: HashMap<&str, usize> = proxy.clusters.iter().map(|cluster| (cluster.name(), 0)).collect();
+    let mut texts = Vec::new();
+    for text in proxy.index.texts() {
+        if text.contains(['\n', ' ', ':', ',']) {
+            texts.push(text);
+        } else if let Some(number) = named.get_mut(text) {
+            *number += 1;
+        }
     }
     let found = proxy.clusters.iter().filter(|cluster| {
         // Its own name, and that of its endpoints.

@@ -192,8 +192,12 @@ fn unread(part: &LintUnread) -> String {
 fn rules(result: &LintResult) -> Table {
     let mut sorted: Vec<&LintRule> = result.rules.iter().collect();
     sorted.sort_by_key(|rule| rule.severity);
+    let mut findings: BTreeMap<&str, usize> = BTreeMap::new();
+    for finding in result.findings() {
+        *findings.entry(finding.rule.as_str()).or_default() += 1;
+    }
     let row = |rule: &&LintRule| {
-        let findings = result.findings().filter(|finding| finding.rule == rule.id).count();
+        let findings = findings.get(rule.id.as_str()).copied().unwrap_or_default();
         let cells = vec![
             Cell::words(rule.severity.name()),
             Cell::words(findings.to_string()),

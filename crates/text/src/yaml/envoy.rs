@@ -15,7 +15,7 @@ use std::ops::Range;
 use granit_parser::{Event, Parser, ScalarStyle, ScanError, Span};
 use serde_json::{Map, Value};
 
-use self::scalar::scalar;
+use self::scalar::{is_null, scalar};
 
 /// Most nodes that aliases may stand for. A bootstrap with thousands of clusters has fewer; a few lines of nested aliases more.
 const MOST_ALIASED: usize = 1_000_000;
@@ -198,8 +198,9 @@ enum Entry {
 /// A complete node, as an anchor keeps it.
 #[derive(Clone)]
 struct Complete {
+    /// The node. A key without an anchor is nothing but its text, and its value is null.
     tree: Tree,
-    /// Its text as a key.
+    /// Its text as a key; none for a list or a mapping, and for a value that is no key.
     key: Option<String>,
     tag: Option<String>,
 }
@@ -261,14 +262,19 @@ impl<'input, T: granit_parser::BorrowedInput<'input>> Loader<'input, T> {
                 let empty = if is_of_lines { text.len() - text.trim_start_matches('\n').len() } else { 0 };
                 let line = line.saturating_sub(empty as u64);
                 let tag = text_of(tag);
-                let value = scalar(&text, style, tag.as_deref());
+                // An alias may stand for a key or for a value. Other nodes are one of them, and a large file has millions.
+                let (is_key, is_anchor) = (self.is_at_key(), anchor != 0);
+                let value =
+                    if is_key && !is_anchor { Value::Null } else { scalar(&text, style, tag.as_deref()) };
+                // A key is its text, whatever it would be as a value.
+                let is_null = is_null(&text, style, tag.as_deref());
+                let text_of_key = || if is_null { "null".to_owned() } else { text.into_owned() };
+                let key = (is_key || is_anchor).then(text_of_key);
                 let style = match style {
                     ScalarStyle::Literal => Style::Literal,
                     ScalarStyle::Folded => Style::Folded,
                     _ => Style::Flow,
                 };
-                // A key is its text, whatever it would be as a value.
-                let key = Some(text.into_owned());
                 let tree = Tree { line, bytes: start..end, anchor, node: Node::Scalar(value, style) };
                 self.place(Complete { tree, key, tag })
             }
@@ -319,6 +325,11 @@ impl<'input, T: granit_parser::BorrowedInput<'input>> Loader<'input, T> {
         }
     }
 
+    /// Returns true if the next node is the key of an entry.
+    fn is_at_key(&self) -> bool {
+        matches!(self.open.last(), Some(Open { content: Content::Mapping(_, None), .. }))
+    }
+
     /// Places a node into the collection around it.
     fn place(&mut self, complete: Complete) -> Result<Option<Tree>, Error> {
         let anchor = complete.tree.anchor;
@@ -338,14 +349,12 @@ impl<'input, T: granit_parser::BorrowedInput<'input>> Loader<'input, T> {
                 Some(Entry::Ignored) => {}
                 None if tag.as_deref() == Some(IGNORED) => *pending = Some(Entry::Ignored),
                 None => {
-                    let is_null = matches!(tree.node, Node::Scalar(Value::Null, _));
                     let Some(text) = key else {
                         return Err(error(
                             tree.line,
                             "a key is a list or a mapping; Envoy accepts texts only",
                         ));
                     };
-                    let text = if is_null { "null".to_owned() } else { text };
                     *pending = Some(Entry::Named(Key { line: tree.line, bytes: tree.bytes, text }));
                 }
             },
@@ -372,129 +381,4 @@ fn refusal(scan: &ScanError) -> Error {
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    fn value(text: &str) -> Value {
-        first(text).unwrap().to_value()
-    }
-
-    #[test]
-    fn ignored_keys_are_left_out_and_their_anchors_stay() {
-        let text = "!ignore shared:\n- &a {x: 1}\n!<!ignore> b: 1\n? !ignore c\n: 2\n!ignore 'd': 3\n!ignore [e]: 4\nused: *a\n";
-        assert_eq!(value(text), json!({"used": {"x": 1}}));
-        assert_eq!(value("!ignored a: 1\n!!ignore b: 2\nc: !ignore 3\n"), json!({"a": 1, "b": 2, "c": 3}));
-        assert_eq!(value("!ignore a: &k !ignore node\n*k : 1\nnode: 2\n"), json!({"node": 2}));
-    }
-
-    #[test]
-    fn merge_keys_are_keys_and_the_last_of_equal_keys_counts() {
-        assert_eq!(value("a: &a {x: 1}\nb: {<<: *a, y: 2}\n")["b"], json!({"<<": {"x": 1}, "y": 2}));
-        assert_eq!(value("a: 1\na: 2\n~: 3\n5: 4\nyes: 5\n"), json!({"a": 2, "null": 3, "5": 4, "yes": 5}));
-    }
-
-    #[test]
-    fn the_first_document_counts_and_the_rest_is_not_even_parsed() {
-        assert_eq!(value("a: 1\n---\n{{ x\n"), json!({"a": 1}));
-        assert_eq!(value("---\n---\na: 1\n"), Value::Null);
-        assert_eq!(value(""), Value::Null);
-        assert_eq!(value("\u{feff}a: 1\n"), json!({"a": 1}));
-        let all: Vec<Value> =
-            documents("a: 1\n---\n# b\n---\nc: 2\n").map(|tree| tree.unwrap().to_value()).collect();
-        assert_eq!(all, [json!({"a": 1}), Value::Null, json!({"c": 2})]);
-    }
-
-    #[test]
-    fn what_envoy_refuses_is_an_error_with_its_line() {
-        for (text, line) in [
-            ("a: 1\nb: *none\n", 2),
-            ("a: 1\n? [b]\n: 2\n", 2),
-            ("a:\n- b: c: d\n", 2),
-            ("a: 1\nb: {c: &d {e: *d}}\n", 2),
-            ("b: 1\na: [1\n", 2),
-        ] {
-            let error = first(text).unwrap_err();
-            assert_eq!(error.line, line, "{text}: {error}");
-        }
-        let many = (1..30).fold("a0: &a0 [1, 2]\n".to_owned(), |text, number| {
-            let before = number - 1;
-            format!("{text}a{number}: &a{number} [*a{before}, *a{before}]\n")
-        });
-        assert!(first(&many).unwrap_err().message.contains("a million nodes"));
-        // Each of these anchors keeps all nodes inside of it.
-        let anchored = |depth: usize, nodes: usize| {
-            let opened: String = (0..depth).map(|number| format!("&a{number} [")).collect();
-            opened + &"1,".repeat(nodes) + &"]".repeat(depth)
-        };
-        assert!(first(&anchored(400, 5_100)).unwrap_err().message.contains("two million nodes"));
-        assert!(first(&anchored(400, 4_000)).is_ok());
-        assert!(first(&anchored(0, 0)).is_ok());
-        let limited = |most| documents_up_to("a: 1\n---\nb: [2,\n*x]\n", most).last().unwrap();
-        let limit = error(3, "more than five million nodes");
-        assert_eq!((limited(5).unwrap_err(), limited(9).unwrap_err().line), (limit, 4));
-        let nested = "[".repeat(100_000);
-        assert!(first(&nested).is_err());
-    }
-
-    /// The bytes of a tree, of its keys and of all that is in it.
-    fn all_bytes<'t>(tree: &'t Tree, found: &mut Vec<&'t Range<usize>>) {
-        found.push(&tree.bytes);
-        match &tree.node {
-            Node::Scalar(..) => {}
-            Node::Sequence(items) => items.iter().for_each(|item| all_bytes(item, found)),
-            Node::Mapping(entries) => entries.iter().for_each(|(key, value)| {
-                found.push(&key.bytes);
-                all_bytes(value, found);
-            }),
-        }
-    }
-
-    #[test]
-    fn nodes_and_keys_have_their_bytes() {
-        let text =
-            "\u{feff}# é\na:\n- b: 'x' # c\n  d: {e: [1, 2], f: }\n- |\n  lines\n\n# end\ng: &k 5\nh: *k\n";
-        let tree = first(text).unwrap();
-        let of = |bytes: &Range<usize>| text.get(bytes.clone()).unwrap();
-        let mut found = Vec::new();
-        all_bytes(&tree, &mut found);
-        let found: Vec<&str> = found.into_iter().map(|bytes| of(bytes).trim_end()).collect();
-        let flow = "{e: [1, 2], f: }";
-        let list = format!("b: 'x' # c\n  d: {flow}\n- |\n  lines");
-        let all = text.trim_start_matches("\u{feff}# é\n").trim_end();
-        let item = format!("b: 'x' # c\n  d: {flow}");
-        let expected = [
-            all, "a", &list, &item, "b", "'x'", "d", flow, "e", "[1, 2]", "1", "2", "f", "", "lines", "g",
-            "5", "h", "*k",
-        ];
-        assert_eq!(found, expected);
-    }
-
-    #[test]
-    fn comments_are_not_what_looks_like_them_in_texts() {
-        let text = "# one\na: '# no' # two\nb: |\n  # no\nc: x#no\n#three\n---\n";
-        let expected = [(1, " one"), (2, " two"), (6, "three")].map(|(line, text)| (line, text.to_owned()));
-        assert_eq!(comments(text), expected);
-    }
-
-    #[test]
-    fn nodes_have_their_lines() {
-        let tree = first("a: 1\nb:\n  - c: |\n      x\n    d: >\n      y\n  - &e {f: 1}\n  - *e\n").unwrap();
-        let Node::Mapping(entries) = &tree.node else { panic!("{tree:?}") };
-        assert_eq!((tree.line, entries[1].0.line), (1, 2));
-        let Node::Sequence(items) = &entries[1].1.node else { panic!("{tree:?}") };
-        let lines: Vec<u64> = items.iter().map(|item| item.line).collect();
-        assert_eq!(lines, [3, 7, 8]);
-        let Node::Mapping(inner) = &items[0].node else { panic!("{tree:?}") };
-        let of = |index: usize| match &inner[index].1 {
-            Tree { line, node: Node::Scalar(_, style), .. } => (*line, *style),
-            other => panic!("{other:?}"),
-        };
-        assert_eq!([of(0), of(1)], [(4, Style::Literal), (6, Style::Folded)]);
-        for (text, line) in [("a: |\n\n\n  x\n", 2), ("a: |2- # c\n\n    x\n", 2), ("a:\n  >\n\n  x\n", 3)] {
-            let Node::Mapping(entries) = first(text).unwrap().node else { panic!("{text}") };
-            assert_eq!(entries[0].1.line, line, "the first line of the text may be empty: {text}");
-        }
-    }
-}
+mod tests;

@@ -22,6 +22,8 @@ struct Signs {
 const AROUND: [Signs; 2] = [Signs { begin: "@", end: "@" }, Signs { begin: "((", end: "))" }];
 /// Sign around a name that a tool replaces, like [`AROUND`]. It is within other names too, so it counts around a whole value only.
 const AROUND_WHOLE: &str = "__";
+/// First characters of all signs but the last.
+const FIRST: [char; 5] = ['{', '<', '$', '@', '('];
 /// Words of templates of Helm that occur nowhere else.
 const OF_HELM: [&str; 8] =
     [".Values", ".Release", ".Chart", ".Capabilities", ".Template", ".Files", "nindent", "include \""];
@@ -81,6 +83,10 @@ pub fn anywhere(text: &str) -> Option<Template> {
 
 /// The sign in a value that cannot be a free text: an expression, or a name that a tool replaces.
 pub fn sign_in(value: &str) -> Option<String> {
+    // A configuration has millions of values, and nearly all have none of these.
+    if !value.contains(FIRST) && !value.starts_with(AROUND_WHOLE) {
+        return None;
+    }
     let expression = |(sign, end): &(&str, &str)| {
         let at = value.find(sign)?;
         value.get(at..)?.contains(end).then(|| (at, (*sign).to_owned()))

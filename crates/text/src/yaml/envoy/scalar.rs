@@ -10,14 +10,24 @@ pub(super) fn scalar(text: &str, style: ScalarStyle, tag: Option<&str>) -> Value
     if tag.map_or(style != ScalarStyle::Plain, |tag| tag == "!") {
         return text.into();
     }
-    if tag.is_none() && matches!(text, "" | "~" | "null" | "Null" | "NULL") {
+    if is_null(text, style, tag) {
         return Value::Null;
     }
     boolean(text).map(Value::from).or_else(|| integer(text)).unwrap_or_else(|| text.into())
 }
 
+/// True if a scalar is null.
+pub(super) fn is_null(text: &str, style: ScalarStyle, tag: Option<&str>) -> bool {
+    let is_plain = style == ScalarStyle::Plain && tag.is_none();
+    is_plain && matches!(text, "" | "~" | "null" | "Null" | "NULL")
+}
+
 /// A boolean of YAML 1.1: in lower case, in upper case, or with a capital.
 fn boolean(text: &str) -> Option<bool> {
+    // Most scalars are longer, and a large file has millions.
+    if text.len() > "false".len() {
+        return None;
+    }
     let rest = text.get(1..)?;
     let is_lower = |text: &str| !text.contains(|c: char| c.is_ascii_uppercase());
     let is_upper = !text.contains(|c: char| c.is_ascii_lowercase());
