@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::Configuration;
 use crate::place::Problem;
-use crate::tree::join;
+use crate::tree::{self, join, push, push_index};
 
 /// Pointers of such nodes, with `*` for every item of a list. Each ends at a mapping.
 const EXPECTED: [&str; 5] = [
@@ -26,31 +26,37 @@ impl Configuration {
     pub(super) fn malformed(&self, tables: &[String]) -> Vec<Problem> {
         let mut found = Vec::new();
         for steps in EXPECTED {
-            self.add_malformed(&self.tree, "", &steps.split('/').collect::<Vec<_>>(), &mut found);
+            let steps: Vec<&str> = steps.split('/').collect();
+            self.add_malformed(&self.tree, &mut String::new(), &steps, &mut found);
         }
         let steps: Vec<&str> = OF_ROUTES.split('/').collect();
         for pointer in tables {
-            let at = join(pointer, "route_config");
-            if let Some(node) = self.tree.pointer(&at) {
-                self.add_malformed(node, &at, &steps, &mut found);
+            let mut at = join(pointer, "route_config");
+            if let Some(node) = tree::at(&self.tree, &at) {
+                self.add_malformed(node, &mut at, &steps, &mut found);
             }
         }
         found
     }
 
-    fn add_malformed(&self, node: &Value, pointer: &str, steps: &[&str], found: &mut Vec<Problem>) {
+    fn add_malformed(&self, node: &Value, pointer: &mut String, steps: &[&str], found: &mut Vec<Problem>) {
+        let length = pointer.len();
         match (steps, node) {
             // Envoy accepts a single value for a list.
             (_, Value::Null) | (["*", ..] | [], Value::Object(_)) => {}
             (["*", rest @ ..], Value::Array(items)) => {
                 for (index, item) in items.iter().enumerate() {
-                    self.add_malformed(item, &join(pointer, &index.to_string()), rest, found);
+                    push_index(pointer, index);
+                    self.add_malformed(item, pointer, rest, found);
+                    pointer.truncate(length);
                 }
             }
             (["*", ..], _) => found.push(self.problem(pointer, NO_LIST)),
             ([name, rest @ ..], Value::Object(entries)) => {
                 if let Some(node) = entries.get(*name) {
-                    self.add_malformed(node, &join(pointer, name), rest, found);
+                    push(pointer, name);
+                    self.add_malformed(node, pointer, rest, found);
+                    pointer.truncate(length);
                 }
             }
             (_, _) => found.push(self.problem(pointer, NO_MAPPING)),
