@@ -17,9 +17,9 @@ const MAX_RUNS: usize = 500;
 /// The history.
 pub(crate) async fn history(State(app): State<Arc<App>>) -> Result<Html<String>, Problem> {
     let page = move || {
-        let mut runs = app.history.runs()?;
-        runs.runs.truncate(MAX_RUNS);
-        html::page(&documents::runs(&runs).with_pages_of_rows("/runs/")).map_err(Problem::internal)
+        let document = documents::runs(&app.history.runs()?).with_pages_of_rows("/runs/");
+        let document = document.with_first_rows(MAX_RUNS, "`hoptax runs list --details` prints all");
+        html::page(&document).map_err(Problem::internal)
     };
     blocking(page).await.map(Html)
 }

@@ -144,4 +144,18 @@ mod tests {
         assert!(text.lines().count() <= 40, "{text}");
         assert!(text.contains("and 477 more: --details"), "{text}");
     }
+
+    #[test]
+    fn rows_lead_to_pages_and_those_that_are_left_out_are_counted() {
+        let runs = (0..12).map(|run| StoredRun { run, ..study() }).collect();
+        let all = super::runs(&RunsResult::new((), RunsBody { runs })).with_pages_of_rows("/runs/");
+        assert_eq!(all.table.as_ref().unwrap().rows[1].page.as_deref(), Some("/runs/1"));
+        assert!(all.clone().with_first_rows(12, "elsewhere").notes.is_empty());
+        let few = all.with_first_rows(10, "elsewhere");
+        assert_eq!(
+            (few.table.unwrap().rows.len(), few.notes),
+            (10, vec!["2 more rows: elsewhere".to_owned()])
+        );
+        assert!(few.answer[0].starts_with("12 runs"), "{:?}", few.answer);
+    }
 }
