@@ -1,7 +1,8 @@
 // Draws a scene, and says the value at the pointer or at the place that the arrow keys have stepped to.
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { diamond, nearest, type LegendEntry, type Scene, type Shape } from "./chart/scene";
+import { nearest, type LegendEntry, type Scene, type Shape } from "./chart/scene";
+import { pointOf } from "./chart/forest";
 import { single } from "./chart/series";
 
 /** The width of an element as it changes; zero until it is known. */
@@ -131,7 +132,7 @@ function Swatch({ entry }: { entry: LegendEntry }) {
       case "curve":
         return { kind: "line", x1: 0, x2: 22, y1: 7, y2: 7, of: entry.of ?? "" };
       case "point":
-        return tone === "equivalent" ? diamond(11, 7, entry.of ?? "") : { kind: "circle", x: 11, y: 7, radius: 4, of: entry.of ?? "" };
+        return pointOf(tone, 11, 7);
       case "single":
         return single(11, 7, tone);
       default:

@@ -3,9 +3,9 @@ import { differenceRows } from "../src/block/differences";
 import { axisOf, forest } from "../src/chart/forest";
 import type { DifferenceRow, Differences } from "../src/types/document";
 
-function row(subject: string, measure: string, estimate: number, half: number, decision: DifferenceRow["decision"]): DifferenceRow {
+function row(subject: string, measure: string, estimate: number, half: number, outcome: DifferenceRow["outcome"]): DifferenceRow {
   const share = { text: `${estimate} ±${half}`, estimate, low: estimate - half, high: estimate + half, unit: "%", form: "difference", basis: "measured" } as const;
-  return { subject, measure, share, text: `${measure}, us: ${estimate}`, decision };
+  return { subject, measure, share, text: `${measure}, us: ${estimate}`, outcome };
 }
 
 const DATA: Differences = {
@@ -28,6 +28,17 @@ test("rows are told apart by their decision and not by zero alone", () => {
     ["path", "point equivalent"],
   ]);
   expect(scene.marks[0]?.values.at(-1)).toBe("different; CPU time, us: -7");
+});
+
+test("a row of a gate has its limit, and fails in another form than it passes", () => {
+  const rows = [
+    { ...row("a", "CPU time", 5, 1, "failed"), limit: 3 },
+    { ...row("a", "p99", 1, 1, "passed"), limit: 10 },
+  ];
+  const scene = forest(differenceRows({ ...DATA, margin: null, rows }, ""), { axis: "", band: null, isLinear: false, least: 11 }, 900);
+  const limits = scene.shapes.filter((shape) => shape.of === "limit of-row");
+  expect(limits).toHaveLength(2);
+  expect(scene.shapes.filter((shape) => shape.of.startsWith("point ")).map((shape) => shape.of)).toEqual(["point failed", "point passed"]);
 });
 
 test("one measure is compared between subjects", () => {

@@ -8,7 +8,7 @@ use hoptax_result::{ArmKind, Interval};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-pub(crate) use self::differences::{DifferenceRow, Differences};
+pub(crate) use self::differences::{DifferenceRow, Differences, Outcome};
 pub(crate) use self::flow::{Flow, FlowPart, FlowRole};
 use crate::quantity::Quantity;
 use crate::table::Cell;

@@ -119,7 +119,7 @@ fn remedy(result: &GateResult, limit: &GateLimit) -> String {
 }
 
 /// The measure without its unit.
-fn name(limit: &GateLimit) -> &'static str {
+pub(crate) fn name(limit: &GateLimit) -> &'static str {
     limit.measure.words().split(',').next().unwrap_or_default()
 }
 

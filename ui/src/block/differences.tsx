@@ -1,6 +1,7 @@
-// The differences of a comparison: a forest plot of all measures, coloured by what was decided about each.
+// The differences of a comparison or a gate: a forest plot of all measures, coloured by what was decided about each.
 
-import { forest, type ForestRow } from "../chart/forest";
+import { forest, type ForestRow, type Outcome } from "../chart/forest";
+import { plain } from "../chart/scale";
 import { Figure } from "../figure";
 import type { Differences } from "../types/document";
 import type { View } from "../view";
@@ -11,6 +12,15 @@ interface DifferencesProps {
   view: View;
   change: (changes: View) => void;
 }
+
+/** The colour of each decision, in the order of the legend. */
+const COLOURS: Record<Outcome, string> = {
+  different: "var(--own)",
+  equivalent: "var(--sound)",
+  failed: "var(--failed)",
+  passed: "var(--sound)",
+  undecided: "var(--other)",
+};
 
 /** The rows of the plot. */
 export function differenceRows(data: Differences, measure: string): ForestRow[] {
@@ -30,9 +40,10 @@ export function differenceRows(data: Differences, measure: string): ForestRow[] 
         low,
         high,
         isBounded: false,
-        note: `${row.decision}; ${row.text}`,
+        note: `${row.outcome}; ${row.text}`,
         family: row.subject,
-        tone: row.decision,
+        tone: row.outcome,
+        limit: row.limit ?? undefined,
       },
     ];
   });
@@ -44,6 +55,12 @@ export function DifferencesBlock({ data, view, change }: DifferencesProps) {
   const isOfSeveral = new Set(data.rows.map((row) => row.subject)).size > 1;
   const chosen = measures.find((one) => one === view["measure"]) ?? "";
   const rows = differenceRows(data, chosen);
+  const { margin, axis } = data;
+  const least = margin ?? Math.max(0, ...rows.map((row) => 1.1 * Math.abs(row.limit ?? 0)));
+  const options = { axis, band: margin === null ? null : { low: -margin, high: margin }, isLinear: false, least };
+  const legend = (Object.keys(COLOURS) as Outcome[])
+    .filter((outcome) => rows.some((row) => row.tone === outcome))
+    .map((outcome) => ({ name: outcome, fill: COLOURS[outcome], of: `point ${outcome}` }));
   return (
     <>
       {isOfSeveral && measures.length > 1 && (
@@ -58,23 +75,16 @@ export function DifferencesBlock({ data, view, change }: DifferencesProps) {
       )}
       <Figure
         title={data.title}
-        scene={(width) =>
-          rows.length > 0
-            ? {
-                ...forest(rows, { axis: data.axis, band: { low: -data.margin, high: data.margin }, isLinear: false, least: data.margin }, width),
-                legend: [
-                  { name: "different", fill: "var(--own)", of: "point" },
-                  { name: "equivalent", fill: "var(--sound)", of: "point equivalent" },
-                  { name: "undecided", fill: "var(--other)", of: "point undecided" },
-                ],
-              }
-            : undefined
-        }
+        scene={(width) => (rows.length > 0 ? { ...forest(rows, options, width), legend } : undefined)}
         rows={() => [
           ["subject", "measure", "difference", "in its unit", "decision"],
-          ...data.rows.map((row) => [row.subject, row.measure, `${row.share.text} %`, row.text, row.decision]),
+          ...data.rows.map((row) => [row.subject, row.measure, `${row.share.text} %`, row.text, row.outcome]),
         ]}
-        note={`Line: the interval. Shaded: the margin of ±${data.margin} %, within which a difference does not matter. Equivalent: within it. Different: the interval excludes zero.`}
+        note={
+          margin === null
+            ? "Line: the interval. Dashed: the limit. Failed: the whole interval is beyond it. Passed: all of it is within."
+            : `Line: the interval. Shaded: the margin of ±${plain(margin)} %, within which a difference does not matter. Equivalent: within it. Different: the interval excludes zero.`
+        }
       />
     </>
   );

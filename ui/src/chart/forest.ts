@@ -1,7 +1,10 @@
 // The forest plot: a row for each name with its estimate and interval, on one axis with zero.
 
 import { bent, linear, roundUp, type Scale } from "./scale";
-import { diamond, fitted, textWidth, type Mark, type Scene, type Shape } from "./scene";
+import { cross, diamond, fitted, textWidth, type Mark, type Scene, type Shape } from "./scene";
+
+/** What was decided about a difference. */
+export type Outcome = "different" | "equivalent" | "undecided" | "failed" | "passed";
 
 /** A row of the plot. */
 export interface ForestRow {
@@ -18,7 +21,9 @@ export interface ForestRow {
   note: string;
   family: string;
   /** What was decided about it; without a decision, rows are told apart by whether their interval contains zero. */
-  tone?: "different" | "equivalent" | "undecided";
+  tone?: Outcome;
+  /** A limit of its own. */
+  limit?: number | undefined;
 }
 
 /** How rows are drawn. */
@@ -143,10 +148,28 @@ function rowShapes(row: ForestRow, { y, scale, left, right }: RowPlace): Shape[]
   } else if (isCut !== "before") {
     shapes.push({ kind: "line", x1: high, x2: high, y1: y - 4, y2: y + 4, of: `interval${near}` });
   }
+  if (row.limit !== undefined && !scale.isOutside(row.limit)) {
+    const at = scale.at(row.limit);
+    shapes.push({ kind: "line", x1: at, x2: at, y1: y - 9, y2: y + 9, of: "limit of-row" });
+  }
   if (!isCut && !row.isBounded) {
-    shapes.push(row.tone === "equivalent" ? diamond(middle, y, `point${near}`) : { kind: "circle", x: middle, y, radius: 4, of: `point${near}` });
+    shapes.push(row.tone === undefined ? { kind: "circle", x: middle, y, radius: 4, of: `point${near}` } : pointOf(row.tone, middle, y));
   }
   return shapes;
+}
+
+/** The point of a decision, in a form that tells it without its colour. */
+export function pointOf(outcome: string, x: number, y: number): Shape {
+  const of = `point ${outcome}`;
+  switch (outcome) {
+    case "equivalent":
+    case "passed":
+      return diamond(x, y, of);
+    case "failed":
+      return cross(x, y, of);
+    default:
+      return { kind: "circle", x, y, radius: 4, of };
+  }
 }
 
 function median(values: number[]): number {

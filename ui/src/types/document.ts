@@ -884,9 +884,9 @@ export interface Differences {
    */
   axis: string;
   /**
-   * Largest difference that does not matter, in the unit of the axis.
+   * Largest difference that does not matter, in the unit of the axis; none where each row has a limit.
    */
-  margin: number;
+  margin: number | null;
   /**
    * The differences, those of one subject beside each other.
    */
@@ -906,13 +906,17 @@ export interface DifferenceRow {
   measure: string;
   share: Quantity2;
   /**
-   * The same in the unit of the measure, with the reference: `+4.95 ±0.65 us from 41.2 us`.
+   * The same in other words: in the unit of the measure, or with the limit.
    */
   text: string;
   /**
+   * Its limit, in the unit of the axis; none without one of its own.
+   */
+  limit?: number | null;
+  /**
    * The decision.
    */
-  decision: "different" | "equivalent" | "undecided";
+  outcome: "different" | "equivalent" | "undecided" | "failed" | "passed";
 }
 /**
  * A quantity as documents have it: with its text, so that nothing else has to format it.

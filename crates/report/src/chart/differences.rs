@@ -13,8 +13,8 @@ pub(crate) struct Differences {
     pub(crate) title: String,
     /// The label of the axis, with the unit.
     pub(crate) axis: String,
-    /// Largest difference that does not matter, in the unit of the axis.
-    pub(crate) margin: f64,
+    /// Largest difference that does not matter, in the unit of the axis; none where each row has a limit.
+    pub(crate) margin: Option<f64>,
     /// The differences, those of one subject beside each other.
     pub(crate) rows: Vec<DifferenceRow>,
 }
@@ -28,8 +28,37 @@ pub(crate) struct DifferenceRow {
     pub(crate) measure: String,
     /// The difference as a share of the reference, %.
     pub(crate) share: Quantity,
-    /// The same in the unit of the measure, with the reference: `+4.95 ±0.65 us from 41.2 us`.
+    /// The same in other words: in the unit of the measure, or with the limit.
     pub(crate) text: String,
+    /// Its limit, in the unit of the axis; none without one of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) limit: Option<f64>,
     /// The decision.
-    pub(crate) decision: Decision,
+    pub(crate) outcome: Outcome,
+}
+
+/// Decision about a difference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Outcome {
+    /// Not zero, and perhaps beyond the margin.
+    Different,
+    /// Within the margin.
+    Equivalent,
+    /// The interval is too wide to say.
+    Undecided,
+    /// Beyond its limit.
+    Failed,
+    /// Within its limit.
+    Passed,
+}
+
+impl From<Decision> for Outcome {
+    fn from(decision: Decision) -> Self {
+        match decision {
+            Decision::Different => Self::Different,
+            Decision::Equivalent => Self::Equivalent,
+            Decision::Undecided => Self::Undecided,
+        }
+    }
 }

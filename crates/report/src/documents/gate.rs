@@ -1,5 +1,7 @@
 //! The document of a gate: first its outcome, and the reason.
 
+mod charts;
+
 use hoptax_result::{GateBody, GateOutcome, GateResult, Report};
 
 use crate::document::{Document, FindingText, Judgement, Next, Section};
@@ -22,6 +24,7 @@ pub fn gate(result: &GateResult) -> Document {
     document.notes = sentences.collect();
     document.next = next(result);
     document.findings = FindingText::all(&result.findings);
+    document.plots.extend(charts::charts(result));
     document.table = Some(Table::from(table(result)).with_words(&["limit", "measure", "outcome"]));
     document.sections.extend(Section::of_sentences("Method", &method(result)));
     document

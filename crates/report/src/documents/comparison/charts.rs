@@ -36,7 +36,7 @@ pub(super) fn charts(results: &[&ComparisonBody]) -> Option<Section> {
         let chart = Chart::Differences(Differences {
             title: title.clone(),
             axis: format!("difference from {reference}, %"),
-            margin: PERCENT * first.margin_share,
+            margin: Some(PERCENT * first.margin_share),
             rows,
         });
         Section::new(title, vec![Block::chart(chart)])
@@ -51,7 +51,8 @@ fn row(subject: &str, one: &ComparedMeasure) -> DifferenceRow {
         measure: without_unit(one.measure),
         share: Quantity::difference(&one.difference_share.times(PERCENT), "%"),
         text: format!("{}: {} from {reference}", one.measure.words(), difference(&in_unit)),
-        decision: one.decision,
+        limit: None,
+        outcome: one.decision.into(),
     }
 }
 
@@ -75,12 +76,12 @@ mod tests {
         let all = differences(&[&result.body]).unwrap();
         let measures: usize = result.subjects.iter().map(|subject| subject.measures.len()).sum();
         assert_eq!(all.rows.len(), measures);
-        assert!((all.margin - PERCENT * result.margin_share).abs() < 1e-9);
+        assert_eq!(all.margin, Some(PERCENT * result.margin_share));
         let same = result.subjects.iter().find(|subject| subject.is_same).unwrap();
         assert_eq!(all.rows.last().map(|row| &row.subject), Some(&same.subject.name));
         let first = result.subjects.iter().find(|subject| !subject.is_same).unwrap();
         let (row, measure) = (&all.rows[0], &first.measures[0]);
-        assert_eq!(row.decision, measure.decision);
+        assert_eq!(row.outcome, measure.decision.into());
         assert_eq!(row.share.estimate, Some(PERCENT * measure.difference_share.estimate));
     }
 
