@@ -5,6 +5,7 @@ import { served } from "./live/api";
 import { Page } from "./page";
 import { fetched, inlined, type Loaded } from "./source";
 import "./style.css";
+import "./live/live.css";
 import { applyTheme } from "./theme";
 
 function show(root: Element, loaded: Loaded): void {

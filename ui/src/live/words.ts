@@ -1,6 +1,6 @@
 // A job in words.
 
-import { plain } from "../chart/scale";
+import { grouped, plain } from "../chart/scale";
 import type { Job, Progress } from "../types/api";
 
 /** A job and its state. */
@@ -34,7 +34,7 @@ export function numbers(progress: Progress): [name: string, value: string][] {
     ["rate", `${plain(rate)} responses/s`],
     ["p50", `${plain(response_p50_us)} us`],
     ["p99", `${plain(response_p99_us)} us`],
-    ["errors", plain(errors)],
+    ["errors", grouped(errors, 0)],
   ];
 }
 
