@@ -1,22 +1,47 @@
-// Writes src/types/document.ts from schemas/document.json, so that the page reads what the program writes.
+// Writes src/types/ from the schemas of the program, so that the page reads and asks what the program writes and takes.
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { compile } from "json-schema-to-typescript";
 
-const schema = new URL("../../schemas/document.json", import.meta.url);
-export const target = new URL("../src/types/document.ts", import.meta.url);
+/** All files of types, each with the schema that it is made of. */
+export const files = [
+  { target: new URL("../src/types/document.ts", import.meta.url), name: "Document", from: "schemas/document.json", schema: (text) => text },
+  { target: new URL("../src/types/api.ts", import.meta.url), name: "Api", from: "schemas/openapi.json", schema: ofApi },
+];
 
-/** The types of the schema, as source. */
-export function types() {
-  const text = JSON.parse(readFileSync(schema, "utf8"));
-  return compile(text, "Document", {
+/** The part of the OpenAPI document that the page uses, as one schema. */
+function ofApi(text) {
+  const here = JSON.parse(JSON.stringify(text).replaceAll("#/components/schemas/", "#/$defs/"));
+  const output = here.paths["/api/v1/runs/{run}/{output}"].get.parameters.find((one) => one.name === "output");
+  const properties = {
+    load: { $ref: "#/$defs/WantedLoad" },
+    job: { $ref: "#/$defs/Job" },
+    error: { $ref: "#/$defs/ErrorBody" },
+    output: { ...output.schema, description: output.description },
+  };
+  return {
+    title: "Api",
+    description: "The parts of the API that the page uses.",
+    type: "object",
+    properties,
+    required: Object.keys(properties),
+    $defs: here.components.schemas,
+  };
+}
+
+/** The types of one file, as source. */
+export function types({ name, from, schema }) {
+  const text = JSON.parse(readFileSync(new URL(`../../${from}`, import.meta.url), "utf8"));
+  return compile(schema(text), name, {
     additionalProperties: false,
-    bannerComment: "// Made of schemas/document.json by `make ui`. Do not edit.",
+    bannerComment: `// Made of ${from} by \`make ui\`. Do not edit.`,
     format: true,
     style: { printWidth: 140 },
   });
 }
 
 if (process.argv[1] === new URL(import.meta.url).pathname) {
-  writeFileSync(target, await types());
+  for (const file of files) {
+    writeFileSync(file.target, await types(file));
+  }
 }

@@ -1,13 +1,15 @@
 // The page of a result: in a file with the result inside, or from an address of `hoptax serve`.
 
 import { render } from "preact";
+import { served } from "./live/api";
 import { Page } from "./page";
 import { fetched, inlined, type Loaded } from "./source";
 import "./style.css";
+import "./live/live.css";
 import { applyTheme } from "./theme";
 
 function show(root: Element, loaded: Loaded): void {
-  render("document" in loaded ? <Page document={loaded.document} /> : <Failure why={loaded.failure} />, root);
+  render("document" in loaded ? <Page document={loaded.document} served={served(document)} /> : <Failure why={loaded.failure} />, root);
 }
 
 function Failure({ why }: { why: string }) {

@@ -3,26 +3,37 @@
 import { useState } from "preact/hooks";
 import { BlockView } from "./block/block";
 import { fileName, keep } from "./csv";
+import type { Served } from "./live/api";
+import { RunLinks } from "./live/downloads";
+import { LiveView } from "./live/live";
+import { SearchedTable } from "./search";
 import { TableView } from "./table";
-import { capitalised, sentence, Words } from "./text";
+import { capitalised, sentence, VERDICTS, Words } from "./text";
 import { chooseTheme, theme } from "./theme";
 import type { Document, FindingText, Section } from "./types/document";
 import { useView, type View } from "./view";
 
-const VERDICTS = { sound: "Sound", caution: "Caution", void: "Void" } as const;
 /** Findings that are shown before the rest is asked for. */
 const FIRST_FINDINGS = 3;
 
+interface PageProps {
+  document: Document;
+  /** What the server has told; nothing in a file. */
+  served: Served | undefined;
+}
+
 /** The page. */
-export function Page({ document: result }: { document: Document }) {
+export function Page({ document: result, served }: PageProps) {
   const [view, change] = useView();
+  const isHistory = served !== undefined && served.run === undefined;
   const [first, ...others] = result.answer;
   return (
     <>
       <a class="skip" href="#main" onClick={(event) => skip(event)}>
-        Skip to the charts
+        {isHistory ? "Skip to the form and the runs" : "Skip to the charts"}
       </a>
       <header>
+        {served?.run !== undefined && <RunLinks api={served.api} run={served.run} />}
         <div class="top">
           <p class="soft">
             hoptax <b>{result.subject}</b>
@@ -56,13 +67,14 @@ export function Page({ document: result }: { document: Document }) {
         )}
       </header>
       <main id="main" tabIndex={-1}>
+        {isHistory && <LiveView api={served.api} />}
         {result.plots.map((section) => (
           <SectionView key={section.title} section={section} view={view} change={change} />
         ))}
         {result.table && (
           <section>
             <h2>{capitalised(result.table.title)}</h2>
-            <TableView table={result.table} />
+            {isHistory ? <SearchedTable table={result.table} view={view} change={change} /> : <TableView table={result.table} />}
           </section>
         )}
         {result.notes.length > 0 && (

@@ -1,5 +1,8 @@
 // Words of a document: parts between backticks are code. Everything is text, never markup.
 
+/** The verdicts, as a title says them. */
+export const VERDICTS = { sound: "Sound", caution: "Caution", void: "Void" } as const;
+
 /** Text with its code. */
 export function Words({ text }: { text: string }) {
   return <>{text.split("`").map((part, place) => (place % 2 === 1 ? <code key={place}>{part}</code> : part))}</>;

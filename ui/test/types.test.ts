@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { target, types } from "../build/types.mjs";
+import { files, types } from "../build/types.mjs";
 
-test("the types are those of the schema", async () => {
-  expect(readFileSync(target, "utf8")).toBe(await types());
+test.each(files)("the types $name are those of $from", async (file) => {
+  expect(readFileSync(file.target, "utf8")).toBe(await types(file));
 });

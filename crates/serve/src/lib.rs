@@ -15,6 +15,7 @@ mod jobs;
 mod metrics;
 mod openapi;
 mod pages;
+mod policy;
 mod problem;
 mod router;
 mod sending;

@@ -1,35 +1,44 @@
-//! Pages: the history, and one for each run. They are those of `report.html`, with their document inside.
+//! Pages: the history, and one for each run. They are those of `report.html`, with their document inside, and are told where the API is.
 
 use std::sync::Arc;
 
 use axum::extract::{Path, State};
+use axum::http::header::CONTENT_SECURITY_POLICY;
+use axum::http::{HeaderName, HeaderValue};
 use axum::response::Html;
+use hoptax_report::document::Document;
 use hoptax_report::documents;
-use hoptax_report::render::html;
+use hoptax_report::render::html::{self, Served};
 
+use crate::api::BASE;
 use crate::app::{App, blocking};
 use crate::history::number;
+use crate::policy;
 use crate::problem::Problem;
 
 /// The most runs on the page of the history. A page of more would open slowly; `hoptax runs list` and the API have all.
 const MAX_RUNS: usize = 500;
 
+/// A page, under a policy that lets it ask this server.
+type Page = ([(HeaderName, HeaderValue); 1], Html<String>);
+
 /// The history.
-pub(crate) async fn history(State(app): State<Arc<App>>) -> Result<Html<String>, Problem> {
+pub(crate) async fn history(State(app): State<Arc<App>>) -> Result<Page, Problem> {
     let page = move || {
         let document = documents::runs(&app.history.runs()?).with_pages_of_rows("/runs/");
         let document = document.with_first_rows(MAX_RUNS, "`hoptax runs list --details` prints all");
-        html::page(&document).map_err(Problem::internal)
+        shown(&document, None)
     };
-    blocking(page).await.map(Html)
+    blocking(page).await
 }
 
 /// The page of a run.
-pub(crate) async fn run(
-    State(app): State<Arc<App>>,
-    Path(run): Path<String>,
-) -> Result<Html<String>, Problem> {
+pub(crate) async fn run(State(app): State<Arc<App>>, Path(run): Path<String>) -> Result<Page, Problem> {
     let run = number(&run).ok_or_else(|| Problem::not_found("a run is named by its number"))?;
-    let page = move || html::page(&app.history.document(run)?).map_err(Problem::internal);
-    blocking(page).await.map(Html)
+    blocking(move || shown(&app.history.document(run)?, Some(run))).await
+}
+
+fn shown(document: &Document, run: Option<i64>) -> Result<Page, Problem> {
+    let page = html::served_page(document, Served { api: BASE, run }).map_err(Problem::internal)?;
+    Ok(([(CONTENT_SECURITY_POLICY, policy::of_pages())], Html(page)))
 }

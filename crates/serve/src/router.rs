@@ -12,7 +12,6 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
-use hoptax_report::render::html;
 
 use crate::api;
 use crate::app::App;
@@ -20,6 +19,7 @@ use crate::gate::Refusal;
 use crate::metrics::{self, Refused};
 use crate::openapi::openapi;
 use crate::pages;
+use crate::policy;
 use crate::problem::Problem;
 
 /// The largest body of a request, bytes. A load is stated in a few hundred.
@@ -94,7 +94,6 @@ fn protect(headers: &mut HeaderMap) {
     for (name, value) in fixed {
         headers.insert(name, HeaderValue::from_static(value));
     }
-    let policy = format!("{}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'", html::policy());
-    let policy = HeaderValue::try_from(policy).unwrap_or(HeaderValue::from_static("default-src 'none'"));
-    headers.insert(CONTENT_SECURITY_POLICY, policy);
+    // Pages have their own.
+    headers.entry(CONTENT_SECURITY_POLICY).or_insert_with(policy::of_others);
 }

@@ -1,10 +1,12 @@
-//! The page of a result in a real browser: a report is opened from disk with the network off, and used.
+//! Pages in a real browser: reports are opened from disk with the network off, those of a server from the server, and used.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::support::hoptax;
+use crate::support::{Guarded, hoptax, origin};
 
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -27,8 +29,8 @@ fn export(result: &Path, page: &Path) {
     fs::write(page, made.stdout).unwrap();
 }
 
-/// Runs a script of `ui/test` on a page or a folder of pages. Says that it does not without Node, its packages or Chromium.
-fn use_in_browser(script: &str, pages: &Path) {
+/// Runs a script of `ui/test` on pages. Says that it does not without Node, its packages or Chromium.
+fn use_in_browser(script: &str, arguments: &[&OsStr]) {
     let ui = repository().join("ui");
     if !ui.join("node_modules/playwright-core").exists() || !has("node") || !has("chromium") {
         eprintln!(
@@ -37,7 +39,7 @@ fn use_in_browser(script: &str, pages: &Path) {
         return;
     }
     let script = ui.join("test").join(script);
-    let used = Command::new("node").arg(script).arg(pages).stdin(Stdio::null()).output().unwrap();
+    let used = Command::new("node").arg(script).args(arguments).stdin(Stdio::null()).output().unwrap();
     let said = [used.stdout, used.stderr].concat();
     assert!(used.status.success(), "{}", String::from_utf8_lossy(&said));
 }
@@ -52,7 +54,7 @@ fn a_report_is_read_and_used_from_disk_without_a_network_and_axe_finds_nothing_s
     let result = folder.path().join("result.json");
     fs::write(&result, published.replace(words, EVIL)).unwrap();
     export(&result, &page);
-    use_in_browser("browser.mjs", &page);
+    use_in_browser("browser.mjs", &[page.as_os_str()]);
 }
 
 #[test]
@@ -67,5 +69,18 @@ fn the_charts_of_every_kind_of_result_are_drawn_said_by_key_and_have_a_table() {
         count += 1;
     }
     assert!(count > 10, "{count} recorded results");
-    use_in_browser("kinds.mjs", folder.path());
+    use_in_browser("kinds.mjs", &[folder.path().as_os_str()]);
+}
+
+#[test]
+fn a_load_is_started_watched_and_stopped_on_the_page_of_a_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_origin, target) = origin(&[]);
+    let mut serve = hoptax();
+    serve.args(["serve", "--listen", "127.0.0.1:0", "--store"]).arg(folder.path().join("store.sqlite"));
+    let mut serve = Guarded(serve.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap());
+    let mut said = String::new();
+    BufReader::new(serve.0.stdout.take().unwrap()).read_line(&mut said).unwrap();
+    let url = said.trim().strip_prefix("listening on ").unwrap_or_else(|| panic!("{said}"));
+    use_in_browser("live.mjs", &[url.as_ref(), target.as_ref()]);
 }

@@ -1,4 +1,5 @@
-//! A document as one HTML file: the page of `ui/` with the document inside. It loads nothing, from disk or elsewhere.
+//! A document as one HTML file: the page of `ui/` with the document inside. It loads nothing, from disk or elsewhere; the page of a server
+//! may ask that server.
 
 use serde_json::Result;
 
@@ -7,22 +8,53 @@ use crate::document::Document;
 /// The page that `make ui` builds, with places for the title, the answer in words, and the document.
 const PAGE: &str = include_str!("../../../../ui/dist/report.html");
 /// The places, in their order.
-const PLACES: [&str; 3] = ["{{ title }}", "{{ words }}", "{{ document }}"];
+const PLACES: [&str; 5] = [POLICY_END, "{{ title }}", ROOT, "{{ words }}", "{{ document }}"];
 
 /// Start of the policy in the page.
 const POLICY: &str = "<meta http-equiv=\"Content-Security-Policy\" content=\"";
+/// End of the policy in the page.
+const POLICY_END: &str = "; img-src data:";
+/// Addition to the policy with which a page may ask the server that it comes from, and no other.
+const CONNECT: &str = "; connect-src 'self'";
+/// The element that the page is drawn in. Its attributes say what the page is told.
+const ROOT: &str = "<div id=\"page\"";
+
+/// What a server tells its page. The page of a file is told nothing, so it asks nobody.
+#[derive(Clone, Copy, Debug)]
+pub struct Served<'a> {
+    /// The path of the API, without a slash at its end.
+    pub api: &'a str,
+    /// The run of the store that the page is about; None for that of the history.
+    pub run: Option<i64>,
+}
 
 /// The page of a document.
 ///
 /// # Errors
 /// When a number of the document is not finite.
 pub fn page(document: &Document) -> Result<String> {
+    filled(document, "", "")
+}
+
+/// The page of a document as a server shows it: with loads to start, and files to download.
+///
+/// # Errors
+/// As [`page`].
+pub fn served_page(document: &Document, served: Served<'_>) -> Result<String> {
+    let run = served.run.map(|run| format!(" data-run=\"{run}\"")).unwrap_or_default();
+    filled(document, CONNECT, &format!(" data-api=\"{}\"{run}", escaped(served.api)))
+}
+
+/// The page with an addition to its policy and with attributes of its element.
+fn filled(document: &Document, more_policy: &str, attributes: &str) -> Result<String> {
     // In JSON, `<` is only in texts. A text that would end the element is none then.
     let json = serde_json::to_string(document)?.replace('<', "\\u003c");
     let title = escaped(&format!("{} - hoptax", document.subject));
     let mut page = String::with_capacity(PAGE.len() + json.len());
     let mut rest = PAGE;
-    for (place, text) in PLACES.into_iter().zip([title, words(document), json]) {
+    let texts =
+        [format!("{POLICY_END}{more_policy}"), title, format!("{ROOT}{attributes}"), words(document), json];
+    for (place, text) in PLACES.into_iter().zip(texts) {
         let (before, after) = rest.split_once(place).unwrap_or((rest, ""));
         page.push_str(before);
         page.push_str(&text);
@@ -36,6 +68,11 @@ pub fn page(document: &Document) -> Result<String> {
 pub fn policy() -> &'static str {
     let (_, rest) = PAGE.split_once(POLICY).unwrap_or_default();
     rest.split_once('"').map_or("default-src 'none'", |(policy, _)| policy)
+}
+
+/// The Content-Security-Policy of [`served_page`], for servers of it.
+pub fn served_policy() -> String {
+    format!("{}{CONNECT}", policy())
 }
 
 /// Returns the text for a browser without scripts: the answer, and the place of the rest.
@@ -111,6 +148,31 @@ mod tests {
             "{}",
             policy()
         );
+    }
+
+    #[test]
+    fn only_the_page_of_a_server_is_told_where_its_api_is_and_may_ask_it() {
+        let document = documents::study(&fixture::study());
+        let tag = |page: &str| {
+            let (_, rest) = page.split_once("<body>").unwrap();
+            rest.split_once('>').unwrap().0.trim().to_owned()
+        };
+        let in_file = page(&document).unwrap();
+        assert_eq!(tag(&in_file), "<div id=\"page\"");
+        assert!(!in_file.contains("connect-src") && !policy().contains("connect-src"));
+        let policy_of_page = format!("{POLICY}{}\"", served_policy());
+        assert!(policy_of_page.ends_with("; connect-src 'self'\""), "{policy_of_page}");
+        for (run, expected) in [
+            (None, "<div id=\"page\" data-api=\"/api/v1\""),
+            (Some(12), "<div id=\"page\" data-api=\"/api/v1\" data-run=\"12\""),
+        ] {
+            let served = served_page(&document, Served { api: "/api/v1", run }).unwrap();
+            assert_eq!(tag(&served), expected);
+            assert_eq!(served.matches(&policy_of_page).count(), 1);
+            assert_eq!(inside(&served), inside(&in_file));
+        }
+        let evil = served_page(&document, Served { api: "\"><script>", run: None }).unwrap();
+        assert_eq!(evil.matches("<script").count(), in_file.matches("<script").count());
     }
 
     #[test]

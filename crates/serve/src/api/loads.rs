@@ -71,12 +71,14 @@ async fn start(
     Ok((StatusCode::ACCEPTED, [(LOCATION, address(job.job))], Json(job)))
 }
 
+/// The field is named, as in errors of all other fields.
 fn refused(app: &App, why: NotAdmitted) -> Problem {
+    let of_target = |error: String| format!("`target`: {error}");
     match why {
-        NotAdmitted::Invalid(error) => Problem::bad_input(error),
+        NotAdmitted::Invalid(error) => Problem::bad_input(of_target(error)),
         NotAdmitted::Refused(error) => {
             app.metrics.refused(Refused::Target);
-            Problem::new(StatusCode::FORBIDDEN, error)
+            Problem::new(StatusCode::FORBIDDEN, of_target(error))
         }
     }
 }

@@ -1,0 +1,82 @@
+//! What the pages of the server are told and may ask, which pages in files are not and may not.
+
+use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
+
+use crate::support::{Answer, Site};
+
+/// Permission to ask the server that a page comes from.
+const CONNECT: &str = "connect-src 'self'";
+
+/// The start tag of the element that a page is drawn in.
+fn root(answer: &Answer) -> String {
+    let (_, rest) = answer.body.split_once("<body>").unwrap_or_else(|| panic!("{}", answer.status));
+    rest.split_once('>').unwrap().0.trim().to_owned()
+}
+
+fn header(answer: &Answer) -> &str {
+    answer.headers[CONTENT_SECURITY_POLICY].to_str().unwrap()
+}
+
+/// The policy that a page has inside, which holds beside that of its response.
+fn inside(answer: &Answer) -> &str {
+    let (_, rest) = answer.body.split_once("http-equiv=\"Content-Security-Policy\" content=\"").unwrap();
+    rest.split_once('"').unwrap().0
+}
+
+#[test]
+fn pages_are_told_where_the_api_is_and_may_ask_their_own_server_alone() {
+    let site = Site::new();
+    let empty = site.get("/");
+    site.store_load();
+    for (answer, tag) in [
+        (empty, "<div id=\"page\" data-api=\"/api/v1\""),
+        (site.get("/"), "<div id=\"page\" data-api=\"/api/v1\""),
+        (site.get("/runs/1"), "<div id=\"page\" data-api=\"/api/v1\" data-run=\"1\""),
+        (site.get("/runs/01"), "<div id=\"page\" data-api=\"/api/v1\" data-run=\"1\""),
+    ] {
+        assert_eq!((answer.status, root(&answer).as_str()), (200, tag));
+        for policy in [header(&answer), inside(&answer)] {
+            assert_eq!(policy.matches(CONNECT).count(), 1, "{policy}");
+            assert!(policy.starts_with("default-src 'none'; "), "{policy}");
+        }
+        assert!(header(&answer).starts_with(inside(&answer)), "{}", header(&answer));
+        assert!(header(&answer).ends_with("frame-ancestors 'none'"), "{}", header(&answer));
+    }
+}
+
+#[test]
+fn a_page_to_keep_as_a_file_is_told_nothing_and_no_other_response_may_ask_anybody() {
+    let site = Site::new();
+    site.store_load();
+    let kept = site.get("/api/v1/runs/1/html");
+    assert_eq!(root(&kept), "<div id=\"page\"");
+    assert!(!inside(&kept).contains("connect-src"), "{}", inside(&kept));
+    for path in ["/api/v1/runs/1/html", "/api/v1/runs/1", "/metrics", "/runs/9", "/none"] {
+        let answer = site.get(path);
+        assert!(!header(&answer).contains("connect-src"), "{path}: {}", header(&answer));
+    }
+}
+
+#[test]
+fn every_download_that_the_page_of_a_run_links_to_exists() {
+    let site = Site::new();
+    site.store_load();
+    let document = site.get("/api/v1/openapi.json").json();
+    let outputs = &document["paths"]["/api/v1/runs/{run}/{output}"]["get"]["parameters"][1]["schema"]["enum"];
+    let outputs = outputs.as_array().unwrap().iter().map(|output| output.as_str().unwrap());
+    for output in outputs.chain(["result"]) {
+        let answer = site.get(&format!("/api/v1/runs/1/{output}"));
+        assert_eq!(answer.status, 200, "{output}");
+        assert!(answer.headers.contains_key(CONTENT_TYPE) && !answer.body.is_empty(), "{output}");
+    }
+}
+
+#[test]
+fn an_error_names_the_field_of_the_load_that_it_is_about() {
+    let site = Site::new();
+    for (target, status) in [("http://192.0.2.1:1/", 403), ("x", 400), ("", 400)] {
+        let refused = site.post("/api/v1/loads", &serde_json::json!({"target": target}));
+        assert_eq!(refused.status, status, "{target}");
+        assert!(refused.error().starts_with("`target`: "), "{refused:?}");
+    }
+}

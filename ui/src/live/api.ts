@@ -1,0 +1,138 @@
+// The API of `hoptax serve`, as the page uses it. Only a page that a server shows knows where one is.
+
+import type { ErrorBody, Job, WantedLoad } from "../types/api";
+
+/** What the server has told its page. */
+export interface Served {
+  /** The path of the API. */
+  api: string;
+  /** The run that the page is about; none on the page of the history. */
+  run: string | undefined;
+}
+
+/** What the page was told; nothing in a file. */
+export function served(page: ParentNode): Served | undefined {
+  const told = page.querySelector<HTMLElement>("#page")?.dataset;
+  const api = told?.["api"];
+  return api === undefined ? undefined : { api, run: told?.["run"] };
+}
+
+/** Why there is no answer, in words. The status is 0 if the server did not answer at all. */
+export interface Refusal {
+  status: number;
+  error: string;
+}
+
+export type Answer<T> = { value: T } | { refusal: Refusal };
+
+/** News of a job that is followed. */
+export type News =
+  | { kind: "job"; job: Job }
+  /** Nothing is heard of it now; it is asked for again. */
+  | { kind: "lost" }
+  /** Nothing will be heard of it any more. */
+  | { kind: "gone"; why: string };
+
+/** What the page asks a server for. */
+export interface Client {
+  /** The latest jobs, the latest first. */
+  jobs(): Promise<Answer<Job[]>>;
+  start(load: WantedLoad): Promise<Answer<Job>>;
+  stop(job: number): Promise<Answer<Job>>;
+  /** Hears of a job until it ends, or until the function that this returns is called. */
+  follow(job: number, hear: (news: News) => void): () => void;
+}
+
+/** What a browser asks with. */
+export interface Means {
+  get(address: string, init: RequestInit): Promise<Response>;
+  open(address: string): EventSource;
+  later(what: () => void): void;
+}
+
+/** The time between two questions for a job whose events cannot be had, ms. */
+const ASK_EVERY_MS = 2000;
+
+const BROWSER: Means = {
+  get: (address, init) => fetch(address, init),
+  open: (address) => new EventSource(address),
+  later: (what) => setTimeout(what, ASK_EVERY_MS),
+};
+
+const END: readonly Job["state"][] = ["done", "interrupted", "failed"];
+
+/** Whether nothing follows. */
+export function isEnd(job: Job): boolean {
+  return END.includes(job.state);
+}
+
+/** The API at a path. */
+export function client(api: string, means: Means = BROWSER): Client {
+  const asked = async <T>(path: string, init: RequestInit = {}): Promise<Answer<T>> => {
+    try {
+      const response = await means.get(`${api}${path}`, init);
+      return response.ok ? { value: (await response.json()) as T } : { refusal: { status: response.status, error: await reason(response) } };
+    } catch (error) {
+      return { refusal: { status: 0, error: `the server does not answer (${String(error)}): is hoptax still running?` } };
+    }
+  };
+  return {
+    jobs: () => asked("/jobs"),
+    start: (load) => asked("/loads", { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(load) }),
+    stop: (job) => asked(`/jobs/${job}`, { method: "DELETE" }),
+    follow(job, hear) {
+      let isOver = false;
+      const source = means.open(`${api}/jobs/${job}/events`);
+      const end = () => {
+        isOver = true;
+        source.close();
+      };
+      const tell = (found: Job) => {
+        // A stream that has ended would be opened again by the browser.
+        if (isEnd(found)) {
+          end();
+        }
+        hear({ kind: "job", job: found });
+      };
+      const ask = async (): Promise<void> => {
+        if (isOver) {
+          return;
+        }
+        const answer = await asked<Job>(`/jobs/${job}`);
+        if (isOver) {
+          return;
+        }
+        if ("value" in answer) {
+          tell(answer.value);
+        } else if (answer.refusal.status === 404) {
+          end();
+          hear({ kind: "gone", why: answer.refusal.error });
+        } else {
+          hear({ kind: "lost" });
+        }
+        means.later(() => void ask());
+      };
+      source.addEventListener("job", (event) => tell(JSON.parse((event as MessageEvent<string>).data) as Job));
+      source.addEventListener("error", () => {
+        if (isOver) {
+          return;
+        }
+        hear({ kind: "lost" });
+        // A browser opens a stream again that breaks, and gives up one that is refused, as one of too many is.
+        if (source.readyState === source.CLOSED) {
+          void ask();
+        }
+      });
+      return end;
+    },
+  };
+}
+
+/** The error of an answer: that of the API, or else its status. */
+async function reason(response: Response): Promise<string> {
+  try {
+    return ((await response.json()) as ErrorBody).error;
+  } catch {
+    return `the server answered ${response.status}`;
+  }
+}

@@ -1,0 +1,94 @@
+// The course of a load while it runs: what each event said of the time since the one before, and the charts of it.
+
+import { plain } from "../chart/scale";
+import type { Progress } from "../types/api";
+import type { Axis, Point, Series } from "../types/document";
+
+/** A stretch of the course, which one or more events are about. */
+export interface Stretch {
+  /** Its end, seconds since the begin. */
+  elapsed_s: number;
+  /** The mean of its events. */
+  rate: number;
+  /** The highest of its events: percentiles cannot be added up. */
+  p50_us: number;
+  p99_us: number;
+  /** Number of events. */
+  count: number;
+}
+
+/** All stretches so far. */
+export interface Course {
+  stretches: readonly Stretch[];
+  /** Number of events in each, but for the last. */
+  each: number;
+}
+
+export const NO_COURSE: Course = { stretches: [], each: 1 };
+
+/** With more stretches, each two become one: an hour is drawn as quickly as a minute, beside a load that needs the processors. */
+export const MOST_STRETCHES = 240;
+
+/** The course with what an event says; an event that is older than the last changes nothing. */
+export function added(course: Course, progress: Progress): Course {
+  const before = course.stretches;
+  const last = before.at(-1);
+  if (last !== undefined && progress.elapsed_s <= last.elapsed_s) {
+    return course;
+  }
+  const one: Stretch = {
+    elapsed_s: progress.elapsed_s,
+    rate: progress.rate,
+    p50_us: progress.response_p50_us,
+    p99_us: progress.response_p99_us,
+    count: 1,
+  };
+  const isOpen = last !== undefined && last.count < course.each;
+  const stretches = isOpen ? [...before.slice(0, -1), joined(last, one)] : [...before, one];
+  return stretches.length > MOST_STRETCHES ? halved(stretches, course.each) : { ...course, stretches };
+}
+
+function halved(stretches: readonly Stretch[], each: number): Course {
+  const pairs: Stretch[] = [];
+  stretches.forEach((one, place) => {
+    const first = place % 2 === 1 ? pairs.pop() : undefined;
+    pairs.push(first === undefined ? one : joined(first, one));
+  });
+  return { stretches: pairs, each: each * 2 };
+}
+
+function joined(a: Stretch, b: Stretch): Stretch {
+  const count = a.count + b.count;
+  return {
+    elapsed_s: b.elapsed_s,
+    rate: (a.rate * a.count + b.rate * b.count) / count,
+    p50_us: Math.max(a.p50_us, b.p50_us),
+    p99_us: Math.max(a.p99_us, b.p99_us),
+    count,
+  };
+}
+
+/** The charts: rate and response times over the whole time that is planned. */
+export function charts(course: Course, total_s: number): Series[] {
+  const x: Axis = { label: "time since the begin, with the warm-up, s", unit: "s", scale: "linear", highest: total_s };
+  const points = (value: (one: Stretch) => number, unit: string): Point[] =>
+    course.stretches.map((one) => ({ x: Number(one.elapsed_s.toFixed(2)), y: value(one), text: `${plain(value(one))} ${unit}` }));
+  const axis = (label: string, unit: string): Axis => ({ label, unit, scale: "linear" });
+  return [
+    {
+      title: "rate, responses/s",
+      x,
+      y: axis("rate, responses/s", "responses/s"),
+      lines: [{ name: "rate", tone: "own", form: "joined", points: points((one) => one.rate, "responses/s") }],
+    },
+    {
+      title: "response time, us",
+      x,
+      y: axis("response time, us", "us"),
+      lines: [
+        { name: "p50", tone: "other", form: "joined", points: points((one) => one.p50_us, "us") },
+        { name: "p99", tone: "own", form: "joined", points: points((one) => one.p99_us, "us") },
+      ],
+    },
+  ];
+}

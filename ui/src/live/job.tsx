@@ -1,0 +1,110 @@
+// A job while it runs, and how it ended.
+
+import { SeriesBlock } from "../block/groups";
+import { capitalised, sentence, VERDICTS, Words } from "../text";
+import type { Job } from "../types/api";
+import { isEnd } from "./api";
+import { charts } from "./course";
+import type { Live } from "./state";
+import { numbers, title, USABLE } from "./words";
+
+const HEIGHT = 210;
+
+interface JobProps {
+  live: Live;
+  job: Job;
+  /** The title, which the focus is moved to. */
+  heading: { current: HTMLHeadingElement | null };
+  stop: () => void;
+  /** The button that stops the job has the focus, and is gone when the job has ended. */
+  onStopFocus: () => void;
+}
+
+/** The job. */
+export function JobView({ live, job, heading, stop, onStopFocus }: JobProps) {
+  const { progress } = job;
+  const isStopping = live.asking === "stop" || job.state === "stopping";
+  return (
+    <section class="job" aria-labelledby="job-title">
+      <div class="top">
+        <h2 id="job-title" ref={heading} tabIndex={-1}>
+          {title(job)}
+        </h2>
+        {!isEnd(job) && (
+          <button type="button" class="main" aria-disabled={isStopping} onFocus={onStopFocus} onClick={() => isStopping || stop()}>
+            {isStopping ? "Stopping…" : "Stop"}
+          </button>
+        )}
+      </div>
+      {live.problem !== "" && (
+        <p class="wrong" role="alert">
+          <Words text={sentence(capitalised(live.problem))} />
+        </p>
+      )}
+      {live.isLost && <p class="wrong">The server is not heard from. The page tries again; the job goes on without it.</p>}
+      <End job={job} />
+      {progress === null ? (
+        !isEnd(job) && <p class="soft">The first numbers come half a second after the begin.</p>
+      ) : (
+        <>
+          {!isEnd(job) && <progress max={progress.total_s} value={progress.elapsed_s} aria-label="Time of the job" />}
+          <dl class="numbers">
+            {numbers(progress).map(([name, value]) => (
+              <div key={name}>
+                <dt>{name}</dt>
+                <dd>{value}</dd>
+              </div>
+            ))}
+          </dl>
+          <div class="beside">
+            {charts(live.course, progress.total_s).map((chart) => (
+              <SeriesBlock key={chart.title} data={chart} height={HEIGHT} />
+            ))}
+          </div>
+          <p class="note">
+            Numbers are those of the last half second, errors those since the warm-up. They are not checked: the result is.
+            {live.course.each > 1 && ` Each point holds ${live.course.each} of them: the mean of the rates, the highest of the times.`}
+          </p>
+        </>
+      )}
+      {job.notes.length > 0 && (
+        <ul class="note" aria-label="Notes">
+          {job.notes.map((note, place) => (
+            <li key={place}>
+              <Words text={note} />
+            </li>
+          ))}
+        </ul>
+      )}
+    </section>
+  );
+}
+
+/** How a job ended, and where its result is. */
+function End({ job }: { job: Job }) {
+  if (!isEnd(job)) {
+    return null;
+  }
+  return (
+    <>
+      {job.verdict !== null && (
+        <div class={`verdict ${job.verdict}`}>
+          <b>{VERDICTS[job.verdict]}</b>
+          <span>{sentence(capitalised(USABLE[job.verdict]))}</span>
+        </div>
+      )}
+      {job.problem !== null && (
+        <p class="wrong">
+          <Words text={sentence(capitalised(job.problem))} />
+        </p>
+      )}
+      {job.run !== null ? (
+        <p>
+          <a href={`/runs/${job.run}`}>Open run {job.run}</a>, or <a href="/">load the list again</a>, which is as it was when the page was opened.
+        </p>
+      ) : (
+        <p>It has no result.</p>
+      )}
+    </>
+  );
+}

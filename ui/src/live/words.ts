@@ -1,0 +1,52 @@
+// A job in words.
+
+import { grouped, plain } from "../chart/scale";
+import type { Job, Progress } from "../types/api";
+
+/** A job and its state. */
+export function title({ job, state, target }: Job): string {
+  switch (state) {
+    case "running":
+      return `Job ${job} sends to ${target}`;
+    case "stopping":
+      return `Job ${job} stops, and waits for the responses to what it has sent`;
+    case "done":
+      return `Job ${job} to ${target} is done`;
+    case "interrupted":
+      return `Job ${job} to ${target} was stopped`;
+    case "failed":
+      return `Job ${job} to ${target} failed`;
+  }
+}
+
+/** What a verdict says of a result, before it is read. */
+export const USABLE = {
+  sound: "no check warned or failed",
+  caution: "read the findings before you use the numbers",
+  void: "the numbers are withheld, and the findings say why",
+} as const;
+
+/** The live numbers, each with its name. */
+export function numbers(progress: Progress): [name: string, value: string][] {
+  const { elapsed_s, total_s, rate, response_p50_us, response_p99_us, errors } = progress;
+  return [
+    ["time", `${elapsed_s.toFixed(0)} of ${total_s.toFixed(0)} s`],
+    ["rate", `${plain(rate)} responses/s`],
+    ["p50", `${plain(response_p50_us)} us`],
+    ["p99", `${plain(response_p99_us)} us`],
+    ["errors", grouped(errors, 0)],
+  ];
+}
+
+/** The state, and how the job ended, for those who hear the page. */
+export function saidOfState(job: Job): string {
+  const end = job.verdict !== null ? ` The verdict is ${job.verdict}: ${USABLE[job.verdict]}.` : job.problem !== null ? ` ${job.problem}` : "";
+  return `${title(job)}.${end}`;
+}
+
+/** The numbers, for those who hear the page. */
+export function saidOfNumbers(progress: Progress): string {
+  return numbers(progress)
+    .map(([name, value]) => `${name} ${value}`)
+    .join(", ");
+}

@@ -1,0 +1,52 @@
+// A table whose rows a reader can search.
+
+import { cellText, TableView } from "./table";
+import type { Row, Table } from "./types/document";
+import type { View } from "./view";
+
+/** The rows that have every word of a search in a name, a summary or a cell, in any order. */
+export function found(rows: Row[], search: string): Row[] {
+  const words = search.toLowerCase().split(/\s+/).filter((word) => word !== "");
+  if (words.length === 0) {
+    return rows;
+  }
+  return rows.filter((row) => {
+    const text = [row.name, row.summary, ...row.cells.map(cellText)].join("\n").toLowerCase();
+    return words.every((word) => text.includes(word));
+  });
+}
+
+interface SearchedTableProps {
+  table: Table;
+  view: View;
+  change: (changes: View) => void;
+}
+
+/** The table below a field for words. */
+export function SearchedTable({ table, view, change }: SearchedTableProps) {
+  const search = view["search"] ?? "";
+  const rows = found(table.rows, search);
+  return (
+    <>
+      <div class="switches">
+        <label>
+          Search the {table.names}s
+          <input type="search" value={search} placeholder="name, kind, label, date" onInput={(event) => change({ search: event.currentTarget.value })} />
+        </label>
+        <span role="status" class="soft count">
+          {search === "" ? `${table.rows.length} shown` : `${rows.length} of ${table.rows.length} shown`}
+        </span>
+      </div>
+      {rows.length === 0 ? (
+        <p class="empty">
+          No {table.names} has all of these words.{" "}
+          <button type="button" class="quiet" onClick={() => change({ search: "" })}>
+            Show all
+          </button>
+        </p>
+      ) : (
+        <TableView table={{ ...table, rows }} />
+      )}
+    </>
+  );
+}

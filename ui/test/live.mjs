@@ -1,0 +1,161 @@
+// Uses the pages of a server in Chromium: a load is started, watched and stopped; errors are beside their fields; the list is searched; the
+// page of a run leads to its files; a page that is kept as a file shows none of it. Axe finds nothing serious in either theme.
+//
+//   node ui/test/live.mjs SERVER TARGET [SCREENSHOTS]
+//
+// SERVER is the address of `hoptax serve` with an empty store, TARGET that of a server on loopback. Fails with the first thing that does not
+// hold.
+
+import assert from "node:assert/strict";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { chromium } from "playwright-core";
+
+const [server, target, screenshots] = process.argv.slice(2);
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const folder = mkdtempSync(join(tmpdir(), "hoptax-live-"));
+
+const executablePath = process.env.PATH.split(delimiter).map((path) => join(path, "chromium")).find(existsSync);
+const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
+const problems = [];
+
+async function opened(context, url) {
+  const page = await context.newPage();
+  // Slow machines are no failure.
+  page.setDefaultTimeout(0);
+  page.on("pageerror", (error) => problems.push(String(error)));
+  // A refusal that the page shows is also an error of the console.
+  page.on("console", (message) => message.type() === "error" && !message.text().startsWith("Failed to load resource") && problems.push(message.text()));
+  page.on("request", (request) => request.url().startsWith(url.startsWith("file:") ? "file:" : server) || problems.push(`asks for ${request.url()}`));
+  await page.goto(url);
+  await page.locator("h1").waitFor();
+  return page;
+}
+
+/** Looks at a page in both themes, wide and narrow. */
+async function look(page, name) {
+  for (const theme of ["dark", "light"]) {
+    const button = page.getByRole("button", { name: theme === "dark" ? "Dark theme" : "Light theme" });
+    if (await button.count()) {
+      await button.click();
+    }
+    await page.evaluate(axe);
+    const { violations } = await page.evaluate((options) => globalThis.axe.run(document, options), { resultTypes: ["violations"] });
+    const serious = violations.filter((one) => ["serious", "critical"].includes(one.impact));
+    assert.deepEqual(serious.map((one) => `${one.id}: ${one.nodes[0]?.html}`), [], `axe, ${name}, ${theme}`);
+    for (const [words, width] of [["wide", 1200], ["narrow", 400]]) {
+      await page.setViewportSize({ width, height: 900 });
+      await page.waitForFunction((width) => [...document.querySelectorAll(".drawing > svg")].every((svg) => svg.width.baseVal.value <= width), width);
+      const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+      assert.ok(overflow <= 0, `${name}: ${overflow} pixels beyond a width of ${width}`);
+      if (screenshots) {
+        await page.screenshot({ path: join(screenshots, `${name}-${words}-${theme}.png`), fullPage: true });
+      }
+    }
+    await page.setViewportSize({ width: 1200, height: 900 });
+  }
+}
+
+const wrong = (page, field) => page.locator(`#load-${field}-wrong`);
+
+try {
+  const context = await browser.newContext({ viewport: { width: 1200, height: 900 } });
+  const page = await opened(context, server);
+  const start = page.getByRole("button", { name: "Start" });
+  await look(page, "empty");
+
+  // Without a target, nothing is sent, and the field says so.
+  await start.click();
+  await page.waitForFunction(() => document.activeElement?.id === "load-target");
+  assert.match(await wrong(page, "target").innerText(), /URL/);
+  // What the server finds is beside the fields that it is about.
+  await page.getByLabel("Target").fill(target);
+  await page.getByLabel("Rate").fill("-1");
+  await page.getByLabel("Duration").fill("soon");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => document.activeElement?.id === "load-rate");
+  assert.match(await wrong(page, "rate").innerText(), /above 0/);
+  assert.match(await wrong(page, "duration").innerText(), /10s/);
+  assert.equal(await wrong(page, "target").innerText(), "");
+  await look(page, "refused");
+  await page.getByLabel("Target").fill("http://192.0.2.1/");
+  await page.getByLabel("Rate").fill("200");
+  await page.getByLabel("Duration").fill("1h");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => /allow-target/.test(document.querySelector("#load-target-wrong").textContent));
+
+  // A load that runs has its numbers, its chart and the focus.
+  await page.getByLabel("Target").fill(target);
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => document.activeElement?.id === "job-title");
+  assert.match(await page.locator("#job-title").innerText(), /^Job 1 sends to/);
+  await page.waitForFunction(() => document.querySelectorAll(".job path.curve").length === 3);
+  assert.match(await page.locator(".job dl.numbers").innerText(), /rate\s[\d,.]+ responses\/s[^]*p50\s[\d,.]+ us[^]*p99\s[\d,.]+ us[^]*errors\s0/);
+  assert.match(await page.getByRole("status").first().textContent(), /Job 1 sends|responses\/s/);
+  assert.equal(await start.getAttribute("aria-disabled"), "true");
+  const count = () => page.locator(".job circle.dot.own").count();
+  const before = await count();
+  await page.waitForFunction((before) => document.querySelectorAll(".job circle.dot.own").length > before, before);
+  await look(page, "running");
+
+  // A page that is opened later shows it at once, and starts no other.
+  const second = await opened(context, server);
+  await second.locator(".job dl.numbers").waitFor();
+  await second.getByLabel("Target").fill(target);
+  await second.keyboard.press("Enter");
+  assert.equal(await second.locator(".start [role=alert] p").count(), 0);
+
+  // By key: the title is before the button.
+  await page.locator("#job-title").focus();
+  await page.keyboard.press("Tab");
+  await page.keyboard.press("Enter");
+  await page.locator(".job .verdict, .job .wrong").first().waitFor();
+  await page.waitForFunction(() => document.activeElement?.id === "job-title");
+  assert.match(await page.locator("#job-title").innerText(), /was stopped$/);
+  await second.getByRole("link", { name: "Open run 1" }).waitFor();
+  assert.equal(await start.getAttribute("aria-disabled"), "false");
+  await look(page, "stopped");
+  await second.close();
+
+  // The page of the run has its files, and leads back.
+  await page.getByRole("link", { name: "Open run 1" }).click();
+  await page.waitForURL(/\/runs\/1$/);
+  assert.equal(await page.locator("form").count(), 0);
+  await look(page, "run");
+  for (const [name, file] of [["JSON", "run-1.json"], ["CSV", "run-1.csv"], ["Markdown", "run-1.md"], ["HTML", "run-1.html"], ["result as it is stored", "run-1-result.json"]]) {
+    const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("link", { name, exact: true }).click()]);
+    assert.equal(download.suggestedFilename(), file);
+    await download.saveAs(join(folder, file));
+    assert.ok(readFileSync(join(folder, file)).length > 0, file);
+  }
+  JSON.parse(readFileSync(join(folder, "run-1-result.json"), "utf8"));
+  await page.getByRole("link", { name: "All runs" }).click();
+
+  // A search leaves what it names, and is in the address.
+  const rows = page.locator("tbody tr");
+  await rows.first().waitFor();
+  await page.getByLabel("Search the runs").fill("LOAD 127");
+  assert.equal(await rows.count(), 1);
+  assert.match(page.url(), /search=LOAD/);
+  await page.getByLabel("Search the runs").fill("nothing has this");
+  await page.getByText("0 of 1 shown").waitFor();
+  await page.keyboard.press("Tab");
+  await page.keyboard.press("Enter");
+  await rows.first().waitFor();
+
+  // As a file, the page asks nobody and shows nothing that needs a server.
+  const list = (await (await page.request.get(server)).text()).replace(' data-api="/api/v1"', "");
+  writeFileSync(join(folder, "list.html"), list);
+  for (const file of ["run-1.html", "list.html"]) {
+    const other = await opened(context, pathToFileURL(join(folder, file)).href);
+    assert.equal(await other.locator("form, nav, input").count(), 0, file);
+    await other.close();
+  }
+  assert.deepEqual(problems, []);
+} finally {
+  await browser.close();
+  rmSync(folder, { recursive: true });
+}

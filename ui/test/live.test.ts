@@ -1,0 +1,170 @@
+import { describe, expect, test } from "vitest";
+import { added, charts, MOST_STRETCHES, NO_COURSE, type Course } from "../src/live/course";
+import { isFree, next, NOTHING, SAY_EVERY_S, type Live, type LiveEvent } from "../src/live/state";
+import type { Job, Progress } from "../src/types/api";
+
+function progress(elapsed_s: number, more: Partial<Progress> = {}): Progress {
+  return { elapsed_s, total_s: 31, rate: 1000, response_p50_us: 90, response_p99_us: 1234.5, errors: 0, ...more };
+}
+
+function job(more: Partial<Job> = {}): Job {
+  return {
+    job: 1,
+    target: "http://127.0.0.1:8080/",
+    state: "running",
+    began_at: "2026-11-29T00:00:00Z",
+    ended_at: null,
+    progress: null,
+    notes: [],
+    run: null,
+    verdict: null,
+    problem: null,
+    ...more,
+  };
+}
+
+function after(events: LiveEvent[], from: Live = NOTHING): Live {
+  return events.reduce(next, from);
+}
+
+const at = (elapsed_s: number, more: Partial<Job> = {}): LiveEvent => ({ kind: "job", job: job({ progress: progress(elapsed_s), ...more }) });
+const DONE = at(31, { state: "done", run: 7, verdict: "caution", ended_at: "2026-11-29T00:00:31Z" });
+
+describe("the job that is shown", () => {
+  test("is one that runs already when the page is opened, and none that has ended", () => {
+    const ended = job({ job: 3, state: "done", run: 2 });
+    expect(after([{ kind: "listed", jobs: [ended] }]).job).toBeUndefined();
+    expect(after([{ kind: "listed", jobs: [job({ job: 4, state: "stopping" }), ended] }]).job?.job).toBe(4);
+  });
+
+  test("is followed to its end, with its run and its verdict, and then the next may start", () => {
+    const running = after([{ kind: "asked", for: "start" }, { kind: "job", job: job() }, at(0.5), at(1)]);
+    expect(isFree(running)).toBe(false);
+    expect(running.asking).toBeUndefined();
+    const ended = after([DONE], running);
+    expect(ended.job).toMatchObject({ state: "done", run: 7, verdict: "caution" });
+    expect(isFree(ended)).toBe(true);
+    expect(ended.course.stretches.map((one) => one.elapsed_s)).toEqual([0.5, 1, 31]);
+    const again = after([{ kind: "asked", for: "start" }, { kind: "job", job: job({ job: 2 }) }], ended);
+    expect(again.course.stretches).toEqual([]);
+    expect(again.job?.job).toBe(2);
+  });
+
+  test("stays as it ended, whatever comes late", () => {
+    const ended = after([at(1), DONE]);
+    expect(after([at(2, { state: "stopping" })], ended)).toBe(ended);
+    const later = after([at(5)]);
+    expect(after([at(4, { state: "stopping" })], later)).toBe(later);
+  });
+
+  test("of a server that was started again is another one under the same number", () => {
+    const live = after([at(5), at(6), { kind: "job", job: job({ began_at: "2026-11-29T01:00:00Z", progress: progress(0.5) }) }]);
+    expect(live.course.stretches.map((one) => one.elapsed_s)).toEqual([0.5]);
+  });
+
+  test("that the server has forgotten is not shown as running, and the reader is told", () => {
+    const live = after([at(5), { kind: "gone", why: "there is no such job" }]);
+    expect(live.job).toBeUndefined();
+    expect(isFree(live)).toBe(true);
+    expect(live.errors.words).toEqual(["there is no such job"]);
+  });
+
+  test("a second start waits for the answer to the first", () => {
+    expect(isFree(after([{ kind: "asked", for: "start" }]))).toBe(false);
+    expect(isFree(after([{ kind: "asked", for: "start" }, { kind: "refused", for: "start", error: "no" }]))).toBe(true);
+  });
+});
+
+describe("a stop", () => {
+  test("is asked for until the server has taken it", () => {
+    const asked = after([at(1), { kind: "asked", for: "stop" }, at(1.5)]);
+    expect(asked.asking).toBe("stop");
+    expect(after([at(1.5, { state: "stopping" })], asked).asking).toBeUndefined();
+  });
+
+  test("that is refused says why beside the job, until it has ended", () => {
+    const refused = after([at(1), { kind: "asked", for: "stop" }, { kind: "refused", for: "stop", error: "the server does not answer" }, at(2)]);
+    expect(refused).toMatchObject({ asking: undefined, problem: "the server does not answer", errors: { fields: {}, words: [] } });
+    expect(after([DONE], refused).problem).toBe("");
+  });
+});
+
+test("a load that is refused because another runs says so beside that job, until it has ended", () => {
+  const live = after([
+    { kind: "asked", for: "start" },
+    { kind: "refused", for: "start", error: "job 1 runs" },
+    { kind: "listed", jobs: [job({ progress: progress(3) })] },
+  ]);
+  expect(live.job?.job).toBe(1);
+  expect(live.errors.words).toEqual(["job 1 runs"]);
+  expect(after([DONE], live).errors.words).toEqual([]);
+});
+
+describe("what is said to those who hear the page", () => {
+  test("is the state at once, and the numbers rarely", () => {
+    const said: string[] = [];
+    let live = after([{ kind: "job", job: job() }]);
+    said.push(live.said.text);
+    for (let elapsed = 0.5; elapsed <= 30; elapsed += 0.5) {
+      live = next(live, at(elapsed));
+      if (live.said.text !== said.at(-1)) {
+        said.push(live.said.text);
+      }
+    }
+    live = next(live, DONE);
+    said.push(live.said.text);
+    expect(said).toHaveLength(2 + Math.floor(30 / SAY_EVERY_S));
+    expect(said[0]).toBe("Job 1 sends to http://127.0.0.1:8080/.");
+    expect(said[1]).toBe("time 15 of 31 s, rate 1,000 responses/s, p50 90.0 us, p99 1,235 us, errors 0");
+    expect(said.at(-1)).toMatch(/is done\. The verdict is caution: read the findings/);
+  });
+
+  test("a server that is lost and found again is said once each", () => {
+    const lost = after([at(1), { kind: "lost" }]);
+    expect(lost.isLost).toBe(true);
+    expect(lost.said.text).toContain("not heard from");
+    expect(after([{ kind: "lost" }], lost)).toBe(lost);
+    const found = after([at(2)], lost);
+    expect(found.isLost).toBe(false);
+    expect(found.said.text).toContain("sends to");
+  });
+});
+
+describe("the course", () => {
+  const course = (count: number, of: (place: number) => Partial<Progress> = () => ({})): Course => {
+    let all = NO_COURSE;
+    for (let place = 1; place <= count; place += 1) {
+      all = added(all, progress(place / 2, of(place)));
+    }
+    return all;
+  };
+
+  test("has each event once, and none that is older than the last", () => {
+    expect(added(course(3), progress(1.5))).toEqual(course(3));
+    expect([course(MOST_STRETCHES).each, course(MOST_STRETCHES).stretches.length]).toEqual([1, MOST_STRETCHES]);
+  });
+
+  test("of an hour has no more places than a chart can show, and keeps its highest times and its mean rate", () => {
+    const hour = course(7200, (place) => ({ rate: place % 2 === 0 ? 900 : 1100, response_p99_us: place === 4321 ? 9999 : 100 }));
+    expect(hour.stretches.length).toBeLessThanOrEqual(MOST_STRETCHES);
+    expect(hour.stretches.length).toBeGreaterThan(MOST_STRETCHES / 2 - 1);
+    expect(hour.each).toBe(32);
+    expect(hour.stretches.reduce((sum, one) => sum + one.count, 0)).toBe(7200);
+    expect(hour.stretches.slice(0, -1).every((one) => one.count === hour.each && one.rate === 1000)).toBe(true);
+    expect(Math.max(...hour.stretches.map((one) => one.p99_us))).toBe(9999);
+    expect(hour.stretches.at(-1)?.elapsed_s).toBe(3600);
+  });
+
+  test("is drawn over the whole time that is planned, with values in words", () => {
+    const [rate, times] = charts(course(2), 31);
+    expect(rate?.x.highest).toBe(31);
+    expect(rate?.lines[0]?.points).toEqual([
+      { x: 0.5, y: 1000, text: "1,000 responses/s" },
+      { x: 1, y: 1000, text: "1,000 responses/s" },
+    ]);
+    expect(times?.lines.map((line) => [line.name, line.points[0]?.text])).toEqual([
+      ["p50", "90.0 us"],
+      ["p99", "1,235 us"],
+    ]);
+  });
+});
