@@ -3,6 +3,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod connections;
 mod loads;
+mod runs;
 mod security;
 mod support;
