@@ -72,7 +72,10 @@ fn host_of(headers: &HeaderMap) -> Option<&str> {
 fn is_part_of_another_page(method: &Method, headers: &HeaderMap) -> bool {
     let is_from_elsewhere = has(headers, "sec-fetch-site", &["cross-site", "same-site"]);
     let is_read = [Method::GET, Method::HEAD].contains(method);
-    is_from_elsewhere && !(is_read && has(headers, "sec-fetch-mode", &["navigate"]))
+    // Frames navigate, too, as many as their page has.
+    let is_framed = has(headers, "sec-fetch-dest", &["iframe", "frame", "embed", "object", "fencedframe"]);
+    let is_link = is_read && !is_framed && has(headers, "sec-fetch-mode", &["navigate"]);
+    is_from_elsewhere && !is_link
 }
 
 /// True if a header has one of these values.
@@ -168,6 +171,11 @@ mod tests {
             let link = [OWN, site(foreign), mode("navigate")];
             assert_eq!(decided(None, &Method::GET, &link), Ok(()));
             assert_eq!(decided(None, &Method::POST, &link), Err(Refusal::Origin), "a form");
+            for (place, is_link) in [("document", true), ("iframe", false), ("object", false)] {
+                let place = (HeaderName::from_static("sec-fetch-dest"), place);
+                let headers = [OWN, site(foreign), mode("navigate"), place.clone()];
+                assert_eq!(decided(None, &Method::GET, &headers).is_ok(), is_link, "{place:?}");
+            }
         }
         for own in ["same-origin", "none"] {
             for of in ["navigate", "cors", "no-cors"] {
