@@ -26,6 +26,18 @@ pub fn allow_connections(connections: u64) -> Result<(), u64> {
     Err(limit.maximum.unwrap_or(u64::MAX))
 }
 
+/// Raises the limit on open files for this number of sockets, or as far as it can be raised, and returns the number of them that it
+/// allows then, at most that number.
+pub fn most_connections(wanted: u64) -> u64 {
+    if allow_connections(wanted).is_ok() {
+        return wanted;
+    }
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    let is_raised = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).is_ok();
+    let limit = if is_raised { maximum } else { current };
+    limit.map_or(wanted, |limit| limit.saturating_sub(OTHER_FILES).min(wanted))
+}
+
 /// Limits the address space and the processor time of this process, and has it leave no core file: for work on input that may be
 /// damaged. An allocation above the limit of memory fails; above the limit of time, the kernel kills the process.
 ///
@@ -48,5 +60,9 @@ mod tests {
     fn a_few_connections_are_allowed_and_impossible_numbers_are_not() {
         assert_eq!(allow_connections(10), Ok(()));
         assert!(allow_connections(u64::MAX).is_err());
+        assert_eq!(most_connections(10), 10);
+        let most = most_connections(u64::MAX);
+        assert!((10..u64::MAX).contains(&most), "{most}");
+        assert_eq!(getrlimit(Resource::Nofile).current, Some(most + OTHER_FILES));
     }
 }

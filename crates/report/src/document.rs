@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use hoptax_result::{Finding, Severity, Verdict, counted};
+use hoptax_result::{Finding, Severity, Verdict};
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::Serialize;
@@ -149,19 +149,6 @@ impl Document {
     pub fn with_pages_of_rows(mut self, base: &str) -> Self {
         for row in self.table.iter_mut().flat_map(|table| &mut table.rows) {
             row.page = Some(format!("{base}{}", row.name));
-        }
-        self
-    }
-
-    /// The document with at most so many rows of its table; a note counts the others, and says where they are.
-    #[must_use]
-    pub fn with_first_rows(mut self, count: usize, rest: &str) -> Self {
-        if let Some(table) = &mut self.table
-            && table.rows.len() > count
-        {
-            let more = counted((table.rows.len() - count) as u64, "more row");
-            table.rows.truncate(count);
-            self.notes.push(format!("{more}: {rest}"));
         }
         self
     }

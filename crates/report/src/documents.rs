@@ -44,7 +44,7 @@ pub use listeners_check::listeners_check;
 pub use load::load;
 pub use meshmark::{meshmark, meshmark_of};
 pub use prices::prices;
-pub use runs::{runs, stored_run};
+pub use runs::{latest_runs, runs, stored_run};
 pub use scale::{scale, scale_of};
 pub use size::{size, size_of};
 pub use size_check::{size_check, size_check_of};

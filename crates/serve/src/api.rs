@@ -12,7 +12,7 @@ use axum::Router;
 
 use crate::app::App;
 
-pub(crate) use operation::{Answer, Operation};
+pub(crate) use operation::{Answer, Operation, Place};
 
 /// The path that all of its paths begin with.
 pub(crate) const BASE: &str = "/api/v1";

@@ -5,6 +5,7 @@ use std::time::SystemTime;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use crate::connections::MAX_CONNECTIONS;
 use crate::gate::Gate;
 use crate::history::History;
 use crate::jobs::Jobs;
@@ -23,18 +24,26 @@ pub(crate) struct App {
     pub(crate) history: History,
     pub(crate) jobs: Jobs,
     pub(crate) metrics: Metrics,
+    /// The most connections of a load that the limit on open files leaves.
+    pub(crate) most_connections: u32,
+    /// Places of connections to this server.
+    pub(crate) places: Arc<Semaphore>,
     streams: Arc<Semaphore>,
+    lookups: Arc<Semaphore>,
 }
 
 impl App {
-    pub(crate) fn new(gate: Gate, targets: AllowedTargets, history: History) -> Self {
+    pub(crate) fn new(gate: Gate, targets: AllowedTargets, history: History, most_connections: u32) -> Self {
         Self {
             gate,
             targets,
             history,
             jobs: Jobs::default(),
             metrics: Metrics::default(),
+            most_connections,
+            places: Arc::new(Semaphore::new(MAX_CONNECTIONS)),
             streams: Arc::new(Semaphore::new(MAX_STREAMS)),
+            lookups: Arc::new(Semaphore::new(1)),
         }
     }
 
@@ -43,10 +52,17 @@ impl App {
         Arc::clone(&self.streams).try_acquire_owned().ok()
     }
 
+    /// The turn to look names up, until it is dropped. One request has it at a time: a slow resolver would keep the threads that the
+    /// history needs.
+    pub(crate) async fn lookup(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.lookups).acquire_owned().await.ok()
+    }
+
     /// The metrics as text.
     pub(crate) fn metrics_text(&self) -> String {
         let streams = MAX_STREAMS - self.streams.available_permits();
-        self.metrics.text(Now { is_busy: self.jobs.is_busy(), streams })
+        let connections = MAX_CONNECTIONS - self.places.available_permits();
+        self.metrics.text(Now { is_busy: self.jobs.is_busy(), streams, connections })
     }
 }
 

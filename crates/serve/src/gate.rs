@@ -1,7 +1,8 @@
-//! The first decision about a request, from its headers alone: it names this server, no other page sends it, and it shows the token.
+//! The first decision about a request, from its headers alone: it names this server, no other page sends it, no proxy forwards it to a
+//! server without a token, and it shows the token.
 
 use axum::http::header::{AUTHORIZATION, HOST, ORIGIN};
-use axum::http::{HeaderMap, Method, Uri};
+use axum::http::{HeaderMap, HeaderName, Method, Uri};
 
 use crate::hosts::Hosts;
 use crate::token::Token;
@@ -21,6 +22,8 @@ pub(crate) enum Refusal {
     Host,
     /// A page of another server sends it.
     Origin,
+    /// A proxy forwards it, for anybody, and there is no token.
+    Proxy,
     /// It does not show the token.
     Token,
 }
@@ -43,9 +46,12 @@ impl Gate {
         }
         // Browsers name the page in every request that is not GET or HEAD. Programs that are no browsers name none.
         let mut origins = headers.get_all(ORIGIN).iter();
-        if method != Method::GET && !origins.all(|origin| origin.to_str().is_ok_and(|one| is_own(one, host)))
-        {
+        let is_own_page = origins.all(|origin| origin.to_str().is_ok_and(|one| is_own(one, host)));
+        if !is_own_page || is_part_of_another_page(method, headers) {
             return Err(Refusal::Origin);
+        }
+        if self.token.is_none() && headers.keys().any(is_of_proxy) {
+            return Err(Refusal::Proxy);
         }
         let shown = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
         let is_known =
@@ -59,6 +65,27 @@ fn host_of(headers: &HeaderMap) -> Option<&str> {
     let mut all = headers.get_all(HOST).iter();
     let first = all.next()?.to_str().ok()?;
     all.next().is_none().then_some(first)
+}
+
+/// True if a browser says that a page of another site sends a request (Fetch Metadata, <https://www.w3.org/TR/fetch-metadata/>): images and
+/// event streams name no origin. Whoever follows a link from elsewhere is let in.
+fn is_part_of_another_page(method: &Method, headers: &HeaderMap) -> bool {
+    let is_from_elsewhere = has(headers, "sec-fetch-site", &["cross-site", "same-site"]);
+    let is_read = [Method::GET, Method::HEAD].contains(method);
+    // Frames navigate, too, as many as their page has.
+    let is_framed = has(headers, "sec-fetch-dest", &["iframe", "frame", "embed", "object", "fencedframe"]);
+    let is_link = is_read && !is_framed && has(headers, "sec-fetch-mode", &["navigate"]);
+    is_from_elsewhere && !is_link
+}
+
+/// True if a header has one of these values.
+fn has(headers: &HeaderMap, name: &str, values: &[&str]) -> bool {
+    headers.get_all(name).iter().any(|value| values.iter().any(|one| value.as_bytes() == one.as_bytes()))
+}
+
+/// True if proxies add a header with this name.
+fn is_of_proxy(name: &HeaderName) -> bool {
+    matches!(name.as_str(), "forwarded" | "via" | "x-real-ip") || name.as_str().starts_with("x-forwarded-")
 }
 
 /// True if an origin is the server itself, also behind a proxy that adds TLS.
@@ -113,14 +140,15 @@ mod tests {
             "http://127.0.0.1:8419.evil.test",
             "http://127.0.0.1:8419/",
         ] {
-            for method in [Method::POST, Method::DELETE, Method::OPTIONS, Method::PUT, Method::HEAD] {
+            for method in
+                [Method::GET, Method::POST, Method::DELETE, Method::OPTIONS, Method::PUT, Method::HEAD]
+            {
                 assert_eq!(
                     decided(None, &method, &[OWN, (ORIGIN, origin)]),
                     Err(Refusal::Origin),
                     "{origin}"
                 );
             }
-            assert_eq!(decided(None, &Method::GET, &[OWN, (ORIGIN, origin)]), Ok(()), "{origin}");
         }
         let own = (ORIGIN, "http://127.0.0.1:8419");
         assert_eq!(decided(None, &Method::POST, &[OWN, own.clone()]), Ok(()));
@@ -128,6 +156,51 @@ mod tests {
         assert_eq!(decided(None, &Method::POST, &[OWN]), Ok(()), "no browser");
         let two = [OWN, own, (ORIGIN, "http://evil.test")];
         assert_eq!(decided(None, &Method::POST, &two), Err(Refusal::Origin));
+    }
+
+    #[test]
+    fn a_page_of_another_site_may_lead_here_and_include_nothing() {
+        let site = |value| (HeaderName::from_static("sec-fetch-site"), value);
+        let mode = |value| (HeaderName::from_static("sec-fetch-mode"), value);
+        for foreign in ["cross-site", "same-site"] {
+            assert_eq!(decided(None, &Method::GET, &[OWN, site(foreign)]), Err(Refusal::Origin));
+            for of in ["no-cors", "cors", "websocket", "same-origin", ""] {
+                let headers = [OWN, site(foreign), mode(of)];
+                assert_eq!(decided(None, &Method::GET, &headers), Err(Refusal::Origin), "{of}");
+            }
+            let link = [OWN, site(foreign), mode("navigate")];
+            assert_eq!(decided(None, &Method::GET, &link), Ok(()));
+            assert_eq!(decided(None, &Method::POST, &link), Err(Refusal::Origin), "a form");
+            for (place, is_link) in [("document", true), ("iframe", false), ("object", false)] {
+                let place = (HeaderName::from_static("sec-fetch-dest"), place);
+                let headers = [OWN, site(foreign), mode("navigate"), place.clone()];
+                assert_eq!(decided(None, &Method::GET, &headers).is_ok(), is_link, "{place:?}");
+            }
+        }
+        for own in ["same-origin", "none"] {
+            for of in ["navigate", "cors", "no-cors"] {
+                assert_eq!(decided(None, &Method::GET, &[OWN, site(own), mode(of)]), Ok(()), "{own} {of}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_server_without_a_token_answers_no_proxy() {
+        let token = "0123456789abcdef";
+        let shown = (AUTHORIZATION, "Bearer 0123456789abcdef");
+        for name in
+            ["forwarded", "via", "x-real-ip", "x-forwarded-for", "x-forwarded-proto", "x-forwarded-anything"]
+        {
+            let added = (HeaderName::from_static(name), "192.0.2.7");
+            for method in [Method::GET, Method::POST] {
+                let decided = |token, headers: &[_]| decided(token, &method, headers);
+                assert_eq!(decided(None, &[OWN, added.clone()]), Err(Refusal::Proxy), "{name}");
+                assert_eq!(decided(Some(token), &[OWN, added.clone(), shown.clone()]), Ok(()), "{name}");
+                assert_eq!(decided(Some(token), &[OWN, added.clone()]), Err(Refusal::Token), "{name}");
+            }
+        }
+        let other = (HeaderName::from_static("x-forward"), "1");
+        assert_eq!(decided(None, &Method::GET, &[OWN, other]), Ok(()));
     }
 
     #[test]

@@ -5,13 +5,16 @@ use std::path::PathBuf;
 use hoptax_report::document::Document;
 use hoptax_report::documents;
 use hoptax_result::{RunsBody, RunsResult};
-use hoptax_session::store::{self, Filter};
-use hoptax_session::{Failure, Say, Update};
+use hoptax_session::store::{self, Latest, Store, StoreError};
+use hoptax_session::{Failure, Update};
 
 use crate::problem::Problem;
 
 /// Tells whoever started the server what happens to the store.
 pub type Tell = fn(Update<'_>);
+
+/// The most runs of a list. A page of more would open slowly; the API has the others on further pages, and `hoptax runs list` has all.
+pub(crate) const MAX_RUNS: u32 = 500;
 
 /// The source of runs that this server measured.
 const SOURCE: &str = "hoptax serve";
@@ -28,18 +31,13 @@ impl History {
         Self { store, tell }
     }
 
-    /// All runs, the latest first; none without a store.
+    /// At most so many runs, the latest first, those before a run if one is named; and the number of all runs. None without a store.
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub(crate) fn runs(&self) -> Result<RunsResult, Problem> {
-        let runs = if self.store.exists() {
-            store::with(&self.store, |store| store.list(&Filter::default()), &self.tell)
-                .map_err(Problem::internal)?
-        } else {
-            Vec::new()
-        };
-        Ok(RunsResult::new((), RunsBody { runs }))
+    pub(crate) fn runs(&self, before: Option<i64>, limit: u32) -> Result<(RunsResult, u64), Problem> {
+        let Latest { runs, count } = self.read(|store| store.latest(before, limit))?;
+        Ok((RunsResult::new((), RunsBody { runs }), count))
     }
 
     /// The result of a run, as it is stored.
@@ -47,11 +45,7 @@ impl History {
     /// # Errors
     /// When there is no such run, or it has none; and when the store cannot be read.
     pub(crate) fn result(&self, run: i64) -> Result<String, Problem> {
-        let found = if self.store.exists() {
-            store::with(&self.store, |store| store.result(run), &self.tell).map_err(Problem::internal)?
-        } else {
-            None
-        };
+        let found = self.read(|store| store.result(run))?;
         found.ok_or_else(|| Problem::not_found(format!("there is no run {run}, or it has no result")))
     }
 
@@ -60,19 +54,53 @@ impl History {
     /// # Errors
     /// As [`Self::result`], and when another version of hoptax wrote it.
     pub(crate) fn document(&self, run: i64) -> Result<Document, Problem> {
-        let text = self.result(run)?;
-        let document = documents::of_text(&text)
-            .map_err(|why| Problem::internal(format!("run {run} cannot be shown: {why}")))?;
-        Ok(document.shown_by(run))
+        Ok(document_of(run, &self.result(run)?)?.shown_by(run))
     }
 
     /// Keeps the result of a load, and returns its run.
     ///
     /// # Errors
     /// When the store cannot be written.
-    pub(crate) fn keep(&self, result: &str, say: Say<'_>) -> Result<i64, Failure> {
-        store::with_new(&self.store, |store| store.put_result(result, SOURCE), say)
+    pub(crate) fn keep(&self, result: &str) -> Result<i64, Failure> {
+        let kept = store::with_new(&self.store, |store| store.put_result(result, SOURCE), &self.tell);
+        kept.map_err(|failure| {
+            self.tell_of(&failure);
+            Failure::environment(
+                "the result is lost: the store cannot be written; the server's terminal says why",
+            )
+        })
     }
+
+    /// Reads the store; the default without one.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    fn read<T: Default>(&self, work: impl FnMut(&mut Store) -> Result<T, StoreError>) -> Result<T, Problem> {
+        if !self.store.exists() {
+            return Ok(T::default());
+        }
+        store::with(&self.store, work, &self.tell).map_err(|failure| {
+            self.tell_of(&failure);
+            Problem::internal("the store cannot be read: the server's terminal says why")
+        })
+    }
+
+    /// Tells of a failure whoever started the server. It names files of this machine, which are no matter of clients.
+    fn tell_of(&self, failure: &Failure) {
+        (self.tell)(Update::Problem(&failure.to_string()));
+    }
+}
+
+/// The document of the text of a result.
+///
+/// # Errors
+/// When another version of hoptax wrote it.
+fn document_of(run: i64, text: &str) -> Result<Document, Problem> {
+    documents::of_text(text).map_err(|why| {
+        Problem::not_readable(format!(
+            "run {run} cannot be shown: {why}; the address `result` of it has it as it is"
+        ))
+    })
 }
 
 /// The number of a run or a job in an address; none for any other text, so that no address names a file.
@@ -82,7 +110,20 @@ pub(crate) fn number<T: std::str::FromStr>(text: &str) -> Option<T> {
 
 #[cfg(test)]
 mod tests {
+    use hoptax_result::sample;
+    use serde_json::json;
+
     use super::*;
+
+    #[test]
+    fn a_result_of_another_version_is_no_fault_of_this_machine() {
+        let mut result = json!(sample::load());
+        assert!(document_of(1, &result.to_string()).is_ok());
+        result["format"] = json!("hoptax.load/999");
+        let problem = document_of(12, &result.to_string()).unwrap_err();
+        assert_eq!(problem.status.as_u16(), 501);
+        assert!(problem.error.contains("run 12 cannot be shown: "), "{}", problem.error);
+    }
 
     #[test]
     fn only_digits_are_a_number() {

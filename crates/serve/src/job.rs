@@ -7,6 +7,8 @@ use serde::Serialize;
 
 /// The most notes of a job that are kept.
 const MAX_NOTES: usize = 100;
+/// The most bytes of a note or a problem that are kept, before the mark of the cut.
+const MAX_TEXT_BYTES: usize = 2_048;
 
 /// A job.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -135,7 +137,7 @@ impl Job {
     /// Takes note of what it said.
     pub(crate) fn noted(&mut self, text: &str) {
         if self.notes.len() < MAX_NOTES {
-            self.notes.push(text.to_owned());
+            self.notes.push(cut(text));
         }
     }
 
@@ -159,12 +161,19 @@ impl Job {
             }
             Outcome::Interrupted => State::Interrupted,
             Outcome::Failed(why) => {
-                self.problem = Some(why);
+                self.problem = Some(cut(&why));
                 State::Failed
             }
         };
         true
     }
+}
+
+/// A text without what is too much of it: all of a job is in each of its events.
+fn cut(text: &str) -> String {
+    let (kept, rest) = text.split_at(text.floor_char_boundary(MAX_TEXT_BYTES));
+    let mark = if rest.is_empty() { "" } else { "\u{2026}" };
+    format!("{kept}{mark}")
 }
 
 #[cfg(test)]
@@ -232,5 +241,18 @@ mod tests {
         let mut job = job();
         (0..1_000).for_each(|number: u32| job.noted(&number.to_string()));
         assert_eq!(job.notes.len(), MAX_NOTES);
+    }
+
+    #[test]
+    fn long_texts_are_cut_between_letters() {
+        let mut job = job();
+        let (fits, long) = ("é".repeat(1_024), "é".repeat(1_025));
+        job.noted(&fits);
+        job.noted(&long);
+        job.noted(&format!("e{fits}"));
+        let cut = format!("e{}\u{2026}", "é".repeat(1_023));
+        assert_eq!(job.notes, [fits.clone(), format!("{fits}\u{2026}"), cut]);
+        job.ended(Outcome::Failed(long), "later".to_owned());
+        assert_eq!(job.problem, Some(format!("{fits}\u{2026}")));
     }
 }

@@ -59,11 +59,27 @@ impl Known {
     fn find(&self, job: u64) -> Option<&Remembered> {
         self.latest.iter().find(|one| one.job.borrow().job == job)
     }
+
+    fn room(&self) -> Result<(), NotBegun> {
+        if self.is_closed {
+            return Err(NotBegun::Closed);
+        }
+        let running = self.latest.iter().find(|one| one.is_running());
+        running.map_or(Ok(()), |running| Err(NotBegun::Busy(running.job.borrow().job)))
+    }
 }
 
 impl Jobs {
     fn known(&self) -> MutexGuard<'_, Known> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Decides whether a job may begin now. Another one may begin before it does.
+    ///
+    /// # Errors
+    /// As [`Self::begin`].
+    pub(crate) fn room(&self) -> Result<(), NotBegun> {
+        self.known().room()
     }
 
     /// Begins a job, and returns it with the interrupt that stops it.
@@ -72,12 +88,7 @@ impl Jobs {
     /// When another one runs, or the server ends.
     pub(crate) fn begin(&self, target: String, at: String) -> Result<(Job, Interrupt), NotBegun> {
         let mut known = self.known();
-        if known.is_closed {
-            return Err(NotBegun::Closed);
-        }
-        if let Some(running) = known.latest.iter().find(|one| one.is_running()) {
-            return Err(NotBegun::Busy(running.job.borrow().job));
-        }
+        known.room()?;
         known.begun += 1;
         let (job, interrupt) = (Job::begun(known.begun, target, at), Interrupt::default());
         if known.latest.len() == MAX_JOBS {
@@ -165,11 +176,13 @@ mod tests {
         let jobs = Jobs::default();
         let (first, interrupt) = begun(&jobs).unwrap();
         assert_eq!(begun(&jobs).unwrap_err(), NotBegun::Busy(first));
+        assert_eq!(jobs.room(), Err(NotBegun::Busy(first)));
         assert_eq!(jobs.stop(first).map(|job| job.state), Some(State::Stopping));
         assert!(interrupt.is_requested() && jobs.is_busy());
         assert_eq!(begun(&jobs).unwrap_err(), NotBegun::Busy(first), "it has not ended yet");
         assert_eq!(fail(&jobs, first), Some(State::Failed));
         assert_eq!(fail(&jobs, first), None, "it had ended");
+        assert_eq!(jobs.room(), Ok(()));
         let (second, interrupt) = begun(&jobs).unwrap();
         assert_ne!(first, second);
         jobs.stop(first);
@@ -203,6 +216,7 @@ mod tests {
         fail(&jobs, job);
         assert!(!jobs.is_busy());
         assert_eq!(begun(&jobs).unwrap_err(), NotBegun::Closed);
+        assert_eq!(jobs.room(), Err(NotBegun::Closed));
     }
 
     #[test]

@@ -5,8 +5,10 @@
 //! thread of its own ([`mod@sending`]); its result is in the store when the job has ended. Decisions are functions of values; I/O is in
 //! `history`, `sending`, `server` and the handlers of `api`.
 
+mod address;
 mod api;
 mod app;
+mod connections;
 mod gate;
 mod history;
 mod hosts;

@@ -25,16 +25,19 @@ pub(crate) enum Refused {
     Busy,
     /// There were too many event streams.
     Streams,
+    /// A proxy forwarded it to a server without a token.
+    Proxy,
 }
 
 /// Every reason, in the order of its counter.
-const REFUSED: [(Refused, &str); 6] = [
+const REFUSED: [(Refused, &str); 7] = [
     (Refused::Host, "host"),
     (Refused::Origin, "origin"),
     (Refused::Token, "token"),
     (Refused::Target, "target"),
     (Refused::Busy, "busy"),
     (Refused::Streams, "streams"),
+    (Refused::Proxy, "proxy"),
 ];
 /// The ends of jobs, in the order of their counters.
 const ENDS: [(State, &str); 3] =
@@ -56,6 +59,8 @@ pub(crate) struct Now {
     pub(crate) is_busy: bool,
     /// Open event streams.
     pub(crate) streams: usize,
+    /// Open connections to the server.
+    pub(crate) connections: usize,
 }
 
 impl Metrics {
@@ -104,6 +109,8 @@ impl Metrics {
         sample(&mut text, "event_streams_total", None, read(&self.streams));
         family(&mut text, "event_streams", "gauge", "Event streams that are open.");
         sample(&mut text, "event_streams", None, now.streams as u64);
+        family(&mut text, "connections", "gauge", "Connections to the server that are open.");
+        sample(&mut text, "connections", None, now.connections as u64);
         text
     }
 }
@@ -139,7 +146,7 @@ mod tests {
         }
         metrics.ended(State::Interrupted);
         metrics.streamed();
-        let text = metrics.text(Now { is_busy: true, streams: 3 });
+        let text = metrics.text(Now { is_busy: true, streams: 3, connections: 5 });
         for line in [
             "hoptax_serve_requests_total 1",
             "hoptax_serve_refused_total{reason=\"host\"} 1",
@@ -148,11 +155,13 @@ mod tests {
             "hoptax_serve_refused_total{reason=\"target\"} 4",
             "hoptax_serve_refused_total{reason=\"busy\"} 5",
             "hoptax_serve_refused_total{reason=\"streams\"} 6",
+            "hoptax_serve_refused_total{reason=\"proxy\"} 7",
             "hoptax_serve_jobs_total{state=\"done\"} 0",
             "hoptax_serve_jobs_total{state=\"interrupted\"} 1",
             "hoptax_serve_jobs_running 1",
             "hoptax_serve_event_streams_total 1",
             "hoptax_serve_event_streams 3",
+            "hoptax_serve_connections 5",
             "# TYPE hoptax_serve_jobs_running gauge",
         ] {
             assert!(text.lines().any(|found| found == line), "{line}\n{text}");

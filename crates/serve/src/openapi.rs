@@ -7,7 +7,7 @@ use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
-use crate::api::{Answer, BASE, Operation, operations};
+use crate::api::{Answer, BASE, Operation, Place, operations};
 
 /// The place of schemas in the document.
 const SCHEMAS: &str = "/components/schemas";
@@ -50,22 +50,29 @@ fn described(operation: &Operation, read: &mut SchemaGenerator, written: &mut Sc
     let parameters = operation.parameters.iter().map(|parameter| {
         json!({
             "name": parameter.name,
-            "in": "path",
-            "required": true,
+            "in": if parameter.place == Place::Path { "path" } else { "query" },
+            "required": parameter.place == Place::Path,
             "description": parameter.description,
             "schema": (parameter.schema)(read),
         })
     });
     let common = [
+        Answer::error(400, "A part of the address cannot be read."),
         Answer::error(401, "The token is missing or wrong."),
+        Answer::error(403, "A page of another server or a proxy sent the request."),
+        Answer::error(405, "The address has no such method."),
         Answer::error(421, "The request names another host."),
+        Answer::error(500, "The store cannot be read, or hoptax has a bug."),
     ];
     let mut answers = Map::new();
     for answer in operation.answers.iter().chain(&common) {
-        let schema = (answer.schema)(written);
-        let described =
-            json!({"description": answer.description, "content": {answer.content: {"schema": schema}}});
-        answers.insert(answer.status.to_string(), described);
+        let types = answer.content.types(written).into_iter();
+        let content: Map<String, Value> =
+            types.map(|(media_type, schema)| (media_type.to_owned(), json!({"schema": schema}))).collect();
+        // An operation may say more of a status than all say.
+        answers
+            .entry(answer.status.to_string())
+            .or_insert_with(|| json!({"description": answer.description, "content": content}));
     }
     let mut described = json!({
         "operationId": operation.id,
@@ -116,6 +123,36 @@ mod tests {
     }
 
     #[test]
+    fn every_operation_has_the_errors_that_all_have_and_its_own_words_for_them() {
+        let document = openapi();
+        let operations: Vec<&Value> = document["paths"]
+            .as_object()
+            .unwrap()
+            .values()
+            .flat_map(|path| path.as_object().unwrap().values())
+            .collect();
+        assert!(operations.len() > 5);
+        for operation in operations {
+            for status in ["400", "401", "403", "405", "421", "500"] {
+                let body = &operation["responses"][status]["content"]["application/json"]["schema"];
+                assert_eq!(body["$ref"], "#/components/schemas/ErrorBody", "{status}: {operation}");
+            }
+        }
+        let refused = &document["paths"]["/api/v1/loads"]["post"]["responses"]["403"]["description"];
+        assert!(refused.as_str().unwrap().contains("target"), "{refused}");
+    }
+
+    #[test]
+    fn a_download_has_the_media_type_and_the_schema_of_each_format() {
+        let document = openapi();
+        let download =
+            &document["paths"]["/api/v1/runs/{run}/{output}"]["get"]["responses"]["200"]["content"];
+        assert_eq!(download["application/json"]["schema"]["$ref"], "#/components/schemas/Document");
+        assert_eq!(download["text/csv; charset=utf-8"]["schema"]["type"], "string");
+        assert_eq!(download.as_object().unwrap().len(), 4, "{download}");
+    }
+
+    #[test]
     fn parameters_are_those_of_the_paths_and_ids_are_unique() {
         let mut ids = BTreeSet::new();
         for operation in operations() {
@@ -124,7 +161,8 @@ mod tests {
                 .split('/')
                 .filter_map(|part| part.strip_prefix('{').and_then(|part| part.strip_suffix('}')))
                 .collect();
-            let stated: Vec<&str> = operation.parameters.iter().map(|parameter| parameter.name).collect();
+            let in_path = operation.parameters.iter().filter(|parameter| parameter.place == Place::Path);
+            let stated: Vec<&str> = in_path.map(|parameter| parameter.name).collect();
             assert_eq!(names, stated, "{}", operation.path);
             assert!(ids.insert(operation.id), "{}", operation.id);
             let statuses: BTreeSet<u16> = operation.answers.iter().map(|answer| answer.status).collect();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::header::CONTENT_SECURITY_POLICY;
 use axum::http::{HeaderName, HeaderValue};
 use axum::response::Html;
@@ -10,14 +10,12 @@ use hoptax_report::document::Document;
 use hoptax_report::documents;
 use hoptax_report::render::html::{self, Served};
 
+use crate::address::Segments;
 use crate::api::BASE;
 use crate::app::{App, blocking};
-use crate::history::number;
+use crate::history::{MAX_RUNS, number};
 use crate::policy;
 use crate::problem::Problem;
-
-/// The most runs on the page of the history. A page of more would open slowly; `hoptax runs list` and the API have all.
-const MAX_RUNS: usize = 500;
 
 /// A page, under a policy that lets it ask this server.
 type Page = ([(HeaderName, HeaderValue); 1], Html<String>);
@@ -25,15 +23,18 @@ type Page = ([(HeaderName, HeaderValue); 1], Html<String>);
 /// The history.
 pub(crate) async fn history(State(app): State<Arc<App>>) -> Result<Page, Problem> {
     let page = move || {
-        let document = documents::runs(&app.history.runs()?).with_pages_of_rows("/runs/");
-        let document = document.with_first_rows(MAX_RUNS, "`hoptax runs list --details` prints all");
-        shown(&document, None)
+        let (runs, all) = app.history.runs(None, MAX_RUNS)?;
+        let document = documents::latest_runs(&runs, all, "`hoptax runs list --details` prints all");
+        shown(&document.with_pages_of_rows("/runs/"), None)
     };
     blocking(page).await
 }
 
 /// The page of a run.
-pub(crate) async fn run(State(app): State<Arc<App>>, Path(run): Path<String>) -> Result<Page, Problem> {
+pub(crate) async fn run(
+    State(app): State<Arc<App>>,
+    Segments(run): Segments<String>,
+) -> Result<Page, Problem> {
     let run = number(&run).ok_or_else(|| Problem::not_found("a run is named by its number"))?;
     blocking(move || shown(&app.history.document(run)?, Some(run))).await
 }

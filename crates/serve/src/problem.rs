@@ -3,7 +3,7 @@
 use std::fmt;
 
 use axum::Json;
-use axum::extract::rejection::JsonRejection;
+use axum::extract::rejection::{JsonRejection, PathRejection};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
@@ -36,9 +36,27 @@ impl Problem {
         Self::new(StatusCode::BAD_REQUEST, error)
     }
 
-    /// A fault of this machine or of hoptax.
+    pub(crate) fn no_such_method() -> Self {
+        Self::new(
+            StatusCode::METHOD_NOT_ALLOWED,
+            "this address has no such method: `Allow` lists its methods",
+        )
+    }
+
+    /// A result that this hoptax cannot read.
+    pub(crate) fn not_readable(error: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_IMPLEMENTED, error)
+    }
+
+    /// A fault of this machine or of hoptax. Clients read it, so it has nothing of this machine in it, such as a path.
     pub(crate) fn internal(error: impl fmt::Display) -> Self {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string())
+    }
+}
+
+impl From<PathRejection> for Problem {
+    fn from(rejection: PathRejection) -> Self {
+        Self::new(rejection.status(), rejection.body_text())
     }
 }
 

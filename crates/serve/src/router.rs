@@ -1,17 +1,17 @@
 //! The routes of the server, behind the gate and under the same headers.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
+use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, WWW_AUTHENTICATE,
+    CACHE_CONTROL, CONNECTION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, WWW_AUTHENTICATE,
     X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use axum::{Json, Router};
 
 use crate::api;
 use crate::app::App;
@@ -28,15 +28,19 @@ const MAX_BODY_BYTES: usize = 64 * 1024;
 /// The address of the OpenAPI document.
 const OPENAPI: &str = "/api/v1/openapi.json";
 
+/// The text of the document, which is made once.
+static OPENAPI_TEXT: LazyLock<String> = LazyLock::new(|| openapi().to_string());
+
 /// All routes.
 pub(crate) fn router(app: &Arc<App>) -> Router {
     Router::new()
         .route("/", get(pages::history))
         .route("/runs/{run}", get(pages::run))
         .route("/metrics", get(metrics))
-        .route(OPENAPI, get(|| async { Json(openapi()) }))
+        .route(OPENAPI, get(|| async { ([(CONTENT_TYPE, "application/json")], OPENAPI_TEXT.as_str()) }))
         .merge(api::routes())
         .fallback(|| async { Problem::not_found("there is no such page") })
+        .method_not_allowed_fallback(|| async { Problem::no_such_method() })
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
         .layer(middleware::from_fn_with_state(Arc::clone(app), guard))
         .with_state(Arc::clone(app))
@@ -67,6 +71,11 @@ fn refused(app: &App, refusal: Refusal) -> Response {
         Refusal::Origin => {
             (Refused::Origin, StatusCode::FORBIDDEN, "a page of another server may not ask for this")
         }
+        Refusal::Proxy => (
+            Refused::Proxy,
+            StatusCode::FORBIDDEN,
+            "a proxy forwards to this server, so it needs a token: start it with `--token-file FILE`",
+        ),
         Refusal::Token => (
             Refused::Token,
             StatusCode::UNAUTHORIZED,
@@ -75,6 +84,8 @@ fn refused(app: &App, refusal: Refusal) -> Response {
     };
     app.metrics.refused(why);
     let mut response = Problem::new(status, error).into_response();
+    // Nobody keeps a connection without the right to ask.
+    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     if refusal == Refusal::Token {
         let basic = HeaderValue::from_static("Basic realm=\"hoptax\", charset=\"UTF-8\"");
         response.headers_mut().insert(WWW_AUTHENTICATE, basic);

@@ -68,10 +68,7 @@ fn sent(of_job: &OfJob, sending: &Sending<'_>, interrupt: &Interrupt) -> Result<
     let mut show = |line: &LiveLine| app.jobs.progressed(*job, Progress::from(line));
     let result = send(sending, None, Some(&mut show), interrupt, &say)?.result;
     let text = serde_json::to_string_pretty(&result).map_err(Failure::environment)? + "\n";
-    let run = app
-        .history
-        .keep(&text, &say)
-        .map_err(|failure| Failure::environment(format!("the result is lost: {failure}")))?;
+    let run = app.history.keep(&text)?;
     let is_interrupted = result.ended_by == EndedBy::Interrupt;
     Ok(Outcome::Kept { run, verdict: result.verdict, is_interrupted })
 }

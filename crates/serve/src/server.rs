@@ -6,17 +6,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use hoptax_session::{Failure, Interrupt};
+use hoptax_session::{Failure, Interrupt, machine};
 use tokio::runtime::Builder;
 use tokio::time;
 
 use crate::app::App;
+use crate::connections::{self, MAX_CONNECTIONS};
 use crate::gate::Gate;
 use crate::history::{History, Tell};
 use crate::hosts::Hosts;
 use crate::router;
 use crate::targets::{AllowedTarget, AllowedTargets};
 use crate::token::Token;
+use crate::wanted;
 
 /// The time between two looks at what ends the server.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -67,8 +69,11 @@ impl Options {
 
     fn app(self) -> Arc<App> {
         let gate = Gate::new(Hosts::of(self.listen.ip()), self.token);
-        let targets = AllowedTargets::new(self.targets, is_local(self.listen));
-        Arc::new(App::new(gate, targets, History::new(self.store, self.tell)))
+        let targets = AllowedTargets::new(self.targets, self.listen);
+        let history = History::new(self.store, self.tell);
+        // Once and for all: a load would raise the limit for itself alone, and the server would have no files while it runs.
+        let allowed = machine::most_connections(wanted::MAX_CONNECTIONS as usize + MAX_CONNECTIONS);
+        Arc::new(App::new(gate, targets, history, allowed.saturating_sub(MAX_CONNECTIONS) as u32))
     }
 }
 
@@ -100,7 +105,9 @@ impl Server {
         let listener = TcpListener::bind(options.listen).map_err(failed)?;
         listener.set_nonblocking(true).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        Ok(Self { listener, address, app: options.app() })
+        // The port may be one that the system has chosen.
+        let app = Options { listen: address, ..options }.app();
+        Ok(Self { listener, address, app })
     }
 
     /// The address that it listens on.
@@ -129,9 +136,9 @@ impl Server {
     async fn serve(self, interrupt: Interrupt) -> std::io::Result<()> {
         let Self { listener, app, .. } = self;
         let listener = tokio::net::TcpListener::from_std(listener)?;
-        let serving = axum::serve(listener, router::router(&app));
-        let serving = serving.with_graceful_shutdown(requested(interrupt.clone()));
-        let serving = tokio::spawn(serving.into_future());
+        let end = requested(interrupt.clone());
+        let serving = connections::serve(listener, router::router(&app), Arc::clone(&app.places), end);
+        let serving = tokio::spawn(serving);
         requested(interrupt).await;
         app.jobs.close();
         while app.jobs.is_busy() {

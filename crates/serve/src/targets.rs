@@ -1,5 +1,6 @@
-//! The hosts that loads may go to. A load is admitted by the addresses that its host resolves to, and then connects to these alone: the
-//! spelling of a host decides nothing, and a name that resolves to something else a moment later leads nowhere else.
+//! The hosts that loads may go to. A host that is a name has to be that of an allowed target, because a server may serve several names at
+//! one address by different rules. Every host has to resolve to addresses of an allowed target, and the load connects to these alone: a
+//! name that resolves to something else a moment later leads nowhere else.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -7,6 +8,8 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::str::FromStr;
 
 use hoptax_load::{HostPort, RequestSpec, Resolver, StaticAddress, Target};
+
+use crate::server::is_local;
 
 /// Looks up the addresses of a host.
 pub(crate) type Lookup = fn(&str) -> io::Result<Vec<IpAddr>>;
@@ -53,12 +56,22 @@ impl FromStr for AllowedTarget {
     }
 }
 
+/// The name of this machine, which resolves to its loopback addresses.
+const LOCALHOST: &str = "localhost";
+
+impl AllowedTarget {
+    /// Its address; none if it is a name.
+    fn literal(&self) -> Option<IpAddr> {
+        self.host.parse().ok()
+    }
+}
+
 /// All hosts that loads may go to.
 #[derive(Clone, Debug)]
 pub(crate) struct AllowedTargets {
     named: Vec<AllowedTarget>,
-    /// True if loads may go to this machine by its loopback addresses.
-    loopback: bool,
+    /// The address that the server listens on. No load goes there: it would take the connections of those who watch it.
+    own: SocketAddr,
     lookup: Lookup,
 }
 
@@ -67,41 +80,45 @@ pub(crate) struct AllowedTargets {
 pub(crate) enum NotAdmitted {
     /// Its URL is not one, or its host has no address.
     Invalid(String),
-    /// An address of its host is not among those of the allowed targets.
+    /// Its host or one of its addresses is not allowed.
     Refused(String),
 }
 
 impl AllowedTargets {
-    /// The targets that were named, and loopback if everybody who reaches the server is on this machine.
-    pub(crate) fn new(named: Vec<AllowedTarget>, loopback: bool) -> Self {
-        Self { named, loopback, lookup: system }
+    /// The targets that were named for a server that listens on this address. Loads may also go to loopback if it listens there, because
+    /// everybody who reaches it is on this machine then.
+    pub(crate) fn new(named: Vec<AllowedTarget>, own: SocketAddr) -> Self {
+        Self { named, own, lookup: system }
     }
 
-    /// The addresses that a load to this URL may connect to, for its host and its port. Every host is looked up once.
+    /// The addresses that a load to this URL may connect to, for its host and its port. Every host is looked up once, and none that is not
+    /// allowed.
     ///
     /// # Errors
-    /// When one of them is not allowed, or there is none.
+    /// When its host or one of its addresses is not allowed, or there is none.
     pub(crate) fn admit(&self, url: &str) -> Result<Vec<StaticAddress>, NotAdmitted> {
         let invalid = |error: &dyn ToString| NotAdmitted::Invalid(error.to_string());
         let HostPort { host, port } = Target::host_and_port(url).map_err(|error| invalid(&error))?;
+        if host.parse::<IpAddr>().is_err() && !self.has_name(&host, port) {
+            return Err(NotAdmitted::Refused(not_named(&host, port)));
+        }
         let mut known = Known { lookup: self.lookup, addresses: BTreeMap::new() };
         let addresses = known.of(&host).map_err(|error| {
             invalid(&format!("cannot resolve `{host}`: {error}; check the name, or use an address"))
         })?;
-        let allowed: Vec<IpAddr> = self
-            .named
-            .iter()
-            .filter(|target| target.port.is_none_or(|of_target| of_target == port))
-            // A name without an address allows nothing.
-            .flat_map(|target| known.of(&target.host).unwrap_or_default())
-            .map(|address| address.to_canonical())
-            .collect();
+        let allowed: Vec<IpAddr> = self.of_port(port).flat_map(|target| known.allowed_by(target)).collect();
         let is_allowed = |address: IpAddr| {
             let address = address.to_canonical();
-            (self.loopback && address.is_loopback()) || allowed.contains(&address)
+            (self.has_loopback() && address.is_loopback()) || allowed.contains(&address)
         };
         if let Some(other) = addresses.iter().find(|address| !is_allowed(**address)) {
             return Err(NotAdmitted::Refused(refusal(&host, port, *other)));
+        }
+        if addresses.iter().any(|address| self.is_own(SocketAddr::new(*address, port))) {
+            return Err(NotAdmitted::Refused(format!(
+                "{} is this server itself, which nobody could watch under load",
+                shown(&host, port)
+            )));
         }
         let pins: Vec<StaticAddress> =
             addresses.iter().map(|address| StaticAddress::new(&host, port, *address)).collect();
@@ -115,6 +132,62 @@ impl AllowedTargets {
             Err(NotAdmitted::Refused(refusal(&host, port, target.address.ip())))
         }
     }
+
+    /// True if loads may go to this machine by its loopback addresses.
+    fn has_loopback(&self) -> bool {
+        is_local(self.own)
+    }
+
+    /// The named targets that have this port, or any.
+    fn of_port(&self, port: u16) -> impl Iterator<Item = &AllowedTarget> {
+        self.named.iter().filter(move |target| target.port.is_none_or(|of_target| of_target == port))
+    }
+
+    /// True if a name is that of an allowed target.
+    fn has_name(&self, name: &str, port: u16) -> bool {
+        let name = plain(name);
+        (self.has_loopback() && name == LOCALHOST)
+            || self.of_port(port).any(|target| target.literal().is_none() && plain(&target.host) == name)
+    }
+
+    /// True if a connection to an address reaches this server.
+    fn is_own(&self, address: SocketAddr) -> bool {
+        let (own, other) = (self.own.ip().to_canonical(), address.ip().to_canonical());
+        // A connection to the unspecified address reaches loopback.
+        let is_here = |ip: IpAddr| ip.is_loopback() || ip.is_unspecified();
+        let is_any = own.is_unspecified() || other.is_unspecified();
+        address.port() == self.own.port() && (own == other || (is_any && is_here(own) && is_here(other)))
+    }
+}
+
+/// A name as names are compared: in small letters, and without the dot of its root.
+fn plain(name: &str) -> String {
+    name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase()
+}
+
+/// True if an address is of this machine or of its link alone. A name that resolves to one was not meant, or is an attack.
+fn is_near(address: IpAddr) -> bool {
+    let is_link_local = match address {
+        IpAddr::V4(address) => address.is_link_local(),
+        IpAddr::V6(address) => address.is_unicast_link_local(),
+    };
+    address.is_loopback() || address.is_unspecified() || is_link_local
+}
+
+/// A host and a port as a URL has them.
+fn shown(host: &str, port: u16) -> String {
+    match host.parse::<IpAddr>() {
+        Ok(address) => SocketAddr::new(address, port).to_string(),
+        Err(_) => format!("{host}:{port}"),
+    }
+}
+
+fn not_named(name: &str, port: u16) -> String {
+    format!(
+        "loads to `{}` are not allowed: a name has to be that of a target that whoever starts the server allows with \
+         `--allow-target HOST:PORT`; an address is written in full",
+        shown(name, port)
+    )
 }
 
 fn refusal(host: &str, port: u16, address: IpAddr) -> String {
@@ -134,7 +207,7 @@ struct Known {
 
 impl Known {
     fn of(&mut self, host: &str) -> io::Result<Vec<IpAddr>> {
-        let name = host.to_ascii_lowercase();
+        let name = plain(host);
         if let Some(known) = self.addresses.get(&name) {
             return Ok(known.clone());
         }
@@ -148,9 +221,21 @@ impl Known {
         self.addresses.insert(name, found.clone());
         Ok(found)
     }
+
+    /// The addresses that an allowed target allows, in their canonical form. A name allows none of this machine or of its link, but for
+    /// `localhost`; and none without an address.
+    fn allowed_by(&mut self, target: &AllowedTarget) -> Vec<IpAddr> {
+        let is_literal = target.literal().is_some();
+        let is_this_machine = plain(&target.host) == LOCALHOST;
+        let addresses = self.of(&target.host).unwrap_or_default();
+        let canonical = addresses.into_iter().map(|address| address.to_canonical());
+        let is_meant =
+            |address: &IpAddr| is_literal || !is_near(*address) || (is_this_machine && address.is_loopback());
+        canonical.filter(is_meant).collect()
+    }
 }
 
-/// The system's lookup, which also reads addresses of IPv4 in their decimal, octal and short forms.
+/// The system's lookup.
 fn system(host: &str) -> io::Result<Vec<IpAddr>> {
     Ok((host, 0).to_socket_addrs()?.map(|address| address.ip()).collect())
 }
@@ -172,42 +257,45 @@ mod tests {
             "mapped.test" => vec![address("::ffff:192.0.2.1")],
             "turns.test" => vec![IpAddr::from([192, 0, 2, TURN.fetch_add(1, Ordering::Relaxed)])],
             "empty.test" => Vec::new(),
+            "localhost" => vec![address("127.0.0.1"), address("::1")],
+            "link.test" => vec![address("169.254.169.254")],
+            "link6.test" => vec![address("fe80::1")],
+            "any.test" => vec![address("0.0.0.0")],
             // The forms of numbers that the system's lookup reads.
-            "shop.test" | "3221225985" | "0xc0000201" | "192.513" => vec![address("192.0.2.1")],
+            "shop.test" | "victim.test" | "3221225985" | "0xc0000201" | "192.513" => {
+                vec![address("192.0.2.1")]
+            }
             "2130706433" | "0x7f000001" | "127.1" | "017700000001" => vec![address("127.0.0.1")],
             "3232235777" => vec![address("192.168.1.1")],
             _ => return Err(io::ErrorKind::NotFound.into()),
         })
     }
 
-    fn admitted(named: &[&str], loopback: bool, url: &str) -> Result<usize, NotAdmitted> {
+    const OPEN: &str = "192.0.2.99:8419";
+    const LOCAL: &str = "127.0.0.1:8419";
+
+    fn targets(named: &[&str], own: &str) -> AllowedTargets {
         let named = named.iter().map(|text| text.parse().unwrap()).collect();
-        let targets = AllowedTargets { named, loopback, lookup: names };
-        targets.admit(url).map(|pins| pins.len())
+        AllowedTargets { named, own: own.parse().unwrap(), lookup: names }
     }
 
-    fn is_refused(named: &[&str], loopback: bool, url: &str) -> bool {
-        matches!(admitted(named, loopback, url), Err(NotAdmitted::Refused(_)))
+    fn admitted(named: &[&str], own: &str, url: &str) -> Result<usize, NotAdmitted> {
+        targets(named, own).admit(url).map(|pins| pins.len())
+    }
+
+    fn is_refused(named: &[&str], own: &str, url: &str) -> bool {
+        matches!(admitted(named, own, url), Err(NotAdmitted::Refused(_)))
     }
 
     #[test]
-    fn loopback_is_allowed_in_all_its_spellings_and_nothing_else_is() {
-        for host in [
-            "127.0.0.1",
-            "127.9.9.9",
-            "[::1]",
-            "[::ffff:127.0.0.1]",
-            "here.test",
-            "HERE.test",
-            "2130706433",
-            "0x7f000001",
-            "127.1",
-            "017700000001",
-        ] {
+    fn loopback_is_allowed_by_its_addresses_and_as_localhost_and_nothing_else_is() {
+        for host in
+            ["127.0.0.1", "127.9.9.9", "[::1]", "[::ffff:127.0.0.1]", "localhost", "LocalHost", "localhost."]
+        {
             let url = format!("http://{host}:8080/a?b");
-            assert!(admitted(&[], true, &url).is_ok(), "{url}: {:?}", admitted(&[], true, &url));
-            assert!(is_refused(&[], false, &url), "{url}");
-            assert!(is_refused(&["shop.test"], false, &url), "{url}");
+            assert!(admitted(&[], LOCAL, &url).is_ok(), "{url}: {:?}", admitted(&[], LOCAL, &url));
+            assert!(is_refused(&[], OPEN, &url), "{url}");
+            assert!(is_refused(&["shop.test"], OPEN, &url), "{url}");
         }
         for host in [
             "192.0.2.1",
@@ -221,40 +309,115 @@ mod tests {
             "[::]",
             "sly.test",
             "mapped.test",
+            // Names that resolve to loopback: a server there may serve them by other rules, or resolve them again.
+            "here.test",
+            "localhost.here.test",
+            "localhost..",
+            "2130706433",
+            "0x7f000001",
+            "127.1",
+            "017700000001",
         ] {
-            assert!(is_refused(&[], true, &format!("http://{host}/")), "{host}");
+            assert!(is_refused(&[], LOCAL, &format!("http://{host}/")), "{host}");
         }
     }
 
     #[test]
-    fn a_target_is_allowed_by_its_addresses_and_its_port_however_it_is_spelled() {
-        for named in
-            ["shop.test:8080", "192.0.2.1:8080", "192.0.2.1", "3221225985:8080", "[::ffff:192.0.2.1]:8080"]
-        {
-            for host in ["shop.test", "192.0.2.1", "3221225985", "0xc0000201", "192.513", "mapped.test"] {
-                let url = format!("http://{host}:8080/");
-                assert_eq!(admitted(&[named], false, &url), Ok(1), "{named} {url}");
-            }
-            assert!(is_refused(&[named], true, "http://192.0.2.2:8080/"), "{named}");
-            // One of its addresses is not allowed.
-            assert!(is_refused(&[named], true, "http://sly.test:8080/"), "{named}");
+    fn a_name_is_allowed_as_it_was_named_and_an_address_by_all_names_of_it() {
+        for host in ["shop.test", "SHOP.Test", "shop.test.", "192.0.2.1", "[::ffff:192.0.2.1]"] {
+            let url = format!("https://{host}/");
+            assert_eq!(admitted(&["shop.test:443"], OPEN, &url), Ok(1), "{url}");
         }
-        assert!(is_refused(&["shop.test:8080"], true, "http://shop.test:8081/"));
-        assert!(is_refused(&["shop.test:8080"], true, "http://shop.test/"));
-        assert!(is_refused(&["shop.test:8080"], true, "http://user@shop.test:22/"));
-        assert_eq!(admitted(&["shop.test:443"], false, "https://shop.test/"), Ok(1));
-        assert_eq!(admitted(&["2001:db8::1"], false, "http://six.test:1/"), Ok(1));
-        assert_eq!(admitted(&["turns.test"], false, "http://turns.test/"), Ok(1), "looked up once");
-        assert!(is_refused(&["gone.test", "empty.test"], false, "http://shop.test/"));
+        // Behind one address, a server of many names serves this one, too.
+        for host in ["victim.test", "shop.test.victim.test", "3221225985", "0xc0000201", "192.513"] {
+            for named in ["shop.test:443", "192.0.2.1:443", "192.0.2.1", "[::ffff:192.0.2.1]:443"] {
+                assert!(is_refused(&[named], LOCAL, &format!("https://{host}/")), "{named} {host}");
+            }
+        }
+        for named in ["192.0.2.1:8080", "192.0.2.1", "[::ffff:192.0.2.1]:8080", "mapped.test:8080"] {
+            assert_eq!(admitted(&[named], OPEN, "http://192.0.2.1:8080/"), Ok(1), "{named}");
+            assert!(is_refused(&[named], LOCAL, "http://192.0.2.2:8080/"), "{named}");
+        }
+        assert!(is_refused(&["shop.test:8080"], LOCAL, "http://shop.test:8081/"));
+        assert!(is_refused(&["shop.test:8080"], LOCAL, "http://192.0.2.1:8081/"));
+        assert!(is_refused(&["shop.test:8080"], LOCAL, "http://shop.test/"));
+        assert!(is_refused(&["shop.test:8080"], LOCAL, "http://user@shop.test:22/"));
+        assert_eq!(admitted(&["sly.test"], OPEN, "http://sly.test/"), Ok(2));
+        assert_eq!(admitted(&["six.test"], OPEN, "http://[2001:db8::1]:1/"), Ok(1));
+        assert_eq!(admitted(&["turns.test"], OPEN, "http://turns.test/"), Ok(1), "looked up once");
+        assert!(is_refused(&["gone.test", "empty.test"], OPEN, "http://192.0.2.1/"));
+    }
+
+    #[test]
+    fn a_name_that_is_not_allowed_is_not_looked_up() {
+        let none = |_: &str| -> io::Result<Vec<IpAddr>> { panic!("it was looked up") };
+        let targets = AllowedTargets { lookup: none, ..targets(&["shop.test:80"], LOCAL) };
+        for url in ["http://victim.test/", "http://shop.test:81/", "http://127.1/"] {
+            let refused = targets.admit(url).unwrap_err();
+            assert!(
+                matches!(&refused, NotAdmitted::Refused(why) if why.contains("--allow-target")),
+                "{refused:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_name_leads_to_this_machine_or_its_link_only_if_an_address_or_localhost_was_allowed() {
+        let near = [
+            ("here.test", "127.0.0.1"),
+            ("link.test", "169.254.169.254"),
+            ("link6.test", "[fe80::1]"),
+            ("any.test", "0.0.0.0"),
+        ];
+        for (name, address) in near {
+            let [by_name, by_address] = [name, address].map(|host| format!("http://{host}:80/"));
+            assert!(is_refused(&[name], OPEN, &by_name), "{name}");
+            assert!(is_refused(&[name], OPEN, &by_address), "{name} allows no {address}");
+            let of_port = format!("{address}:80");
+            assert!(admitted(&[of_port.as_str()], OPEN, &by_address).is_ok(), "{address}");
+        }
+        for (name, address) in [("link.test", "169.254.169.254:80"), ("any.test", "0.0.0.0:80")] {
+            assert_eq!(admitted(&[name, address], OPEN, &format!("http://{name}/")), Ok(1), "{name}");
+        }
+        assert_eq!(admitted(&["localhost:80"], OPEN, "http://localhost/"), Ok(2));
+        assert!(is_refused(&["localhost:80"], OPEN, "http://localhost:81/"));
+        assert!(is_refused(&["localhost:80"], OPEN, "http://here.test/"));
+        assert_eq!(admitted(&["here.test", "localhost"], OPEN, "http://here.test/"), Ok(2));
+        // Whoever reaches a server on loopback may send there anyway.
+        assert_eq!(admitted(&["here.test:80"], LOCAL, "http://here.test/"), Ok(2));
+    }
+
+    #[test]
+    fn no_load_goes_to_the_server_itself() {
+        let targets = ["192.0.2.99", "0.0.0.0", "::", "localhost"];
+        for (own, url) in [
+            (LOCAL, "http://127.0.0.1:8419/"),
+            (LOCAL, "http://localhost:8419/"),
+            (LOCAL, "http://[::ffff:127.0.0.1]:8419/"),
+            (LOCAL, "http://0.0.0.0:8419/"),
+            (OPEN, "http://192.0.2.99:8419/"),
+            ("0.0.0.0:8419", "http://127.0.0.1:8419/"),
+            ("[::]:8419", "http://127.0.0.1:8419/"),
+            ("[::1]:8419", "http://[::]:8419/"),
+        ] {
+            let refused = admitted(&targets, own, url).unwrap_err();
+            assert!(
+                matches!(&refused, NotAdmitted::Refused(why) if why.contains("itself")),
+                "{own} {url}: {refused:?}"
+            );
+            let other = url.replace(":8419", ":8420");
+            assert!(admitted(&targets, own, &other).is_ok(), "{own} {other}");
+        }
+        assert_eq!(admitted(&targets, LOCAL, "http://127.0.0.2:8419/"), Ok(1));
     }
 
     #[test]
     fn user_information_and_interfaces_lead_to_no_other_host() {
-        assert!(is_refused(&[], true, "http://127.0.0.1@shop.test/"));
-        assert!(is_refused(&[], true, "http://127.0.0.1:80@192.0.2.1/"));
-        assert!(is_refused(&["fe80::1"], false, "http://[fe80::1%25lo]/"));
-        assert!(is_refused(&["fe80::1"], false, "http://[fe80::1%lo]/"));
-        assert_eq!(admitted(&["fe80::1"], false, "http://[fe80::1]/"), Ok(1));
+        assert!(is_refused(&[], LOCAL, "http://127.0.0.1@shop.test/"));
+        assert!(is_refused(&[], LOCAL, "http://127.0.0.1:80@192.0.2.1/"));
+        assert!(is_refused(&["fe80::1"], OPEN, "http://[fe80::1%25lo]/"));
+        assert!(is_refused(&["fe80::1"], OPEN, "http://[fe80::1%lo]/"));
+        assert_eq!(admitted(&["fe80::1"], OPEN, "http://[fe80::1]/"), Ok(1));
     }
 
     #[test]
@@ -268,7 +431,7 @@ mod tests {
             "http://gone.test/",
             "http://empty.test/",
         ] {
-            let outcome = admitted(&["shop.test"], true, url);
+            let outcome = admitted(&["gone.test", "empty.test"], LOCAL, url);
             assert!(matches!(outcome, Err(NotAdmitted::Invalid(_))), "{url}: {outcome:?}");
         }
     }

@@ -8,21 +8,26 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// The most connections of a load. Each takes a file descriptor and memory of a machine that others use.
-const MAX_CONNECTIONS: u32 = 10_000;
-/// The longest load. Nobody may be left to stop a longer one.
+pub(crate) const MAX_CONNECTIONS: u32 = 10_000;
+/// The longest load with its warm-up. Nobody may be left to stop a longer one.
 const LONGEST: Duration = Duration::from_hours(1);
+/// The most characters of a target, which is in every event of a job.
+const MAX_TARGET: usize = 2_048;
+/// The schemes of the protocols that a load may state. The others of `hoptax load` reach servers that speak no HTTP.
+const SCHEMES: [&str; 4] = ["http", "https", "grpc", "grpcs"];
 
 /// A load to be sent.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct WantedLoad {
-    /// The URL that requests go to, as `http://127.0.0.1:8080/`.
+    /// The URL that requests go to, as `http://127.0.0.1:8080/`: `http`, `https`, `grpc` or `grpcs`.
+    #[schemars(length(max = MAX_TARGET))]
     pub(crate) target: String,
     /// Requests per second, above 0 and at most 10,000,000; without a rate, a closed loop sends as fast as possible.
     pub(crate) rate: Option<f64>,
     /// Number of connections, 1 to 10,000; 16 if absent.
     pub(crate) connections: Option<u32>,
-    /// Length of the recording, such as `30s`, at most an hour; 10 s if absent.
+    /// Length of the recording, such as `30s`, at most an hour with the warm-up; 10 s if absent.
     pub(crate) duration: Option<String>,
     /// Length of the warm-up, which is not recorded, such as `0s`; 1 s if absent.
     pub(crate) warmup: Option<String>,
@@ -30,25 +35,42 @@ pub(crate) struct WantedLoad {
     pub(crate) protocol: Option<String>,
 }
 
-impl WantedLoad {
-    /// The target without its user information, for people.
-    pub(crate) fn shown_target(&self) -> String {
-        without_user(&self.target)
-    }
+/// A load within its bounds, whose target is not admitted yet.
+#[derive(Debug)]
+pub(crate) struct BoundedLoad {
+    target: GivenUrl,
+    connections: u32,
+    protocol: Option<Protocol>,
+    schedule: Schedule,
+}
 
-    /// The load, which connects to these addresses alone.
+impl WantedLoad {
+    /// The load, if this machine allows so many connections.
     ///
     /// # Errors
     /// All values that are out of their bounds.
-    pub(crate) fn sending(self, addresses: Vec<StaticAddress>) -> Result<Sending<'static>, String> {
+    pub(crate) fn bounded(self, most_connections: u32) -> Result<BoundedLoad, String> {
         let mut problems = Vec::new();
         let mut problem = |name: &str, why: String| problems.push(format!("`{name}`: {why}"));
+        let length = self.target.chars().count();
+        if length > MAX_TARGET {
+            problem("target", format!("it has {length} characters, and may have {MAX_TARGET}"));
+        }
+        let scheme = self.target.split_once("://").map_or("", |(scheme, _)| scheme);
+        if !SCHEMES.contains(&scheme.to_ascii_lowercase().as_str()) {
+            problem(
+                "target",
+                format!("write a URL with {}, such as `http://HOST:PORT/PATH`", listed(&SCHEMES)),
+            );
+        }
         if self.rate.is_some_and(|rate| !(rate > 0.0 && rate <= MAX_RATE)) {
             problem("rate", format!("it must be above 0 and at most {MAX_RATE}"));
         }
-        let number = self.connections.unwrap_or(Connections::default().number);
-        if !(1..=MAX_CONNECTIONS).contains(&number) {
-            problem("connections", format!("it must be at least 1 and at most {MAX_CONNECTIONS}"));
+        let connections = self.connections.unwrap_or(Connections::default().number);
+        let most = most_connections.min(MAX_CONNECTIONS);
+        if !(1..=most).contains(&connections) {
+            let by = if most < MAX_CONNECTIONS { ", by the limit on open files of the server" } else { "" };
+            problem("connections", format!("it must be at least 1 and at most {most}{by}"));
         }
         let mut time = |name: &str, text: Option<String>, shortest: Duration| {
             let length = humantime::parse_duration(&text?);
@@ -64,6 +86,10 @@ impl WantedLoad {
         };
         let duration = time("duration", self.duration, Duration::from_nanos(1));
         let warmup = time("warmup", self.warmup, Duration::ZERO);
+        // Those that are absent are short.
+        if duration.unwrap_or_default() + warmup.unwrap_or_default() > LONGEST {
+            problem("duration", "it must be at most 1h together with `warmup`".to_owned());
+        }
         let protocol = match self.protocol.as_deref() {
             None | Some("auto") => None,
             Some(name) => name
@@ -74,20 +100,39 @@ impl WantedLoad {
         if !problems.is_empty() {
             return Err(problems.join("\n"));
         }
-        let requests = Requests { urls: vec![GivenUrl::from(self.target)], protocol, ..Requests::default() };
-        let servers = Servers { resolve: addresses, ..Servers::default() };
-        let connections = Connections { number, ..Connections::default() };
-        Ok(Sending {
-            load: Load { requests, servers, connections, ..Load::default() },
-            schedule: Schedule {
-                pace: self.rate.map(Pace::Constant),
-                duration,
-                warmup,
-                ..Schedule::default()
-            },
-            ..Sending::default()
-        })
+        let pace = self.rate.map(Pace::Constant);
+        let schedule = Schedule { pace, duration, warmup, ..Schedule::default() };
+        Ok(BoundedLoad { target: GivenUrl::from(self.target), connections, protocol, schedule })
     }
+}
+
+impl BoundedLoad {
+    /// The URL that it wants to go to.
+    pub(crate) fn target(&self) -> &str {
+        &self.target
+    }
+
+    /// The target without its user information, for people.
+    pub(crate) fn shown_target(&self) -> String {
+        without_user(&self.target)
+    }
+
+    /// The load, which connects to these addresses alone.
+    pub(crate) fn sending(self, addresses: Vec<StaticAddress>) -> Sending<'static> {
+        let requests = Requests { urls: vec![self.target], protocol: self.protocol, ..Requests::default() };
+        let servers = Servers { resolve: addresses, ..Servers::default() };
+        let connections = Connections { number: self.connections, ..Connections::default() };
+        Sending {
+            load: Load { requests, servers, connections, ..Load::default() },
+            schedule: self.schedule,
+            ..Sending::default()
+        }
+    }
+}
+
+/// Words of the API in a sentence.
+fn listed(words: &[&str]) -> String {
+    words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
@@ -96,8 +141,13 @@ mod tests {
 
     use super::*;
 
+    fn bounded(wanted: Value, most_connections: u32) -> Result<BoundedLoad, String> {
+        let wanted = serde_json::from_value::<WantedLoad>(wanted).map_err(|error| error.to_string())?;
+        wanted.bounded(most_connections)
+    }
+
     fn sending(wanted: Value) -> Result<Sending<'static>, String> {
-        serde_json::from_value::<WantedLoad>(wanted).map_err(|error| error.to_string())?.sending(Vec::new())
+        Ok(bounded(wanted, MAX_CONNECTIONS)?.sending(Vec::new()))
     }
 
     #[test]
@@ -148,8 +198,49 @@ mod tests {
 
     #[test]
     fn a_target_is_shown_without_its_user_information() {
-        let wanted: WantedLoad =
-            serde_json::from_value(json!({"target": "http://joe:secret@127.0.0.1/"})).unwrap();
+        let wanted = bounded(json!({"target": "http://joe:secret@127.0.0.1/"}), 100).unwrap();
         assert_eq!(wanted.shown_target(), "http://127.0.0.1/");
+    }
+
+    #[test]
+    fn a_target_is_a_short_url_of_a_protocol_that_a_load_may_state() {
+        let of = |target: &str| sending(json!({"target": target}));
+        for scheme in ["http", "https", "grpc", "grpcs", "HTTP"] {
+            assert!(of(&format!("{scheme}://127.0.0.1/")).is_ok(), "{scheme}");
+        }
+        for target in
+            ["tcp://127.0.0.1:25", "tls://127.0.0.1", "ws://127.0.0.1/", "wss://127.0.0.1/", "", "x"]
+        {
+            let why = of(target).unwrap_err();
+            assert!(why.starts_with("`target`: ") && why.contains("`grpcs`"), "{target}: {why}");
+        }
+        let long = |length: usize| format!("http://127.0.0.1/{}", "é".repeat(length - 17));
+        assert!(of(&long(MAX_TARGET)).is_ok());
+        let why = of(&long(MAX_TARGET + 1)).unwrap_err();
+        assert!(why.starts_with("`target`: it has 2049 characters"), "{why}");
+    }
+
+    #[test]
+    fn a_load_lasts_an_hour_with_its_warm_up() {
+        let of = |duration: &str, warmup: &str| {
+            sending(json!({"target": "http://127.0.0.1/", "duration": duration, "warmup": warmup}))
+        };
+        assert!(of("1h", "0s").is_ok() && of("50m", "10m").is_ok());
+        for (duration, warmup) in [("1h", "1s"), ("1h", "1h"), ("50m", "601s")] {
+            let why = of(duration, warmup).unwrap_err();
+            assert!(why.contains("`duration`: ") && why.contains("`warmup`"), "{duration} {warmup}: {why}");
+        }
+    }
+
+    #[test]
+    fn connections_are_those_that_the_limit_on_files_leaves() {
+        let of = |number: u32, most: u32| {
+            bounded(json!({"target": "http://127.0.0.1/", "connections": number}), most)
+        };
+        assert!(of(100, 100).is_ok());
+        let why = of(101, 100).unwrap_err();
+        assert!(why.contains("at most 100") && why.contains("open files"), "{why}");
+        let why = of(10_001, u32::MAX).unwrap_err();
+        assert!(why.contains("at most 10000") && !why.contains("open files"), "{why}");
     }
 }

@@ -31,6 +31,12 @@ pub fn allow_connections(connections: usize) -> Result<(), Failure> {
     })
 }
 
+/// Raises the limit on open files for this number of connections, or as far as it can be raised, and returns the number of them that it
+/// allows then, at most that number.
+pub fn most_connections(wanted: usize) -> usize {
+    limits::most_connections(wanted as u64) as usize
+}
+
 /// Raises the limit on open files for a study. If it cannot be raised as far as its proxies may need, a note says so: a proxy without
 /// free files fails requests, and the check of errors withholds them.
 ///

@@ -33,7 +33,7 @@ pub use database::{Compacted, Store};
 pub use error::StoreError;
 pub use folder::RunFile;
 pub use import::Imported;
-pub use list::{Filter, since};
+pub use list::{Filter, Latest, since};
 pub use paths::{PathImported, import_all};
 pub(crate) use secrets::has_secrets;
 pub(crate) use series::Series;

@@ -19,6 +19,9 @@ Others reach another address than loopback, so it needs a list of allowed target
 show a token: that of --token-file, or one that is printed when the server starts. A browser asks
 for it as a password; any user name will do. docs/guide/serve.md describes the API.
 
+On loopback, every user of this machine reads the runs, also those of a store that only you can
+open, and starts loads: on a shared machine, use --token-file. So behind a proxy.
+
 Ctrl-C ends the server. A load that runs is stopped, and what it measured is kept.
 
 Exit codes:
@@ -31,11 +34,11 @@ pub(crate) struct ServeArguments {
     pub(crate) listen: SocketAddr,
     /// Host that loads may go to, with a port or with any; repeatable
     ///
-    /// A load is compared with it by the addresses that both resolve to. On loopback, this machine's loopback addresses are allowed
-    /// without it.
+    /// A name in the URL of a load has to be this one; an address has to be one that it resolves to. A name does not allow addresses of this
+    /// machine or its link; an address or `localhost` does. On loopback, `localhost` and loopback addresses are allowed without it.
     #[arg(long = "allow-target", value_name = "HOST[:PORT]")]
     pub(crate) allowed_targets: Vec<AllowedTarget>,
-    /// File with the token that requests must show, at least 16 characters
+    /// File with the token that requests must show, at least 16 characters; only you should read it
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) token_file: Option<PathBuf>,
     #[command(flatten)]

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 
 use hoptax_result::sample;
@@ -69,10 +70,14 @@ fn unsafe_and_impossible_servers_are_refused_with_what_they_lack() {
     fs::write(lab.path("short"), "secret\n").unwrap();
     let store = lab.file("store.sqlite");
     let short = lab.file("short");
+    fs::write(lab.path("long"), "x".repeat(4_097)).unwrap();
+    let long = lab.file("long");
     for (arguments, code, why) in [
         (vec!["--listen", "0.0.0.0:0"], 2, "--allow-target"),
         (vec!["--token-file", short.as_str()], 2, "at least 16 characters"),
         (vec!["--token-file", "/nonexistent"], 2, "/nonexistent"),
+        (vec!["--token-file", long.as_str()], 2, "more than 4096 bytes"),
+        (vec!["--token-file", "/dev/zero"], 2, "not a regular file"),
         (vec!["--allow-target", "http://shop.test"], 2, "`HOST:PORT`"),
         (
             vec!["--listen", "192.0.2.1:8419", "--allow-target", "192.0.2.1"],
@@ -83,5 +88,25 @@ fn unsafe_and_impossible_servers_are_refused_with_what_they_lack() {
         let refused = ran(hoptax().args(["serve", "--store", &store]).args(&arguments));
         assert_eq!(refused.code, Some(code), "{arguments:?}: {}", refused.stderr);
         assert!(refused.stderr.contains(why), "{arguments:?}: {}", refused.stderr);
+    }
+}
+
+#[test]
+fn a_token_that_others_on_the_machine_can_read_is_noted() {
+    let lab = Lab::new();
+    let (store, token) = (lab.file("store.sqlite"), lab.file("token"));
+    for (length, mode, is_noted) in
+        [(32, 0o600, false), (4_096, 0o600, false), (32, 0o640, true), (32, 0o604, true)]
+    {
+        fs::write(&token, "x".repeat(length)).unwrap();
+        fs::set_permissions(&token, fs::Permissions::from_mode(mode)).unwrap();
+        let mut serve = hoptax();
+        serve.args(["serve", "--store", &store, "--token-file", &token]);
+        // An address that cannot be listened on ends it.
+        serve.args(["--listen", "192.0.2.1:8419", "--allow-target", "192.0.2.1"]);
+        let ended = ran(&mut serve);
+        assert_eq!(ended.code, Some(3), "{}", ended.stderr);
+        assert_eq!(ended.stderr.contains("chmod 600"), is_noted, "{mode:o}: {}", ended.stderr);
+        assert!(!ended.stderr.contains("xxxx"), "{}", ended.stderr);
     }
 }

@@ -14,12 +14,27 @@ impl Documented for RunsBody {
 
 /// The document of a list of runs.
 pub fn runs(result: &RunsResult) -> Document {
-    let all = counted(result.runs.len() as u64, "run");
+    list(result, result.runs.len() as u64)
+}
+
+/// The document of the latest of so many runs; a note counts the others, and says where they are.
+pub fn latest_runs(result: &RunsResult, all: u64, rest: &str) -> Document {
+    let mut document = list(result, all);
+    let others = all.saturating_sub(result.runs.len() as u64);
+    if others > 0 {
+        document.notes.push(format!("{}: {rest}", counted(others, "more run")));
+    }
+    document
+}
+
+fn list(result: &RunsResult, all: u64) -> Document {
     let kinds: BTreeSet<&str> = result.runs.iter().map(|run| run.kind.as_str()).collect();
-    let of_kinds = if kinds.len() > 1 { format!(" of {} kinds", kinds.len()) } else { String::new() };
+    // The kinds of runs that are not listed are not known.
+    let has_kinds = kinds.len() > 1 && all == result.runs.len() as u64;
+    let of_kinds = if has_kinds { format!(" of {} kinds", kinds.len()) } else { String::new() };
     let answer = match result.runs.first() {
         None => "No run".to_owned(),
-        Some(newest) => format!("{all}{of_kinds}, the newest of {}", time(newest)),
+        Some(newest) => format!("{}{of_kinds}, the newest of {}", counted(all, "run"), time(newest)),
     };
     let mut document = Document::new("runs list", "", vec![answer]);
     document.table = (!result.runs.is_empty()).then(|| table(result));
@@ -146,16 +161,19 @@ mod tests {
     }
 
     #[test]
-    fn rows_lead_to_pages_and_those_that_are_left_out_are_counted() {
-        let runs = (0..12).map(|run| StoredRun { run, ..study() }).collect();
-        let all = super::runs(&RunsResult::new((), RunsBody { runs })).with_pages_of_rows("/runs/");
+    fn rows_lead_to_pages_and_runs_that_are_left_out_are_counted() {
+        let mut runs: Vec<StoredRun> = (0..10).map(|run| StoredRun { run, ..study() }).collect();
+        "load".clone_into(&mut runs[9].kind);
+        let result = RunsResult::new((), RunsBody { runs });
+        let all = latest_runs(&result, 10, "elsewhere").with_pages_of_rows("/runs/");
         assert_eq!(all.table.as_ref().unwrap().rows[1].page.as_deref(), Some("/runs/1"));
-        assert!(all.clone().with_first_rows(12, "elsewhere").notes.is_empty());
-        let few = all.with_first_rows(10, "elsewhere");
+        assert!(all.notes.is_empty(), "{:?}", all.notes);
+        assert!(all.answer[0].starts_with("10 runs of 2 kinds, "), "{:?}", all.answer);
+        let few = latest_runs(&result, 12, "elsewhere");
         assert_eq!(
             (few.table.unwrap().rows.len(), few.notes),
-            (10, vec!["2 more rows: elsewhere".to_owned()])
+            (10, vec!["2 more runs: elsewhere".to_owned()])
         );
-        assert!(few.answer[0].starts_with("12 runs"), "{:?}", few.answer);
+        assert!(few.answer[0].starts_with("12 runs, "), "{:?}", few.answer);
     }
 }

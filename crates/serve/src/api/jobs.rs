@@ -3,21 +3,22 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::IntoResponse;
 use axum::routing::{delete, get};
 use schemars::json_schema;
 
-use super::operation::{Answer, Operation, Parameter, Verb, of};
+use super::operation::{Answer, Content, Operation, Parameter, Verb, of};
 use super::stream;
+use crate::address::Segments;
 use crate::app::{App, MAX_STREAMS};
 use crate::history::number;
 use crate::job::Job;
 use crate::metrics::Refused;
 use crate::problem::Problem;
 
-const JOB: Parameter = Parameter::number("job", "The number of a job.");
+const JOB: Parameter = Parameter::of_path("job", "The number of a job.", of::<u64>);
 const NO_JOB: Answer = Answer::error(404, "There is no such job, or it is forgotten.");
 
 /// The operations on jobs.
@@ -63,8 +64,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
             Answer {
                 status: 200,
                 description: "The events.",
-                content: "text/event-stream",
-                schema: |_| json_schema!({"type": "string"}),
+                content: Content::Types(|_| vec![("text/event-stream", json_schema!({"type": "string"}))]),
             },
             NO_JOB,
             Answer::error(429, "There are too many event streams."),
@@ -85,16 +85,22 @@ async fn list(State(app): State<Arc<App>>) -> Json<Vec<Job>> {
     Json(app.jobs.all())
 }
 
-async fn show(State(app): State<Arc<App>>, Path(job): Path<String>) -> Result<Json<Job>, Problem> {
+async fn show(State(app): State<Arc<App>>, Segments(job): Segments<String>) -> Result<Json<Job>, Problem> {
     app.jobs.get(job_of(&job)?).map(Json).ok_or_else(no_job)
 }
 
-async fn stop(State(app): State<Arc<App>>, Path(job): Path<String>) -> Result<impl IntoResponse, Problem> {
+async fn stop(
+    State(app): State<Arc<App>>,
+    Segments(job): Segments<String>,
+) -> Result<impl IntoResponse, Problem> {
     let job = app.jobs.stop(job_of(&job)?).ok_or_else(no_job)?;
     Ok((StatusCode::ACCEPTED, Json(job)))
 }
 
-async fn follow(State(app): State<Arc<App>>, Path(job): Path<String>) -> Result<impl IntoResponse, Problem> {
+async fn follow(
+    State(app): State<Arc<App>>,
+    Segments(job): Segments<String>,
+) -> Result<impl IntoResponse, Problem> {
     let job = app.jobs.follow(job_of(&job)?).ok_or_else(no_job)?;
     let permit = app.stream().ok_or_else(|| {
         app.metrics.refused(Refused::Streams);

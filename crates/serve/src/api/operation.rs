@@ -21,7 +21,7 @@ pub(crate) struct Operation {
     pub(crate) id: &'static str,
     /// Its effect, in one sentence.
     pub(crate) summary: &'static str,
-    /// The parameters in its path, in their order.
+    /// The parameters in its path, in their order, and then those of its query.
     pub(crate) parameters: &'static [Parameter],
     /// The body of a request; None if it has none.
     pub(crate) body: Option<Schematic>,
@@ -42,9 +42,20 @@ pub(crate) enum Verb {
     Delete,
 }
 
-/// A parameter in a path.
+/// A place of a parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// The path, which has it always.
+    Path,
+    /// The query, which may be without it.
+    Query,
+}
+
+/// A parameter.
 #[derive(Clone, Copy)]
 pub(crate) struct Parameter {
+    /// Its place.
+    pub(crate) place: Place,
     /// Its name.
     pub(crate) name: &'static str,
     /// Its meaning.
@@ -60,10 +71,27 @@ pub(crate) struct Answer {
     pub(crate) status: u16,
     /// When it is given.
     pub(crate) description: &'static str,
-    /// The media type of its body.
-    pub(crate) content: &'static str,
-    /// The schema of its body.
-    pub(crate) schema: Schematic,
+    /// Its body.
+    pub(crate) content: Content,
+}
+
+/// The body of an answer.
+#[derive(Clone, Copy)]
+pub(crate) enum Content {
+    /// JSON with this schema.
+    Json(Schematic),
+    /// One of these media types, each with its schema.
+    Types(fn(&mut SchemaGenerator) -> Vec<(&'static str, Schema)>),
+}
+
+impl Content {
+    /// Its media types with their schemas.
+    pub(crate) fn types(self, generator: &mut SchemaGenerator) -> Vec<(&'static str, Schema)> {
+        match self {
+            Self::Json(schema) => vec![("application/json", schema(generator))],
+            Self::Types(types) => types(generator),
+        }
+    }
 }
 
 impl Verb {
@@ -78,16 +106,21 @@ impl Verb {
 }
 
 impl Parameter {
-    /// The number of a run or a job.
-    pub(crate) const fn number(name: &'static str, description: &'static str) -> Self {
-        Self { name, description, schema: of::<u64> }
+    /// A parameter in a path.
+    pub(crate) const fn of_path(name: &'static str, description: &'static str, schema: Schematic) -> Self {
+        Self { place: Place::Path, name, description, schema }
+    }
+
+    /// A parameter in a query.
+    pub(crate) const fn of_query(name: &'static str, description: &'static str, schema: Schematic) -> Self {
+        Self { place: Place::Query, name, description, schema }
     }
 }
 
 impl Answer {
     /// An answer in JSON.
     pub(crate) const fn json(status: u16, description: &'static str, schema: Schematic) -> Self {
-        Self { status, description, content: "application/json", schema }
+        Self { status, description, content: Content::Json(schema) }
     }
 
     /// An error.

@@ -2,23 +2,27 @@
 
 use std::sync::Arc;
 
-use axum::Json;
-use axum::extract::{Path, State};
-use axum::http::header::CONTENT_TYPE;
+use axum::extract::State;
+use axum::http::HeaderName;
+use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::response::IntoResponse;
 use axum::routing::get;
 use hoptax_report::document::Document;
-use hoptax_report::render::OUTPUTS;
+use hoptax_report::render::{OUTPUTS, Output};
 use hoptax_result::RunsResult;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Serialize;
 
-use super::operation::{Answer, Operation, Parameter, Verb, of};
+use super::operation::{Answer, Content, Operation, Parameter, Verb, of};
+use crate::address::{Page, Segments};
 use crate::app::{App, blocking};
-use crate::history::number;
+use crate::history::{MAX_RUNS, number};
 use crate::problem::Problem;
 
-const RUN: Parameter = Parameter::number("run", "The number of a run.");
+const JSON: &str = "application/json";
+const RUN: Parameter = Parameter::of_path("run", "The number of a run.", run_number);
 const NO_RUN: Answer = Answer::error(404, "There is no such run, or it has no result.");
+const NOT_READABLE: Answer = Answer::error(501, "Another version of hoptax wrote the result of the run.");
 
 /// The operations on runs.
 pub(super) const OPERATIONS: &[Operation] = &[
@@ -26,8 +30,19 @@ pub(super) const OPERATIONS: &[Operation] = &[
         verb: Verb::Get,
         path: "/runs",
         id: "listRuns",
-        summary: "The runs of the store, the latest first.",
-        parameters: &[],
+        summary: "Runs of the store, the latest first. The next page is `before` the last run of this one.",
+        parameters: &[
+            Parameter::of_query(
+                "limit",
+                "The most runs, 500 if absent.",
+                |_| json_schema!({"type": "integer", "format": "uint32", "minimum": 1, "maximum": MAX_RUNS}),
+            ),
+            Parameter::of_query(
+                "before",
+                "The number of a run: those that began before it, and none if there is no such run.",
+                run_number,
+            ),
+        ],
         body: None,
         // In place: the name of its format is none that a component may have.
         answers: &[Answer::json(
@@ -44,7 +59,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         summary: "A run as a document: the answer, tables, findings, charts.",
         parameters: &[RUN],
         body: None,
-        answers: &[Answer::json(200, "The document.", of::<Document>), NO_RUN],
+        answers: &[Answer::json(200, "The document.", of::<Document>), NO_RUN, NOT_READABLE],
         route: || get(document),
     },
     Operation {
@@ -64,21 +79,17 @@ pub(super) const OPERATIONS: &[Operation] = &[
         summary: "A run in a format for other programs and for people.",
         parameters: &[
             RUN,
-            Parameter {
-                name: "output",
-                description: "The format, by the ending of its files.",
-                schema: |_| json_schema!({"type": "string", "enum": endings()}),
-            },
+            Parameter::of_path(
+                "output",
+                "The format, by the ending of its files.",
+                |_| json_schema!({"type": "string", "enum": endings()}),
+            ),
         ],
         body: None,
         answers: &[
-            Answer {
-                status: 200,
-                description: "The run.",
-                content: "*/*",
-                schema: |_| json_schema!({"type": "string"}),
-            },
+            Answer { status: 200, description: "The run.", content: Content::Types(outputs) },
             Answer::error(404, "There is no such run or format, or the run has no result."),
+            NOT_READABLE,
         ],
         route: || get(output),
     },
@@ -86,6 +97,20 @@ pub(super) const OPERATIONS: &[Operation] = &[
 
 fn any_result(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"type": "object", "required": ["format"], "properties": {"format": {"type": "string"}}})
+}
+
+/// Runs have numbers of SQLite.
+fn run_number(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": "integer", "format": "int64", "minimum": 0})
+}
+
+/// The media types of all formats. The one in JSON is the document itself.
+fn outputs(generator: &mut SchemaGenerator) -> Vec<(&'static str, Schema)> {
+    let of_output = |output: &Output| match output.media_type {
+        JSON => (JSON, generator.subschema_for::<Document>()),
+        text => (text, json_schema!({"type": "string"})),
+    };
+    OUTPUTS.iter().map(of_output).collect()
 }
 
 fn endings() -> Vec<&'static str> {
@@ -96,29 +121,47 @@ fn run_of(text: &str) -> Result<i64, Problem> {
     number(text).ok_or_else(|| Problem::not_found("a run is named by its number"))
 }
 
-async fn list(State(app): State<Arc<App>>) -> Result<Json<RunsResult>, Problem> {
-    blocking(move || app.history.runs()).await.map(Json)
+/// A value as JSON, which is made where `blocking` works.
+fn json(value: &impl Serialize) -> Result<([(HeaderName, &'static str); 1], String), Problem> {
+    let text = serde_json::to_string(value).map_err(Problem::internal)?;
+    Ok(([(CONTENT_TYPE, JSON)], text))
 }
 
-async fn document(State(app): State<Arc<App>>, Path(run): Path<String>) -> Result<Json<Document>, Problem> {
+/// The headers of a file that a browser keeps, and does not show.
+fn file(media_type: &str, name: &str) -> [(HeaderName, String); 2] {
+    let disposition = format!("attachment; filename=\"{name}\"");
+    [(CONTENT_TYPE, media_type.to_owned()), (CONTENT_DISPOSITION, disposition)]
+}
+
+async fn list(State(app): State<Arc<App>>, page: Page) -> Result<impl IntoResponse, Problem> {
+    blocking(move || json(&app.history.runs(page.before, page.limit)?.0)).await
+}
+
+async fn document(
+    State(app): State<Arc<App>>,
+    Segments(run): Segments<String>,
+) -> Result<impl IntoResponse, Problem> {
     let run = run_of(&run)?;
-    blocking(move || app.history.document(run)).await.map(Json)
+    blocking(move || json(&app.history.document(run)?)).await
 }
 
-async fn result(State(app): State<Arc<App>>, Path(run): Path<String>) -> Result<impl IntoResponse, Problem> {
+async fn result(
+    State(app): State<Arc<App>>,
+    Segments(run): Segments<String>,
+) -> Result<impl IntoResponse, Problem> {
     let run = run_of(&run)?;
     let text = blocking(move || app.history.result(run)).await?;
-    Ok(([(CONTENT_TYPE, "application/json")], text))
+    Ok((file(JSON, &format!("run-{run}.result.json")), text))
 }
 
 async fn output(
     State(app): State<Arc<App>>,
-    Path((run, ending)): Path<(String, String)>,
+    Segments((run, ending)): Segments<(String, String)>,
 ) -> Result<impl IntoResponse, Problem> {
     let run = run_of(&run)?;
     let output = OUTPUTS.iter().find(|output| output.extension == ending).ok_or_else(|| {
         Problem::not_found(format!("the formats of a run are {}, and `result`", endings().join(", ")))
     })?;
     let text = move || (output.text)(&app.history.document(run)?).map_err(Problem::internal);
-    Ok(([(CONTENT_TYPE, output.media_type)], blocking(text).await?))
+    Ok((file(output.media_type, &format!("run-{run}.{ending}")), blocking(text).await?))
 }

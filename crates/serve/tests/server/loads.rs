@@ -1,7 +1,7 @@
 //! What becomes of a load: its events, its run, its stop, and the end of the server while it runs.
 
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::io::Read;
+use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
@@ -10,9 +10,9 @@ use hoptax_result::{EndedBy, LoadResult};
 use hoptax_serve::{Options, Server};
 use hoptax_session::Interrupt;
 use hoptax_session::store::{Filter, Store};
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::support::{Running, Site, load, options};
+use crate::support::{Running, Site, load, options, rest, sent};
 
 /// The jobs in a text of server-sent events.
 fn jobs(events: &str) -> Vec<Value> {
@@ -58,6 +58,9 @@ fn a_second_load_waits_for_the_first_and_a_stopped_load_keeps_what_it_measured()
     let second = site.post("/api/v1/loads", &load(origin.address, "1s"));
     assert_eq!(second.status, 409);
     assert!(second.error().contains("job 1 runs") && second.error().contains("/api/v1/jobs/1"), "{second:?}");
+    // It is refused before anything is looked up for it.
+    let elsewhere = site.post("/api/v1/loads", &json!({"target": "http://gone.test/"}));
+    assert_eq!(elsewhere.status, 409, "{elsewhere:?}");
     site.job_when(1, |job| job["progress"]["rate"].is_number());
     let stopped = site.delete("/api/v1/jobs/1");
     assert_eq!(stopped.status, 202);
@@ -74,7 +77,7 @@ fn a_second_load_waits_for_the_first_and_a_stopped_load_keeps_what_it_measured()
     for line in [
         "hoptax_serve_jobs_total{state=\"done\"} 1",
         "hoptax_serve_jobs_total{state=\"interrupted\"} 1",
-        "hoptax_serve_refused_total{reason=\"busy\"} 1",
+        "hoptax_serve_refused_total{reason=\"busy\"} 2",
     ] {
         assert!(text.lines().any(|found| found == line), "{line}\n{text}");
     }
@@ -90,26 +93,6 @@ fn a_load_without_a_server_fails_and_says_why() {
     assert_eq!((job["state"].as_str(), &job["run"]), (Some("failed"), &Value::Null), "{job}");
     assert!(job["problem"].as_str().unwrap().contains(&address.to_string()), "{job}");
     assert_eq!(site.get("/api/v1/runs").json()["runs"], Value::Array(Vec::new()));
-}
-
-/// A connection on which a request was sent.
-fn sent(address: SocketAddr, request: &str, body: &str) -> TcpStream {
-    let mut socket = TcpStream::connect(address).unwrap();
-    let length = body.len();
-    write!(
-        socket,
-        "{request} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Type: application/json\r\n\
-         Content-Length: {length}\r\n\r\n{body}"
-    )
-    .unwrap();
-    socket
-}
-
-/// The rest of what comes on a connection.
-fn rest(mut socket: TcpStream) -> String {
-    let mut text = String::new();
-    socket.read_to_string(&mut text).unwrap();
-    text
 }
 
 #[test]

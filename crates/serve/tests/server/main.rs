@@ -3,7 +3,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod connections;
 mod loads;
 mod pages;
+mod runs;
 mod security;
 mod support;

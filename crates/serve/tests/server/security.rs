@@ -2,7 +2,7 @@
 
 use axum::body::Body;
 use axum::http::header::{
-    ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_REQUEST_METHOD, AUTHORIZATION, CACHE_CONTROL,
+    ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_REQUEST_METHOD, AUTHORIZATION, CACHE_CONTROL, CONNECTION,
     CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, ORIGIN, REFERRER_POLICY, WWW_AUTHENTICATE,
     X_CONTENT_TYPE_OPTIONS,
 };
@@ -59,6 +59,7 @@ fn nothing_is_answered_without_the_token() {
             assert_eq!(answer.status, 401, "{path} {shown:?}");
             assert!(answer.error().contains("token") && !answer.body.contains(TOKEN), "{path}");
             assert!(answer.headers[WWW_AUTHENTICATE].to_str().unwrap().starts_with("Basic "), "{path}");
+            assert_eq!(answer.headers[CONNECTION], "close", "{path}");
         }
     }
     for path in PATHS {
@@ -104,20 +105,39 @@ fn a_page_of_another_server_starts_and_stops_nothing() {
             assert_eq!(answer.status, 403, "{method} {foreign}");
             assert!(!answer.headers.contains_key(ACCESS_CONTROL_ALLOW_ORIGIN));
         }
-        // A page that asks can tell that something answers, and a browser keeps the answer from it.
+        // A page that asks can tell that something answers.
         let asked = asking("GET", "/api/v1/runs").header(ORIGIN, foreign).body(Body::empty()).unwrap();
         let answer = site.answer(asked);
+        assert_eq!(answer.status, 403, "{foreign}");
         assert!(!answer.headers.contains_key(ACCESS_CONTROL_ALLOW_ORIGIN), "{foreign}");
         assert_eq!(answer.headers["cross-origin-resource-policy"], "same-origin");
     }
     assert_eq!(site.get("/api/v1/jobs/1").json()["state"], "running");
     assert_eq!(site.get("/api/v1/jobs").json().as_array().map(Vec::len), Some(1));
+    // Images and event streams name no origin.
+    for path in ["/", "/api/v1/runs", "/api/v1/jobs/1/events"] {
+        let included = asking("GET", path).header("sec-fetch-site", "cross-site");
+        let included = included.header("sec-fetch-mode", "no-cors").body(Body::empty()).unwrap();
+        assert_eq!(site.answer(included).status, 403, "{path}");
+    }
+    let link = asking("GET", "/").header("sec-fetch-site", "cross-site").header("sec-fetch-mode", "navigate");
+    assert_eq!(site.answer(link.body(Body::empty()).unwrap()).status, 200);
     // A form of another page can send text alone.
     let text = asking("POST", "/api/v1/loads").header(CONTENT_TYPE, "text/plain");
     assert_eq!(site.answer(text.body(Body::from("{}")).unwrap()).status, 415);
     let own = asking("DELETE", "/api/v1/jobs/1").header(ORIGIN, format!("http://{OWN}"));
     assert_eq!(site.answer(own.body(Body::empty()).unwrap()).status, 202);
     assert_eq!(site.ended(1)["state"], "interrupted");
+}
+
+#[test]
+fn a_server_without_a_token_is_not_for_those_who_come_by_a_proxy() {
+    let site = Site::new();
+    let forwarded = asking("GET", "/api/v1/runs").header("x-forwarded-for", "192.0.2.7");
+    let answer = site.answer(forwarded.body(Body::empty()).unwrap());
+    assert_eq!(answer.status, 403);
+    assert!(answer.error().contains("--token-file"), "{answer:?}");
+    assert!(site.get("/metrics").body.contains("hoptax_serve_refused_total{reason=\"proxy\"} 1"));
 }
 
 #[test]
@@ -142,6 +162,13 @@ fn a_load_goes_to_no_target_that_is_not_allowed_however_it_is_spelled() {
     assert_eq!(tricky.status, 403, "{tricky:?}");
     let count = format!("hoptax_serve_refused_total{{reason=\"target\"}} {}", hosts.len() + 1);
     assert!(local.get("/metrics").body.contains(&count), "{count}");
+    // Names are those of the owner: a server at an allowed address may have others.
+    for host in ["2130706433", "0x7f.1", "127.1", "evil.test", "localhost.evil.test"] {
+        let answer = local.post("/api/v1/loads", &json!({"target": format!("http://{host}:1/")}));
+        assert_eq!(answer.status, 403, "{host}: {answer:?}");
+    }
+    let itself = local.post("/api/v1/loads", &json!({"target": format!("http://{OWN}/")}));
+    assert!(itself.status == 403 && itself.error().contains("itself"), "{itself:?}");
     assert_eq!(local.get("/api/v1/jobs").json(), json!([]));
 
     // A server that others reach sends to none of its own addresses.

@@ -1,6 +1,7 @@
 //! A site, which is a server without a socket, and an origin.
 
-use std::net::SocketAddr;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
@@ -26,7 +27,7 @@ pub(crate) const OWN: &str = "127.0.0.1:8419";
 
 /// A server on loopback with a store of its own.
 pub(crate) struct Site {
-    folder: TempDir,
+    pub(crate) folder: TempDir,
     router: Router,
     runtime: Runtime,
 }
@@ -138,6 +139,26 @@ pub(crate) fn posting(path: &str, body: impl Into<Body>) -> Request<Body> {
 pub(crate) fn load(address: SocketAddr, duration: &str) -> Value {
     let target = format!("http://{address}/");
     json!({"target": target, "rate": 200.0, "duration": duration, "warmup": "0s", "connections": 2})
+}
+
+/// A connection on which a request was sent.
+pub(crate) fn sent(address: SocketAddr, request: &str, body: &str) -> TcpStream {
+    let mut socket = TcpStream::connect(address).unwrap();
+    let length = body.len();
+    write!(
+        socket,
+        "{request} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Type: application/json\r\n\
+         Content-Length: {length}\r\n\r\n{body}"
+    )
+    .unwrap();
+    socket
+}
+
+/// The rest of what comes on a connection.
+pub(crate) fn rest(mut socket: TcpStream) -> String {
+    let mut text = String::new();
+    socket.read_to_string(&mut text).unwrap();
+    text
 }
 
 /// An origin, until it is dropped.

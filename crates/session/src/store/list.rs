@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use hoptax_report::documents::KINDS;
 use hoptax_result::{StoredRun, Verdict};
 use rusqlite::types::Type;
-use rusqlite::{Connection, Error, Result as SqlResult, Row, ToSql};
+use rusqlite::{Connection, Error, Params, Result as SqlResult, Row, ToSql, params_from_iter};
 
 use crate::store::{Store, StoreError};
 
@@ -19,6 +19,15 @@ pub struct Filter {
     pub label: Option<String>,
     /// The earliest start, RFC 3339 in UTC.
     pub since: Option<String>,
+}
+
+/// The latest runs of a store.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Latest {
+    /// The runs, the latest first.
+    pub runs: Vec<StoredRun>,
+    /// Number of all runs of the store.
+    pub count: u64,
 }
 
 /// The start of a time that lasts until now, by its date or its length, RFC 3339 in UTC.
@@ -51,6 +60,14 @@ impl Store {
         self.at(list(self.connection(), filter))
     }
 
+    /// At most so many of the latest runs, of those before a run in the order of [`Self::list`] if one is named: none if it does not exist.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub fn latest(&self, before: Option<i64>, limit: u32) -> Result<Latest, StoreError> {
+        self.at(latest(self.connection(), before, limit))
+    }
+
     /// One run.
     ///
     /// # Errors
@@ -75,8 +92,27 @@ impl Store {
 fn list(connection: &Connection, filter: &Filter) -> SqlResult<Vec<StoredRun>> {
     let (sql, values) = query(filter);
     let values: Vec<&dyn ToSql> = values.iter().map(|value| *value as &dyn ToSql).collect();
-    let mut select = connection.prepare_cached(&sql)?;
-    let runs = select.query_map(values.as_slice(), stored_run)?.collect::<SqlResult<Vec<StoredRun>>>()?;
+    selected(connection, &sql, values.as_slice())
+}
+
+fn latest(connection: &Connection, before: Option<i64>, limit: u32) -> SqlResult<Latest> {
+    let values = before.into_iter().chain([limit.into()]);
+    let runs = selected(connection, &latest_query(before.is_some()), params_from_iter(values))?;
+    let count: i64 = connection.query_row("SELECT count(*) FROM runs", [], |row| row.get(0))?;
+    Ok(Latest { runs, count: count as u64 })
+}
+
+/// The query of the latest runs: its values are the run that they come before, if one is named, and the most runs.
+pub(crate) fn latest_query(is_before: bool) -> String {
+    let condition = " WHERE (started_at, id) < (SELECT started_at, id FROM runs WHERE id = ?)";
+    let condition = if is_before { condition } else { "" };
+    format!("SELECT {COLUMNS} FROM runs{condition} ORDER BY started_at DESC, id DESC LIMIT ?")
+}
+
+/// The runs that a query selects, with their labels.
+fn selected(connection: &Connection, sql: &str, values: impl Params) -> SqlResult<Vec<StoredRun>> {
+    let mut select = connection.prepare_cached(sql)?;
+    let runs = select.query_map(values, stored_run)?.collect::<SqlResult<Vec<StoredRun>>>()?;
     // Few runs have labels: one query for all is faster than one for each run.
     let mut labels: BTreeMap<i64, Vec<String>> = BTreeMap::new();
     let mut select = connection.prepare_cached("SELECT run, label FROM labels ORDER BY label")?;
@@ -134,7 +170,34 @@ pub(crate) fn stored_run(row: &Row<'_>) -> SqlResult<StoredRun> {
 
 #[cfg(test)]
 mod tests {
-    use super::since;
+    use hoptax_result::sample;
+
+    use super::*;
+
+    #[test]
+    fn pages_of_the_latest_runs_make_up_the_list() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut store = Store::open(&folder.path().join("store.sqlite")).unwrap();
+        // The numbers of runs do not follow their starts, and two runs began at once.
+        for (name, second) in [("a", 3), ("b", 1), ("c", 5), ("d", 3), ("e", 2)] {
+            let study = sample::study(name, &format!("2026-11-01T00:00:0{second}Z"), 1.0);
+            store.put_result(&serde_json::to_string(&study).unwrap(), "a test").unwrap();
+        }
+        store.label(2, "nightly", false).unwrap();
+        let all = store.list(&Filter::default()).unwrap();
+        assert_eq!(all.iter().map(|run| run.run).collect::<Vec<i64>>(), [3, 4, 1, 5, 2]);
+        let (mut paged, mut before) = (Vec::new(), None);
+        loop {
+            let latest = store.latest(before, 2).unwrap();
+            assert_eq!(latest.count, 5);
+            let Some(last) = latest.runs.last() else { break };
+            assert!(latest.runs.len() <= 2);
+            before = Some(last.run);
+            paged.extend(latest.runs);
+        }
+        assert_eq!(paged, all);
+        assert!(store.latest(Some(99), 2).unwrap().runs.is_empty());
+    }
 
     #[test]
     fn a_start_is_a_date_or_a_time_before_now() {

@@ -13,7 +13,7 @@ use rusqlite::Connection;
 use crate::run_files::{MANIFEST, RESULT};
 use crate::store::database::Store;
 use crate::store::describe::{self, Described};
-use crate::store::list::{Filter, query};
+use crate::store::list::{Filter, latest_query, query};
 use crate::store::schema::STEPS;
 use crate::store::{RunFile, StoreError, salvage, series};
 
@@ -307,6 +307,14 @@ fn a_hundred_thousand_runs_are_listed_by_indexes() {
         let (sql, values) = query(filter);
         let values: Vec<&str> = values.into_iter().map(String::as_str).collect();
         assert_eq!(plan_of(&store, &sql, &values), index, "{filter:?}");
+    }
+    // A page of the latest ends its scan with its last run.
+    for (is_before, values, index) in [
+        (false, &["500"][..], "SCAN runs USING INDEX runs_by_start\n"),
+        (true, &["7", "500"][..], "SEARCH runs USING INDEX runs_by_start ("),
+    ] {
+        let plan = plan_of(&store, &latest_query(is_before), values);
+        assert!(plan.contains(index) && !plan.contains("TEMP B-TREE"), "{plan}");
     }
     // Runs with a label are few, and sorted after they were found.
     let with_label = filter(false, false, true);

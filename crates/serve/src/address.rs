@@ -1,0 +1,89 @@
+//! Values in the address of a request. One that cannot be read is answered as every other error is.
+
+use axum::extract::{FromRequestParts, Path};
+use axum::http::request::Parts;
+use serde::de::DeserializeOwned;
+
+use crate::history::{MAX_RUNS, number};
+use crate::problem::Problem;
+
+/// The parameters in a path.
+#[derive(Debug)]
+pub(crate) struct Segments<T>(pub(crate) T);
+
+impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for Segments<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let Path(segments) = Path::<T>::from_request_parts(parts, state).await?;
+        Ok(Self(segments))
+    }
+}
+
+/// A part of the list of runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Page {
+    /// The most runs.
+    pub(crate) limit: u32,
+    /// The run that comes before the first; None for the latest runs.
+    pub(crate) before: Option<i64>,
+}
+
+impl Page {
+    /// The page in the query of an address.
+    ///
+    /// # Errors
+    /// When a parameter is not known, or its value is not valid.
+    fn of_query(query: &str) -> Result<Self, String> {
+        let mut page = Self { limit: MAX_RUNS, before: None };
+        for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+            match &*name {
+                "limit" => {
+                    let limit = number(&value).filter(|limit| (1..=MAX_RUNS).contains(limit));
+                    page.limit = limit
+                        .ok_or_else(|| format!("`limit`: it must be at least 1 and at most {MAX_RUNS}"))?;
+                }
+                "before" => {
+                    let run = number(&value);
+                    page.before = Some(run.ok_or("`before`: it must be the number of a run")?);
+                }
+                _ => return Err("the parameters of this address are `limit` and `before`".to_owned()),
+            }
+        }
+        Ok(page)
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Page {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        Self::of_query(parts.uri.query().unwrap_or_default()).map_err(Problem::bad_input)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_has_a_bounded_number_of_runs_and_begins_after_any() {
+        let page = |limit, before| Ok(Page { limit, before });
+        assert_eq!(Page::of_query(""), page(500, None));
+        assert_eq!(Page::of_query("limit=1"), page(1, None));
+        assert_eq!(Page::of_query("limit=500&before=12"), page(500, Some(12)));
+        assert_eq!(Page::of_query("before=1%32"), page(500, Some(12)));
+        for (query, why) in [
+            ("limit=0", "`limit`"),
+            ("limit=501", "`limit`"),
+            ("limit=", "`limit`"),
+            ("limit=-1", "`limit`"),
+            ("before=x", "`before`"),
+            ("before=99999999999999999999", "`before`"),
+            ("limt=1", "are `limit` and `before`"),
+        ] {
+            let refused = Page::of_query(query).unwrap_err();
+            assert!(refused.contains(why), "{query}: {refused}");
+        }
+    }
+}

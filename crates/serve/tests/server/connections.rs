@@ -1,0 +1,73 @@
+//! Connections of strangers, who need no token to open one.
+
+use std::io::Write;
+use std::net::TcpStream;
+use std::sync::atomic::Ordering;
+use std::thread;
+
+use hoptax_serve::{Options, Server};
+use hoptax_session::Interrupt;
+
+use crate::support::{options, rest, sent};
+
+/// More than a server has places for, and fewer than its queue of connections holds besides.
+const SILENT: usize = 300;
+/// The places of a server.
+const PLACES: usize = 256;
+
+#[test]
+fn hundreds_of_connections_that_say_nothing_keep_nobody_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::bind(Options { listen: ([127, 0, 0, 1], 0).into(), ..options(&folder) }).unwrap();
+    let (address, interrupt) = (server.address(), Interrupt::default());
+    let serving = thread::spawn({
+        let interrupt = interrupt.clone();
+        move || server.run(&interrupt)
+    });
+    // One says that a body follows, and does not send it.
+    let mut slow = TcpStream::connect(address).unwrap();
+    write!(
+        slow,
+        "POST /api/v1/loads HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\
+         Connection: close\r\n\r\n"
+    )
+    .unwrap();
+    let silent: Vec<TcpStream> = (0..SILENT).map(|_| TcpStream::connect(address).unwrap()).collect();
+    // The last in the queue is answered once the first are sent away.
+    let text = rest(sent(address, "GET /metrics", ""));
+    let open = text.lines().find_map(|line| line.strip_prefix("hoptax_serve_connections ")).unwrap();
+    let open: usize = open.parse().unwrap();
+    assert!((1..=PLACES).contains(&open), "{open}");
+    for socket in silent.into_iter().take(PLACES / 2) {
+        assert_eq!(rest(socket), "");
+    }
+    let answer = rest(slow);
+    assert!(answer.starts_with("HTTP/1.1 408 ") && answer.contains("{\"error\":"), "{answer}");
+    interrupt.flag().store(true, Ordering::Relaxed);
+    serving.join().unwrap().unwrap();
+}
+
+#[test]
+fn a_head_that_is_too_large_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::bind(Options { listen: ([127, 0, 0, 1], 0).into(), ..options(&folder) }).unwrap();
+    let (address, interrupt) = (server.address(), Interrupt::default());
+    let serving = thread::spawn({
+        let interrupt = interrupt.clone();
+        move || server.run(&interrupt)
+    });
+    // A little more than the server reads, so that nothing is left unread.
+    for (length, status) in [(16 * 1024, "200"), (32 * 1024, "431")] {
+        let request = format!("GET /metrics HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nX-Long: ");
+        let mut socket = TcpStream::connect(address).unwrap();
+        socket.write_all(request.as_bytes()).unwrap();
+        socket.write_all(&vec![b'a'; length - request.len()]).unwrap();
+        if status == "200" {
+            socket.write_all(b"\r\n\r\n").unwrap();
+        }
+        let answer = rest(socket);
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{length}: {answer}");
+    }
+    interrupt.flag().store(true, Ordering::Relaxed);
+    serving.join().unwrap().unwrap();
+}
