@@ -104,7 +104,7 @@ function FieldView({ field, label, hint, error, value, set }: FieldProps) {
       ) : (
         <input
           {...common}
-          type={field === "target" ? "url" : "text"}
+          type="text"
           inputMode={field === "target" ? "url" : field === "rate" ? "decimal" : field === "connections" ? "numeric" : "text"}
           required={field === "target"}
           autocomplete={field === "target" ? "url" : "off"}

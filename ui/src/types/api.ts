@@ -1,6 +1,11 @@
 // Made of schemas/openapi.json by `make ui`. Do not edit.
 
 /**
+ * The overall judgement of a result.
+ */
+export type Verdict = "sound" | "caution" | "void";
+
+/**
  * The parts of the API that the page uses.
  */
 export interface Api {
@@ -17,7 +22,7 @@ export interface Api {
  */
 export interface WantedLoad {
   /**
-   * The URL that requests go to, as `http://127.0.0.1:8080/`.
+   * The URL that requests go to, as `http://127.0.0.1:8080/`: `http`, `https`, `grpc` or `grpcs`.
    */
   target: string;
   /**
@@ -29,7 +34,7 @@ export interface WantedLoad {
    */
   connections?: number | null;
   /**
-   * Length of the recording, such as `30s`, at most an hour; 10 s if absent.
+   * Length of the recording, such as `30s`, at most an hour with the warm-up; 10 s if absent.
    */
   duration?: string | null;
   /**
@@ -80,7 +85,7 @@ export interface Job {
   /**
    * The verdict on its result; null without one.
    */
-  verdict: ("sound" | "caution" | "void") | null;
+  verdict: Verdict | null;
   /**
    * Why it has no result; null if it has one, or none yet.
    */
