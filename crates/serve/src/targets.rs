@@ -251,13 +251,12 @@ mod tests {
         static TURN: AtomicU8 = AtomicU8::new(0);
         let address = |text: &str| text.parse::<IpAddr>().unwrap();
         Ok(match host {
-            "here.test" => vec![address("127.0.0.1"), address("::1")],
+            "here.test" | "localhost" => vec![address("127.0.0.1"), address("::1")],
             "sly.test" => vec![address("192.0.2.1"), address("192.0.2.66")],
             "six.test" => vec![address("2001:db8::1")],
             "mapped.test" => vec![address("::ffff:192.0.2.1")],
             "turns.test" => vec![IpAddr::from([192, 0, 2, TURN.fetch_add(1, Ordering::Relaxed)])],
             "empty.test" => Vec::new(),
-            "localhost" => vec![address("127.0.0.1"), address("::1")],
             "link.test" => vec![address("169.254.169.254")],
             "link6.test" => vec![address("fe80::1")],
             "any.test" => vec![address("0.0.0.0")],

@@ -217,7 +217,8 @@ mod tests {
     /// The finding about the cost of `lua`, if there is one.
     fn found(slices: u32, quiet: [fn(u32) -> u32; 2]) -> Option<Finding> {
         let (_, result) = fired("quiet-slices", |result| with_slices(result, slices, quiet));
-        let of_lua = |finding: &Finding| finding.id == "quiet-slices" && finding.arm.as_deref() == Some("lua");
+        let of_lua =
+            |finding: &Finding| finding.id == "quiet-slices" && finding.arm.as_deref() == Some("lua");
         result.findings.into_iter().find(of_lua)
     }
 

@@ -121,8 +121,11 @@ fn run_of(text: &str) -> Result<i64, Problem> {
     number(text).ok_or_else(|| Problem::not_found("a run is named by its number"))
 }
 
+/// A text under its media type.
+type Typed = ([(HeaderName, &'static str); 1], String);
+
 /// A value as JSON, which is made where `blocking` works.
-fn json(value: &impl Serialize) -> Result<([(HeaderName, &'static str); 1], String), Problem> {
+fn json(value: &impl Serialize) -> Result<Typed, Problem> {
     let text = serde_json::to_string(value).map_err(Problem::internal)?;
     Ok(([(CONTENT_TYPE, JSON)], text))
 }
