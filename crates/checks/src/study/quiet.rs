@@ -250,7 +250,8 @@ mod tests {
 
     #[test]
     fn slices_that_vary_from_round_to_round_count_as_fewer() {
-        let (steady, varying): (fn(u32) -> u32, fn(u32) -> u32) = (|_| 10, |round| 20 * (round % 2));
+        let steady: fn(u32) -> u32 = |_| 10;
+        let varying: fn(u32) -> u32 = |round| 20 * (round % 2);
         assert_eq!(found(20, [steady, steady]), None);
         assert_eq!(found(20, [varying, varying]), None, "both vary with the machine");
         let apart = found(20, [steady, varying]).unwrap();

@@ -141,7 +141,7 @@ impl<'a> Places<'a> {
         let below = around.field("/");
         let inner = self.0.range(below.clone()..).take_while(move |(at, _)| at.starts_with(&below));
         let own = self.0.get_key_value(&around.at);
-        own.into_iter().chain(inner).map(|(at, value)| Node { at: at.clone(), value: *value })
+        own.into_iter().chain(inner).map(|(at, value)| Node { at: at.clone(), value })
     }
 
     /// Returns true if the node is one of them, or one is inside of it.
