@@ -83,7 +83,7 @@ try {
   await look(page, "refused");
   await page.getByLabel("Target").fill("http://192.0.2.1/");
   await page.getByLabel("Rate").fill("200");
-  await page.getByLabel("Duration").fill("1h");
+  await page.getByLabel("Duration").fill("30m");
   await page.keyboard.press("Enter");
   await page.waitForFunction(() => /allow-target/.test(document.querySelector("#load-target-wrong").textContent));
 

@@ -16,11 +16,6 @@ use hoptax_result::Program;
 
 use exit::Code;
 
-/// Trees of large configurations and results are millions of small allocations, of which that of glibc takes a third of the time of
-/// `listeners render`, and that of musl more.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 fn main() -> ExitCode {
     Program::set_commit(option_env!("HOPTAX_COMMIT"));
     let arguments = arguments::parsed(env::args_os()).unwrap_or_else(|error| error.exit());

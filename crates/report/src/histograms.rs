@@ -3,13 +3,24 @@
 mod bins;
 mod page;
 
-use hoptax_result::ResponseHistogram;
+use hoptax_load::encoded;
+use hoptax_result::{CountedTime, Histogram, ResponseHistogram};
 
 use crate::tables::{Table, ids, integers, rounded};
 use bins::{CountedBin, bins, end_us};
 
 pub(crate) use page::binned;
 pub use page::document;
+
+/// The recorded times of a histogram of a result with their counts, ascending; none without one.
+pub(crate) fn recorded(histogram: Option<&Histogram>) -> Vec<CountedTime> {
+    let times = histogram.and_then(encoded::decode::<u64>);
+    times
+        .iter()
+        .flat_map(|times| times.iter_recorded())
+        .map(|one| CountedTime::new(one.value_iterated_to(), one.count_at_value()))
+        .collect()
+}
 
 /// A bin of an arm under a load.
 struct Row<'a> {

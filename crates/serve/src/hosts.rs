@@ -1,8 +1,13 @@
 //! The hosts that a request may name. A page of a stranger whose name was made to resolve to this server (DNS rebinding) names another.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use axum::http::uri::Authority;
+
+/// True if only this machine reaches an address.
+pub fn is_local(address: SocketAddr) -> bool {
+    address.ip().to_canonical().is_loopback()
+}
 
 /// The hosts by which a server is reached. Ports are not compared: whoever forwards a port to the server names the other one, and a
 /// stranger's page cannot name another host by its port.

@@ -27,7 +27,8 @@ mod token;
 mod wanted;
 
 pub use history::Tell;
+pub use hosts::is_local;
 pub use openapi::openapi;
-pub use server::{Options, Server, is_local, routes};
+pub use server::{Options, Server, routes};
 pub use targets::AllowedTarget;
 pub use token::Token;

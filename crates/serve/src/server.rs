@@ -14,7 +14,7 @@ use crate::app::App;
 use crate::connections::{self, MAX_CONNECTIONS};
 use crate::gate::Gate;
 use crate::history::{History, Tell};
-use crate::hosts::Hosts;
+use crate::hosts::{Hosts, is_local};
 use crate::router;
 use crate::targets::{AllowedTarget, AllowedTargets};
 use crate::token::Token;
@@ -40,11 +40,6 @@ pub struct Options {
     pub store: PathBuf,
     /// Tells what happens to the store.
     pub tell: Tell,
-}
-
-/// True if only this machine reaches an address.
-pub fn is_local(address: SocketAddr) -> bool {
-    address.ip().to_canonical().is_loopback()
 }
 
 impl Options {

@@ -9,7 +9,7 @@ use std::str::FromStr;
 
 use hoptax_load::{HostPort, RequestSpec, Resolver, StaticAddress, Target};
 
-use crate::server::is_local;
+use crate::hosts::is_local;
 
 /// Looks up the addresses of a host.
 pub(crate) type Lookup = fn(&str) -> io::Result<Vec<IpAddr>>;

@@ -1,12 +1,11 @@
 //! The charts of a load: its times by quantile, their distribution, its course, and where its requests went.
 
-use hoptax_load::encoded;
-use hoptax_result::{CountedTime, Histogram, Interval, Known, LoadHistograms, LoadResult, TimeOf};
+use hoptax_result::{CountedTime, Interval, Known, LoadHistograms, LoadResult, TimeOf};
 
 use super::{course, flow, quantity};
 use crate::chart::{Axis, Chart, Distribution, Distributions, Line, Point, Scale, Series, Tone};
 use crate::document::{Block, Section};
-use crate::histograms::binned;
+use crate::histograms::{binned, recorded};
 use crate::numbers::grouped;
 use crate::quantity::Quantity;
 
@@ -57,19 +56,9 @@ pub(super) fn charts(result: &LoadResult) -> Vec<Section> {
     sections
 }
 
-/// The recorded times of a histogram of a result; none without one.
-pub(super) fn counts(encoded: Option<&Histogram>) -> Counts {
-    let times = encoded.and_then(encoded::decode::<u64>);
-    times
-        .iter()
-        .flat_map(|times| times.iter_recorded())
-        .map(|one| CountedTime::new(one.value_iterated_to(), one.count_at_value()))
-        .collect()
-}
-
 /// The histograms of [`TIMES`].
 fn of_times(histograms: &LoadHistograms) -> [Counts; 3] {
-    [&histograms.response, &histograms.service, &histograms.send_lag].map(|one| counts(one.as_ref()))
+    [&histograms.response, &histograms.service, &histograms.send_lag].map(|one| recorded(one.as_ref()))
 }
 
 /// Response time, service time and send lag by quantile, as far as the result states them.

@@ -2,10 +2,9 @@
 
 use hoptax_result::{Histogram, LoadResult, Loop, Window};
 
-use super::charts::counts;
 use crate::chart::{Axis, Bin, Chart, Column, Heat, Line, Point, Series, Tone, drawn};
 use crate::document::{Block, Section};
-use crate::histograms::binned;
+use crate::histograms::{binned, recorded};
 
 /// Windows of a load that its plan divides it into.
 const WINDOWS: f64 = 100.0;
@@ -41,7 +40,7 @@ fn heat(result: &LoadResult) -> Option<Heat> {
     let column = |(place, encoded): (usize, &Option<Histogram>)| Column {
         from: drawn(place as f64 * length_s),
         to: drawn((place + 1) as f64 * length_s),
-        bins: binned(&counts(encoded.as_ref())).into_iter().filter(|bin: &Bin| bin.count > 0).collect(),
+        bins: binned(&recorded(encoded.as_ref())).into_iter().filter(|bin: &Bin| bin.count > 0).collect(),
     };
     let columns: Vec<Column> = batches.iter().enumerate().map(column).collect();
     columns.iter().any(|column| !column.bins.is_empty()).then(|| Heat {
