@@ -24,8 +24,8 @@ const problems = [];
 
 async function opened(context, url) {
   const page = await context.newPage();
-  // Slow machines are no failure.
-  page.setDefaultTimeout(0);
+  // Slow machines are no failure, but what never comes would be waited for without an end.
+  page.setDefaultTimeout(300_000);
   page.on("pageerror", (error) => problems.push(String(error)));
   // A refusal that the page shows is also an error of the console.
   page.on("console", (message) => message.type() === "error" && !message.text().startsWith("Failed to load resource") && problems.push(message.text()));
@@ -125,13 +125,13 @@ try {
   await page.waitForURL(/\/runs\/1$/);
   assert.equal(await page.locator("form").count(), 0);
   await look(page, "run");
-  for (const [name, file] of [["JSON", "run-1.json"], ["CSV", "run-1.csv"], ["Markdown", "run-1.md"], ["HTML", "run-1.html"], ["result as it is stored", "run-1-result.json"]]) {
+  for (const [name, file] of [["JSON", "run-1.json"], ["CSV", "run-1.csv"], ["Markdown", "run-1.md"], ["HTML", "run-1.html"], ["result as it is stored", "run-1.result.json"]]) {
     const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("link", { name, exact: true }).click()]);
     assert.equal(download.suggestedFilename(), file);
     await download.saveAs(join(folder, file));
     assert.ok(readFileSync(join(folder, file)).length > 0, file);
   }
-  JSON.parse(readFileSync(join(folder, "run-1-result.json"), "utf8"));
+  JSON.parse(readFileSync(join(folder, "run-1.result.json"), "utf8"));
   await page.getByRole("link", { name: "All runs" }).click();
 
   // A search leaves what it names, and is in the address.
