@@ -155,9 +155,28 @@ describe("the course", () => {
     expect(hour.stretches.at(-1)?.elapsed_s).toBe(3600);
   });
 
-  test("is drawn over the whole time that is planned, with values in words", () => {
+  test("begins with the first response that counts, and then has no gap", () => {
+    const late = course(4, (place) => (place === 1 || place === 3 ? { rate: 0, response_p50_us: 0, response_p99_us: 0 } : {}));
+    expect(late.stretches.map((one) => [one.elapsed_s, one.rate])).toEqual([
+      [1, 1000],
+      [1.5, 0],
+      [2, 1000],
+    ]);
+  });
+
+  test.each([
+    [2, 31, 10],
+    [20, 31, 10],
+    [21, 31, 20],
+    [41, 31, 31],
+    [41, 3600, 40],
+    [2, 3, 3],
+  ])("of %i half seconds, of %i s that are planned, is drawn over %i s", (count, planned_s, shown_s) => {
+    expect(charts(course(count), planned_s).map((chart) => chart.x.highest)).toEqual([shown_s, shown_s]);
+  });
+
+  test("has its values in words", () => {
     const [rate, times] = charts(course(2), 31);
-    expect(rate?.x.highest).toBe(31);
     expect(rate?.lines[0]?.points).toEqual([
       { x: 0.5, y: 1000, text: "1,000 responses/s" },
       { x: 1, y: 1000, text: "1,000 responses/s" },

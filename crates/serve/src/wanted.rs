@@ -80,7 +80,7 @@ impl WantedLoad {
                     let least = if shortest.is_zero() { "" } else { "longer than 0s and " };
                     problem(name, format!("it must be {least}at most 1h"));
                 }
-                Err(error) => problem(name, format!("{error}; write it as `10s` or `500ms`")),
+                Err(_) => problem(name, "it is no length of time, such as `10s` or `500ms`".to_owned()),
             }
             None
         };

@@ -36,6 +36,10 @@ export function added(course: Course, progress: Progress): Course {
   if (last !== undefined && progress.elapsed_s <= last.elapsed_s) {
     return course;
   }
+  // The warm-up is not counted, so it has no rate and no times to draw.
+  if (last === undefined && progress.rate === 0) {
+    return course;
+  }
   const one: Stretch = {
     elapsed_s: progress.elapsed_s,
     rate: progress.rate,
@@ -68,9 +72,19 @@ function joined(a: Stretch, b: Stretch): Stretch {
   };
 }
 
-/** The charts: rate and response times over the whole time that is planned. */
+/** The shortest axis of time, seconds. */
+const SHORTEST_S = 10;
+
+/** The end of the axis of time, which doubles whenever the course reaches it, until it is the planned end. */
+function end(course: Course, total_s: number): number {
+  const reached = course.stretches.at(-1)?.elapsed_s ?? 0;
+  const doublings = Math.ceil(Math.log2(Math.max(1, reached / SHORTEST_S)));
+  return Math.min(total_s, SHORTEST_S * 2 ** doublings);
+}
+
+/** The charts: rate and response times over time. */
 export function charts(course: Course, total_s: number): Series[] {
-  const x: Axis = { label: "time since the begin, with the warm-up, s", unit: "s", scale: "linear", highest: total_s };
+  const x: Axis = { label: "time since the begin, with the warm-up, s", unit: "s", scale: "linear", highest: end(course, total_s) };
   const points = (value: (one: Stretch) => number, unit: string): Point[] =>
     course.stretches.map((one) => ({ x: Number(one.elapsed_s.toFixed(2)), y: value(one), text: `${plain(value(one))} ${unit}` }));
   const axis = (label: string, unit: string): Axis => ({ label, unit, scale: "linear" });
