@@ -71,7 +71,7 @@ export function Grid({ table }: { table: Table }) {
       <table>
         <thead>
           <tr>
-            <th scope="col">{capitalised(table.names)}</th>
+            <th scope="col">{table.names}</th>
             {table.columns.map((column) => (
               <th key={column.heading} scope="col" class={column.is_text ? "words" : ""}>
                 {column.heading}

@@ -120,3 +120,9 @@ test("the unit of the vertical axis is beside it unless the title is the same", 
 test("without a point there is a chart without marks", () => {
   expect(series(chart([line("joined", "own", [])]), 600, 260).marks).toEqual([]);
 });
+
+test("a line is named by the chart or by a legend", () => {
+  const names = (name: string) => series(chart([{ ...HOLDS, name }]), 600, 260).legend.map((entry) => entry.name);
+  expect(names("p99")).toEqual([]);
+  expect(names("send lag")).toEqual(["send lag"]);
+});

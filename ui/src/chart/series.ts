@@ -78,7 +78,7 @@ export function series(data: Series, width: number, height: number): Scene {
   return { width, height, shapes, marks: marks(data, x, y), near: "x", legend: legend(data) };
 }
 
-/** The lines, if there are several or something else to explain, and the ranges. */
+/** The lines, if there are several, something else to explain, or one that the chart does not name; and the ranges. */
 function legend(data: Series): LegendEntry[] {
   const lines = data.lines.map((line) => ({
     name: line.name,
@@ -86,7 +86,8 @@ function legend(data: Series): LegendEntry[] {
     of: line.form === "scattered" ? `single ${line.tone}` : `curve ${line.tone}`,
   }));
   const bands = (data.bands ?? []).map((band) => ({ name: band.text, fill: `var(--band-${band.tone})` }));
-  return lines.length + bands.length > 1 ? [...lines, ...bands] : [];
+  const isNamed = data.lines.every((line) => `${data.title} ${data.y.label}`.includes(line.name));
+  return lines.length + bands.length > 1 || !isNamed ? [...lines, ...bands] : [];
 }
 
 /** A point of its own, in a form that tells its tone without its colour. */
