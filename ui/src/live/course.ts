@@ -6,7 +6,7 @@ import type { Axis, Point, Series } from "../types/document";
 
 /** A stretch of the course, which one or more events are about. */
 export interface Stretch {
-  /** Its end, seconds since the begin. */
+  /** Its end, seconds since the start. */
   elapsed_s: number;
   /** The mean of its events. */
   rate: number;
@@ -84,7 +84,7 @@ function end(course: Course, total_s: number): number {
 
 /** The charts: rate and response times over time. */
 export function charts(course: Course, total_s: number): Series[] {
-  const x: Axis = { label: "time since the begin, with the warm-up, s", unit: "s", scale: "linear", highest: end(course, total_s) };
+  const x: Axis = { label: "time since the start, with the warm-up, s", unit: "s", scale: "linear", highest: end(course, total_s) };
   const points = (value: (one: Stretch) => number, unit: string): Point[] =>
     course.stretches.map((one) => ({ x: Number(one.elapsed_s.toFixed(2)), y: value(one), text: `${plain(value(one))} ${unit}` }));
   const axis = (label: string, unit: string): Axis => ({ label, unit, scale: "linear" });
