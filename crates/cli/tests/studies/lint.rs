@@ -64,7 +64,7 @@ pub(super) fn bootstrap(listeners: &str, clusters: &str) -> String {
 }
 
 /// Options of HTTP/1 connections of a cluster.
-fn http_options(options: &str) -> String {
+pub(super) fn http_options(options: &str) -> String {
     format!(
         "typed_extension_protocol_options:\n  envoy.extensions.upstreams.http.v3.HttpProtocolOptions:\n    \"@type\": \
          type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions\n    explicit_http_config: {{http_protocol_options: {{}}}}\n    \
@@ -106,12 +106,20 @@ impl Running {
         self.get().split(' ').nth(1).unwrap_or_default().to_owned()
     }
 
-    fn statuses(&self, number: usize) -> Vec<String> {
+    pub(super) fn statuses(&self, number: usize) -> Vec<String> {
         (0..number).map(|_| self.status()).collect()
     }
 
+    /// The statuses of requests that are sent at once, each on a connection of its own.
+    pub(super) fn at_once(&self, number: usize) -> Vec<String> {
+        std::thread::scope(|scope| {
+            let asked: Vec<_> = (0..number).map(|_| scope.spawn(|| self.status())).collect();
+            asked.into_iter().map(|one| one.join().unwrap()).collect()
+        })
+    }
+
     /// The value of a statistic.
-    fn statistic(&self, name: &str) -> u64 {
+    pub(super) fn statistic(&self, name: &str) -> u64 {
         let all = statistics(&self.proxy);
         let line = all.lines().find_map(|line| line.strip_prefix(&format!("{name}: "))?.trim().parse().ok());
         line.unwrap_or_else(|| panic!("{name}"))
@@ -129,7 +137,7 @@ pub(super) fn finds(id: &str, text: &str) -> bool {
 }
 
 /// A text as the program mends it.
-fn mended(id: &str, text: &str) -> String {
+pub(super) fn mended(id: &str, text: &str) -> String {
     assert!(finds(id, text), "{id} is not found:\n{text}");
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("envoy.yaml");
@@ -176,7 +184,7 @@ fn answer(mut stream: TcpStream, connection: usize, serve: &dyn Fn(usize, usize,
 }
 
 /// A port that is free now.
-fn free_port() -> u16 {
+pub(super) fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 

@@ -15,10 +15,10 @@ use super::lint::{PLAIN, Running, bootstrap, cluster, finds, listener, routed, s
 use crate::support::proxied::{Witness, respond};
 use crate::support::{origin, root};
 
-const NO_CLUSTER: &str = "  - name: unused\n";
+pub(super) const NO_CLUSTER: &str = "  - name: unused\n";
 
 /// The status of the response to a request.
-fn status(running: &Running, method: &str, path: &str, headers: &[(&str, &str)]) -> String {
+pub(super) fn status(running: &Running, method: &str, path: &str, headers: &[(&str, &str)]) -> String {
     let headers: BTreeMap<String, String> =
         headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     let response = respond(running.proxy.address, method, path, &headers, &[]);
@@ -121,7 +121,7 @@ fn a_try_that_the_route_has_no_time_for_is_cut_off() {
 }
 
 /// A certificate of an authority for a name.
-fn certified(folder: &Path, name: &str, authority: &Authority) -> [String; 2] {
+pub(super) fn certified(folder: &Path, name: &str, authority: &Authority) -> [String; 2] {
     let names = vec![name.to_owned()];
     let request = Request { names, spiffe: Vec::new(), key: KeyKind::P256, seconds: 3600 };
     let signed = authority.sign(&request).unwrap();
