@@ -44,17 +44,14 @@ pub struct SliceRecord {
     /// CPU time of each proxy, in the order in which a request passes them.
     pub hops_cpu_ns: Vec<u64>,
     /// Busy share of the proxies, over the processors that they may use, 0 to 1; none without a proxy, and if that is not known.
-    #[serde(default)]
     pub busy_share: Option<f64>,
     /// Busy share of these processors with proxies, generator and origin, 0 to 1; none in the same cases.
-    #[serde(default)]
     pub processors_share: Option<f64>,
     /// CPU time that each proxy used after the slice and before the next one of the same copy, on work that the slice
     /// left: timers that fired, buffers that were sent. The proxy is stopped in between.
     pub late_hops_cpu_ns: Vec<u64>,
     /// Activity of all proxies over `wall_s` and until the next slice of the same copy; none without a proxy, and where
     /// the kernel does not report it.
-    #[serde(default)]
     pub parts: Option<PartCounts>,
     /// CPU time of all origins over `wall_s`, nanoseconds.
     pub origin_cpu_ns: u64,

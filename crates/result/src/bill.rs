@@ -207,7 +207,6 @@ pub struct BilledSecondStudy {
     /// Its completed rounds.
     pub rounds: u32,
     /// The sum of the parts in this study, whose numbers were not selected by the first one. Null if one of the numbers is missing.
-    #[serde(default)]
     pub sum: Option<BilledSum>,
     /// The pairs of the most expensive parts, those that act on the request first; empty with fewer than three measured parts.
     pub pairs: Vec<BilledPair>,

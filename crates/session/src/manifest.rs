@@ -61,7 +61,6 @@ pub struct Manifest {
     /// Probe of the machine before the first round.
     pub(crate) machine: MachineProbe,
     /// Speeds of the machine, if measured.
-    #[serde(default)]
     pub(crate) speeds: Option<MachineSpeeds>,
     /// True if the processors are kept from halting.
     pub(crate) never_halted: bool,
