@@ -105,7 +105,7 @@ pub struct Charge {
     pub response_us: ResponseCost,
     /// Numbers in measures that are taken once per round.
     #[serde(flatten)]
-    #[schemars(schema_with = "crate::measures::charges_schema")]
+    #[schemars(schema_with = "crate::measures::levels_schema")]
     pub of_rounds: RoundNumbers,
     /// The numbers whose sign is not supported once all parts are judged together.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
