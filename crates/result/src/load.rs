@@ -181,7 +181,6 @@ pub struct LoadBody {
     /// TLS handshakes; null without TLS.
     pub tls: Option<TlsResult>,
     /// Connections that the server drained (GOAWAY of HTTP/2 or HTTP/3, Close of WebSocket), by its reason.
-    #[serde(alias = "retired")]
     pub drained: BTreeMap<String, u64>,
     /// The lowest limit on concurrent requests of a connection that the server announced during the load, if it is below `plan.streams`;
     /// null otherwise.
