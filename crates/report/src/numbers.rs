@@ -2,7 +2,7 @@
 
 use hoptax_result::Interval;
 
-pub(crate) use hoptax_result::{counted, grouped};
+pub(crate) use hoptax_result::{counted, grouped, percent};
 
 /// The mark of a difference whose sign is not supported.
 pub const UNCERTAIN_SIGN: &str = " ?";
