@@ -235,7 +235,7 @@ pub struct Sweep {
 }
 
 /// One rate of a sweep. Intervals are over the trials that count; a number is null if one of them does not support it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SweepPoint {
     /// Requested requests per second.

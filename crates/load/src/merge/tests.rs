@@ -269,14 +269,7 @@ fn results_that_are_not_of_one_load_are_refused_with_every_reason() {
     assert!(refused(|result| result.book.answered += 1).contains("a file was changed"));
     let imported = |result: &mut LoadResult| {
         let tool = "fortio".to_owned();
-        result.imported = Some(hoptax_result::Imported {
-            tool,
-            unknown: Vec::new(),
-            ranges: Vec::new(),
-            answered: None,
-            failed: None,
-            answered_per_s: None,
-        });
+        result.imported = Some(hoptax_result::Imported { tool, ..hoptax_result::Imported::default() });
     };
     assert!(refused(imported).contains("imported from fortio"));
     let damaged = |result: &mut LoadResult| {
