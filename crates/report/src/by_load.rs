@@ -70,7 +70,7 @@ fn table(result: &StudyResult, title: String, columns: &[Column<'_>]) -> SideTab
 }
 
 /// The cost of an arm under a load.
-fn cost(result: &StudyResult, arm: &ArmResult, load: &LoadSpec, measure: CostMeasure) -> Cell {
+pub(crate) fn cost(result: &StudyResult, arm: &ArmResult, load: &LoadSpec, measure: CostMeasure) -> Cell {
     let is_measurable = !arm.hops.is_empty() && arm.under(&load.name).is_some();
     cell(result, arm, &Asked { measure, load: Some(load), is_measurable }, cost_under(arm, load, measure))
 }
@@ -95,12 +95,12 @@ fn proxied(result: &StudyResult) -> Vec<&ArmResult> {
 }
 
 /// The load with its rate, and how busy it kept the proxies.
-fn heading(result: &StudyResult, load: &LoadSpec) -> String {
+pub(crate) fn heading(result: &StudyResult, load: &LoadSpec) -> String {
     format!("{} ({})", load.name, rate(result, load))
 }
 
 /// The rate of a load, and how busy it kept the proxies: `30 %, busy 43 %`.
-pub(crate) fn rate(result: &StudyResult, load: &LoadSpec) -> String {
+fn rate(result: &StudyResult, load: &LoadSpec) -> String {
     let how = match (load.utilisation, load.rate) {
         (Some(share), _) => percent(share, 0),
         (None, Some(rate)) => format!("{}/s", grouped(rate, 0)),

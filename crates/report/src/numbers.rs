@@ -50,6 +50,11 @@ pub fn rate(rate: f64) -> String {
     grouped(rate, usize::from(rate < 100.0))
 }
 
+/// A time in us, with a decimal place if it is short.
+pub(crate) fn us(us: f64) -> String {
+    grouped(us, usize::from(us.abs() < 1000.0))
+}
+
 /// As [`grouped`], with a sign, for differences.
 pub(crate) fn signed(value: f64, decimals: usize) -> String {
     let text = grouped(value, decimals);

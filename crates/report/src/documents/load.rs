@@ -16,12 +16,12 @@ use hoptax_result::{
 
 use crate::document::{Block, Document, FindingText, Judgement, Next, Section};
 use crate::kind::Documented;
-use crate::numbers::grouped;
+use crate::numbers::{grouped, us};
 use crate::quantity::{Form, Quantity};
 use crate::rows::MIB;
 use crate::table::{Cell, Column, Row, Table};
 use crate::{account, environment, words};
-use cells::{cell, rate, table, us};
+use cells::{cell, rate, table};
 
 impl Documented for LoadBody {
     const DOCUMENT: fn(&Report<Self>) -> Document = load;

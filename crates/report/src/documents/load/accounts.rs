@@ -2,9 +2,8 @@
 
 use hoptax_result::{BodyBytes, LoadResult, TlsResult};
 
-use super::cells::us;
 use super::imported;
-use crate::numbers::grouped;
+use crate::numbers::{grouped, us};
 
 /// The sizes of bodies, after the statuses of their responses.
 fn body_sizes(bytes: BodyBytes) -> String {
