@@ -36,20 +36,22 @@ pub use merged::{Merged, MergedRun, RunLeftOut};
 pub use plan::{DataPlan, Http2Plan, LoadPlan, LoadRate, Lookups, NetworkPlan, Waiting};
 
 /// Release of requests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Loop {
     /// A connection sends its next request when it is answered.
+    #[default]
     Closed,
     /// Requests are sent at planned times.
     Open,
 }
 
 /// Reason for the end of a trial.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum EndedBy {
     /// As planned.
+    #[default]
     Plan,
     /// The requested number of requests was recorded.
     Requests,
@@ -90,7 +92,7 @@ pub struct FailOn {
 }
 
 /// The complete record of one load trial.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LoadBody {
     /// The requested load.
@@ -218,60 +220,6 @@ impl Body for LoadBody {
 
     fn subject(&self) -> String {
         self.plan.url.clone()
-    }
-}
-
-impl LoadResult {
-    /// A result that holds no numbers, for results that are not from a trial of this program: their source fills in its numbers.
-    #[must_use]
-    pub fn empty(plan: LoadPlan, environment: Environment) -> Self {
-        let body = LoadBody {
-            plan,
-            recorded_from_unix_s: None,
-            recorded_s: 0.0,
-            ended_by: EndedBy::Plan,
-            book: Book::default(),
-            unsent: BTreeMap::new(),
-            waiting: Waiting::default(),
-            failures: BTreeMap::new(),
-            reasons: Reasons::default(),
-            statuses: BTreeMap::new(),
-            body_bytes: None,
-            deviations: BTreeMap::new(),
-            closed: BTreeMap::new(),
-            rate: LoadRate::default(),
-            sustained_rate: None,
-            latency: LatencySet::default(),
-            without_generator: None,
-            bounds: LoadBounds::default(),
-            percentiles: Vec::new(),
-            within: Vec::new(),
-            fail_on: Vec::new(),
-            response_intervals: QuantileIntervals::default(),
-            outcomes: BTreeMap::new(),
-            messages: None,
-            modes: Vec::new(),
-            windows: Vec::new(),
-            pacing: None,
-            serial_correlation: None,
-            in_flight: None,
-            apart: Vec::new(),
-            kernel: None,
-            kernel_absent: None,
-            tls: None,
-            drained: BTreeMap::new(),
-            stream_limit: None,
-            lookups: None,
-            stages: Vec::new(),
-            drift: None,
-            generator: Generator::default(),
-            account: None,
-            imported: None,
-            merged: None,
-            loosened: Vec::new(),
-            histograms: None,
-        };
-        Self::new(environment, body)
     }
 }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::{Loop, unless_zero};
 
 /// The requested load.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LoadPlan {
     /// The target of the requests: a URL, or the source that they were read from.
