@@ -8,7 +8,7 @@ use crate::distribution::Distribution;
 const BATCHES: usize = 20;
 
 fn distribution(times_us: &[u64]) -> Distribution {
-    let mut all = Distribution::new();
+    let mut all = Distribution::default();
     for us in times_us {
         all.record(us * 1_000);
     }

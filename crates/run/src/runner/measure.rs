@@ -88,7 +88,7 @@ impl<'a> Meter<'a> {
                 boot_id: environment::boot_id(),
                 ..RoundRecord::default()
             },
-            recording: Recording::new(),
+            recording: Recording::default(),
             freezer: Freezer::new(),
         }
     }

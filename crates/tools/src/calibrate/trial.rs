@@ -83,7 +83,7 @@ fn offer(
         log: Some(LogSink::new(sender, 0)),
         ..Run::new(release, start_ns, end_ns, spec.drain.as_nanos() as u64)
     };
-    let mut recording = Recording::new();
+    let mut recording = Recording::default();
     worker.run(run, &mut recording, stop)?;
     let bytes = collector.join().map_err(|_| io::Error::other("the log thread has panicked"))?;
     let (entries, _) = bytes.as_chunks::<ENTRY_BYTES>();
