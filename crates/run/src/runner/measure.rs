@@ -89,7 +89,7 @@ impl<'a> Meter<'a> {
                 ..RoundRecord::default()
             },
             recording: Recording::default(),
-            freezer: Freezer::new(),
+            freezer: Freezer::default(),
         }
     }
 
