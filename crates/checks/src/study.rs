@@ -116,10 +116,8 @@ fn has_answer(
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use std::collections::BTreeMap;
-
     use hoptax_result::{
-        ArmKind, ArmLoad, ArmResult, Book, Bounds, Cost, Environment, Finding, GeneratorUse, HopUse, HostUse,
+        ArmKind, ArmLoad, ArmResult, Book, Cost, Environment, Finding, GeneratorUse, HopUse, HostUse,
         Interval, LoadSpec, Loop, Loosened, Measure, Measured, Program, ProxyUse, ResponseCost, Severity,
         SittingRecord, Slices, StudyBody, StudyPlan, StudyResult, Verdict, sample,
     };
@@ -156,10 +154,6 @@ pub(crate) mod tests {
             id: id.to_owned(),
             kind,
             function: (kind == ArmKind::Function).then(|| id.to_owned()),
-            knobs: BTreeMap::new(),
-            summary: String::new(),
-            subject: None,
-            answer: None,
             compared_with: (kind != ArmKind::Baseline).then(|| "baseline".to_owned()),
             rounds: 10,
             slices: Slices { used: 90, set_aside: 10, lost: 10, ..Slices::default() },
@@ -167,42 +161,24 @@ pub(crate) mod tests {
             cpu_us_per_request: Some(Interval::around(40.0 + cost_us, 0.5)),
             max_rate: Some(Interval::around(20_000.0, 300.0)),
             loads: vec![load("saturation"), load("fixed-rate")],
-            configuration_sha256: None,
-            requests_sha256: BTreeMap::new(),
-            key_exchange_group: None,
-            asks_companion: false,
-            companion_cpu_us_per_request: None,
-            unproven: Vec::new(),
             response_us: response(100.0),
             cost,
-            bounds: Bounds::default(),
             responses: 40_000,
-            known_answer: None,
             hops: vec![HopUse { name: "gateway".to_owned(), ..HopUse::default() }],
             proxy_use: Some(ProxyUse { core_share: 0.97, processors_busy_share: None }),
-            capacity: None,
-            layers: Vec::new(),
-            top_down: Vec::new(),
-            profiler_share: None,
             book: Book { planned: 90_000, sent: 90_000, answered: 90_000, ..Book::default() },
-            failures: BTreeMap::new(),
+            ..ArmResult::default()
         }
     }
 
     /// A result without findings; each test invalidates one aspect of it.
     pub(crate) fn sound() -> StudyResult {
         let load = |name: &str, loop_: Loop| LoadSpec {
-            name: name.to_owned(),
             loop_,
             rate: (loop_ == Loop::Open).then_some(4000.0),
-            utilisation: None,
             arrivals: (loop_ == Loop::Open).then(|| "uniform".to_owned()),
-            connections: 16,
-            requests_per_connection: None,
-            expect: Vec::new(),
-            caller: "hoptax".to_owned(),
             blocks: 5,
-            slice_s: 0.2,
+            ..sample::closed_loop(name, 16)
         };
         let used = |name: &str, own_lag_p99_us: Option<f64>| GeneratorUse {
             load: name.to_owned(),
@@ -217,9 +193,6 @@ pub(crate) mod tests {
         let environment =
             Environment { proxy_cpus: vec![1], generator_cpus: vec![0], ..Environment::default() };
         let body = StudyBody {
-            name: "test".to_owned(),
-            summary: String::new(),
-            loosened: Vec::new(),
             plan: StudyPlan {
                 rounds_planned: 10,
                 rounds_completed: 10,
@@ -241,12 +214,7 @@ pub(crate) mod tests {
                 arm("same", ArmKind::Same, 0.1),
                 arm("lua", ArmKind::Function, 5.0),
             ],
-            speeds: None,
-            machine: None,
-            rule_costs: Vec::new(),
-            timelines: Vec::new(),
-            rounds: Vec::new(),
-            sittings: Vec::new(),
+            ..sample::study("test", "", 0.0).body
         };
         StudyResult::new(environment, body)
     }

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::str::FromStr;
 
 use hoptax_text::nearest::suggestion;
 
@@ -100,14 +99,6 @@ impl FunctionCall {
             }
         }
         Ok(Self { id: id.to_owned(), knobs })
-    }
-}
-
-impl FromStr for FunctionCall {
-    type Err = CallError;
-
-    fn from_str(text: &str) -> Result<Self, CallError> {
-        Self::parse(text)
     }
 }
 

@@ -46,11 +46,6 @@ struct Process {
 }
 
 impl Freezer {
-    /// A freezer without stopped processes.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     /// Stops processes with all their descendants, and waits until all their threads have stopped. Processes that it has already
     /// stopped stay stopped.
     ///
@@ -308,7 +303,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let child = start(directory.path(), "sleep 1000 & echo $!; wait");
         let grandchild: u32 = last_lines(child.log(), 1).parse().unwrap();
-        let mut freezer = Freezer::new();
+        let mut freezer = Freezer::default();
         freezer.freeze(&[child.id(), child.id()]).unwrap();
         assert!(all_are(child.id(), State::Stopped) && all_are(grandchild, State::Stopped));
         assert_eq!(freezer.frozen().collect::<Vec<_>>(), [child.id()]);
@@ -327,7 +322,7 @@ mod tests {
         while !describe(id, id).starts_with("sleep (state S") {
             thread::sleep(Duration::from_millis(1));
         }
-        let mut freezer = Freezer::new();
+        let mut freezer = Freezer::default();
         freezer.freeze(&[id]).unwrap();
         assert!(describe(id, id).starts_with("sleep (state T"), "{}", describe(id, id));
         freezer.thaw_all().unwrap();
@@ -338,7 +333,7 @@ mod tests {
     fn a_stopped_process_uses_no_cpu_time() {
         let directory = tempfile::tempdir().unwrap();
         let child = start(directory.path(), "echo ready; while :; do :; done");
-        let mut freezer = Freezer::new();
+        let mut freezer = Freezer::default();
         freezer.freeze(&[child.id()]).unwrap();
         let used = || crate::accounting::process_use(child.id()).unwrap();
         let before = used();
@@ -356,7 +351,7 @@ mod tests {
         let child = start(directory.path(), "echo ready; exec sleep 1000");
         let id = child.id();
         let panicked = thread::spawn(move || {
-            let mut freezer = Freezer::new();
+            let mut freezer = Freezer::default();
             freezer.freeze(&[id]).unwrap();
             assert!(!all_are(id, State::Stopped), "it is stopped");
         })
@@ -369,7 +364,7 @@ mod tests {
     fn a_missing_process_is_an_error_and_the_others_are_resumed() {
         let directory = tempfile::tempdir().unwrap();
         let child = start(directory.path(), "echo ready; exec sleep 1000");
-        let mut freezer = Freezer::new();
+        let mut freezer = Freezer::default();
         let error = freezer.freeze(&[child.id(), u32::MAX / 2]).unwrap_err();
         assert!(error.to_string().contains("process"), "{error}");
         assert!(all_are(child.id(), State::Other));
@@ -380,7 +375,7 @@ mod tests {
     fn a_process_that_was_killed_while_stopped_is_not_an_error() {
         let directory = tempfile::tempdir().unwrap();
         let child = start(directory.path(), "echo ready; exec sleep 1000");
-        let mut freezer = Freezer::new();
+        let mut freezer = Freezer::default();
         freezer.freeze(&[child.id()]).unwrap();
         drop(child);
         freezer.thaw_all().unwrap();

@@ -55,14 +55,6 @@ pub struct ProcessParts {
     pub minor_faults: u64,
 }
 
-impl ProcessParts {
-    /// Share of its CPU time in kernel mode, 0 to 1, by ticks. None without a tick.
-    pub fn kernel_share(&self) -> Option<f64> {
-        let both_ns = self.user_ns + self.kernel_ns;
-        (both_ns > 0).then(|| self.kernel_ns as f64 / both_ns as f64)
-    }
-}
-
 impl Sub for ProcessParts {
     type Output = Self;
 
@@ -217,8 +209,6 @@ mod tests {
         read_stat(line, &mut parts).unwrap();
         let tick_ns = 1_000_000_000 / rustix::param::clock_ticks_per_second();
         assert_eq!((parts.minor_faults, parts.user_ns, parts.kernel_ns), (123, 250 * tick_ns, 75 * tick_ns));
-        assert!((parts.kernel_share().unwrap() - 75.0 / 325.0).abs() < 1e-12);
-        assert_eq!(ProcessParts::default().kernel_share(), None);
     }
 
     #[test]

@@ -247,7 +247,7 @@ fn estimate(
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{ArmLoad, Cost, Finding, Interval, Loosened, Measure, Severity, Verdict};
+    use hoptax_result::{ArmLoad, Cost, Finding, Interval, Loosened, Measure, Measured, Severity, Verdict};
 
     use super::*;
     use crate::fixture;
@@ -344,22 +344,14 @@ mod tests {
     #[test]
     fn as_one_result_every_number_is_combined_and_reasons_remain_for_those_that_no_sitting_has() {
         let withheld = |result: &mut StudyResult, arm: &str, measure: Measure| {
+            let nothing = Measured::count(0.0, 0.0, "");
             result.findings.push(Finding {
-                id: "vague-cost".to_owned(),
-                severity: Severity::Info,
                 arm: Some(arm.to_owned()),
                 load: Some("saturation".to_owned()),
                 measures: vec![measure],
                 withholds: true,
-                bounds: false,
-                numbers: Vec::new(),
                 costs_alone: true,
-                sitting: None,
-                message: String::new(),
-                value: 0.0,
-                threshold: 0.0,
-                unit: String::new(),
-                advice: String::new(),
+                ..Finding::new("vague-cost", Severity::Info, nothing, String::new(), "")
             });
         };
         let mut parts = vec![

@@ -139,7 +139,7 @@ impl Course {
             until_ns: end_ns.max(from_ns + 1),
             windows: vec![Window::new(); WINDOWS],
             releases_ns: vec![Vec::with_capacity(MAX_KEPT)],
-            gap_error: Distribution::new(),
+            gap_error: Distribution::default(),
             last_lag_ns: None,
             responses: Vec::with_capacity(MAX_KEPT),
             in_flight: vec![InFlight::default()],

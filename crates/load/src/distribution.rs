@@ -27,16 +27,11 @@ pub struct Distribution {
 
 impl Default for Distribution {
     fn default() -> Self {
-        Self::new()
+        Self { counts: Counts::new(), overflow: 0, sum_ns: 0, sum_of_squares: 0 }
     }
 }
 
 impl Distribution {
-    /// An empty distribution.
-    pub fn new() -> Self {
-        Self { counts: Counts::new(), overflow: 0, sum_ns: 0, sum_of_squares: 0 }
-    }
-
     /// Records a time.
     pub fn record(&mut self, ns: u64) {
         self.counts.record(ns);
@@ -211,7 +206,7 @@ mod tests {
     use super::*;
 
     fn recorded(times_ns: &[u64]) -> Distribution {
-        let mut distribution = Distribution::new();
+        let mut distribution = Distribution::default();
         for ns in times_ns {
             distribution.record(*ns);
         }

@@ -101,8 +101,8 @@ fn add(first: &Part<'_>, parts: &[Part<'_>], left_out: Vec<RunLeftOut>) -> Resul
     let percentiles = parts.iter().flat_map(|part| &part.result.percentiles).map(|one| one.percentile);
     // The calibration of one machine says nothing about the rate of several.
     let environment = Environment { calibration: None, ..first.result.environment.clone() };
-    let empty = LoadResult::empty(plan, environment);
     let body = LoadBody {
+        plan,
         recorded_from_unix_s: Some(window.from_s),
         recorded_s: window.length_s,
         ended_by: ended_by(parts),
@@ -140,9 +140,10 @@ fn add(first: &Part<'_>, parts: &[Part<'_>], left_out: Vec<RunLeftOut>) -> Resul
         }),
         loosened: first.result.loosened.clone(),
         histograms: Some(histograms),
-        ..empty.body
+        ..LoadBody::default()
     };
-    Ok(LoadResult { findings: parts.iter().flat_map(findings).collect(), body, ..empty })
+    let findings = parts.iter().flat_map(findings).collect();
+    Ok(LoadResult { findings, ..LoadResult::new(environment, body) })
 }
 
 /// The time in which all runs recorded.

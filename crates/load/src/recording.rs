@@ -55,7 +55,7 @@ pub(crate) struct Timestamps {
 }
 
 /// The record of one worker. Recordings of several workers or slices can be merged.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Recording {
     /// Counts of requests by outcome.
     pub book: Book,
@@ -128,52 +128,7 @@ pub struct Recording {
     recent_status: (u16, u64),
 }
 
-impl Default for Recording {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl Recording {
-    /// An empty recording.
-    pub fn new() -> Self {
-        Self {
-            book: Book::default(),
-            unsent: BTreeMap::new(),
-            max_waiting: 0,
-            waited_ns: 0,
-            failures: BTreeMap::new(),
-            reasons: Reasons::default(),
-            statuses: BTreeMap::new(),
-            deviations: BTreeMap::new(),
-            closed: BTreeMap::new(),
-            body_bytes: None,
-            response: Distribution::new(),
-            without_generator: None,
-            service: Distribution::new(),
-            send_lag: Distribution::new(),
-            own_lag: Distribution::new(),
-            first_byte: Distribution::new(),
-            last_byte: Distribution::new(),
-            connect: Distribution::new(),
-            outcomes: BTreeMap::new(),
-            censored: None,
-            last_response_ns: 0,
-            longest_turn_ns: 0,
-            warmup_responses: 0,
-            answered_by_end: 0,
-            course: None,
-            handshakes: Handshakes::default(),
-            stream_limit: None,
-            drained: BTreeMap::new(),
-            messages: None,
-            stamps: None,
-            no_stamps: None,
-            by_status: None,
-            recent_status: (0, 0),
-        }
-    }
-
     /// Enables the course.
     #[must_use]
     pub fn with_course(self, course: Course) -> Self {
@@ -439,7 +394,7 @@ mod tests {
 
     #[test]
     fn response_service_and_send_lag_are_distinct() {
-        let mut recording = Recording::new();
+        let mut recording = Recording::default();
         recording.record_response(&timestamps(1_000, 2_000_000, 500_000), 0, 200);
         let service = recording.service.summary().p50_us.unwrap();
         let response = recording.response.summary().p50_us.unwrap();
@@ -451,7 +406,8 @@ mod tests {
 
     #[test]
     fn merging_equals_recording_together() {
-        let (mut together, mut one, mut two) = (Recording::new(), Recording::new(), Recording::new());
+        let (mut together, mut one, mut two) =
+            (Recording::default(), Recording::default(), Recording::default());
         for number in 1..1000_u64 {
             let timestamps = timestamps(number, number * 100, number * 977);
             together.record_response(&timestamps, 0, 200);
@@ -479,6 +435,6 @@ mod tests {
         assert_eq!(one.send_lag, together.send_lag);
         one.clear();
         assert_eq!(one.book, Book::default());
-        assert_eq!(one.response, Distribution::new());
+        assert_eq!(one.response, Distribution::default());
     }
 }

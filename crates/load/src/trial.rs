@@ -202,11 +202,11 @@ fn workers(spec: &TrialSpec) -> usize {
 
 /// The recordings of a worker before its run: that of the first part, with a course if it is the only one, and those of the others.
 fn empty(run: &Run, connections: usize, seed: u64) -> (Recording, Vec<Recording>) {
-    let mut first = Recording::new().with_bounds();
+    let mut first = Recording::default().with_bounds();
     if run.parts_from_ns.is_empty() {
         first = first.with_course(Course::new(run.record_from_ns, run.end_ns, connections, seed));
     }
-    (first, vec![Recording::new().with_bounds(); run.parts_from_ns.len()])
+    (first, vec![Recording::default().with_bounds(); run.parts_from_ns.len()])
 }
 
 /// The recordings of a worker, its CPU time, and the worker with its open connections.
@@ -233,7 +233,7 @@ fn run_worker(
 
 /// Returns the CPU time, the waits and the response times of a worker.
 fn worker_use(parts: &[Recording], used: TaskUse) -> GeneratorWorker {
-    let mut response = Distribution::new();
+    let mut response = Distribution::default();
     for part in parts {
         response += &part.response;
     }

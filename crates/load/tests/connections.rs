@@ -153,7 +153,7 @@ fn a_connection_that_closes_while_another_one_opens_loses_no_request() {
     // The worker reads bytes that arrive before the first request.
     let start_ns = now_ns() + 300_000_000;
     let run = Run::new(Release::Closed, start_ns, start_ns + 100_000_000, 5_000_000_000);
-    let mut recording = Recording::new();
+    let mut recording = Recording::default();
     worker.run(run, &mut recording, &AtomicBool::new(false)).unwrap();
     assert!(recording.book.answered > 0 && recording.book.failed == 0, "{:?}", recording.book);
     // The first request of the closed one opened another.

@@ -59,7 +59,7 @@ fn to_start_a_closed_loop_is_no_stall() {
         // It ends when all first requests have started.
         let requests = Some(CONNECTIONS as u64);
         let run = Run { requests, ..Run::new(Release::Closed, now, now + 1_000_000_000, 0) };
-        let mut recording = Recording::new();
+        let mut recording = Recording::default();
         worker.run(run, &mut recording, &AtomicBool::new(false)).unwrap();
         assert_eq!(recording.book.sent, CONNECTIONS as u64);
         2 * recording.longest_turn_ns < now_ns() - now
@@ -208,7 +208,7 @@ fn late_requests_are_sent_or_skipped_as_configured() {
         let now = now_ns();
         let release = Release::Open(Schedule::new(Arrivals::Uniform, 100.0, 1, 0, 1));
         let run = Run::new(release, now - 200_000_000, now + 20_000_000, 5_000_000_000);
-        let mut recording = Recording::new();
+        let mut recording = Recording::default();
         worker.run(run, &mut recording, &AtomicBool::new(false)).unwrap();
         assert!(recording.book.balances() && recording.book.planned == 22, "{:?}", recording.book);
         let late = recording.book.unsent;
@@ -224,7 +224,7 @@ fn a_polling_worker_never_sleeps() {
         let mut worker = Worker::connect(&spec).unwrap();
         let now = now_ns();
         let run = Run { polls, ..Run::new(Release::Closed, now, now + 200_000_000, 5_000_000_000) };
-        let mut recording = Recording::new();
+        let mut recording = Recording::default();
         let used = worker.run(run, &mut recording, &AtomicBool::new(false)).unwrap();
         assert!(recording.book.balances() && recording.book.answered > 0, "{:?}", recording.book);
         // The worker of a busy machine may be runnable without running.

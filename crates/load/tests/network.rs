@@ -271,7 +271,7 @@ fn an_interrupt_while_the_queue_of_a_unix_socket_is_full_ends_the_load() {
     // Several workers go on for a moment after an interrupt, so that they end together. No request is due in it.
     let end_ns = now_ns() + 50_000_000;
     let run = Run::new(Release::Closed, end_ns, end_ns, 0);
-    let mut recording = Recording::new();
+    let mut recording = Recording::default();
     worker.run(run, &mut recording, &AtomicBool::new(false)).unwrap();
     assert_eq!(recording.book.planned, 0);
 }
@@ -399,7 +399,7 @@ fn a_connection_that_the_server_closed_during_the_ramp_up_is_opened_again_and_lo
     // The worker reads bytes that arrive before the first request.
     let start_ns = now_ns() + 300_000_000;
     let run = Run::new(Release::Closed, start_ns, start_ns + 100_000_000, 5_000_000_000);
-    let mut recording = Recording::new();
+    let mut recording = Recording::default();
     worker.run(run, &mut recording, &AtomicBool::new(false)).unwrap();
     assert!(recording.book.answered > 0 && recording.book.failed == 0, "{:?}", recording.book);
 }

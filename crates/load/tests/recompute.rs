@@ -19,7 +19,7 @@ use crate::support::{OK, read_request, run_with_log, server, spec};
 fn computed(entries: &[Entry]) -> (Book, LatencySet, BTreeMap<String, Distribution>) {
     let mut book = Book { planned: entries.len() as u64, ..Book::default() };
     let of = |values: &dyn Fn(&Entry) -> Option<u64>| {
-        let mut all = Distribution::new();
+        let mut all = Distribution::default();
         let answered = entries.iter().filter(|entry| entry.outcome == Outcome::Answered);
         answered.filter_map(values).for_each(|ns| all.record(ns));
         all

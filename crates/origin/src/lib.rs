@@ -25,7 +25,7 @@ mod transport;
 mod worker;
 
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -70,6 +70,22 @@ pub struct OriginOptions {
     pub tcp_request_bytes: Option<u64>,
     /// Certificates that proxies may fetch, with their keys.
     pub secrets: Secrets,
+}
+
+/// A free port of the loopback interface, with one worker, and nothing else.
+impl Default for OriginOptions {
+    fn default() -> Self {
+        Self {
+            listen: (Ipv4Addr::LOCALHOST, 0).into(),
+            workers: 1,
+            default_query: String::new(),
+            tables: Vec::new(),
+            seed: 1,
+            tls: None,
+            tcp_request_bytes: None,
+            secrets: Secrets::default(),
+        }
+    }
 }
 
 /// TLS of an origin.

@@ -283,17 +283,7 @@ mod tests {
     }
 
     fn awake(path: &str) -> Awake {
-        let origin = Origin::bind(&OriginOptions {
-            listen: ([127, 0, 0, 1], 0).into(),
-            workers: 1,
-            default_query: String::new(),
-            tables: Vec::new(),
-            seed: 1,
-            tls: None,
-            tcp_request_bytes: None,
-            secrets: crate::Secrets::default(),
-        })
-        .unwrap();
+        let origin = Origin::bind(&OriginOptions::default()).unwrap();
         let Origin { mut listeners, address, settings, seed, .. } = origin;
         let worker = Worker::new(listeners.remove(0), &settings, seed, false).unwrap();
         let stop = AtomicBool::new(false);

@@ -55,19 +55,6 @@ impl Drop for Running {
     }
 }
 
-fn options() -> OriginOptions {
-    OriginOptions {
-        listen: ([127, 0, 0, 1], 0).into(),
-        workers: 1,
-        default_query: String::new(),
-        tables: Vec::new(),
-        seed: 1,
-        tls: None,
-        tcp_request_bytes: None,
-        secrets: hoptax_origin::Secrets::default(),
-    }
-}
-
 fn start(options: &OriginOptions) -> Running {
     serve(Origin::bind(options).unwrap())
 }
@@ -109,7 +96,7 @@ fn read_response(stream: &mut TcpStream) -> String {
 
 #[test]
 fn parameters_determine_the_response() {
-    let origin = start(&options());
+    let origin = start(&OriginOptions::default());
     let plain = origin.get("/anything");
     assert!(plain.starts_with("HTTP/1.1 200 OK\r\n") && body(&plain).len() == 64, "{plain}");
     assert!(origin.get("/?status=503").starts_with("HTTP/1.1 503 "));
@@ -123,7 +110,7 @@ fn parameters_determine_the_response() {
 
 #[test]
 fn an_invalid_parameter_is_answered_with_status_400_and_the_reason() {
-    let origin = start(&options());
+    let origin = start(&OriginOptions::default());
     let response = origin.get("/?delay=soon");
     assert!(
         response.starts_with("HTTP/1.1 400 ")
@@ -136,7 +123,7 @@ fn an_invalid_parameter_is_answered_with_status_400_and_the_reason() {
 
 #[test]
 fn a_delay_is_never_early_and_does_not_block_other_connections() {
-    let origin = start(&options());
+    let origin = start(&OriginOptions::default());
     let mut slow = origin.connect();
     let began = Instant::now();
     slow.write_all(b"GET /?delay=300ms HTTP/1.1\r\n\r\n").unwrap();
@@ -152,7 +139,7 @@ fn a_delay_is_sampled_from_a_table() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("delays");
     std::fs::write(&path, "20ms\n30ms\n").unwrap();
-    let origin = start(&OriginOptions { tables: vec![path], ..options() });
+    let origin = start(&OriginOptions { tables: vec![path], ..OriginOptions::default() });
     let began = Instant::now();
     assert!(origin.get("/?delay=table:delays").starts_with("HTTP/1.1 200 "));
     assert!(began.elapsed() >= Duration::from_millis(20));
@@ -160,7 +147,7 @@ fn a_delay_is_sampled_from_a_table() {
 
 #[test]
 fn pipelined_requests_are_answered_in_order() {
-    let origin = start(&options());
+    let origin = start(&OriginOptions::default());
     let mut stream = origin.connect();
     // In one write: a delayed request first, then a chunked body, then HEAD.
     stream
@@ -180,7 +167,7 @@ fn pipelined_requests_are_answered_in_order() {
 
 #[test]
 fn a_request_may_arrive_in_single_bytes() {
-    let origin = start(&options());
+    let origin = start(&OriginOptions::default());
     let mut stream = origin.connect();
     stream.set_nodelay(true).unwrap();
     for byte in b"POST /?size=5 HTTP/1.1\r\nContent-Length: 2\r\n\r\nab" {
@@ -191,7 +178,7 @@ fn a_request_may_arrive_in_single_bytes() {
 
 #[test]
 fn close_is_announced_and_closes_the_connection() {
-    let origin = start(&options());
+    let origin = start(&OriginOptions::default());
     let response = origin.exchange(b"GET /?close=true HTTP/1.1\r\n\r\n");
     assert!(response.contains("\r\nconnection: close\r\n"), "{response}");
     assert!(origin.exchange(b"GET / HTTP/1.0\r\n\r\n").starts_with("HTTP/1.1 200 "));
@@ -199,7 +186,7 @@ fn close_is_announced_and_closes_the_connection() {
 
 #[test]
 fn malformed_and_oversized_requests_get_an_error_and_the_connection_closes() {
-    let origin = start(&options());
+    let origin = start(&OriginOptions::default());
     assert!(origin.exchange(b"\x16\x03\x01 hello\r\n\r\n").starts_with("HTTP/1.1 400 "));
     let large = format!("GET / HTTP/1.1\r\nA: {}\r\n\r\n", "b".repeat(70_000));
     assert!(origin.exchange(large.as_bytes()).starts_with("HTTP/1.1 431 "));
@@ -207,7 +194,7 @@ fn malformed_and_oversized_requests_get_an_error_and_the_connection_closes() {
 
 #[test]
 fn a_slow_reader_gets_the_whole_response_and_does_not_block_others() {
-    let origin = start(&options());
+    let origin = start(&OriginOptions::default());
     let mut slow = origin.connect();
     slow.write_all(b"GET /?size=20000000 HTTP/1.1\r\nConnection: close\r\n\r\n").unwrap();
     for _ in 0..20 {
@@ -220,7 +207,7 @@ fn a_slow_reader_gets_the_whole_response_and_does_not_block_others() {
 
 #[test]
 fn shutdown_finishes_responses_in_flight_and_closes_idle_connections() {
-    let origin = start(&options());
+    let origin = start(&OriginOptions::default());
     let (mut idle, mut busy) = (origin.connect(), origin.connect());
     busy.write_all(b"GET /?delay=200ms HTTP/1.1\r\n\r\n").unwrap();
     // A response on a third connection shows that the worker has accepted the first two.
@@ -233,12 +220,14 @@ fn shutdown_finishes_responses_in_flight_and_closes_idle_connections() {
 
 #[test]
 fn several_workers_share_a_port_and_two_origins_do_not() {
-    let origin = start(&OriginOptions { workers: 2, ..options() });
+    let origin = start(&OriginOptions { workers: 2, ..OriginOptions::default() });
     for _ in 0..50 {
         assert!(origin.get("/").starts_with("HTTP/1.1 200 "));
     }
-    let first = start(&options());
-    let taken = Origin::bind(&OriginOptions { listen: first.address, ..options() }).unwrap_err().to_string();
+    let first = start(&OriginOptions::default());
+    let taken = Origin::bind(&OriginOptions { listen: first.address, ..OriginOptions::default() })
+        .unwrap_err()
+        .to_string();
     assert!(taken.contains("another process listens there"), "{taken}");
     assert_eq!(origin.end().connections, 50);
 }
@@ -267,7 +256,7 @@ fn origins_in_a_process_without_file_descriptors() {
     };
     let calling = CallingOrigin::bind(&options_of_calling).unwrap();
     let calling = run_at(calling.local_address(), |stop| calling.run(stop));
-    for origin in [start(&options()), calling] {
+    for origin in [start(&OriginOptions::default()), calling] {
         assert!(origin.get("/").starts_with("HTTP/1.1 200 "));
         let open = || File::open("/dev/null");
         let mut held: Vec<File> = std::iter::from_fn(|| open().ok()).collect();
@@ -297,18 +286,22 @@ fn cpu_time() -> Duration {
 
 #[test]
 fn defaults_apply_to_requests_without_parameters() {
-    let origin = start(&OriginOptions { default_query: "size=7&status=404".to_owned(), ..options() });
+    let origin =
+        start(&OriginOptions { default_query: "size=7&status=404".to_owned(), ..OriginOptions::default() });
     let response = origin.get("/");
     assert!(response.starts_with("HTTP/1.1 404 ") && body(&response).len() == 7, "{response}");
-    let bad = Origin::bind(&OriginOptions { default_query: "size=x".to_owned(), ..options() });
+    let bad = Origin::bind(&OriginOptions { default_query: "size=x".to_owned(), ..OriginOptions::default() });
     assert!(matches!(bad, Err(OriginError::Default(_))));
-    let missing = Origin::bind(&OriginOptions { tables: vec![PathBuf::from("/nonexistent")], ..options() });
+    let missing = Origin::bind(&OriginOptions {
+        tables: vec![PathBuf::from("/nonexistent")],
+        ..OriginOptions::default()
+    });
     assert!(matches!(missing, Err(OriginError::Table(_))));
 }
 
 #[test]
 fn replaced_defaults_apply_to_later_requests_of_open_connections() {
-    let origin = Origin::bind(&options()).unwrap();
+    let origin = Origin::bind(&OriginOptions::default()).unwrap();
     let defaults = origin.defaults();
     let origin = serve(origin);
     let mut stream = origin.connect();
@@ -327,7 +320,7 @@ fn replaced_defaults_apply_to_later_requests_of_open_connections() {
 
 #[test]
 fn a_connection_that_is_idle_for_too_long_is_closed() {
-    let origin = start(&OriginOptions { default_query: "idle=100ms".to_owned(), ..options() });
+    let origin = start(&OriginOptions { default_query: "idle=100ms".to_owned(), ..OriginOptions::default() });
     let mut stream = origin.connect();
     let request = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n";
     let began = Instant::now();
@@ -346,7 +339,7 @@ fn a_connection_that_is_idle_for_too_long_is_closed() {
 
 #[test]
 fn keep_alive_of_an_http_1_0_client_is_confirmed() {
-    let origin = start(&options());
+    let origin = start(&OriginOptions::default());
     let mut stream = origin.connect();
     for _ in 0..2 {
         stream.write_all(b"GET /?size=3 HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n").unwrap();
@@ -358,8 +351,10 @@ fn keep_alive_of_an_http_1_0_client_is_confirmed() {
 #[test]
 fn headers_larger_than_a_frame_arrive_over_http_2() {
     let value = "a".repeat(40_000);
-    let origin =
-        start(&OriginOptions { default_query: format!("size=7&header=x-long:{value}"), ..options() });
+    let origin = start(&OriginOptions {
+        default_query: format!("size=7&header=x-long:{value}"),
+        ..OriginOptions::default()
+    });
     let expected = ExpectedHeader { name: "x-long".to_owned(), value: Some(value) };
     let mut client = Http2::new(Settings::of_streams(1), Some(vec![expected].into()));
     let fields = [(":method", "GET"), (":scheme", "http"), (":authority", "a"), (":path", "/")];
@@ -383,7 +378,7 @@ fn headers_larger_than_a_frame_arrive_over_http_2() {
 
 #[test]
 fn the_record_holds_streaming_calls_beside_requests() {
-    let origin = Origin::bind(&options()).unwrap();
+    let origin = Origin::bind(&OriginOptions::default()).unwrap();
     let (address, stop) = (origin.local_address(), Arc::new(AtomicBool::new(false)));
     let served = std::thread::spawn({
         let stop = Arc::clone(&stop);

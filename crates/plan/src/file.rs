@@ -23,10 +23,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use application::ORIGIN;
-pub use application::{ApplicationEntry, ApplicationSection, ApplicationWord};
+pub use application::{ApplicationEntry, ApplicationSection};
 pub use arm::{ArmEntry, ChainEntry, FunctionEntry, UnloadedEntry};
 pub use caller::HOPTAX;
-pub use caller::{CallerEntry, CallerSection, CallerWord};
+pub use caller::{CallerEntry, CallerSection};
 pub use conditions::{ConditionsSection, OneOrMore, TlsWord};
 pub use external::{AccountSection, ExternalEntry};
 pub use hop::{HopEntry, HopSection, HopTls, OrderWord};

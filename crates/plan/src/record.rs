@@ -37,24 +37,20 @@ pub struct SliceRecord {
     pub answered: u64,
     /// True if a proxy, an origin or the companion, or a thread of one, ended or was replaced between the readings. Their CPU times are
     /// then unknown and 0 here, and no number of the slice counts.
-    #[serde(default)]
     pub is_incomplete: bool,
     /// CPU time of all proxies over `wall_s`, nanoseconds; 0 without a proxy.
     pub proxy_cpu_ns: u64,
     /// CPU time of each proxy, in the order in which a request passes them.
     pub hops_cpu_ns: Vec<u64>,
     /// Busy share of the proxies, over the processors that they may use, 0 to 1; none without a proxy, and if that is not known.
-    #[serde(default)]
     pub busy_share: Option<f64>,
     /// Busy share of these processors with proxies, generator and origin, 0 to 1; none in the same cases.
-    #[serde(default)]
     pub processors_share: Option<f64>,
     /// CPU time that each proxy used after the slice and before the next one of the same copy, on work that the slice
     /// left: timers that fired, buffers that were sent. The proxy is stopped in between.
     pub late_hops_cpu_ns: Vec<u64>,
     /// Activity of all proxies over `wall_s` and until the next slice of the same copy; none without a proxy, and where
     /// the kernel does not report it.
-    #[serde(default)]
     pub parts: Option<PartCounts>,
     /// CPU time of all origins over `wall_s`, nanoseconds.
     pub origin_cpu_ns: u64,
@@ -63,7 +59,6 @@ pub struct SliceRecord {
     /// Bytes carried by the link over `wall_s`, both directions; 0 without one.
     pub link_bytes: u64,
     /// Packets that arrived from callers where the proxies are over `wall_s`; 0 without a network.
-    #[serde(default)]
     pub received_packets: u64,
     /// Time over `wall_s` that the proxy waited for a processor that none of its own threads used, nanoseconds.
     pub proxy_run_delay_ns: u64,
@@ -89,10 +84,8 @@ pub struct SliceRecord {
     /// Median response time, us; none when nothing was answered.
     pub response_p50_us: Option<f64>,
     /// The largest lag that the generator itself caused, nanoseconds: with a request, or between two turns of its event loop.
-    #[serde(default)]
     pub latest_own_lag_ns: u64,
     /// Connections of a closed loop, each with a request in flight; 0 under an open loop.
-    #[serde(default)]
     pub closed_connections: u32,
 }
 
@@ -121,31 +114,24 @@ pub struct RoundRecord {
     /// Failed requests by kind, by the index of the slice.
     pub failures: BTreeMap<usize, BTreeMap<String, u64>>,
     /// Reasons of their failures, by the index of the slice.
-    #[serde(default)]
     pub reasons: BTreeMap<usize, Reasons>,
     /// Resident memory of each proxy of an arm at the end of the round, the mean over its copies, bytes, by arm.
     pub memory_bytes: BTreeMap<usize, Vec<u64>>,
     /// CPU time of each proxy of an arm from its start until it was live, the mean over its copies, us, by arm.
-    #[serde(default)]
     pub start_cpu_us: BTreeMap<usize, Vec<u64>>,
     /// Memory of the first proxy of an arm's first copy before and after connections to it were opened, by arm.
     pub opened: BTreeMap<usize, Opened>,
     /// Bytes that each proxy of an arm's first copy received and sent, by arm.
-    #[serde(default)]
     pub traffic: BTreeMap<usize, Vec<ProxyTraffic>>,
     /// The configuration hash of the first copy of an arm with proxies, by arm.
-    #[serde(default)]
     pub configurations: BTreeMap<usize, String>,
     /// Evidence that a function was not active, or not removed, by arm.
     pub unproven: BTreeMap<usize, Vec<String>>,
     /// Capacity of each arm, by arm, if loads are shares of it. Measured once, before the first round.
-    #[serde(default)]
     pub capacities: BTreeMap<usize, Capacity>,
     /// First answer of each arm, by arm, from before the first round; empty if the arms were not tried.
-    #[serde(default)]
     pub answers: BTreeMap<usize, Answer>,
     /// The profile of each arm, by arm, if the study takes profiles.
-    #[serde(default)]
     pub profiles: BTreeMap<usize, RoundProfile>,
     /// Time spent waiting for the host before slices, nanoseconds.
     pub waited_ns: u64,

@@ -3,7 +3,7 @@
 use hoptax_result::{ArmLoad, ArmResult, CostMeasure, Interval, LoadSpec, Loop, StudyResult};
 use hoptax_stats::median;
 
-use crate::numbers::grouped;
+use crate::numbers::{grouped, percent};
 use crate::rows::{Asked, cell, in_percent, rows};
 use crate::side_table::SideTable;
 use crate::table::Cell;
@@ -70,7 +70,7 @@ fn table(result: &StudyResult, title: String, columns: &[Column<'_>]) -> SideTab
 }
 
 /// The cost of an arm under a load.
-fn cost(result: &StudyResult, arm: &ArmResult, load: &LoadSpec, measure: CostMeasure) -> Cell {
+pub(crate) fn cost(result: &StudyResult, arm: &ArmResult, load: &LoadSpec, measure: CostMeasure) -> Cell {
     let is_measurable = !arm.hops.is_empty() && arm.under(&load.name).is_some();
     cell(result, arm, &Asked { measure, load: Some(load), is_measurable }, cost_under(arm, load, measure))
 }
@@ -95,19 +95,19 @@ fn proxied(result: &StudyResult) -> Vec<&ArmResult> {
 }
 
 /// The load with its rate, and how busy it kept the proxies.
-fn heading(result: &StudyResult, load: &LoadSpec) -> String {
+pub(crate) fn heading(result: &StudyResult, load: &LoadSpec) -> String {
     format!("{} ({})", load.name, rate(result, load))
 }
 
 /// The rate of a load, and how busy it kept the proxies: `30 %, busy 43 %`.
-pub(crate) fn rate(result: &StudyResult, load: &LoadSpec) -> String {
+fn rate(result: &StudyResult, load: &LoadSpec) -> String {
     let how = match (load.utilisation, load.rate) {
-        (Some(share), _) => percent(share),
+        (Some(share), _) => percent(share, 0),
         (None, Some(rate)) => format!("{}/s", grouped(rate, 0)),
         (None, None) => "closed loop".to_owned(),
     };
     let busy = busy_share(result, load).filter(|_| load.utilisation.is_some());
-    let busy = busy.map_or_else(String::new, |share| format!(", busy {}", percent(share)));
+    let busy = busy.map_or_else(String::new, |share| format!(", busy {}", percent(share, 0)));
     how + &busy
 }
 
@@ -115,11 +115,6 @@ pub(crate) fn rate(result: &StudyResult, load: &LoadSpec) -> String {
 pub(crate) fn busy_share(result: &StudyResult, load: &LoadSpec) -> Option<f64> {
     let of_arm = |arm: &ArmResult| arm.under(&load.name)?.busy_share();
     median(&result.arms.iter().filter_map(of_arm).collect::<Vec<f64>>())
-}
-
-/// A share as whole percent: `30 %`.
-pub(crate) fn percent(share: f64) -> String {
-    format!("{:.0} %", share * 100.0)
 }
 
 /// Number of open loops.

@@ -6,6 +6,7 @@ use hoptax_result::{
     PartDifference, SubjectName,
 };
 
+use crate::findings::named;
 use crate::more_rounds;
 use crate::numbers::{counted, decimals, difference, grouped, percent_difference};
 use crate::side_table::SideTable;
@@ -93,7 +94,7 @@ pub(crate) fn differences(result: &ComparisonBody) -> Vec<(String, Vec<String>)>
                     lines.push("a request meets them in another order".to_owned());
                 }
                 if !found.rest.is_empty() {
-                    lines.push(format!("elsewhere: {}", paths(&found.rest)));
+                    lines.push(format!("elsewhere: {}", named(&found.rest, PATHS)));
                 }
             }
         }
@@ -121,20 +122,11 @@ fn part_in_words(part: &PartDifference, reference: &str, name: &str) -> String {
     let PartDifference { kind, name: part_name, .. } = part;
     match (&part.reference_place, &part.place) {
         (Some(first), Some(second)) => {
-            format!("{kind} `{part_name}`: {} ({first}, {second})", paths(&part.fields))
+            format!("{kind} `{part_name}`: {} ({first}, {second})", named(&part.fields, PATHS))
         }
         (Some(place), None) => format!("{kind} `{part_name}`: only in {reference} ({place})"),
         (None, Some(place)) => format!("{kind} `{part_name}`: only in {name} ({place})"),
         (None, None) => format!("{kind} `{part_name}`"),
-    }
-}
-
-/// The first paths, and the number of the others.
-fn paths(all: &[String]) -> String {
-    let shown = all.iter().take(PATHS).cloned().collect::<Vec<_>>().join(", ");
-    match all.len().saturating_sub(PATHS) {
-        0 => shown,
-        more => format!("{shown} and {more} more"),
     }
 }
 

@@ -1,12 +1,12 @@
 //! The costs of a study as a chart: every measure under every load, and the slices behind them.
 
 use hoptax_result::{
-    ArmKind, ArmResult, CostMeasure, Disturbance, Interval, LoadSpec, Loop, RoundMeasure, Sample, StudyResult,
+    ArmKind, ArmResult, CostMeasure, Disturbance, LoadSpec, Loop, RoundMeasure, Sample, StudyResult,
 };
 
 use crate::by_load;
 use crate::chart::{ArmSlices, CostArm, CostView, Costs, Slice, Slices, drawn};
-use crate::rows::{Asked, Row, cell};
+use crate::rows::Row;
 use crate::table::Cell;
 
 /// The measures of slices with their headings in tables, in the order of the main table.
@@ -58,7 +58,7 @@ fn views(result: &StudyResult, rows: &[Row<'_>]) -> Vec<CostView> {
             CostMeasure::BY_LOAD.contains(&measure) && Some(&load.name) != usual.map(|usual| &usual.name)
         });
         for load in others {
-            let of_load = rows.iter().map(|row| cell_under(result, row.arm, load, measure)).collect();
+            let of_load = rows.iter().map(|row| by_load::cost(result, row.arm, load, measure)).collect();
             views.extend(view(result, measure, heading, Some(load), of_load));
         }
     }
@@ -88,13 +88,6 @@ fn usual_cell(row: &Row<'_>, measure: CostMeasure) -> Cell {
     }
 }
 
-fn cell_under(result: &StudyResult, arm: &ArmResult, load: &LoadSpec, measure: CostMeasure) -> Cell {
-    let under = arm.under(&load.name);
-    let is_measurable = !arm.hops.is_empty() && under.is_some();
-    let cost: Option<Interval> = under.and_then(|under| measure.interval(&under.cost));
-    cell(result, arm, &Asked { measure, load: Some(load), is_measurable }, cost)
-}
-
 /// A view; none without a number.
 fn view(
     result: &StudyResult,
@@ -108,14 +101,9 @@ fn view(
         heading: heading.to_owned(),
         axis: format!("difference from the arm compared with: {}", measure.words()),
         load: load.map(|load| load.name.clone()),
-        load_words: load.map(|load| words(result, load)),
+        load_words: load.map(|load| by_load::heading(result, load)),
         cells,
     })
-}
-
-/// A load by its name and rate.
-fn words(result: &StudyResult, load: &LoadSpec) -> String {
-    format!("{} ({})", load.name, by_load::rate(result, load))
 }
 
 fn slices(result: &StudyResult) -> Vec<Slices> {

@@ -30,9 +30,9 @@ fn at<T>(values: &[Option<T>], row: usize) -> Option<&T> {
     values.get(row)?.as_ref()
 }
 
-/// Quotes an id, since ids have commas between knobs.
-fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
+/// Quotes a text, as one with commas needs it: ids have them between knobs.
+pub(crate) fn quoted(text: &str) -> String {
+    format!("\"{}\"", text.replace('"', "\"\""))
 }
 
 #[cfg(test)]

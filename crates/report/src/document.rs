@@ -17,7 +17,7 @@ use crate::table::Table;
 use crate::words::capitalised;
 
 /// A report, independent of the result that it is made from and of the output that it is rendered to.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct Document {
     /// The command and its subject: `study quick`.
     pub(crate) subject: String,
@@ -108,20 +108,7 @@ pub fn schema() -> serde_json::Value {
 impl Document {
     /// A document with an answer and nothing else.
     pub(crate) fn new(subject: impl Into<String>, title: impl Into<String>, answer: Vec<String>) -> Self {
-        Self {
-            subject: subject.into(),
-            title: title.into(),
-            answer,
-            verdict: None,
-            table: None,
-            notes: Vec::new(),
-            next: None,
-            plots: Vec::new(),
-            findings: Vec::new(),
-            sections: Vec::new(),
-            page: None,
-            details: None,
-        }
+        Self { subject: subject.into(), title: title.into(), answer, ..Self::default() }
     }
 
     /// The document with the page that shows all its details.

@@ -66,10 +66,11 @@ impl FindingGroup<'_> {
     /// Their scope: ` [lua, rbac under fixed-rate, sittings 1 and 3]`; empty for the whole result.
     pub(crate) fn scope(&self) -> String {
         let loads = self.loads.join(", ");
-        let place = match (named(&self.arms), self.loads.is_empty()) {
-            (None, _) => loads,
-            (Some(arms), true) => arms,
-            (Some(arms), false) => format!("{arms} under {loads}"),
+        let arms = named(&self.arms, NAMED);
+        let place = match (arms.is_empty(), self.loads.is_empty()) {
+            (true, _) => loads,
+            (false, true) => arms,
+            (false, false) => format!("{arms} under {loads}"),
         };
         let mut sittings = self.sittings.clone();
         sittings.sort_unstable();
@@ -180,13 +181,12 @@ fn states(finding: &Finding, number: f64) -> bool {
     })
 }
 
-/// The first few names, and the number of the others; none without names.
-fn named(names: &[&str]) -> Option<String> {
-    let first = names.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
-    match names.len().saturating_sub(NAMED) {
-        _ if names.is_empty() => None,
-        0 => Some(first),
-        more => Some(format!("{first} and {more} more")),
+/// The first `most` names, and the number of the others.
+pub(crate) fn named<T: AsRef<str>>(names: &[T], most: usize) -> String {
+    let first = names.iter().take(most).map(AsRef::as_ref).collect::<Vec<&str>>().join(", ");
+    match names.len().saturating_sub(most) {
+        0 => first,
+        more => format!("{first} and {more} more"),
     }
 }
 

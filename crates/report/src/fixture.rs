@@ -5,12 +5,11 @@ mod timeline;
 use std::collections::BTreeMap;
 
 use hoptax_result::{
-    ArmKind, ArmLoad, ArmResult, BodyBytes, Book, Bounds, Calibrated, CheckedTime, Cost, CostMeasure,
-    Disturbance, Environment, Finding, FloorAt, GeneratorUse, HopUse, HostUse, Interval, KernelStamps,
-    KnownAnswer, LatencySet, Lateness, LoadBounds, LoadRate, LoadResult, LoadSpec, Loop, Loosened,
-    MachineProbe, Measure, Measured, Mode, ProxyUse, ResponseCost, RoundMeasure, RoundNumbers, Sample,
-    Severity, Slices, Stage, StudyBody, StudyPlan, StudyResult, StudyRound, UsedByOthers, Verdict, Waiting,
-    WakeUps, sample,
+    ArmKind, ArmLoad, ArmResult, BodyBytes, Book, Calibrated, CheckedTime, Cost, CostMeasure, Disturbance,
+    Environment, Finding, FloorAt, GeneratorUse, HopUse, HostUse, Interval, KernelStamps, KnownAnswer,
+    LatencySet, Lateness, LoadBounds, LoadRate, LoadResult, LoadSpec, Loop, Loosened, MachineProbe, Measure,
+    Measured, Mode, ProxyUse, ResponseCost, RoundMeasure, RoundNumbers, Sample, Severity, Slices, Stage,
+    StudyBody, StudyPlan, StudyResult, StudyRound, UsedByOthers, Verdict, Waiting, WakeUps, sample,
 };
 
 pub(crate) use timeline::timeline;
@@ -25,10 +24,7 @@ fn arm(id: &str, kind: ArmKind, compared_with: Option<&str>, cpu_us: f64, p50_us
         id: id.to_owned(),
         kind,
         function: (kind == ArmKind::Function).then(|| id.to_owned()),
-        knobs: BTreeMap::new(),
         summary: format!("What {id} does"),
-        subject: None,
-        answer: None,
         compared_with: compared_with.map(str::to_owned),
         rounds: 10,
         slices: Slices {
@@ -41,13 +37,6 @@ fn arm(id: &str, kind: ArmKind, compared_with: Option<&str>, cpu_us: f64, p50_us
         copies: if compared_with.is_none() { 2 } else { 1 },
         cpu_us_per_request: has_proxy.then(|| Interval::around(46.0 + cpu_us, 0.52)),
         max_rate: has_proxy.then(|| Interval::around(rate, 210.0)),
-        loads: Vec::new(),
-        configuration_sha256: None,
-        requests_sha256: BTreeMap::new(),
-        key_exchange_group: None,
-        asks_companion: false,
-        companion_cpu_us_per_request: None,
-        unproven: Vec::new(),
         response_us: ResponseCost {
             p50: Some(Interval::around(95.0 + p50_us, 1.3)),
             p90: Some(Interval::around(140.0 + p50_us, 6.0)),
@@ -85,9 +74,7 @@ fn arm(id: &str, kind: ArmKind, compared_with: Option<&str>, cpu_us: f64, p50_us
         } else {
             Cost::default()
         },
-        bounds: Bounds::default(),
         responses: 32_000,
-        known_answer: None,
         hops: if has_proxy {
             vec![HopUse {
                 name: "gateway".to_owned(),
@@ -105,29 +92,14 @@ fn arm(id: &str, kind: ArmKind, compared_with: Option<&str>, cpu_us: f64, p50_us
             Vec::new()
         },
         proxy_use: has_proxy.then_some(ProxyUse { core_share: 0.98, processors_busy_share: None }),
-        capacity: None,
-        layers: Vec::new(),
-        top_down: Vec::new(),
-        profiler_share: None,
         book: Book { planned: 200_000, sent: 200_000, answered: 200_000, ..Book::default() },
-        failures: BTreeMap::new(),
+        ..ArmResult::default()
     }
 }
 
 fn load_spec(name: &str, loop_: Loop, rate: Option<f64>) -> LoadSpec {
-    LoadSpec {
-        name: name.to_owned(),
-        loop_,
-        rate,
-        utilisation: None,
-        arrivals: rate.map(|_| "uniform".to_owned()),
-        connections: 16,
-        requests_per_connection: None,
-        expect: Vec::new(),
-        caller: "hoptax".to_owned(),
-        blocks: 5,
-        slice_s: 0.2,
-    }
+    let arrivals = rate.map(|_| "uniform".to_owned());
+    LoadSpec { loop_, rate, arrivals, blocks: 5, ..sample::closed_loop(name, 16) }
 }
 
 /// A study with every kind of content.
@@ -149,32 +121,18 @@ pub(crate) fn study() -> StudyResult {
         burn
     };
     let body = StudyBody {
-        name: "quick".to_owned(),
         summary: "What does each of Envoy's functions cost?".to_owned(),
-        loosened: Vec::new(),
         plan: StudyPlan {
-            seed: 1,
-            baseline: "baseline".to_owned(),
             rounds_planned: 10,
             rounds_completed: 10,
-            confidence: 0.95,
-            budget_s: None,
-            sequential: None,
-            quiet_rule: None,
             set_aside_rule: "a slice is set aside when the host took a tick".to_owned(),
-            link: None,
-            never_halted: false,
             loads: vec![
                 load_spec("saturation", Loop::Closed, None),
                 load_spec("fixed-rate", Loop::Open, Some(4000.0)),
             ],
             wall_seconds: 431.2,
-            ended_early: None,
-            resumed_after_rounds: Vec::new(),
-            max_error_share: 0.001,
-            timeline: None,
+            ..sample::study_plan()
         },
-        sittings: Vec::new(),
         generator: vec![GeneratorUse {
             load: "saturation".to_owned(),
             own_lag_p50_us: None,
@@ -208,11 +166,9 @@ pub(crate) fn study() -> StudyResult {
             burn(10.0, 12.32),
             function("stats/per-route", -0.31, -0.2),
         ],
-        speeds: None,
-        timelines: Vec::new(),
         machine: Some(machine(4.2, 3.1)),
-        rule_costs: Vec::new(),
         rounds: vec![round()],
+        ..sample::study("quick", "", 0.0).body
     };
     let result = StudyResult::new(environment(), body).judged(Verdict::Caution, findings());
     StudyResult { program: sample::program(), ..result }

@@ -2,7 +2,7 @@
 
 use hoptax_result::{ArmLoad, ArmResult, Interval, LoadSpec, Measure, Place, StudyResult};
 
-use crate::numbers::{grouped, level};
+use crate::numbers::{level, percent};
 use crate::side_table::SideTable;
 use crate::words;
 
@@ -27,7 +27,7 @@ pub(crate) fn table(result: &StudyResult, load: &LoadSpec) -> Option<SideTable> 
     let row = |(arm, under): (&ArmResult, &ArmLoad)| {
         let group = arm.key_exchange_group.clone().unwrap_or_else(|| "-".to_owned());
         let rates = columns.iter().map(|column| rate(result, arm, under, column.1(under)));
-        let busy = under.busy_share().map_or_else(|| "-".to_owned(), percent);
+        let busy = under.busy_share().map_or_else(|| "-".to_owned(), |share| percent(share, 0));
         let cells = std::iter::once(group).chain(rates).chain([busy]);
         (arm.id.clone(), cells.collect())
     };
@@ -60,10 +60,6 @@ fn rate(result: &StudyResult, arm: &ArmResult, under: &ArmLoad, rate: Option<Int
     };
     let is_withheld = result.findings.iter().any(|finding| finding.withholds_number(&place));
     if is_withheld { "withheld" } else { "-" }.to_owned()
-}
-
-fn percent(share: f64) -> String {
-    format!("{} %", grouped(share * 100.0, 0))
 }
 
 #[cfg(test)]

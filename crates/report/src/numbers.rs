@@ -2,7 +2,7 @@
 
 use hoptax_result::Interval;
 
-pub(crate) use hoptax_result::{counted, grouped};
+pub(crate) use hoptax_result::{counted, grouped, percent};
 
 /// The mark of a difference whose sign is not supported.
 pub const UNCERTAIN_SIGN: &str = " ?";
@@ -48,6 +48,11 @@ pub(crate) fn pieces(sentence: &str) -> Vec<Piece<'_>> {
 /// A rate, with a decimal if it is small.
 pub fn rate(rate: f64) -> String {
     grouped(rate, usize::from(rate < 100.0))
+}
+
+/// A time in us, with a decimal place if it is short.
+pub(crate) fn us(us: f64) -> String {
+    grouped(us, usize::from(us.abs() < 1000.0))
 }
 
 /// As [`grouped`], with a sign, for differences.

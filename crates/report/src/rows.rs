@@ -96,19 +96,6 @@ pub(crate) fn in_units(interval: &Interval, unit: f64) -> Interval {
     Interval { estimate: interval.estimate / unit, low: interval.low / unit, high: interval.high / unit }
 }
 
-/// Returns the cost of an arm in a measure of rounds. If results of earlier versions only have both levels, it is their difference:
-/// processes share nothing that varies from round to round, so the errors of both are treated as independent.
-fn added(arm: &ArmResult, baseline: Option<&ArmResult>, measure: RoundMeasure) -> Option<Interval> {
-    if let Some(cost) = arm.cost.of_rounds.get(measure) {
-        return Some(cost);
-    }
-    let level = |arm| arm_level(arm, measure).filter(|_| measure.definition().is_original);
-    let (own, other) = (level(arm)?, level(baseline?)?);
-    let (own, other) = (own.times(measure.definition().unit), other.times(measure.definition().unit));
-    let (estimate, half) = (own.estimate - other.estimate, own.half_width().hypot(other.half_width()));
-    Some(Interval::around(estimate, half))
-}
-
 fn row<'a>(result: &'a StudyResult, arm: &'a ArmResult) -> Row<'a> {
     let cost = &arm.cost;
     let baseline = compared_with(result, arm);
@@ -143,8 +130,7 @@ fn row<'a>(result: &'a StudyResult, arm: &'a ArmResult) -> Row<'a> {
             .map(|measure| {
                 let is_measurable = has_proxy && baseline.is_some();
                 let asked = Asked { measure: CostMeasure::OfRounds(measure), load: None, is_measurable };
-                // Already in the unit of tables.
-                (measure, cell(result, arm, &asked, added(arm, baseline, measure)))
+                (measure, cell(result, arm, &asked, cost.of_rounds.get(measure)))
             })
             .collect(),
     }
@@ -213,7 +199,7 @@ fn unit_name(measure: CostMeasure) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{Bound, BoundOf, RoundNumbers};
+    use hoptax_result::{Bound, BoundOf};
 
     use super::*;
     use crate::fixture;
@@ -297,18 +283,5 @@ mod tests {
         assert_eq!(of("lua", RoundMeasure::MEMORY), "+0.99 ±0.57");
         assert_eq!(of("direct", RoundMeasure::MEMORY), "-");
         assert_eq!(of("lua", RoundMeasure::MEMORY_PER_CONNECTION), "+0.25 ±0.90");
-    }
-
-    #[test]
-    fn only_costs_that_earlier_versions_lack_are_differences_of_levels() {
-        let mut result = fixture::study();
-        for arm in &mut result.arms {
-            arm.cost.of_rounds = RoundNumbers::default();
-        }
-        let lua = row_of(&result, "lua");
-        let of =
-            |measure| lua.of_rounds.iter().find(|(other, _)| *other == measure).map(|(_, cell)| cell.text());
-        assert_eq!(of(RoundMeasure::MEMORY).as_deref(), Some("+0.99 ±0.57"));
-        assert_eq!(of(RoundMeasure::MEMORY_PER_CONNECTION).as_deref(), Some("-"));
     }
 }

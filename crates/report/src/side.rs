@@ -6,7 +6,7 @@ use hoptax_result::{
 use hoptax_stats::{mean_over_rounds, standard_error};
 
 use crate::by_load::open_loops;
-use crate::numbers::{difference, grouped, level};
+use crate::numbers::{difference, grouped, level, percent};
 use crate::rows::{arm_level, hop_level, in_units};
 use crate::side_table::SideTable;
 use crate::{by_load, handshakes, layers, parts, rules, timeline, words};
@@ -53,10 +53,6 @@ fn number(interval: Option<&Interval>) -> String {
     interval.map_or_else(|| "-".to_owned(), level)
 }
 
-fn percent(share: f64) -> String {
-    format!("{:.1} %", share * 100.0)
-}
-
 /// A column: its heading, and its value for an arm.
 type Column = (&'static str, fn(&ArmLoad) -> Option<String>);
 
@@ -64,13 +60,13 @@ type Column = (&'static str, fn(&ArmLoad) -> Option<String>);
 const COLUMNS: [Column; 16] = [
     ("rate/s", |load| load.rate.as_ref().map(level)),
     ("rate ratio", |load| load.rate_ratio.as_ref().map(level)),
-    ("proxy busy", |load| load.busy_share().map(by_load::percent)),
+    ("proxy busy", |load| load.busy_share().map(|share| percent(share, 0))),
     ("p50 us", |load| load.response_us.p50.as_ref().map(level)),
     ("quiet p99 us", |load| load.response_us.quiet_p99.as_ref().map(level)),
-    ("in quiet slices", |load| load.quiet_share.map(percent)),
+    ("in quiet slices", |load| load.quiet_share.map(|share| percent(share, 1))),
     ("p99 us", |load| load.response_us.p99.as_ref().map(level)),
-    ("within 1 ms", |load| load.within_1_ms_share.map(percent)),
-    ("over 10 ms", |load| load.over_10_ms_share.map(percent)),
+    ("within 1 ms", |load| load.within_1_ms_share.map(|share| percent(share, 1))),
+    ("over 10 ms", |load| load.over_10_ms_share.map(|share| percent(share, 1))),
     ("proxy CPU us", |load| load.cpu_us_per_request.as_ref().map(level)),
     ("origin CPU us", |load| load.origin_cpu_us_per_request.as_ref().map(level)),
     ("companion CPU us", |load| load.companion_cpu_us_per_request.as_ref().map(level)),

@@ -2,7 +2,7 @@
 
 use hoptax_result::{ArmKind, ArmResult, Disturbance, LoadSpec, Loop, Loosened, Slices, StudyResult};
 
-use crate::numbers::{counted, grouped, percent_difference};
+use crate::numbers::{counted, grouped, percent, percent_difference};
 use crate::{by_load, probe, timeline};
 
 /// The result of the A/A arm.
@@ -94,9 +94,9 @@ pub(crate) fn loop_of(result: &StudyResult, load: &LoadSpec) -> String {
             let arrivals = load.arrivals.as_deref().unwrap_or_default();
             let of_capacity = || {
                 let busy = by_load::busy_share(result, load).map_or_else(String::new, |share| {
-                    format!(", proxies busy {} of the time at the median", by_load::percent(share))
+                    format!(", proxies busy {} of the time at the median", percent(share, 0))
                 });
-                let share = by_load::percent(load.utilisation.unwrap_or(0.0));
+                let share = percent(load.utilisation.unwrap_or(0.0), 0);
                 format!("{share} of the capacity of each arm{busy}")
             };
             let rate = rate.map_or_else(of_capacity, |rate| format!("{} requests/s", grouped(rate, 0)));

@@ -105,7 +105,7 @@ pub struct Charge {
     pub response_us: ResponseCost,
     /// Numbers in measures that are taken once per round.
     #[serde(flatten)]
-    #[schemars(schema_with = "crate::measures::charges_schema")]
+    #[schemars(schema_with = "crate::measures::levels_schema")]
     pub of_rounds: RoundNumbers,
     /// The numbers whose sign is not supported once all parts are judged together.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -207,7 +207,6 @@ pub struct BilledSecondStudy {
     /// Its completed rounds.
     pub rounds: u32,
     /// The sum of the parts in this study, whose numbers were not selected by the first one. Null if one of the numbers is missing.
-    #[serde(default)]
     pub sum: Option<BilledSum>,
     /// The pairs of the most expensive parts, those that act on the request first; empty with fewer than three measured parts.
     pub pairs: Vec<BilledPair>,

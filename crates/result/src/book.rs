@@ -101,7 +101,6 @@ struct WrittenBook {
     unfinished: Option<u64>,
     /// Number of times that requests were sent again, because the server handed them back unprocessed: by GOAWAY or `REFUSED_STREAM` of
     /// HTTP/2, or their like of HTTP/3. Each request counts once in all other counts, however often it was sent.
-    #[serde(default)]
     sent_again: Option<u64>,
 }
 

@@ -31,7 +31,6 @@ pub struct CalibrationBody {
     #[serde(default)]
     pub tried: Vec<RateTried>,
     /// Speeds of the operations that make up the cost of a function; null if not measured.
-    #[serde(default)]
     pub speeds: Option<MachineSpeeds>,
 }
 

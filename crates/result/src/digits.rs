@@ -24,6 +24,11 @@ pub fn counted(count: u64, one: &str) -> String {
     format!("{} {one}{}", grouped(count as f64, 0), if count == 1 { "" } else { "s" })
 }
 
+/// A share as a percentage with `decimals` decimals: `30 %`.
+pub fn percent(share: f64, decimals: usize) -> String {
+    format!("{} %", grouped(share * 100.0, decimals))
+}
+
 #[cfg(test)]
 mod tests {
     use super::{counted, grouped};

@@ -14,7 +14,6 @@ pub struct Environment {
     /// Version that the proxy reports; absent without a proxy.
     pub proxy_version: Option<String>,
     /// SHA-256 of the proxy's executable; null without a proxy, and in results of earlier versions.
-    #[serde(default)]
     pub proxy_sha256: Option<String>,
     /// Kernel release, as `uname -r` prints it.
     pub kernel: String,

@@ -45,7 +45,6 @@ pub struct FindBody {
     /// Reason for its end: `complete`, `budget`, `interrupt` or `failure`.
     pub ended_by: FindEnd,
     /// The fastest mode of the response times; null unless the goal was to keep it.
-    #[serde(default)]
     pub fastest_mode: Option<FastestMode>,
     /// The goals, each with its result: one for all objectives, or one for each of them with `--each`. None if the goal was to keep a
     /// fastest mode and there is no such mode, or it is not known.
@@ -67,7 +66,6 @@ pub struct FindBody {
     /// The trials, in order.
     pub trials: Vec<FindTrial>,
     /// Response times at rates up to the highest that was found; null without `--sweep`.
-    #[serde(default)]
     pub sweep: Option<Sweep>,
     /// The closed loop. All trials have its requests and connections.
     pub plan: LoadPlan,
@@ -198,7 +196,6 @@ pub struct FindTrial {
     /// known; empty for a trial that counts.
     pub generator_limits: Vec<String>,
     /// CPU time and memory of the processes of the server; null without `--account`.
-    #[serde(default)]
     pub account: Option<ProcessAccount>,
 }
 
@@ -216,7 +213,6 @@ pub struct TriedObjective {
     /// Unit of the value and of its limit: `us`, `%`, `requests` or `bytes`.
     pub unit: String,
     /// The limit of the value; null in results of earlier versions.
-    #[serde(default)]
     pub limit: Option<f64>,
     /// Share of the scheduled requests that failed, were never sent, or were answered later than the objective permits.
     pub loss_ratio: f64,
@@ -239,7 +235,7 @@ pub struct Sweep {
 }
 
 /// One rate of a sweep. Intervals are over the trials that count; a number is null if one of them does not support it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SweepPoint {
     /// Requested requests per second.
@@ -259,13 +255,10 @@ pub struct SweepPoint {
     /// 99th percentile of response time, us.
     pub p99_us: Option<Interval>,
     /// CPU time of the processes that `--account` names, as a share of the processors that they may use, 0 to 1.
-    #[serde(default)]
     pub cpu_share: Option<Interval>,
     /// Their CPU time for each response, us.
-    #[serde(default)]
     pub cpu_us: Option<Interval>,
     /// Their resident memory, bytes.
-    #[serde(default)]
     pub memory_bytes: Option<Interval>,
 }
 

@@ -227,23 +227,8 @@ mod tests {
 
     /// A finding about the arm `whole` that withholds.
     fn about_whole(measures: Vec<Measure>) -> Finding {
-        Finding {
-            id: "test".to_owned(),
-            severity: Severity::Info,
-            arm: Some("whole".to_owned()),
-            sitting: None,
-            load: None,
-            measures,
-            withholds: true,
-            bounds: false,
-            numbers: Vec::new(),
-            costs_alone: false,
-            message: String::new(),
-            value: 0.0,
-            threshold: 0.0,
-            unit: String::new(),
-            advice: String::new(),
-        }
+        let arm = Some("whole".to_owned());
+        Finding { arm, measures, withholds: true, ..finding(Severity::Info) }
     }
 
     #[test]

@@ -172,16 +172,6 @@ pub enum GraphCondition {
     Direct,
 }
 
-impl GraphCondition {
-    /// Its name, as serialised.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Proxied => "proxied",
-            Self::Direct => "direct",
-        }
-    }
-}
-
 /// A time during which one load was sent and recorded.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -63,7 +63,7 @@ pub use course::{ConnectionsP99, Course, CourseInterval, Happened, SpreadSample,
 pub use crosscheck::{
     CrosscheckBody, CrosscheckResult, Gaps, LeftOut, Scenario, ToolNumbers, ToolRun, ToolRuns,
 };
-pub use digits::{counted, grouped};
+pub use digits::{counted, grouped, percent};
 pub use environment::Environment;
 pub use find::{
     FastestMode, FindBody, FindEnd, FindEvidence, FindResult, FindState, FindTrial, FoundGoal, ModesOfLoad,

@@ -36,20 +36,22 @@ pub use merged::{Merged, MergedRun, RunLeftOut};
 pub use plan::{DataPlan, Http2Plan, LoadPlan, LoadRate, Lookups, NetworkPlan, Waiting};
 
 /// Release of requests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Loop {
     /// A connection sends its next request when it is answered.
+    #[default]
     Closed,
     /// Requests are sent at planned times.
     Open,
 }
 
 /// Reason for the end of a trial.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum EndedBy {
     /// As planned.
+    #[default]
     Plan,
     /// The requested number of requests was recorded.
     Requests,
@@ -84,20 +86,18 @@ pub struct FailOn {
     /// A lower bound of the value, if it is not known.
     pub at_least: Option<f64>,
     /// An upper bound of the value, if it is not known.
-    #[serde(default)]
     pub at_most: Option<f64>,
     /// The unit of value and bounds: `us`, `%`, `/s`, `requests` or `bytes`.
     pub unit: String,
 }
 
 /// The complete record of one load trial.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LoadBody {
     /// The requested load.
     pub plan: LoadPlan,
     /// Start of the record, seconds since 1970; null in results of other tools and of earlier versions.
-    #[serde(default)]
     pub recorded_from_unix_s: Option<f64>,
     /// Recorded time, seconds, which all numbers refer to: the planned time, unless the trial ended early. In a merged result,
     /// the time in which all runs recorded. Null if nothing was recorded, and if another tool does not state it.
@@ -121,7 +121,6 @@ pub struct LoadBody {
     /// Complete responses by status code.
     pub statuses: BTreeMap<u16, u64>,
     /// Sizes of their bodies; null without a response with a status, and in results of other tools and of earlier versions.
-    #[serde(default)]
     pub body_bytes: Option<BodyBytes>,
     /// Violations of the protocol that by themselves fail no request, by rule: responses whose end is known all the same, and bytes that
     /// arrived while no request was in flight.
@@ -138,14 +137,12 @@ pub struct LoadBody {
     /// Requests answered per second from the start of the warm-up to the end of the record, however long before they were due. With a
     /// backlog, it is the rate that the server sustains; `rate` counts only requests that were due in the recorded time. Null in results
     /// of other tools and of earlier versions.
-    #[serde(default)]
     pub sustained_rate: Option<f64>,
     /// Distributions. Response and service time are of answered requests and of those whose response was still pending;
     /// the others are of answered requests.
     pub latency: LatencySet,
     /// Response time of answered requests less the time by which the generator may have delayed them: by sending late, also other requests
     /// that they met at the server, and by reading late. Each is a lower bound. Null in results of other tools.
-    #[serde(default)]
     pub without_generator: Option<Latency>,
     /// Bounds of response and service time. They hold also if `latency` states the number.
     #[serde(default)]
@@ -164,7 +161,6 @@ pub struct LoadBody {
     /// Times between messages of gRPC responses, and from the first byte written to the first of them; null unless
     /// `--grpc-stream` is given. The count is that of messages. With `--grpc-stream client`, there is one time for each answered
     /// call: its service time divided by the number of its messages.
-    #[serde(default)]
     pub messages: Option<Latency>,
     /// The modes of response time, the fastest first.
     pub modes: Vec<Mode>,
@@ -183,19 +179,15 @@ pub struct LoadBody {
     /// Kernel timestamps, if requested.
     pub kernel: Option<KernelStamps>,
     /// Reason why there are none, although they were requested; null otherwise.
-    #[serde(default)]
     pub kernel_absent: Option<String>,
     /// TLS handshakes; null without TLS.
     pub tls: Option<TlsResult>,
     /// Connections that the server drained (GOAWAY of HTTP/2 or HTTP/3, Close of WebSocket), by its reason.
-    #[serde(alias = "retired")]
     pub drained: BTreeMap<String, u64>,
     /// The lowest limit on concurrent requests of a connection that the server announced during the load, if it is below `plan.streams`;
     /// null otherwise.
-    #[serde(default)]
     pub stream_limit: Option<u32>,
     /// Lookups of host names during the load; null unless `--resolve-every` is given.
-    #[serde(default)]
     pub lookups: Option<Lookups>,
     /// The stages that began, if the load has stages, each with its own numbers.
     pub stages: Vec<Stage>,
@@ -228,60 +220,6 @@ impl Body for LoadBody {
 
     fn subject(&self) -> String {
         self.plan.url.clone()
-    }
-}
-
-impl LoadResult {
-    /// A result that holds no numbers, for results that are not from a trial of this program: their source fills in its numbers.
-    #[must_use]
-    pub fn empty(plan: LoadPlan, environment: Environment) -> Self {
-        let body = LoadBody {
-            plan,
-            recorded_from_unix_s: None,
-            recorded_s: 0.0,
-            ended_by: EndedBy::Plan,
-            book: Book::default(),
-            unsent: BTreeMap::new(),
-            waiting: Waiting::default(),
-            failures: BTreeMap::new(),
-            reasons: Reasons::default(),
-            statuses: BTreeMap::new(),
-            body_bytes: None,
-            deviations: BTreeMap::new(),
-            closed: BTreeMap::new(),
-            rate: LoadRate::default(),
-            sustained_rate: None,
-            latency: LatencySet::default(),
-            without_generator: None,
-            bounds: LoadBounds::default(),
-            percentiles: Vec::new(),
-            within: Vec::new(),
-            fail_on: Vec::new(),
-            response_intervals: QuantileIntervals::default(),
-            outcomes: BTreeMap::new(),
-            messages: None,
-            modes: Vec::new(),
-            windows: Vec::new(),
-            pacing: None,
-            serial_correlation: None,
-            in_flight: None,
-            apart: Vec::new(),
-            kernel: None,
-            kernel_absent: None,
-            tls: None,
-            drained: BTreeMap::new(),
-            stream_limit: None,
-            lookups: None,
-            stages: Vec::new(),
-            drift: None,
-            generator: Generator::default(),
-            account: None,
-            imported: None,
-            merged: None,
-            loosened: Vec::new(),
-            histograms: None,
-        };
-        Self::new(environment, body)
     }
 }
 
@@ -318,7 +256,6 @@ pub struct Stage {
     /// Distributions.
     pub latency: LatencySet,
     /// Response time less the time by which the generator may have delayed it.
-    #[serde(default)]
     pub without_generator: Option<Latency>,
     /// Bounds of response and service time of these requests.
     #[serde(default)]

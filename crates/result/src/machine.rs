@@ -17,7 +17,6 @@ pub struct MachineProbe {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub never_halted_by: Option<NeverHaltedBy>,
     /// Reason why they could not be kept from halting; null if they could.
-    #[serde(alias = "spinner_refused")]
     pub never_halted_refused: Option<String>,
     /// Median round trip of a cache line between the generator's first processor and the proxy's first, nanoseconds;
     /// null if they share one.

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use crate::{ArmRound, ProxyTraffic};
 pub use numbers::RoundNumbers;
-pub(crate) use numbers::{charges_schema, costs_schema, levels_schema};
+pub(crate) use numbers::{costs_schema, levels_schema};
 
 /// Size of a page of memory on x86-64, bytes.
 const PAGE_BYTES: f64 = 4096.0;
@@ -75,8 +75,6 @@ pub struct MeasureDefinition {
     pub own_table: Option<&'static str>,
     /// True if it is one of an arm's first proxy, not the sum over all of them.
     pub is_of_first_proxy: bool,
-    /// True if the first version of results already had its levels, but not its costs: they are then the differences of levels.
-    pub is_original: bool,
     /// Its values in a round, one per proxy in the order of the arm; empty if there are none.
     pub values: fn(&ArmRound) -> Vec<f64>,
     /// Total of all proxies of the arm in a round; None if they have no value. The cost of an arm is the difference of this total. It is

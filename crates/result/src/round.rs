@@ -103,7 +103,6 @@ pub struct ArmRound {
     #[serde(default)]
     pub start_cpu_us: Vec<u64>,
     /// Memory of the first proxy of its first copy before and after connections to it were opened; null if none were.
-    #[serde(default)]
     pub opened: Option<Opened>,
     /// Bytes and requests of each proxy of its first copy, from its start to the end of the round, by its own statistics. Empty unless all
     /// of them are Envoys that answer HTTP requests over TCP.
@@ -115,7 +114,6 @@ pub struct ArmRound {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<RoundProfile>,
     /// Its capacity, if a load is a share of one; measured once, before the first round.
-    #[serde(default)]
     pub capacity: Option<Capacity>,
 }
 

@@ -2,13 +2,11 @@
 
 mod rates;
 
-use std::collections::BTreeMap;
-
 use crate::{
-    ArmKind, ArmResult, BodyBytes, Book, Cost, Drift, EndedBy, Environment, Generator, GeneratorWorker,
-    HostUse, InFlight, Interval, Latency, LatencyBounds, LatencySet, LoadBody, LoadBounds, LoadPlan,
-    LoadRate, LoadResult, Loop, LowerBounds, Mode, NetworkPlan, Pacing, Program, QuantileIntervals, Range,
-    Reasons, StudyBody, StudyPlan, StudyResult, TimeBounds, Waiting, Window,
+    ArmKind, ArmResult, BodyBytes, Book, Cost, Drift, Environment, Generator, GeneratorWorker, HostUse,
+    InFlight, Interval, Latency, LatencyBounds, LatencySet, LoadBody, LoadBounds, LoadPlan, LoadRate,
+    LoadResult, Loop, LowerBounds, Mode, Pacing, Program, QuantileIntervals, Range, StudyBody, StudyPlan,
+    StudyResult, TimeBounds, Window,
 };
 
 pub use rates::{arm, closed_loop, study_of_rates};
@@ -60,14 +58,7 @@ pub fn load() -> LoadResult {
         plan: plan(),
         recorded_from_unix_s: Some(1_767_323_045.0),
         recorded_s: 10.0,
-        ended_by: EndedBy::Plan,
         book: Book { planned: 200_000, sent: 200_000, answered: 200_000, ..Book::default() },
-        unsent: BTreeMap::new(),
-        waiting: Waiting::default(),
-        failures: BTreeMap::new(),
-        reasons: Reasons::default(),
-        deviations: BTreeMap::new(),
-        closed: BTreeMap::new(),
         statuses: [(200, 200_000)].into(),
         body_bytes: Some(BodyBytes { total: 12_800_000, ..BodyBytes::new(64) }),
         rate: LoadRate { target: Some(20_000.0), offered: 20_000.0, achieved: Some(20_000.0) },
@@ -83,9 +74,6 @@ pub fn load() -> LoadResult {
         },
         without_generator: Some(latency(96.0)),
         bounds: LoadBounds { response: bounds(96.0, 102.0), service: bounds(94.0, 97.0) },
-        percentiles: Vec::new(),
-        within: Vec::new(),
-        fail_on: Vec::new(),
         response_intervals: QuantileIntervals {
             p50_us: range(100.0),
             p90_us: range(150.0),
@@ -93,20 +81,11 @@ pub fn load() -> LoadResult {
             p99_9_us: range(300.0),
         },
         outcomes: [("answered".to_owned(), latency(100.0))].into(),
-        messages: None,
         modes: vec![Mode { low_us: 50.0, peak_us: 100.0, high_us: 500.0, share: 1.0 }],
         windows: (0..100).map(window).collect(),
         pacing: Some(Pacing { gap_error: latency(2.0), exponential_distance: None, gaps: 16_383 }),
         serial_correlation: Some(0.01),
         in_flight: Some(InFlight { seen: 2.0, looks: 50_000, computed: 2.0 }),
-        apart: Vec::new(),
-        kernel: None,
-        kernel_absent: None,
-        tls: None,
-        drained: BTreeMap::new(),
-        stream_limit: None,
-        lookups: None,
-        stages: Vec::new(),
         drift: Some(Drift { first_third_p50_us: 100.0, last_third_p50_us: 101.0 }),
         generator: Generator {
             cpu_seconds: 2.0,
@@ -123,11 +102,7 @@ pub fn load() -> LoadResult {
                 response: latency(100.0),
             }],
         },
-        account: None,
-        imported: None,
-        merged: None,
-        loosened: Vec::new(),
-        histograms: None,
+        ..LoadBody::default()
     };
     LoadResult { program: program(), ..LoadResult::new(Environment::default(), body) }
 }
@@ -143,32 +118,21 @@ fn plan() -> LoadPlan {
         protocol: "http1".to_owned(),
         method: "GET".to_owned(),
         requests: 1,
-        data: None,
-        cookies: false,
-        grpc_stream: None,
         loop_: Loop::Open,
         arrivals: Some("uniform".to_owned()),
         connections: 16,
         streams: 1,
-        network: NetworkPlan::default(),
-        http2: None,
         pool: "least-recent".to_owned(),
         when_busy: "wait".to_owned(),
         when_late: "send".to_owned(),
         connect: "ahead".to_owned(),
-        requests_per_connection: None,
-        connection_age_s: None,
-        think: None,
-        stages: None,
-        expect: String::new(),
         workers: 1,
         duration_s: 10.0,
-        request_limit: None,
         warmup_s: 1.0,
         timeout_s: 5.0,
         seed: 1,
-        never_halted: false,
         max_error_share: 0.001,
+        ..LoadPlan::default()
     }
 }
 

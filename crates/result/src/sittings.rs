@@ -94,7 +94,6 @@ pub struct SittingCost {
     pub measure: CostMeasure,
     /// The load that it was measured under, for [`CostMeasure::BY_LOAD`]; null for the cost of the arm itself, which is
     /// that under the load of the measure, or of none.
-    #[serde(default)]
     pub load: Option<String>,
     /// One entry per sitting, in their order; null if it lacks the cost.
     pub estimates: Vec<Option<SittingEstimate>>,

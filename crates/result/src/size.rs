@@ -29,13 +29,10 @@ pub struct SizeBody {
     /// The proxy whose workers are the first to be busy all the time while the rate grows.
     pub bottleneck: SizeBottleneck,
     /// Response time that the proxies add to a request; null if the results do not state it.
-    #[serde(default)]
     pub latency: Option<SizeLatency>,
     /// Reason why `latency` is null.
-    #[serde(default)]
     pub no_latency: Option<String>,
     /// Prices of CPU time and memory; null if none were given.
-    #[serde(default)]
     pub money: Option<SizeMoney>,
     /// Places where the prediction goes beyond the measurements, each with the assumption there.
     pub extrapolations: Vec<String>,
@@ -104,7 +101,6 @@ pub struct SizedProxy {
     /// Its resident memory with the connections of the studies, bytes; null if the results do not state it.
     pub memory_bytes: Option<Interval>,
     /// Its new connections; null if its connections are kept.
-    #[serde(default)]
     pub new_connections: Option<SizedConnections>,
     /// True if it is less busy or busier than the proxies whose CPU times were measured, or if it shares processors and the cost of that is
     /// not known.
@@ -326,10 +322,8 @@ pub struct SizeCheckBody {
     #[serde(default)]
     pub response_times_left_out: Vec<UncheckedComposition>,
     /// Errors of the means of response time; null if there is none.
-    #[serde(default)]
     pub mean_response_errors: Option<ErrorSummary>,
     /// Errors of the 99th percentiles of response time; null if there is none.
-    #[serde(default)]
     pub p99_response_errors: Option<ErrorSummary>,
 }
 

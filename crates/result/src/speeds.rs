@@ -19,13 +19,6 @@ pub struct MachineSpeeds {
     pub length_s: f64,
 }
 
-impl MachineSpeeds {
-    /// The speed of `kind`, if measured.
-    pub fn speed(&self, kind: SpeedKind) -> Option<&Speed> {
-        self.speeds.iter().find(|speed| speed.kind == kind)
-    }
-}
-
 /// One speed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -79,7 +79,7 @@ impl Body for HistoryBody {
 }
 
 /// A number of one arm under one load of one study on one machine, run by run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HistorySeries {
     /// The name of the study, or the URL of a load.
@@ -105,7 +105,7 @@ pub struct HistorySeries {
 }
 
 /// The number in one run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HistoryPoint {
     /// The run.

@@ -68,10 +68,8 @@ pub struct StudyBody {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub timelines: Vec<Timeline>,
     /// The probe of the machine before the first round.
-    #[serde(default)]
     pub machine: Option<MachineProbe>,
     /// The speeds of the machine, measured before the first round; null if not requested.
-    #[serde(default)]
     pub speeds: Option<MachineSpeeds>,
     /// Cost of one more firewall rule, one entry for each series of arms that differ only in their number of rules, and for each load;
     /// empty without such arms.

@@ -114,14 +114,7 @@ mod tests {
     fn series(load: &str, levels: &[(f64, usize)]) -> Series {
         let each =
             levels.iter().flat_map(|(level, count)| (0..*count).map(move |n| level + 0.1 * (n % 3) as f64));
-        let point = |(run, estimate)| HistoryPoint {
-            run,
-            started_at: String::new(),
-            proxy_version: None,
-            estimate,
-            low: None,
-            high: None,
-        };
+        let point = |(run, estimate)| HistoryPoint { run, estimate, ..HistoryPoint::default() };
         Series {
             name: "quick".to_owned(),
             machine: String::new(),

@@ -24,7 +24,6 @@ pub struct Manifest {
     /// The name of the study file, for messages.
     pub(crate) file_name: String,
     /// The folder of the study file, at which relative paths in it start.
-    #[serde(default)]
     pub(crate) folder_of_file: String,
     pub(crate) hoptax_version: String,
     pub(crate) envoy_version: String,
@@ -43,10 +42,8 @@ pub struct Manifest {
     hoptax_hash: String,
     pub(crate) envoy_hash: String,
     /// Builds of the other programs that the study starts, by name.
-    #[serde(default)]
     pub(crate) programs: BTreeMap<String, Build>,
     /// SHA-256 of the files of the configurations of the user that proxies run, by the path of the configuration and that of the file.
-    #[serde(default)]
     configurations: BTreeMap<String, BTreeMap<String, String>>,
     /// The machine.
     cpu_model: String,
@@ -54,14 +51,11 @@ pub struct Manifest {
     memory_bytes: u64,
     kernel: String,
     /// The processors of the proxies, and those of generator and origins.
-    #[serde(default)]
     proxy_cpus: Vec<u32>,
-    #[serde(default)]
     generator_cpus: Vec<u32>,
     /// Probe of the machine before the first round.
     pub(crate) machine: MachineProbe,
     /// Speeds of the machine, if measured.
-    #[serde(default)]
     pub(crate) speeds: Option<MachineSpeeds>,
     /// True if the processors are kept from halting.
     pub(crate) never_halted: bool,
@@ -70,10 +64,8 @@ pub struct Manifest {
     /// Number of complete rounds each time the study was resumed.
     pub(crate) resumed_after_rounds: Vec<u32>,
     /// Numbers of rounds after which it checked the widths of its intervals. Those of a session that was killed are missing.
-    #[serde(default)]
     pub(crate) looks: Vec<u32>,
     /// Values of the thresholds that were set, by name.
-    #[serde(default)]
     pub(crate) thresholds: BTreeMap<String, f64>,
 }
 
@@ -244,13 +236,14 @@ pub(crate) mod tests {
     use super::*;
     use crate::library;
 
-    /// A manifest as it was written before studies recorded their looks.
+    /// The manifest of a study that says nothing of its programs, its machine and itself.
     pub(crate) fn manifest() -> Manifest {
         serde_json::from_value(serde_json::json!({
-            "format": RUN_FOLDER_FORMAT, "file_name": "", "hoptax_version": "", "envoy_version": "", "rounds": 2,
-            "seed": 1, "study": "", "plan_hash": "", "hoptax_hash": "", "envoy_hash": "", "cpu_model": "",
-            "cpus": 1, "memory_bytes": 1, "kernel": "", "machine": MachineProbe::default(),
-            "never_halted": false, "started_at": "", "resumed_after_rounds": [],
+            "format": RUN_FOLDER_FORMAT, "file_name": "", "folder_of_file": "", "hoptax_version": "", "envoy_version": "",
+            "rounds": 2, "seed": 1, "study": "", "plan_hash": "", "hoptax_hash": "", "envoy_hash": "", "programs": {},
+            "configurations": {}, "cpu_model": "", "cpus": 1, "memory_bytes": 1, "kernel": "", "proxy_cpus": [],
+            "generator_cpus": [], "machine": MachineProbe::default(), "never_halted": false, "started_at": "",
+            "resumed_after_rounds": [], "looks": [], "thresholds": {},
         }))
         .unwrap()
     }

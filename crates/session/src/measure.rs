@@ -46,9 +46,10 @@ pub enum Place<'a> {
 }
 
 /// An earlier sitting, whose rates are kept where the study file states none.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub enum Like<'a> {
     /// None.
+    #[default]
     Nothing,
     /// The latest in the parent of the run folder, if there is one.
     Latest,
@@ -57,7 +58,7 @@ pub enum Like<'a> {
 }
 
 /// Options of the measurement of a study.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub struct Options<'a> {
     /// Length of the measurement.
     pub asked: Asked,
@@ -79,23 +80,6 @@ pub struct Options<'a> {
     pub like: Like<'a>,
     /// Decides about a study that probably needs more memory than is available, given the problem; none refuses it.
     pub accepts_memory: Option<&'a (dyn Fn(&str) -> bool + Sync)>,
-}
-
-impl Default for Options<'_> {
-    fn default() -> Self {
-        Self {
-            asked: Asked::default(),
-            seed: None,
-            envoy: None,
-            never_halt: NeverHalt::Auto,
-            thresholds: &[],
-            store: None,
-            smoke: false,
-            with_speeds: false,
-            like: Like::Nothing,
-            accepts_memory: None,
-        }
-    }
 }
 
 /// Result of a session.

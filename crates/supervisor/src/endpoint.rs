@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -25,14 +25,6 @@ type Open = Mutex<VecDeque<Arc<TcpStream>>>;
 
 /// The status that is shown, which the supervisor replaces.
 pub(crate) type Shown = Arc<Mutex<Status>>;
-
-/// Opens the address.
-///
-/// # Errors
-/// When it cannot be bound.
-pub(crate) fn open(address: SocketAddr) -> io::Result<TcpListener> {
-    TcpListener::bind(address)
-}
 
 /// Serves the status in a thread that lasts as long as the process.
 ///
@@ -128,6 +120,7 @@ fn accepts_html(line: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use std::fs::{self, File};
+    use std::net::{Ipv4Addr, SocketAddr};
     use std::process::Command;
 
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -138,7 +131,7 @@ mod tests {
 
     /// Serves the status, with a time limit; where.
     fn served(timeout: Duration) -> SocketAddr {
-        let listener = open(([127, 0, 0, 1], 0).into()).unwrap();
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let address = listener.local_addr().unwrap();
         serve_within(timeout, listener, Arc::new(Mutex::new(sample()))).unwrap();
         address
@@ -246,7 +239,7 @@ mod tests {
     #[test]
     fn a_status_is_asked_for_and_something_else_is_none() {
         assert_eq!(ask(served(TIMEOUT)).unwrap().file, "listeners.yaml");
-        let other = open(([127, 0, 0, 1], 0).into()).unwrap();
+        let other = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let address = other.local_addr().unwrap();
         let serving = thread::spawn(move || {
             let (mut stream, _) = other.accept().unwrap();

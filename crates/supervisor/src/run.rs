@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::env;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -89,7 +89,7 @@ pub fn run(
 ) -> Result<(), Failure> {
     let environment =
         |what: &str, error: &dyn std::fmt::Display| Failure::Environment(format!("{what}: {error}"));
-    let listener = endpoint::open(options.status)
+    let listener = TcpListener::bind(options.status)
         .map_err(|error| environment(&format!("cannot serve the status at {}", options.status), &error))?;
     let address = listener.local_addr().map_err(|error| environment("no address", &error))?;
     for left in folder::remove_left(&env::temp_dir()) {

@@ -253,7 +253,7 @@ mod tests {
         let requests: Vec<Request> = (0..10_000)
             .map(|number| request(0, 1_000_000, 1_050_000 + if number % 20 == 0 { 1_000_000 } else { 0 }))
             .collect();
-        let found = experiment(&spec, &Recording::new(), &requests);
+        let found = experiment(&spec, &Recording::default(), &requests);
         let error = found.error.unwrap();
         assert!((error.p50_us - 50.0).abs() < 1e-9 && (error.p99_us - 1_050.0).abs() < 1e-9);
         let p99 = found.quantiles.iter().find(|one| (one.quantile - 0.99).abs() < 1e-9).unwrap();

@@ -11,9 +11,17 @@ use hoptax_result::{CountRange, ImportedRange, Latency};
 
 use crate::reported::Reported;
 
-/// Highest scale, and the most buckets of a histogram.
+/// Highest scale, and the most buckets, of a histogram that is written.
 const MAX_SCALE: i32 = 8;
 const MAX_BUCKETS: i64 = 160;
+/// The most buckets that are read.
+pub(crate) const MOST_BUCKETS: usize = 100_000;
+/// Values of a result that such a histogram does not hold.
+pub(crate) const NOT_REPORTED: [&str; 3] = [
+    "values within a bucket: a quantile is the end of its bucket",
+    "what its times begin with",
+    "the requested rate",
+];
 
 /// Times by powers of a base: the first of `counts` is above `base^offset` and at most `base^(offset + 1)`.
 #[derive(Debug)]

@@ -4,7 +4,7 @@ mod consistency;
 
 use hoptax_result::{
     Book, CountRange, Environment, Finding, Imported, ImportedRange, Latency, LatencySet, LoadBody, LoadPlan,
-    LoadRate, LoadResult, Loop, Measured, NetworkPlan, Range, Severity, Stated, Verdict,
+    LoadRate, LoadResult, Measured, Range, Severity, Stated, Verdict,
 };
 
 use crate::reported::Reported;
@@ -54,8 +54,8 @@ pub fn imported(source: &str, mut reported: Reported, mut not_reported: Vec<Stri
     );
     let environment = Environment { started_at: started_at.unwrap_or_default(), ..Environment::default() };
     let wide = |count: Option<CountRange>| count.filter(|count| count.exact().is_none());
-    let empty = LoadResult::empty(plan, environment);
     let body = LoadBody {
+        plan,
         recorded_s: reported.seconds.unwrap_or_default(),
         book: book(answered, failed),
         rate,
@@ -72,9 +72,9 @@ pub fn imported(source: &str, mut reported: Reported, mut not_reported: Vec<Stri
             failed: wide(failed),
             answered_per_s,
         }),
-        ..empty.body
+        ..LoadBody::default()
     };
-    LoadResult { body, ..empty }.judged(Verdict::Caution, vec![finding])
+    LoadResult::new(environment, body).judged(Verdict::Caution, vec![finding])
 }
 
 /// The counts that are known. No tool states all accounts: what was planned, for one.
@@ -198,32 +198,16 @@ fn plan(reported: &Reported) -> LoadPlan {
         protocol: unknown(),
         method: unknown(),
         requests: 1,
-        data: None,
-        cookies: false,
-        grpc_stream: None,
-        loop_: Loop::Closed,
-        arrivals: None,
         connections: reported.connections.unwrap_or_default(),
         streams: 1,
-        network: NetworkPlan::default(),
-        http2: None,
         pool: unknown(),
         when_busy: unknown(),
         when_late: unknown(),
         connect: unknown(),
-        requests_per_connection: None,
-        connection_age_s: None,
-        think: None,
-        stages: None,
-        expect: String::new(),
         workers: reported.workers.unwrap_or_default(),
         duration_s: reported.seconds.unwrap_or_default(),
-        request_limit: None,
-        warmup_s: 0.0,
-        timeout_s: 0.0,
-        seed: 0,
-        never_halted: false,
         max_error_share: 1.0,
+        ..LoadPlan::default()
     }
 }
 

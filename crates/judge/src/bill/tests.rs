@@ -1,7 +1,9 @@
 use hoptax_functions::Catalogue;
 use hoptax_plan::file;
 use hoptax_plan::plan::Plan;
-use hoptax_result::{Activity, ArmRound, Decision, ProxyTraffic, Sample, Severity, StudyRound, Verdict};
+use hoptax_result::{
+    Activity, ArmRound, Decision, Measured, ProxyTraffic, Sample, Severity, StudyRound, Verdict,
+};
 
 use super::*;
 use crate::measure::CPU;
@@ -234,21 +236,10 @@ fn without_its_only_part_the_rest_is_left() {
 fn findings_about_numbers_that_are_not_on_the_bill_are_left_out() {
     let mut study = study(40.0);
     let finding = |id: &str, arm: Option<&str>, costs_alone: bool| Finding {
-        id: id.to_owned(),
-        severity: Severity::Info,
         arm: arm.map(str::to_owned),
-        load: None,
-        measures: Vec::new(),
         withholds: true,
-        bounds: false,
-        numbers: Vec::new(),
         costs_alone,
-        sitting: None,
-        message: String::new(),
-        value: 0.0,
-        threshold: 0.0,
-        unit: String::new(),
-        advice: String::new(),
+        ..Finding::new(id, Severity::Info, Measured::count(0.0, 0.0, ""), String::new(), "")
     };
     study.findings = vec![
         finding("plain-level", Some("baseline"), false),

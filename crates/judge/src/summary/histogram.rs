@@ -65,14 +65,12 @@ pub fn response_times_by_round(result: &StudyResult, arm: &str, load: &str) -> V
 mod tests {
     use hoptax_load::Recording;
     use hoptax_plan::record::{RoundRecord, SliceRecord};
-    use hoptax_result::Book;
 
     use super::*;
 
     #[test]
     fn written_histograms_are_read_back() {
-        let mut recording = Recording::new();
-        recording.book = Book::default();
+        let mut recording = Recording::default();
         for us in [40, 41, 41, 900, 5_000] {
             recording.response.record(us * 1_000);
         }

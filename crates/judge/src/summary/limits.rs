@@ -87,9 +87,9 @@ mod tests {
                 book,
                 ..SliceRecord::default()
             };
-            record.add(slice, &Recording::new(), true);
+            record.add(slice, &Recording::default(), true);
             let of = |count: u64| {
-                let mut times = Distribution::new();
+                let mut times = Distribution::default();
                 (0..count).for_each(|_| times.record(50_000));
                 times
             };

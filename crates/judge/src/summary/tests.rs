@@ -84,7 +84,7 @@ fn round(plan: &Plan, arm: usize, extra_us: f64) -> RoundRecord {
                     slice.proxy_cpu_ns += (extra_us * 4_000_000.0) as u64;
                 }
                 slice.proxy_cpu_ns = (slice.proxy_cpu_ns as f64 * SLOWER[block as usize]) as u64;
-                let mut recording = Recording::new();
+                let mut recording = Recording::default();
                 (0..100).for_each(|index| recording.response.record(100_000 + index));
                 record.add(slice, &recording, spec.open.is_some());
             }
@@ -104,7 +104,7 @@ fn with_a_copy(mut rounds: Vec<RoundRecord>, of_copy: impl Fn(&mut SliceRecord))
         let copies: Vec<SliceRecord> = round.slices.iter().filter(baseline).cloned().collect();
         for mut slice in copies {
             of_copy(&mut slice);
-            round.add(slice, &Recording::new(), false);
+            round.add(slice, &Recording::default(), false);
         }
     }
     rounds
@@ -296,8 +296,8 @@ fn with_repeats(mut rounds: Vec<RoundRecord>) -> Vec<RoundRecord> {
             for slice in &slices {
                 let sent = answered + failed;
                 let book = Book { planned: sent, sent, answered, failed, ..Book::default() };
-                let mut recording = Recording::new();
-                let mut times = hoptax_load::Distribution::new();
+                let mut recording = Recording::default();
+                let mut times = hoptax_load::Distribution::default();
                 for _ in 0..answered {
                     recording.response.record(ns);
                     times.record(ns);

@@ -15,7 +15,7 @@ proptest! {
         let mut course = Course::new(from_ns, end_ns, 1, 7);
         let (sender, parts) = channel();
         let sink = IntervalSink { length: Duration::from_nanos(length_ns), sender };
-        let mut recording = Recording::new().with_course(course.clone());
+        let mut recording = Recording::default().with_course(course.clone());
         let run = Run {
             intervals: vec![sink],
             ..Run::new(Release::Closed, from_ns, end_ns, 0)
@@ -38,7 +38,7 @@ proptest! {
 
 /// The recording of a run from 1,000 to 3,000 that records from 2,000.
 fn recorded(book: impl FnOnce(&mut Current)) -> Recording {
-    let mut recording = Recording::new();
+    let mut recording = Recording::default();
     let run = Run { record_from_ns: 2_000, ..Run::new(Release::Closed, 1_000, 3_000, 0) };
     book(&mut Current::new(run, &mut recording, &mut []));
     recording

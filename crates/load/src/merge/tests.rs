@@ -8,7 +8,7 @@ use crate::distribution::Distribution;
 const BATCHES: usize = 20;
 
 fn distribution(times_us: &[u64]) -> Distribution {
-    let mut all = Distribution::new();
+    let mut all = Distribution::default();
     for us in times_us {
         all.record(us * 1_000);
     }
@@ -269,14 +269,7 @@ fn results_that_are_not_of_one_load_are_refused_with_every_reason() {
     assert!(refused(|result| result.book.answered += 1).contains("a file was changed"));
     let imported = |result: &mut LoadResult| {
         let tool = "fortio".to_owned();
-        result.imported = Some(hoptax_result::Imported {
-            tool,
-            unknown: Vec::new(),
-            ranges: Vec::new(),
-            answered: None,
-            failed: None,
-            answered_per_s: None,
-        });
+        result.imported = Some(hoptax_result::Imported { tool, ..hoptax_result::Imported::default() });
     };
     assert!(refused(imported).contains("imported from fortio"));
     let damaged = |result: &mut LoadResult| {

@@ -33,7 +33,7 @@ pub(super) fn result(
             all.merge(*one);
             all
         });
-    let mut all = Recording::new();
+    let mut all = Recording::default();
     recordings.iter().flatten().for_each(|recording| all.merge(recording));
     let times = times(&all, course.as_deref(), spec.max_error_share);
     let latency = all.latencies();
@@ -304,7 +304,7 @@ fn in_flight(course: &Course) -> Option<InFlight> {
 fn stages(spec: &TrialSpec, recordings: &[Vec<Recording>], recorded: Duration) -> Vec<Stage> {
     let Some((Pace::Stages(stages), _)) = &spec.open else { return Vec::new() };
     let part = |number: usize| {
-        let mut all = Recording::new();
+        let mut all = Recording::default();
         recordings.iter().filter_map(|parts| parts.get(number)).for_each(|recording| all.merge(recording));
         all
     };

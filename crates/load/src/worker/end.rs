@@ -142,7 +142,7 @@ mod tests {
         let target = Target::new(&url, "GET", Vec::new(), Vec::new()).unwrap();
         let spec = WorkerSpec::single(target, REQUESTS, Duration::from_mins(1), 1);
         let mut worker = Worker::connect(&spec).unwrap();
-        let mut recording = Recording::new();
+        let mut recording = Recording::default();
         let now = now_ns();
         let run = Run {
             requests: Some(REQUESTS as u64),

@@ -22,17 +22,8 @@ impl Running {
     }
 
     fn leaf(default_query: &str) -> Self {
-        let origin = Origin::bind(&OriginOptions {
-            listen: ([127, 0, 0, 1], 0).into(),
-            workers: 1,
-            default_query: default_query.to_owned(),
-            tables: Vec::new(),
-            seed: 1,
-            tls: None,
-            tcp_request_bytes: None,
-            secrets: crate::Secrets::default(),
-        })
-        .unwrap();
+        let options = OriginOptions { default_query: default_query.to_owned(), ..OriginOptions::default() };
+        let origin = Origin::bind(&options).unwrap();
         Self::start(origin.local_address(), |stop| origin.run(stop))
     }
 

@@ -1,7 +1,5 @@
 //! The application behind the proxies: a word, or a command of the user.
 
-use std::borrow::Cow;
-
 use hoptax_subject::application::{ALL, Application};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
@@ -17,7 +15,7 @@ pub const ORIGIN: &str = "origin";
 #[schemars(inline)]
 pub enum ApplicationEntry {
     /// A known application, by its name.
-    Word(ApplicationWord),
+    Word(#[schemars(schema_with = "words")] String),
     /// A command of the user.
     Command(ApplicationSection),
 }
@@ -39,14 +37,9 @@ pub struct ApplicationSection {
     pub ready: Option<String>,
 }
 
-/// `origin`, or the name of an application of `apps/`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct ApplicationWord(String);
-
 impl Default for ApplicationEntry {
     fn default() -> Self {
-        Self::Word(ApplicationWord(ORIGIN.to_owned()))
+        Self::Word(ORIGIN.to_owned())
     }
 }
 
@@ -58,7 +51,7 @@ impl ApplicationEntry {
     pub fn plan(&self) -> Result<Option<Application>, String> {
         match self {
             // The schema knows the words.
-            Self::Word(ApplicationWord(word)) => Ok(Application::named(word)),
+            Self::Word(word) => Ok(Application::named(word)),
             Self::Command(ApplicationSection { command, ready }) => {
                 Application::of_command(command, ready.as_deref()).map(Some)
             }
@@ -66,19 +59,10 @@ impl ApplicationEntry {
     }
 }
 
-impl JsonSchema for ApplicationWord {
-    fn schema_name() -> Cow<'static, str> {
-        "ApplicationWord".into()
-    }
-
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let known = ALL.iter().map(|known| (known.name, known.title));
-        one_of_words([(ORIGIN, "hoptax's test server.")].into_iter().chain(known))
-    }
+/// `origin`, or the name of an application of `apps/`.
+fn words(_: &mut SchemaGenerator) -> Schema {
+    let known = ALL.iter().map(|known| (known.name, known.title));
+    one_of_words([(ORIGIN, "hoptax's test server.")].into_iter().chain(known))
 }
 
 #[cfg(test)]

@@ -1,7 +1,5 @@
 //! The caller of a load: a word, or a command of the user.
 
-use std::borrow::Cow;
-
 use hoptax_subject::caller::{ALL, Caller};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
@@ -17,7 +15,7 @@ pub const HOPTAX: &str = "hoptax";
 #[schemars(inline)]
 pub enum CallerEntry {
     /// A known caller, by its name.
-    Word(CallerWord),
+    Word(#[schemars(schema_with = "words")] String),
     /// A command of the user.
     Command(CallerSection),
 }
@@ -37,14 +35,9 @@ pub struct CallerSection {
     pub command: Vec<String>,
 }
 
-/// `hoptax`, or the name of a caller of `apps/`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct CallerWord(String);
-
 impl Default for CallerEntry {
     fn default() -> Self {
-        Self::Word(CallerWord(HOPTAX.to_owned()))
+        Self::Word(HOPTAX.to_owned())
     }
 }
 
@@ -56,25 +49,16 @@ impl CallerEntry {
     pub fn plan(&self) -> Result<Option<Caller>, String> {
         match self {
             // The schema knows the words.
-            Self::Word(CallerWord(word)) => Ok(Caller::named(word)),
+            Self::Word(word) => Ok(Caller::named(word)),
             Self::Command(CallerSection { command }) => Caller::of_command(command).map(Some),
         }
     }
 }
 
-impl JsonSchema for CallerWord {
-    fn schema_name() -> Cow<'static, str> {
-        "CallerWord".into()
-    }
-
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let known = ALL.iter().map(|known| (known.name, known.title));
-        one_of_words([(HOPTAX, "hoptax's load generator.")].into_iter().chain(known))
-    }
+/// `hoptax`, or the name of a caller of `apps/`.
+fn words(_: &mut SchemaGenerator) -> Schema {
+    let known = ALL.iter().map(|known| (known.name, known.title));
+    one_of_words([(HOPTAX, "hoptax's load generator.")].into_iter().chain(known))
 }
 
 #[cfg(test)]

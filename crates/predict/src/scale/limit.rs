@@ -1,7 +1,7 @@
 //! Limits of the rate of a point other than the proxies. A point with such a limit looks like contention of the proxies, so it is left out.
 
 use hoptax_checks::thresholds::{self, Limits};
-use hoptax_result::{Finding, Measure, Place, ScaleDimension, StudyResult};
+use hoptax_result::{Finding, Measure, Place, ScaleDimension, StudyResult, percent};
 
 use crate::scale::series::Planned;
 
@@ -42,25 +42,21 @@ pub(crate) fn reason(
     }
     let proxies = busy.map_or_else(
         || "how busy the proxies were is not known".to_owned(),
-        |share| format!("the proxies were busy {} of the time", percent(share)),
+        |share| format!("the proxies were busy {} of the time", percent(share, 0)),
     );
     let above = |measure: &str, threshold: &thresholds::Threshold| {
         point.mean(study, measure).filter(|share| *share > limits.value(threshold))
     };
     if let Some(share) = above("generator_core_share", &thresholds::GENERATOR_BUSY) {
-        return Some(format!("the generator used {} of its core, and {proxies}", percent(share)));
+        return Some(format!("the generator used {} of its core, and {proxies}", percent(share, 0)));
     }
     if let Some(share) = above("processors_busy_share", &thresholds::PROCESSORS_BUSY) {
         return Some(format!(
             "the processors of generator and origin were busy {} of the time, and {proxies}",
-            percent(share)
+            percent(share, 0)
         ));
     }
     // Few connections are a size like any other. Elsewhere, their number is no property of the size.
     (over != ScaleDimension::Connections && busy.is_some())
         .then(|| format!("{proxies}, so its {} connections limited the rate", point.load.connections))
-}
-
-fn percent(share: f64) -> String {
-    format!("{:.0} %", 100.0 * share)
 }

@@ -11,7 +11,7 @@ use crate::size::busy::{Placed, Placement, Processors};
 use crate::size::check_response::{self, chain_times, checked_response};
 use crate::size::graph::{Called, Service, Traffic};
 use crate::size::items::Items;
-use crate::size::learn::{Plain, Source, busy_share};
+use crate::size::learn::{Plain, Source};
 use crate::size::memory::LearnedItems;
 use crate::size::proxy::{LearnedFlow, Proxy};
 use crate::size::sharing::Sharing;
@@ -237,7 +237,7 @@ fn checked<'a>(
     measured.add(1.0, &level);
     measured.add(1.0, &composition);
     let of_load = arm.under(load).ok_or("it was not measured")?;
-    let busy = busy_share(source.result, of_load).ok_or("how busy it was is not known")?;
+    let busy = of_load.proxy_busy_share.ok_or("how busy it was is not known")?;
     // The rate may be withheld where CPU times are not. CPU time is rate times CPU time per request, but the error of the measurement
     // should not move the prediction too.
     let rate = of_load.rate.map(|rate| rate.estimate).or(of_load.planned_rate);

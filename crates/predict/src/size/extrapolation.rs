@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use hoptax_result::{SizedProxy, Verdict};
+use hoptax_result::{SizedProxy, Verdict, percent};
 
 use crate::size::arms::plain_traffic;
 use crate::size::busy::{Placement, Processors};
@@ -38,10 +38,6 @@ pub(crate) fn extrapolations(
     found
 }
 
-fn percent(share: f64) -> String {
-    format!("{:.0} %", 100.0 * share)
-}
-
 /// Warnings where the cost of proxies that share processors to each other is not known.
 fn shared_processors(
     proxies: &[Proxy<'_>],
@@ -70,9 +66,9 @@ fn shared_processors(
     if shares.is_beyond(busy.min(1.0)) {
         found.push(format!(
             "the processors of the proxies are busy for {} of the time, and `{chain}` states the cost of proxies to each other from {} to {}",
-            percent(busy),
-            percent(shares.least),
-            percent(shares.most)
+            percent(busy, 0),
+            percent(shares.least, 0),
+            percent(shares.most, 0)
         ));
     }
     let learned = plain_traffic(sharing.plain.arm);
@@ -115,23 +111,23 @@ fn outside_of_curves(proxy: &Proxy<'_>, sized: &SizedProxy) -> Option<String> {
         return Some(format!(
             "`{name}` is busy for {} of the time, and some of its CPU times were measured only while proxies were busy for {}: a \
              request costs more the less busy a proxy is. A study with loads such as `utilisation: 30%` measures it",
-            percent(busy),
-            percent(only)
+            percent(busy, 0),
+            percent(only, 0)
         ));
     }
     Some(if busy < least - NEARLY {
         format!(
             "`{name}` is busy for {} of the time, less than the {} that all its CPU times were measured at: it probably uses more \
              than predicted",
-            percent(busy),
-            percent(least)
+            percent(busy, 0),
+            percent(least, 0)
         )
     } else {
         format!(
             "`{name}` is busy for {} of the time, more than the {} that all its CPU times were measured at: it probably uses less \
              than predicted",
-            percent(busy),
-            percent(most)
+            percent(busy, 0),
+            percent(most, 0)
         )
     })
 }

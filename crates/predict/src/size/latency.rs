@@ -1,6 +1,6 @@
 //! Time that the proxies of a graph add to the response time of a request: simulated along its calls.
 
-use hoptax_result::{AddedTime, Interval, ProxyLatency, SizeLatency};
+use hoptax_result::{AddedTime, Interval, ProxyLatency, SizeLatency, percent};
 use hoptax_stats::{Weighted, jackknife, sum_of_independent};
 
 use crate::size::busy::{Busy, Placed, Placement, Processors};
@@ -154,21 +154,20 @@ fn at_busy_share(
     }
     let flows = proxy.flows.iter().map(|flow| times.flow(flow)).collect::<Result<Vec<FlowTimes>, _>>()?;
     let MeasuredAt { least, most, only } = measured_at(flows.iter().chain(sharing));
-    let percent = |share: f64| format!("{:.0} %", 100.0 * share);
     if busy > most + NEARLY {
         return Err(format!(
             "`{name}` is busy for {} of the time, and response times were measured up to {}: beyond that queues grow fast. Give it more \
              workers, or measure a study with a load such as `utilisation: 90%`",
-            percent(busy),
-            percent(most)
+            percent(busy, 0),
+            percent(most, 0)
         ));
     }
     let is_extrapolated = MeasuredAt { least, most, only }.is_beyond(busy);
     let extrapolation = is_extrapolated.then(|| {
         format!(
             "`{name}` is busy for {} of the time, and its response times are those of proxies that are busy for {}",
-            percent(busy),
-            percent(only.unwrap_or(least))
+            percent(busy, 0),
+            percent(only.unwrap_or(least), 0)
         )
     });
     let at = |(flow, times): (&LearnedFlow<'_>, &FlowTimes)| {

@@ -1,7 +1,7 @@
 //! Learns from results: CPU time per request over the busy share of the processors, for plain proxies and for the additions of functions.
 
 use hoptax_judge::summary::CpuByRound;
-use hoptax_result::{ArmLoad, ArmResult, Interval, LoadSpec, Loop, PlannedHop, StudyResult};
+use hoptax_result::{ArmResult, Interval, LoadSpec, Loop, PlannedHop, StudyResult};
 use hoptax_stats::Weighted;
 
 use crate::size::arms::{Candidate, alone, hops, plain_traffic, reference, single_function};
@@ -194,9 +194,11 @@ impl<'a> Source<'a> {
         self.loads.iter().find(|one| one.load.name == load)?.by_round.as_ref()
     }
 
-    /// See [`busy_share`].
+    /// The busy share of the proxies of an arm under a load, as a share of the capacity of their processors: in the same sense as the
+    /// `b` that `b = cores(b) / workers` is solved for, so over the time in which the load was offered. The CPU time as a share of the
+    /// time between readings of counters would make proxies look idle that were saturated in short slices.
     fn busy(&self, arm: &ArmResult, load: &str) -> Option<f64> {
-        busy_share(self.result, arm.under(load)?)
+        arm.under(load)?.proxy_busy_share
     }
 
     /// The processors that the proxies of an arm can keep busy at once.
@@ -239,14 +241,6 @@ impl<'a> Source<'a> {
         let has = move |arm: &&ArmResult| single_function(arm).is_some_and(|function| function.id == id);
         self.result.arms.iter().filter(has).map(|arm| arm.id.as_str())
     }
-}
-
-/// Returns the busy share of the proxies of an arm under a load, as a share of the capacity of their processors: in the same sense as the
-/// `b` that `b = cores(b) / workers` is solved for, so over the time in which the load was offered. The CPU time as a share of the time
-/// between readings of counters would make proxies look idle that were saturated in short slices. Results of earlier versions have only
-/// that.
-pub(crate) fn busy_share(result: &StudyResult, under: &ArmLoad) -> Option<f64> {
-    under.proxy_busy_share.or_else(|| Some(under.proxy_core_share? / processors(result)))
 }
 
 /// The number of processors that proxies may use.

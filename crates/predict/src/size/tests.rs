@@ -157,15 +157,6 @@ fn balance(function: impl Fn(f64) -> f64) -> f64 {
     f64::midpoint(low, high)
 }
 
-/// The result as an earlier version wrote it, of proxies that may use so many processors.
-fn as_of_earlier_version(mut study: StudyResult, processors: u32) -> StudyResult {
-    study.environment.proxy_cpus = (1..=processors).collect();
-    for load in study.arms.iter_mut().flat_map(|arm| &mut arm.loads) {
-        load.proxy_core_share = load.proxy_busy_share.take().map(|busy| busy * f64::from(processors));
-    }
-    study
-}
-
 fn is_near(value: f64, truth: f64) -> bool {
     (value - truth).abs() < 1e-6 * truth.abs().max(1.0)
 }

@@ -8,7 +8,7 @@ use hoptax_stats::{Weighted, pooled_values, quantile_level};
 
 use crate::size::arms::reference;
 use crate::size::interpolation::weighted;
-use crate::size::learn::{Plain, Priced, Source, busy_share};
+use crate::size::learn::{Plain, Priced, Source};
 use crate::size::measured_at::MeasuredAt;
 use crate::size::proxy::LearnedFlow;
 use crate::size::sharing::Sharing;
@@ -260,7 +260,7 @@ impl<'s, 'a> AllTimes<'s, 'a> {
         let result = self.result(source)?;
         let mut points: Vec<TimesAt> = Vec::new();
         for load in result.plan.loads.iter().filter(|load| states_response_times(load)) {
-            let busy = plain.under(&load.name).and_then(|load| busy_share(result, load));
+            let busy = plain.under(&load.name).and_then(|load| load.proxy_busy_share);
             let terms = arms
                 .iter()
                 .map(|arm| Some(Weighted::new(arm.weight, self.index(source, arm.value, &load.name)?)));

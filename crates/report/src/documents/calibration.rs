@@ -7,7 +7,7 @@ use hoptax_result::{
 
 use crate::document::{Block, Document, Judgement, Next, Section};
 use crate::kind::Documented;
-use crate::numbers::grouped;
+use crate::numbers::{grouped, us};
 use crate::quantity::{Form, Quantity};
 use crate::table::{Cell, Column, Row, Table};
 
@@ -225,10 +225,6 @@ fn recorder(result: &CalibrationResult) -> String {
         recorder.most_below_share * 100.0,
         if recorder.merges_exactly { "exact" } else { "wrong" }
     )
-}
-
-fn us(us: f64) -> String {
-    grouped(us, usize::from(us.abs() < 1000.0))
 }
 
 #[cfg(test)]

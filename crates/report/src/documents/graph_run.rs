@@ -6,7 +6,7 @@ use hoptax_result::{
 
 use crate::document::{Document, FindingText, Judgement, Next, Section};
 use crate::kind::Documented;
-use crate::numbers::{counted, grouped};
+use crate::numbers::{counted, grouped, percent};
 use crate::quantity::{Form, Quantity};
 use crate::rows::MIB;
 use crate::table::{Cell, Column, Row, Table};
@@ -90,22 +90,18 @@ fn cpu_error(check: &GraphRunCheck) -> String {
         None => "The prediction of CPU times cannot be compared with any proxy".to_owned(),
         Some(errors) => format!(
             "Predicted CPU times are off by {} on average ({}) and {} at worst ({}; proxies compared: {})",
-            percent(errors.mean_share),
+            percent(errors.mean_share, 1),
             target(errors.mean_share, targets.cpu_mean_share),
-            percent(errors.worst_share),
+            percent(errors.worst_share, 1),
             target(errors.worst_share, targets.cpu_worst_share),
             errors.count
         ),
     }
 }
 
-fn percent(share: f64) -> String {
-    format!("{:.1} %", 100.0 * share)
-}
-
 fn target(error: f64, target: f64) -> String {
     let is_met = if error <= target { "met" } else { "exceeded" };
-    format!("allowed {}: {is_met}", percent(target))
+    format!("allowed {}: {is_met}", percent(target, 1))
 }
 
 /// The marks of errors.
@@ -235,7 +231,7 @@ fn errors(check: &GraphRunCheck) -> Vec<String> {
             } else {
                 target(error, most)
             };
-            format!("error of the time added to the {name}: {} ({of_target})", percent(error))
+            format!("error of the time added to the {name}: {} ({of_target})", percent(error, 1))
         }));
     }
     lines.extend(

@@ -300,11 +300,8 @@ mod tests {
             machine: "AMD EPYC, 2 processors, 7.8 GiB".to_owned(),
             arm: Some("lua".to_owned()),
             compared_with: Some("baseline".to_owned()),
-            load: None,
-            proxy: None,
-            quiet_wait_share: None,
             points: (1..4).map(|run| point(run, 7.75)).collect(),
-            changes: Vec::new(),
+            ..HistorySeries::default()
         };
         let change = HistoryChange { run: 12, point: 3, before: 39.3, after: 44.1, chance: 0.003 };
         let changed = HistorySeries {
@@ -359,31 +356,15 @@ mod tests {
     }
 
     fn of_levels(levels: &[&[f64]]) -> HistorySeries {
-        let mut series = HistorySeries {
-            name: String::new(),
-            machine: String::new(),
-            arm: None,
-            compared_with: None,
-            load: None,
-            proxy: None,
-            quiet_wait_share: None,
-            points: Vec::new(),
-            changes: Vec::new(),
-        };
+        let mut series = HistorySeries::default();
         for level in levels {
             if !series.points.is_empty() {
                 let point = series.points.len();
                 let change = HistoryChange { run: 0, point, before: 0.0, after: 0.0, chance: 0.001 };
                 series.changes.push(change);
             }
-            series.points.extend(level.iter().map(|estimate| HistoryPoint {
-                run: 0,
-                started_at: String::new(),
-                proxy_version: None,
-                estimate: *estimate,
-                low: None,
-                high: None,
-            }));
+            let point = |estimate: &f64| HistoryPoint { estimate: *estimate, ..HistoryPoint::default() };
+            series.points.extend(level.iter().map(point));
         }
         series
     }

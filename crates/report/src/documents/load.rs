@@ -16,12 +16,12 @@ use hoptax_result::{
 
 use crate::document::{Block, Document, FindingText, Judgement, Next, Section};
 use crate::kind::Documented;
-use crate::numbers::grouped;
+use crate::numbers::{grouped, us};
 use crate::quantity::{Form, Quantity};
 use crate::rows::MIB;
 use crate::table::{Cell, Column, Row, Table};
 use crate::{account, environment, words};
-use cells::{cell, rate, table, us};
+use cells::{cell, rate, table};
 
 impl Documented for LoadBody {
     const DOCUMENT: fn(&Report<Self>) -> Document = load;
@@ -35,7 +35,8 @@ pub fn load(result: &LoadResult) -> Document {
     document.verdict = Some(Judgement { verdict: result.verdict, usable: result.usable() });
     document.table = Some(times(result));
     document.notes = fail_on(result);
-    document.notes.extend(trouble(result));
+    document.notes.extend(accounts::failures(result));
+    document.notes.extend(accounts::unsent(result));
     document.notes.extend(words::loosened(&result.loosened));
     document.next = next(result);
     document.findings = FindingText::all(&result.findings);
@@ -133,21 +134,6 @@ fn times(result: &LoadResult) -> Table {
             .collect(),
         rows: rows.into_iter().map(|(name, of_response)| Row::new(name, cells(of_response))).collect(),
     }
-}
-
-/// Failures and requests that were not sent.
-fn trouble(result: &LoadResult) -> Vec<String> {
-    let count = |count: u64| grouped(count as f64, 0);
-    let mut lines = Vec::new();
-    if !result.failures.is_empty() {
-        lines.push(format!("failures: {}", result.reasons.listed(&result.failures, Vec::new(), count)));
-    }
-    if !result.unsent.is_empty() {
-        let unsent: Vec<String> =
-            result.unsent.iter().map(|(reason, number)| format!("{} {reason}", count(*number))).collect();
-        lines.push(format!("unsent: {}", unsent.join(", ")));
-    }
-    lines
 }
 
 /// More connections if there were too few for the rate, or a longer load if only bounds are known of a quantile for want of responses.

@@ -1,5 +1,6 @@
 //! The tables of a document as comma-separated values: a line for each cell, so that tables of different columns share one file.
 
+use crate::csv::quoted;
 use crate::document::Document;
 use crate::quantity::{Basis, Quantity};
 use crate::table::Cell;
@@ -36,10 +37,6 @@ fn fields(cell: &Cell) -> String {
     let sign = if *has_uncertain_sign { "uncertain" } else { "" };
     let [estimate, low, high] = [estimate, low, high].map(number);
     format!("{},{estimate},{low},{high},{unit},{basis},{sign}", quoted(&cell.text()))
-}
-
-fn quoted(text: &str) -> String {
-    format!("\"{}\"", text.replace('"', "\"\""))
 }
 
 #[cfg(test)]

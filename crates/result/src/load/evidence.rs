@@ -77,7 +77,7 @@ pub struct KernelStamps {
 }
 
 /// The source of an imported result.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Imported {
     /// The tool.

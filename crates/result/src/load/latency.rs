@@ -143,17 +143,14 @@ pub struct Percentile {
     /// Its 95 % confidence interval, computed as for the other quantiles.
     pub response_interval: Option<Range>,
     /// Bounds of its response time, as for the other quantiles.
-    #[serde(default)]
     pub response_bounds: Option<TimeBounds>,
     /// Its response time without the delays of the generator.
-    #[serde(default)]
     pub without_generator_us: Option<f64>,
     /// Its service time.
     pub service_us: Option<f64>,
     /// Lower bound of its service time.
     pub service_at_least_us: Option<f64>,
     /// Bounds of its service time.
-    #[serde(default)]
     pub service_bounds: Option<TimeBounds>,
 }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::{Loop, unless_zero};
 
 /// The requested load.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LoadPlan {
     /// The target of the requests: a URL, or the source that they were read from.
@@ -19,14 +19,12 @@ pub struct LoadPlan {
     /// Number of distinct requests.
     pub requests: u32,
     /// The data that these were filled in from; null without data.
-    #[serde(default)]
     pub data: Option<DataPlan>,
     /// True if cookies that responses set were sent back on their connection.
     #[serde(default)]
     pub cookies: bool,
     /// Streams of gRPC whose messages are timed: `server`, `client=N` with N messages in each request, or `both=N` with N
     /// messages in turn; null for none.
-    #[serde(default)]
     pub grpc_stream: Option<String>,
     /// Open or closed.
     #[serde(rename = "loop")]
@@ -119,7 +117,6 @@ pub struct NetworkPlan {
     /// Time before the warm-up over which the connections were opened evenly, seconds; 0 for all at once.
     pub ramp_up_s: f64,
     /// Interval at which host names were looked up again, seconds; null if they were not.
-    #[serde(default)]
     pub resolve_every_s: Option<f64>,
 }
 

@@ -93,47 +93,24 @@ impl<'de> Visitor<'de> for Fields {
     }
 }
 
-/// The schema of the numbers of one proxy.
+/// The schema of the numbers of one proxy, or of a part of it.
 pub(crate) fn levels_schema(generator: &mut SchemaGenerator) -> Schema {
-    schema(generator, |definition| FieldSchema {
-        description: definition.level.to_owned(),
-        is_original: definition.is_original,
-    })
+    schema(generator, |definition| definition.level.to_owned())
 }
 
 /// The schema of the costs of an arm.
 pub(crate) fn costs_schema(generator: &mut SchemaGenerator) -> Schema {
     schema(generator, |definition| {
-        let description = format!("{} Not measured by load: null for a single load.", definition.cost);
-        FieldSchema { description, is_original: false }
+        format!("{} Not measured by load: null for a single load.", definition.cost)
     })
 }
 
-/// The schema of the cost of a proxy or of a part of it.
-pub(crate) fn charges_schema(generator: &mut SchemaGenerator) -> Schema {
-    schema(generator, |definition| FieldSchema {
-        description: definition.level.to_owned(),
-        is_original: false,
-    })
-}
-
-/// The part of a field's schema that its owner decides.
-struct FieldSchema {
-    description: String,
-    /// True if earlier versions have the field too: it has no default then.
-    is_original: bool,
-}
-
-/// A field for each measure.
-fn schema(generator: &mut SchemaGenerator, describe: fn(&MeasureDefinition) -> FieldSchema) -> Schema {
+/// A field for each measure, with its description.
+fn schema(generator: &mut SchemaGenerator, describe: fn(&MeasureDefinition) -> String) -> Schema {
     let mut schema = json_schema!({"type": "object", "properties": {}});
     for measure in RoundMeasure::ALL {
-        let FieldSchema { description, is_original } = describe(measure.definition());
         let mut number = generator.subschema_for::<Option<Interval>>();
-        number.insert("description".to_owned(), description.into());
-        if !is_original {
-            number.insert("default".to_owned(), ().into());
-        }
+        number.insert("description".to_owned(), describe(measure.definition()).into());
         let properties = schema.get_mut("properties").and_then(|properties| properties.as_object_mut());
         if let Some(properties) = properties {
             properties.insert(measure.definition().field.to_owned(), number.to_value());

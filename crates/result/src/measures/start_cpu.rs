@@ -18,7 +18,6 @@ impl RoundMeasure {
         unit_name: "ms",
         own_table: Some("CPU time from the start until the proxies are live"),
         is_of_first_proxy: false,
-        is_original: false,
         values: |round| round.start_cpu_us.iter().map(|us| *us as f64).collect(),
         total: |round| sum(round.start_cpu_us.iter().map(|us| *us as f64)),
         resolution: |_| None,

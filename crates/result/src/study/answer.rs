@@ -15,10 +15,8 @@ pub struct Answer {
     /// Number of responses by status.
     pub statuses: BTreeMap<u16, u64>,
     /// Sizes of their bodies; null without a response, and in results of earlier versions.
-    #[serde(default)]
     pub body_bytes: Option<BodyBytes>,
     /// Requests that the proxies passed on to the origin; null if no proxy counts them, and in results of earlier versions.
-    #[serde(default)]
     pub reached_origin: Option<u64>,
     /// Growth of statistics of the proxy meanwhile, by name; only those that grew.
     pub statistics: BTreeMap<String, u64>,

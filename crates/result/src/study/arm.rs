@@ -23,7 +23,6 @@ pub struct ArmResult {
     /// A one-line description.
     pub summary: String,
     /// Its proxies and the connections between them, as planned; null in results of earlier versions.
-    #[serde(default)]
     pub subject: Option<PlannedSubject>,
     /// The arm that its cost is the difference from; absent for a baseline.
     pub compared_with: Option<String>,
@@ -31,7 +30,6 @@ pub struct ArmResult {
     /// function adds, and their workers. Ports chosen by the kernel and the folder of the run are replaced by names
     /// first; certificates are not included. Null without a proxy, if rounds differ, and in results of earlier
     /// versions.
-    #[serde(default)]
     pub configuration_sha256: Option<String>,
     /// SHA-256 of its requests by load: of protocol, method, target, headers and body, with a name instead of the
     /// address.
@@ -61,7 +59,6 @@ pub struct ArmResult {
     /// Its cost, if known in advance.
     pub known_answer: Option<KnownAnswer>,
     /// The key exchange group of its TLS connections, by its name in the IANA registry; null if it has none.
-    #[serde(default)]
     pub key_exchange_group: Option<String>,
     /// True if its function calls a companion.
     #[serde(default)]
@@ -74,12 +71,10 @@ pub struct ArmResult {
     pub unproven: Vec<String>,
     /// Its answer before the first round, if it has a configuration or a server of the user, or is compared with another arm that is no
     /// baseline.
-    #[serde(default)]
     pub answer: Option<Answer>,
     /// Processor use of all proxies under the closed loop.
     pub proxy_use: Option<ProxyUse>,
     /// The rate that it can take; null unless a load is a share of it, and in results of earlier versions.
-    #[serde(default)]
     pub capacity: Option<Capacity>,
     /// The results under each load, in the order of the plan, without loads that it was not measured under.
     pub loads: Vec<ArmLoad>,
@@ -93,7 +88,6 @@ pub struct ArmResult {
     pub top_down: Vec<TopDownPart>,
     /// CPU time per request that the profiler added to the proxies while it took samples, as a share of theirs without it. It is
     /// in no other number. Null without profiles.
-    #[serde(default)]
     pub profiler_share: Option<Interval>,
     /// Accounts of its requests, all loads together.
     pub book: Book,
@@ -174,7 +168,6 @@ pub struct KnownAnswer {
     pub response_p50_high_us: Option<f64>,
     /// Cost in CPU time per request, us, in addition to that of an arm of the same function with `cpu_us` 0; null if
     /// not known.
-    #[serde(default)]
     pub cpu_us: Option<f64>,
 }
 
@@ -185,45 +178,35 @@ pub struct ArmLoad {
     /// The load.
     pub load: String,
     /// Planned requests per second in an open loop; null in a closed one.
-    #[serde(default)]
     pub planned_rate: Option<f64>,
     /// Answered requests per second, whatever limited them.
     pub rate: Option<Interval>,
     /// Its rate divided by that of `compared_with`.
     pub rate_ratio: Option<Interval>,
     /// Connections opened per second, if the load reopens them; null if it keeps them.
-    #[serde(default)]
     pub connections_per_second: Option<Interval>,
     /// Full TLS handshakes per second, with key exchange and certificates; null if there were none, and if connections
     /// are kept.
-    #[serde(default)]
     pub full_handshakes_per_second: Option<Interval>,
     /// Resumed TLS handshakes per second; null likewise.
-    #[serde(default)]
     pub resumed_handshakes_per_second: Option<Interval>,
     /// CPU time of the proxies as a share of the slice's time between the readings of counters (`wall_s`), summed over
     /// threads; null without a proxy.
-    #[serde(default)]
     pub proxy_core_share: Option<f64>,
     /// Busy share of the proxies, 0 to 1: their CPU time as a share of the capacity of the processors that they may use, while requests are
     /// in flight. Of several proxies, it is the highest share: that of the one which limits the rate. Null without a proxy, if not known,
     /// and in results of earlier versions.
-    #[serde(default)]
     pub proxy_busy_share: Option<f64>,
     /// Busy share of these processors by all processes of the study that run on them, 0 to 1. It is above `proxy_busy_share` where proxies
     /// share processors with the generator or the origin. Null likewise.
-    #[serde(default)]
     pub proxy_processors_busy_share: Option<f64>,
     /// Use of the generator for this arm; null in results of earlier versions.
-    #[serde(default)]
     pub generator: Option<GeneratorUse>,
     /// CPU time of all proxies per request, background work included, us. Null without a proxy.
     pub cpu_us_per_request: Option<Interval>,
     /// Breakdown of the CPU time of the proxies; null without a proxy, and if the kernel does not report it.
-    #[serde(default)]
     pub parts: Option<Parts>,
     /// Difference of the breakdown from that of `compared_with`.
-    #[serde(default)]
     pub added_parts: Option<Parts>,
     /// CPU time of the origin per request, us.
     pub origin_cpu_us_per_request: Option<Interval>,
@@ -233,10 +216,8 @@ pub struct ArmLoad {
     pub together_cpu_us_per_request: Option<Interval>,
     /// CPU time of generator, proxies, origins and companion together per request, us: the kernel does much of its work on a
     /// packet in the process that sends it. Null in a study without networks.
-    #[serde(default)]
     pub all_cpu_us_per_request: Option<Interval>,
     /// Packets that arrived from callers where the proxies are, per request; null without a network.
-    #[serde(default)]
     pub received_packets_per_request: Option<Interval>,
     /// Bytes on the link per request, both directions, including IP and TCP headers; null without a link.
     pub link_bytes_per_request: Option<Interval>,
@@ -260,7 +241,6 @@ pub struct ArmLoad {
     pub over_10_ms_share: Option<f64>,
     /// Half-width that the interval of its cost in p99 has or, with too few responses for p99, would have, us: for a
     /// forecast of the rounds that p99 needs. Null without a cost, and in results of earlier versions.
-    #[serde(default)]
     pub cost_p99_half_width_us: Option<f64>,
     /// The same of its cost in quiet p99. Null likewise, and where the rule of quiet slices does not apply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -354,7 +334,6 @@ pub struct ProxyUse {
     /// (`wall_s`), summed over threads.
     pub core_share: f64,
     /// See `proxy_processors_busy_share` of a load.
-    #[serde(default)]
     pub processors_busy_share: Option<f64>,
 }
 

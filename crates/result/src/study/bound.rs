@@ -4,7 +4,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::CostMeasure;
-use crate::Interval;
 
 /// A range that holds a number which was not measured well enough to be stated.
 ///
@@ -80,21 +79,6 @@ impl Bound {
         let [low, high] = [low, high].map(|end| end.filter(|end| end.is_finite()));
         (low.is_some() || high.is_some()).then(|| Self { measure, of, low, high, by: Vec::new() })
     }
-
-    /// True if `value` may be the number.
-    pub fn contains(&self, value: f64) -> bool {
-        self.low.is_none_or(|low| low <= value) && self.high.is_none_or(|high| value <= high)
-    }
-
-    /// The least bound that holds everything that this one and `interval` hold.
-    #[must_use]
-    pub fn extended_to(self, interval: &Interval) -> Self {
-        Self {
-            low: self.low.map(|low| low.min(interval.low)),
-            high: self.high.map(|high| high.max(interval.high)),
-            ..self
-        }
-    }
 }
 
 #[cfg(test)]
@@ -102,16 +86,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bound_holds_what_lies_between_its_ends() {
+    fn a_bound_has_a_finite_end() {
         let bound = |low, high| Bound::new(BoundOf::Cost, CostMeasure::CpuUs, low, high);
-        let both = bound(Some(-20.0), Some(300.0)).unwrap();
-        assert_eq!([-21.0, -20.0, 300.0, 301.0].map(|us| both.contains(us)), [false, true, true, false]);
-        let least = bound(Some(5.0), None).unwrap();
-        assert_eq!([4.0, 5.0, 1e9].map(|us| least.contains(us)), [false, true, true]);
+        let ends = |low, high| bound(low, high).map(|bound| (bound.low, bound.high));
+        assert_eq!(ends(Some(-20.0), Some(300.0)), Some((Some(-20.0), Some(300.0))));
+        assert_eq!(ends(Some(5.0), Some(f64::INFINITY)), Some((Some(5.0), None)));
         assert_eq!((bound(None, None), bound(Some(f64::NAN), Some(f64::INFINITY))), (None, None));
-        let wider = Interval { estimate: 0.0, low: -50.0, high: 10.0 };
-        assert_eq!(both.extended_to(&wider), bound(Some(-50.0), Some(300.0)).unwrap());
-        assert_eq!(least.extended_to(&wider), bound(Some(-50.0), None).unwrap());
     }
 
     #[test]

@@ -16,7 +16,6 @@ pub struct Cost {
     /// Response time, us.
     pub response_us: ResponseCost,
     /// Share of the responses that took longer than 1 ms, 0 to 1.
-    #[serde(default)]
     pub over_1_ms_share: Option<Interval>,
     /// Highest rate of the closed loop, requests per second; negative when the function lowers it.
     pub max_rate: Option<Interval>,
@@ -51,7 +50,6 @@ pub struct ResponseCost {
     /// Median.
     pub p50: Option<Interval>,
     /// 90th percentile.
-    #[serde(default)]
     pub p90: Option<Interval>,
     /// 99th percentile of all responses.
     pub p99: Option<Interval>,

@@ -10,10 +10,8 @@ pub struct GeneratorUse {
     /// The load.
     pub load: String,
     /// Median send lag caused by the generator itself, us. Null in a closed loop.
-    #[serde(default)]
     pub own_lag_p50_us: Option<f64>,
     /// 90th percentile of the same. Null in results of earlier versions.
-    #[serde(default)]
     pub own_lag_p90_us: Option<f64>,
     /// 99th percentile of the same.
     pub own_lag_p99_us: Option<f64>,

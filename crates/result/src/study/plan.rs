@@ -21,10 +21,8 @@ pub struct StudyPlan {
     /// Confidence of all intervals, 0 to 1.
     pub confidence: f64,
     /// Time budget, seconds: the study took as many complete rounds as fit, at least two. Null without a budget.
-    #[serde(default)]
     pub budget_s: Option<f64>,
     /// The sequential stopping rule and its looks; null if the study did not use it.
-    #[serde(default)]
     pub sequential: Option<SequentialPlan>,
     /// The rule by which slices were set aside, fixed in advance, in one sentence.
     pub set_aside_rule: String,
@@ -145,7 +143,6 @@ pub struct LoadSpec {
     /// Requests per second; absent in a closed loop, and if it is a share of each arm's capacity.
     pub rate: Option<f64>,
     /// Requests per second as a share of each arm's own capacity, 0 to 1; null if not such a share.
-    #[serde(default)]
     pub utilisation: Option<f64>,
     /// Spacing of release times; absent in a closed loop.
     pub arrivals: Option<String>,

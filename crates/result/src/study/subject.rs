@@ -27,14 +27,11 @@ pub struct PlannedSubject {
     pub expect: BTreeMap<String, Vec<u16>>,
     /// Its request, if a proxy has a configuration of the user, or if it is a server that already ran; null for the usual
     /// request.
-    #[serde(default)]
     pub request: Option<PlannedRequest>,
     /// The processes whose CPU time and memory are those of a server that already ran, for example `unit envoy.service`; null
     /// for other arms, and if its CPU time is not accounted for.
-    #[serde(default)]
     pub account: Option<String>,
     /// The network between callers and the first proxy; null for the loopback interface, and for the link of the study.
-    #[serde(default)]
     pub network: Option<PlannedNetwork>,
 }
 
@@ -86,18 +83,14 @@ pub struct PlannedHop {
     /// Its software: `envoy`, `nginx` or `haproxy`.
     pub proxy: String,
     /// The version that its program reports; null if unknown, and in results of earlier versions.
-    #[serde(default)]
     pub version: Option<String>,
     /// SHA-256 of its program; null if unknown, and in results of earlier versions.
-    #[serde(default)]
     pub sha256: Option<String>,
     /// Its functions; empty for a plain proxy.
     pub functions: Vec<PlannedFunction>,
     /// The configuration of the user that it runs; null if its configuration is generated.
-    #[serde(default)]
     pub config: Option<PlannedConfig>,
     /// The processors that it may use; null for those of the proxies, and in results of earlier versions.
-    #[serde(default)]
     pub processors: Option<HopProcessors>,
     /// Its worker threads; null for one per processor that it may use.
     pub workers: Option<u32>,

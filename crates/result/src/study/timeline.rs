@@ -47,10 +47,8 @@ pub struct Timeline {
     /// The 99th percentile of the response times of the worst connection, us.
     pub worst_connection_p99_us: Option<Interval>,
     /// The 99th percentile of the response times of the worker in whose requests it is lowest, us; null with one worker.
-    #[serde(default)]
     pub best_worker_p99_us: Option<Interval>,
     /// The 99th percentile of the response times of the worker in whose requests it is highest, us; null with one worker.
-    #[serde(default)]
     pub worst_worker_p99_us: Option<Interval>,
     /// Its numbers by phase, in the order of time.
     pub phases: Vec<Phase>,

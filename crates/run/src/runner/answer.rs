@@ -124,7 +124,7 @@ fn send(
     lab: Option<&Lab>,
     stop: &AtomicBool,
 ) -> Result<Recording, ArmError> {
-    let mut recording = Recording::new();
+    let mut recording = Recording::default();
     let Some(load) = plan.loads.iter().find(|load| arm.takes_part(load)) else { return Ok(recording) };
     let mut traffic = traffic(plan, arm, load, address, lab, None)?;
     traffic.expectation.statuses = (200..600).collect();

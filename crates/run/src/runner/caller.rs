@@ -146,7 +146,7 @@ mod tests {
         let target = CallerTarget { url: "http://127.0.0.1:1/".to_owned(), authority: None };
         let started = || fs::read_to_string(folder.path().join("started")).unwrap_or_default();
         let (stop, is_over) = (AtomicBool::new(false), AtomicBool::new(false));
-        let mut recording = Recording::new();
+        let mut recording = Recording::default();
         let called = thread::scope(|scope| {
             scope.spawn(|| {
                 while !started().ends_with('\n') && !is_over.load(Ordering::Relaxed) {

@@ -82,7 +82,7 @@ impl<'a> Happenings<'a> {
             setting,
             due: timeline.events.iter(),
             happened: Vec::new(),
-            freezer: Freezer::new(),
+            freezer: Freezer::default(),
             generations: BTreeMap::new(),
         }
     }

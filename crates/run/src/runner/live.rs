@@ -53,7 +53,7 @@ pub fn with_live<T>(
             setting,
             link,
             answers: BTreeMap::new(),
-            freezer: Freezer::new(),
+            freezer: Freezer::default(),
             subjects: Subjects::default(),
         };
         Ok(work(&mut live))

@@ -88,8 +88,8 @@ impl<'a> Meter<'a> {
                 boot_id: environment::boot_id(),
                 ..RoundRecord::default()
             },
-            recording: Recording::new(),
-            freezer: Freezer::new(),
+            recording: Recording::default(),
+            freezer: Freezer::default(),
         }
     }
 

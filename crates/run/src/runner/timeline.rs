@@ -140,7 +140,7 @@ impl Observation<'_> {
         let connections = arm.connections(load);
         let addresses = worker.local_addresses();
         let course = hoptax_load::Course::new(record_from_ns, end_ns, connections, plan.seed);
-        let mut recording = Recording::new().with_course(course);
+        let mut recording = Recording::default().with_course(course);
         let is_cut = AtomicBool::new(false);
         let used = thread::scope(|scope| -> Result<TaskUse, RunError> {
             let sending = scope.spawn(|| send(&mut worker, run, &mut recording, &is_cut));

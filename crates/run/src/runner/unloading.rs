@@ -72,6 +72,6 @@ fn send_before_unloading(
     let mut worker = Worker::connect(&WorkerSpec::single(traffic, 1, TIMEOUT, plan.seed))?;
     let start_ns = now_ns();
     let run = Run::new(Release::Closed, start_ns, start_ns + BEFORE_UNLOADING_NS, DRAIN.as_nanos() as u64);
-    let sent = worker.run(run, &mut Recording::new(), stop);
+    let sent = worker.run(run, &mut Recording::default(), stop);
     sent.map(drop).map_err(|error| ArmError::Security(error.to_string()))
 }

@@ -10,7 +10,8 @@ const VALUES: u64 = 1_000_000;
 /// with its true value.
 pub(crate) fn check() -> Recorder {
     let value_ns = |number: u64| (100.0 * 1.000_02_f64.powf(number as f64)) as u64;
-    let (mut all, mut even, mut odd) = (Distribution::new(), Distribution::new(), Distribution::new());
+    let (mut all, mut even, mut odd) =
+        (Distribution::default(), Distribution::default(), Distribution::default());
     for number in 0..VALUES {
         all.record(value_ns(number));
         if number % 2 == 0 { even.record(value_ns(number)) } else { odd.record(value_ns(number)) }

@@ -33,16 +33,8 @@ pub(crate) fn run(
     placement: &Placement,
     stop: &AtomicBool,
 ) -> Result<Trial, CalibrateError> {
-    let origin = Origin::bind(&OriginOptions {
-        listen: ([127, 0, 0, 1], 0).into(),
-        workers: 1,
-        default_query: spec.query.clone(),
-        tables: Vec::new(),
-        seed,
-        tls: None,
-        tcp_request_bytes: None,
-        secrets: hoptax_origin::Secrets::default(),
-    })?;
+    let origin =
+        Origin::bind(&OriginOptions { default_query: spec.query.clone(), seed, ..OriginOptions::default() })?;
     let url = format!("http://{}/", origin.local_address());
     let ended = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -83,7 +75,7 @@ fn offer(
         log: Some(LogSink::new(sender, 0)),
         ..Run::new(release, start_ns, end_ns, spec.drain.as_nanos() as u64)
     };
-    let mut recording = Recording::new();
+    let mut recording = Recording::default();
     worker.run(run, &mut recording, stop)?;
     let bytes = collector.join().map_err(|_| io::Error::other("the log thread has panicked"))?;
     let (entries, _) = bytes.as_chunks::<ENTRY_BYTES>();

@@ -65,16 +65,8 @@ pub(crate) fn once(
     let ended = AtomicBool::new(false);
     let (output, exchanges) = match &server.kind {
         Kind::Origin { query, .. } => {
-            let origin = Origin::bind(&OriginOptions {
-                listen: ([127, 0, 0, 1], 0).into(),
-                workers: 1,
-                default_query: query.clone(),
-                tables: Vec::new(),
-                seed: 1,
-                tls: None,
-                tcp_request_bytes: None,
-                secrets: hoptax_origin::Secrets::default(),
-            })?;
+            let of_origin = OriginOptions { default_query: query.clone(), ..OriginOptions::default() };
+            let origin = Origin::bind(&of_origin)?;
             let url = format!("http://{}/", origin.local_address());
             thread::scope(|scope| {
                 let serving = scope.spawn(|| {

@@ -5,20 +5,11 @@ use std::time::Duration;
 use hoptax_result::LoadResult;
 
 use super::judgement::Judgement;
-use crate::exponential::Exponential;
+use crate::exponential::{Exponential, MOST_BUCKETS, NOT_REPORTED};
 use crate::export::openmetrics::UNSTATED;
 use crate::import::named_or_only;
 use crate::reported::Reported;
 use crate::text::date;
-
-/// Values of a result that such a text does not hold.
-const NOT_REPORTED: [&str; 3] = [
-    "values within a bucket: a quantile is the end of its bucket",
-    "what its times begin with",
-    "the requested rate",
-];
-/// The most buckets that are read.
-const MOST_BUCKETS: usize = 100_000;
 
 /// Reads the histogram of this metric, or the only one of the text. Times are in seconds.
 ///

@@ -7,20 +7,11 @@ use serde_json::Value;
 
 use super::judgement::Judgement;
 use crate::document::{Document, json};
-use crate::exponential::Exponential;
+use crate::exponential::{Exponential, MOST_BUCKETS, NOT_REPORTED};
 use crate::export::otlp::{LOWER_BOUNDS, VERDICT, WITHHELD};
 use crate::import::named_or_only;
 use crate::reported::Reported;
 use crate::text::date;
-
-/// Values of a result that such a request does not hold.
-const NOT_REPORTED: [&str; 3] = [
-    "values within a bucket: a quantile is the end of its bucket",
-    "what its times begin with",
-    "the requested rate",
-];
-/// The most buckets that are read.
-const MOST_BUCKETS: usize = 100_000;
 
 /// Reads the histogram of this metric, or the only one of the request. Times are in seconds.
 ///

@@ -57,7 +57,7 @@ fn study(kind: impl Fn(&str, u32, u32) -> Kind) -> StudyResult {
                     response_p50_us: Some(100.0),
                     ..SliceRecord::default()
                 };
-                let mut recording = Recording::new();
+                let mut recording = Recording::default();
                 let own_us = if arm.id == "lua" { 30 } else { 0 };
                 for index in 0..RESPONSES {
                     let tail_us = if index % 20 == 0 { 100 + own_us + slower_us } else { 0 };

@@ -24,7 +24,7 @@ fn an_event_of_a_closed_socket_does_not_reach_its_successor() {
         ..WorkerSpec::single(target, 1, Duration::from_secs(5), 1)
     };
     let mut worker = Worker::connect(&spec).unwrap();
-    let mut recording = Recording::new();
+    let mut recording = Recording::default();
     let now = now_ns();
     let run = Run::new(Release::Closed, now, now + 3_600_000_000_000, 0);
     let mut current = Current::new(run, &mut recording, &mut []);
@@ -58,7 +58,7 @@ fn a_long_response_is_read_in_turn_with_the_others() {
         let lane = worker.local_addresses().iter().position(|local| *local == Some(address)).unwrap();
         worker.connections.current(LaneId(lane as u32)).unwrap()
     });
-    let mut recording = Recording::new();
+    let mut recording = Recording::default();
     let now = now_ns();
     let run = Run { requests: Some(2), ..Run::new(Release::Closed, now, now + 3_600_000_000_000, 0) };
     let mut current = Current::new(run, &mut recording, &mut []);
@@ -98,7 +98,7 @@ fn blocked(listener: &TcpListener) -> (Worker, ConnectionId, TcpStream, Recordin
     let url = format!("http://{}/", listener.local_addr().unwrap());
     let target = Target::new(&url, "POST", Vec::new(), vec![b'x'; 64 << 20]).unwrap();
     let mut worker = Worker::connect(&WorkerSpec::single(target, 1, Duration::from_mins(1), 1)).unwrap();
-    let mut recording = Recording::new();
+    let mut recording = Recording::default();
     let now = now_ns();
     let run = Run { requests: Some(1), ..Run::new(Release::Closed, now, now + 3_600_000_000_000, 0) };
     let mut current = Current::new(run, &mut recording, &mut []);

@@ -6,7 +6,7 @@ use hoptax_result::{ArmResult, LoadSpec, SizeSide, StudyResult, Verdict};
 use proptest::prelude::*;
 
 use super::graph::graph;
-use super::{additive, as_of_earlier_version, is_near, study, study_with_busy};
+use super::{additive, is_near, study, study_with_busy};
 use crate::size::graph::Graph;
 use crate::size::predict::{NoSize, size};
 
@@ -41,22 +41,6 @@ fn cores_are_those_of_the_truth_at_the_busy_share_of_each_proxy() {
     assert!(is_near(last.rate, result.bottleneck.rate.estimate) && last.cores.estimate > 2.0, "{last:?}");
     let per_request: Vec<f64> = result.curve.iter().map(|point| point.cores.estimate / point.rate).collect();
     assert!(per_request.is_sorted_by(|one, next| one >= next), "{per_request:?}");
-}
-
-#[test]
-fn earlier_results_state_the_cpu_time_of_all_processors_instead_of_the_busy_share() {
-    let graph = graph(TWO);
-    let now = size(&graph, 10_000.0, &[study(ARMS, additive)]).unwrap();
-    for processors in [1, 4] {
-        let earlier = as_of_earlier_version(study(ARMS, additive), processors);
-        let earlier = size(&graph, 10_000.0, &[earlier]).unwrap();
-        for (earlier, now) in earlier.proxies.iter().zip(&now.proxies) {
-            assert!(
-                is_near(earlier.busy_share.estimate, now.busy_share.estimate),
-                "{processors}: {earlier:?} {now:?}"
-            );
-        }
-    }
 }
 
 #[test]

@@ -253,15 +253,11 @@ mod tests {
         let point = |at: f64, cpu_share: Option<f64>| SweepPoint {
             rate: at,
             trials: 6,
-            excluded: 0,
-            answered_rate: None,
             mean_us: Some(Interval::around(at, 10.0)),
-            p50_us: None,
-            p90_us: None,
             p99_us: (at > 100.0).then(|| Interval::around(2.0 * at, 20.0)),
             cpu_share: cpu_share.map(|share| Interval::around(share, 0.01)),
             cpu_us: Some(Interval::around(80.0, 2.0)),
-            memory_bytes: None,
+            ..SweepPoint::default()
         };
         let mut result = result(FindState::Found, Some(980.5), Some(1_200.0));
         let mut sweep = Sweep {

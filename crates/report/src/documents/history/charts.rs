@@ -101,13 +101,8 @@ mod tests {
         HistorySeries {
             name: "quick".to_owned(),
             machine: "a".to_owned(),
-            arm: None,
-            compared_with: None,
-            load: None,
-            proxy: None,
-            quiet_wait_share: None,
             points: values.iter().enumerate().map(run).collect(),
-            changes: Vec::new(),
+            ..HistorySeries::default()
         }
     }
 

@@ -1,10 +1,12 @@
 //! Accounts of the requests of a load: rates, counts by outcome, connections and TLS.
 
+use std::collections::BTreeMap;
+use std::fmt::Display;
+
 use hoptax_result::{BodyBytes, LoadResult, TlsResult};
 
-use super::cells::us;
 use super::imported;
-use crate::numbers::grouped;
+use crate::numbers::{grouped, us};
 
 /// The sizes of bodies, after the statuses of their responses.
 fn body_sizes(bytes: BodyBytes) -> String {
@@ -53,17 +55,13 @@ pub(super) fn accounts(result: &LoadResult) -> Vec<String> {
         count(book.timed_out),
         count(book.unfinished)
     ));
-    let listed = |entries: Vec<String>| entries.join(", ");
     if book.sent_again > 0 {
         lines.push(format!(
             "again: {} sent again, because the server had handed them back unprocessed",
             count(book.sent_again)
         ));
     }
-    if !result.unsent.is_empty() {
-        let unsent = result.unsent.iter().map(|(reason, number)| format!("{} {reason}", count(*number)));
-        lines.push(format!("unsent: {}", listed(unsent.collect())));
-    }
+    lines.extend(unsent(result));
     // Requests that never got a connection waited for one too.
     if book.blocked > 0 || result.waiting.most > 0 {
         let until_end = result.unsent.get("end").copied().unwrap_or_default();
@@ -80,20 +78,13 @@ pub(super) fn accounts(result: &LoadResult) -> Vec<String> {
         ));
     }
     if !result.statuses.is_empty() {
-        let statuses =
-            result.statuses.iter().map(|(status, number)| format!("{} of {status}", count(*number)));
         let bodies = result.body_bytes.map(body_sizes).unwrap_or_default();
-        lines.push(format!("statuses: {}{bodies}", listed(statuses.collect())));
+        lines.push(format!("statuses: {}{bodies}", counts(&result.statuses, " of ")));
     }
     if !result.deviations.is_empty() {
-        let deviations =
-            result.deviations.iter().map(|(what, number)| format!("{} with {what}", count(*number)));
-        lines.push(format!("deviations: {}", listed(deviations.collect())));
+        lines.push(format!("deviations: {}", counts(&result.deviations, " with ")));
     }
-    if !result.failures.is_empty() {
-        let failures = result.reasons.listed(&result.failures, Vec::new(), count);
-        lines.push(format!("failures: {failures}"));
-    }
+    lines.extend(failures(result));
     if let Some(lookups) = &result.lookups {
         lines.push(format!(
             "lookups: {}, {} failed, {} changed the addresses or their order",
@@ -103,13 +94,30 @@ pub(super) fn accounts(result: &LoadResult) -> Vec<String> {
         ));
     }
     if !result.drained.is_empty() {
-        let drained = result.drained.iter().map(|(reason, number)| format!("{} {reason}", count(*number)));
-        lines.push(format!("drained: connections drained by the server: {}", listed(drained.collect())));
+        lines.push(format!("drained: connections drained by the server: {}", counts(&result.drained, " ")));
     }
     if let Some(tls) = &result.tls {
         lines.push(tls_line(tls));
     }
     lines
+}
+
+/// Requests that were not sent, by reason; none if all were.
+pub(super) fn unsent(result: &LoadResult) -> Option<String> {
+    (!result.unsent.is_empty()).then(|| format!("unsent: {}", counts(&result.unsent, " ")))
+}
+
+/// Failed requests by kind, with reasons; none without a failure.
+pub(super) fn failures(result: &LoadResult) -> Option<String> {
+    let count = |count: u64| grouped(count as f64, 0);
+    (!result.failures.is_empty())
+        .then(|| format!("failures: {}", result.reasons.listed(&result.failures, Vec::new(), count)))
+}
+
+/// Numbers and their names: `1,500 busy, 3 late`.
+fn counts<N: Display>(numbers: &BTreeMap<N, u64>, between: &str) -> String {
+    let each = |(name, number): (&N, &u64)| format!("{}{between}{name}", grouped(*number as f64, 0));
+    numbers.iter().map(each).collect::<Vec<_>>().join(", ")
 }
 
 /// Version, cipher, group and handshakes.

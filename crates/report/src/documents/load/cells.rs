@@ -2,7 +2,7 @@
 
 use hoptax_result::Known;
 
-use crate::numbers::grouped;
+use crate::numbers::{grouped, us};
 use crate::side_table::SideTable;
 use crate::table::Table;
 
@@ -26,8 +26,4 @@ pub(super) fn cell(known: Known, count: u64) -> String {
 
 pub(super) fn rate(rate: f64) -> String {
     grouped(rate, 0)
-}
-
-pub(super) fn us(us: f64) -> String {
-    grouped(us, usize::from(us < 1000.0))
 }

@@ -237,14 +237,7 @@ fn a_merged_load_has_a_row_for_each_run() {
 }
 
 fn imported(tool: &str) -> Imported {
-    Imported {
-        tool: tool.to_owned(),
-        unknown: Vec::new(),
-        ranges: Vec::new(),
-        answered: None,
-        failed: None,
-        answered_per_s: None,
-    }
+    Imported { tool: tool.to_owned(), ..Imported::default() }
 }
 
 #[test]

@@ -2,9 +2,9 @@
 
 use hoptax_result::{GeneratorWorker, LatencyBounds, LoadResult, Outliers, TimeOf};
 
-use super::cells::{cell, table, us};
+use super::cells::{cell, table};
 use crate::document::{Block, Section};
-use crate::numbers::{counted, grouped};
+use crate::numbers::{counted, grouped, us};
 
 /// A row for each worker, and a line for each group of workers or connections whose response times differ from those of the others; none
 /// with one worker and no such group.

@@ -52,14 +52,7 @@ prop_compose! {
         (load.environment.started_at, load.environment.kernel) = (started_at, kernel);
         (load.environment.proxy_version, load.environment.cpus) = (proxy, cpus);
         (load.book.answered, load.statuses, load.failures, load.verdict) = (answered, statuses, failures, verdict);
-        load.imported = tool.map(|tool| result::Imported {
-            tool,
-            unknown: Vec::new(),
-            ranges: Vec::new(),
-            answered: None,
-            failed: None,
-            answered_per_s: None,
-        });
+        load.imported = tool.map(|tool| result::Imported { tool, ..result::Imported::default() });
         load.histograms = histogram.map(|text| LoadHistograms {
             response: Some(Histogram(text)),
             ..LoadHistograms::default()
