@@ -26,8 +26,6 @@ use super::subject::Subject;
 use super::subjects::Subjects;
 use super::{RunError, Setting, caller, external, rate, statistics};
 
-/// Warm-up time of each arm before its first slice, so that connections are open and buffers have reached their size.
-const WARM_UP_NS: u64 = 100_000_000;
 /// Requests in this first part of an open slice are not recorded: the proxy's caches are cold after other arms ran, and its queue is
 /// empty. At 90 % of the capacity, a queue of requests of 60 us needs some 20 ms until it forgets that.
 const LEAD_IN_SHARE: u32 = 5;
@@ -107,7 +105,7 @@ impl<'a> Meter<'a> {
         let plan = self.plan;
         for Running { planned, subject, last, .. } in &mut subjects.all {
             for load in plan.numbered_loads() {
-                let length_ns = WARM_UP_NS / plan.loads.len().max(1) as u64;
+                let length_ns = plan.warm_up.as_nanos() as u64 / plan.loads.len().max(1) as u64;
                 self.send_unrecorded(subject, planned.arm, load, length_ns, stop)?;
             }
             thread::sleep(settle(planned.arm));
