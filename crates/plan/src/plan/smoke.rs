@@ -31,6 +31,7 @@ impl Plan {
         self.name.push_str("-smoke");
         self.rounds = ROUNDS;
         self.rounds_are_open = false;
+        self.patience = Duration::ZERO;
         self.capacity_turns = 1;
         self.capacity_loop = CAPACITY_LOOP;
         // Further copies of an arm are for precision.
@@ -97,7 +98,7 @@ mod tests {
         assert!(
             plan.loads.iter().all(|load| load.slice.as_millis() == 50 && load.connections <= CONNECTIONS)
         );
-        assert!(!plan.rounds_are_open);
+        assert!(!plan.rounds_are_open && plan.patience.is_zero());
     }
 
     #[test]
