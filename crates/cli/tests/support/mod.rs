@@ -123,12 +123,21 @@ pub(crate) fn name_of(process_id: u32) -> String {
 
 /// Waits until `is_so` holds, at most a minute, so that a hang becomes a failure. The tests make no claims about how long it
 /// takes.
-pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
-    for _ in 0..12_000 {
+pub(crate) fn wait_until(what: &str, is_so: impl FnMut() -> bool) {
+    wait(Duration::from_millis(5), Duration::from_mins(1), what, is_so);
+}
+
+/// The same, at most five minutes and at a slower pace, where asking takes processor time that others need.
+pub(crate) fn wait_at_pace(pace: Duration, what: &str, is_so: impl FnMut() -> bool) {
+    wait(pace, Duration::from_mins(5), what, is_so);
+}
+
+fn wait(pace: Duration, most: Duration, what: &str, mut is_so: impl FnMut() -> bool) {
+    for _ in 0..most.as_millis() / pace.as_millis() {
         if is_so() {
             return;
         }
-        std::thread::sleep(Duration::from_millis(5));
+        std::thread::sleep(pace);
     }
     panic!("{what} did not come");
 }
