@@ -287,7 +287,7 @@ impl<'a> Meter<'a> {
             full_handshakes: self.recording.handshakes.full(),
             resumed_handshakes: self.recording.handshakes.resumed(),
             response_p50_us: self.recording.response.quantile_us(0.5),
-            latest_own_lag_ns: self.recording.own_lag.histogram().max().max(self.recording.longest_turn_ns),
+            latest_own_lag_ns: latest_own_lag_ns(&self.recording),
             closed_connections: if load.open.is_none() { load.connections as u32 } else { 0 },
         };
         let steal = ours.steal + if self.setting.placement.is_apart() { theirs.steal } else { 0 };
@@ -430,6 +430,11 @@ pub(super) fn loaded_s(run: Range<u64>, recording: &Recording) -> f64 {
         return 0.0;
     }
     recording.last_response_ns.max(run.end).saturating_sub(run.start) as f64 / 1e9
+}
+
+/// The longest lag of the generator with a request or between two turns of its event loop, nanoseconds; 0 without either.
+fn latest_own_lag_ns(recording: &Recording) -> u64 {
+    recording.own_lag.histogram().max().max(recording.longest_turn_ns)
 }
 
 /// CPU time of one thread as a share of the time; 0 without time.
