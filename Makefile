@@ -51,7 +51,7 @@ test: applications ui-packages ## Run all checks of CI
 	@rm -rf target/test-times
 	$(LINTED) $(CARGO) test --workspace --quiet --no-run --all-targets
 	@$(LINTED) tools/tests-beside-checks $(MAKE) $(CARGO_TEST)
-	@$(LINTED) ONCE=1 $(CARGO_TEST) --test '*'
+	@$(LINTED) tools/tests-beside-studies $(CARGO_TEST)
 	@tools/test-times
 
 .PHONY: test-long

@@ -8,12 +8,21 @@ use std::fs;
 use std::io::Write;
 use std::net::TcpListener;
 use std::process::{Command, Stdio};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 use std::thread;
 use std::time::Duration;
 
 use hoptax_result::CalibrationResult;
 use serde_json::Value;
 use support::{Guarded, checked, hoptax, origin, ran, run, signal};
+
+/// Held by every test, and exclusively by the one that keeps all processors busy.
+static PROCESSORS: RwLock<()> = RwLock::new(());
+
+/// The right to use the processors beside other tests: they wait for most of the time.
+fn beside() -> RwLockReadGuard<'static, ()> {
+    PROCESSORS.read().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// The checks that fired and their severities, for a load with these arguments on an origin with this default response.
 fn fired(default: &str, flags: &[&str]) -> (Vec<(String, String)>, Value) {
@@ -48,6 +57,7 @@ fn disturbed(flags: &[&str], url: &str, disturb: impl FnOnce(u32)) -> (Vec<(Stri
 
 #[test]
 fn a_stopped_generator_is_detected() {
+    let _beside = beside();
     let (_origin, url) = origin(&[]);
     let flags = ["-q", "1000", "-d", "2s", "--warmup", "0s", "-c", "8"];
     let (found, result) = disturbed(&flags, &url, |id| {
@@ -75,6 +85,7 @@ fn a_stopped_generator_is_detected() {
 
 #[test]
 fn a_hog_on_the_generators_core_is_detected() {
+    let _alone = PROCESSORS.write().unwrap_or_else(PoisonError::into_inner);
     let (_origin, url) = origin(&[]);
     let processors = thread::available_parallelism().unwrap().get();
     let hog = || Guarded(Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap());
@@ -87,6 +98,7 @@ fn a_hog_on_the_generators_core_is_detected() {
 
 #[test]
 fn timers_with_millisecond_resolution_are_detected() {
+    let _beside = beside();
     let (_origin, url) = origin(&[]);
     let mut was_set = false;
     let flags = ["-q", "500", "-d", "2s", "--warmup", "500ms", "-c", "8"];
@@ -108,6 +120,7 @@ fn timers_with_millisecond_resolution_are_detected() {
 
 #[test]
 fn a_freeze_of_the_server_is_in_the_response_times() {
+    let _beside = beside();
     let flags = ["-q", "500", "-d", "3s", "--warmup", "0s", "-c", "8"];
     let (found, result) = fired("service=200us&freeze=1s@1s", &flags);
     has(&found, "connections-busy");
@@ -121,6 +134,7 @@ fn a_freeze_of_the_server_is_in_the_response_times() {
 
 #[test]
 fn a_freeze_until_the_end_makes_quantiles_lower_bounds() {
+    let _beside = beside();
     let flags = [
         "-q",
         "500",
@@ -156,6 +170,7 @@ fn a_freeze_until_the_end_makes_quantiles_lower_bounds() {
 
 #[test]
 fn a_rate_above_the_servers_capacity_is_detected() {
+    let _beside = beside();
     let (found, result) = fired("service=10ms", &["-q", "500", "-d", "1s", "--warmup", "0s", "-c", "4"]);
     has(&found, "offered");
     has(&found, "connections-busy");
@@ -167,6 +182,7 @@ fn a_rate_above_the_servers_capacity_is_detected() {
 
 #[test]
 fn requests_that_may_not_wait_are_skipped_with_a_caution() {
+    let _beside = beside();
     let flags = ["-q", "500", "-d", "1s", "--warmup", "0s", "-c", "4", "--when-busy", "skip"];
     let (found, result) = fired("delay=20ms", &flags);
     assert!(found.contains(&("offered".to_owned(), "warn".to_owned())), "{found:?}");
@@ -175,6 +191,7 @@ fn requests_that_may_not_wait_are_skipped_with_a_caution() {
 
 #[test]
 fn a_run_that_is_too_short_is_detected() {
+    let _beside = beside();
     let (found, result) = fired("delay=1ms", &["-q", "100", "-d", "500ms", "--warmup", "0s"]);
     has(&found, "too-few-samples");
     assert!(result["latency"]["response"]["p50_us"].is_null());
@@ -182,6 +199,7 @@ fn a_run_that_is_too_short_is_detected() {
 
 #[test]
 fn a_response_of_the_wrong_size_or_without_its_header_fails() {
+    let _beside = beside();
     let (found, _) = fired("size=10", &["-q", "200", "-d", "500ms", "--warmup", "0s", "--expect", "size=11"]);
     has(&found, "wrong-answers");
     let (found, _) =
@@ -196,6 +214,7 @@ fn a_response_of_the_wrong_size_or_without_its_header_fails() {
 
 #[test]
 fn invalid_responses_fail() {
+    let _beside = beside();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
     thread::spawn(move || {
@@ -211,12 +230,14 @@ fn invalid_responses_fail() {
 
 #[test]
 fn a_tenth_of_the_responses_at_forty_milliseconds_is_detected() {
+    let _beside = beside();
     let (found, _) = fired("delay=1ms:90,40ms:10", &["-q", "1000", "-d", "2s", "-c", "64"]);
     has(&found, "delayed-acknowledgement");
 }
 
 #[test]
 fn requests_that_queue_behind_each_other_are_detected() {
+    let _beside = beside();
     let (found, _) =
         fired("service=exp:1ms", &["-q", "800", "-d", "2s", "-c", "64", "--arrivals", "poisson"]);
     has(&found, "correlated-samples");
@@ -224,6 +245,7 @@ fn requests_that_queue_behind_each_other_are_detected() {
 
 #[test]
 fn a_calibration_with_a_high_floor_and_a_low_ceiling_is_respected() {
+    let _beside = beside();
     let (_origin, url) = origin(&["--default", "delay=1ms"]);
     let here =
         ran(hoptax().args(["load", "-q", "200", "-d", "300ms", "--warmup", "0s", "--json", "-", &url]));
@@ -255,6 +277,7 @@ fn a_calibration_with_a_high_floor_and_a_low_ceiling_is_respected() {
 
 #[test]
 fn a_threshold_that_was_loosened_is_printed_with_the_verdict() {
+    let _beside = beside();
     let (_origin, url) = origin(&[]);
     let flags =
         ["load", "-q", "100", "-d", "300ms", "--threshold", "steal=0.9", "--threshold", "drift-share=0.001"];

@@ -293,52 +293,6 @@ fn a_hog_on_the_proxys_processor_withholds_rates_and_times_but_no_cpu_time() {
     disturbed.keeps_cpu_times("proxy-run-delay");
 }
 
-#[test]
-fn a_generator_stopped_for_a_second_loses_only_that_slice() {
-    let _alone = alone();
-    let study = Study::new(1000, SHORT);
-    let running = study.start();
-    let is_stalled = |slice: &&SliceRecord| slice.latest_own_lag_ns > 500_000_000;
-    let stood_still = |record: &RoundRecord| record.slices.iter().filter(is_stalled).count();
-    // Once per round, until it hits a slice of either loop.
-    let mut rounds: Vec<RoundRecord> = Vec::new();
-    while rounds.len() < ROUNDS as usize || rounds.iter().map(stood_still).sum::<usize>() == 0 {
-        let began = study.out().join("arms/lua/admin-address");
-        wait_until("a round begins", || began.exists());
-        thread::sleep(Duration::from_millis(1500));
-        running.signal("STOP");
-        thread::sleep(Duration::from_secs(1));
-        running.signal("CONT");
-        let number = rounds.len();
-        wait_until("the round ends", || study.round(number).is_some());
-        rounds.extend(study.round(number));
-        assert!(rounds.len() < 30, "it was never stopped while it was to send");
-    }
-    running.signal("INT");
-    let disturbed = study.end(running);
-    let stalled = |by: &Vec<Disturbance>| by.contains(&Disturbance::Stalled);
-    let aside = disturbed
-        .result
-        .rounds
-        .iter()
-        .flat_map(|round| &round.samples)
-        .map(|sample| sample.set_aside.iter().filter(|by| stalled(by)).count());
-    assert!(aside.sum::<usize>() >= rounds.iter().map(stood_still).sum());
-    // Requests not sent during the stop must not count as refused by an arm. A crowded arm may still have refused some.
-    let planned: u64 = rounds
-        .iter()
-        .flat_map(|round| &round.slices)
-        .filter(is_stalled)
-        .map(|slice| slice.book.planned)
-        .sum();
-    let samples = disturbed.result.rounds.iter().flat_map(|round| &round.samples);
-    assert!(samples.map(|sample| sample.set_aside_book.planned).sum::<u64>() >= planned);
-    if disturbed.findings("proxy-run-delay").next().is_none() {
-        assert_eq!(disturbed.findings("offered").count(), 0, "{:#?}", disturbed.finding_texts());
-    }
-    disturbed.keeps_cpu_times("send-lag");
-}
-
 /// CPU account of a machine whose host alternately steals a quarter of each processor for two seconds and nothing for two.
 fn stealing() -> io::Result<Vec<ProcessorReading>> {
     static BEGAN: OnceLock<Instant> = OnceLock::new();
@@ -382,12 +336,61 @@ fn run_here(folder: &Path, ticks: runner::Ticks) -> StudyResult {
     result
 }
 
-/// Two more disturbances, and the truth of the bounds of a disturbed study: `make test-long`.
+/// Three more disturbances, and the truth of the bounds of a disturbed study: `make test-long`.
 ///
 /// Their guards in `make test`: the checks fire on modified results (`crates/checks/src/study`), the two hogs above, and the simulated
-/// coverage of bounds (`crates/stats/tests/bound_coverage.rs`).
+/// coverage of bounds (`crates/stats/tests/bound_coverage.rs`). Of a stopped generator: a load states its lag (`sabotage.rs`), and a round the
+/// lag of its slices (`crates/run/src/runner/measure/tests.rs`); such slices are set aside (`crates/plan/src/disturbance.rs`), measured again
+/// (`crates/run/src/runner/host_waits.rs`), and count for nothing (`crates/judge/src/summary/tests.rs`).
 mod long {
     use super::*;
+
+    #[test]
+    #[ignore = "takes minutes: run by `make test-long`"]
+    fn a_generator_stopped_for_a_second_loses_only_that_slice() {
+        let _alone = alone();
+        let study = Study::new(1000, SHORT);
+        let running = study.start();
+        let is_stalled = |slice: &&SliceRecord| slice.latest_own_lag_ns > 500_000_000;
+        let stood_still = |record: &RoundRecord| record.slices.iter().filter(is_stalled).count();
+        // Once per round, until it hits a slice of either loop.
+        let mut rounds: Vec<RoundRecord> = Vec::new();
+        while rounds.len() < ROUNDS as usize || rounds.iter().map(stood_still).sum::<usize>() == 0 {
+            let began = study.out().join("arms/lua/admin-address");
+            wait_until("a round begins", || began.exists());
+            thread::sleep(Duration::from_millis(1500));
+            running.signal("STOP");
+            thread::sleep(Duration::from_secs(1));
+            running.signal("CONT");
+            let number = rounds.len();
+            wait_until("the round ends", || study.round(number).is_some());
+            rounds.extend(study.round(number));
+            assert!(rounds.len() < 30, "it was never stopped while it was to send");
+        }
+        running.signal("INT");
+        let disturbed = study.end(running);
+        let stalled = |by: &Vec<Disturbance>| by.contains(&Disturbance::Stalled);
+        let aside = disturbed
+            .result
+            .rounds
+            .iter()
+            .flat_map(|round| &round.samples)
+            .map(|sample| sample.set_aside.iter().filter(|by| stalled(by)).count());
+        assert!(aside.sum::<usize>() >= rounds.iter().map(stood_still).sum());
+        // Requests not sent during the stop must not count as refused by an arm. A crowded arm may still have refused some.
+        let planned: u64 = rounds
+            .iter()
+            .flat_map(|round| &round.slices)
+            .filter(is_stalled)
+            .map(|slice| slice.book.planned)
+            .sum();
+        let samples = disturbed.result.rounds.iter().flat_map(|round| &round.samples);
+        assert!(samples.map(|sample| sample.set_aside_book.planned).sum::<u64>() >= planned);
+        if disturbed.findings("proxy-run-delay").next().is_none() {
+            assert_eq!(disturbed.findings("offered").count(), 0, "{:#?}", disturbed.finding_texts());
+        }
+        disturbed.keeps_cpu_times("send-lag");
+    }
 
     #[test]
     #[ignore = "takes minutes: run by `make test-long`"]

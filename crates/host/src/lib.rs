@@ -13,6 +13,7 @@ pub mod event_loops;
 pub mod firewall;
 pub mod freeze;
 pub mod handover;
+pub mod known_files;
 pub mod limits;
 pub mod link;
 pub mod machine;

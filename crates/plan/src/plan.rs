@@ -62,6 +62,11 @@ pub const DEFAULT_ROUNDS: u32 = 10;
 const CAPACITY_TURNS: u32 = 3;
 /// Length of each of the two loops of such a measurement.
 const CAPACITY_LOOP: Duration = Duration::from_millis(75);
+/// Time for which each arm gets requests before its first slice of a round.
+const WARM_UP: Duration = Duration::from_millis(100);
+/// The largest allowance for disturbances by the host. One that becomes worse for good after an hour would otherwise hold one slice for as
+/// long as it was undisturbed.
+const PATIENCE: Duration = Duration::from_secs(20);
 /// Default length of a slice. The speed of a virtual machine varies within tenths of a second, so short slices bring those that are
 /// compared close together, and a disturbance costs less. On an Intel Xeon with two virtual processors, the mean CPU time of twelve
 /// slices of 50 ms varied half as much between identical processes as that of four slices of 150 ms.
@@ -99,6 +104,11 @@ pub struct Plan {
     pub capacity_turns: u32,
     /// Length of each of the two loops of such a measurement.
     pub capacity_loop: Duration,
+    /// Time for which each arm gets requests at full speed before its first slice of a round, over all loads together, so that connections
+    /// are open and buffers have reached their size.
+    pub warm_up: Duration,
+    /// The largest time allowance for waits until the host is quiet and for slices that are measured again because it was not.
+    pub patience: Duration,
     /// Headers of every request of every arm: all that any function requires.
     pub headers: BTreeMap<String, String>,
     /// The configurations of the user that proxies run.
@@ -243,6 +253,8 @@ impl Plan {
             rounds: file.rounds.unwrap_or(DEFAULT_ROUNDS),
             capacity_turns: CAPACITY_TURNS,
             capacity_loop: CAPACITY_LOOP,
+            warm_up: WARM_UP,
+            patience: PATIENCE,
             rounds_are_open: file.rounds.is_none() && file.observe == Observe::Costs,
             arms,
             loads,

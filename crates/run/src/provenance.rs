@@ -10,18 +10,19 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+use hoptax_host::known_files;
 use hoptax_plan::digest::{sha256, sha256_of_reader};
 use hoptax_subject::envoy::process::ProxySpec;
 use serde_json::json;
 
-/// The SHA-256 digest of a file in hexadecimal.
+/// The SHA-256 digest of a file in hexadecimal. That of a large file is known until the file changes ([`known_files`]).
 ///
 /// # Errors
 /// When the file cannot be read.
 pub fn sha256_of_file(path: &Path) -> io::Result<String> {
     let of =
         |error: io::Error| io::Error::new(error.kind(), format!("cannot read `{}`: {error}", path.display()));
-    File::open(path).and_then(sha256_of_reader).map_err(of)
+    known_files::fact(path, "sha256", || File::open(path).and_then(sha256_of_reader)).map_err(of)
 }
 
 /// Replacements of strings that differ between runs by fixed names.

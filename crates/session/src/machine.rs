@@ -16,6 +16,9 @@ use crate::failure::Failure;
 use crate::manifest::Manifest;
 use crate::update::{Say, Update};
 
+/// Share of the time for the speeds of a machine that a study in seconds takes for them.
+const SMOKE_FACTOR: f64 = 0.1;
+
 /// Raises the limit on open files for this number of connections.
 ///
 /// # Errors
@@ -55,16 +58,18 @@ pub(crate) fn allow_connections_of_plan(plan: &Plan, say: Say<'_>) -> Result<(),
     Ok(())
 }
 
-/// Measures the machine's speeds, while processors may halt.
+/// Measures the machine's speeds, while processors may halt: briefly for a study that runs each part for seconds only.
 pub(crate) fn speeds(
     placement: &Placement,
     seed: Option<u64>,
+    is_smoke: bool,
     say: Say<'_>,
 ) -> Result<MachineSpeeds, Failure> {
     say(Update::Note("measuring the speeds of this machine"));
     // No child runs yet, so an interrupt may simply end the process.
     let never = AtomicBool::new(false);
-    hoptax_tools::calibrate::speeds(placement, 1.0, seed.unwrap_or(1), Some(&awake::keep_awake), &never)
+    let factor = if is_smoke { SMOKE_FACTOR } else { 1.0 };
+    hoptax_tools::calibrate::speeds(placement, factor, seed.unwrap_or(1), Some(&awake::keep_awake), &never)
         .map_err(|error| Failure::environment(format!("cannot measure the machine's speeds: {error}")))
 }
 

@@ -211,7 +211,8 @@ fn here(
     let directory = run_folder::create(&directory)?;
     let mut recorder = Recorder::open(options.store.map(Path::to_owned), &directory, say)?;
     let placement = placement()?;
-    let speeds = if options.with_speeds { Some(speeds(&placement, options.seed, say)?) } else { None };
+    let speeds = options.with_speeds.then(|| speeds(&placement, options.seed, options.smoke, say));
+    let speeds = speeds.transpose()?;
     let is_short = estimate.is_short(&length(&options.asked, plan.rounds));
     let machine = examine(then, &placement, options.never_halt, is_short, say)?;
     // A length of the user replaces the choice for the machine.

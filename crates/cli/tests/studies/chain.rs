@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use hoptax_subject::envoy::release::Envoy;
 use serde_json::{Value, json};
 
-use crate::support::{checked, hoptax, ran, run};
+use crate::support::{checked, hoptax, ran, run, short_form};
 
 /// Another program that behaves as Envoy does.
 fn another_envoy(folder: &Path, comment: &str) -> PathBuf {
@@ -53,10 +53,9 @@ fn every_proxy_of_a_chain_does_its_own_work() {
 ",
     );
     let out = folder.path().join("out");
-    let ran = run(["study", study.to_str().unwrap(), "--out", out.to_str().unwrap()]);
-    let result = result(&out, &ran.stderr);
+    let result = short_form(&study, &out);
     let mesh = arm(&result, "mesh");
-    assert_eq!((&mesh["unproven"], &mesh["failures"]), (&json!([]), &json!({})), "{}", ran.stderr);
+    assert_eq!((&mesh["unproven"], &mesh["failures"]), (&json!([]), &json!({})), "{mesh:#}");
     assert!(mesh["book"]["answered"].as_u64() > Some(0));
     assert_eq!(mesh["subject"]["tls"], json!(["none", "none", "mtls", "none"]));
     let names = |key: &str| -> Vec<String> {

@@ -8,7 +8,7 @@ use std::process::Stdio;
 use serde_json::Value;
 
 use crate::support;
-use crate::support::{Guarded, checked, hoptax, ran, wait_until};
+use crate::support::{Guarded, hoptax, ran, wait_until};
 
 /// An executable script.
 fn install(path: &Path, script: &str) {
@@ -43,12 +43,10 @@ loads:
 ";
     fs::write(folder.path().join("study.yaml"), text).unwrap();
     let out = folder.path().join("out");
-    let study = ran(hoptax().arg("study").arg(folder.path().join("study.yaml")).arg("--out").arg(&out));
-    let result = fs::read_to_string(out.join("result.json")).unwrap_or_else(|_| panic!("{}", study.stderr));
-    let result = checked("study", &result);
+    let result = support::short_form(&folder.path().join("study.yaml"), &out);
     let arms = result["arms"].as_array().unwrap();
     let baseline = arms.iter().find(|arm| arm["id"] == "baseline").unwrap();
-    assert_eq!(baseline["subject"]["application"], "./server {port} {host}", "{}", study.stderr);
+    assert_eq!(baseline["subject"]["application"], "./server {port} {host}");
     let samples = result["rounds"][0]["samples"].as_array().unwrap();
     let under =
         |load: &str| -> Vec<&Value> { samples.iter().filter(|sample| sample["load"] == load).collect() };

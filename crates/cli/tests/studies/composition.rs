@@ -64,7 +64,6 @@ fn filters(out: &Path, arm: &str) -> Vec<String> {
     filters.iter().map(|filter| filter["name"].as_str().unwrap().replace("envoy.filters.http.", "")).collect()
 }
 
-/// Envoy validates each configuration before the first round.
 #[test]
 fn envoy_accepts_compositions_and_every_function_of_them_is_at_work() {
     let folder = tempfile::tempdir().unwrap();
@@ -78,7 +77,7 @@ fn envoy_accepts_compositions_and_every_function_of_them_is_at_work() {
          connections: 4, blocks: 1, slice: 50ms}}\n"
     );
     fs::write(&study, text).unwrap();
-    let result = support::first_round(&study, &out);
+    let result = support::short_form(&study, &out);
     let arm = |id: &str| {
         let arms = result["arms"].as_array().unwrap();
         arms.iter().find(|arm| arm["id"] == id).unwrap_or_else(|| panic!("{id}: {result}")).clone()
@@ -120,7 +119,7 @@ fn functions_of_a_composition_are_at_work_over_every_protocol_and_with_mutual_tl
          blocks: 1, slice: 50ms}}\n"
     );
     fs::write(&study, text).unwrap();
-    let result = support::first_round(&study, &out);
+    let result = support::short_form(&study, &out);
     let arms = result["arms"].as_array().unwrap();
     let names = PROTOCOLS.iter().map(|(name, ..)| *name).chain(["mesh"]);
     for name in names {
@@ -171,7 +170,7 @@ fn applications_stand_side_by_side_and_each_arm_reaches_its_own() {
         application("second")
     );
     fs::write(&study, text).unwrap();
-    let result = support::first_round(&study, &out);
+    let result = support::short_form(&study, &out);
     let arms = result["arms"].as_array().unwrap();
     let arm = |id: &str| arms.iter().find(|arm| arm["id"] == id).unwrap_or_else(|| panic!("{id}: {result}"));
     for id in [

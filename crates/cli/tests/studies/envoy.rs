@@ -120,7 +120,7 @@ fn envoy_accepts_every_function_and_its_proof_moves() {
          blocks: 1, slice: 50ms}}\n"
     );
     fs::write(&study, text).unwrap();
-    let result = support::first_round(&study, &out);
+    let result = support::short_form(&study, &out);
     let arms = result["arms"].as_array().unwrap();
     assert!(arms.len() > catalogue.iter().count(), "{result}");
     for arm in arms {
@@ -384,7 +384,7 @@ fn every_key_exchange_group_is_negotiated_on_both_sides_of_the_proxy() {
          connections: 4, requests_per_connection: 1, blocks: 1, slice: 50ms}}\n"
     );
     fs::write(&study, text).unwrap();
-    let result = support::first_round(&study, &out);
+    let result = support::short_form(&study, &out);
     let arms = result["arms"].as_array().unwrap();
     assert!(arms.len() >= 10, "{result}");
     for arm in arms {

@@ -45,19 +45,27 @@ fn dry_run(text: &str, choice: &str) -> Ran {
     run(["price", &format!("{}{choice}", path.display()), "--dry-run"])
 }
 
-/// The rules by which the program reads YAML are those of Envoy: each text is accepted by both, or refused by both.
+/// The configuration with a listener for each of these names and ports, as they are written.
+fn with_listeners(all: &[(&str, &str)]) -> String {
+    let (head, rest) = ENVOY.split_once("  - name: l\n").unwrap();
+    let (listener, clusters) = rest.split_once("  clusters:\n").unwrap();
+    let listeners: String = all
+        .iter()
+        .map(|(name, port)| format!("  - name: {name}\n{}", listener.replace("10000", port)))
+        .collect();
+    format!("{head}{listeners}  clusters:\n{clusters}")
+}
+
+/// The rules by which the program reads YAML are those of Envoy: each text is accepted by both, or refused by both. Parts that
+/// both accept may stand in one text: who refuses a part of it refuses it.
 #[test]
 fn yaml_is_accepted_where_envoy_accepts_it() {
     let envoy = Envoy::find(None, &mut |_| {}).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let with = |before: &str| format!("{before}\n{ENVOY}");
-    let named = |name: &str| ENVOY.replace("name: l\n", &format!("name: {name}\n"));
-    let ported = |port: &str| ENVOY.replace("10000", port);
     for (text, is_accepted) in [
-        (with("!ignore shared: [&a x, {b: &c {d: e}}]"), true),
+        (with("!ignore shared: [&a x, {b: &c {d: e}}]\n!<!ignore> other: 1\n!ignore &k third: 1"), true),
         (with("!ignore shared: &id {id: x}\nnode: *id"), true),
-        (with("!<!ignore> shared: 1"), true),
-        (with("!ignore &k shared: 1"), true),
         (with("shared: 1"), false),
         (with("!!ignore shared: 1"), false),
         (with("!other shared: 1"), false),
@@ -75,14 +83,16 @@ fn yaml_is_accepted_where_envoy_accepts_it() {
         (format!("{ENVOY}---\n{{{{ no YAML\n"), true),
         (format!("---\n---\n{ENVOY}"), false),
         (format!("%YAML 1.1\n---\n{ENVOY}"), true),
-        (ported("010"), true),
-        (ported("0x1F90"), true),
-        (ported("\"8080\""), true),
-        (named("ingress.1"), true),
-        (named("1.10"), true),
-        (named("3000000000"), true),
-        (named("'on'"), true),
-        (named("~"), true),
+        (
+            with_listeners(&[
+                ("ingress.1", "010"),
+                ("1.10", "0x1F90"),
+                ("3000000000", "\"8081\""),
+                ("'on'", "10000"),
+                ("~", "10001"),
+            ]),
+            true,
+        ),
     ] {
         let path = folder.path().join("envoy.yaml");
         fs::write(&path, &text).unwrap();

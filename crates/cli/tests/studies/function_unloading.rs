@@ -9,8 +9,7 @@ use hoptax_subject::envoy::process::{Proxy, ProxySpec};
 use hoptax_subject::envoy::release::Envoy;
 use serde_json::{Value, json};
 
-use crate::support;
-use crate::support::{hoptax, origin, ran, small_study};
+use crate::support::{origin, short_form, small_study};
 
 /// A proxy in `folder` with a function, whose listener and clusters can be replaced.
 fn spec(envoy: &Envoy, function: Option<&Function>, folder: &Path, origin_url: &str) -> ProxySpec {
@@ -106,9 +105,7 @@ fn a_study_measures_an_arm_without_its_unloaded_function() {
     let arms = "baseline, {unloaded: lua}, {unloaded: circuit-breaker}, {unloaded: balance/maglev}, \
                 {name: edge, hops: [{name: front, functions: [cors]}, {name: back, functions: [lua, header-mutation]}], protocol: http2, unloaded: true}";
     fs::write(&study, small_study(arms, 2)).unwrap();
-    let done = ran(hoptax().arg("study").arg(&study).arg("--out").arg(&out));
-    let text = fs::read_to_string(out.join("result.json")).unwrap_or_else(|_| panic!("{}", done.stderr));
-    let result = support::checked("study", &text);
+    let result = short_form(&study, &out);
     for (id, file, word) in [
         ("lua unloaded", "lua-unloaded/listener.json", "lua"),
         ("circuit-breaker unloaded", "circuit-breaker-unloaded/clusters.json", "track_remaining"),
@@ -117,7 +114,7 @@ fn a_study_measures_an_arm_without_its_unloaded_function() {
         ("edge @ http2 unloaded", "edge-at-http2-unloaded/back/listener.json", "header_mutation"),
     ] {
         let arm = result["arms"].as_array().unwrap().iter().find(|arm| arm["id"] == id).unwrap();
-        assert!(arm["book"]["answered"].as_u64() > Some(0), "{id}: {}", done.stderr);
+        assert!(arm["book"]["answered"].as_u64() > Some(0), "{id}");
         assert_eq!(arm["unproven"], json!([]), "{id}");
         let text = fs::read_to_string(out.join("arms").join(file)).unwrap();
         assert!(!text.contains(word), "{id}: {text}");

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::support::{Ran, checked, hoptax, ran, root, run};
+use crate::support::{Ran, checked, hoptax, ran, root, run, short_form};
 
 /// The filter of the fixture that costs CPU time.
 const LUA: &str = "/static_resources/listeners/0/filter_chains/0/filters/0/typed_config/http_filters/0";
@@ -33,6 +33,11 @@ impl Folder {
 
     fn run(&self) -> Ran {
         run(["study", self.path("study.yaml").to_str().unwrap(), "--out", self.path("out").to_str().unwrap()])
+    }
+
+    /// Runs its short form, and returns its result.
+    fn short_form(&self) -> Value {
+        short_form(&self.path("study.yaml"), &self.path("out"))
     }
 }
 
@@ -87,12 +92,11 @@ fn tls_of_a_configuration_and_what_it_answers_are_those_of_the_configuration() {
     // Clients select the filter chain by a name that virtual hosts do not have.
     fs::write(folder.path("envoy.yaml"), config.replace("domains: [shop.example]", "domains: ['*']"))
         .unwrap();
-    let ran = folder.run();
-    let result = result(&folder.path("out"), &ran.stderr);
+    let result = folder.short_form();
     for (id, status) in [("secure", "200"), ("moved", "301"), ("behind", "404")] {
         let arm = arm(&result, id);
-        assert_eq!(arm["failures"], json!({}), "{id}: {}", ran.stderr);
-        assert_eq!(arm["answer"]["statuses"], json!({status: 10}), "{id}: {}", ran.stderr);
+        assert_eq!(arm["failures"], json!({}), "{id}");
+        assert_eq!(arm["answer"]["statuses"], json!({status: 10}), "{id}");
         assert!(arm["book"]["answered"].as_u64() > Some(0), "{id}");
     }
     assert_eq!(arm(&result, "secure")["subject"]["tls"], json!(["mtls", "none"]));
@@ -144,9 +148,8 @@ fn a_service_that_a_configuration_calls_over_tls_answers() {
         );
         fs::write(folder.path("envoy.yaml"), with_filter.replacen("  clusters:\n", cluster, 1)).unwrap();
         drop(fs::remove_dir_all(folder.path("out")));
-        let ran = folder.run();
-        let arm = arm(&result(&folder.path("out"), &ran.stderr), "asks");
-        assert_eq!(arm["answer"]["statuses"], json!({"200": 10}), "{}", ran.stderr);
+        let arm = arm(&folder.short_form(), "asks");
+        assert_eq!(arm["answer"]["statuses"], json!({"200": 10}), "{arm:#}");
         let calls = &arm["answer"]["statistics"]["cluster.authorization.ssl.handshake"];
         assert!(calls.as_u64() > Some(0), "{}", arm["answer"]);
     }

@@ -3,10 +3,11 @@
 use std::fs;
 use std::path::PathBuf;
 use std::process::Stdio;
+use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::support::{Guarded, TOLERANT, checked, hoptax, is_alive, root, run, wait_until};
+use crate::support::{Guarded, TOLERANT, checked, hoptax, is_alive, root, run, wait_at_pace};
 
 const GRAPH: &str = "
 name: shop
@@ -84,7 +85,7 @@ fn an_interrupt_ends_a_slice_that_would_take_an_hour_with_all_processes() {
     let mut children = Vec::new();
     // The graph has two services, which run with a proxy each and without: requests come once the last of the six listens. A check of
     // a program is a child, too, for a moment.
-    wait_until("the connections of the load to a round", || {
+    wait_at_pace(Duration::from_millis(50), "the connections of the load to a round", || {
         children = running.children();
         children.len() >= 6 && children.iter().any(|child| sockets(*child) > CONNECTIONS)
     });

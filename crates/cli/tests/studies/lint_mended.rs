@@ -40,14 +40,20 @@ fn envoy_accepts_every_file_that_was_mended() {
         // All findings at once, those of severity info too.
         let findings: Vec<&Finding> =
             linted.findings.iter().filter(|finding| !finding.found.fix.is_empty()).collect();
-        fs::write(&path, &text).unwrap();
-        if findings.is_empty() || !is_accepted(&envoy, &path) {
+        if findings.is_empty() {
             continue;
         }
+        let is_accepted = |text: &str| {
+            fs::write(&path, text).unwrap();
+            is_accepted(&envoy, &path)
+        };
         for one in mend(&read.configuration, &findings).0 {
-            fs::write(&path, &one.changed).unwrap();
-            assert!(is_accepted(&envoy, &path), "{}:\n{}", file.display(), one.changed);
-            checked += 1;
+            if is_accepted(&one.changed) {
+                checked += 1;
+            } else {
+                // Envoy refuses some of these files for what no fix changes.
+                assert!(!is_accepted(&text), "{}:\n{}", file.display(), one.changed);
+            }
         }
     }
     assert!(checked > 30, "{checked}");

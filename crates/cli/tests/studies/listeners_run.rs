@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::{Guarded, Ran, Watched, checked, hoptax, origin, run, signal, wait_until};
+use crate::support::{Guarded, Ran, Watched, checked, hoptax, origin, run, signal, wait_at_pace, wait_until};
 
 /// A port of loopback that is free for TCP and UDP.
 pub(crate) fn free_port() -> u16 {
@@ -77,7 +77,7 @@ impl Supervised {
 
     /// Waits until it serves.
     fn serves(&mut self) {
-        wait_until("an Envoy that serves", || {
+        wait_at_pace(Duration::from_millis(25), "an Envoy that serves", || {
             assert!(self.hoptax.0.try_wait().unwrap().is_none(), "{}", self.log());
             self.status().is_some_and(|status| status["state"] == "serving")
         });
@@ -139,11 +139,14 @@ impl Supervised {
     pub(crate) fn wait(&mut self, what: &str, is_so: impl Fn(&Value) -> bool) -> Value {
         let mut status = Value::Null;
         // The log says more than that it did not come.
-        for _ in 0..2_000 {
+        for number in 0_u32..6_000 {
             self.look();
-            status = self.status().unwrap_or_default();
-            if is_so(&status) {
-                return status;
+            // To make a status and to check it takes longer than to look for processes.
+            if number.is_multiple_of(5) {
+                status = self.status().unwrap_or_default();
+                if is_so(&status) {
+                    return status;
+                }
             }
             thread::sleep(Duration::from_millis(10));
         }

@@ -3,12 +3,16 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use hoptax_subject::envoy::release::Envoy;
 use serde_json::{Value, json};
 
 use crate::container::{self, Container};
-use crate::support::{root, run, wait_until};
+use crate::support::{root, run, wait_at_pace};
+
+/// The time between two questions to a container: each starts two processes in it.
+const PACE: Duration = Duration::from_millis(200);
 
 /// The Envoy of the tests.
 fn envoy() -> PathBuf {
@@ -29,7 +33,7 @@ fn file(timeout_s: u32) -> Value {
 
 /// Waits until the status in a container is so.
 fn wait_for(container: &mut Container, what: &str, is_so: impl Fn(&Value) -> bool) {
-    wait_until(what, || {
+    wait_at_pace(PACE, what, || {
         assert!(container.is_running(), "{}", container.log());
         let (_, text) = container.run(&["hoptax", "listeners", "status", "--json", "-"]);
         serde_json::from_str(&text).is_ok_and(|status| is_so(&status))
@@ -74,7 +78,8 @@ fn the_first_process_of_a_container_restarts_envoy_waits_for_orphans_and_ends_on
         );
         lines
     };
-    wait_until(
+    wait_at_pace(
+        PACE,
         "the end of one",
         || matches!(sleeping(&container).as_slice(), [left] if left.contains(" S ")),
     );
@@ -121,7 +126,7 @@ fn systemd_starts_reloads_restarts_and_stops_the_unit() {
         text.trim().to_owned()
     };
     wait_for(&mut container, "an Envoy that serves", |status| status["state"] == "serving");
-    wait_until("an active service", || shown(&container, "ActiveState") == "active");
+    wait_at_pace(PACE, "an active service", || shown(&container, "ActiveState") == "active");
     let verified =
         container.run(&["systemd-analyze", "verify", "/etc/systemd/system/hoptax-listeners.service"]);
     assert_eq!(verified, (Some(0), String::new()));
@@ -130,8 +135,8 @@ fn systemd_starts_reloads_restarts_and_stops_the_unit() {
     assert_eq!(container.run(&["systemctl", "reload", service]), (Some(0), String::new()));
     wait_for(&mut container, "a restart", |status| status["serving"]["epoch"] == 1);
     fs::write(container.etc("envoy/listeners.yaml"), "listeners: [").unwrap();
-    wait_until("a refusal", || shown(&container, "StatusText").contains("is not served"));
-    wait_until("the end of the reload", || shown(&container, "ActiveState") == "active");
+    wait_at_pace(PACE, "a refusal", || shown(&container, "StatusText").contains("is not served"));
+    wait_at_pace(PACE, "the end of the reload", || shown(&container, "ActiveState") == "active");
     fs::write(container.etc("envoy/listeners.yaml"), file(1).to_string()).unwrap();
     wait_for(&mut container, "the file", |status| status["last"]["outcome"] == "served");
 
@@ -140,7 +145,7 @@ fn systemd_starts_reloads_restarts_and_stops_the_unit() {
         container.run(&["systemctl", "kill", "--kill-whom=main", "--signal=KILL", service]).0,
         Some(0)
     );
-    wait_until("another start", || {
+    wait_at_pace(PACE, "another start", || {
         shown(&container, "NRestarts") == "1" && shown(&container, "ActiveState") == "active"
     });
     wait_for(&mut container, "an Envoy that serves", |status| status["serving"]["epoch"] == 0);

@@ -3,11 +3,12 @@
 use std::fs;
 use std::path::PathBuf;
 use std::process::Stdio;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::listeners_run::{Supervised, free_port, port_of};
-use crate::support::{Guarded, hoptax, origin, run, wait_until};
+use crate::support::{Guarded, hoptax, origin, run, wait_at_pace};
 
 /// Ten upstreams, of which the seventh is an origin of its own with a delay in a file, under load.
 pub(crate) struct Ten {
@@ -61,7 +62,8 @@ impl Ten {
     pub(crate) fn slow(&mut self) -> Value {
         let is_slow = |one: &&Value| !one["slow"].is_null();
         let mut status = Value::Null;
-        wait_until("a slow upstream", || {
+        // It takes half a minute.
+        wait_at_pace(Duration::from_millis(250), "a slow upstream", || {
             status = self.supervised.status().unwrap();
             status["upstreams"].as_array().unwrap().iter().any(|one| is_slow(&one))
         });

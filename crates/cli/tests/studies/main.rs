@@ -1,7 +1,8 @@
 //! Studies on real Envoy: their subjects, their parts, how they end, and the commands that run studies of their own.
 //!
-//! All tests of this folder are one program, because each program links the whole of hoptax. They run beside each other. A test that
-//! disturbs the machine on purpose, or needs a process to itself, has a program of its own.
+//! All tests of this folder are one program, because each program links the whole of hoptax. They run beside each other, and begin in
+//! the order of their names: those that wait long should not be the last. A test that disturbs the machine on purpose, or needs a process to
+//! itself, has a program of its own.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -14,6 +15,7 @@ mod compare;
 mod composition;
 mod configurations;
 mod container;
+mod courses;
 mod envoy;
 mod external;
 mod forms;
@@ -42,7 +44,6 @@ mod sittings;
 mod smoke;
 mod study;
 mod thresholds;
-mod timeline;
 
 #[test]
 fn every_file_of_this_folder_is_a_module_of_this_program() {

@@ -7,8 +7,9 @@ use std::process::Command;
 use std::time::Duration;
 
 use hoptax_host::link::{FAR, Link, LinkSpec};
+use serde_json::json;
 
-use crate::support::{program, ran, root, run};
+use crate::support::{checked, program, ran, root, run};
 
 fn edge() -> String {
     root().join("crates/bootstrap/fixtures/edge.yaml").to_str().unwrap().to_owned()
@@ -132,27 +133,37 @@ fn no_packet_leaves_for_the_addresses_and_names_of_a_configuration() {
         agent.set_nonblocking(true).unwrap();
         agent
     });
-    for (name, part) in [("leads-out.yaml", "over-proxy"), ("sinks-dump.json", "agent")] {
-        let (config, out) = (fixture(name), folder.path().join(name));
+    for (config, listener, part) in [
+        (fixture("leads-out.yaml"), "web", "over-proxy"),
+        (fixture("sinks-dump.json"), "web", "agent"),
+        (edge(), "edge", "cors"),
+    ] {
+        let out = folder.path().join(part);
         let ran = inside(&["price", &config, "--try", "--without", part, "--out", out.to_str().unwrap()]);
-        assert_eq!(ran.code, Some(0), "{name}: {}\n{}", ran.stdout, ran.stderr);
-        let variants = section(&ran.stdout, "Variants of listener web");
-        assert!(!variants.is_empty(), "{name}: {}", ran.stdout);
+        assert_eq!(ran.code, Some(0), "{config}: {}\n{}", ran.stdout, ran.stderr);
+        let variants = section(&ran.stdout, &format!("Variants of listener {listener}"));
+        assert!(!variants.is_empty(), "{config}: {}", ran.stdout);
         for variant in &variants {
-            assert!(variant.ends_with("10 of status 200"), "{name}: {variants:#?}");
+            assert!(variant.ends_with("10 of status 200"), "{config}: {variants:#?}");
         }
         before += 1;
-        assert_eq!(passed(), before, "{name}: {}", ran.stdout);
+        assert_eq!(passed(), before, "{config}: {}", ran.stdout);
     }
     for agent in &agents {
         let received = agent.recv(&mut [0]).map_err(|error| error.kind());
         assert_eq!(received, Err(ErrorKind::WouldBlock), "{agent:?}");
     }
-    let out = folder.path().join("out");
-    let ran =
-        inside(&["price", &edge(), "--without", "cors", "--rounds", "2", "--out", out.to_str().unwrap()]);
-    assert!(matches!(ran.code, Some(0 | 4)), "{}", ran.stderr);
-    assert!(out.join("bill.json").exists());
+    // A bill is such tries and a study of such arms.
+    let (study, out) = (folder.path().join("study.yaml"), folder.path().join("out"));
+    let arm = json!({"name": "edge", "hops": [{"config": edge()}]});
+    let load = "{name: saturation, loop: closed, connections: 4, blocks: 1, slice: 50ms}";
+    fs::write(&study, format!("name: edge\narms: [baseline, {arm}]\nloads: [{load}]\n")).unwrap();
+    let [study, out_folder] = [&study, &out].map(|path| path.to_str().unwrap());
+    let ran = inside(&["study", study, "--smoke", "--out", out_folder]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let result = checked("study", &fs::read_to_string(out.join("result.json")).unwrap());
+    let measured = result["arms"].as_array().unwrap().iter().find(|arm| arm["id"] == "edge").unwrap();
+    assert!(measured["book"]["answered"].as_u64() > Some(0), "{measured:#}");
     assert_eq!(passed(), before + 1, "{}", ran.stdout);
     // A packet for their address does pass the link, and so does a question for a name.
     near.send_to(b"x", "192.0.2.9:8125").unwrap();

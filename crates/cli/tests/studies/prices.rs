@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use crate::support::{Ran, checked, hoptax, ran, root, run, small_study};
 
 /// Runs a small study of these arms, and returns the path of its result.
-fn study(folder: &Path, name: &str, arms: &str, more: &[&str]) -> PathBuf {
+fn study(folder: &Path, name: &str, arms: &str) -> PathBuf {
     let file = folder.join(format!("{name}.yaml"));
     fs::write(&file, small_study(arms, 2)).unwrap();
     let out = folder.join(name);
-    let ran = ran(hoptax().arg("study").arg(&file).arg("--out").arg(&out).args(more));
+    let ran = ran(hoptax().arg("study").arg(&file).arg("--out").arg(&out));
     // With few slices, the result may be void.
     assert!(matches!(ran.code, Some(0 | 4)), "{}", ran.stderr);
     out.join("result.json")
@@ -52,8 +52,8 @@ fn a_list_carries_to_its_own_machine_unchanged() {
 #[test]
 fn a_small_list_is_carried_by_a_measurement_on_this_machine() {
     let folder = tempfile::tempdir().unwrap();
-    let list = study(folder.path(), "list", "baseline, same, jwt, lua", &["--with-speeds"]);
-    let here = study(folder.path(), "here", "baseline, same, jwt", &[]);
+    let list = study(folder.path(), "list", "baseline, same, jwt, lua");
+    let here = study(folder.path(), "here", "baseline, same, jwt");
     let json = checked("study", &fs::read_to_string(&list).unwrap());
     // Kernel counters are in the evidence, even if checks withhold the numbers.
     let samples = json["rounds"][0]["samples"].as_array().unwrap();
@@ -67,7 +67,6 @@ fn a_small_list_is_carried_by_a_measurement_on_this_machine() {
             assert!(count("reads") >= 2 * count("requests"), "{sample}");
         }
     }
-    assert!(json["speeds"]["speeds"].as_array().unwrap().len() > 10);
     let (list, measured) = (list.to_str().unwrap(), here.to_str().unwrap());
     let carried = prices(&["--here", "--list", list, "--measured", measured, "--json", "-"]);
     // Other work on the machine can leave a number bounded, or unknown.
@@ -88,6 +87,17 @@ fn a_small_list_is_carried_by_a_measurement_on_this_machine() {
     assert_eq!(price("jwt")["made"] == "measured", is_measured, "{json}");
     assert!(price("lua")["made"] != "measured" && price("lua")["made"] != "listed", "{json}");
     assert!(json["here"]["anchors"].as_array().unwrap().iter().any(|name| name == "plain proxying"));
+}
+
+#[test]
+fn the_speeds_of_the_machine_are_in_the_result_of_a_study_that_measures_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, out) = (folder.path().join("study.yaml"), folder.path().join("out"));
+    fs::write(&file, small_study("baseline, same", 2)).unwrap();
+    let ran = ran(hoptax().arg("study").arg(&file).args(["--smoke", "--with-speeds", "--out"]).arg(&out));
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let result = checked("study", &fs::read_to_string(out.join("result.json")).unwrap());
+    assert!(result["speeds"]["speeds"].as_array().unwrap().len() > 10, "{}", result["speeds"]);
 }
 
 #[test]

@@ -368,7 +368,7 @@ fn a_full_disk_is_an_error_but_the_table_is_printed() {
     fs::create_dir(study.out()).unwrap();
     // Files are written beside their place, and then take it.
     symlink("/dev/full", study.out().join("result.unfinished")).unwrap();
-    let ran = ran(study.command().arg("--force"));
+    let ran = ran(study.command().args(["--force", "--smoke"]));
     assert_eq!(ran.code, Some(3), "{}", ran.stderr);
     assert!(ran.stderr.contains("result.json") && ran.stderr.contains("No space left"), "{}", ran.stderr);
     assert!(has_verdict(&ran.stdout) && study.out().join("report.html").exists());

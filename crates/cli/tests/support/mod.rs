@@ -123,12 +123,21 @@ pub(crate) fn name_of(process_id: u32) -> String {
 
 /// Waits until `is_so` holds, at most a minute, so that a hang becomes a failure. The tests make no claims about how long it
 /// takes.
-pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
-    for _ in 0..12_000 {
+pub(crate) fn wait_until(what: &str, is_so: impl FnMut() -> bool) {
+    wait(Duration::from_millis(5), Duration::from_mins(1), what, is_so);
+}
+
+/// The same, at most five minutes and at a slower pace, where asking takes processor time that others need.
+pub(crate) fn wait_at_pace(pace: Duration, what: &str, is_so: impl FnMut() -> bool) {
+    wait(pace, Duration::from_mins(5), what, is_so);
+}
+
+fn wait(pace: Duration, most: Duration, what: &str, mut is_so: impl FnMut() -> bool) {
+    for _ in 0..most.as_millis() / pace.as_millis() {
         if is_so() {
             return;
         }
-        std::thread::sleep(Duration::from_millis(5));
+        std::thread::sleep(pace);
     }
     panic!("{what} did not come");
 }
@@ -239,25 +248,14 @@ pub(crate) fn checked(schema: &str, text: &str) -> serde_json::Value {
     value
 }
 
-/// Runs a study until its first round is complete, and interrupts it. Returns its result. For properties that a single round shows: a
-/// study file has at least two.
-pub(crate) fn first_round(study: &Path, out: &Path) -> serde_json::Value {
-    let log = out.with_extension("log");
-    let mut command = hoptax();
-    command.arg("study").arg(study).arg("--out").arg(out);
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(fs::File::create(&log).unwrap());
-    let mut running = Guarded(command.spawn().unwrap());
-    let round = out.join("rounds/0.json");
-    while running.0.try_wait().unwrap().is_none() && !round.exists() {
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    if running.0.try_wait().unwrap().is_none() {
-        running.signal("INT");
-    }
-    running.0.wait().unwrap();
-    let said = || fs::read_to_string(&log).unwrap();
-    assert!(round.exists(), "{}", said());
-    checked("study", &fs::read_to_string(out.join("result.json")).unwrap_or_else(|_| panic!("{}", said())))
+/// Runs the short form of a study, and returns its result: one round with one copy of each arm, for properties that need no more. A study
+/// file has at least two rounds, and copies are for precision. However busy the machine is, it succeeds.
+pub(crate) fn short_form(study: &Path, out: &Path) -> serde_json::Value {
+    let ran = ran(hoptax().arg("study").arg(study).arg("--smoke").arg("--out").arg(out));
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let result = checked("study", &fs::read_to_string(out.join("result.json")).unwrap());
+    assert_eq!(result["plan"]["rounds_completed"], 1, "{}", ran.stderr);
+    result
 }
 
 /// A study file for a short study.

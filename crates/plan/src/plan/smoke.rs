@@ -11,6 +11,11 @@ const ROUNDS: u32 = 1;
 const SLICE: Duration = Duration::from_millis(50);
 /// Length of a loop that measures a capacity.
 const CAPACITY_LOOP: Duration = Duration::from_millis(30);
+/// Time in which all arms together get requests before their first slices. Those of a study with a hundred of them would otherwise take
+/// longer than everything else.
+const WARM_UP_OF_ALL: Duration = Duration::from_secs(2);
+/// The shortest warm-up of an arm.
+const LEAST_WARM_UP: Duration = Duration::from_millis(20);
 /// Most connections of a load: opening thousands for each slice takes longer than everything else.
 const CONNECTIONS: usize = 64;
 /// Length of a slice of a timeline, if its restarts allow.
@@ -26,12 +31,15 @@ impl Plan {
         self.name.push_str("-smoke");
         self.rounds = ROUNDS;
         self.rounds_are_open = false;
+        self.patience = Duration::ZERO;
         self.capacity_turns = 1;
         self.capacity_loop = CAPACITY_LOOP;
         // Further copies of an arm are for precision.
         for arm in &mut self.arms {
             arm.copies = 1;
         }
+        let subjects = u32::try_from(self.subjects().count()).unwrap_or(u32::MAX).max(1);
+        self.warm_up = self.warm_up.min(WARM_UP_OF_ALL / subjects).max(LEAST_WARM_UP);
         let longest = self.loads.iter().map(|load| load.slice).max().unwrap_or_default();
         let slice = self.timeline.as_mut().map_or(SLICE, |timeline| timeline.shorten(longest));
         for load in &mut self.loads {
@@ -90,7 +98,19 @@ mod tests {
         assert!(
             plan.loads.iter().all(|load| load.slice.as_millis() == 50 && load.connections <= CONNECTIONS)
         );
-        assert!(!plan.rounds_are_open);
+        assert!(!plan.rounds_are_open && plan.patience.is_zero());
+    }
+
+    #[test]
+    fn many_arms_share_the_time_of_the_warm_up() {
+        let warm_up_ms = |arms: usize| {
+            let arms: Vec<String> = (1..arms).map(|number| format!("'rbac{{rules={number}}}'")).collect();
+            let load = "{name: a, loop: closed}";
+            let plan =
+                smoke(&format!("name: test\narms: [baseline, {}]\nloads: [{load}]\n", arms.join(", ")));
+            plan.warm_up.as_millis()
+        };
+        assert_eq!([2, 20, 40, 100, 200].map(warm_up_ms), [100, 100, 50, 20, 20]);
     }
 
     #[test]

@@ -25,8 +25,6 @@ const FIRST_WAIT: Duration = Duration::from_secs(5);
 /// Time that may be spent on waiting and on disturbed slices, as a share of the time of the others, so that a host that
 /// is always disturbed cannot delay a study indefinitely. When it is spent, slices are measured once and set aside.
 const LOST_SHARE: f64 = 1.0;
-/// Largest allowance. A host that becomes worse for good after an hour would otherwise hold one slice for as long as it was undisturbed.
-const MAX_ALLOWANCE: Duration = Duration::from_secs(20);
 
 /// Number of slices with a delayed proxy that are always repeated.
 const MAX_DELAYED_REPEATS: u32 = 8;
@@ -39,6 +37,8 @@ pub(super) struct HostWaits {
     slices: Vec<SliceRecord>,
     /// The remaining allowance.
     allowance: Duration,
+    /// The largest allowance.
+    patience: Duration,
     /// True if proxies share processors with callers on purpose; waiting for a processor is then no disturbance.
     shares_processors: bool,
     /// Number of slices so far, and of those with a delayed proxy.
@@ -67,8 +67,8 @@ impl HostWaits {
         let processor = placement.proxy.first().filter(|_| placement.is_apart() && !has_link);
         let probe = processor.map(|&processor| HandoverProbe::start(processor)).transpose()?;
         let slices = earlier.iter().flat_map(|round| &round.slices).cloned().collect();
-        let allowance = first_allowance(plan);
-        Ok(Self { probe, slices, allowance, shares_processors: has_link, seen: (0, 0) })
+        let (allowance, patience) = (first_allowance(plan), plan.patience);
+        Ok(Self { probe, slices, allowance, patience, shares_processors: has_link, seen: (0, 0) })
     }
 
     /// The usual placement so far; None before the first slice, and where slices are no noisier further apart.
@@ -111,7 +111,7 @@ impl HostWaits {
         let length = Duration::from_secs_f64(slice.wall_s.max(0.0));
         let is_disturbed = is_apart || is_lost(slice);
         if !is_disturbed && !self.is_seldom_delayed(slice) {
-            self.allowance = MAX_ALLOWANCE.min(self.allowance + length.mul_f64(LOST_SHARE));
+            self.allowance = self.patience.min(self.allowance + length.mul_f64(LOST_SHARE));
             return false;
         }
         let has_time = self.allowance > length;
@@ -120,13 +120,13 @@ impl HostWaits {
     }
 }
 
-/// [`FIRST_WAIT`], or the time of all planned slices if that is shorter.
+/// [`FIRST_WAIT`], or the time of all planned slices or the patience of the plan if that is shorter.
 fn first_allowance(plan: &Plan) -> Duration {
     let slices = |block: &Block<'_>| {
         block.load.slice.saturating_mul(u32::try_from(block.subjects.len()).unwrap_or(u32::MAX))
     };
     let round: Duration = plan::blocks(plan, 0).iter().map(slices).sum();
-    FIRST_WAIT.min(round.saturating_mul(plan.rounds))
+    FIRST_WAIT.min(round.saturating_mul(plan.rounds)).min(plan.patience)
 }
 
 /// The planned slices of a round that have no measurement that counts, each with its block and subject. Those that were
@@ -178,7 +178,15 @@ mod tests {
 
     fn host_waits(readings: &[f64]) -> HostWaits {
         let slices = readings.iter().map(|reading| slice(*reading)).collect();
-        HostWaits { probe: None, slices, allowance: FIRST_WAIT, shares_processors: false, seen: (0, 0) }
+        let patience = Duration::from_secs(20);
+        HostWaits {
+            probe: None,
+            slices,
+            allowance: FIRST_WAIT,
+            patience,
+            shares_processors: false,
+            seen: (0, 0),
+        }
     }
 
     #[test]
@@ -192,18 +200,29 @@ mod tests {
     }
 
     #[test]
+    fn a_study_without_patience_measures_nothing_again() {
+        let none = Duration::ZERO;
+        let mut host_waits = HostWaits { allowance: none, patience: none, ..host_waits(&[]) };
+        assert!((0..100).all(|_| !repeats(&mut host_waits, 60.0, 0) && !repeats(&mut host_waits, 60.0, 1)));
+    }
+
+    #[test]
     fn a_study_may_first_wait_for_as_long_as_its_slices_take_and_five_seconds_at_most() {
-        let first = |rounds: u32, blocks: u32| {
+        let first = |rounds: u32, blocks: u32, is_smoke: bool| {
             let text = format!(
                 "name: test\nrounds: {rounds}\narms: [baseline, lua]\nloads: [{{name: a, loop: closed, blocks: {blocks}, slice: 50ms}}]\n"
             );
             let (file, positions) = file::read("test.yaml", &text).unwrap();
-            let plan = Plan::new(&file, &positions, Catalogue::load().unwrap()).unwrap();
+            let mut plan = Plan::new(&file, &positions, Catalogue::load().unwrap()).unwrap();
+            if is_smoke {
+                plan.smoke();
+            }
             (first_allowance(&plan), plan.subjects().count() as u32)
         };
-        let (short, subjects) = first(2, 1);
+        let (short, subjects) = first(2, 1, false);
         assert_eq!(short, Duration::from_millis(2 * 50) * subjects);
-        assert_eq!(first(30, 9).0, FIRST_WAIT);
+        assert_eq!(first(30, 9, false).0, FIRST_WAIT);
+        assert_eq!(first(30, 9, true).0, Duration::ZERO);
     }
 
     #[test]

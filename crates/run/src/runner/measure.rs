@@ -26,8 +26,6 @@ use super::subject::Subject;
 use super::subjects::Subjects;
 use super::{RunError, Setting, caller, external, rate, statistics};
 
-/// Warm-up time of each arm before its first slice, so that connections are open and buffers have reached their size.
-const WARM_UP_NS: u64 = 100_000_000;
 /// Requests in this first part of an open slice are not recorded: the proxy's caches are cold after other arms ran, and its queue is
 /// empty. At 90 % of the capacity, a queue of requests of 60 us needs some 20 ms until it forgets that.
 const LEAD_IN_SHARE: u32 = 5;
@@ -107,7 +105,7 @@ impl<'a> Meter<'a> {
         let plan = self.plan;
         for Running { planned, subject, last, .. } in &mut subjects.all {
             for load in plan.numbered_loads() {
-                let length_ns = WARM_UP_NS / plan.loads.len().max(1) as u64;
+                let length_ns = plan.warm_up.as_nanos() as u64 / plan.loads.len().max(1) as u64;
                 self.send_unrecorded(subject, planned.arm, load, length_ns, stop)?;
             }
             thread::sleep(settle(planned.arm));
@@ -289,7 +287,7 @@ impl<'a> Meter<'a> {
             full_handshakes: self.recording.handshakes.full(),
             resumed_handshakes: self.recording.handshakes.resumed(),
             response_p50_us: self.recording.response.quantile_us(0.5),
-            latest_own_lag_ns: self.recording.own_lag.histogram().max().max(self.recording.longest_turn_ns),
+            latest_own_lag_ns: latest_own_lag_ns(&self.recording),
             closed_connections: if load.open.is_none() { load.connections as u32 } else { 0 },
         };
         let steal = ours.steal + if self.setting.placement.is_apart() { theirs.steal } else { 0 };
@@ -432,6 +430,11 @@ pub(super) fn loaded_s(run: Range<u64>, recording: &Recording) -> f64 {
         return 0.0;
     }
     recording.last_response_ns.max(run.end).saturating_sub(run.start) as f64 / 1e9
+}
+
+/// The longest lag of the generator with a request or between two turns of its event loop, nanoseconds; 0 without either.
+fn latest_own_lag_ns(recording: &Recording) -> u64 {
+    recording.own_lag.histogram().max().max(recording.longest_turn_ns)
 }
 
 /// CPU time of one thread as a share of the time; 0 without time.

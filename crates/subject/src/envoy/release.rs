@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use hoptax_host::child::{Child, ChildSpec};
 use hoptax_host::command;
+use hoptax_host::known_files;
 
 use crate::program::in_search_path;
 
@@ -130,7 +131,7 @@ impl Envoy {
         }
     }
 
-    /// The Envoy at `program`, with the version that it reports.
+    /// The Envoy at `program`, with the version that it reports, which is known until the program changes ([`known_files`]).
     ///
     /// # Errors
     /// When it cannot be executed, or its output is not Envoy's.
@@ -139,18 +140,23 @@ impl Envoy {
     }
 
     fn at_within(program: &Path, timeout: Duration) -> Result<Self, ReleaseError> {
-        let unusable = |cause: String| ReleaseError::Unusable { program: program.to_owned(), cause };
-        let mut command = Command::new(program);
-        command.arg("--version");
-        // No signal handler is installed yet: Ctrl-C ends hoptax, and the kernel ends the program.
-        let output = command::run(command, timeout, &AtomicBool::new(false))
-            .map_err(|error| unusable(format!("`--version` failed: {error}")))?;
-        let version = parse_version(&output.text).ok_or_else(|| {
-            let cited: String = output.text.trim().chars().take(CITED_CHARS).collect();
-            unusable(format!("the output of `--version` is not that of Envoy: `{cited}`"))
-        })?;
+        let version = known_files::fact(program, "envoy-version", || reported_version(program, timeout))?;
         Ok(Self { program: program.to_owned(), version })
     }
+}
+
+/// The version that an Envoy reports.
+fn reported_version(program: &Path, timeout: Duration) -> Result<String, ReleaseError> {
+    let unusable = |cause: String| ReleaseError::Unusable { program: program.to_owned(), cause };
+    let mut command = Command::new(program);
+    command.arg("--version");
+    // No signal handler is installed yet: Ctrl-C ends hoptax, and the kernel ends the program.
+    let output = command::run(command, timeout, &AtomicBool::new(false))
+        .map_err(|error| unusable(format!("`--version` failed: {error}")))?;
+    parse_version(&output.text).ok_or_else(|| {
+        let cited: String = output.text.trim().chars().take(CITED_CHARS).collect();
+        unusable(format!("the output of `--version` is not that of Envoy: `{cited}`"))
+    })
 }
 
 /// `envoy  version: COMMIT/1.40.0/Clean/RELEASE/BoringSSL`.
@@ -177,9 +183,7 @@ impl Releases {
     /// # Errors
     /// When neither variable is set.
     pub fn of_user() -> Result<Self, ReleaseError> {
-        let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-        let cache = set("XDG_CACHE_HOME").or_else(|| set("HOME").map(|home| home.join(".cache")));
-        cache
+        known_files::cache_folder()
             .map(|cache| Self { folder: cache.join("hoptax").join("envoy") })
             .ok_or(ReleaseError::NoCacheFolder)
     }

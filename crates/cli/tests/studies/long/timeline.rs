@@ -1,10 +1,10 @@
 //! Built-in studies over time, in their short form.
 //!
-//! `make test` guards them by other tests: failures and restarts over time (`timeline.rs`), and the numbers of recorded courses
+//! `make test` guards them by other tests: failures and restarts over time (`courses.rs`), and the numbers of recorded courses
 //! (`crates/judge/src/summary/timeline.rs`).
 
+use crate::courses::courses;
 use crate::smoke::outcome;
-use crate::timeline::courses;
 
 #[test]
 #[ignore = "takes minutes: run by `make test-long`"]

@@ -29,6 +29,17 @@ fn a_companion_that_ends_concerns_only_the_arms_that_call_it() {
 }
 
 #[test]
+fn a_stop_of_the_generator_is_in_the_lag_of_a_request_or_of_a_turn() {
+    let mut recording = Recording::new();
+    assert_eq!(latest_own_lag_ns(&recording), 0);
+    // In a closed loop, no request is late.
+    recording.longest_turn_ns = 1_000_000_000;
+    assert_eq!(latest_own_lag_ns(&recording), 1_000_000_000);
+    recording.own_lag.record(2_000_000_000);
+    assert!((2_000_000_000..2_100_000_000).contains(&latest_own_lag_ns(&recording)));
+}
+
+#[test]
 fn a_slice_that_is_not_in_the_record_ends_the_study_with_its_arm() {
     with_meter("baseline, lua", |plan, mut meter| {
         let mut running = Running::new(plan.subjects().nth(1).unwrap(), Subject::default());

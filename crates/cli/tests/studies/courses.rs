@@ -1,4 +1,4 @@
-//! Studies that observe a timeline, in their short form, on real Envoy.
+//! Studies that observe courses over time, in their short form, on real Envoy.
 
 use std::fs;
 use std::path::Path;
