@@ -70,6 +70,7 @@ try {
   await page.getByLabel("Measure").selectOption(measures.at(-1));
   assert.match(page.url(), /measure=/);
 
+  await page.evaluate(axe);
   for (const theme of ["dark", "light"]) {
     const button = page.getByRole("button", { name: theme === "dark" ? "Dark theme" : "Light theme" });
     if (await button.count()) {
@@ -77,7 +78,6 @@ try {
     }
     const ground = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
     assert.equal(ground === "rgb(255, 255, 255)", theme === "light", `${theme}: ${ground}`);
-    await page.evaluate(axe);
     // The colours of both themes; everything else is the same in both. Of the rows of a table, which are alike, the first are enough.
     const where = { exclude: ["tbody tr:nth-child(n+4)"] };
     const options = { resultTypes: ["violations"], ...(theme === "dark" ? { runOnly: ["color-contrast"] } : {}) };
