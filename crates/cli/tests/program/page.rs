@@ -19,7 +19,7 @@ fn has(program: &str) -> bool {
     version.is_ok_and(|output| output.status.success())
 }
 
-/// True if pages can be opened: Node and its packages, and Chromium, whose version takes a second of processor time.
+/// True if pages can be opened: with Node, its packages and Chromium, which are asked once for all tests.
 static HAS_BROWSER: LazyLock<bool> = LazyLock::new(|| {
     repository().join("ui/node_modules/playwright-core").exists() && has("node") && has("chromium")
 });
