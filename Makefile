@@ -42,7 +42,7 @@ install: build ## Install hoptax in PREFIX/bin; the default PREFIX is ~/.local
 # Each program of tests says how long it took.
 CARGO_TEST = $(CARGO) test --workspace --quiet --no-fail-fast --config 'target."cfg(all())".runner = "$(CURDIR)/tools/timed"'
 
-# One build has the tests, the lints and the checks of the documentation.
+# One build has the tests and the lints.
 LINTED = RUSTC_WORKSPACE_WRAPPER=$(CURDIR)/tools/linted
 
 .PHONY: test
@@ -55,7 +55,7 @@ test: applications ui-packages ## Run all checks of CI
 	@tools/test-times
 
 .PHONY: test-long
-test-long: registry-lint ## Run the tests that take minutes each
+test-long: lint ## Run the tests that take minutes each, and check the documentation
 	$(CARGO_TEST) -- --ignored long::
 	$(CARGO) test --release --package hoptax-stats --bench simulations
 
