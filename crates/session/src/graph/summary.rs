@@ -112,28 +112,24 @@ fn fill(result: &mut GraphRunResult) {
         (0..count).map(|number| Some(cpu_us(round, number)?.per_request)).sum::<Option<f64>>()
     });
     // Decoded once for the levels and the difference.
-    let [proxied_times, direct_times] =
-        [GraphCondition::Proxied, GraphCondition::Direct].map(|condition| {
-            let by_round = result.rounds.iter().map(|round| times(round, condition));
-            by_round.collect::<Option<Vec<Times>>>()
+    let [proxied_times, direct_times] = [GraphCondition::Proxied, GraphCondition::Direct].map(|condition| {
+        let by_round = result.rounds.iter().map(|round| times(round, condition));
+        by_round.collect::<Option<Vec<Times>>>()
+    });
+    let (proxied_times, direct_times) = (proxied_times.as_ref(), direct_times.as_ref());
+    let response = |condition: GraphCondition, times: Option<&Vec<Times>>| {
+        let tail = times.and_then(|times| {
+            let rounds: Vec<&[CountedTime]> = times.iter().map(Vec::as_slice).collect();
+            quantile_level(&rounds, TAIL, confidence)
         });
-    let [proxied, direct] =
-        [(GraphCondition::Proxied, &proxied_times), (GraphCondition::Direct, &direct_times)].map(
-            |(condition, times)| {
-                let tail = times.as_ref().and_then(|times| {
-                    let rounds: Vec<&[CountedTime]> = times.iter().map(Vec::as_slice).collect();
-                    quantile_level(&rounds, TAIL, confidence)
-                });
-                GraphRunResponse {
-                    mean_us: over_rounds(&|round| mean_us(round, condition)),
-                    p99_us: tail.map(in_us),
-                }
-            },
-        );
+        GraphRunResponse { mean_us: over_rounds(&|round| mean_us(round, condition)), p99_us: tail.map(in_us) }
+    };
+    let proxied = response(GraphCondition::Proxied, proxied_times);
+    let direct = response(GraphCondition::Direct, direct_times);
     let difference = |round: &GraphRound| {
         Some(mean_us(round, GraphCondition::Proxied)? - mean_us(round, GraphCondition::Direct)?)
     };
-    let tail = proxied_times.as_ref().zip(direct_times.as_ref()).and_then(|(proxied, direct)| {
+    let tail = proxied_times.zip(direct_times).and_then(|(proxied, direct)| {
         let both = proxied.iter().zip(direct);
         let tails: Vec<RoundTimes<'_>> =
             both.map(|(proxied, direct)| RoundTimes { arm: proxied, other: direct }).collect();
