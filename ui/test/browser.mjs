@@ -16,7 +16,7 @@ const url = pathToFileURL(resolve(report)).href;
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 const executablePath = process.env.PATH.split(delimiter).map((folder) => join(folder, "chromium")).find(existsSync);
-const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
+const browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu", "--disable-software-rasterizer"] });
 try {
   const context = await browser.newContext({ offline: true, viewport: { width: 1200, height: 900 } });
   const page = await context.newPage();

@@ -18,7 +18,7 @@ const pages = readdirSync(folder).filter((name) => name.endsWith(".html"));
 assert.ok(pages.length > 0, `${folder} has pages`);
 
 const executablePath = process.env.PATH.split(delimiter).map((path) => join(path, "chromium")).find(existsSync);
-const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
+const browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu", "--disable-software-rasterizer"] });
 
 /** Steps through each chart by key, and looks at its table. */
 async function useCharts(page, name) {
