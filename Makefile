@@ -45,11 +45,14 @@ CARGO_TEST = $(CARGO) test --workspace --quiet --no-fail-fast --config 'target."
 # One build has the tests and the lints.
 LINTED = RUSTC_WORKSPACE_WRAPPER=$(CURDIR)/tools/linted
 
+# What tests start besides the program is made beside it.
 .PHONY: test
-test: applications ui-packages ## Run all checks of CI
+test: ## Run all checks of CI
 	@tools/packages build tests
 	@rm -rf target/test-times
-	$(LINTED) $(CARGO) test --workspace --quiet --no-run --all-targets
+	@$(MAKE) --silent applications ui-packages & beside=$$!; \
+	    $(LINTED) $(CARGO) test --workspace --quiet --no-run --all-targets || { kill $$beside; exit 1; }; \
+	    wait $$beside
 	@$(LINTED) tools/tests-beside-checks $(MAKE) $(CARGO_TEST)
 	@$(LINTED) ONCE=1 $(CARGO_TEST) --test '*'
 	@tools/test-times
