@@ -51,7 +51,7 @@ test: ## Run all checks of CI
 	@tools/packages build tests
 	@rm -rf target/test-times
 	@$(MAKE) --silent applications ui-packages & beside=$$!; \
-	    $(LINTED) $(CARGO) test --workspace --quiet --no-run --all-targets || { kill $$beside; exit 1; }; \
+	    $(LINTED) $(CARGO) test --workspace --quiet --no-run --all-targets || { kill $$beside 2>/dev/null; exit 1; }; \
 	    wait $$beside
 	@$(LINTED) tools/tests-beside-checks $(MAKE) $(CARGO_TEST)
 	@$(LINTED) ONCE=1 $(CARGO_TEST) --test '*'
