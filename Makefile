@@ -45,13 +45,13 @@ CARGO_TEST = $(CARGO) test --workspace --quiet --no-fail-fast --config 'target."
 # One build has the tests and the lints.
 LINTED = RUSTC_WORKSPACE_WRAPPER=$(CURDIR)/tools/linted
 
-# What tests start besides the program is made beside it.
+# What tests start besides the program is made beside it. The second step compiles all that is left.
 .PHONY: test
 test: ## Run all checks of CI
 	@tools/packages build tests
 	@rm -rf target/test-times
 	@$(MAKE) --silent applications ui-packages & beside=$$!; \
-	    $(LINTED) $(CARGO) test --workspace --quiet --no-run --all-targets || { kill $$beside 2>/dev/null; exit 1; }; \
+	    $(LINTED) $(CARGO) test --workspace --quiet --no-run --test '*' || { kill $$beside 2>/dev/null; exit 1; }; \
 	    wait $$beside
 	@$(LINTED) tools/tests-beside-checks $(MAKE) $(CARGO_TEST)
 	@$(LINTED) ONCE=1 $(CARGO_TEST) --test '*'
