@@ -42,20 +42,23 @@ install: build ## Install hoptax in PREFIX/bin; the default PREFIX is ~/.local
 # Each program of tests says how long it took.
 CARGO_TEST = $(CARGO) test --workspace --quiet --no-fail-fast --config 'target."cfg(all())".runner = "$(CURDIR)/tools/timed"'
 
-# One build has the tests, the lints and the checks of the documentation.
+# One build has the tests and the lints.
 LINTED = RUSTC_WORKSPACE_WRAPPER=$(CURDIR)/tools/linted
 
+# What tests start besides the program is made beside it. The second step compiles all that is left.
 .PHONY: test
-test: applications ui-packages ## Run all checks of CI
+test: ## Run all checks of CI
 	@tools/packages build tests
 	@rm -rf target/test-times
-	$(LINTED) $(CARGO) test --workspace --quiet --no-run --all-targets
+	@$(MAKE) --silent applications ui-packages & beside=$$!; \
+	    $(LINTED) $(CARGO) test --workspace --quiet --no-run --test '*' || { kill $$beside 2>/dev/null; exit 1; }; \
+	    wait $$beside
 	@$(LINTED) tools/tests-beside-checks $(MAKE) $(CARGO_TEST)
-	@$(LINTED) tools/tests-beside-studies $(CARGO_TEST)
+	@$(LINTED) ONCE=1 $(CARGO_TEST) --test '*'
 	@tools/test-times
 
 .PHONY: test-long
-test-long: registry-lint ## Run the tests that take minutes each
+test-long: lint ## Run the tests that take minutes each, and check the documentation
 	$(CARGO_TEST) -- --ignored long::
 	$(CARGO) test --release --package hoptax-stats --bench simulations
 

@@ -35,7 +35,10 @@ fn main() -> Result<(), String> {
         .env_remove("RUSTC_WORKSPACE_WRAPPER");
     if variable("PROFILE")? == "debug" {
         // Tests check that it answers, and that its cost is measured, whatever it is.
-        cargo.env("CARGO_PROFILE_MODULE_LTO", "off").env("CARGO_PROFILE_MODULE_CODEGEN_UNITS", "16");
+        cargo
+            .env("CARGO_PROFILE_MODULE_LTO", "off")
+            .env("CARGO_PROFILE_MODULE_CODEGEN_UNITS", "16")
+            .env("CARGO_PROFILE_MODULE_OPT_LEVEL", "1");
     }
     if env::var_os("CARGO_CFG_FUZZING").is_some() {
         // A shared library cannot be linked with the flags of fuzzers.

@@ -16,7 +16,7 @@ const url = pathToFileURL(resolve(report)).href;
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 const executablePath = process.env.PATH.split(delimiter).map((folder) => join(folder, "chromium")).find(existsSync);
-const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
+const browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu", "--disable-software-rasterizer"] });
 try {
   const context = await browser.newContext({ offline: true, viewport: { width: 1200, height: 900 } });
   const page = await context.newPage();
@@ -70,6 +70,7 @@ try {
   await page.getByLabel("Measure").selectOption(measures.at(-1));
   assert.match(page.url(), /measure=/);
 
+  await page.evaluate(axe);
   for (const theme of ["dark", "light"]) {
     const button = page.getByRole("button", { name: theme === "dark" ? "Dark theme" : "Light theme" });
     if (await button.count()) {
@@ -77,7 +78,6 @@ try {
     }
     const ground = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
     assert.equal(ground === "rgb(255, 255, 255)", theme === "light", `${theme}: ${ground}`);
-    await page.evaluate(axe);
     // The colours of both themes; everything else is the same in both. Of the rows of a table, which are alike, the first are enough.
     const where = { exclude: ["tbody tr:nth-child(n+4)"] };
     const options = { resultTypes: ["violations"], ...(theme === "dark" ? { runOnly: ["color-contrast"] } : {}) };

@@ -4,6 +4,7 @@
 
 use std::borrow::Cow;
 
+use memchr::memchr2;
 use serde_json::{Map, Value};
 
 /// Keys of matchers whose text is compared with a value.
@@ -28,7 +29,7 @@ pub fn join(pointer: &str, key: &str) -> String {
 /// Makes the pointer of a node that of its entry `key`.
 pub fn push(pointer: &mut String, key: &str) {
     pointer.push('/');
-    if key.contains(['~', '/']) {
+    if memchr2(b'~', b'/', key.as_bytes()).is_some() {
         pointer.push_str(&key.replace('~', "~0").replace('/', "~1"));
     } else {
         pointer.push_str(key);

@@ -41,7 +41,7 @@ impl Catalogue {
         let read = CATALOGUE.get_or_init(|| {
             let mut files = Vec::new();
             collect(&FILES, &mut files);
-            Self::read(files)
+            Self::read(files, file::read)
         });
         read.as_ref().map_err(Vec::as_slice)
     }
@@ -73,11 +73,14 @@ impl Catalogue {
         Ok((function, function.knobs_of(call)?))
     }
 
-    fn read<'a>(files: impl IntoIterator<Item = (&'a Path, &'a [u8])>) -> Result<Self, Vec<CatalogueError>> {
+    fn read<'a>(
+        files: impl IntoIterator<Item = (&'a Path, &'a [u8])>,
+        read: Reader,
+    ) -> Result<Self, Vec<CatalogueError>> {
         let mut functions = BTreeMap::new();
         let mut errors = Vec::new();
         for (path, contents) in files {
-            match read_file(path, contents) {
+            match read_file(path, contents, read) {
                 Ok(function) => {
                     functions.insert(function.id.clone(), function);
                 }
@@ -98,9 +101,12 @@ fn collect<'a>(directory: &Dir<'a>, files: &mut Vec<(&'a Path, &'a [u8])>) {
     }
 }
 
-fn read_file(path: &Path, contents: &[u8]) -> Result<Function, FileError> {
+/// Reads a file with this id.
+type Reader = fn(&str, &[u8]) -> Result<Function, FileError>;
+
+fn read_file(path: &Path, contents: &[u8], read: Reader) -> Result<Function, FileError> {
     let id = path.to_str().and_then(|path| path.strip_suffix(".yaml")).ok_or(FileError::Name)?;
-    file::read(id, contents)
+    read(id, contents)
 }
 
 /// Every arm of a study sends the headers of all functions, so two functions must not need different values of one
@@ -132,7 +138,8 @@ mod tests {
 
     fn errors(files: &[(&str, String)]) -> Vec<String> {
         let files = files.iter().map(|(path, text)| (Path::new(*path), text.as_bytes()));
-        Catalogue::read(files).unwrap_err().iter().map(ToString::to_string).collect()
+        let read = Catalogue::read(files, file::read_and_render);
+        read.unwrap_err().iter().map(ToString::to_string).collect()
     }
 
     fn ends(range: &KnobRange) -> Vec<KnobValue> {
@@ -140,6 +147,16 @@ mod tests {
             KnobRange::Integer { min, max } => vec![KnobValue::Integer(*min), KnobValue::Integer(*max)],
             KnobRange::Word(choices) => choices.iter().cloned().map(KnobValue::Word).collect(),
         }
+    }
+
+    /// The program itself does not render what it does not need.
+    #[test]
+    fn every_file_of_the_catalogue_is_sound_and_renders() {
+        let mut files = Vec::new();
+        collect(&FILES, &mut files);
+        let read =
+            Catalogue::read(files, file::read_and_render).unwrap_or_else(|errors| panic!("{errors:?}"));
+        assert_eq!(read.functions.len(), Catalogue::load().unwrap().functions.len());
     }
 
     #[test]

@@ -61,7 +61,7 @@ impl Component {
 
     /// The body of its request.
     fn body(&self) -> Option<Vec<u8>> {
-        // Functions of the catalogue were rendered when it was loaded.
+        // A test renders all functions of the catalogue.
         self.function.body(&self.knobs).ok().flatten()
     }
 
@@ -180,7 +180,7 @@ impl Composition {
     /// The proofs of all functions, each with the function that it belongs to.
     pub fn proofs(&self) -> Vec<(&Component, Proof)> {
         let of = |component: &Component| {
-            // Functions of the catalogue were rendered when it was loaded.
+            // A test renders all functions of the catalogue.
             component.function.proofs(&component.knobs).unwrap_or_default()
         };
         self.components
@@ -263,7 +263,7 @@ impl Composition {
 
     /// The lowest limit that a function enforces: see [`Function::limit`].
     pub fn limit(&self) -> Option<f64> {
-        // Functions of the catalogue were rendered when it was loaded.
+        // A test renders all functions of the catalogue.
         let limit = |component: &Component| component.function.limit(&component.knobs).ok().flatten();
         self.components.iter().filter_map(limit).min_by(f64::total_cmp)
     }

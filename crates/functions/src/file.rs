@@ -1,14 +1,13 @@
 //! The file format of a function, with all checks on a file.
 
 use std::collections::{BTreeMap, HashSet};
-use std::path::Path;
 
 use serde::Deserialize;
 
 use crate::NUMBERED_CONDITIONS;
 use crate::code_file::CodeFile;
 use crate::function::{
-    Change, Context, Family, Function, KnownAnswer, PATH, RenderError, Request, Secured, environment,
+    Change, Family, Function, KnownAnswer, PATH, RenderError, Request, Secured, environment,
 };
 use crate::in_listeners::InListeners;
 use crate::knob::{Knob, KnobRange, KnobValue};
@@ -268,12 +267,22 @@ pub(crate) fn read(expected: &str, contents: &[u8]) -> Result<Function, FileErro
     let used = check_variables(&function)?;
     function.asks_companion = COMPANION.iter().any(|name| used.contains(*name));
     function.code_files = CodeFile::ALL.into_iter().filter(|file| used.contains(file.variable())).collect();
-    function.limit(&function.default_knobs())?;
-    function.known_cpu_us(&function.default_knobs())?;
-    function.application(&function.default_knobs())?;
-    function.body(&function.default_knobs())?;
-    function.proofs(&function.default_knobs())?;
-    function.render(&function.default_knobs(), &Context { directory: Path::new("/"), companion: None })?;
+    Ok(function)
+}
+
+/// Reads a file, and renders all of it at the defaults of its knobs. The catalogue is a part of the program, so tests do that for all who
+/// start it.
+#[cfg(test)]
+pub(crate) fn read_and_render(expected: &str, contents: &[u8]) -> Result<Function, FileError> {
+    let function = read(expected, contents)?;
+    let knobs = function.default_knobs();
+    function.limit(&knobs)?;
+    function.known_cpu_us(&knobs)?;
+    function.application(&knobs)?;
+    function.body(&knobs)?;
+    function.proofs(&knobs)?;
+    let nowhere = crate::function::Context { directory: "/".as_ref(), companion: None };
+    function.render(&knobs, &nowhere)?;
     Ok(function)
 }
 

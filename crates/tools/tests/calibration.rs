@@ -1,4 +1,4 @@
-//! A short calibration, alone on the machine: beside other tests, the generator itself would be late.
+//! A short calibration, with at most work of idle priority beside it: beside other tests, the generator itself would be late.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

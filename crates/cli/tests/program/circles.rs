@@ -355,11 +355,18 @@ fn words(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
+        if first.is_whitespace() {
+            rest = rest.trim_start();
+            continue;
+        }
         if let Some(comment) = rest.strip_prefix("//") {
             rest = comment.split_once('\n').map_or("", |(_, behind)| behind);
             continue;
         }
-        if let Some(behind) = behind_comment(rest).or_else(|| behind_literal(rest)) {
+        // Nothing else begins a comment or a literal.
+        let may_begin = matches!(first, '/' | '"' | '\'' | 'b' | 'c' | 'r');
+        let behind = may_begin.then(|| behind_comment(rest).or_else(|| behind_literal(rest)));
+        if let Some(behind) = behind.flatten() {
             rest = behind;
             continue;
         }
@@ -371,9 +378,7 @@ fn words(text: &str) -> Vec<String> {
             first.len_utf8()
         };
         let (word, behind) = rest.split_at(length);
-        if !first.is_whitespace() {
-            words.push(word.to_owned());
-        }
+        words.push(word.to_owned());
         rest = behind;
     }
     words

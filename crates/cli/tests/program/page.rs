@@ -5,6 +5,7 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::LazyLock;
 
 use crate::support::{Guarded, hoptax, origin};
 
@@ -17,6 +18,11 @@ fn has(program: &str) -> bool {
     let version = Command::new(program).arg("--version").stdin(Stdio::null()).output();
     version.is_ok_and(|output| output.status.success())
 }
+
+/// True if pages can be opened: with Node, its packages and Chromium, which are asked once for all tests.
+static HAS_BROWSER: LazyLock<bool> = LazyLock::new(|| {
+    repository().join("ui/node_modules/playwright-core").exists() && has("node") && has("chromium")
+});
 
 /// Markup, as a string in JSON, that would take over a page which inserts text as markup.
 const EVIL: &str =
@@ -31,14 +37,13 @@ fn export(result: &Path, page: &Path) {
 
 /// Runs a script of `ui/test` on pages. Says that it does not without Node, its packages or Chromium.
 fn use_in_browser(script: &str, arguments: &[&OsStr]) {
-    let ui = repository().join("ui");
-    if !ui.join("node_modules/playwright-core").exists() || !has("node") || !has("chromium") {
+    if !*HAS_BROWSER {
         eprintln!(
             "not tested: the page in a browser, without Node, its packages (`make ui-packages`) or Chromium"
         );
         return;
     }
-    let script = ui.join("test").join(script);
+    let script = repository().join("ui/test").join(script);
     let used = Command::new("node").arg(script).args(arguments).stdin(Stdio::null()).output().unwrap();
     let said = [used.stdout, used.stderr].concat();
     assert!(used.status.success(), "{}", String::from_utf8_lossy(&said));

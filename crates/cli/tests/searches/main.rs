@@ -1,7 +1,7 @@
 //! `hoptax find`, on servers whose capacity is known.
 //!
 //! A search measures response times, which many other tests beside it would spoil, so searches have a program of their own. It leaves
-//! processors idle for most of the time: `make test` runs `make checks` beside it, at idle priority.
+//! processors idle for most of the time: `make test` compiles and runs unit tests beside it, at idle priority.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

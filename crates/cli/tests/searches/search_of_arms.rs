@@ -33,11 +33,12 @@ fn an_interrupt_ends_all_processes_of_a_search_and_keeps_its_trials() {
     let folder = tempfile::tempdir().unwrap();
     let (json, temporary) = (folder.path().join("found.json"), folder.path().join("tmp"));
     fs::create_dir(&temporary).unwrap();
+    // Trials are as long as such times need to settle: some seconds here.
     let finding = hoptax()
         .args([
             "find",
             "--slo",
-            "p50<100ms",
+            "p50<4ms",
             "--arms",
             "baseline,lua,direct",
             "--min-rate",

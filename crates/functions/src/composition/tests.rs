@@ -45,9 +45,11 @@ fn every_pair_of_functions_is_combined_or_refused_with_a_reason() {
     let catalogue = Catalogue::load().unwrap();
     let all: Vec<Component> = catalogue.iter().map(|function| component(catalogue, &function.id)).collect();
     let context = Context { directory: Path::new("/"), companion: None };
+    let with_fragment = |one: &Component| (one.clone(), one.fragment().unwrap());
+    let all: Vec<(Component, Fragment)> = all.iter().map(with_fragment).collect();
     let (mut combined, mut reasons) = (0, BTreeSet::new());
-    for (index, first) in all.iter().enumerate() {
-        for second in all.iter().skip(index) {
+    for (index, (first, own)) in all.iter().enumerate() {
+        for (second, other) in all.iter().skip(index) {
             let names = format!("{} and {}", first.name, second.name);
             let pair = vec![first.clone(), second.clone()];
             let reversed = vec![second.clone(), first.clone()];
@@ -57,11 +59,9 @@ fn every_pair_of_functions_is_combined_or_refused_with_a_reason() {
                     combined += 1;
                     assert!(is_possible, "{names} only in one order");
                     let fragment = composition.render(&context).expect(&names);
-                    let own = |one: &Component| one.fragment().unwrap();
-                    let (own, other) = (own(first), own(second));
                     assert_eq!(
                         fragment.http_filters,
-                        [own.http_filters, other.http_filters].concat(),
+                        [own.http_filters.as_slice(), other.http_filters.as_slice()].concat(),
                         "{names}"
                     );
                     assert_eq!(

@@ -155,11 +155,21 @@ mod tests {
     use super::*;
     use hoptax_result::SpeedKind;
     use hoptax_result::SpeedSide;
+    use std::sync::LazyLock;
     use std::time::Duration;
 
     fn here() -> Placement {
         Placement::split(&processors::allowed().unwrap(), 1)
     }
+
+    /// Measured once for two tests: each kind takes as long again.
+    static FOUND: LazyLock<MachineSpeeds> = LazyLock::new(|| {
+        let keep_awake = |processors: &[u32]| -> io::Result<Box<dyn Any>> {
+            assert_eq!(processors.len(), 2);
+            Ok(Box::new(()))
+        };
+        speeds(&here(), 0.1, 1, Some(&keep_awake), &AtomicBool::new(false)).unwrap()
+    });
 
     fn fixed(ns: impl Fn(u64) -> f64 + Send + 'static) -> Work {
         let mut number = 0;
@@ -181,7 +191,7 @@ mod tests {
 
     #[test]
     fn every_kind_is_measured_and_larger_operations_take_longer() {
-        let found = speeds(&here(), 0.1, 1, None, &AtomicBool::new(false)).unwrap();
+        let found = &*FOUND;
         let ns = |kind| found.speeds.iter().find(|speed| speed.kind == kind).unwrap().ns.estimate;
         assert!(found.speeds.iter().all(|speed| speed.ns.estimate > 0.0), "{found:#?}");
         assert!(ns(SpeedKind::SystemCall) < ns(SpeedKind::Pipe), "{found:#?}");
@@ -192,20 +202,14 @@ mod tests {
 
     #[test]
     fn wake_ups_are_also_measured_with_processors_kept_awake() {
-        let placement = here();
-        let keep_awake = |processors: &[u32]| -> io::Result<Box<dyn Any>> {
-            assert_eq!(processors.len(), 2);
-            Ok(Box::new(()))
-        };
-        let found = speeds(&placement, 0.1, 1, Some(&keep_awake), &AtomicBool::new(false)).unwrap();
-        let awake: Vec<SpeedKind> = found
+        let awake: Vec<SpeedKind> = FOUND
             .speeds
             .iter()
             .filter(|speed| speed.never_halted_ns.is_some())
             .map(|speed| speed.kind)
             .collect();
         let expected: &[SpeedKind] =
-            if placement.is_apart() { &[SpeedKind::Wake, SpeedKind::WakeDelay] } else { &[] };
+            if here().is_apart() { &[SpeedKind::Wake, SpeedKind::WakeDelay] } else { &[] };
         assert_eq!(awake, expected);
     }
 
