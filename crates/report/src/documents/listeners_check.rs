@@ -38,7 +38,10 @@ pub fn listeners_check(result: &ListenersCheckResult) -> Document {
         ("Promises that are kept", PromiseOutcome::Kept),
     ];
     for (title, outcome) in sections {
-        document.sections.extend(Section::of_lines(title, lines(result, outcome)));
+        let section = Section::of_lines(title, lines(result, outcome));
+        // What is kept is for those who doubt it.
+        let fold = |section: Section| if outcome == PromiseOutcome::Kept { section.fold() } else { section };
+        document.sections.extend(section.map(fold));
     }
     document.sections.extend(Section::of_lines("Method", method()));
     document

@@ -4,6 +4,7 @@ use hoptax_result::{BodyBytes, LoadResult, TlsResult};
 
 use super::cells::us;
 use super::imported;
+use crate::document::{Block, Section};
 use crate::numbers::grouped;
 
 /// The sizes of bodies, after the statuses of their responses.
@@ -17,11 +18,31 @@ fn body_sizes(bytes: BodyBytes) -> String {
     format!("; bodies of {sizes} bytes")
 }
 
-/// Rates, and accounts of requests.
-pub(super) fn accounts(result: &LoadResult) -> Vec<String> {
-    if let Some(imported) = &result.imported {
-        return imported::accounts(result, imported);
-    }
+/// Rates, and accounts of requests. The parts that the requests divide into are left to the chart of a page if it `has_flow`.
+pub(super) fn section(result: &LoadResult, has_flow: bool) -> Option<Section> {
+    let lists = match &result.imported {
+        Some(imported) => vec![Block::Lines(imported::accounts(result, imported))],
+        None => vec![
+            Block::Lines(rates(result)),
+            Block::Lines(parts(result)).unless_page(has_flow),
+            Block::Lines(others(result)),
+        ],
+    };
+    let is_empty = |block: &Block| matches!(block, Block::Lines(lines) if lines.is_empty());
+    let blocks: Vec<Block> = lists.into_iter().filter(|block| !is_empty(block)).collect();
+    (!blocks.is_empty()).then(|| Section::new("Accounts", blocks))
+}
+
+fn count(count: u64) -> String {
+    grouped(count as f64, 0)
+}
+
+fn listed<'a>(counts: impl IntoIterator<Item = (&'a String, &'a u64)>, between: &str) -> String {
+    let counts = counts.into_iter().map(|(what, number)| format!("{} {between}{what}", count(*number)));
+    counts.collect::<Vec<_>>().join(", ")
+}
+
+fn rates(result: &LoadResult) -> Vec<String> {
     let rate = |rate: f64| format!("{}/s", grouped(rate, 0));
     // A withheld rate could be computed from the count of responses below, which is kept as evidence.
     let mut lines = vec![format!(
@@ -37,32 +58,47 @@ pub(super) fn accounts(result: &LoadResult) -> Vec<String> {
         let digits = usize::from(sustained < 10.0);
         lines.push(format!("answered {}/s from the start of the warm-up on", grouped(sustained, digits)));
     }
+    lines
+}
+
+/// The requests as they divide.
+fn parts(result: &LoadResult) -> Vec<String> {
     let book = &result.book;
-    let count = |count: u64| grouped(count as f64, 0);
-    lines.push(format!(
-        "requests: {} planned = {} sent + {} unsent",
-        count(book.planned),
-        count(book.sent),
-        count(book.unsent)
-    ));
-    lines.push(format!(
-        "{} sent = {} answered + {} failed + {} timed out + {} unfinished",
-        count(book.sent),
-        count(book.answered),
-        count(book.failed),
-        count(book.timed_out),
-        count(book.unfinished)
-    ));
-    let listed = |entries: Vec<String>| entries.join(", ");
+    let mut lines = vec![
+        format!(
+            "requests: {} planned = {} sent + {} unsent",
+            count(book.planned),
+            count(book.sent),
+            count(book.unsent)
+        ),
+        format!(
+            "{} sent = {} answered + {} failed + {} timed out + {} unfinished",
+            count(book.sent),
+            count(book.answered),
+            count(book.failed),
+            count(book.timed_out),
+            count(book.unfinished)
+        ),
+    ];
+    if !result.unsent.is_empty() {
+        lines.push(format!("unsent: {}", listed(&result.unsent, "")));
+    }
+    if !result.failures.is_empty() {
+        let failures = result.reasons.listed(&result.failures, Vec::new(), count);
+        lines.push(format!("failures: {failures}"));
+    }
+    lines
+}
+
+/// Waits, responses, connections and TLS.
+fn others(result: &LoadResult) -> Vec<String> {
+    let book = &result.book;
+    let mut lines = Vec::new();
     if book.sent_again > 0 {
         lines.push(format!(
             "again: {} sent again, because the server had handed them back unprocessed",
             count(book.sent_again)
         ));
-    }
-    if !result.unsent.is_empty() {
-        let unsent = result.unsent.iter().map(|(reason, number)| format!("{} {reason}", count(*number)));
-        lines.push(format!("unsent: {}", listed(unsent.collect())));
     }
     // Requests that never got a connection waited for one too.
     if book.blocked > 0 || result.waiting.most > 0 {
@@ -83,16 +119,10 @@ pub(super) fn accounts(result: &LoadResult) -> Vec<String> {
         let statuses =
             result.statuses.iter().map(|(status, number)| format!("{} of {status}", count(*number)));
         let bodies = result.body_bytes.map(body_sizes).unwrap_or_default();
-        lines.push(format!("statuses: {}{bodies}", listed(statuses.collect())));
+        lines.push(format!("statuses: {}{bodies}", statuses.collect::<Vec<_>>().join(", ")));
     }
     if !result.deviations.is_empty() {
-        let deviations =
-            result.deviations.iter().map(|(what, number)| format!("{} with {what}", count(*number)));
-        lines.push(format!("deviations: {}", listed(deviations.collect())));
-    }
-    if !result.failures.is_empty() {
-        let failures = result.reasons.listed(&result.failures, Vec::new(), count);
-        lines.push(format!("failures: {failures}"));
+        lines.push(format!("deviations: {}", listed(&result.deviations, "with ")));
     }
     if let Some(lookups) = &result.lookups {
         lines.push(format!(
@@ -103,12 +133,10 @@ pub(super) fn accounts(result: &LoadResult) -> Vec<String> {
         ));
     }
     if !result.drained.is_empty() {
-        let drained = result.drained.iter().map(|(reason, number)| format!("{} {reason}", count(*number)));
-        lines.push(format!("drained: connections drained by the server: {}", listed(drained.collect())));
+        let drained = listed(&result.drained, "");
+        lines.push(format!("drained: connections drained by the server: {drained}"));
     }
-    if let Some(tls) = &result.tls {
-        lines.push(tls_line(tls));
-    }
+    lines.extend(result.tls.as_ref().map(tls_line));
     lines
 }
 
