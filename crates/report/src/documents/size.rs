@@ -220,7 +220,10 @@ fn proxies(result: &SizeResult) -> Table {
 fn curve(result: &SizeResult, has_chart: bool) -> Section {
     let row = |point: &SizePoint| {
         let per_request = point.cores.times(1e6 / point.rate);
-        Row::new(number(point.rate), vec![Cell::Quantity(cores(&point.cores)), Cell::Quantity(us(&per_request))])
+        Row::new(
+            number(point.rate),
+            vec![Cell::Quantity(cores(&point.cores)), Cell::Quantity(us(&per_request))],
+        )
     };
     let table = Table {
         title: "cores in all by rate".to_owned(),

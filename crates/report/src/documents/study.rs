@@ -1,5 +1,7 @@
 //! The document of a study, and of several sittings of one.
 
+mod sittings_chart;
+
 use hoptax_result::{
     ArmKind, ArmResult, Bound, CostMeasure, HoldsFor, LoadSpec, Loop, Report, RoundMeasure, SittingArm,
     SittingsBody, SittingsResult, StudyBody, StudyResult, Verdict,
@@ -99,6 +101,7 @@ pub(super) fn stored_sittings(result: &SittingsResult) -> Document {
     document.verdict = Some(Judgement { verdict: result.verdict, usable });
     document.findings = FindingText::all(&result.findings);
     document.table = by_sitting::tables(result, None, &by_sitting::CPU).into_iter().next().map(Table::from);
+    document.plots.extend(sittings_chart::chart(result));
     document.sections.push(sittings_section(result, None));
     document
 }

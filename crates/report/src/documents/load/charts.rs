@@ -91,7 +91,11 @@ fn missing(result: &LoadResult, is_drawn: impl Fn(&str) -> bool) -> Option<Strin
 /// The recorded times of [`TIMES`]; empty where none were kept.
 fn of_times(histograms: Option<&LoadHistograms>) -> [Counts; 3] {
     let times = |of: fn(&LoadHistograms) -> Option<&Histogram>| recorded(histograms.and_then(of));
-    [times(|all| all.response.as_ref()), times(|all| all.service.as_ref()), times(|all| all.send_lag.as_ref())]
+    [
+        times(|all| all.response.as_ref()),
+        times(|all| all.service.as_ref()),
+        times(|all| all.send_lag.as_ref()),
+    ]
 }
 
 /// Response time, service time and send lag by quantile, as far as the result states them.
@@ -169,7 +173,8 @@ fn distributions(histograms: &LoadHistograms) -> Option<Distributions> {
         let words = format!("{} answered requests", grouped(count as f64, 0));
         (count > 0).then(|| Distribution { name: name.to_owned(), words, tone, bins: binned(&counts) })
     };
-    let items: Vec<Distribution> = TIMES.into_iter().zip(of_times(Some(histograms))).filter_map(one).collect();
+    let items: Vec<Distribution> =
+        TIMES.into_iter().zip(of_times(Some(histograms))).filter_map(one).collect();
     let from = items.iter().filter_map(|item| item.bins.first()).map(|bin| bin.from).reduce(f64::min)?;
     let to = items.iter().filter_map(|item| item.bins.last()).map(|bin| bin.to).reduce(f64::max)?;
     let (title, axis) = ("times of the requests".to_owned(), "time, us".to_owned());
@@ -247,8 +252,7 @@ mod tests {
         assert_eq!(missing(&result, |_| true), None);
         let all = missing(&result, |_| false).unwrap();
         assert!(all.starts_with("Response time and service time are withheld"), "{all}");
-        let finding =
-            Finding::new("send-lag", Severity::Fail, Measured::us(9.0, 1.0), "late".to_owned(), "");
+        let finding = Finding::new("send-lag", Severity::Fail, Measured::us(9.0, 1.0), "late".to_owned(), "");
         let note = Finding { severity: Severity::Info, id: "kernel".to_owned(), ..finding.clone() };
         result.findings = vec![finding.about(&["times"]).keeping(), note];
         assert_eq!(
@@ -271,9 +275,7 @@ mod tests {
         result.percentiles.clear();
         let document = crate::documents::load(&result);
         assert!(!document.is_table_plotted && document.plots[0].title == "Times by percentile");
-        let [Block::Note(why)] = &document.plots[0].blocks[..] else {
-            panic!("{:?}", document.plots[0])
-        };
+        let [Block::Note(why)] = &document.plots[0].blocks[..] else { panic!("{:?}", document.plots[0]) };
         assert!(why.starts_with("Response time and service time are withheld"), "{why}");
     }
 }

@@ -31,13 +31,9 @@ pub(super) fn charts(result: &SizeResult) -> Vec<Section> {
         );
         Section::new("Cores of each function", vec![Block::Note(note), Block::chart(Chart::Waterfall(chart))])
     });
-    let curve = curve(result).map(|chart| {
-        let note = "Predicted, with intervals. Dashed: the rate of this prediction. Shaded: where the first proxy is busy all the time.";
-        Section::new(
-            "Cores by rate",
-            vec![Block::Note(note.to_owned()), Block::chart(Chart::Series(chart))],
-        )
-    });
+    let note = "Predicted, with intervals. Dashed: the rate of this prediction. Shaded: where the first proxy is busy all the time.";
+    let curve = curve(result).map(Chart::Series).into_iter().collect();
+    let curve = Section::of_charts("Cores by rate", note, curve);
     waterfall.into_iter().chain(curve).collect()
 }
 
