@@ -13,6 +13,7 @@ use crate::bill::{
 };
 use crate::chart::{Chart, Waterfall, WaterfallPart};
 use crate::document::{Block, Document, FindingText, Judgement, Next, Section};
+use crate::environment;
 use crate::kind::Documented;
 use crate::more_rounds;
 use crate::quantity::{Form, Quantity};
@@ -43,8 +44,8 @@ pub fn bill(result: &BillResult) -> Document {
     document.findings = FindingText::all(&result.findings);
     let chart = waterfall(result).map(|chart| vec![Block::chart(Chart::Waterfall(chart))]);
     document.plots.extend(chart.map(|blocks| Section::new("Cost of each part", blocks)));
-    let all = bill::table(result, &columns_of_time());
-    document.sections.push(Section::of_table(all.into()));
+    let all = Block::Table(bill::table(result, &columns_of_time()).into());
+    document.sections.push(Section::new("Time, cores and money of each part", vec![all]).fold());
     let resources = columns_of_rounds();
     let of_resources = bill::table(result, &resources);
     if bill::has_value(&of_resources, &resources) {
@@ -60,6 +61,7 @@ pub fn bill(result: &BillResult) -> Document {
     document.sections.extend(Section::of_lines("Not measured", not_measured(result)));
     document.sections.extend(Section::of_sentences("Method", &method(result)));
     document.sections.extend(replacements(result));
+    document.sections.extend(environment::section(&result.environment, &result.program));
     document
 }
 

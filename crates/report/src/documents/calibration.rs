@@ -8,6 +8,7 @@ use hoptax_result::{
 };
 
 use crate::document::{Block, Document, Judgement, Next, Section};
+use crate::environment;
 use crate::kind::Documented;
 use crate::numbers::grouped;
 use crate::quantity::{Form, Quantity};
@@ -34,6 +35,7 @@ pub fn calibration(result: &CalibrationResult) -> Document {
     document.sections.extend(result.speeds.as_ref().map(|of| Section::of_table(speeds(of))));
     document.sections.extend(result.experiments.iter().map(experiment));
     document.sections.extend(Section::of_lines("Recorder", vec![recorder(result)]));
+    document.sections.extend(environment::section(&result.environment, &result.program));
     document
 }
 

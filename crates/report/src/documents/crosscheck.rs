@@ -6,6 +6,7 @@ use hoptax_result::{CrosscheckBody, CrosscheckResult, Report, Scenario, ToolRun,
 use hoptax_stats::median;
 
 use crate::document::{Block, Document, Judgement, Next, Section};
+use crate::environment;
 use crate::kind::Documented;
 use crate::numbers::{counted, grouped};
 use crate::table::{Cell, Column, Row, Table};
@@ -77,6 +78,7 @@ pub fn crosscheck(result: &CrosscheckResult) -> Document {
     let left_out = result.left_out.iter().map(|one| format!("{}: {}", one.tool, one.reason)).collect();
     document.sections.extend(Section::of_lines("Tools that did not run", left_out));
     document.sections.extend(Section::of_lines("Method", method(result)));
+    document.sections.extend(environment::section(&result.environment, &result.program));
     document
 }
 

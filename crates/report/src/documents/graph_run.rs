@@ -8,6 +8,7 @@ use hoptax_result::{
 };
 
 use crate::document::{Document, FindingText, Judgement, Next, Section};
+use crate::environment;
 use crate::kind::Documented;
 use crate::numbers::{counted, grouped};
 use crate::quantity::{Form, Quantity};
@@ -58,6 +59,7 @@ pub fn graph_run(result: &GraphRunResult) -> Document {
         document.sections.extend(Section::of_lines("Beyond measurements", check.extrapolations.clone()));
     }
     document.sections.extend(Section::of_lines("Method", method(result)));
+    document.sections.extend(environment::section(&result.environment, &result.program));
     document
 }
 

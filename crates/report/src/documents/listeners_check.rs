@@ -6,6 +6,7 @@ use hoptax_result::{
 };
 
 use crate::document::{Document, Section};
+use crate::environment;
 use crate::kind::Documented;
 use crate::next::Next;
 use crate::table::{Cell, Column, Row, Table};
@@ -44,6 +45,7 @@ pub fn listeners_check(result: &ListenersCheckResult) -> Document {
         document.sections.extend(section.map(fold));
     }
     document.sections.extend(Section::of_lines("Method", method()));
+    document.sections.extend(environment::section(&result.environment, &result.program));
     document
 }
 
