@@ -71,8 +71,9 @@ export function Page({ document: result, served }: PageProps) {
         {result.plots.map((section) => (
           <SectionView key={section.title} section={section} view={view} change={change} />
         ))}
-        {result.table && !result.is_table_plotted && (
-          <section>
+        {result.table && (
+          // Paper has no button that shows the table of a chart.
+          <section class={result.is_table_plotted ? "on-paper" : ""}>
             <h2>{capitalised(result.table.title)}</h2>
             {isHistory ? <SearchedTable table={result.table} view={view} change={change} /> : <TableView table={result.table} />}
           </section>
