@@ -47,7 +47,7 @@ export function GroupsBlock({ groups, of, view, change }: GroupsProps) {
 interface SeriesProps {
   data: Series;
   height: number;
-  /** Whether its title is shown, and not only said. */
+  /** True if its title is shown, and not only said. */
   isTitled?: boolean;
 }
 

@@ -6,7 +6,7 @@ import { cross, diamond, fitted, textWidth, type Mark, type Scene, type Shape } 
 /** What was decided about a difference. */
 export type Outcome = "different" | "equivalent" | "undecided" | "failed" | "passed";
 
-/** What rows are told apart by: what was decided about them, or their kinds. */
+/** The property that tells rows apart: the decision about them, or their kind. */
 export type RowTone = Outcome | "own" | "other" | "third";
 
 /** A row of the plot. */
@@ -36,7 +36,7 @@ export interface ForestOptions {
   band: { low: number; high: number } | null;
   /** Whether the axis is linear also where few values are far beyond the others. */
   isLinear: boolean;
-  /** Whether the axis is logarithmic, without a place for zero. */
+  /** True if the axis is logarithmic, without a place for zero. */
   isLogarithmic?: boolean;
   /** The value that all rows are held against. */
   level?: number | undefined;

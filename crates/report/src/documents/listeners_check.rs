@@ -40,7 +40,7 @@ pub fn listeners_check(result: &ListenersCheckResult) -> Document {
     ];
     for (title, outcome) in sections {
         let section = Section::of_lines(title, lines(result, outcome));
-        // What is kept is for those who doubt it.
+        // Kept promises are for readers who doubt them.
         let fold = |section: Section| if outcome == PromiseOutcome::Kept { section.fold() } else { section };
         document.sections.extend(section.map(fold));
     }
