@@ -9,7 +9,6 @@ use hoptax_result::{
 
 use crate::comparison::{decisions as decided, differences, legend, method, missing, sentences, table};
 use crate::document::{Block, Document, FindingText, Judgement, Next, Section};
-use crate::environment;
 use crate::kind::Documented;
 use crate::table::Table;
 use crate::{more_rounds, usable, words};
@@ -27,10 +26,7 @@ pub fn comparison(result: &ComparisonResult) -> Document {
     let given = |subject: &SubjectName| subject.given.clone();
     let others = result.subjects.iter().filter(|subject| !subject.is_same).map(|one| given(&one.subject));
     let subjects: Vec<String> = std::iter::once(given(&result.reference)).chain(others).collect();
-    let machine = environment::section(&result.environment, &result.program);
-    let mut document = document(result.verdict, &result.findings, &[&result.body], &subjects, None);
-    document.sections.extend(machine);
-    document
+    document(result.verdict, &result.findings, &[&result.body], &subjects, None)
 }
 
 /// The same for the arms of several studies, and which of them were not measured.
@@ -39,10 +35,7 @@ pub fn studies_comparison(result: &StudiesComparison) -> Document {
     let left_out: Vec<String> =
         result.left_out.iter().map(|one| format!("`{}` ({})", one.arm, one.reason)).collect();
     let left_out = (!left_out.is_empty()).then(|| format!("arms not measured: {}", left_out.join(", ")));
-    let machine = environment::section(&result.environment, &result.program);
-    let mut document = document(result.verdict, &result.findings, &all, &result.studies, left_out);
-    document.sections.extend(machine);
-    document
+    document(result.verdict, &result.findings, &all, &result.studies, left_out)
 }
 
 /// The decisions of the comparisons of one study; none if there are none.

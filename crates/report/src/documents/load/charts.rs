@@ -37,7 +37,7 @@ pub(super) fn charts(result: &LoadResult) -> Vec<Section> {
     let note = "Each part with its share of the requests that it divides.";
     let flow = flow::flow(result).map(Chart::Flow).into_iter().collect();
     let flow = Section::of_charts("Where the requests went", note, flow);
-    [by_percentile(result), distributions, course::section(result), flow].into_iter().flatten().collect()
+    [times(result), distributions, course::section(result), flow].into_iter().flatten().collect()
 }
 
 /// Returns true if the charts have quantiles of response or service time: all that the result states.
@@ -51,7 +51,7 @@ pub(super) fn has_times(sections: &[Section]) -> bool {
 }
 
 /// The curves, and why some are missing.
-fn by_percentile(result: &LoadResult) -> Option<Section> {
+fn times(result: &LoadResult) -> Option<Section> {
     let curves = curves(result);
     let is_drawn = |name: &str| curves.iter().flat_map(|curves| &curves.lines).any(|line| line.name == name);
     let missing = missing(result, is_drawn);
