@@ -34,7 +34,7 @@ export function Figure({ title, scene, rows, onChoose, note, isTitled }: FigureP
         ) : drawn ? (
           <Drawing title={title} scene={drawn} {...(onChoose ? { onChoose } : {})} />
         ) : (
-          width > 0 && <p class="empty">There is nothing to draw.</p>
+          width > 0 && <p class="empty">No value of this chart is known. The findings at the head of the page say why, and what to do.</p>
         )}
       </div>
       {note && !isTable && <p class="note">{note}</p>}

@@ -30,7 +30,7 @@ export function Page({ document: result, served }: PageProps) {
   return (
     <>
       <a class="skip" href="#main" onClick={(event) => skip(event)}>
-        {isHistory ? "Skip to the form and the runs" : "Skip to the charts"}
+        {isHistory ? "Skip to the form and the runs" : result.plots.length > 0 ? "Skip to the charts" : "Skip to the numbers"}
       </a>
       <header>
         {served?.run !== undefined && <RunLinks api={served.api} run={served.run} />}
@@ -72,7 +72,8 @@ export function Page({ document: result, served }: PageProps) {
           <SectionView key={section.title} section={section} view={view} change={change} />
         ))}
         {result.table && (
-          <section>
+          // Paper has no button that shows the table of a chart.
+          <section class={result.is_table_plotted ? "on-paper" : ""}>
             <h2>{capitalised(result.table.title)}</h2>
             {isHistory ? <SearchedTable table={result.table} view={view} change={change} /> : <TableView table={result.table} />}
           </section>
@@ -187,6 +188,10 @@ interface SectionProps {
 }
 
 function SectionView({ section, view, change }: SectionProps) {
+  // A chart, or the head of the page, says the same.
+  if (section.blocks.every((block) => "text_only" in block)) {
+    return null;
+  }
   const blocks = section.blocks.map((block, place) => <BlockView key={place} block={block} section={fileName(section.title)} view={view} change={change} />);
   if (section.folded) {
     return (

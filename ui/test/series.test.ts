@@ -90,6 +90,22 @@ test("a value of which only the ends are known is a dashed interval with words a
   expect(scene.marks.map((mark) => mark.values[0])).toEqual(["10 us", "12 to 20 us"]);
 });
 
+test("a bound with one end reaches the edge of the chart, and says its words", () => {
+  const bounds = line("joined", "own", [
+    { x: 1, y: 10 },
+    { x: 2, y: null, high: 20, text: "≤ 20 us" },
+    { x: 3, y: null, low: 12, text: "≥ 12 us" },
+  ]);
+  const scene = series(chart([bounds]), 600, 260);
+  const [below, above] = of(scene, "line", "interval");
+  const [zero] = of(scene, "line", "zero");
+  expect(below?.y1).toBe(zero?.y1);
+  expect(above?.y2).toBe(12 + 18);
+  expect((below?.y2 ?? 0) < (above?.y1 ?? 0), "20 is above 12").toBe(true);
+  expect(scene.marks.map((mark) => mark.values[0])).toEqual(["10 us", "≤ 20 us", "≥ 12 us"]);
+  expect(seriesRows(chart([bounds])).map((row) => row[1])).toEqual(["joined own", "10", "≤ 20 us", "≥ 12 us"]);
+});
+
 test("a time of zero does not stretch a logarithmic axis", () => {
   const data = chart([line("joined", "own", [{ x: 1, y: 0 }, { x: 2, y: 10 }, { x: 3, y: 1000 }])], { y: { ...TIME, scale: "logarithmic" } });
   const [, ten, thousand] = of(series(data, 600, 260), "circle", "dot");

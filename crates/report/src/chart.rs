@@ -3,6 +3,7 @@
 
 mod differences;
 mod flow;
+mod intervals;
 
 use hoptax_result::{ArmKind, Interval};
 use schemars::JsonSchema;
@@ -10,6 +11,7 @@ use serde::Serialize;
 
 pub(crate) use self::differences::{DifferenceRow, Differences, Outcome};
 pub(crate) use self::flow::{Flow, FlowPart, FlowRole};
+pub(crate) use self::intervals::{IntervalRow, Intervals};
 use crate::quantity::Quantity;
 use crate::table::Cell;
 
@@ -35,6 +37,8 @@ pub(crate) enum Chart {
     Flow(Flow),
     /// Differences from a reference, with what was decided about each.
     Differences(Differences),
+    /// Numbers with their intervals, a row for each.
+    Intervals(Intervals),
 }
 
 /// The costs of all arms of a study.
@@ -224,10 +228,10 @@ pub(crate) struct Point {
     pub(crate) x: f64,
     /// Its value; none where the line has a gap, and where only the ends of an interval are known.
     pub(crate) y: Option<f64>,
-    /// The lower end of its interval.
+    /// The lower end of its interval; none of a bound that has no lower one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) low: Option<f64>,
-    /// The upper end of its interval.
+    /// The upper end of its interval; none of a bound that has no upper one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) high: Option<f64>,
     /// Its value in words, if the digits of the numbers would say more than its interval supports.
@@ -454,9 +458,9 @@ impl Point {
         Self { low, high, text: Some(text), ..Self::at(x, Some(value.estimate)) }
     }
 
-    /// A value of which only the ends are known.
-    pub(crate) fn between(x: f64, low: f64, high: f64, text: String) -> Self {
-        Self { low: Some(drawn(low)), high: Some(drawn(high)), text: Some(text), ..Self::at(x, None) }
+    /// A value of which only bounds are known: at least one of its ends.
+    pub(crate) fn bounded(x: f64, low: Option<f64>, high: Option<f64>, text: String) -> Self {
+        Self { low: low.map(drawn), high: high.map(drawn), text: Some(text), ..Self::at(x, None) }
     }
 }
 

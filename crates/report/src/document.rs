@@ -29,6 +29,8 @@ pub struct Document {
     pub(crate) verdict: Option<Judgement>,
     /// The table of the first screen; none if the answer says all.
     pub(crate) table: Option<Table>,
+    /// True if a plot has all values of that table, so that a page, whose plots have tables of their own, leaves it out.
+    pub(crate) is_table_plotted: bool,
     /// Notes that a reader of the table must know, a line each.
     pub(crate) notes: Vec<String>,
     /// The next command, with its purpose.
@@ -97,6 +99,8 @@ pub(crate) enum Block {
     Table(Table),
     /// A chart, where an output can draw.
     Chart(Box<Chart>),
+    /// A part for outputs of text alone: a page says the same in its head or by a chart.
+    TextOnly(Box<Block>),
 }
 
 /// The JSON Schema of documents.
@@ -148,10 +152,7 @@ impl Document {
     /// All tables, that of the first screen first, each with the title of its section.
     pub(crate) fn tables(&self) -> impl Iterator<Item = &Table> {
         let in_sections = self.sections.iter().flat_map(|section| &section.blocks);
-        let in_sections = in_sections.filter_map(|block| match block {
-            Block::Table(table) => Some(table),
-            _ => None,
-        });
+        let in_sections = in_sections.filter_map(Block::table);
         self.table.iter().chain(in_sections)
     }
 }
@@ -161,12 +162,35 @@ impl Block {
     pub(crate) fn chart(chart: Chart) -> Self {
         Self::Chart(Box::new(chart))
     }
+
+    /// The part for outputs of text alone, if a page `has` it otherwise.
+    #[must_use]
+    pub(crate) fn unless_page(self, has: bool) -> Self {
+        if has { Self::TextOnly(Box::new(self)) } else { self }
+    }
+
+    /// Its table, if it is one.
+    fn table(&self) -> Option<&Table> {
+        match self {
+            Self::Table(table) => Some(table),
+            Self::TextOnly(block) => block.table(),
+            Self::Note(_) | Self::Lines(_) | Self::Chart(_) => None,
+        }
+    }
 }
 
 impl Section {
     /// A section that is always shown.
     pub(crate) fn new(title: impl Into<String>, blocks: Vec<Block>) -> Self {
         Self { title: title.into(), folded: false, blocks }
+    }
+
+    /// A section of charts below a note on how to read them; none without a chart.
+    pub(crate) fn of_charts(title: &str, note: &str, charts: Vec<Chart>) -> Option<Self> {
+        let is_any = !charts.is_empty();
+        let blocks = charts.into_iter().map(Block::chart);
+        let blocks = std::iter::once(Block::Note(note.to_owned())).chain(blocks).collect();
+        is_any.then(|| Self::new(title, blocks))
     }
 
     /// A section of sentences; none without any.
@@ -186,7 +210,13 @@ impl Section {
 
     /// As [`Self::of_table`], for readers who look for it.
     pub(crate) fn folded(table: Table) -> Self {
-        Self { folded: true, ..Self::of_table(table) }
+        Self::of_table(table).fold()
+    }
+
+    /// The section for readers who look for it.
+    #[must_use]
+    pub(crate) fn fold(self) -> Self {
+        Self { folded: true, ..self }
     }
 }
 

@@ -85,7 +85,7 @@ pub(crate) fn table(result: &PricesResult) -> SideTable {
 }
 
 /// The functions that have a price here before those that have none.
-fn priced_first(result: &PricesResult) -> Vec<&Price> {
+pub(crate) fn priced_first(result: &PricesResult) -> Vec<&Price> {
     let mut all: Vec<&Price> = result.prices.iter().collect();
     all.sort_by_key(|price| result.here.is_some() && price.here_us.is_none());
     all

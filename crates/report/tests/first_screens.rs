@@ -39,6 +39,13 @@ const EXACT: &[(&str, &str)] = &[
     ("listeners-check", "each promise is kept or broken"),
 ];
 
+/// Kinds whose pages draw nothing, and why.
+const NOT_DRAWN: &[(&str, &str)] = &[
+    ("runs", "a list of what is stored"),
+    ("lint", "a finding is a sentence about a place of a file"),
+    ("listeners-check", "a promise is kept, broken or not tried: its table is the picture"),
+];
+
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("recorded")
 }
@@ -178,6 +185,18 @@ fn every_first_screen_begins_with_its_answer_fits_and_ends_with_a_next_step() {
         all.extend(found.into_iter().map(|problem| format!("{}: {problem}", kind.name)));
     }
     assert!(all.is_empty(), "{}", all.join("\n"));
+}
+
+#[test]
+fn every_kind_has_a_chart_or_a_reason_for_none() {
+    for (kind, text) in recorded() {
+        let document: Value = serde_json::from_str(&json::text(&document(kind, &text)).unwrap()).unwrap();
+        let plots = document["plots"].as_array().unwrap();
+        let mut blocks = plots.iter().flat_map(|plot| plot["blocks"].as_array().unwrap());
+        let is_drawn = blocks.any(|block| block.get("chart").is_some());
+        let why_not = NOT_DRAWN.iter().find(|(name, _)| *name == kind.name);
+        assert_eq!(is_drawn, why_not.is_none(), "{}: {why_not:?}", kind.name);
+    }
 }
 
 #[test]

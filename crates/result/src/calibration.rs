@@ -55,6 +55,8 @@ impl Body for CalibrationBody {
 impl CalibrationBody {
     /// Use of a processor by others above which a calibration is about them as much as about the machine.
     pub const MOST_OTHERS_SHARE: f64 = 0.1;
+    /// Largest 99th percentile of send lag at which a rate counts as sent on time, us.
+    pub const ON_TIME_US: f64 = 50.0;
 
     /// True if other work used too much of the machine.
     pub fn is_disturbed(&self) -> bool {

@@ -35,8 +35,6 @@ pub use speeds::{KeepAwake, speeds};
 /// Rates tried for the ceiling.
 const RATES: [f64; 9] =
     [1_000.0, 2_000.0, 5_000.0, 10_000.0, 20_000.0, 40_000.0, 80_000.0, 120_000.0, 160_000.0];
-/// Largest 99th percentile of send lag at which a rate counts as sent on time, us.
-const ON_TIME_US: f64 = 50.0;
 /// Connections at those rates.
 const CEILING_CONNECTIONS: usize = 64;
 /// Smallest share of planned requests that must have been sent.
@@ -232,7 +230,7 @@ fn floor_at(rate: f64, recording: &Recording) -> Option<FloorAt> {
 fn ceiling(tried: &[RateTried]) -> Option<Ceiling> {
     let on_time = |one: &RateTried| {
         let send_lag_p99_us = one.send_lag_p99_us?;
-        (one.sent_share >= SENT_SHARE && send_lag_p99_us <= ON_TIME_US)
+        (one.sent_share >= SENT_SHARE && send_lag_p99_us <= CalibrationBody::ON_TIME_US)
             .then_some(Ceiling { rate: one.rate, send_lag_p99_us })
     };
     tried.iter().filter_map(on_time).max_by(|a, b| a.rate.total_cmp(&b.rate))

@@ -3,6 +3,8 @@
 import { bars } from "../chart/bars";
 import { flow, flowRows } from "../chart/flow";
 import { heat } from "../chart/heat";
+import { intervals, intervalTable } from "../chart/intervals";
+import { fileName } from "../csv";
 import { Figure } from "../figure";
 import { TableView } from "../table";
 import { Words } from "../text";
@@ -47,11 +49,16 @@ export function BlockView({ block, section, view, change }: BlockProps) {
   if ("table" in block) {
     return <TableView table={block.table} />;
   }
+  if ("text_only" in block) {
+    return null;
+  }
   return <ChartView chart={block.chart} section={section} view={view} change={change} />;
 }
 
 /** A chart of any kind. */
 function ChartView({ chart, section, view, change }: Omit<BlockProps, "block"> & { chart: Chart }) {
+  // The title of the section is above it.
+  const isSaid = (title: string) => fileName(title) === section;
   if ("costs" in chart) {
     return <CostsBlock costs={chart.costs} view={view} change={change} />;
   }
@@ -59,7 +66,11 @@ function ChartView({ chart, section, view, change }: Omit<BlockProps, "block"> &
     return <GroupsBlock groups={chart.groups} of={section} view={view} change={change} />;
   }
   if ("series" in chart) {
-    return <SeriesBlock data={chart.series} height={SERIES_HEIGHT} />;
+    return <SeriesBlock data={chart.series} height={SERIES_HEIGHT} isTitled={!isSaid(chart.series.title)} />;
+  }
+  if ("intervals" in chart) {
+    const data = chart.intervals;
+    return <Figure title={data.title} isTitled={!isSaid(data.title)} scene={(width) => intervals(data, width)} rows={() => intervalTable(data)} />;
   }
   if ("distributions" in chart) {
     return <DistributionsBlock data={chart.distributions} />;

@@ -44,7 +44,14 @@ export function GroupsBlock({ groups, of, view, change }: GroupsProps) {
   );
 }
 
+interface SeriesProps {
+  data: Series;
+  height: number;
+  /** True if its title is shown, and not only said. */
+  isTitled?: boolean;
+}
+
 /** One chart of lines. */
-export function SeriesBlock({ data, height }: { data: Series; height: number }) {
-  return <Figure title={data.title} isTitled scene={(width) => series(data, width, height)} rows={() => seriesRows(data)} />;
+export function SeriesBlock({ data, height, isTitled = true }: SeriesProps) {
+  return <Figure title={data.title} isTitled={isTitled} scene={(width) => series(data, width, height)} rows={() => seriesRows(data)} />;
 }

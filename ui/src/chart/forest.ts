@@ -1,10 +1,13 @@
 // The forest plot: a row for each name with its estimate and interval, on one axis with zero.
 
-import { bent, linear, roundUp, type Scale } from "./scale";
+import { bent, linear, logarithmic, roundUp, type Scale } from "./scale";
 import { cross, diamond, fitted, textWidth, type Mark, type Scene, type Shape } from "./scene";
 
 /** What was decided about a difference. */
 export type Outcome = "different" | "equivalent" | "undecided" | "failed" | "passed";
+
+/** The property that tells rows apart: the decision about them, or their kind. */
+export type RowTone = Outcome | "own" | "other" | "third";
 
 /** A row of the plot. */
 export interface ForestRow {
@@ -20,8 +23,8 @@ export interface ForestRow {
   /** What else to say of it. */
   note: string;
   family: string;
-  /** What was decided about it; without a decision, rows are told apart by whether their interval contains zero. */
-  tone?: Outcome;
+  /** What was decided about it, or its kind; without either, rows are told apart by whether their interval contains zero. */
+  tone?: RowTone | undefined;
   /** A limit of its own. */
   limit?: number | undefined;
 }
@@ -33,6 +36,10 @@ export interface ForestOptions {
   band: { low: number; high: number } | null;
   /** Whether the axis is linear also where few values are far beyond the others. */
   isLinear: boolean;
+  /** True if the axis is logarithmic, without a place for zero. */
+  isLogarithmic?: boolean;
+  /** The value that all rows are held against. */
+  level?: number | undefined;
   /** The axis reaches at least this far to both sides. */
   least?: number;
   /** The row that is selected. */
@@ -53,6 +60,8 @@ const CROWDED = 8;
 const NOISE = 4;
 /** How far the axis extends beyond the estimates for the ends of intervals, as a share of its length. */
 const BEYOND = 0.12;
+/** How far a logarithmic axis extends beyond all ends, as a factor. */
+const ROOM = 1.5;
 
 /** The plot of rows in their order. */
 export function forest(rows: ForestRow[], options: ForestOptions, width: number): Scene {
@@ -75,7 +84,13 @@ export function forest(rows: ForestRow[], options: ForestOptions, width: number)
       { kind: "text", x: tick.at, y: bottom + 18, text: tick.label, of: "tick", anchor: "middle" },
     );
   }
-  shapes.push({ kind: "line", x1: scale.at(0), x2: scale.at(0), y1: TOP, y2: bottom, of: "zero" });
+  const across = (value: number, of: string): Shape => ({ kind: "line", x1: scale.at(value), x2: scale.at(value), y1: TOP, y2: bottom, of });
+  if (options.isLogarithmic !== true) {
+    shapes.push(across(0, "zero"));
+  }
+  if (options.level !== undefined) {
+    shapes.push(across(options.level, "limit"));
+  }
   const marks: Mark[] = rows.map((row, place) => {
     const y = TOP + place * rowHeight + (isNarrow ? rowHeight - 11 : rowHeight / 2);
     shapes.push(...rowShapes(row, { y, scale, left, right }));
@@ -158,12 +173,13 @@ function rowShapes(row: ForestRow, { y, scale, left, right }: RowPlace): Shape[]
   return shapes;
 }
 
-/** The point of a decision, in a form that tells it without its colour. */
-export function pointOf(outcome: string, x: number, y: number): Shape {
-  const of = `point ${outcome}`;
-  switch (outcome) {
+/** The point of a decision or a kind, in a form that tells it without its colour. */
+export function pointOf(tone: string, x: number, y: number): Shape {
+  const of = `point ${tone}`;
+  switch (tone) {
     case "equivalent":
     case "passed":
+    case "third":
       return diamond(x, y, of);
     case "failed":
       return cross(x, y, of);
@@ -179,6 +195,11 @@ function median(values: number[]): number {
 
 /** The axis of the rows, whose ends do not follow a few values that are far from the others. */
 export function axisOf(rows: ForestRow[], options: ForestOptions, range: [number, number]): Scale {
+  if (options.isLogarithmic === true) {
+    const all = rows.flatMap((row) => [row.low, row.estimate, row.high, options.level ?? 0]);
+    const above = all.filter((value) => value > 0 && Number.isFinite(value));
+    return logarithmic(above.length > 0 ? [Math.min(...above) / ROOM, Math.max(...above) * ROOM] : [1, 10], range);
+  }
   const points = rows.filter((row) => !row.isBounded);
   const on = points.length > 0 ? points : rows;
   const sizes = on.map((row) => Math.abs(row.estimate)).sort((a, b) => a - b);

@@ -69,7 +69,7 @@ export function series(data: Series, width: number, height: number): Scene {
     );
   }
   for (const line of data.lines) {
-    shapes.push(...lineShapes(line, x, y));
+    shapes.push(...lineShapes(line, x, y, [bottom, top]));
   }
   if (isLabelled) {
     shapes.push({ kind: "text", x: 0, y: TOP + 2, text: data.y.label, of: "axis" });
@@ -119,14 +119,16 @@ function scaleOf(axis: Axis, values: number[], range: [number, number], space: n
   return linear([Math.min(0, lowest), Math.max(0, highest + headroom * Math.abs(highest))], range, space);
 }
 
-function lineShapes({ points, tone, form }: Line, x: Scale, y: Scale): Shape[] {
+function lineShapes({ points, tone, form }: Line, x: Scale, y: Scale, [bottom, top]: [number, number]): Shape[] {
   const shapes: Shape[] = [];
   let path = "";
   let isDown = false;
   for (const point of points) {
     const isKnown = typeof point.y === "number";
-    if (typeof point.low === "number" && typeof point.high === "number") {
-      shapes.push({ kind: "line", x1: x.at(point.x), x2: x.at(point.x), y1: y.at(point.low), y2: y.at(point.high), of: `interval ${tone}${isKnown ? "" : " bounded"}` });
+    if (typeof point.low === "number" || typeof point.high === "number") {
+      // A bound without a second end reaches the edge of the chart.
+      const [from, to] = [typeof point.low === "number" ? y.at(point.low) : bottom, typeof point.high === "number" ? y.at(point.high) : top];
+      shapes.push({ kind: "line", x1: x.at(point.x), x2: x.at(point.x), y1: from, y2: to, of: `interval ${tone}${isKnown ? "" : " bounded"}` });
     }
     if (typeof point.y !== "number") {
       isDown = false;
@@ -180,12 +182,10 @@ function marks(data: Series, x: Scale, y: Scale): Mark[] {
   return all;
 }
 
-/** The value of a point, or the middle of its ends; none of a gap. */
+/** The value of a point, or the middle of the ends that are known; none of a gap. */
 function middle({ y, low, high }: Line["points"][number]): number | undefined {
-  if (typeof y === "number") {
-    return y;
-  }
-  return typeof low === "number" && typeof high === "number" ? (low + high) / 2 : undefined;
+  const ends = known(typeof y === "number" ? [y] : [low, high]);
+  return ends.length > 0 ? ends.reduce((sum, end) => sum + end, 0) / ends.length : undefined;
 }
 
 /** A value of an axis in words. */

@@ -1,11 +1,14 @@
 //! The document of a calibration: the error of the load generator on this machine.
 
+mod charts;
+
 use hoptax_result::{
     CalibrationBody, CalibrationResult, Experiment, MachineSpeeds, QuantileError, RateTried, Report, Speed,
     SpeedSide,
 };
 
 use crate::document::{Block, Document, Judgement, Next, Section};
+use crate::environment;
 use crate::kind::Documented;
 use crate::numbers::{grouped, us};
 use crate::quantity::{Form, Quantity};
@@ -19,6 +22,7 @@ impl Documented for CalibrationBody {
 pub fn calibration(result: &CalibrationResult) -> Document {
     let mut document =
         Document::new("trust calibrate", "error of the load generator on this machine", answer(result));
+    document.plots = charts::charts(result);
     document.table = (!result.experiments.is_empty()).then(|| errors(result));
     document.verdict = Some(Judgement { verdict: result.verdict, usable: usable(result) });
     if !result.recorder.merges_exactly {
@@ -27,10 +31,11 @@ pub fn calibration(result: &CalibrationResult) -> Document {
         );
     }
     document.next = Some(next(result));
-    document.sections.extend((!result.tried.is_empty()).then(|| Section::of_table(rates(result))));
+    document.sections.extend((!result.tried.is_empty()).then(|| Section::folded(rates(result))));
     document.sections.extend(result.speeds.as_ref().map(|of| Section::of_table(speeds(of))));
     document.sections.extend(result.experiments.iter().map(experiment));
     document.sections.extend(Section::of_lines("Recorder", vec![recorder(result)]));
+    document.sections.extend(environment::section(&result.environment, &result.program));
     document
 }
 
@@ -67,13 +72,14 @@ fn answer(result: &CalibrationResult) -> Vec<String> {
         us(floor.p99_us),
         us(floor.min_us)
     );
+    let limit = grouped(CalibrationBody::ON_TIME_US, 0);
     let ceiling = match result.ceiling {
         Some(ceiling) => format!(
-            "It sends up to {} requests/s with a send lag p99 of at most 50 us ({} us)",
+            "It sends up to {} requests/s with a send lag p99 of at most {limit} us ({} us)",
             grouped(ceiling.rate, 0),
             us(ceiling.send_lag_p99_us)
         ),
-        None => "Its send lag p99 exceeds 50 us at every rate tried".to_owned(),
+        None => format!("Its send lag p99 exceeds {limit} us at every rate tried"),
     };
     vec![added, ceiling]
 }
@@ -246,7 +252,7 @@ mod tests {
         Speed { kind, operation, side, ns: interval(ns), never_halted_ns: never_halted_ns.map(interval) }
     }
 
-    fn result() -> CalibrationResult {
+    pub(super) fn result() -> CalibrationResult {
         let in_step = Experiment {
             name: "in-step".to_owned(),
             summary: "One server, even arrivals".to_owned(),

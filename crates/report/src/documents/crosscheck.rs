@@ -1,9 +1,12 @@
 //! The document of a crosscheck: how far the report of each load generator is from the truth.
 
+mod charts;
+
 use hoptax_result::{CrosscheckBody, CrosscheckResult, Report, Scenario, ToolRun, ToolRuns, Verdict};
 use hoptax_stats::median;
 
 use crate::document::{Block, Document, Judgement, Next, Section};
+use crate::environment;
 use crate::kind::Documented;
 use crate::numbers::{counted, grouped};
 use crate::table::{Cell, Column, Row, Table};
@@ -52,6 +55,7 @@ impl Documented for CrosscheckBody {
 pub fn crosscheck(result: &CrosscheckResult) -> Document {
     let mut document = Document::new("trust crosscheck", "", answer(result));
     document.table = Some(ratios(result));
+    document.plots.extend(charts::charts(result));
     document.notes = added(result).into_iter().chain(failures(result)).collect();
     if result.scenarios.iter().flat_map(|scenario| &scenario.tools).all(|tool| tool.tool == OWN) {
         let left_out = "no other load generator ran; --details says why, tool by tool";
@@ -74,6 +78,7 @@ pub fn crosscheck(result: &CrosscheckResult) -> Document {
     let left_out = result.left_out.iter().map(|one| format!("{}: {}", one.tool, one.reason)).collect();
     document.sections.extend(Section::of_lines("Tools that did not run", left_out));
     document.sections.extend(Section::of_lines("Method", method(result)));
+    document.sections.extend(environment::section(&result.environment, &result.program));
     document
 }
 
@@ -82,7 +87,8 @@ fn answer(result: &CrosscheckResult) -> Vec<String> {
     let [p99, _] = QUANTILES;
     let of = |is_own: bool| {
         let tools = result.scenarios.iter().flat_map(|scenario| &scenario.tools);
-        let ratios = tools.filter(|tool| (tool.tool == OWN) == is_own).filter_map(|tool| p99.ratio(tool));
+        let ratios =
+            tools.filter(|tool| (tool.tool == OWN) == is_own).filter_map(|tool| p99.ratio(&tool.runs));
         ratios.fold(None, |ends: Option<(f64, f64)>, ratio| {
             let (low, high) = ends.unwrap_or((ratio, ratio));
             Some((low.min(ratio), high.max(ratio)))
@@ -108,7 +114,7 @@ fn answer(result: &CrosscheckResult) -> Vec<String> {
 /// Returns the note that the report of this program includes more than the server: its times are from the intended start to the response.
 fn added(result: &CrosscheckResult) -> Option<String> {
     let [p99, _] = QUANTILES;
-    let own = |scenario: &Scenario| p99.ratio(scenario.tools.iter().find(|tool| tool.tool == OWN)?);
+    let own = |scenario: &Scenario| p99.ratio(&scenario.tools.iter().find(|tool| tool.tool == OWN)?.runs);
     let most = result.scenarios.iter().filter_map(own).max_by(f64::total_cmp)?;
     (most > ADDED).then(|| {
         format!(
@@ -144,7 +150,7 @@ fn ratios(result: &CrosscheckResult) -> Table {
         let of_each =
             || result.scenarios.iter().map(|scenario| scenario.tools.iter().find(|tool| tool.tool == **name));
         let ratio = |quantile: &Quantile, tool: Option<&ToolRuns>| {
-            let ratio = tool.and_then(|tool| quantile.ratio(tool));
+            let ratio = tool.and_then(|tool| quantile.ratio(&tool.runs));
             Cell::from(ratio.map_or_else(|| "-".to_owned(), multiple))
         };
         let mut cells: Vec<Cell> =
@@ -187,11 +193,10 @@ fn failures(result: &CrosscheckResult) -> Vec<String> {
 }
 
 impl Quantile {
-    /// The reported quantile as a multiple of the known one. Without a known one, that of the server is the best reference, unless it is
+    /// The reported quantile of runs as a multiple of the known one. Without a known one, that of the server is the best reference, unless it is
     /// shorter than the network path.
-    fn ratio(&self, tool: &ToolRuns) -> Option<f64> {
-        let [reported, seen, known] =
-            [self.reported, self.seen, self.known].map(|get| middle(&tool.runs, get));
+    fn ratio(&self, runs: &[ToolRun]) -> Option<f64> {
+        let [reported, seen, known] = [self.reported, self.seen, self.known].map(|get| middle(runs, get));
         let truth = known.or(seen.filter(|seen| *seen >= WAY_US)).filter(|truth| *truth > 0.0)?;
         Some(reported? / truth)
     }
@@ -298,11 +303,11 @@ mod tests {
 
     const STYLE: Style = Style { width: 100, colour: false };
 
-    fn numbers(rate: f64, p50_us: f64, p99_us: Option<f64>) -> ToolNumbers {
+    pub(super) fn numbers(rate: f64, p50_us: f64, p99_us: Option<f64>) -> ToolNumbers {
         ToolNumbers { rate: Some(rate), p50_us: Some(p50_us), p90_us: None, p99_us }
     }
 
-    fn run(reported: ToolNumbers) -> ToolRun {
+    pub(super) fn run(reported: ToolNumbers) -> ToolRun {
         ToolRun {
             reported,
             seen: numbers(999.0, 400.0, Some(900.0)),
@@ -320,7 +325,7 @@ mod tests {
         }
     }
 
-    fn result() -> CrosscheckResult {
+    pub(super) fn result() -> CrosscheckResult {
         let tool = |name: &str, runs: Vec<ToolRun>| ToolRuns {
             tool: name.to_owned(),
             version: Some("1.2.3".to_owned()),

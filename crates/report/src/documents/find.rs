@@ -10,7 +10,7 @@ use hoptax_result::{
 };
 
 use crate::account;
-use crate::document::{Block, Document, Judgement, Next, Section};
+use crate::document::{Document, Judgement, Next, Section};
 use crate::environment;
 use crate::kind::Documented;
 use crate::numbers::{counted, grouped, rate};
@@ -52,7 +52,7 @@ pub fn find(result: &FindResult) -> Document {
     }
     if let Some(found) = &result.sweep {
         document.notes.push(knee(found));
-        document.sections.push(Section::new("Latency by rate", vec![Block::Table(sweep(found))]));
+        document.sections.push(Section::folded(sweep(found)));
     }
     document.sections.extend(Section::of_lines("Method", vec![method(result)]));
     document.sections.extend(environment::section(&result.environment, &result.program));

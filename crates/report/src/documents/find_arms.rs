@@ -6,7 +6,7 @@ use hoptax_result::{
 
 use super::find::{arrivals, charts, highest, in_words, judgement};
 use crate::chart::{Chart, Group};
-use crate::document::{Block, Document, Next, Section};
+use crate::document::{Document, Next, Section};
 use crate::environment;
 use crate::kind::Documented;
 use crate::numbers::counted;
@@ -65,10 +65,8 @@ fn trials(result: &FindArmsResult) -> Option<Section> {
     };
     let groups: Vec<Group> = result.arms.iter().filter_map(of).collect();
     let all: Vec<&FindTrial> = result.trials.iter().map(|one| &one.trial).collect();
-    (!groups.is_empty()).then(|| {
-        let blocks = vec![Block::Note(charts::about(&all)), Block::chart(Chart::Groups(groups))];
-        Section::new("Trials by rate", blocks)
-    })
+    let chart = (!groups.is_empty()).then(|| Chart::Groups(groups));
+    Section::of_charts("Trials by rate", &charts::about(&all), chart.into_iter().collect())
 }
 
 fn ratio(arm: &FoundArm) -> Option<Quantity> {

@@ -5,6 +5,7 @@ mod charts;
 use hoptax_result::{GateBody, GateOutcome, GateResult, Report};
 
 use crate::document::{Document, FindingText, Judgement, Next, Section};
+use crate::environment;
 use crate::gate::{method, outcome, sentences, table};
 use crate::kind::Documented;
 use crate::table::Table;
@@ -27,6 +28,7 @@ pub fn gate(result: &GateResult) -> Document {
     document.plots.extend(charts::charts(result));
     document.table = Some(Table::from(table(result)).with_words(&["limit", "measure", "outcome"]));
     document.sections.extend(Section::of_sentences("Method", &method(result)));
+    document.sections.extend(environment::section(&result.environment, &result.program));
     document
 }
 

@@ -1,10 +1,14 @@
 //! The document of a graph that was run: the CPU time and added response time of its proxies, and the error of a prediction.
 
+mod charts;
+
 use hoptax_result::{
-    CheckedTime, GraphRunBody, GraphRunCheck, GraphRunResponse, GraphRunResult, Interval, Report, Verdict,
+    CheckedTime, GraphRunBody, GraphRunCheck, GraphRunProxy, GraphRunResponse, GraphRunResult, Interval,
+    Report, Verdict,
 };
 
 use crate::document::{Document, FindingText, Judgement, Next, Section};
+use crate::environment;
 use crate::kind::Documented;
 use crate::numbers::{counted, grouped, percent};
 use crate::quantity::{Form, Quantity};
@@ -46,6 +50,7 @@ pub fn graph_run(result: &GraphRunResult) -> Document {
     let usable = usable::of_whole("CPU times and added times", result.verdict, &result.findings);
     document.verdict = Some(Judgement { verdict: result.verdict, usable });
     document.table = Some(proxies(result));
+    document.plots = charts::charts(result);
     document.findings = FindingText::all(&result.findings);
     document.sections.push(Section::of_table(responses(result)));
     if let Some(check) = &result.check {
@@ -54,6 +59,7 @@ pub fn graph_run(result: &GraphRunResult) -> Document {
         document.sections.extend(Section::of_lines("Beyond measurements", check.extrapolations.clone()));
     }
     document.sections.extend(Section::of_lines("Method", method(result)));
+    document.sections.extend(environment::section(&result.environment, &result.program));
     document
 }
 
@@ -138,13 +144,19 @@ fn compared(time: Option<&CheckedTime>, is_extrapolated: bool) -> [Cell; 2] {
     ]
 }
 
-fn proxies(result: &GraphRunResult) -> Table {
-    let checks = |number: usize| result.check.as_ref().and_then(|check| check.proxies.get(number));
+/// The proxies, those that take most CPU time first, each with its place in the file.
+fn dearest_first(result: &GraphRunResult) -> Vec<(usize, &GraphRunProxy)> {
     let mut all: Vec<_> = result.proxies.iter().enumerate().collect();
     let cost = |interval: &Option<Interval>| interval.map_or(f64::NEG_INFINITY, |cpu| cpu.estimate);
     all.sort_by(|(_, one), (_, other)| {
         cost(&other.cpu_us_per_request).total_cmp(&cost(&one.cpu_us_per_request))
     });
+    all
+}
+
+fn proxies(result: &GraphRunResult) -> Table {
+    let checks = |number: usize| result.check.as_ref().and_then(|check| check.proxies.get(number));
+    let all = dearest_first(result);
     let mut rows = Vec::new();
     if result.proxies.len() > 1 {
         let is_extrapolated = result
@@ -285,7 +297,7 @@ fn method(result: &GraphRunResult) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use hoptax_result::{
-        AddedTime, CheckedProxy, Environment, ErrorSummary, Finding, GraphRound, GraphRunBody, GraphRunProxy,
+        AddedTime, CheckedProxy, Environment, ErrorSummary, Finding, GraphRound, GraphRunBody,
         GraphRunTargets, GraphSlice, Measured, PredictedTime, Severity, WithheldTime,
     };
 
@@ -296,7 +308,7 @@ mod tests {
 
     const STYLE: Style = Style { width: 100, colour: false };
 
-    fn run() -> GraphRunResult {
+    pub(super) fn run() -> GraphRunResult {
         let proxy = |service: &str, cpu_us: f64| GraphRunProxy {
             service: service.to_owned(),
             workers: 1,

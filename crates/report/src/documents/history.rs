@@ -13,15 +13,6 @@ use crate::numbers::decimals;
 use crate::quantity::{Form, Quantity};
 use crate::table::{Cell, Column, Row, Table};
 
-/// Bars of a course, from the lowest value to the highest.
-const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-/// Between two levels in a course.
-const CHANGE: char = '|';
-/// Characters of a course in the table.
-const SHORT: usize = 20;
-/// Characters of a course in the details.
-const LONG: usize = 76;
-
 impl Documented for HistoryBody {
     const DOCUMENT: fn(&Report<Self>) -> Document = history;
 }
@@ -34,11 +25,6 @@ pub fn history(result: &HistoryResult) -> Document {
         Document::new(format!("runs history {}", result.number), &result.number, answer(result, &series));
     document.table = Some(table(&result.number, &series));
     document.plots.extend(charts::charts(result, &series));
-    if result.series.iter().any(|series| series.points.len() > 1) {
-        document.notes.push(format!(
-            "course: a bar is a run, or the median of a few; `{CHANGE}` is a change of the level"
-        ));
-    }
     let newest = series.iter().filter_map(|series| series.changes.last()).map(|change| change.run).max();
     document.next = Some(match newest {
         Some(run) => {
@@ -47,7 +33,7 @@ pub fn history(result: &HistoryResult) -> Document {
         None => Next::new("hoptax runs list", "lists the runs behind it"),
     });
     for one in series.iter().filter(|series| !series.changes.is_empty()) {
-        let mut lines = vec![span(one), course(one, LONG)];
+        let mut lines = vec![span(one)];
         lines.extend(one.changes.iter().map(|change| line(one, change)));
         document.sections.extend(Section::of_lines(&format!("{}, on {}", name(one), one.machine), lines));
     }
@@ -105,7 +91,6 @@ fn table(number: &str, series: &[&HistorySeries]) -> Table {
                 in_words(now),
                 change.and_then(percent).into(),
                 Cell::from(change.map_or_else(|| "-".to_owned(), |change| since(series, change))),
-                Cell::words(course(series, SHORT)),
                 Cell::words(series.points.len().to_string()),
                 Cell::from(
                     change.and_then(|change| release(series, change)).unwrap_or_else(|| "-".to_owned()),
@@ -123,11 +108,10 @@ fn table(number: &str, series: &[&HistorySeries]) -> Table {
             Column::new("now", 0),
             Column::new("change %", 1),
             Column::text("since", 3),
-            Column::text("course", 4),
-            Column::new("runs", 5),
-            Column::text("proxy", 6),
-            Column::new("chance", 7),
-            Column::text("machine", 8),
+            Column::new("runs", 4),
+            Column::text("proxy", 5),
+            Column::new("chance", 6),
+            Column::text("machine", 7),
         ],
         rows: series.iter().map(row).collect(),
     };
@@ -162,35 +146,6 @@ fn span(series: &HistorySeries) -> String {
         }
         _ => runs,
     }
-}
-
-/// The runs as bars, of equally many runs each, in at most `width` characters.
-fn course(series: &HistorySeries, width: usize) -> String {
-    let values: Vec<f64> = series.points.iter().map(|point| point.estimate).collect();
-    let columns = width.saturating_sub(2 * series.changes.len()).max(1);
-    let runs_of_bar = values.len().div_ceil(columns).max(1);
-    let mut starts: Vec<usize> = series.changes.iter().map(|change| change.point).collect();
-    starts.push(values.len());
-    let mut start = 0;
-    let mut levels: Vec<Vec<f64>> = Vec::new();
-    for end in starts {
-        let level = values.get(start..end).unwrap_or_default();
-        levels.push(level.chunks(runs_of_bar).filter_map(median).collect());
-        start = end;
-    }
-    // Medians of neighbours, so that a spike does not flatten all else.
-    let bars = levels.concat();
-    let neighbours = if bars.len() < 3 { 1 } else { 3 };
-    let edges: Vec<f64> = bars.windows(neighbours).filter_map(median).collect();
-    let lowest = edges.iter().copied().fold(f64::INFINITY, f64::min);
-    let height = edges.iter().copied().fold(f64::NEG_INFINITY, f64::max) - lowest;
-    let bar = |value: &f64| {
-        let share = if height > 0.0 { (value - lowest) / height } else { 0.5 };
-        let last = BARS.len() - 1;
-        BARS.get((share * last as f64).round().clamp(0.0, last as f64) as usize).copied().unwrap_or(' ')
-    };
-    let levels: Vec<String> = levels.iter().map(|level| level.iter().map(bar).collect()).collect();
-    levels.join(&CHANGE.to_string())
 }
 
 /// The change in percent of the level before; none of a level of zero.
@@ -269,7 +224,6 @@ fn method(result: &HistoryResult) -> Vec<String> {
          new level"
             .to_owned(),
         "chance: how often runs in random order would show a change as large".to_owned(),
-        "bars of single spikes end at the edge of a course".to_owned(),
     ]
 }
 
@@ -335,11 +289,14 @@ mod tests {
 
     #[test]
     fn series_with_different_limits_of_quiet_slices_have_different_names() {
-        let of = |quiet_wait_share| name(&HistorySeries { quiet_wait_share, ..of_levels(&[&[5.0]]) });
-        assert_eq!(of(None), "");
+        let of = |quiet_wait_share| {
+            let one = result().series.remove(0);
+            name(&HistorySeries { arm: None, compared_with: None, quiet_wait_share, ..one })
+        };
+        assert_eq!(of(None), "quick");
         assert_eq!(
-            (of(Some(0.01)), of(Some(0.025))),
-            (", quiet to waits of 1 %".to_owned(), ", quiet to waits of 2.5 %".to_owned())
+            [of(Some(0.01)), of(Some(0.025))],
+            ["quick, quiet to waits of 1 %", "quick, quiet to waits of 2.5 %"]
         );
     }
 
@@ -353,37 +310,5 @@ mod tests {
         let text = terminal::screen(&history(&result), STYLE);
         assert!(text.lines().count() <= 40, "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
-    }
-
-    fn of_levels(levels: &[&[f64]]) -> HistorySeries {
-        let mut series = HistorySeries::default();
-        for level in levels {
-            if !series.points.is_empty() {
-                let point = series.points.len();
-                let change = HistoryChange { run: 0, point, before: 0.0, after: 0.0, chance: 0.001 };
-                series.changes.push(change);
-            }
-            let point = |estimate: &f64| HistoryPoint { estimate: *estimate, ..HistoryPoint::default() };
-            series.points.extend(level.iter().map(point));
-        }
-        series
-    }
-
-    #[test]
-    fn a_course_shows_levels_and_cuts_spikes() {
-        let spiked = of_levels(&[&[5.0, 5.1, 5.0, 900.0, 5.0], &[6.0, 6.1, 6.0]]);
-        assert_eq!(course(&spiked, 80), "▁▂▁█▁|███");
-        assert_eq!(course(&of_levels(&[&[2.0; 3]]), 80), "▅▅▅");
-        assert_eq!(course(&of_levels(&[&[1.0], &[2.0]]), 80), "▁|█");
-    }
-
-    #[test]
-    fn a_course_of_any_length_fits_the_width() {
-        let levels = [vec![1.0; 501], vec![2.0; 499]];
-        let long = of_levels(&[&levels[0], &levels[1]]);
-        for width in [20, 60, 200] {
-            let columns = course(&long, width).chars().count();
-            assert!((width / 2..=width).contains(&columns), "{columns} of {width}");
-        }
     }
 }

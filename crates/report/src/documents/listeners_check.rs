@@ -6,6 +6,7 @@ use hoptax_result::{
 };
 
 use crate::document::{Document, Section};
+use crate::environment;
 use crate::kind::Documented;
 use crate::next::Next;
 use crate::table::{Cell, Column, Row, Table};
@@ -38,9 +39,13 @@ pub fn listeners_check(result: &ListenersCheckResult) -> Document {
         ("Promises that are kept", PromiseOutcome::Kept),
     ];
     for (title, outcome) in sections {
-        document.sections.extend(Section::of_lines(title, lines(result, outcome)));
+        let section = Section::of_lines(title, lines(result, outcome));
+        // Kept promises are for readers who doubt them.
+        let fold = |section: Section| if outcome == PromiseOutcome::Kept { section.fold() } else { section };
+        document.sections.extend(section.map(fold));
     }
     document.sections.extend(Section::of_lines("Method", method()));
+    document.sections.extend(environment::section(&result.environment, &result.program));
     document
 }
 

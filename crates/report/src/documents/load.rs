@@ -30,7 +30,7 @@ impl Documented for LoadBody {
 /// The document of a load.
 pub fn load(result: &LoadResult) -> Document {
     let (subject, how) = heading::heading(result);
-    let load = vec![subject.clone(), how.clone()];
+    let load = Block::Lines(vec![subject.clone(), how.clone()]).unless_page(true);
     let mut document = Document::new(subject, how, answer(result));
     document.verdict = Some(Judgement { verdict: result.verdict, usable: result.usable() });
     document.table = Some(times(result));
@@ -41,9 +41,10 @@ pub fn load(result: &LoadResult) -> Document {
     document.next = next(result);
     document.findings = FindingText::all(&result.findings);
     document.plots = charts::charts(result);
-    document.sections.extend(Section::of_lines("Load", load));
-    document.sections.extend(Section::of_lines("Accounts", accounts::accounts(result)));
-    document.sections.push(Section::of_table(latencies(result)));
+    document.is_table_plotted = charts::has_times(&document.plots);
+    document.sections.push(Section::new("Load", vec![load]));
+    document.sections.extend(accounts::section(result, flow::flow(result).is_some()));
+    document.sections.push(Section::folded(latencies(result)));
     document.sections.extend(percentiles(result).map(Section::of_table));
     document.sections.extend(Section::of_lines("Response time", coverage(result)));
     document.sections.extend(stages(result));

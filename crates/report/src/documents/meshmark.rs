@@ -1,5 +1,7 @@
 //! The document of the index `MeshMark` of the arms of a study, and of their value for cost.
 
+mod charts;
+
 use hoptax_result::{MeshMarkArm, MeshMarkBody, MeshMarkResult, Report};
 
 use crate::document::{Document, FindingText, Judgement, Next, Section};
@@ -32,6 +34,7 @@ pub fn meshmark(result: &MeshMarkResult) -> Document {
     document.verdict = Some(Judgement { verdict: result.verdict, usable });
     document.findings = FindingText::all(&result.findings);
     document.table = Some(table(&arms));
+    document.plots.extend(charts::charts(&arms));
     if arms.iter().any(|arm| arm.asks_companion && arm.value_for_cost.is_some()) {
         document.notes.push("*: without the CPU time of the service that the function calls".to_owned());
     }
@@ -140,6 +143,8 @@ mod tests {
 
     use super::*;
     use crate::Style;
+    use crate::chart::Chart;
+    use crate::document::Block;
     use crate::render::terminal;
 
     const STYLE: Style = Style { width: 100, colour: false };
@@ -175,6 +180,15 @@ mod tests {
             arm("same", value(None, 3e5, None)),
             companion,
         ]);
+        let plots = meshmark(&result).plots;
+        let [Block::Note(_), Block::Chart(values), Block::Chart(marks)] = &plots[0].blocks[..] else {
+            panic!("{plots:?}")
+        };
+        let rows = |chart: &Chart| match chart {
+            Chart::Intervals(of) => of.rows.len(),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!((rows(values), rows(marks)), (4, 4), "of five arms, one has neither");
         let text = terminal::screen(&meshmark(&result), STYLE);
         assert!(text.lines().count() <= 40 && text.lines().all(|line| line.chars().count() <= 100), "{text}");
         insta::assert_snapshot!(text);

@@ -1,5 +1,7 @@
 //! The document of a price list, or of prices carried to this machine.
 
+mod charts;
+
 use hoptax_result::{PricesBody, PricesResult, Report, Verdict};
 
 use crate::document::{Document, Judgement, Next, Section};
@@ -21,6 +23,7 @@ pub fn prices(result: &PricesResult) -> Document {
     let all = Table::from(table(result)).with_words(&["source"]);
     document.table =
         Some(order.fold(all, |table, (heading, priority)| table.with_priority(heading, priority)));
+    document.plots.extend(charts::charts(result));
     document.notes.extend(result.here.as_ref().and_then(|_| not_carried(result)));
     let usable = match result.verdict {
         Verdict::Sound => "no check of the studies behind the prices warned or failed",

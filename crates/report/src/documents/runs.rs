@@ -17,9 +17,14 @@ pub fn runs(result: &RunsResult) -> Document {
     list(result, result.runs.len() as u64)
 }
 
-/// The document of the latest of so many runs; a note counts the others, and says where they are.
+/// The document of the latest of so many runs, for a page on which a load can be started; a note counts the others, and says where they
+/// are.
 pub fn latest_runs(result: &RunsResult, all: u64, rest: &str) -> Document {
     let mut document = list(result, all);
+    if all == 0 {
+        let begin = "Start a load with the form below; `hoptax runs import FOLDER` adds runs that you have";
+        document.answer = ["No run is stored yet", begin].map(str::to_owned).to_vec();
+    }
     let others = all.saturating_sub(result.runs.len() as u64);
     if others > 0 {
         document.notes.push(format!("{}: {rest}", counted(others, "more run")));
@@ -33,7 +38,7 @@ fn list(result: &RunsResult, all: u64) -> Document {
     let has_kinds = kinds.len() > 1 && all == result.runs.len() as u64;
     let of_kinds = if has_kinds { format!(" of {} kinds", kinds.len()) } else { String::new() };
     let answer = match result.runs.first() {
-        None => "No run".to_owned(),
+        None => "No run was found in the store".to_owned(),
         Some(newest) => format!("{}{of_kinds}, the newest of {}", counted(all, "run"), time(newest)),
     };
     let mut document = Document::new("runs list", "", vec![answer]);
@@ -153,7 +158,7 @@ mod tests {
     fn a_store_without_runs_says_so_and_many_runs_fit_on_a_screen() {
         assert_eq!(
             list(Vec::new()),
-            "\nNo run.\n\nnext: hoptax study quick --store   measures a study, and stores it\n"
+            "\nNo run was found in the store.\n\nnext: hoptax study quick --store   measures a study, and stores it\n"
         );
         let text = list((0..500).map(|run| StoredRun { run, name: "n".repeat(200), ..study() }).collect());
         assert!(text.lines().count() <= 40, "{text}");
@@ -169,6 +174,9 @@ mod tests {
         assert_eq!(all.table.as_ref().unwrap().rows[1].page.as_deref(), Some("/runs/1"));
         assert!(all.notes.is_empty(), "{:?}", all.notes);
         assert!(all.answer[0].starts_with("10 runs of 2 kinds, "), "{:?}", all.answer);
+        let none = latest_runs(&RunsResult::new((), RunsBody { runs: Vec::new() }), 0, "elsewhere");
+        assert!(none.answer[0] == "No run is stored yet" && none.answer[1].starts_with("Start a load"));
+        assert!(none.next.is_some() && none.table.is_none() && none.notes.is_empty());
         let few = latest_runs(&result, 12, "elsewhere");
         assert_eq!(
             (few.table.unwrap().rows.len(), few.notes),

@@ -17,8 +17,6 @@ use crate::table::{Cell, Column, Row, Table};
 
 /// Warnings about the limits of a prediction on the first screen.
 const MOST_NOTES: usize = 3;
-/// Characters of the longest bar.
-const BAR_CELLS: f64 = 24.0;
 
 impl Documented for SizeBody {
     const DOCUMENT: fn(&Report<Self>) -> Document = size;
@@ -52,7 +50,7 @@ pub fn size(result: &SizeResult) -> Document {
     document.table = Some(proxies(result));
     document.notes = notes(result);
     document.plots = charts::charts(result);
-    document.sections.push(curve(result));
+    document.sections.push(curve(result, charts::has_curve(result)));
     document.sections.push(latency(result));
     document.sections.extend((!result.functions.is_empty()).then(|| Section::of_table(functions(result))));
     document.sections.extend(connections(&result.proxies).map(Section::of_table));
@@ -218,48 +216,22 @@ fn proxies(result: &SizeResult) -> Table {
     table.without_empty_columns()
 }
 
-/// Cores over rates, and for each request, so that the bend shows.
-fn curve(result: &SizeResult) -> Section {
-    let last = result.curve.last();
+/// Cores over rates, and for each request, so that the bend shows; left to the chart of a page if it `has_chart`.
+fn curve(result: &SizeResult, has_chart: bool) -> Section {
     let row = |point: &SizePoint| {
         let per_request = point.cores.times(1e6 / point.rate);
-        let bar = last.map(|last| bar(point, last)).unwrap_or_default();
         Row::new(
             number(point.rate),
-            vec![Cell::Quantity(cores(&point.cores)), Cell::Quantity(us(&per_request)), Cell::Text(bar)],
+            vec![Cell::Quantity(cores(&point.cores)), Cell::Quantity(us(&per_request))],
         )
     };
     let table = Table {
         title: "cores in all by rate".to_owned(),
         names: "requests/s".to_owned(),
-        columns: vec![
-            Column::new("cores in all", 0),
-            Column::new("CPU us per request to the entry", 1),
-            Column::text("bar", 2),
-        ],
+        columns: vec![Column::new("cores in all", 0), Column::new("CPU us per request to the entry", 1)],
         rows: result.curve.iter().map(row).collect(),
     };
-    let legend = "bars: cores; they would end at | if cores grew in proportion to the rate".to_owned();
-    Section::new("Cores by rate", vec![Block::Table(table), Block::Lines(vec![legend])])
-}
-
-/// A bar as long as its cores, with a mark where it would end if cores were in proportion to the rate.
-fn bar(point: &SizePoint, last: &SizePoint) -> String {
-    let cells = |share: f64| {
-        if share.is_finite() { (share * BAR_CELLS).round().clamp(0.0, BAR_CELLS) as usize } else { 0 }
-    };
-    let (of_cores, of_rate) =
-        (cells(point.cores.estimate / last.cores.estimate), cells(point.rate / last.rate));
-    let cell = |place: usize| {
-        if place == of_rate {
-            '|'
-        } else if place < of_cores + usize::from(of_rate < of_cores) {
-            '█'
-        } else {
-            ' '
-        }
-    };
-    (0..=of_cores.max(of_rate)).map(cell).collect::<String>().trim_end().to_owned()
+    Section::new("Cores by rate", vec![Block::Table(table).unless_page(has_chart)])
 }
 
 /// Returns the time that the proxies add to response times, or the reason why it is unknown.

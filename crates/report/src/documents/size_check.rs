@@ -1,5 +1,7 @@
 //! The document of a check of predictions: how far they are from the compositions that a study measured.
 
+mod charts;
+
 use hoptax_result::{
     CheckedComposition, CheckedResponse, CheckedTime, ErrorSummary, Report, SizeCheckBody, SizeCheckResult,
     UncheckedComposition,
@@ -30,6 +32,7 @@ pub fn size_check(result: &SizeCheckResult) -> Document {
     document.verdict = Some(Judgement { verdict: result.verdict, usable });
     document.findings = FindingText::all(&result.findings);
     document.table = (!result.compositions.is_empty()).then(|| compositions(result));
+    document.plots = charts::charts(result);
     let extrapolated = result.compositions.iter().filter(|one| one.is_extrapolated).count();
     if extrapolated > 0 {
         document.notes.push(format!(
@@ -92,9 +95,14 @@ fn marks(is_interaction: bool, is_extrapolated: bool) -> Cell {
     Cell::words(marks.join(", "))
 }
 
-fn compositions(result: &SizeCheckResult) -> Table {
+/// The compositions, the largest error first.
+fn worst_first(result: &SizeCheckResult) -> Vec<&CheckedComposition> {
     let mut all: Vec<&CheckedComposition> = result.compositions.iter().collect();
     all.sort_by(|one, other| other.error_share.abs().total_cmp(&one.error_share.abs()));
+    all
+}
+
+fn compositions(result: &SizeCheckResult) -> Table {
     let row = |one: &&CheckedComposition| {
         Row::new(
             &one.arm,
@@ -123,7 +131,7 @@ fn compositions(result: &SizeCheckResult) -> Table {
             Column::new("proxies", 4),
             Column::new("functions", 5),
         ],
-        rows: all.iter().map(row).collect(),
+        rows: worst_first(result).iter().map(row).collect(),
     };
     table.without_empty_columns()
 }
@@ -231,7 +239,7 @@ mod tests {
         }
     }
 
-    fn checked(arm: &str, measured: f64, difference: f64) -> CheckedComposition {
+    pub(super) fn checked(arm: &str, measured: f64, difference: f64) -> CheckedComposition {
         let difference_us = Interval::around(difference, 2.0);
         CheckedComposition {
             arm: arm.to_owned(),
@@ -247,7 +255,7 @@ mod tests {
         }
     }
 
-    fn result() -> SizeCheckResult {
+    pub(super) fn result() -> SizeCheckResult {
         let body = SizeCheckBody {
             study: "prediction".to_owned(),
             confidence: 0.95,

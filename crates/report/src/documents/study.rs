@@ -1,5 +1,7 @@
 //! The document of a study, and of several sittings of one.
 
+mod sittings_chart;
+
 use hoptax_result::{
     ArmKind, ArmResult, Bound, CostMeasure, HoldsFor, LoadSpec, Loop, Report, RoundMeasure, SittingArm,
     SittingsBody, SittingsResult, StudyBody, StudyResult, Verdict,
@@ -99,6 +101,7 @@ pub(super) fn stored_sittings(result: &SittingsResult) -> Document {
     document.verdict = Some(Judgement { verdict: result.verdict, usable });
     document.findings = FindingText::all(&result.findings);
     document.table = by_sitting::tables(result, None, &by_sitting::CPU).into_iter().next().map(Table::from);
+    document.plots.extend(sittings_chart::chart(result));
     document.sections.push(sittings_section(result, None));
     document
 }
@@ -378,23 +381,17 @@ fn pictures(result: &StudyResult) -> Vec<Section> {
             "Each function under each open loop, with its interval: the CPU time that it adds, as a share of that of the arm \
              compared with under the same load, and its CPU and response times; grey: that arm.{busy}"
         );
-        sections.push(Section::new(
-            "Costs by load",
-            vec![Block::Note(note), Block::chart(Chart::Groups(several))],
-        ));
+        sections.extend(Section::of_charts("Costs by load", &note, vec![Chart::Groups(several)]));
     }
     let courses = timeline::charts(result);
     if !courses.is_empty() {
         let note = "Requests per second by outcome, response times, and, where the study observes how evenly load is spread, the \
                     share of each proxy or worker. Vertical lines are events. All arms have the same axes.";
-        let title = "Callers over time";
-        let blocks = vec![Block::Note(note.to_owned()), Block::chart(Chart::Groups(courses))];
-        sections.push(Section::new(title, blocks));
+        sections.extend(Section::of_charts("Callers over time", note, vec![Chart::Groups(courses)]));
     }
     if let Some(bars) = bars(result) {
         let note = "CPU time per request of each arm, us, without the profiler. The pieces of a bar are its layers, which add up to it.";
-        let blocks = vec![Block::Note(note.to_owned()), Block::chart(Chart::Bars(bars))];
-        sections.push(Section::new("CPU time by layer", blocks));
+        sections.extend(Section::of_charts("CPU time by layer", note, vec![Chart::Bars(bars)]));
     }
     sections
 }

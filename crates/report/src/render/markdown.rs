@@ -49,12 +49,13 @@ fn section(section: &Section) -> String {
     format!("## {}\n\n{blocks}", escape(&section.title))
 }
 
-fn block(block: &Block) -> String {
-    match block {
+fn block(one: &Block) -> String {
+    match one {
         Block::Note(note) => format!("{}\n\n", escape(note)),
         Block::Lines(all) => lines(all),
         Block::Table(all) => table(all),
         Block::Chart(_) => String::new(),
+        Block::TextOnly(text) => block(text),
     }
 }
 

@@ -154,12 +154,13 @@ fn section(section: &Section, style: Style) -> String {
     format!("{}\n\n{blocks}\n", style.paint(Paint::Bold, &style.wrap(&section.title, 0)))
 }
 
-fn block(block: &Block, style: Style) -> String {
-    match block {
+fn block(one: &Block, style: Style) -> String {
+    match one {
         Block::Note(note) => format!("{}\n\n", style.wrap(note, 0)),
         Block::Lines(lines) => lines.iter().map(|line| format!("{}\n", style.wrap(line, 2))).collect(),
         Block::Table(all) => table::text(all, style, None),
         Block::Chart(_) => String::new(),
+        Block::TextOnly(text) => block(text, style),
     }
 }
 

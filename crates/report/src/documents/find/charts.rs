@@ -4,7 +4,7 @@ use hoptax_result::{FindResult, FindTrial, FoundGoal, Interval, Sweep, SweepPoin
 
 use super::{highest, in_words, knee, value};
 use crate::chart::{Axis, Band, Chart, Level, Line, LineForm, Point, Scale, Series, Tone, drawn};
-use crate::document::{Block, Section};
+use crate::document::Section;
 use crate::numbers::{counted, rate};
 use crate::quantity::Quantity;
 use crate::rows::MIB;
@@ -18,15 +18,17 @@ const ROOM: f64 = 0.1;
 
 /// The sections of the charts; those without numbers are left out.
 pub(super) fn charts(result: &FindResult) -> Vec<Section> {
+    let section = |title: &str, note: &str, charts: Vec<Series>| {
+        Section::of_charts(title, note, charts.into_iter().map(Chart::Series).collect())
+    };
     let mut sections = Vec::new();
     if let Some(found) = &result.sweep {
         let note = "Means over the rounds of the sweep, with intervals. Shaded: the knee, and the rate that was found.";
-        let series = by_rate(found, result);
-        sections.extend(series.map(|series| section("Response times by rate", note, vec![series])));
+        let series = by_rate(found, result).into_iter().collect();
+        sections.push(section("Response times by rate", note, series));
         let note = "Each point is a rate of the sweep. A busier server may need less or more CPU time for a response.";
-        sections.extend(
-            of_use(found).map(|series| section("CPU time by use of the processors", note, vec![series])),
-        );
+        let series = of_use(found).into_iter().collect();
+        sections.push(section("CPU time by use of the processors", note, series));
     }
     let trials: Vec<&FindTrial> = result.trials.iter().collect();
     let objectives = result.trials.first().map_or(0, |trial| trial.objectives.len());
@@ -34,16 +36,9 @@ pub(super) fn charts(result: &FindResult) -> Vec<Section> {
         let objective = &result.trials.first()?.objectives.get(place)?.objective;
         of_trials(&trials, place, result.goals.iter().find(|goal| goal.objectives.contains(objective)))
     };
-    let all: Vec<Series> = (0..objectives.min(MOST)).filter_map(of).collect();
-    if !all.is_empty() {
-        sections.push(section("Trials by rate", &about(&trials), all));
-    }
-    sections
-}
-
-fn section(title: &str, note: &str, charts: Vec<Series>) -> Section {
-    let charts = charts.into_iter().map(|series| Block::chart(Chart::Series(series)));
-    Section::new(title, std::iter::once(Block::Note(note.to_owned())).chain(charts).collect())
+    let all = (0..objectives.min(MOST)).filter_map(of).collect();
+    sections.push(section("Trials by rate", &about(&trials), all));
+    sections.into_iter().flatten().collect()
 }
 
 /// Returns how to read a chart of trials, and how many of them it lacks.

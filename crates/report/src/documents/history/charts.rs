@@ -5,7 +5,7 @@ use hoptax_stats::median;
 
 use super::{date, digits, line, name};
 use crate::chart::{Axis, Chart, Group, Line, LineForm, Mark, Point, Series, Tone, drawn};
-use crate::document::{Block, Section};
+use crate::document::Section;
 
 /// Room below the lowest run, as a share of the span: runs differ by little, so the axis does not begin at zero.
 const ROOM: f64 = 0.15;
@@ -21,10 +21,8 @@ pub(super) fn charts(result: &HistoryResult, series: &[&HistorySeries]) -> Optio
     let groups: Vec<Group> = series.iter().filter_map(of).collect();
     let note = "Points: runs, with their intervals where they have some. Dotted: the median of the runs of a level. Dashed: a lasting change. \
                 The vertical axis does not begin at zero.";
-    (!groups.is_empty()).then(|| {
-        let blocks = vec![Block::Note(note.to_owned()), Block::chart(Chart::Groups(groups))];
-        Section::new("Runs and levels", blocks)
-    })
+    let chart = (!groups.is_empty()).then(|| Chart::Groups(groups));
+    Section::of_charts("Runs and levels", note, chart.into_iter().collect())
 }
 
 fn chart(series: &HistorySeries, number: &str) -> Option<Series> {

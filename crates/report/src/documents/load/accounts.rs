@@ -6,6 +6,7 @@ use std::fmt::Display;
 use hoptax_result::{BodyBytes, LoadResult, TlsResult};
 
 use super::imported;
+use crate::document::{Block, Section};
 use crate::numbers::{grouped, us};
 
 /// The sizes of bodies, after the statuses of their responses.
@@ -19,11 +20,26 @@ fn body_sizes(bytes: BodyBytes) -> String {
     format!("; bodies of {sizes} bytes")
 }
 
-/// Rates, and accounts of requests.
-pub(super) fn accounts(result: &LoadResult) -> Vec<String> {
-    if let Some(imported) = &result.imported {
-        return imported::accounts(result, imported);
-    }
+/// Rates, and accounts of requests. The parts that the requests divide into are left to the chart of a page if it `has_flow`.
+pub(super) fn section(result: &LoadResult, has_flow: bool) -> Option<Section> {
+    let lists = match &result.imported {
+        Some(imported) => vec![Block::Lines(imported::accounts(result, imported))],
+        None => vec![
+            Block::Lines(rates(result)),
+            Block::Lines(parts(result)).unless_page(has_flow),
+            Block::Lines(others(result)),
+        ],
+    };
+    let is_empty = |block: &Block| matches!(block, Block::Lines(lines) if lines.is_empty());
+    let blocks: Vec<Block> = lists.into_iter().filter(|block| !is_empty(block)).collect();
+    (!blocks.is_empty()).then(|| Section::new("Accounts", blocks))
+}
+
+fn count(count: u64) -> String {
+    grouped(count as f64, 0)
+}
+
+fn rates(result: &LoadResult) -> Vec<String> {
     let rate = |rate: f64| format!("{}/s", grouped(rate, 0));
     // A withheld rate could be computed from the count of responses below, which is kept as evidence.
     let mut lines = vec![format!(
@@ -39,29 +55,43 @@ pub(super) fn accounts(result: &LoadResult) -> Vec<String> {
         let digits = usize::from(sustained < 10.0);
         lines.push(format!("answered {}/s from the start of the warm-up on", grouped(sustained, digits)));
     }
+    lines
+}
+
+/// The requests as they divide.
+fn parts(result: &LoadResult) -> Vec<String> {
     let book = &result.book;
-    let count = |count: u64| grouped(count as f64, 0);
-    lines.push(format!(
-        "requests: {} planned = {} sent + {} unsent",
-        count(book.planned),
-        count(book.sent),
-        count(book.unsent)
-    ));
-    lines.push(format!(
-        "{} sent = {} answered + {} failed + {} timed out + {} unfinished",
-        count(book.sent),
-        count(book.answered),
-        count(book.failed),
-        count(book.timed_out),
-        count(book.unfinished)
-    ));
+    let mut lines = vec![
+        format!(
+            "requests: {} planned = {} sent + {} unsent",
+            count(book.planned),
+            count(book.sent),
+            count(book.unsent)
+        ),
+        format!(
+            "{} sent = {} answered + {} failed + {} timed out + {} unfinished",
+            count(book.sent),
+            count(book.answered),
+            count(book.failed),
+            count(book.timed_out),
+            count(book.unfinished)
+        ),
+    ];
+    lines.extend(unsent(result));
+    lines.extend(failures(result));
+    lines
+}
+
+/// Waits, responses, connections and TLS.
+fn others(result: &LoadResult) -> Vec<String> {
+    let book = &result.book;
+    let mut lines = Vec::new();
     if book.sent_again > 0 {
         lines.push(format!(
             "again: {} sent again, because the server had handed them back unprocessed",
             count(book.sent_again)
         ));
     }
-    lines.extend(unsent(result));
     // Requests that never got a connection waited for one too.
     if book.blocked > 0 || result.waiting.most > 0 {
         let until_end = result.unsent.get("end").copied().unwrap_or_default();
@@ -84,7 +114,6 @@ pub(super) fn accounts(result: &LoadResult) -> Vec<String> {
     if !result.deviations.is_empty() {
         lines.push(format!("deviations: {}", counts(&result.deviations, " with ")));
     }
-    lines.extend(failures(result));
     if let Some(lookups) = &result.lookups {
         lines.push(format!(
             "lookups: {}, {} failed, {} changed the addresses or their order",
@@ -96,9 +125,7 @@ pub(super) fn accounts(result: &LoadResult) -> Vec<String> {
     if !result.drained.is_empty() {
         lines.push(format!("drained: connections drained by the server: {}", counts(&result.drained, " ")));
     }
-    if let Some(tls) = &result.tls {
-        lines.push(tls_line(tls));
-    }
+    lines.extend(result.tls.as_ref().map(tls_line));
     lines
 }
 
@@ -109,7 +136,6 @@ pub(super) fn unsent(result: &LoadResult) -> Option<String> {
 
 /// Failed requests by kind, with reasons; none without a failure.
 pub(super) fn failures(result: &LoadResult) -> Option<String> {
-    let count = |count: u64| grouped(count as f64, 0);
     (!result.failures.is_empty())
         .then(|| format!("failures: {}", result.reasons.listed(&result.failures, Vec::new(), count)))
 }

@@ -1,13 +1,15 @@
 //! The charts of a load: its times by quantile, their distribution, its course, and where its requests went.
 
-use hoptax_result::{CountedTime, Interval, Known, LoadHistograms, LoadResult, TimeOf};
+use hoptax_result::{CountedTime, Finding, Histogram, Known, LoadHistograms, LoadResult, Severity, TimeOf};
 
 use super::{course, flow, quantity};
-use crate::chart::{Axis, Chart, Distribution, Distributions, Line, Point, Scale, Series, Tone};
+use crate::chart::{Axis, Chart, Distribution, Distributions, Line, Point, Scale, Series, Tone, drawn};
 use crate::document::{Block, Section};
+use crate::findings::listed;
 use crate::histograms::{binned, recorded};
 use crate::numbers::grouped;
 use crate::quantity::Quantity;
+use crate::words::capitalised;
 
 /// Quantiles of a curve: tenths, then the nines with their halves.
 const QUANTILES: [f64; 21] = [
@@ -29,41 +31,76 @@ const TIMES: [(&str, Tone); 3] =
 
 /// The sections of the charts of a load; those without numbers are left out.
 pub(super) fn charts(result: &LoadResult) -> Vec<Section> {
-    let section = |title: &str, note: &str, charts: Vec<Chart>| {
-        let blocks = charts.into_iter().map(Block::chart);
-        Section::new(title, std::iter::once(Block::Note(note.to_owned())).chain(blocks).collect())
-    };
-    let mut sections = Vec::new();
-    if let Some(histograms) = &result.histograms {
-        let note = "Of answered requests. Response time is counted from the intended start of a request, and includes the send lag: \
-                    the wait until it was sent. Service time is counted from the send. A curve ends where its quantiles are only bounded or \
-                    withheld; bounds are dashed.";
-        sections.extend(
-            curves(result, histograms)
-                .map(|curves| section("Times by percentile", note, vec![Chart::Series(curves)])),
-        );
-        let note = "As they were recorded, with what the generator may have delayed.";
-        sections.extend(
-            distributions(histograms)
-                .map(|all| section("Distribution of the times", note, vec![Chart::Distributions(all)])),
-        );
-    }
-    sections.extend(course::section(result));
+    let note = "As they were recorded, with what the generator may have delayed.";
+    let all = result.histograms.as_ref().and_then(distributions).map(Chart::Distributions);
+    let distributions = Section::of_charts("Distribution of the times", note, all.into_iter().collect());
     let note = "Each part with its share of the requests that it divides.";
-    sections.extend(
-        flow::flow(result).map(|flow| section("Where the requests went", note, vec![Chart::Flow(flow)])),
-    );
-    sections
+    let flow = flow::flow(result).map(Chart::Flow).into_iter().collect();
+    let flow = Section::of_charts("Where the requests went", note, flow);
+    [times(result), distributions, course::section(result), flow].into_iter().flatten().collect()
 }
 
-/// The histograms of [`TIMES`].
-fn of_times(histograms: &LoadHistograms) -> [Counts; 3] {
-    [&histograms.response, &histograms.service, &histograms.send_lag].map(|one| recorded(one.as_ref()))
+/// Returns true if the charts have quantiles of response or service time: all that the result states.
+pub(super) fn has_times(sections: &[Section]) -> bool {
+    let mut blocks = sections.iter().flat_map(|section| &section.blocks);
+    let [(response, _), (service, _), _] = TIMES;
+    blocks.any(|block| {
+        let Block::Chart(chart) = block else { return false };
+        matches!(chart.as_ref(), Chart::Series(of) if of.lines.iter().any(|line| line.name == response || line.name == service))
+    })
+}
+
+/// The curves, and why some are missing.
+fn times(result: &LoadResult) -> Option<Section> {
+    let curves = curves(result);
+    let is_drawn = |name: &str| curves.iter().flat_map(|curves| &curves.lines).any(|line| line.name == name);
+    let missing = missing(result, is_drawn);
+    let note = "Of answered requests. Response time is counted from the intended start of a request, and includes the send lag: \
+                the wait until it was sent. Service time is counted from the send. A curve ends where its quantiles are only bounded or \
+                withheld. Bounds are dashed; one without a second end reaches the edge of the chart.";
+    let note = curves.is_some().then(|| Block::Note(note.to_owned()));
+    let chart = curves.map(|curves| Block::chart(Chart::Series(curves)));
+    let blocks: Vec<Block> = note.into_iter().chain(missing.map(Block::Note)).chain(chart).collect();
+    (!blocks.is_empty()).then(|| Section::new("Times by percentile", blocks))
+}
+
+/// Says which times are withheld, by which checks; none if all that there are is drawn.
+fn missing(result: &LoadResult, is_drawn: impl Fn(&str) -> bool) -> Option<String> {
+    let latency = &result.latency;
+    let counts = [latency.response.count, latency.service.count];
+    let withheld = TIMES.into_iter().zip(counts).filter(|((name, _), count)| *count > 0 && !is_drawn(name));
+    let names: Vec<&str> = withheld.map(|((name, _), _)| name).collect();
+    let is_about_times = |finding: &&Finding| {
+        let is_time = |number: &String| number == "times" || number.starts_with('p');
+        finding.severity > Severity::Info && (finding.withholds || finding.numbers.iter().any(is_time))
+    };
+    let mut checks: Vec<String> =
+        result.findings.iter().filter(is_about_times).map(|finding| format!("`{}`", finding.id)).collect();
+    checks.dedup();
+    let by = match checks.as_slice() {
+        [] => String::new(),
+        checks => {
+            let checks: Vec<&str> = checks.iter().map(String::as_str).collect();
+            format!(" by {}: the findings above say why, and what to do", listed(&checks))
+        }
+    };
+    let verb = if names.len() == 1 { "is" } else { "are" };
+    (!names.is_empty()).then(|| format!("{} {verb} withheld{by}.", capitalised(&listed(&names))))
+}
+
+/// The recorded times of [`TIMES`]; empty where none were kept.
+fn of_times(histograms: Option<&LoadHistograms>) -> [Counts; 3] {
+    let times = |of: fn(&LoadHistograms) -> Option<&Histogram>| recorded(histograms.and_then(of));
+    [
+        times(|all| all.response.as_ref()),
+        times(|all| all.service.as_ref()),
+        times(|all| all.send_lag.as_ref()),
+    ]
 }
 
 /// Response time, service time and send lag by quantile, as far as the result states them.
-fn curves(result: &LoadResult, histograms: &LoadHistograms) -> Option<Series> {
-    let [response, service, send_lag] = of_times(histograms);
+fn curves(result: &LoadResult) -> Option<Series> {
+    let [response, service, send_lag] = of_times(result.histograms.as_ref());
     let to = stated_to(|of| result.response(of));
     let response = with_stated(curve(&response, to), to, |percentile| quantity(result, percentile, true));
     let to = stated_to(|of| result.service(of));
@@ -84,22 +121,21 @@ fn stated_to(known: impl Fn(TimeOf) -> Known) -> f64 {
     if measured.len() == STATED.len() { 1.0 } else { measured.last().map_or(0.0, |(_, share)| *share) }
 }
 
-/// The curve with the intervals of the percentiles that the result states, and behind its end with the bounds of those that have only these.
+/// The curve with the percentiles that the result states, each with its interval, and behind its end with the bounds of those that have
+/// only these.
 fn with_stated(mut points: Vec<Point>, to: f64, stated: impl Fn(f64) -> Option<Quantity>) -> Vec<Point> {
     for (percentile, share) in STATED {
         let Some(of) = stated(percentile) else { continue };
-        match (of.estimate, of.low, of.high) {
-            (Some(estimate), Some(low), Some(high)) => {
-                let is_it = |point: &&mut Point| (point.x - share).abs() < 1e-9;
-                if let Some(point) = points.iter_mut().find(is_it) {
-                    let interval = Interval { estimate, low, high };
-                    *point = Point { x: share, ..Point::with_interval(0.0, &interval, of.with_unit()) };
-                }
+        let text = of.with_unit();
+        if let Some(estimate) = of.estimate {
+            let (low, high, text) = (of.low.map(drawn), of.high.map(drawn), Some(text));
+            let point = Point { x: share, low, high, text, ..Point::at(0.0, Some(estimate)) };
+            match points.iter_mut().find(|point| (point.x - share).abs() < 1e-9) {
+                Some(found) => *found = point,
+                None => points.push(point),
             }
-            (None, Some(low), Some(high)) if share > to => {
-                points.push(Point { x: share, ..Point::between(0.0, low, high, of.with_unit()) });
-            }
-            _ => {}
+        } else if share > to {
+            points.push(Point { x: share, ..Point::bounded(0.0, of.low, of.high, text) });
         }
     }
     points
@@ -137,7 +173,8 @@ fn distributions(histograms: &LoadHistograms) -> Option<Distributions> {
         let words = format!("{} answered requests", grouped(count as f64, 0));
         (count > 0).then(|| Distribution { name: name.to_owned(), words, tone, bins: binned(&counts) })
     };
-    let items: Vec<Distribution> = TIMES.into_iter().zip(of_times(histograms)).filter_map(one).collect();
+    let items: Vec<Distribution> =
+        TIMES.into_iter().zip(of_times(Some(histograms))).filter_map(one).collect();
     let from = items.iter().filter_map(|item| item.bins.first()).map(|bin| bin.from).reduce(f64::min)?;
     let to = items.iter().filter_map(|item| item.bins.last()).map(|bin| bin.to).reduce(f64::max)?;
     let (title, axis) = ("times of the requests".to_owned(), "time, us".to_owned());
@@ -146,7 +183,10 @@ fn distributions(histograms: &LoadHistograms) -> Option<Distributions> {
 
 #[cfg(test)]
 mod tests {
+    use hoptax_result::{Latency, LoadBounds, Measured};
+
     use super::*;
+    use crate::fixture;
 
     #[test]
     fn a_curve_ends_where_too_few_times_are_above() {
@@ -187,7 +227,55 @@ mod tests {
         assert_eq!((p50.y, p50.low, p50.high), (Some(500.0), Some(490.0), Some(510.0)));
         assert_eq!(p50.text.as_deref(), Some("500 ±10 us"));
         assert_eq!((at(0.9).y, at(0.9).low), (Some(900.0), None));
+        let p99 = at(0.99);
+        assert_eq!((p99.y, p99.low, p99.high), (None, Some(980.0), Some(1_100.0)));
+        // A bound with one end has a place, too.
         let last = points.last().unwrap();
-        assert_eq!((last.x, last.y, last.low, last.high), (0.99, None, Some(980.0), Some(1_100.0)));
+        assert_eq!((last.x, last.y, last.low, last.high), (0.999, None, Some(1_000.0), None));
+        assert_eq!(last.text.as_deref(), Some("≥ 1,000 us"));
+    }
+
+    #[test]
+    fn a_percentile_that_is_stated_is_drawn_where_too_few_times_were_kept() {
+        let stated = |percentile: f64| Some(Quantity::estimated(10.0 * percentile, None, None, "us"));
+        let points = with_stated(Vec::new(), 1.0, stated);
+        let drawn: Vec<(f64, Option<f64>)> = points.iter().map(|point| (point.x, point.y)).collect();
+        assert_eq!(
+            drawn,
+            [(0.5, Some(500.0)), (0.9, Some(900.0)), (0.99, Some(990.0)), (0.999, Some(999.0))]
+        );
+    }
+
+    #[test]
+    fn times_that_are_withheld_are_said_with_the_checks_that_withhold_them() {
+        let mut result = fixture::load();
+        assert_eq!(missing(&result, |_| true), None);
+        let all = missing(&result, |_| false).unwrap();
+        assert!(all.starts_with("Response time and service time are withheld"), "{all}");
+        let finding = Finding::new("send-lag", Severity::Fail, Measured::us(9.0, 1.0), "late".to_owned(), "");
+        let note = Finding { severity: Severity::Info, id: "kernel".to_owned(), ..finding.clone() };
+        result.findings = vec![finding.about(&["times"]).keeping(), note];
+        assert_eq!(
+            missing(&result, |name| name != "response time").unwrap(),
+            "Response time is withheld by `send-lag`: the findings above say why, and what to do."
+        );
+        result.latency.response.count = 0;
+        assert_eq!(missing(&result, |name| name != "response time"), None, "another tool has none");
+    }
+
+    #[test]
+    fn the_times_of_a_load_are_in_its_charts_or_in_its_table() {
+        let mut result = fixture::load();
+        let document = crate::documents::load(&result);
+        assert!(document.is_table_plotted && has_times(&document.plots));
+        for latency in [&mut result.latency.response, &mut result.latency.service] {
+            *latency = Latency { count: latency.count, ..Latency::default() };
+        }
+        result.bounds = LoadBounds::default();
+        result.percentiles.clear();
+        let document = crate::documents::load(&result);
+        assert!(!document.is_table_plotted && document.plots[0].title == "Times by percentile");
+        let [Block::Note(why)] = &document.plots[0].blocks[..] else { panic!("{:?}", document.plots[0]) };
+        assert!(why.starts_with("Response time and service time are withheld"), "{why}");
     }
 }

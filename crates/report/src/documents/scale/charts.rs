@@ -6,7 +6,7 @@ use hoptax_result::{
 
 use super::{peak, rate};
 use crate::chart::{Axis, Band, Chart, Group, Line, LineForm, Point, Scale, Series, Tone, drawn};
-use crate::document::{Block, Section};
+use crate::document::Section;
 
 /// Places of a law that are drawn between the smallest size and its end: enough for a smooth curve.
 const PLACES: u32 = 64;
@@ -21,10 +21,9 @@ pub(super) fn charts(result: &ScaleResult) -> Option<Section> {
     let groups: Vec<Group> = result.series.iter().filter_map(of).collect();
     let note = "Points: rates that were measured, with intervals. Dotted: the law that is nearest to them, up to twice the largest size. \
                 Shaded: where it peaks. Hollow: rates that are not in the fit, since something other than the proxies limited them.";
-    (!groups.is_empty()).then(|| {
-        let blocks = vec![Block::Note(note.to_owned()), Block::chart(Chart::Groups(groups))];
-        Section::new(format!("Rate over {}", result.over.as_str()), blocks)
-    })
+    let chart = (!groups.is_empty()).then(|| Chart::Groups(groups));
+    let title = format!("Rate over {}", result.over.as_str());
+    Section::of_charts(&title, note, chart.into_iter().collect())
 }
 
 fn chart(series: &ScaleSeries, over: ScaleDimension) -> Option<Series> {

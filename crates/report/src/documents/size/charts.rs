@@ -9,6 +9,8 @@ use crate::quantity::Quantity;
 
 /// Functions that have a switch, the most expensive first: a graph may have hundreds, which nobody would switch one by one.
 const MOST: usize = 40;
+/// Rates of a curve.
+const LEAST_RATES: usize = 2;
 /// Hours of a month: a twelfth of 365 days.
 const HOURS_PER_MONTH: f64 = 730.0;
 
@@ -29,14 +31,15 @@ pub(super) fn charts(result: &SizeResult) -> Vec<Section> {
         );
         Section::new("Cores of each function", vec![Block::Note(note), Block::chart(Chart::Waterfall(chart))])
     });
-    let curve = curve(result).map(|chart| {
-        let note = "Predicted, with intervals. Dashed: the rate of this prediction. Shaded: where the first proxy is busy all the time.";
-        Section::new(
-            "Cores by rate",
-            vec![Block::Note(note.to_owned()), Block::chart(Chart::Series(chart))],
-        )
-    });
+    let note = "Predicted, with intervals. Dashed: the rate of this prediction. Shaded: where the first proxy is busy all the time.";
+    let curve = curve(result).map(Chart::Series).into_iter().collect();
+    let curve = Section::of_charts("Cores by rate", note, curve);
     waterfall.into_iter().chain(curve).collect()
+}
+
+/// Returns true if a chart has the cores by rate.
+pub(super) fn has_curve(result: &SizeResult) -> bool {
+    result.verdict != Verdict::Void && result.curve.len() >= LEAST_RATES
 }
 
 /// The functions on top of what the proxies would use without them; none without a function.
@@ -89,7 +92,7 @@ fn curve(result: &SizeResult) -> Option<Series> {
     let point =
         |point: &SizePoint| Point::with_interval(point.rate, &point.cores, cores(&point.cores).with_unit());
     let points: Vec<Point> = result.curve.iter().map(point).collect();
-    if points.len() < 2 {
+    if points.len() < LEAST_RATES {
         return None;
     }
     let at =
@@ -143,11 +146,11 @@ mod tests {
 
     #[test]
     fn a_void_prediction_and_one_without_functions_or_rates_draw_nothing() {
-        assert_eq!(charts(&sized()).len(), 2);
+        assert!(charts(&sized()).len() == 2 && has_curve(&sized()));
         assert!(charts(&sized().judged(Verdict::Void, Vec::new())).is_empty());
         let mut bare = sized();
         bare.functions.clear();
         bare.curve.truncate(1);
-        assert!(charts(&bare).is_empty());
+        assert!(charts(&bare).is_empty() && !has_curve(&bare));
     }
 }

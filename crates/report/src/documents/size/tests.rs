@@ -144,15 +144,6 @@ fn without_response_times_the_reason_is_said() {
 }
 
 #[test]
-fn a_bar_shows_where_cores_in_proportion_would_end() {
-    let point = |rate: f64, cores: f64| SizePoint { rate, cores: about(cores, 0.0) };
-    let last = point(1_000.0, 2.0);
-    assert_eq!(bar(&point(500.0, 1.5), &last), format!("{}|{}", "█".repeat(12), "█".repeat(6)));
-    assert_eq!(bar(&point(500.0, 0.5), &last), format!("{}{}|", "█".repeat(6), " ".repeat(6)));
-    assert_eq!(bar(&last, &last), format!("{}|", "█".repeat(24)));
-}
-
-#[test]
 fn a_void_source_is_said() {
     let mut sized = sized();
     (sized.verdict, sized.sources[0].verdict) = (Verdict::Void, Verdict::Void);

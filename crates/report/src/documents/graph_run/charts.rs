@@ -1,0 +1,108 @@
+//! The charts of a graph that was run: what its proxies use and add, as measured and as predicted.
+
+use hoptax_result::{CheckedTime, GraphRunResult, Interval};
+
+use super::dearest_first;
+use crate::chart::{Chart, IntervalRow, Intervals, Tone};
+use crate::document::Section;
+use crate::quantity::Quantity;
+
+/// The sections of the charts; those without numbers are left out.
+pub(super) fn charts(result: &GraphRunResult) -> Vec<Section> {
+    let note = "Each proxy for each of its requests, and all of them for each request to the entry.";
+    let cpu = Intervals::new("CPU time of each proxy", "CPU time for each request, us", cpu(result));
+    let cpu =
+        Section::of_charts("CPU time of each proxy", note, cpu.map(Chart::Intervals).into_iter().collect());
+    let note = "Times that are not known with an interval are left out. Added: with proxies less without.";
+    let times = Intervals::new("response time at the entry", "response time, us", at_entry(result));
+    let added = Intervals::new("time added by all proxies", "added response time, us", added(result));
+    let times = times.into_iter().chain(added).map(Chart::Intervals).collect();
+    cpu.into_iter().chain(Section::of_charts("Response time at the entry", note, times)).collect()
+}
+
+/// A number as measured, and below it as predicted; those that are withheld are left out.
+fn rows(name: &str, measured: Option<&Interval>, predicted: Option<&CheckedTime>) -> Vec<IntervalRow> {
+    let us = |interval: &Interval| Quantity::level(interval, "us");
+    let measured = measured.map(|measured| IntervalRow::measured(name, us(measured)));
+    let predicted = predicted.map(|time| IntervalRow::predicted(name, us(&time.predicted_us)));
+    measured.into_iter().chain(predicted).collect()
+}
+
+fn cpu(result: &GraphRunResult) -> Vec<IntervalRow> {
+    let check = result.check.as_ref();
+    let mut all = match result.proxies.len() {
+        0 | 1 => Vec::new(),
+        _ => rows("all proxies", result.all_cpu_us.as_ref(), check.and_then(|check| check.all.as_ref())),
+    };
+    for (number, proxy) in dearest_first(result) {
+        let predicted = check.and_then(|check| check.proxies.get(number)?.cpu.as_ref());
+        all.extend(rows(&proxy.service, proxy.cpu_us_per_request.as_ref(), predicted));
+    }
+    all
+}
+
+/// Response times with proxies and without.
+fn at_entry(result: &GraphRunResult) -> Vec<IntervalRow> {
+    let of = |name: &str, kind: &'static str, tone: Tone, time: Option<&Interval>| {
+        Some(IntervalRow {
+            name: name.to_owned(),
+            kind,
+            tone,
+            number: Quantity::level(time?, "us"),
+            note: None,
+        })
+    };
+    let (with, without) = (&result.proxied, &result.direct);
+    let all = [
+        of("mean", "with proxies", Tone::Own, with.mean_us.as_ref()),
+        of("mean", "without proxies", Tone::Other, without.mean_us.as_ref()),
+        of("p99", "with proxies", Tone::Own, with.p99_us.as_ref()),
+        of("p99", "without proxies", Tone::Other, without.p99_us.as_ref()),
+    ];
+    all.into_iter().flatten().collect()
+}
+
+fn added(result: &GraphRunResult) -> Vec<IntervalRow> {
+    let (added, check) = (result.added.as_ref(), result.check.as_ref());
+    let mean = rows(
+        "mean",
+        added.and_then(|added| added.mean_us.as_ref()),
+        check.and_then(|check| check.mean.as_ref()),
+    );
+    let p99 = rows(
+        "p99",
+        added.and_then(|added| added.p99_us.as_ref()),
+        check.and_then(|check| check.p99.as_ref()),
+    );
+    mean.into_iter().chain(p99).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::run;
+    use super::*;
+
+    #[test]
+    fn each_proxy_is_drawn_as_measured_and_as_predicted_the_dearest_first() {
+        let run = run();
+        let names: Vec<(String, &str)> = cpu(&run).into_iter().map(|row| (row.name, row.kind)).collect();
+        let of = |name: &str| [(name.to_owned(), "measured"), (name.to_owned(), "predicted")];
+        assert_eq!(names, ["all proxies", "front", "back"].map(of).concat());
+        assert_eq!(added(&run).len(), 2, "the p99 is withheld");
+        assert_eq!(at_entry(&run).len(), 3);
+        assert_eq!(charts(&run).len(), 2);
+    }
+
+    #[test]
+    fn a_run_without_a_prediction_has_measured_numbers_alone_and_a_void_one_none() {
+        let mut run = run();
+        run.check = None;
+        assert!(cpu(&run).iter().chain(&added(&run)).all(|row| row.kind == "measured"));
+        (run.added, run.all_cpu_us) = (None, None);
+        run.proxies.iter_mut().for_each(|proxy| proxy.cpu_us_per_request = None);
+        for times in [&mut run.body.proxied, &mut run.body.direct] {
+            (times.mean_us, times.p99_us) = (None, None);
+        }
+        assert!(charts(&run).is_empty());
+    }
+}

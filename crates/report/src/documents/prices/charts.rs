@@ -1,0 +1,68 @@
+//! The chart of prices: what each function adds, as listed, or on this machine.
+
+use hoptax_result::{Price, PriceMade, PricesResult};
+
+use crate::chart::{Chart, IntervalRow, Intervals, Tone};
+use crate::document::Section;
+use crate::prices::priced_first;
+use crate::quantity::Quantity;
+
+/// The functions with a price, in the order of the table; none without one.
+pub(super) fn charts(result: &PricesResult) -> Option<Section> {
+    let is_carried = result.here.is_some();
+    let row = |price: &Price| {
+        let us = if is_carried { price.here_us } else { price.listed_us };
+        let number = Quantity::difference(&us?, "us");
+        let carried = price.made == PriceMade::Carried;
+        Some(IntervalRow {
+            name: price.id.clone(),
+            kind: price.made.words(),
+            tone: if carried { Tone::Third } else { Tone::Own },
+            number: if carried { number.predicted() } else { number },
+            note: None,
+        })
+    };
+    let rows = priced_first(result).into_iter().filter_map(row).collect();
+    let (title, note) = if is_carried {
+        let note = "Carried: the listed price times what this machine takes longer; its interval is what such prices were off by \
+                    on known machines. Functions without a price here are in the table.";
+        ("Price of each function here", note)
+    } else {
+        ("Price of each function, as listed", "Hollow and grey: the interval contains zero.")
+    };
+    let chart = Intervals::new(title, "CPU time of the proxy that a function adds to a request, us", rows);
+    Section::of_charts(title, note, chart.map(Chart::Intervals).into_iter().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::document::Block;
+    use crate::prices::fixture;
+    use crate::quantity::Basis;
+
+    fn rows(result: &PricesResult) -> Vec<IntervalRow> {
+        let blocks = charts(result).map(|section| section.blocks).unwrap_or_default();
+        let Some(Block::Chart(chart)) = blocks.last() else { return Vec::new() };
+        let Chart::Intervals(of) = chart.as_ref() else { panic!("{chart:?}") };
+        of.rows.clone()
+    }
+
+    #[test]
+    fn carried_prices_are_told_from_measured_ones_and_those_without_support_are_left_out() {
+        let rows = rows(&fixture::carried());
+        let all: Vec<(&str, &str, Tone)> =
+            rows.iter().map(|row| (row.name.as_str(), row.kind, row.tone)).collect();
+        assert_eq!(all, [("jwt", "measured here", Tone::Own), ("lua", "carried", Tone::Third)]);
+        assert_eq!([&rows[0].number.basis, &rows[1].number.basis], [&Basis::Measured, &Basis::Predicted]);
+    }
+
+    #[test]
+    fn a_list_that_was_not_carried_is_drawn_as_listed() {
+        let mut listed = fixture::carried();
+        listed.here = None;
+        assert_eq!(rows(&listed).len(), 3);
+        listed.prices.iter_mut().for_each(|price| price.listed_us = None);
+        assert!(rows(&listed).is_empty());
+    }
+}
