@@ -57,6 +57,9 @@ export type Chart =
     }
   | {
       differences: Differences;
+    }
+  | {
+      overlay: Overlay;
     };
 
 /**
@@ -484,7 +487,7 @@ export interface Line {
   /**
    * Its role in its chart, by which it is coloured.
    */
-  tone: "own" | "other" | "failed" | "third";
+  tone: "own" | "other" | "failed" | "third" | "fourth" | "fifth";
   /**
    * Relation of its points.
    */
@@ -568,7 +571,7 @@ export interface Band {
   /**
    * Its role in its chart, by which it is coloured.
    */
-  tone: "own" | "other" | "failed" | "third";
+  tone: "own" | "other" | "failed" | "third" | "fourth" | "fifth";
 }
 /**
  * Bars of pieces that add up, on one scale.
@@ -669,7 +672,7 @@ export interface Distribution {
   /**
    * Its role in its chart, by which it is coloured.
    */
-  tone: "own" | "other" | "failed" | "third";
+  tone: "own" | "other" | "failed" | "third" | "fourth" | "fifth";
   /**
    * Its bins, ascending and without gaps.
    */
@@ -960,6 +963,92 @@ export interface Quantity2 {
    * True if it is a difference whose sign is not supported once all of its column are judged together.
    */
   has_uncertain_sign?: boolean;
+}
+/**
+ * Costs of the same arms in several runs, of which the first is the reference.
+ */
+export interface Overlay {
+  /**
+   * A description for screen readers.
+   */
+  title: string;
+  /**
+   * The runs.
+   */
+  runs: OverlaidRun[];
+  /**
+   * The measures; the first is shown first.
+   */
+  views: OverlayView[];
+}
+/**
+ * A run of an overlay.
+ */
+export interface OverlaidRun {
+  /**
+   * Its name.
+   */
+  name: string;
+  /**
+   * Its role in the chart, by which it is coloured.
+   */
+  tone: "own" | "other" | "failed" | "third" | "fourth" | "fifth";
+}
+/**
+ * The costs of all arms in one measure.
+ */
+export interface OverlayView {
+  /**
+   * The measure without its unit.
+   */
+  heading: string;
+  /**
+   * The measure in words with its unit, for the axis.
+   */
+  axis: string;
+  /**
+   * Largest difference between runs that does not matter, in the unit of the axis; none if it is not the same for all arms.
+   */
+  margin: number | null;
+  /**
+   * The arms, in the order of the reference.
+   */
+  rows: OverlayRow[];
+}
+/**
+ * An arm in several runs.
+ */
+export interface OverlayRow {
+  /**
+   * Its name.
+   */
+  name: string;
+  /**
+   * Its function, in a line.
+   */
+  summary: string;
+  /**
+   * Its cost in each run; none where that is not measured or withheld.
+   */
+  costs: (Quantity | null)[];
+  /**
+   * The difference of each run from the reference; none for the reference, and where either cost has no interval.
+   */
+  differences: (OverlayDifference | null)[];
+}
+/**
+ * The difference of a run from the reference.
+ */
+export interface OverlayDifference {
+  value: Quantity;
+  /**
+   * The same as a share of the level that the margin is a share of.
+   */
+  text: string;
+  /**
+   * The decision.
+   */
+  outcome: "different" | "equivalent" | "undecided" | "failed" | "passed";
 }
 /**
  * A finding in words.

@@ -326,13 +326,13 @@ fn stored_runs_are_printed_beside_each_other_with_what_was_decided_and_what_else
     let lua = printed.lines().find(|line| line.starts_with("lua ")).unwrap_or_else(|| panic!("{printed}"));
     assert!(lua.contains("+5.00 ±0.50") && lua.ends_with("different"), "{lua}");
     let details = runs.printed(&["runs", "compare", "1", "2", "--details"]);
-    let proxy = details.lines().find(|line| line.starts_with("proxy ")).unwrap_or_else(|| panic!("{details}"));
+    let proxy =
+        details.lines().find(|line| line.starts_with("proxy ")).unwrap_or_else(|| panic!("{details}"));
     assert_eq!(proxy.split_whitespace().collect::<Vec<_>>(), ["proxy", "1.39.3", "1.40.0"]);
     runs.printed(&["runs", "label", "2", "new"]);
-    for (words, why) in [
-        (["runs", "compare", "1", "9"], "9"),
-        (["runs", "compare", "2", "new"], "run 2 is named twice"),
-    ] {
+    for (words, why) in
+        [(["runs", "compare", "1", "9"], "9"), (["runs", "compare", "2", "new"], "run 2 is named twice")]
+    {
         let refused = runs.run(&words);
         assert!(refused.code == Some(2) && refused.stderr.contains(why), "{words:?}: {refused:?}");
     }
