@@ -124,7 +124,12 @@ fn in_words(value: &Value) -> String {
         Value::String(text) => text.clone(),
         Value::Array(items) if items.is_empty() => none(),
         Value::Array(items) => items.iter().map(in_words).collect::<Vec<_>>().join(", "),
-        Value::Number(_) | Value::Object(_) => value.to_string(),
+        // As a person writes it: `10` for a whole number of seconds.
+        Value::Number(number) => match number.as_f64().filter(|_| number.is_f64()) {
+            Some(value) => value.to_string(),
+            None => number.to_string(),
+        },
+        Value::Object(_) => value.to_string(),
     }
 }
 
@@ -277,6 +282,9 @@ mod tests {
         assert_eq!(found[1].values, [Some("no".to_owned()), Some("yes".to_owned())]);
         assert_eq!(differences(&[of_plan(&plan(1, true, 4)), of_plan(&plan(1, true, 9))]), []);
         assert_eq!(of_plan(&Value::Null), []);
+        let values = of_plan(&json!({"a": 10.0, "b": 0.5, "c": 7, "d": "", "e": [1, "x"], "f": []}));
+        let values: Vec<&str> = values.iter().map(|one| one.value.as_str()).collect();
+        assert_eq!(values, ["10", "0.5", "7", "none", "1, x", "none"]);
     }
 
     #[test]
