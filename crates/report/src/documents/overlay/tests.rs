@@ -1,5 +1,3 @@
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use hoptax_result::{Cost, HistoryBody, HistoryResult, Interval, LoadBounds, ResponseCost, sample};
 use serde_json::json;
 
