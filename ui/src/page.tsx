@@ -4,6 +4,7 @@ import { useState } from "preact/hooks";
 import { BlockView } from "./block/block";
 import { fileName, keep } from "./csv";
 import type { Served } from "./live/api";
+import { ComparedLinks } from "./live/compared";
 import { RunLinks } from "./live/downloads";
 import { LiveView } from "./live/live";
 import { SearchedTable } from "./search";
@@ -25,7 +26,7 @@ interface PageProps {
 /** The page. */
 export function Page({ document: result, served }: PageProps) {
   const [view, change] = useView();
-  const isHistory = served !== undefined && served.run === undefined;
+  const isHistory = served !== undefined && served.run === undefined && served.compared === undefined;
   const [first, ...others] = result.answer;
   return (
     <>
@@ -34,6 +35,7 @@ export function Page({ document: result, served }: PageProps) {
       </a>
       <header>
         {served?.run !== undefined && <RunLinks api={served.api} run={served.run} />}
+        {served?.compared !== undefined && <ComparedLinks runs={served.compared} />}
         <div class="top">
           <p class="soft">
             hoptax <b>{result.subject}</b>

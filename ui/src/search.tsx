@@ -1,5 +1,7 @@
-// A table whose rows a reader can search.
+// The list of runs: a reader can search it, and choose runs to compare.
 
+import { chosenRuns, reasonAgainst, toggled } from "./live/choice";
+import { Choose } from "./live/choose";
 import { cellText, TableView } from "./table";
 import type { Row, Table } from "./types/document";
 import type { View } from "./view";
@@ -22,10 +24,16 @@ interface SearchedTableProps {
   change: (changes: View) => void;
 }
 
-/** The table below a field for words. */
+/** The table below a field for words and the choice. */
 export function SearchedTable({ table, view, change }: SearchedTableProps) {
   const search = view["search"] ?? "";
   const rows = found(table.rows, search);
+  const chosen = chosenRuns(view);
+  const choosing = {
+    chosen,
+    reasonAgainst: (row: Row) => reasonAgainst(table, row, chosen),
+    toggle: (name: string) => change({ runs: toggled(chosen, name) }),
+  };
   return (
     <>
       <div class="switches">
@@ -37,6 +45,7 @@ export function SearchedTable({ table, view, change }: SearchedTableProps) {
           {search === "" ? `${table.rows.length} shown` : `${rows.length} of ${table.rows.length} shown`}
         </span>
       </div>
+      <Choose table={table} chosen={chosen} clear={() => change({ runs: "" })} />
       {rows.length === 0 ? (
         <p class="empty">
           No {table.names} has all of these words.{" "}
@@ -45,7 +54,7 @@ export function SearchedTable({ table, view, change }: SearchedTableProps) {
           </button>
         </p>
       ) : (
-        <TableView table={{ ...table, rows }} />
+        <TableView table={{ ...table, rows }} choosing={choosing} />
       )}
     </>
   );

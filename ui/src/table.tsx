@@ -2,7 +2,7 @@
 
 import { csv, fileName, keep } from "./csv";
 import { capitalised, Words } from "./text";
-import type { Cell, Table } from "./types/document";
+import type { Cell, Row, Table } from "./types/document";
 
 /** The text of a cell. */
 export function cellText(cell: Cell): string {
@@ -43,11 +43,24 @@ export function tableRows(table: Table): string[][] {
   return [head, ...table.rows.map((row) => [row.name, ...row.cells.map(cellText)])];
 }
 
+/** Rows that a reader chooses by their names. */
+export interface Choosing {
+  chosen: string[];
+  /** Why a row cannot be chosen; none if it can. */
+  reasonAgainst: (row: Row) => string | undefined;
+  toggle: (name: string) => void;
+}
+
+interface TableProps {
+  table: Table;
+  choosing?: Choosing;
+}
+
 /** A table with a way to keep it. */
-export function TableView({ table }: { table: Table }) {
+export function TableView({ table, choosing }: TableProps) {
   return (
     <>
-      <Grid table={table} />
+      <Grid table={table} {...(choosing ? { choosing } : {})} />
       <p class="tools">
         <KeepCsv name={table.title} rows={() => tableRows(table)} />
       </p>
@@ -65,7 +78,7 @@ export function KeepCsv({ name, rows }: { name: string; rows: () => string[][] }
 }
 
 /** The table alone. */
-export function Grid({ table }: { table: Table }) {
+export function Grid({ table, choosing }: TableProps) {
   return (
     <div class="scroll" role="region" aria-label={capitalised(table.title)} tabIndex={0}>
       <table>
@@ -83,6 +96,7 @@ export function Grid({ table }: { table: Table }) {
           {table.rows.map((row, place) => (
             <tr key={place}>
               <th scope="row">
+                {choosing && <ChoiceOf row={row} names={table.names} choosing={choosing} />}
                 {row.page ? <a href={row.page}>{row.name}</a> : row.name}
                 {row.summary !== "" && (
                   <small>
@@ -100,5 +114,20 @@ export function Grid({ table }: { table: Table }) {
         </tbody>
       </table>
     </div>
+  );
+}
+
+/** The box that chooses a row. */
+function ChoiceOf({ row, names, choosing }: { row: Row; names: string; choosing: Choosing }) {
+  const against = choosing.reasonAgainst(row);
+  return (
+    <input
+      type="checkbox"
+      aria-label={`Choose ${names} ${row.name}`}
+      title={against}
+      checked={choosing.chosen.includes(row.name)}
+      disabled={against !== undefined}
+      onChange={() => choosing.toggle(row.name)}
+    />
   );
 }

@@ -1,5 +1,6 @@
 // Uses the pages of a server in Chromium: a load is started, watched and stopped; errors are beside their fields; the list is searched; the
-// page of a run leads to its files; a page that is kept as a file shows none of it. Axe finds nothing serious in either theme.
+// page of a run leads to its files; two runs are chosen and compared; a page that is kept as a file shows none of it. Axe finds nothing
+// serious in either theme.
 //
 //   node ui/test/live.mjs SERVER TARGET [SCREENSHOTS]
 //
@@ -149,6 +150,34 @@ try {
   await page.keyboard.press("Tab");
   await page.keyboard.press("Enter");
   await rows.first().waitFor();
+
+  // Two runs are chosen, also by key, and are beside each other.
+  await page.getByLabel("Target").fill(target);
+  await page.getByLabel("Rate").fill("200");
+  await page.getByLabel("Duration").fill("2s");
+  await page.keyboard.press("Enter");
+  await page.getByRole("link", { name: "Open run 2" }).waitFor();
+  await page.reload();
+  await page.getByLabel("Choose run 1").check();
+  assert.equal(await page.getByRole("link", { name: /^Compare/ }).count(), 0);
+  await page.getByLabel("Choose run 2").focus();
+  await page.keyboard.press("Space");
+  await page.getByText("Run 1 is the reference, compared with 2.").waitFor();
+  assert.match(page.url(), /runs=1%2C2/);
+  await look(page, "chosen");
+  await page.getByRole("link", { name: "Compare 2 runs" }).click();
+  await page.waitForURL(/\/compare\?runs=1,2$/);
+  // A busy machine leaves no interval.
+  assert.match(await page.locator("h1").innerText(), /^run 2 against run 1: p(50|99) .*, (different|equivalent|undecided)|^no p50 or p99 .* both run 2 and run 1/);
+  assert.match(await page.locator("header").innerText(), /The runs differ in .*duration_s \(1800, 2\)/);
+  assert.deepEqual(await page.getByRole("region", { name: "Rates, and response times with their intervals" }).locator("tbody th").allInnerTexts(), ["run 1", "run 2"]);
+  assert.equal(await page.locator("form").count(), 0);
+  await look(page, "compared");
+  await page.getByRole("link", { name: "All runs" }).click();
+  await page.getByText("Run 1 is the reference, compared with 2.").waitFor();
+  assert.equal(await page.getByLabel("Choose run 2").isChecked(), true);
+  await page.getByRole("button", { name: "Choose none" }).click();
+  assert.equal(await page.getByLabel("Choose run 1").isChecked(), false);
 
   // As a file, the page asks nobody and shows nothing that needs a server.
   const list = (await (await page.request.get(server)).text()).replace(' data-api="/api/v1"', "");

@@ -4,6 +4,8 @@
 mod differences;
 mod flow;
 mod intervals;
+mod overlay;
+mod tone;
 
 use hoptax_result::{ArmKind, Interval};
 use schemars::JsonSchema;
@@ -12,6 +14,8 @@ use serde::Serialize;
 pub(crate) use self::differences::{DifferenceRow, Differences, Outcome};
 pub(crate) use self::flow::{Flow, FlowPart, FlowRole};
 pub(crate) use self::intervals::{IntervalRow, Intervals};
+pub(crate) use self::overlay::{OverlaidRun, Overlay, OverlayDifference, OverlayRow, OverlayView};
+pub(crate) use self::tone::Tone;
 use crate::quantity::Quantity;
 use crate::table::Cell;
 
@@ -39,6 +43,8 @@ pub(crate) enum Chart {
     Differences(Differences),
     /// Numbers with their intervals, a row for each.
     Intervals(Intervals),
+    /// The costs of several runs beside each other.
+    Overlay(Overlay),
 }
 
 /// The costs of all arms of a study.
@@ -205,20 +211,6 @@ pub(crate) enum LineForm {
     Scattered,
     /// Places of a curve that is computed: no value of its own is at them.
     Computed,
-}
-
-/// Role of a line in its chart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Tone {
-    /// The subject of the chart.
-    Own,
-    /// The reference that it is compared with.
-    Other,
-    /// Failures.
-    Failed,
-    /// A third thing beside the first two.
-    Third,
 }
 
 /// A point of a line.

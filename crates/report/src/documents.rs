@@ -1,4 +1,4 @@
-//! The document of each kind of result, one file each, and the list of all kinds.
+//! The document of each kind of result, one file each, and the list of all kinds; and that of several results beside each other.
 
 mod bill;
 mod calibration;
@@ -13,6 +13,7 @@ mod lint;
 mod listeners_check;
 mod load;
 mod meshmark;
+mod overlay;
 mod prices;
 mod runs;
 mod scale;
@@ -43,6 +44,7 @@ pub use lint::lint;
 pub use listeners_check::listeners_check;
 pub use load::load;
 pub use meshmark::{meshmark, meshmark_of};
+pub use overlay::{MOST_OVERLAID, Overlaid, overlay};
 pub use prices::prices;
 pub use runs::{latest_runs, runs, stored_run};
 pub use scale::{scale, scale_of};

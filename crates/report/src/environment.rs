@@ -1,5 +1,7 @@
 //! The machine that a result was measured on, line by line, for those who compare results or doubt one.
 
+pub(crate) mod differences;
+
 use hoptax_result::{Environment, Program};
 
 use crate::document::{Block, Section};
@@ -17,15 +19,15 @@ pub(crate) fn section(environment: &Environment, program: &Program) -> Option<Se
 }
 
 fn lines(environment: &Environment, program: &Program) -> Vec<String> {
-    let commit = program.commit.as_ref().map_or_else(String::new, |commit| format!(" ({commit})"));
-    let mut lines = vec![format!("hoptax {}{commit}, {}", program.version, environment.started_at)];
+    let mut lines =
+        vec![format!("hoptax {}{}, {}", program.version, commit(program), environment.started_at)];
     lines.extend(environment.proxy_version.as_ref().map(|version| format!("proxy {version}")));
-    let memory_mib = grouped(environment.memory_bytes as f64 / MIB, 0);
+    let memory = memory(environment);
     let all = [
         environment.cpu_model.clone(),
         format!("{} online", counted(u64::from(environment.cpus), "processor")),
         if environment.virtual_machine { "virtual machine".to_owned() } else { String::new() },
-        if environment.memory_bytes > 0 { format!("{memory_mib} MiB of memory") } else { String::new() },
+        if memory.is_empty() { memory } else { format!("{memory} of memory") },
     ];
     lines.push(listed(&all));
     let named = |name: &str, value: &str| {
@@ -39,8 +41,7 @@ fn lines(environment: &Environment, program: &Program) -> Vec<String> {
     ]));
     let pinned = [("proxy", &environment.proxy_cpus), ("generator and origin", &environment.generator_cpus)];
     for (name, cpus) in pinned.into_iter().filter(|(_, cpus)| !cpus.is_empty()) {
-        let cpus: Vec<String> = cpus.iter().map(u32::to_string).collect();
-        lines.push(format!("{name} pinned to CPU {}", cpus.join(", ")));
+        lines.push(format!("{name} pinned to CPU {}", numbers(cpus)));
     }
     lines.push(environment.calibration.as_ref().map_or_else(
         || {
@@ -53,6 +54,23 @@ fn lines(environment: &Environment, program: &Program) -> Vec<String> {
         },
     ));
     lines
+}
+
+/// The commit of a program, in parentheses; empty if it is not known.
+fn commit(program: &Program) -> String {
+    program.commit.as_ref().map_or_else(String::new, |commit| format!(" ({commit})"))
+}
+
+/// The memory; empty if it is not known.
+fn memory(environment: &Environment) -> String {
+    let mib = environment.memory_bytes as f64 / MIB;
+    if environment.memory_bytes > 0 { format!("{} MiB", grouped(mib, 0)) } else { String::new() }
+}
+
+/// Numbers of processors.
+fn numbers(cpus: &[u32]) -> String {
+    let cpus: Vec<String> = cpus.iter().map(u32::to_string).collect();
+    cpus.join(", ")
 }
 
 /// The parts that say something, in one line.

@@ -63,15 +63,21 @@ impl Kind {
     }
 }
 
+impl Head {
+    /// The fields of a result that was read.
+    pub(crate) fn of<T: Body>(report: &Report<T>) -> Self {
+        Self {
+            kind: Report::<T>::KIND,
+            verdict: report.verdict,
+            environment: report.environment.environment().cloned(),
+            subject: report.body.subject(),
+            program: report.program.clone(),
+        }
+    }
+}
+
 fn head<T: Documented>(text: &str) -> Result<Head> {
-    let report: Report<T> = serde_json::from_str(text)?;
-    Ok(Head {
-        kind: Report::<T>::KIND,
-        verdict: report.verdict,
-        environment: report.environment.environment().cloned(),
-        subject: report.body.subject(),
-        program: report.program,
-    })
+    Ok(Head::of(&serde_json::from_str::<Report<T>>(text)?))
 }
 
 fn document<T: Documented>(text: &str) -> Result<Document> {

@@ -184,7 +184,7 @@ pub(crate) fn cell(result: &StudyResult, arm: &ArmResult, asked: &Asked<'_>, cos
 }
 
 /// The unit of a measure in tables.
-fn unit_name(measure: CostMeasure) -> &'static str {
+pub(crate) fn unit_name(measure: CostMeasure) -> &'static str {
     match measure {
         CostMeasure::CpuShare => "%",
         CostMeasure::CpuUs

@@ -1,5 +1,6 @@
 //! The REST API. Its operations are one list, which the router and the OpenAPI document are both made of.
 
+mod compare;
 mod jobs;
 mod loads;
 mod operation;
@@ -19,7 +20,7 @@ pub(crate) const BASE: &str = "/api/v1";
 
 /// All operations of the API.
 pub(crate) fn operations() -> impl Iterator<Item = &'static Operation> {
-    [runs::OPERATIONS, loads::OPERATIONS, jobs::OPERATIONS].into_iter().flatten()
+    [runs::OPERATIONS, compare::OPERATIONS, loads::OPERATIONS, jobs::OPERATIONS].into_iter().flatten()
 }
 
 /// The routes of all operations.

@@ -96,11 +96,14 @@ impl History {
 /// # Errors
 /// When another version of hoptax wrote it.
 fn document_of(run: i64, text: &str) -> Result<Document, Problem> {
-    documents::of_text(text).map_err(|why| {
-        Problem::not_readable(format!(
-            "run {run} cannot be shown: {why}; the address `result` of it has it as it is"
-        ))
-    })
+    documents::of_text(text).map_err(|why| not_readable(run, &why))
+}
+
+/// A run whose result another version of hoptax wrote.
+pub(crate) fn not_readable(run: i64, why: &str) -> Problem {
+    Problem::not_readable(format!(
+        "run {run} cannot be shown: {why}; the address `result` of it has it as it is"
+    ))
 }
 
 /// The number of a run or a job in an address; none for any other text, so that no address names a file.

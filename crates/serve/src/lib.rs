@@ -8,6 +8,7 @@
 mod address;
 mod api;
 mod app;
+mod chosen;
 mod connections;
 mod gate;
 mod history;

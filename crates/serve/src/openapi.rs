@@ -48,13 +48,18 @@ pub fn openapi() -> Value {
 
 fn described(operation: &Operation, read: &mut SchemaGenerator, written: &mut SchemaGenerator) -> Value {
     let parameters = operation.parameters.iter().map(|parameter| {
-        json!({
+        let mut described = json!({
             "name": parameter.name,
             "in": if parameter.place == Place::Path { "path" } else { "query" },
-            "required": parameter.place == Place::Path,
+            "required": parameter.is_required,
             "description": parameter.description,
             "schema": (parameter.schema)(read),
-        })
+        });
+        // A list is one value with commas, and not a parameter for each of its items.
+        if described["schema"]["type"] == "array" {
+            described["explode"] = json!(false);
+        }
+        described
     });
     let common = [
         Answer::error(400, "A part of the address cannot be read."),
@@ -150,6 +155,16 @@ mod tests {
         assert_eq!(download["application/json"]["schema"]["$ref"], "#/components/schemas/Document");
         assert_eq!(download["text/csv; charset=utf-8"]["schema"]["type"], "string");
         assert_eq!(download.as_object().unwrap().len(), 4, "{download}");
+    }
+
+    #[test]
+    fn a_list_in_a_query_is_one_value_with_commas() {
+        let document = openapi();
+        let runs = &document["paths"]["/api/v1/compare"]["get"]["parameters"][0];
+        assert_eq!((&runs["required"], &runs["explode"]), (&json!(true), &json!(false)), "{runs}");
+        assert_eq!((&runs["schema"]["minItems"], &runs["schema"]["maxItems"]), (&json!(2), &json!(5)));
+        let limit = &document["paths"]["/api/v1/runs"]["get"]["parameters"][0];
+        assert_eq!((&limit["required"], limit.get("explode")), (&json!(false), None), "{limit}");
     }
 
     #[test]

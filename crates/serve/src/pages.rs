@@ -1,4 +1,4 @@
-//! Pages: the history, and one for each run. They are those of `report.html`, with their document inside, and are told where the API is.
+//! Pages: the history, one for each run, and runs beside each other. They are those of `report.html`, with their document inside, and are told where the API is.
 
 use std::sync::Arc;
 
@@ -13,6 +13,7 @@ use hoptax_report::render::html::{self, Served};
 use crate::address::Segments;
 use crate::api::BASE;
 use crate::app::{App, blocking};
+use crate::chosen::Chosen;
 use crate::history::{MAX_RUNS, number};
 use crate::policy;
 use crate::problem::Problem;
@@ -20,12 +21,15 @@ use crate::problem::Problem;
 /// A page, under a policy that lets it ask this server.
 type Page = ([(HeaderName, HeaderValue); 1], Html<String>);
 
+/// What every page is told.
+const PAGE: Served<'static> = Served { api: BASE, run: None, compared: &[] };
+
 /// The history.
 pub(crate) async fn history(State(app): State<Arc<App>>) -> Result<Page, Problem> {
     let page = move || {
         let (runs, all) = app.history.runs(None, MAX_RUNS)?;
         let document = documents::latest_runs(&runs, all, "`hoptax runs list --details` prints all");
-        shown(&document.with_pages_of_rows("/runs/"), None)
+        shown(&document.with_pages_of_rows("/runs/"), PAGE)
     };
     blocking(page).await
 }
@@ -36,10 +40,16 @@ pub(crate) async fn run(
     Segments(run): Segments<String>,
 ) -> Result<Page, Problem> {
     let run = number(&run).ok_or_else(|| Problem::not_found("a run is named by its number"))?;
-    blocking(move || shown(&app.history.document(run)?, Some(run))).await
+    blocking(move || shown(&app.history.document(run)?, Served { run: Some(run), ..PAGE })).await
 }
 
-fn shown(document: &Document, run: Option<i64>) -> Result<Page, Problem> {
-    let page = html::served_page(document, Served { api: BASE, run }).map_err(Problem::internal)?;
+/// The page of runs beside each other.
+pub(crate) async fn compare(State(app): State<Arc<App>>, chosen: Chosen) -> Result<Page, Problem> {
+    let page = move || shown(&chosen.document(&app.history)?, Served { compared: chosen.runs(), ..PAGE });
+    blocking(page).await
+}
+
+fn shown(document: &Document, served: Served<'_>) -> Result<Page, Problem> {
+    let page = html::served_page(document, served).map_err(Problem::internal)?;
     Ok(([(CONTENT_SECURITY_POLICY, policy::of_pages())], Html(page)))
 }

@@ -36,6 +36,7 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
     Router::new()
         .route("/", get(pages::history))
         .route("/runs/{run}", get(pages::run))
+        .route("/compare", get(pages::compare))
         .route("/metrics", get(metrics))
         .route(OPENAPI, get(|| async { ([(CONTENT_TYPE, "application/json")], OPENAPI_TEXT.as_str()) }))
         .merge(api::routes())

@@ -24,6 +24,7 @@
 //! | whether a cost among many is above zero | those of the cost | its interval, widened by [`dunnett()`] |
 //! | distance of a study from earlier sittings of a reference | none: the studies share no rounds | [`from_reference`] of estimates and standard errors |
 //! | sum of numbers of several studies | none: the studies share no rounds | [`sum_of_independent`] of the intervals |
+//! | difference of a number of two runs | none: the runs share no rounds | the same, decided by [`decide_by_interval`] |
 //! | an arm's own CPU time, quantile or rate | [`median()`] of its slices | [`mean_over_rounds`] |
 //! | quantile of response time that a slice has too few requests for | the quantile of all of the round's requests to the arm, or its difference from the baseline's | [`mean_over_rounds`] |
 //! | share of requests that fail or are late in a timeline | their number and that of all requests | [`event_share()`] |
@@ -100,7 +101,7 @@ mod weighted;
 
 pub use chance::{chance_of_difference, standard_error};
 pub use change_points::{ChangePoint, LONGEST_SERIES, SHORTEST_LEVEL, change_points};
-pub use decision::{DECISIVE, decide};
+pub use decision::{DECISIVE, decide, decide_by_interval};
 pub use dunnett::{AgainstOne, dunnett};
 pub use event_share::{EventCount, event_share};
 pub use exact_share::exact_share;

@@ -4,7 +4,8 @@
 
 use hoptax_result::Decision;
 use hoptax_stats::{
-    DECISIVE, LOOK_CONFIDENCE, OF_COST, decide, looks, mean_over_rounds, precise_enough, scaled_half_width,
+    DECISIVE, LOOK_CONFIDENCE, OF_COST, decide, decide_by_interval, looks, mean_over_rounds, precise_enough,
+    scaled_half_width, sum_of_independent,
 };
 use rand::SeedableRng;
 use rand::rngs::Xoshiro256PlusPlus;
@@ -22,6 +23,17 @@ struct Rates {
     different: f64,
     equivalent: f64,
     undecided: f64,
+}
+
+impl Rates {
+    fn add(&mut self, decision: Decision) {
+        let of = match decision {
+            Decision::Different => &mut self.different,
+            Decision::Equivalent => &mut self.equivalent,
+            Decision::Undecided => &mut self.undecided,
+        };
+        *of += 100.0 / f64::from(STUDIES);
+    }
 }
 
 /// Decisions of studies whose true difference is `truth`, looked at after `times` rounds. A study ends where its
@@ -43,14 +55,8 @@ fn rates(truth: f64, times: &[u32], confidence: f64) -> Rates {
             if !is_last && !precise_enough(&[half_width], target) {
                 continue;
             }
-            let of = match decide(&interval, f64::from(*time) - 1.0, confidence, MARGIN)
-                .expect("a positive margin")
-            {
-                Decision::Different => &mut rates.different,
-                Decision::Equivalent => &mut rates.equivalent,
-                Decision::Undecided => &mut rates.undecided,
-            };
-            *of += 100.0 / f64::from(STUDIES);
+            let decision = decide(&interval, f64::from(*time) - 1.0, confidence, MARGIN);
+            rates.add(decision.expect("a positive margin"));
             break;
         }
     }
@@ -82,4 +88,36 @@ fn few_rounds_are_undecided_rather_than_wrong() {
         assert!(at_margin.equivalent <= 5.5, "{rounds}: {at_margin:?}");
         assert!(equal.undecided > 30.0, "{rounds}: {equal:?}");
     }
+}
+
+/// Decisions about pairs of runs with so many rounds, whose true difference is `truth`. They share no rounds, and only the interval of each
+/// is known.
+fn rates_of_pairs(truth: f64, rounds: [usize; 2]) -> Rates {
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(17);
+    let mut rates = Rates::default();
+    for _ in 0..STUDIES {
+        let mut run = |level: f64, rounds: usize| {
+            let round = Normal::new(level, SPREAD).expect("a positive spread");
+            let values: Vec<f64> = (0..rounds).map(|_| round.sample(&mut rng)).collect();
+            mean_over_rounds(&values, 0.95).expect("there are rounds")
+        };
+        let (reference, other) = (run(0.0, rounds[0]), run(truth, rounds[1]));
+        let difference = sum_of_independent(&[other, reference.times(-1.0)]).expect("two numbers");
+        rates.add(decide_by_interval(&difference, MARGIN).expect("a positive margin"));
+    }
+    rates
+}
+
+#[test]
+fn two_runs_of_which_only_intervals_are_known_are_rarely_decided_wrongly() {
+    for rounds in [[3, 3], [4, 12], [12, 12], [100, 100]] {
+        let equal = rates_of_pairs(0.0, rounds);
+        assert!(equal.different <= 5.5, "{rounds:?}: {equal:?}");
+        let at_margin = rates_of_pairs(MARGIN, rounds);
+        assert!(at_margin.equivalent <= 3.5, "{rounds:?}: {at_margin:?}");
+    }
+    let precise = rates_of_pairs(0.0, [100, 100]);
+    assert!(precise.equivalent > 95.0, "{precise:?}");
+    let beyond = rates_of_pairs(1.5 * MARGIN, [100, 100]);
+    assert!(beyond.different > 99.0, "{beyond:?}");
 }

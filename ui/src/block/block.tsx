@@ -14,6 +14,7 @@ import { CostsBlock } from "./costs";
 import { DifferencesBlock } from "./differences";
 import { DistributionsBlock } from "./distributions";
 import { GroupsBlock, SeriesBlock } from "./groups";
+import { OverlayBlock } from "./overlay";
 import { WaterfallBlock } from "./waterfall";
 
 const SERIES_HEIGHT = 260;
@@ -106,6 +107,9 @@ function ChartView({ chart, section, view, change }: Omit<BlockProps, "block"> &
   }
   if ("differences" in chart) {
     return <DifferencesBlock data={chart.differences} view={view} change={change} />;
+  }
+  if ("overlay" in chart) {
+    return <OverlayBlock data={chart.overlay} view={view} change={change} />;
   }
   return <WaterfallBlock data={chart.waterfall} view={view} change={change} />;
 }

@@ -2,6 +2,7 @@
 
 import { forest, type ForestRow, type Outcome } from "../chart/forest";
 import { plain } from "../chart/scale";
+import type { LegendEntry } from "../chart/scene";
 import { Figure } from "../figure";
 import type { Differences } from "../types/document";
 import type { View } from "../view";
@@ -49,6 +50,13 @@ export function differenceRows(data: Differences, measure: string): ForestRow[] 
   });
 }
 
+/** The decisions about rows. */
+export function outcomeLegend(rows: ForestRow[]): LegendEntry[] {
+  return (Object.keys(COLOURS) as Outcome[])
+    .filter((outcome) => rows.some((row) => row.tone === outcome))
+    .map((outcome) => ({ name: outcome, fill: COLOURS[outcome], of: `point ${outcome}` }));
+}
+
 /** The chart with a choice of the measure. */
 export function DifferencesBlock({ data, view, change }: DifferencesProps) {
   const measures = [...new Set(data.rows.map((row) => row.measure))];
@@ -58,9 +66,7 @@ export function DifferencesBlock({ data, view, change }: DifferencesProps) {
   const { margin, axis } = data;
   const least = margin ?? Math.max(0, ...rows.map((row) => 1.1 * Math.abs(row.limit ?? 0)));
   const options = { axis, band: margin === null ? null : { low: -margin, high: margin }, isLinear: false, least };
-  const legend = (Object.keys(COLOURS) as Outcome[])
-    .filter((outcome) => rows.some((row) => row.tone === outcome))
-    .map((outcome) => ({ name: outcome, fill: COLOURS[outcome], of: `point ${outcome}` }));
+  const legend = outcomeLegend(rows);
   return (
     <>
       {isOfSeveral && measures.length > 1 && (

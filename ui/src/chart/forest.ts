@@ -1,13 +1,17 @@
 // The forest plot: a row for each name with its estimate and interval, on one axis with zero.
 
+import type { OverlaidRun } from "../types/document";
 import { bent, linear, logarithmic, roundUp, type Scale } from "./scale";
-import { cross, diamond, fitted, textWidth, type Mark, type Scene, type Shape } from "./scene";
+import { cross, diamond, fitted, square, textWidth, triangle, type Mark, type Scene, type Shape } from "./scene";
 
 /** What was decided about a difference. */
 export type Outcome = "different" | "equivalent" | "undecided" | "failed" | "passed";
 
-/** The property that tells rows apart: the decision about them, or their kind. */
-export type RowTone = Outcome | "own" | "other" | "third";
+/** The role of a run beside others. */
+export type Tone = OverlaidRun["tone"];
+
+/** The property that tells rows apart: the decision about them, their kind, or the run that they are of. */
+export type RowTone = Outcome | Tone;
 
 /** A row of the plot. */
 export interface ForestRow {
@@ -23,7 +27,7 @@ export interface ForestRow {
   /** What else to say of it. */
   note: string;
   family: string;
-  /** What was decided about it, or its kind; without either, rows are told apart by whether their interval contains zero. */
+  /** What was decided about it, its kind or its run; without any, rows are told apart by whether their interval contains zero. */
   tone?: RowTone | undefined;
   /** A limit of its own. */
   limit?: number | undefined;
@@ -49,7 +53,8 @@ export interface ForestOptions {
 const ROW = 22;
 const NARROW_ROW = 38;
 const NARROW = 620;
-const TOP = 26;
+/** The space above the rows of a plot. */
+export const TOP = 26;
 const BOTTOM = 48;
 const LINE = 16;
 /** A row this many times beyond the next one is cut off by the end of the axis. */
@@ -72,22 +77,8 @@ export function forest(rows: ForestRow[], options: ForestOptions, width: number)
   const [left, right] = [isNarrow ? 10 : labelWidth, width - valueWidth - 8];
   const bottom = TOP + rows.length * rowHeight;
   const scale = axisOf(rows, options, [left, right]);
-  const shapes: Shape[] = [];
-  if (options.band) {
-    const [from, to] = [scale.at(options.band.low), scale.at(options.band.high)];
-    shapes.push({ kind: "rect", x: from, y: TOP, width: to - from, height: bottom - TOP, of: "band" });
-  }
-  for (const tick of scale.ticks) {
-    shapes.push(
-      { kind: "line", x1: tick.at, x2: tick.at, y1: TOP, y2: bottom, of: "grid" },
-      { kind: "text", x: tick.at, y: TOP - 10, text: tick.label, of: "tick", anchor: "middle" },
-      { kind: "text", x: tick.at, y: bottom + 18, text: tick.label, of: "tick", anchor: "middle" },
-    );
-  }
   const across = (value: number, of: string): Shape => ({ kind: "line", x1: scale.at(value), x2: scale.at(value), y1: TOP, y2: bottom, of });
-  if (options.isLogarithmic !== true) {
-    shapes.push(across(0, "zero"));
-  }
+  const shapes = grid(scale, options.band, bottom, options.isLogarithmic !== true);
   if (options.level !== undefined) {
     shapes.push(across(options.level, "limit"));
   }
@@ -107,11 +98,37 @@ export function forest(rows: ForestRow[], options: ForestOptions, width: number)
     }
     return { x: scale.at(row.estimate), y, name: row.label, values: [row.value, row.note].filter((text) => text !== ""), id: row.id };
   });
+  const label = axisLabel(scale, options.axis, [left, right], width, bottom);
+  return { width, height: label.height, shapes: [...shapes, ...label.shapes], marks, near: "y", legend: [] };
+}
+
+/** The band, the grid and, where the axis has it, zero, above rows that end at `bottom`. */
+export function grid(scale: Scale, band: ForestOptions["band"], bottom: number, hasZero = true): Shape[] {
+  const shapes: Shape[] = [];
+  if (band) {
+    const [from, to] = [scale.at(band.low), scale.at(band.high)];
+    shapes.push({ kind: "rect", x: from, y: TOP, width: to - from, height: bottom - TOP, of: "band" });
+  }
+  for (const tick of scale.ticks) {
+    shapes.push(
+      { kind: "line", x1: tick.at, x2: tick.at, y1: TOP, y2: bottom, of: "grid" },
+      { kind: "text", x: tick.at, y: TOP - 10, text: tick.label, of: "tick", anchor: "middle" },
+      { kind: "text", x: tick.at, y: bottom + 18, text: tick.label, of: "tick", anchor: "middle" },
+    );
+  }
+  if (hasZero) {
+    shapes.push({ kind: "line", x1: scale.at(0), x2: scale.at(0), y1: TOP, y2: bottom, of: "zero" });
+  }
+  return shapes;
+}
+
+/** The label of an axis in lines below the rows, and the height of the plot with them. */
+export function axisLabel(scale: Scale, axis: string, [left, right]: [number, number], width: number, bottom: number): { shapes: Shape[]; height: number } {
   const note = scale.note === "" ? "" : `; ${scale.note}`;
   const middle = (left + right) / 2;
-  const lines = linesOf(options.axis + note, 2 * Math.min(middle, width - middle));
-  lines.forEach((text, place) => shapes.push({ kind: "text", x: middle, y: bottom + 38 + LINE * place, text, of: "axis", anchor: "middle" }));
-  return { width, height: bottom + BOTTOM + LINE * (lines.length - 1), shapes, marks, near: "y", legend: [] };
+  const lines = linesOf(axis + note, 2 * Math.min(middle, width - middle));
+  const shapes = lines.map((text, place): Shape => ({ kind: "text", x: middle, y: bottom + 38 + LINE * place, text, of: "axis", anchor: "middle" }));
+  return { shapes, height: bottom + BOTTOM + LINE * (lines.length - 1) };
 }
 
 /** A text as lines of at most a width. */
@@ -140,14 +157,16 @@ function tone(row: ForestRow): string {
   return isNearZero(row) || row.isBounded ? " near" : "";
 }
 
-interface RowPlace {
+/** Where a row is drawn. */
+export interface RowPlace {
   y: number;
   scale: Scale;
   left: number;
   right: number;
 }
 
-function rowShapes(row: ForestRow, { y, scale, left, right }: RowPlace): Shape[] {
+/** The interval and the point of a row. */
+export function rowShapes(row: ForestRow, { y, scale, left, right }: RowPlace): Shape[] {
   const shapes: Shape[] = [];
   const near = tone(row);
   const [low, high, middle] = [scale.at(row.low), scale.at(row.high), scale.at(row.estimate)];
@@ -173,7 +192,7 @@ function rowShapes(row: ForestRow, { y, scale, left, right }: RowPlace): Shape[]
   return shapes;
 }
 
-/** The point of a decision or a kind, in a form that tells it without its colour. */
+/** The point of a decision, of a kind or of a run, in a form that tells it without its colour. */
 export function pointOf(tone: string, x: number, y: number): Shape {
   const of = `point ${tone}`;
   switch (tone) {
@@ -181,6 +200,10 @@ export function pointOf(tone: string, x: number, y: number): Shape {
     case "passed":
     case "third":
       return diamond(x, y, of);
+    case "fourth":
+      return square(x, y, of);
+    case "fifth":
+      return triangle(x, y, of);
     case "failed":
       return cross(x, y, of);
     default:

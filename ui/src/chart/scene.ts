@@ -62,6 +62,16 @@ export function diamond(x: number, y: number, of: string, size = 5): Shape {
   return { kind: "path", d: `M${x} ${y - size}L${x + size} ${y}L${x} ${y + size}L${x - size} ${y}Z`, of };
 }
 
+/** A square around a place. */
+export function square(x: number, y: number, of: string, size = 4): Shape {
+  return { kind: "path", d: `M${x - size} ${y - size}H${x + size}V${y + size}H${x - size}Z`, of };
+}
+
+/** A triangle around a place. */
+export function triangle(x: number, y: number, of: string, size = 5): Shape {
+  return { kind: "path", d: `M${x} ${y - size}L${x + size} ${y + size}H${x - size}Z`, of };
+}
+
 /** A cross at a place. */
 export function cross(x: number, y: number, of: string, size = 4): Shape {
   return { kind: "path", d: `M${x - size} ${y - size}L${x + size} ${y + size}M${x - size} ${y + size}L${x + size} ${y - size}`, of };

@@ -6,15 +6,17 @@ import type { ErrorBody, Job, WantedLoad } from "../types/api";
 export interface Served {
   /** The path of the API. */
   api: string;
-  /** The run that the page is about; none on the page of the history. */
+  /** The run that the page is about; none on the page of the history, and of several runs. */
   run: string | undefined;
+  /** The runs that are beside each other on the page, the reference first; none on other pages. */
+  compared: string[] | undefined;
 }
 
 /** What the page was told; nothing in a file. */
 export function served(page: ParentNode): Served | undefined {
   const told = page.querySelector<HTMLElement>("#page")?.dataset;
   const api = told?.["api"];
-  return api === undefined ? undefined : { api, run: told?.["run"] };
+  return api === undefined ? undefined : { api, run: told?.["run"], compared: told?.["compared"]?.split(",") };
 }
 
 /** Why there is no answer, in words. The status is 0 if the server did not answer at all. */

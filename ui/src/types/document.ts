@@ -26,9 +26,6 @@ export type Block =
     }
   | {
       chart: Chart;
-    }
-  | {
-      text_only: Block;
     };
 /**
  * A chart.
@@ -62,7 +59,7 @@ export type Chart =
       differences: Differences;
     }
   | {
-      intervals: Intervals;
+      overlay: Overlay;
     };
 
 /**
@@ -89,10 +86,6 @@ export interface Document {
    * The table of the first screen; none if the answer says all.
    */
   table: Table | null;
-  /**
-   * True if a plot has all values of that table, so that a page, whose plots have tables of their own, leaves it out.
-   */
-  is_table_plotted: boolean;
   /**
    * Notes that a reader of the table must know, a line each.
    */
@@ -494,7 +487,7 @@ export interface Line {
   /**
    * Its role in its chart, by which it is coloured.
    */
-  tone: "own" | "other" | "failed" | "third";
+  tone: "own" | "other" | "failed" | "third" | "fourth" | "fifth";
   /**
    * Relation of its points.
    */
@@ -517,11 +510,11 @@ export interface Point {
    */
   y: number | null;
   /**
-   * The lower end of its interval; none of a bound that has no lower one.
+   * The lower end of its interval.
    */
   low?: number | null;
   /**
-   * The upper end of its interval; none of a bound that has no upper one.
+   * The upper end of its interval.
    */
   high?: number | null;
   /**
@@ -578,7 +571,7 @@ export interface Band {
   /**
    * Its role in its chart, by which it is coloured.
    */
-  tone: "own" | "other" | "failed" | "third";
+  tone: "own" | "other" | "failed" | "third" | "fourth" | "fifth";
 }
 /**
  * Bars of pieces that add up, on one scale.
@@ -679,7 +672,7 @@ export interface Distribution {
   /**
    * Its role in its chart, by which it is coloured.
    */
-  tone: "own" | "other" | "failed" | "third";
+  tone: "own" | "other" | "failed" | "third" | "fourth" | "fifth";
   /**
    * Its bins, ascending and without gaps.
    */
@@ -972,94 +965,90 @@ export interface Quantity2 {
   has_uncertain_sign?: boolean;
 }
 /**
- * Numbers with their intervals on one axis.
+ * Costs of the same arms in several runs, of which the first is the reference.
  */
-export interface Intervals {
+export interface Overlay {
   /**
-   * Its title.
+   * A description for screen readers.
    */
   title: string;
   /**
-   * The label of the axis, with the unit.
+   * The runs.
    */
-  axis: string;
+  runs: OverlaidRun[];
   /**
-   * The scale of the axis: linear or logarithmic.
+   * The measures; the first is shown first.
    */
-  scale: "linear" | "logarithmic" | "nines";
-  /**
-   * The number that all others are held against; none without one.
-   */
-  level?: Level | null;
-  /**
-   * The rows, those of one name beside each other.
-   */
-  rows: IntervalRow[];
+  views: OverlayView[];
 }
 /**
- * A number with its interval.
+ * A run of an overlay.
  */
-export interface IntervalRow {
+export interface OverlaidRun {
   /**
    * Its name.
    */
   name: string;
   /**
-   * Its kind, as a legend has it: `measured`, `predicted`.
+   * Its role in the chart, by which it is coloured.
    */
-  kind: string;
-  /**
-   * The colour of its kind.
-   */
-  tone: "own" | "other" | "failed" | "third";
-  number: Quantity3;
-  /**
-   * A sentence about it.
-   */
-  note?: string | null;
+  tone: "own" | "other" | "failed" | "third" | "fourth" | "fifth";
 }
 /**
- * A quantity as documents have it: with its text, so that nothing else has to format it.
+ * The costs of all arms in one measure.
  */
-export interface Quantity3 {
+export interface OverlayView {
   /**
-   * Its text without the unit: `27.41 ±0.32`.
+   * The measure without its unit.
+   */
+  heading: string;
+  /**
+   * The measure in words with its unit, for the axis.
+   */
+  axis: string;
+  /**
+   * Largest difference between runs that does not matter, in the unit of the axis; none if it is not the same for all arms.
+   */
+  margin: number | null;
+  /**
+   * The arms, in the order of the reference.
+   */
+  rows: OverlayRow[];
+}
+/**
+ * An arm in several runs.
+ */
+export interface OverlayRow {
+  /**
+   * Its name.
+   */
+  name: string;
+  /**
+   * Its function, in a line.
+   */
+  summary: string;
+  /**
+   * Its cost in each run; none where that is not measured or withheld.
+   */
+  costs: (Quantity | null)[];
+  /**
+   * The difference of each run from the reference; none for the reference, and where either cost has no interval.
+   */
+  differences: (OverlayDifference | null)[];
+}
+/**
+ * The difference of a run from the reference.
+ */
+export interface OverlayDifference {
+  value: Quantity;
+  /**
+   * The same as a share of the level that the margin is a share of.
    */
   text: string;
   /**
-   * The estimate; absent if only bounds are known.
+   * The decision.
    */
-  estimate?: number | null;
-  /**
-   * The lower end; absent if there is none.
-   */
-  low?: number | null;
-  /**
-   * The upper end; absent if there is none.
-   */
-  high?: number | null;
-  /**
-   * The unit: `us`, `%`, `requests/s`.
-   */
-  unit: string;
-  /**
-   * The form: an amount or a difference.
-   */
-  form: "level" | "difference";
-  /**
-   * Its basis.
-   */
-  basis:
-    | "measured"
-    | "bounded"
-    | "predicted"
-    | {
-        unknown: string;
-      };
-  /**
-   * True if it is a difference whose sign is not supported once all of its column are judged together.
-   */
-  has_uncertain_sign?: boolean;
+  outcome: "different" | "equivalent" | "undecided" | "failed" | "passed";
 }
 /**
  * A finding in words.

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
+use hoptax_report::documents::MOST_OVERLAID;
 use hoptax_session::store::since;
 
 use super::merge::MergeArguments;
@@ -14,6 +15,7 @@ use super::values;
 Examples:
   hoptax runs import runs            put all run folders in `runs` into the store
   hoptax runs show runs/quick-1 --details
+  hoptax runs compare 9 12           what differs between run 9 and run 12
   hoptax runs export nightly old     the files of the run labelled `nightly`, in the folder `old`
 
 The store is one SQLite file: --store, or the variable HOPTAX_STORE, or hoptax/store.sqlite in
@@ -64,6 +66,14 @@ pub(crate) enum RunsAction {
         /// Print the JSON of the result, as it was stored
         #[arg(long)]
         json: bool,
+        #[command(flatten)]
+        store: StoreChoice,
+    },
+    /// Print runs beside each other: their numbers, the differences from the first, what else differs
+    Compare {
+        /// Numbers or labels, the reference first
+        #[arg(value_name = "RUN", num_args = 2..=MOST_OVERLAID, required = true)]
+        runs: Vec<String>,
         #[command(flatten)]
         store: StoreChoice,
     },

@@ -1,9 +1,9 @@
-//! `hoptax runs`: lists, prints, labels, removes, exports and imports the runs of the store, and what else is done with results.
+//! `hoptax runs`: lists, prints, compares, labels, removes, exports and imports the runs of the store, and what else is done with results.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use hoptax_report::documents;
+use hoptax_report::documents::{self, Overlaid};
 use hoptax_result::{RunsBody, RunsResult};
 use hoptax_session::store::{self, Compacted, Filter, PathImported, Store, StoreError, folder, import_all};
 use hoptax_session::{results, run_folder};
@@ -23,6 +23,7 @@ pub(super) fn run(action: &RunsAction) -> Result<Code, Failure> {
         }
         RunsAction::Show { run, json, .. } if results::is_path(run) => show_path(run, *json)?,
         RunsAction::Show { run, json, store } => show(store, run, *json)?,
+        RunsAction::Compare { runs, store } => compare(store, runs)?,
         RunsAction::Label { run, label, remove: true, store, .. } => unlabel(store, run, label)?,
         // With `only`, the label is taken from all other runs.
         RunsAction::Label { run, label, only, store, .. } => with(store, |store| {
@@ -87,6 +88,25 @@ fn show(choice: &StoreChoice, name: &str, json: bool) -> Result<(), Failure> {
     }
     print::note(&documents::stored_run(&run, &paths));
     print_result(&text, &run.run.to_string(), &format!("the result of run {}", run.run))
+}
+
+/// Prints the runs beside each other, of which the first is the reference.
+fn compare(choice: &StoreChoice, names: &[String]) -> Result<(), Failure> {
+    let ids =
+        with(choice, |store| names.iter().map(|name| store.resolve(name)).collect::<Result<Vec<_>, _>>())?;
+    let mut runs = Vec::new();
+    for (place, id) in ids.iter().enumerate() {
+        if ids.iter().take(place).any(|other| other == id) {
+            return Err(Failure::bad_input(format!("run {id} is named twice: name different runs")));
+        }
+        let text = with(choice, |store| store.result(*id))?;
+        let text = text.ok_or_else(|| {
+            Failure::bad_input(format!("run {id} has no result: `hoptax runs show {id}` says why"))
+        })?;
+        let run = Overlaid::read(*id, &text);
+        runs.push(run.map_err(|why| Failure::bad_input(format!("run {id} cannot be compared: {why}")))?);
+    }
+    print::document(&documents::overlay(&runs))
 }
 
 /// Prints the result in a run folder or a file.

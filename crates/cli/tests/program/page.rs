@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::LazyLock;
 
+use serde_json::Value;
+
 use crate::support::{Guarded, hoptax, origin};
 
 fn repository() -> PathBuf {
@@ -33,6 +35,37 @@ fn export(result: &Path, page: &Path) {
     let made = hoptax().args(["convert", "export", "--to", "html"]).arg(result).output().unwrap();
     assert!(made.status.success(), "{}: {}", result.display(), String::from_utf8_lossy(&made.stderr));
     fs::write(page, made.stdout).unwrap();
+}
+
+/// A server of a store, and its address.
+fn serve(store: &Path) -> (Guarded, String) {
+    let mut serve = hoptax();
+    serve.args(["serve", "--listen", "127.0.0.1:0", "--store"]).arg(store);
+    let mut serve = Guarded(serve.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap());
+    let mut said = String::new();
+    BufReader::new(serve.0.stdout.take().unwrap()).read_line(&mut said).unwrap();
+    let url = said.trim().strip_prefix("listening on ").unwrap_or_else(|| panic!("{said}")).to_owned();
+    (serve, url)
+}
+
+/// Writes the page of a result beside the same result of another machine, without what the server tells its page.
+fn export_compared(result: &Path, page: &Path) {
+    let folder = tempfile::tempdir().unwrap();
+    let (store, other) = (folder.path().join("store.sqlite"), folder.path().join("other.json"));
+    let mut value: Value = serde_json::from_str(&fs::read_to_string(result).unwrap()).unwrap();
+    value["environment"]["started_at"] = "2026-01-01T00:00:00Z".into();
+    value["environment"]["kernel"] = "another".into();
+    fs::write(&other, value.to_string()).unwrap();
+    let mut import = hoptax();
+    import.args(["runs", "import", "--store"]).arg(&store).arg(result).arg(&other);
+    let imported = import.output().unwrap();
+    assert!(imported.status.success(), "{}", String::from_utf8_lossy(&imported.stderr));
+    let (_serve, url) = serve(&store);
+    let served = ureq::get(format!("{url}compare?runs=1,2")).call().unwrap();
+    let served = served.into_body().read_to_string().unwrap();
+    let told = " data-api=\"/api/v1\" data-compared=\"1,2\"";
+    assert_eq!(served.matches(told).count(), 1);
+    fs::write(page, served.replace(told, "")).unwrap();
 }
 
 /// Runs a script of `ui/test` on pages. Says that it does not without Node, its packages or Chromium.
@@ -63,7 +96,7 @@ fn a_report_is_read_and_used_from_disk_without_a_network_and_axe_finds_nothing_s
 }
 
 #[test]
-fn the_charts_of_every_kind_of_result_are_drawn_said_by_key_and_have_a_table() {
+fn the_charts_of_every_kind_of_result_and_of_compared_runs_are_drawn_said_by_key_and_have_a_table() {
     let folder = tempfile::tempdir().unwrap();
     let recorded = fs::read_dir(repository().join("crates/report/recorded")).unwrap();
     let mut count = 0;
@@ -74,6 +107,10 @@ fn the_charts_of_every_kind_of_result_are_drawn_said_by_key_and_have_a_table() {
         count += 1;
     }
     assert!(count > 10, "{count} recorded results");
+    for name in ["load", "study"] {
+        let result = repository().join(format!("crates/report/recorded/{name}.json"));
+        export_compared(&result, &folder.path().join(format!("compared-{name}.html")));
+    }
     use_in_browser("kinds.mjs", &[folder.path().as_os_str()]);
 }
 
@@ -81,11 +118,6 @@ fn the_charts_of_every_kind_of_result_are_drawn_said_by_key_and_have_a_table() {
 fn a_load_is_started_watched_and_stopped_on_the_page_of_a_server() {
     let folder = tempfile::tempdir().unwrap();
     let (_origin, target) = origin(&[]);
-    let mut serve = hoptax();
-    serve.args(["serve", "--listen", "127.0.0.1:0", "--store"]).arg(folder.path().join("store.sqlite"));
-    let mut serve = Guarded(serve.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap());
-    let mut said = String::new();
-    BufReader::new(serve.0.stdout.take().unwrap()).read_line(&mut said).unwrap();
-    let url = said.trim().strip_prefix("listening on ").unwrap_or_else(|| panic!("{said}"));
+    let (_serve, url) = serve(&folder.path().join("store.sqlite"));
     use_in_browser("live.mjs", &[url.as_ref(), target.as_ref()]);
 }

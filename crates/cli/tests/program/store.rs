@@ -310,3 +310,30 @@ fn a_lasting_change_is_in_the_history_and_a_spike_is_not() {
     let nothing = runs.run(&["runs", "history", "cpu_us_per_request", "--arm", "jwt"]);
     assert!(nothing.code == Some(2) && nothing.stderr.contains("--arm"), "{nothing:?}");
 }
+
+#[test]
+fn stored_runs_are_printed_beside_each_other_with_what_was_decided_and_what_else_differs() {
+    let runs = Runs::new();
+    for (number, cost_us, version) in [(0, 5.0, "1.39.3"), (1, 8.0, "1.40.0")] {
+        let mut study = sample::study("quick", &day(number), cost_us);
+        study.environment.proxy_version = Some(version.to_owned());
+        runs.study(&format!("runs/{number}"), &study);
+    }
+    runs.printed(&["runs", "import", &runs.text("runs")]);
+    let printed = runs.printed(&["runs", "compare", "1", "2"]);
+    assert!(printed.contains("run 2 against run 1: "), "{printed}");
+    assert!(printed.contains("The runs differ in proxy (1.39.3, 1.40.0)."), "{printed}");
+    let lua = printed.lines().find(|line| line.starts_with("lua ")).unwrap_or_else(|| panic!("{printed}"));
+    assert!(lua.contains("+5.00 ±0.50") && lua.ends_with("different"), "{lua}");
+    let details = runs.printed(&["runs", "compare", "1", "2", "--details"]);
+    let proxy =
+        details.lines().find(|line| line.starts_with("proxy ")).unwrap_or_else(|| panic!("{details}"));
+    assert_eq!(proxy.split_whitespace().collect::<Vec<_>>(), ["proxy", "1.39.3", "1.40.0"]);
+    runs.printed(&["runs", "label", "2", "new"]);
+    for (words, why) in
+        [(["runs", "compare", "1", "9"], "9"), (["runs", "compare", "2", "new"], "run 2 is named twice")]
+    {
+        let refused = runs.run(&words);
+        assert!(refused.code == Some(2) && refused.stderr.contains(why), "{words:?}: {refused:?}");
+    }
+}

@@ -11,7 +11,7 @@ use crate::comparison::{decisions as decided, differences, legend, method, missi
 use crate::document::{Block, Document, FindingText, Judgement, Next, Section};
 use crate::kind::Documented;
 use crate::table::Table;
-use crate::{more_rounds, usable, words};
+use crate::{environment, more_rounds, usable, words};
 
 impl Documented for ComparisonBody {
     const DOCUMENT: fn(&Report<Self>) -> Document = comparison;
@@ -26,7 +26,9 @@ pub fn comparison(result: &ComparisonResult) -> Document {
     let given = |subject: &SubjectName| subject.given.clone();
     let others = result.subjects.iter().filter(|subject| !subject.is_same).map(|one| given(&one.subject));
     let subjects: Vec<String> = std::iter::once(given(&result.reference)).chain(others).collect();
-    document(result.verdict, &result.findings, &[&result.body], &subjects, None)
+    let mut document = document(result.verdict, &result.findings, &[&result.body], &subjects, None);
+    document.sections.extend(environment::section(&result.environment, &result.program));
+    document
 }
 
 /// The same for the arms of several studies, and which of them were not measured.
@@ -35,7 +37,9 @@ pub fn studies_comparison(result: &StudiesComparison) -> Document {
     let left_out: Vec<String> =
         result.left_out.iter().map(|one| format!("`{}` ({})", one.arm, one.reason)).collect();
     let left_out = (!left_out.is_empty()).then(|| format!("arms not measured: {}", left_out.join(", ")));
-    document(result.verdict, &result.findings, &all, &result.studies, left_out)
+    let mut document = document(result.verdict, &result.findings, &all, &result.studies, left_out);
+    document.sections.extend(environment::section(&result.environment, &result.program));
+    document
 }
 
 /// The decisions of the comparisons of one study; none if there are none.
@@ -130,6 +134,18 @@ mod tests {
         result.findings = vec![finding];
         let text = terminal::screen(&comparison(&result), STYLE);
         assert!(text.contains("  x: the proxy waited\n"), "{text}");
+    }
+
+    #[test]
+    fn the_one_machine_that_all_were_measured_on_is_in_the_details() {
+        let (mut result, mut studies) = (fixture::comparison(), fixture::studies());
+        for environment in [&mut result.environment, &mut studies.environment] {
+            environment.cpu_model = "A processor".to_owned();
+        }
+        for document in [comparison(&result), studies_comparison(&studies)] {
+            let text = terminal::details(&document, STYLE);
+            assert!(text.contains("Environment\n") && text.contains("A processor"), "{text}");
+        }
     }
 
     #[test]

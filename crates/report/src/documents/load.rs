@@ -23,6 +23,8 @@ use crate::table::{Cell, Column, Row, Table};
 use crate::{account, environment, words};
 use cells::{cell, rate, table};
 
+pub(super) use charts::{by_percentile, response_curve};
+
 impl Documented for LoadBody {
     const DOCUMENT: fn(&Report<Self>) -> Document = load;
 }
@@ -86,7 +88,7 @@ fn answer(result: &LoadResult) -> Vec<String> {
 }
 
 /// A quantile with its interval or its bounds; none if nothing is known of it.
-fn quantity(result: &LoadResult, percentile: f64, of_response: bool) -> Option<Quantity> {
+pub(super) fn quantity(result: &LoadResult, percentile: f64, of_response: bool) -> Option<Quantity> {
     let of = TimeOf::Percentile(percentile);
     // Of another tool, only the bucket of a service time may be known.
     let mut buckets = result.imported.iter().flat_map(|imported| &imported.ranges).filter(|_| !of_response);

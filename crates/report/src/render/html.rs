@@ -24,8 +24,10 @@ const ROOT: &str = "<div id=\"page\"";
 pub struct Served<'a> {
     /// The path of the API, without a slash at its end.
     pub api: &'a str,
-    /// The run of the store that the page is about; None for that of the history.
+    /// The run of the store that the page is about; None for that of the history, and of several runs.
     pub run: Option<i64>,
+    /// The runs that are beside each other on the page, the reference first; empty on other pages.
+    pub compared: &'a [i64],
 }
 
 /// The page of a document.
@@ -42,7 +44,12 @@ pub fn page(document: &Document) -> Result<String> {
 /// As [`page`].
 pub fn served_page(document: &Document, served: Served<'_>) -> Result<String> {
     let run = served.run.map(|run| format!(" data-run=\"{run}\"")).unwrap_or_default();
-    filled(document, CONNECT, &format!(" data-api=\"{}\"{run}", escaped(served.api)))
+    let compared: Vec<String> = served.compared.iter().map(i64::to_string).collect();
+    let compared = match compared.as_slice() {
+        [] => String::new(),
+        runs => format!(" data-compared=\"{}\"", runs.join(",")),
+    };
+    filled(document, CONNECT, &format!(" data-api=\"{}\"{run}{compared}", escaped(served.api)))
 }
 
 /// The page with an addition to its policy and with attributes of its element.
@@ -162,16 +169,18 @@ mod tests {
         assert!(!in_file.contains("connect-src") && !policy().contains("connect-src"));
         let policy_of_page = format!("{POLICY}{}\"", served_policy());
         assert!(policy_of_page.ends_with("; connect-src 'self'\""), "{policy_of_page}");
-        for (run, expected) in [
-            (None, "<div id=\"page\" data-api=\"/api/v1\""),
-            (Some(12), "<div id=\"page\" data-api=\"/api/v1\" data-run=\"12\""),
+        let (none, two): (&[i64], &[i64]) = (&[], &[9, 12]);
+        for (run, compared, expected) in [
+            (None, none, "<div id=\"page\" data-api=\"/api/v1\""),
+            (Some(12), none, "<div id=\"page\" data-api=\"/api/v1\" data-run=\"12\""),
+            (None, two, "<div id=\"page\" data-api=\"/api/v1\" data-compared=\"9,12\""),
         ] {
-            let served = served_page(&document, Served { api: "/api/v1", run }).unwrap();
+            let served = served_page(&document, Served { api: "/api/v1", run, compared }).unwrap();
             assert_eq!(tag(&served), expected);
             assert_eq!(served.matches(&policy_of_page).count(), 1);
             assert_eq!(inside(&served), inside(&in_file));
         }
-        let evil = served_page(&document, Served { api: "\"><script>", run: None }).unwrap();
+        let evil = served_page(&document, Served { api: "\"><script>", run: None, compared: &[] }).unwrap();
         assert_eq!(evil.matches("<script").count(), in_file.matches("<script").count());
     }
 

@@ -62,6 +62,8 @@ pub(crate) struct Parameter {
     pub(crate) description: &'static str,
     /// Its schema.
     pub(crate) schema: Schematic,
+    /// True if an address without it is refused.
+    pub(crate) is_required: bool,
 }
 
 /// An answer.
@@ -108,12 +110,21 @@ impl Verb {
 impl Parameter {
     /// A parameter in a path.
     pub(crate) const fn of_path(name: &'static str, description: &'static str, schema: Schematic) -> Self {
-        Self { place: Place::Path, name, description, schema }
+        Self { place: Place::Path, name, description, schema, is_required: true }
     }
 
     /// A parameter in a query.
     pub(crate) const fn of_query(name: &'static str, description: &'static str, schema: Schematic) -> Self {
-        Self { place: Place::Query, name, description, schema }
+        Self { place: Place::Query, name, description, schema, is_required: false }
+    }
+
+    /// A parameter that every query has.
+    pub(crate) const fn of_query_always(
+        name: &'static str,
+        description: &'static str,
+        schema: Schematic,
+    ) -> Self {
+        Self { is_required: true, ..Self::of_query(name, description, schema) }
     }
 }
 

@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod compare;
 mod connections;
 mod loads;
 mod pages;

@@ -101,16 +101,32 @@ fn of_times(histograms: Option<&LoadHistograms>) -> [Counts; 3] {
 /// Response time, service time and send lag by quantile, as far as the result states them.
 fn curves(result: &LoadResult) -> Option<Series> {
     let [response, service, send_lag] = of_times(result.histograms.as_ref());
-    let to = stated_to(|of| result.response(of));
-    let response = with_stated(curve(&response, to), to, |percentile| quantity(result, percentile, true));
+    let response = response_points(result, &response);
     let to = stated_to(|of| result.service(of));
     let service = with_stated(curve(&service, to), to, |percentile| quantity(result, percentile, false));
     let points = [response, service, curve(&send_lag, 1.0)];
     let lines = TIMES.into_iter().zip(points).filter(|(_, points)| !points.is_empty());
     let lines: Vec<Line> = lines.map(|((name, tone), points)| Line::joined(name, tone, points)).collect();
+    (!lines.is_empty()).then(|| by_percentile("times by percentile", lines))
+}
+
+/// Lines of times over the share of the requests that took at most so long.
+pub(in crate::documents) fn by_percentile(title: &str, lines: Vec<Line>) -> Series {
     let x = Axis::linear("share of the requests that took at most this long", "").on(Scale::Nines);
     let y = Axis::linear("time, us", "us").on(Scale::Logarithmic);
-    (!lines.is_empty()).then(|| Series::new("times by percentile", x, y, lines))
+    Series::new(title, x, y, lines)
+}
+
+/// Response time by quantile, with the intervals and bounds that the result states; empty for a result without histograms.
+pub(in crate::documents) fn response_curve(result: &LoadResult) -> Vec<Point> {
+    let histogram = result.histograms.as_ref().and_then(|histograms| histograms.response.as_ref());
+    let counts = recorded(histogram);
+    if counts.is_empty() { Vec::new() } else { response_points(result, &counts) }
+}
+
+fn response_points(result: &LoadResult, counts: &Counts) -> Vec<Point> {
+    let to = stated_to(|of| result.response(of));
+    with_stated(curve(counts, to), to, |percentile| quantity(result, percentile, true))
 }
 
 /// The share up to which quantiles are measured, and not only bounded or withheld: zero if not even the median is.

@@ -1,0 +1,234 @@
+//! The document of several results beside each other: their numbers, the differences from those of the first with what is decided about
+//! each, and what else differs between them.
+
+mod decided;
+mod loads;
+mod studies;
+
+use hoptax_result::{Environment, LoadResult, Loosened, StudyResult, Verdict};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::kind_of_text;
+use crate::chart::Tone;
+use crate::document::{Document, Judgement, Next, Section};
+use crate::environment::differences::{
+    Difference, Property, differences, of_envelope, of_limits, of_plan, sentence,
+};
+use crate::kind::Head;
+use crate::numbers::grouped;
+use crate::table::{Cell, Column, Row, Table};
+use crate::words::capitalised;
+
+/// The most results that are shown beside each other: as many as there are colours that are told apart.
+pub const MOST_OVERLAID: usize = TONES.len();
+
+/// The colours of the results, that of the reference first.
+const TONES: [Tone; 5] = [Tone::Other, Tone::Own, Tone::Third, Tone::Fourth, Tone::Fifth];
+/// Sentences about numbers in the answer; the others are notes.
+const SENTENCES: usize = 2;
+
+/// A result of the store, to be shown beside others.
+#[derive(Debug)]
+pub struct Overlaid {
+    run: i64,
+    head: Head,
+    options: Vec<Property>,
+    body: OverlaidBody,
+}
+
+#[derive(Debug)]
+enum OverlaidBody {
+    Load(Box<LoadResult>),
+    Study(Box<StudyResult>),
+    /// A result of any other kind, by its answer.
+    Other(Vec<String>),
+}
+
+/// A result with its name and its colour.
+struct Named<'a, T> {
+    name: String,
+    tone: Tone,
+    result: &'a T,
+}
+
+/// The plan of a result of any kind, if it has one.
+#[derive(Deserialize)]
+struct Planned {
+    #[serde(default)]
+    plan: Value,
+}
+
+impl Overlaid {
+    /// Reads the result of a run.
+    ///
+    /// # Errors
+    /// The reason why the text is no result.
+    pub fn read(run: i64, text: &str) -> Result<Self, String> {
+        let kind = kind_of_text(text)?;
+        let (head, options, body) = if kind.name == LoadResult::KIND {
+            let result: LoadResult = parsed(text)?;
+            let rate = result.rate.target.map_or("none".to_owned(), |rate| format!("{}/s", grouped(rate, 0)));
+            let mut options = vec![Property::new("rate", rate)];
+            options.extend(of_command(&result.plan, &result.loosened)?);
+            (Head::of(&result), options, OverlaidBody::Load(Box::new(result)))
+        } else if kind.name == StudyResult::KIND {
+            let result: StudyResult = parsed(text)?;
+            let mut options = vec![Property::new("study", result.name.clone())];
+            options.extend(of_command(&result.plan, &result.loosened)?);
+            (Head::of(&result), options, OverlaidBody::Study(Box::new(result)))
+        } else {
+            let head = (kind.read)(text).map_err(|error| error.to_string())?;
+            let document = (kind.document)(text).map_err(|error| error.to_string())?;
+            let mut options = vec![Property::new("subject", head.subject.clone())];
+            options.extend(of_plan(&parsed::<Planned>(text)?.plan));
+            (head, options, OverlaidBody::Other(document.answer))
+        };
+        Ok(Self { run, head, options, body })
+    }
+
+    fn name(&self) -> String {
+        format!("run {}", self.run)
+    }
+
+    /// Everything that it states besides its numbers.
+    fn properties(&self) -> Vec<Property> {
+        let mut all = of_envelope(&self.head.program, self.head.environment.as_ref());
+        all.extend(self.options.iter().cloned());
+        all
+    }
+
+    fn answer(&self) -> Vec<String> {
+        match &self.body {
+            OverlaidBody::Load(result) => super::load(result).answer,
+            OverlaidBody::Study(result) => super::study(result).answer,
+            OverlaidBody::Other(answer) => answer.clone(),
+        }
+    }
+}
+
+fn parsed<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+    serde_json::from_str(text).map_err(|error| error.to_string())
+}
+
+/// The options of a plan, and the limits of checks that were loosened.
+fn of_command(plan: &impl Serialize, loosened: &[Loosened]) -> Result<Vec<Property>, String> {
+    let plan = serde_json::to_value(plan).map_err(|error| error.to_string())?;
+    let mut all = of_plan(&plan);
+    all.push(of_limits(loosened));
+    Ok(all)
+}
+
+/// The document of results beside each other, of which the first is the reference and the others are compared with it. Loads have their
+/// percentile curves on one chart, studies their costs; results of other kinds, or of several kinds, have their answers. There are at
+/// most [`MOST_OVERLAID`].
+pub fn overlay(runs: &[Overlaid]) -> Document {
+    let differing = differences(&runs.iter().map(Overlaid::properties).collect::<Vec<_>>());
+    let mut document = of_loads(runs).or_else(|| of_studies(runs)).unwrap_or_else(|| side_by_side(runs));
+    let numbers: Vec<String> = runs.iter().map(|one| one.run.to_string()).collect();
+    document.subject = format!("runs compare {}", numbers.join(" "));
+    let mut sentences = std::mem::take(&mut document.answer).into_iter();
+    document.answer = sentences.by_ref().take(SENTENCES).collect();
+    document.answer.push(capitalised(&sentence(&differing)));
+    let mut notes: Vec<String> = sentences.collect();
+    notes.append(&mut document.notes);
+    document.notes = notes;
+    document.sections.insert(0, Section::of_table(environment(runs, &differing)));
+    let worst = runs.iter().max_by_key(|one| one.head.verdict);
+    document.verdict = worst.map(|worst| Judgement { verdict: worst.head.verdict, usable: usable(runs) });
+    document.next = worst.map(|worst| {
+        let purpose = format!("prints the findings and all numbers of run {}", worst.run);
+        Next::new(format!("hoptax runs show {} --details", worst.run), purpose)
+    });
+    document
+}
+
+/// The results with their names and colours, if all are of one kind.
+fn named<'a, T>(
+    runs: &'a [Overlaid],
+    of: impl Fn(&'a OverlaidBody) -> Option<&'a T>,
+) -> Option<Vec<Named<'a, T>>> {
+    let named =
+        |(one, tone): (&'a Overlaid, Tone)| Some(Named { name: one.name(), tone, result: of(&one.body)? });
+    runs.iter().zip(TONES).map(named).collect()
+}
+
+fn of_loads(runs: &[Overlaid]) -> Option<Document> {
+    let loads = named(runs, |body| match body {
+        OverlaidBody::Load(result) => Some(&**result),
+        OverlaidBody::Study(_) | OverlaidBody::Other(_) => None,
+    })?;
+    Some(loads::overlaid(&loads))
+}
+
+/// None too if the studies have no cost in common.
+fn of_studies(runs: &[Overlaid]) -> Option<Document> {
+    let studies = named(runs, |body| match body {
+        OverlaidBody::Study(result) => Some(&**result),
+        OverlaidBody::Load(_) | OverlaidBody::Other(_) => None,
+    })?;
+    studies::overlaid(&studies)
+}
+
+/// Results without numbers that are compared: what each is about, and its answer.
+fn side_by_side(runs: &[Overlaid]) -> Document {
+    let answers: Vec<(String, Vec<String>)> = runs.iter().map(|one| (one.name(), one.answer())).collect();
+    let first = |(name, answer): &(String, Vec<String>)| Some(format!("{name}: {}", answer.first()?));
+    let mut document =
+        Document::new("", "", answers.iter().filter_map(first).map(|text| capitalised(&text)).collect());
+    let row = |one: &Overlaid| {
+        let cells = [one.head.kind, one.head.verdict.as_str(), one.head.subject.as_str()];
+        Row::new(one.name(), cells.into_iter().map(Cell::words).collect())
+    };
+    document.table = Some(Table {
+        title: "runs beside each other".to_owned(),
+        names: "run".to_owned(),
+        columns: vec![Column::text("kind", 2), Column::text("verdict", 1), Column::text("subject", 0)],
+        rows: runs.iter().map(row).collect(),
+    });
+    for (name, answer) in answers {
+        document.sections.extend(Section::of_lines(&capitalised(&name), answer));
+    }
+    document.notes.push("numbers of these results are not compared with each other".to_owned());
+    document
+}
+
+/// The begin and the load average of each run, and then the properties in which they differ.
+fn environment(runs: &[Overlaid], differing: &[Difference]) -> Table {
+    let of_machine = |of: fn(&Environment) -> String| -> Vec<Option<String>> {
+        runs.iter().map(|one| one.head.environment.as_ref().map(of)).collect()
+    };
+    let context = [
+        ("began", of_machine(|environment| environment.started_at.clone())),
+        ("load average at the start", of_machine(|environment| grouped(environment.load_average, 2))),
+    ];
+    let row = |name: &str, values: &[Option<String>]| {
+        let cell = |value: &Option<String>| value.clone().map_or(Cell::Empty, Cell::Text);
+        Row::new(name, values.iter().map(cell).collect())
+    };
+    let of_context = context.iter().map(|(name, values)| row(name, values));
+    let rows = of_context.chain(differing.iter().map(|one| row(&one.name, &one.values))).collect();
+    Table {
+        title: "environment differences".to_owned(),
+        names: "property".to_owned(),
+        columns: runs.iter().map(|one| Column::text(one.name(), 0)).collect(),
+        rows,
+    }
+}
+
+/// The use that the verdict of each run permits.
+fn usable(runs: &[Overlaid]) -> String {
+    let of = |one: &Overlaid| {
+        let name = one.name();
+        match one.head.verdict {
+            Verdict::Sound => format!("{name} is sound"),
+            Verdict::Caution => format!("{name} has findings to read before its numbers are used"),
+            Verdict::Void => format!("{name} is void, and its numbers are withheld"),
+        }
+    };
+    runs.iter().map(of).collect::<Vec<_>>().join("; ")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,101 @@
+//! The difference of a number of one run from that of another, and what is decided about it.
+
+use hoptax_result::{Decision, Interval};
+use hoptax_stats::{decide_by_interval, sum_of_independent};
+
+use crate::quantity::Quantity;
+
+/// Largest difference that does not matter, as a share of the reference: that of `hoptax compare`, unless its user states another.
+pub(super) const MARGIN_SHARE: f64 = 0.02;
+
+pub(super) const PERCENT: f64 = 100.0;
+
+/// A difference of two runs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Decided {
+    /// The number of the run less that of the reference, in their unit.
+    pub(super) difference: Interval,
+    /// The same as a share of a level.
+    pub(super) share: Interval,
+    /// The decision.
+    pub(super) decision: Decision,
+}
+
+/// The difference of `other` from `reference`, as a share of `level`, which is in the unit of both.
+///
+/// **Method.** The runs share no rounds, so their numbers are independent: [`sum_of_independent`] of the one and the negative other has the
+/// interval, and [`decide_by_interval`] decides with a margin of [`MARGIN_SHARE`] of the level. Each interval is that of its own run, which
+/// leaves out by how much sittings of the same study differ.
+///
+/// **Degenerate cases.** `None` without a level above zero, and where neither number has an interval with a width.
+pub(super) fn decided(reference: &Interval, other: &Interval, level: f64) -> Option<Decided> {
+    if !level.is_finite() || level <= 0.0 {
+        return None;
+    }
+    let difference = sum_of_independent(&[*other, reference.times(-1.0)])?;
+    let decision = decide_by_interval(&difference, MARGIN_SHARE * level)?;
+    Some(Decided { difference, share: difference.times(1.0 / level), decision })
+}
+
+impl Decided {
+    /// The share in percent.
+    pub(super) fn percent(&self) -> Quantity {
+        Quantity::difference(&self.share.times(PERCENT), "%")
+    }
+
+    /// The share with the decision: `+12.1 ±1.4 %, different`.
+    pub(super) fn in_words(&self) -> String {
+        format!("{}, {}", self.percent().with_unit(), self.decision.as_str())
+    }
+}
+
+/// The notes on how all differences are made and decided.
+pub(super) fn notes(reference: &str) -> Vec<String> {
+    let margin = PERCENT * MARGIN_SHARE;
+    vec![
+        format!(
+            "differences are those from {reference}; equivalent: the whole 95 % interval is within the margin of {margin} %; otherwise \
+             different: it excludes zero; undecided: neither"
+        ),
+        "each interval is that of its own run, and sittings of one study differ by more: `hoptax compare` measures side by side, and \
+         decides what the cause is"
+            .to_owned(),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_difference_of_two_runs_has_the_interval_of_both_and_its_share_that_of_the_level() {
+        let (reference, other) = (Interval::around(50.0, 0.6), Interval::around(60.0, 0.8));
+        let found = decided(&reference, &other, 50.0).unwrap();
+        assert!((found.difference.estimate - 10.0).abs() < 1e-9, "{found:?}");
+        assert!((found.difference.half_width() - 1.0).abs() < 1e-9, "{found:?}");
+        assert_eq!(found.decision, Decision::Different);
+        assert_eq!(found.in_words(), "+20.0 ±2.0 %, different");
+        let back = decided(&other, &reference, 50.0).unwrap();
+        assert_eq!(back.in_words(), "-20.0 ±2.0 %, different");
+    }
+
+    #[test]
+    fn a_difference_within_the_margin_is_equivalent_and_a_wide_one_undecided() {
+        let around = |estimate, half_width| Interval::around(estimate, half_width);
+        let decision = |other| decided(&around(50.0, 0.3), &other, 50.0).unwrap().decision;
+        // The margin is 1.
+        assert_eq!(decision(around(50.1, 0.3)), Decision::Equivalent);
+        assert_eq!(decision(around(50.1, 1.2)), Decision::Undecided);
+    }
+
+    #[test]
+    fn nothing_is_decided_without_a_level_or_an_interval() {
+        let one = Interval::around(1.0, 0.1);
+        for level in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            assert_eq!(decided(&one, &one, level), None, "{level}");
+        }
+        let exact = Interval::around(1.0, 0.0);
+        assert_eq!(decided(&exact, &exact, 1.0), None);
+        assert!(decided(&exact, &one, 1.0).is_some());
+    }
+}

@@ -1,0 +1,296 @@
+//! Studies beside each other: the costs of the arms that they have in common, and the levels of the arms that these are compared with.
+
+use hoptax_result::{ArmKind, ArmResult, CostMeasure, Decision, Interval, StudyResult};
+
+use super::Named;
+use super::decided::{Decided, MARGIN_SHARE, PERCENT, decided, notes};
+use crate::chart::{
+    Chart, DifferenceRow, Differences, Outcome, OverlaidRun, Overlay, OverlayDifference, OverlayRow,
+    OverlayView,
+};
+use crate::comparison::without_unit;
+use crate::document::{Block, Document, Section};
+use crate::numbers::{counted, decimals, grouped};
+use crate::quantity::Quantity;
+use crate::rows::{Asked, arm_level, baselines, cell, rows, unit_name};
+use crate::sittings::scaled;
+use crate::table::{Cell, Column, Row, Table};
+
+/// Arms of a note that are named.
+const NAMED: usize = 6;
+
+/// The level of an arm that costs are differences from, in a measure, compared with that of the reference.
+struct Level {
+    run: String,
+    arm: String,
+    measure: CostMeasure,
+    reference: Interval,
+    found: Decided,
+}
+
+/// The document of studies, of which the first is the reference. None if no arm has a cost in two of them.
+pub(super) fn overlaid(runs: &[Named<'_, StudyResult>]) -> Option<Document> {
+    let (reference, others) = runs.split_first()?;
+    let arms: Vec<&ArmResult> = rows(reference.result)
+        .into_iter()
+        .map(|row| row.arm)
+        .filter(|arm| arm.compared_with.is_some() && arm.kind != ArmKind::Direct)
+        .collect();
+    let measures = || CostMeasure::all().into_iter().filter(|measure| *measure != CostMeasure::CpuShare);
+    let views: Vec<OverlayView> = measures().filter_map(|measure| view(runs, &arms, measure)).collect();
+    let first = views.first()?;
+    let mut levels = Vec::new();
+    for run in others {
+        levels.extend(measures().flat_map(|measure| levels_of(reference.result, run, measure)));
+    }
+    let mut document = Document::new("", "", Vec::new());
+    for (place, run) in runs.iter().enumerate().skip(1) {
+        let mut parts: Vec<String> = levels
+            .iter()
+            .filter(|level| level.run == run.name && level.measure == CostMeasure::CpuUs)
+            .map(|level| format!("CPU time of {} {}", level.arm, level.found.in_words()))
+            .collect();
+        parts.extend(decisions(first, place));
+        document.answer.push(match parts.as_slice() {
+            [] => format!("{} has no cost in {} in common with {}", run.name, first.heading, reference.name),
+            parts => format!("{} against {}: {}", run.name, reference.name, parts.join("; ")),
+        });
+    }
+    document.table = Some(table(runs, first));
+    let folded = views.iter().skip(1).map(|view| Section::folded(table(runs, view)));
+    document.sections.extend(levels_table(&reference.name, &levels).map(Section::of_table));
+    document.sections.extend(folded);
+    document.notes.extend(not_in_all(runs));
+    document.notes.extend(notes(&reference.name));
+    let title = "Costs of the same arms in each run";
+    let names = runs.iter().map(|run| OverlaidRun { name: run.name.clone(), tone: run.tone }).collect();
+    let chart = Chart::Overlay(Overlay { title: title.to_owned(), runs: names, views });
+    document.plots.push(Section::new(title, vec![Block::chart(chart)]));
+    document.plots.extend(levels_chart(&reference.name, &levels));
+    Some(document)
+}
+
+/// The costs of all arms in a measure; none if no arm has one in two runs.
+fn view(runs: &[Named<'_, StudyResult>], arms: &[&ArmResult], measure: CostMeasure) -> Option<OverlayView> {
+    let found: Vec<(OverlayRow, Option<f64>)> = arms.iter().map(|arm| row(runs, arm, measure)).collect();
+    let found: Vec<(OverlayRow, Option<f64>)> =
+        found.into_iter().filter(|(row, _)| row.costs.iter().any(Option::is_some)).collect();
+    let has_differences = found.iter().any(|(row, _)| row.differences.iter().any(Option::is_some));
+    if !has_differences {
+        return None;
+    }
+    let mut margins = found.iter().filter_map(|(_, level)| *level).map(|level| MARGIN_SHARE * level);
+    let margin = margins.next();
+    let is_same = margin.is_some_and(|margin| margins.all(|other| (other - margin).abs() < 1e-9 * margin));
+    Some(OverlayView {
+        heading: without_unit(measure),
+        axis: measure.words().to_owned(),
+        margin: margin.filter(|_| is_same),
+        rows: found.into_iter().map(|(row, _)| row).collect(),
+    })
+}
+
+/// An arm of the reference in each run, and the level in the reference that its differences are shares of.
+fn row(runs: &[Named<'_, StudyResult>], arm: &ArmResult, measure: CostMeasure) -> (OverlayRow, Option<f64>) {
+    let of = |run: &Named<'_, StudyResult>| {
+        let own = run.result.arm(&arm.id).filter(|own| own.compared_with == arm.compared_with)?;
+        let asked = Asked { measure, load: None, is_measurable: !own.hops.is_empty() };
+        match cell(run.result, own, &asked, measure.interval(&own.cost)) {
+            Cell::Quantity(quantity) => Some(quantity),
+            Cell::Empty | Cell::Text(_) => None,
+        }
+    };
+    let interval = |run: &Named<'_, StudyResult>| {
+        let own = run.result.arm(&arm.id).filter(|own| own.compared_with == arm.compared_with)?;
+        Some(scaled(measure.interval(&own.cost)?, measure))
+    };
+    let reference = runs.first();
+    let of_reference = reference.and_then(interval);
+    let compared_with = arm.compared_with.as_deref().unwrap_or_default();
+    let level = reference.and_then(|run| Some(level(run.result.arm(compared_with)?, measure)?.estimate));
+    let difference = |run: &Named<'_, StudyResult>| {
+        let found = decided(&of_reference?, &interval(run)?, level?)?;
+        Some(OverlayDifference {
+            value: Quantity::difference(&found.difference, unit_name(measure)),
+            text: format!("{} of {compared_with}", found.percent().with_unit()),
+            outcome: found.decision.into(),
+        })
+    };
+    let differences = std::iter::once(None).chain(runs.iter().skip(1).map(difference));
+    let row = OverlayRow {
+        name: arm.id.clone(),
+        summary: arm.summary.clone(),
+        costs: runs.iter().map(of).collect(),
+        differences: differences.collect(),
+    };
+    (row, level)
+}
+
+/// The level of an arm in a measure, in the unit of tables.
+fn level(arm: &ArmResult, measure: CostMeasure) -> Option<Interval> {
+    match measure {
+        CostMeasure::CpuUs | CostMeasure::CpuShare => arm.cpu_us_per_request,
+        CostMeasure::ResponseP50Us => arm.response_us.p50,
+        CostMeasure::ResponseP90Us => arm.response_us.p90,
+        CostMeasure::ResponseP99Us => arm.response_us.p99,
+        CostMeasure::ResponseQuietP99Us => arm.response_us.quiet_p99,
+        CostMeasure::MaxRate => arm.max_rate,
+        CostMeasure::OfRounds(measure) => arm_level(arm, measure),
+    }
+}
+
+/// The levels of the arms that others are compared with, in a measure.
+fn levels_of(reference: &StudyResult, run: &Named<'_, StudyResult>, measure: CostMeasure) -> Vec<Level> {
+    let one = |arm: &ArmResult| {
+        let of_reference = level(arm, measure)?;
+        let other = level(run.result.arm(&arm.id)?, measure)?;
+        let found = decided(&of_reference, &other, of_reference.estimate)?;
+        Some(Level { run: run.name.clone(), arm: arm.id.clone(), measure, reference: of_reference, found })
+    };
+    baselines(reference).into_iter().filter_map(one).collect()
+}
+
+/// How many costs of a run differ, and which differs most; none without a difference.
+fn decisions(view: &OverlayView, place: usize) -> Option<String> {
+    let all: Vec<(&OverlayRow, &OverlayDifference)> =
+        view.rows.iter().filter_map(|row| Some((row, row.differences.get(place)?.as_ref()?))).collect();
+    if all.is_empty() {
+        return None;
+    }
+    let count = |outcome: Outcome| all.iter().filter(|(_, one)| one.outcome == outcome).count();
+    let size = |one: &OverlayDifference| one.value.estimate.unwrap_or_default().abs();
+    let [different, equivalent, undecided] =
+        [Decision::Different, Decision::Equivalent, Decision::Undecided].map(|one| count(one.into()));
+    let of_all = format!(
+        "of {} in {}, {different} different, {equivalent} equivalent, {undecided} undecided",
+        counted(all.len() as u64, "cost"),
+        view.heading
+    );
+    let largest = all.iter().max_by(|(_, one), (_, other)| size(one).total_cmp(&size(other)));
+    let largest = largest.map(|(row, one)| {
+        format!(" (the largest difference is that of {}: {})", row.name, one.value.with_unit())
+    });
+    Some(of_all + &largest.unwrap_or_default())
+}
+
+/// The costs of a measure: a column for each run, then the difference of each from the reference with the decision.
+fn table(runs: &[Named<'_, StudyResult>], view: &OverlayView) -> Table {
+    let others: Vec<&Named<'_, StudyResult>> = runs.iter().skip(1).collect();
+    let mut columns: Vec<Column> = runs.iter().map(|run| Column::new(run.name.clone(), 2)).collect();
+    for run in &others {
+        let of =
+            |word: &str| if others.len() == 1 { word.to_owned() } else { format!("{}: {word}", run.name) };
+        columns.push(Column::new(of("difference"), 1));
+        columns.push(Column::text(of("decision"), 0));
+    }
+    let row = |row: &OverlayRow| {
+        let mut cells: Vec<Cell> = row.costs.iter().cloned().map(Cell::from).collect();
+        for difference in row.differences.iter().skip(1) {
+            let (value, decision) = match difference {
+                Some(one) => (Cell::Quantity(one.value.clone()), Cell::words(words(one.outcome))),
+                None => (Cell::Empty, Cell::Empty),
+            };
+            cells.extend([value, decision]);
+        }
+        Row { summary: row.summary.clone(), ..Row::new(row.name.clone(), cells) }
+    };
+    Table {
+        title: format!("costs in each run: {}", view.axis),
+        names: "arm".to_owned(),
+        columns,
+        rows: view.rows.iter().map(row).collect(),
+    }
+}
+
+fn words(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Different => "different",
+        Outcome::Equivalent => "equivalent",
+        Outcome::Undecided => "undecided",
+        Outcome::Failed => "failed",
+        Outcome::Passed => "passed",
+    }
+}
+
+/// The levels as a table; none without one.
+fn levels_table(reference: &str, levels: &[Level]) -> Option<Table> {
+    let row = |one: &Level| {
+        let cells = vec![
+            Cell::words(one.measure.words()),
+            Cell::level(Some(&one.reference), unit_name(one.measure)),
+            Cell::Quantity(Quantity::difference(&one.found.difference, unit_name(one.measure))),
+            Cell::Quantity(one.found.percent()),
+            Cell::words(one.found.decision.as_str()),
+        ];
+        Row::new(format!("{}: {}", one.run, one.arm), cells)
+    };
+    (!levels.is_empty()).then(|| Table {
+        title: "levels of the arms that costs are differences from".to_owned(),
+        names: "arm".to_owned(),
+        columns: vec![
+            Column::text("measure", 0),
+            Column::new(reference.to_owned(), 2),
+            Column::new("difference", 3),
+            Column::new("relative %", 1),
+            Column::text("decision", 0),
+        ],
+        rows: levels.iter().map(row).collect(),
+    })
+}
+
+/// The levels as a chart; none without one.
+fn levels_chart(reference: &str, levels: &[Level]) -> Option<Section> {
+    let is_of_two = levels.iter().all(|one| Some(&one.run) == levels.first().map(|first| &first.run));
+    let row = |one: &Level| {
+        let difference = Quantity::difference(&one.found.difference, unit_name(one.measure));
+        let digits = decimals(one.found.difference.half_width());
+        DifferenceRow {
+            subject: if is_of_two { one.arm.clone() } else { format!("{} in {}", one.arm, one.run) },
+            measure: without_unit(one.measure),
+            share: one.found.percent(),
+            text: format!(
+                "{}: {} from {}",
+                one.measure.words(),
+                difference.text(),
+                grouped(one.reference.estimate, digits)
+            ),
+            limit: None,
+            outcome: one.found.decision.into(),
+        }
+    };
+    (!levels.is_empty()).then(|| {
+        let title = "Levels of the arms that costs are differences from";
+        let chart = Chart::Differences(Differences {
+            title: title.to_owned(),
+            axis: format!("difference from {reference}, %"),
+            margin: Some(PERCENT * MARGIN_SHARE),
+            rows: levels.iter().map(row).collect(),
+        });
+        Section::new(title, vec![Block::chart(chart)])
+    })
+}
+
+/// The arms that some run lacks, or compares with another arm; none without one.
+fn not_in_all(runs: &[Named<'_, StudyResult>]) -> Option<String> {
+    let mut all: Vec<(&str, Option<&str>)> = Vec::new();
+    for arm in runs.iter().flat_map(|run| &run.result.arms) {
+        let one = (arm.id.as_str(), arm.compared_with.as_deref());
+        if !all.contains(&one) {
+            all.push(one);
+        }
+    }
+    let is_in = |run: &Named<'_, StudyResult>, (id, compared_with): (&str, Option<&str>)| {
+        run.result.arm(id).is_some_and(|arm| arm.compared_with.as_deref() == compared_with)
+    };
+    let mut lacking: Vec<&str> =
+        all.into_iter().filter(|one| !runs.iter().all(|run| is_in(run, *one))).map(|(id, _)| id).collect();
+    lacking.sort_unstable();
+    lacking.dedup();
+    let named: Vec<&str> = lacking.iter().copied().take(NAMED).collect();
+    let others = lacking.len() - named.len();
+    let more = if others > 0 { format!(" and {others} more") } else { String::new() };
+    (!lacking.is_empty()).then(|| {
+        let count = counted(lacking.len() as u64, "arm");
+        format!("{count} not in every run, or compared with another arm there: {}{more}", named.join(", "))
+    })
+}

@@ -1,0 +1,315 @@
+//! Differences between runs in what their numbers depend on: the programs, the machine, and the options that they were asked for with.
+
+use std::collections::BTreeMap;
+
+use hoptax_result::{Environment, Loosened, Program};
+use serde_json::Value;
+
+use super::{commit, memory, numbers};
+use crate::findings::listed;
+
+/// The names of properties that need each other: a digest says nothing where the version differs already.
+const PROXY: &str = "proxy";
+const DIGEST: &str = "executable of the proxy";
+/// Characters of a digest that tell it from another.
+const DIGITS: usize = 12;
+/// Properties that a sentence names.
+const NAMED: usize = 3;
+/// Longest values in a sentence, characters.
+const LONGEST: usize = 40;
+
+/// Parts of a plan that say what became of it, or that are drawn for each run.
+const NO_OPTIONS: [&str; 7] = [
+    "ended_early",
+    "resumed_after_rounds",
+    "rounds_completed",
+    "seed",
+    "sequential.looks",
+    "sequential.reached",
+    "wall_seconds",
+];
+
+/// A property of a run in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Property {
+    /// Its name, as in the environment section, or in the plan of the result.
+    pub(crate) name: String,
+    /// Its value.
+    pub(crate) value: String,
+}
+
+/// A property in which runs differ.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Difference {
+    /// Its name.
+    pub(crate) name: String,
+    /// Its value in each run; none where the result does not state it.
+    pub(crate) values: Vec<Option<String>>,
+}
+
+impl Property {
+    /// A property.
+    pub(crate) fn new(name: impl Into<String>, value: impl Into<String>) -> Self {
+        Self { name: name.into(), value: value.into() }
+    }
+}
+
+/// The properties that the envelope of a result states, in the words of its environment section.
+pub(crate) fn of_envelope(program: &Program, environment: Option<&Environment>) -> Vec<Property> {
+    let mut all = vec![Property::new("hoptax", format!("{}{}", program.version, commit(program)))];
+    // Nothing is known of the machine of another tool.
+    let Some(environment) = environment.filter(|environment| !environment.cpu_model.is_empty()) else {
+        return all;
+    };
+    let yes_or_no = |is: bool| if is { "yes" } else { "no" };
+    let stated = |value: Option<&String>| value.cloned().unwrap_or_else(|| "none".to_owned());
+    all.push(Property::new(PROXY, stated(environment.proxy_version.as_ref())));
+    let digest = environment.proxy_sha256.as_ref();
+    all.extend(digest.map(|digest| Property::new(DIGEST, digest.chars().take(DIGITS).collect::<String>())));
+    all.push(Property::new("processor", environment.cpu_model.clone()));
+    all.push(Property::new("processors online", environment.cpus.to_string()));
+    all.push(Property::new("virtual machine", yes_or_no(environment.virtual_machine)));
+    all.push(Property::new("memory", memory(environment)));
+    all.push(Property::new("Linux", environment.kernel.clone()));
+    all.push(Property::new("clock source", environment.clock_source.clone()));
+    all.push(Property::new("frequency governor", stated(environment.frequency_governor.as_ref())));
+    all.push(Property::new("proxy pinned to CPU", numbers(&environment.proxy_cpus)));
+    all.push(Property::new("generator and origin pinned to CPU", numbers(&environment.generator_cpus)));
+    // Not stated, or stated as nothing.
+    all.retain(|property| !property.value.is_empty());
+    all
+}
+
+/// The options in the plan of a result, by their names there.
+pub(crate) fn of_plan(plan: &Value) -> Vec<Property> {
+    let mut all = Vec::new();
+    flatten("", plan, &mut all);
+    all.retain(|property| !NO_OPTIONS.contains(&property.name.as_str()));
+    all
+}
+
+/// The limits of checks that were loosened.
+pub(crate) fn of_limits(loosened: &[Loosened]) -> Property {
+    let each = loosened.iter().map(|one| format!("{} {}", one.name, one.value)).collect::<Vec<_>>();
+    Property::new("loosened limits", if each.is_empty() { "none".to_owned() } else { each.join(", ") })
+}
+
+fn flatten(path: &str, value: &Value, all: &mut Vec<Property>) {
+    let below = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
+    let name_of = |item: &Value| item.get("name").and_then(Value::as_str).map(str::to_owned);
+    match value {
+        Value::Object(fields) => {
+            for (name, field) in fields {
+                flatten(&below(name), field, all);
+            }
+        }
+        // Such as loads: each by its name, wherever it stands.
+        Value::Array(items) if !items.is_empty() && items.iter().all(|item| name_of(item).is_some()) => {
+            for item in items {
+                flatten(&below(&name_of(item).unwrap_or_default()), item, all);
+            }
+        }
+        // A plan that is no object names no option.
+        _ if path.is_empty() => {}
+        other => all.push(Property::new(path, in_words(other))),
+    }
+}
+
+fn in_words(value: &Value) -> String {
+    let none = || "none".to_owned();
+    match value {
+        Value::Null => none(),
+        Value::Bool(is) => if *is { "yes" } else { "no" }.to_owned(),
+        Value::String(text) if text.is_empty() => none(),
+        Value::String(text) => text.clone(),
+        Value::Array(items) if items.is_empty() => none(),
+        Value::Array(items) => items.iter().map(in_words).collect::<Vec<_>>().join(", "),
+        // As a person writes it: `10` for a whole number of seconds.
+        Value::Number(number) => match number.as_f64().filter(|_| number.is_f64()) {
+            Some(value) => value.to_string(),
+            None => number.to_string(),
+        },
+        Value::Object(_) => value.to_string(),
+    }
+}
+
+/// The properties in which runs differ, in the order in which they are first stated. What a result does not state is no difference.
+pub(crate) fn differences(runs: &[Vec<Property>]) -> Vec<Difference> {
+    let mut places: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut all: Vec<Difference> = Vec::new();
+    for (run, properties) in runs.iter().enumerate() {
+        for property in properties {
+            let place = *places.entry(&property.name).or_insert(all.len());
+            if place == all.len() {
+                all.push(Difference { name: property.name.clone(), values: vec![None; runs.len()] });
+            }
+            if let Some(value) = all.get_mut(place).and_then(|one| one.values.get_mut(run)) {
+                *value = Some(property.value.clone());
+            }
+        }
+    }
+    all.retain(|one| {
+        let mut stated = one.values.iter().flatten();
+        let first = stated.next();
+        stated.any(|value| Some(value) != first)
+    });
+    if all.iter().any(|one| one.name == PROXY) {
+        all.retain(|one| one.name != DIGEST);
+    }
+    all
+}
+
+/// The differences in one line, the first with their values.
+pub(crate) fn sentence(differences: &[Difference]) -> String {
+    if differences.is_empty() {
+        return "their programs, machines and options do not differ, as far as the results state them"
+            .to_owned();
+    }
+    let values = |one: &Difference| {
+        let each: Vec<String> =
+            one.values.iter().map(|value| shortened(value.as_deref().unwrap_or("-"))).collect();
+        format!("{} ({})", one.name, each.join(", "))
+    };
+    let mut named: Vec<String> = differences.iter().take(NAMED).map(values).collect();
+    let others = differences.len().saturating_sub(NAMED);
+    if others > 0 {
+        named.push(format!("{others} more {}", if others == 1 { "property" } else { "properties" }));
+    }
+    let named: Vec<&str> = named.iter().map(String::as_str).collect();
+    format!("the runs differ in {}", listed(&named))
+}
+
+/// The beginning of a long value.
+fn shortened(value: &str) -> String {
+    if value.chars().count() <= LONGEST {
+        return value.to_owned();
+    }
+    let begin: String = value.chars().take(LONGEST - 3).collect();
+    format!("{begin}...")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn program() -> Program {
+        Program { version: "0.1.0".to_owned(), commit: Some("abc".to_owned()) }
+    }
+
+    fn machine() -> Environment {
+        Environment {
+            started_at: "2026-01-01T00:00:00Z".to_owned(),
+            proxy_version: Some("1.39.3".to_owned()),
+            proxy_sha256: Some("0123456789abcdef".to_owned()),
+            cpu_model: "A processor".to_owned(),
+            cpus: 2,
+            memory_bytes: 4 << 30,
+            kernel: "6.1".to_owned(),
+            ..Environment::default()
+        }
+    }
+
+    fn names(differences: &[Difference]) -> Vec<&str> {
+        differences.iter().map(|one| one.name.as_str()).collect()
+    }
+
+    #[test]
+    fn every_property_of_the_machine_and_the_programs_is_compared_and_nothing_else() {
+        let same = of_envelope(&program(), Some(&machine()));
+        let differing = |program: &Program, environment: &Environment| {
+            let found = differences(&[same.clone(), of_envelope(program, Some(environment))]);
+            found.into_iter().map(|one| one.name).collect::<Vec<_>>()
+        };
+        let later =
+            Environment { started_at: "2026-01-02T00:00:00Z".to_owned(), load_average: 3.0, ..machine() };
+        assert_eq!(differing(&program(), &later), [""; 0], "the time and the load average are no settings");
+        let other = Program { commit: Some("def".to_owned()), ..program() };
+        assert_eq!(differing(&other, &machine()), ["hoptax"]);
+        let changes: [(&str, fn(&mut Environment)); 11] = [
+            ("proxy", |one| one.proxy_version = None),
+            ("executable of the proxy", |one| one.proxy_sha256 = Some("1".repeat(64))),
+            ("processor", |one| one.cpu_model = "Another".to_owned()),
+            ("processors online", |one| one.cpus = 4),
+            ("virtual machine", |one| one.virtual_machine = true),
+            ("memory", |one| one.memory_bytes = 8 << 30),
+            ("Linux", |one| one.kernel = "6.8".to_owned()),
+            ("frequency governor", |one| one.frequency_governor = Some("powersave".to_owned())),
+            ("clock source", |one| one.clock_source = "tsc".to_owned()),
+            ("proxy pinned to CPU", |one| one.proxy_cpus = vec![1]),
+            ("generator and origin pinned to CPU", |one| one.generator_cpus = vec![0]),
+        ];
+        // What one of the results does not state is no difference.
+        let not_stated = ["clock source", "proxy pinned to CPU", "generator and origin pinned to CPU"];
+        for (name, change) in changes {
+            let mut environment = machine();
+            change(&mut environment);
+            let expected: &[&str] = if not_stated.contains(&name) { &[] } else { &[name] };
+            assert_eq!(differing(&program(), &environment), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn another_version_of_the_proxy_says_more_than_its_digest() {
+        let other = Environment {
+            proxy_version: Some("1.40.0".to_owned()),
+            proxy_sha256: Some("f".repeat(64)),
+            ..machine()
+        };
+        let found = differences(&[
+            of_envelope(&program(), Some(&machine())),
+            of_envelope(&program(), Some(&other)),
+            of_envelope(&program(), None),
+        ]);
+        let [one] = found.as_slice() else { panic!("{found:?}") };
+        let values: Vec<Option<&str>> = one.values.iter().map(Option::as_deref).collect();
+        assert_eq!((one.name.as_str(), values), ("proxy", vec![Some("1.39.3"), Some("1.40.0"), None]));
+    }
+
+    #[test]
+    fn options_are_compared_by_their_names_and_not_by_what_became_of_the_plan() {
+        let plan = |rate: u32, never_halted: bool, rounds: u32| {
+            json!({
+                "seed": rounds, "rounds_completed": rounds, "wall_seconds": 1.5, "link": null,
+                "never_halted": never_halted,
+                "sequential": {"target_share": 0.01, "looks": [rounds]},
+                "loads": [{"name": "in-use", "rate": rate}, {"name": "saturation", "rate": null}],
+            })
+        };
+        let found = differences(&[of_plan(&plan(1_000, false, 4)), of_plan(&plan(2_000, true, 8))]);
+        assert_eq!(names(&found), ["loads.in-use.rate", "never_halted"]);
+        assert_eq!(found[1].values, [Some("no".to_owned()), Some("yes".to_owned())]);
+        assert_eq!(differences(&[of_plan(&plan(1, true, 4)), of_plan(&plan(1, true, 9))]), []);
+        assert_eq!(of_plan(&Value::Null), []);
+        let values = of_plan(&json!({"a": 10.0, "b": 0.5, "c": 7, "d": "", "e": [1, "x"], "f": []}));
+        let values: Vec<&str> = values.iter().map(|one| one.value.as_str()).collect();
+        assert_eq!(values, ["10", "0.5", "7", "none", "1, x", "none"]);
+    }
+
+    #[test]
+    fn loosened_limits_are_named_with_their_values() {
+        let loosened = Loosened { name: "steal".to_owned(), value: 0.2, default: 0.01 };
+        assert_eq!(of_limits(&[]).value, "none");
+        assert_eq!(of_limits(&[loosened]).value, "steal 0.2");
+    }
+
+    #[test]
+    fn a_line_names_the_first_differences_and_counts_the_others() {
+        let one = |name: &str, values: [&str; 2]| Difference {
+            name: name.to_owned(),
+            values: values.map(|value| Some(value.to_owned())).to_vec(),
+        };
+        assert!(sentence(&[]).contains("do not differ"));
+        let long = "x".repeat(80);
+        let mut all = vec![one("proxy", ["1.39.3", "1.40.0"]), one("Linux", ["6.1", &long])];
+        let short = format!("{}...", "x".repeat(37));
+        assert_eq!(
+            sentence(&all),
+            format!("the runs differ in proxy (1.39.3, 1.40.0) and Linux (6.1, {short})")
+        );
+        all.extend([one("a", ["1", "2"]), one("b", ["1", "2"]), one("c", ["1", "2"])]);
+        assert!(sentence(&all).ends_with(", a (1, 2) and 2 more properties"), "{}", sentence(&all));
+        assert!(sentence(&all[..4]).ends_with(" and 1 more property"), "{}", sentence(&all[..4]));
+    }
+}

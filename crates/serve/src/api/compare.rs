@@ -1,0 +1,53 @@
+//! Runs of the store beside each other.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::IntoResponse;
+use axum::routing::get;
+use hoptax_report::document::Document;
+use hoptax_report::documents::MOST_OVERLAID;
+use schemars::{Schema, SchemaGenerator, json_schema};
+
+use super::operation::{Answer, Operation, Parameter, Verb, of};
+use crate::app::{App, blocking};
+use crate::chosen::{Chosen, FEWEST};
+use crate::problem::Problem;
+
+/// The operations on several runs.
+pub(super) const OPERATIONS: &[Operation] = &[Operation {
+    verb: Verb::Get,
+    path: "/compare",
+    id: "compareRuns",
+    summary: "Runs as one document: their numbers, the differences from the first run with decisions, and what else differs.",
+    parameters: &[Parameter::of_query_always(
+        "runs",
+        "The numbers of the runs, with commas between them. The others are compared with the first.",
+        run_numbers,
+    )],
+    body: None,
+    answers: &[
+        Answer::json(200, "The document.", of::<Document>),
+        Answer::error(400, "`runs` are not different numbers of runs, or too few or too many."),
+        Answer::error(404, "One of the runs does not exist, or has no result."),
+        Answer::error(501, "Another version of hoptax wrote the result of one of the runs."),
+    ],
+    route: || get(compare),
+}];
+
+fn run_numbers(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "array",
+        "items": {"type": "integer", "format": "int64", "minimum": 0},
+        "minItems": FEWEST,
+        "maxItems": MOST_OVERLAID,
+        "uniqueItems": true,
+    })
+}
+
+async fn compare(State(app): State<Arc<App>>, chosen: Chosen) -> Result<impl IntoResponse, Problem> {
+    // Made where `blocking` works, as other documents are.
+    let text = move || serde_json::to_string(&chosen.document(&app.history)?).map_err(Problem::internal);
+    Ok(([(CONTENT_TYPE, "application/json")], blocking(text).await?))
+}

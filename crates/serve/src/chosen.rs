@@ -1,0 +1,97 @@
+//! Runs that an address chooses to be shown beside each other.
+
+use std::collections::BTreeSet;
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use hoptax_report::document::Document;
+use hoptax_report::documents::{self, MOST_OVERLAID, Overlaid};
+
+use crate::history::{History, not_readable, number};
+use crate::problem::Problem;
+
+/// The fewest runs that are beside each other.
+pub(crate) const FEWEST: usize = 2;
+
+/// Runs of the store, the reference first: the numbers of `runs` in a query.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Chosen(Vec<i64>);
+
+impl Chosen {
+    /// The runs in the query of an address.
+    ///
+    /// # Errors
+    /// When it has another parameter, or `runs` are not from two to [`MOST_OVERLAID`] different numbers.
+    fn of_query(query: &str) -> Result<Self, String> {
+        let asked =
+            || format!("`runs`: name {FEWEST} to {MOST_OVERLAID} different runs, such as `runs=9,12`");
+        let mut runs: Option<Vec<i64>> = None;
+        for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+            if name != "runs" || runs.is_some() {
+                return Err("the parameter of this address is `runs`, once".to_owned());
+            }
+            runs = Some(value.split(',').map(number).collect::<Option<_>>().ok_or_else(asked)?);
+        }
+        let runs = runs.ok_or_else(asked)?;
+        let different: BTreeSet<i64> = runs.iter().copied().collect();
+        let are_many_enough = (FEWEST..=MOST_OVERLAID).contains(&runs.len());
+        if are_many_enough && different.len() == runs.len() { Ok(Self(runs)) } else { Err(asked()) }
+    }
+
+    /// Their numbers.
+    pub(crate) fn runs(&self) -> &[i64] {
+        &self.0
+    }
+
+    /// Their document.
+    ///
+    /// # Errors
+    /// When one of them does not exist or has no result, and when another version of hoptax wrote it.
+    pub(crate) fn document(&self, history: &History) -> Result<Document, Problem> {
+        let read =
+            |run: &i64| Overlaid::read(*run, &history.result(*run)?).map_err(|why| not_readable(*run, &why));
+        let runs: Vec<Overlaid> = self.0.iter().map(read).collect::<Result<_, _>>()?;
+        Ok(documents::overlay(&runs))
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Chosen {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        Self::of_query(parts.uri.query().unwrap_or_default()).map_err(Problem::bad_input)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_are_different_numbers_in_the_order_of_the_address() {
+        let runs = |query: &str| Chosen::of_query(query).map(|chosen| chosen.0);
+        assert_eq!(runs("runs=12,9"), Ok(vec![12, 9]));
+        assert_eq!(runs("runs=1%2C2%2c3"), Ok(vec![1, 2, 3]));
+        assert_eq!(runs("runs=1,2,3,4,5"), Ok(vec![1, 2, 3, 4, 5]));
+        for query in [
+            "",
+            "runs=",
+            "runs=1",
+            "runs=1,1",
+            "runs=1,2,1",
+            "runs=1,2,3,4,5,6",
+            "runs=1,",
+            "runs=1,-2",
+            "runs=1,nightly",
+            "runs=1,..%2F2",
+            "runs=1,99999999999999999999",
+            "runs=1;2",
+        ] {
+            let refused = runs(query).unwrap_err();
+            assert!(refused.starts_with("`runs`: name 2 to 5 different runs"), "{query}: {refused}");
+        }
+        for query in ["runs=1,2&runs=3,4", "run=1,2", "runs=1,2&page=1"] {
+            assert!(runs(query).unwrap_err().contains("is `runs`, once"), "{query}");
+        }
+    }
+}
