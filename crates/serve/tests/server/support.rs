@@ -57,6 +57,7 @@ pub(crate) fn options(folder: &TempDir) -> Options {
         listen: OWN.parse().unwrap(),
         token: None,
         targets: Vec::new(),
+        hosts: Vec::new(),
         store: folder.path().join("store.sqlite"),
         tell: |_| (),
     }
