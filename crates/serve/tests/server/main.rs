@@ -8,4 +8,5 @@ mod loads;
 mod pages;
 mod runs;
 mod security;
+mod strangers;
 mod support;
