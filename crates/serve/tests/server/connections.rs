@@ -8,14 +8,10 @@ use std::thread;
 use hoptax_serve::{Options, Server};
 use hoptax_session::Interrupt;
 
-use crate::support::{Running, load, options, rest, sent};
+use crate::support::{PLACES, Running, STREAMS, load, options, rest, sent};
 
 /// More than a server has places for, and fewer than its queue of connections holds besides.
 const SILENT: usize = 300;
-/// The places of a server.
-const PLACES: usize = 256;
-/// The event streams that a server has at a time.
-const STREAMS: usize = 64;
 
 #[test]
 fn hundreds_of_connections_that_say_nothing_keep_nobody_out() {

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod connections;
+mod dashboard;
 mod loads;
 mod pages;
 mod runs;
