@@ -58,6 +58,11 @@ test: applications ui-packages ## Run all checks of CI
 test-long: registry-lint ## Run the tests that take minutes each
 	$(CARGO_TEST) -- --ignored long::
 	$(CARGO) test --release --package hoptax-stats --bench simulations
+	@$(MAKE) rest-fuzz
+
+.PHONY: rest-fuzz
+rest-fuzz: build ## Fuzz the REST API of `hoptax serve` against its OpenAPI document, EXAMPLES requests of each operation; needs Python 3.11
+	tools/rest-fuzz
 
 .PHONY: lint
 lint: checks registry-lint ## Check formatting, lints and documentation
