@@ -137,8 +137,9 @@ mod tests {
 
     #[test]
     fn a_server_is_also_named_by_the_hosts_that_its_owner_allows_and_by_nothing_like_them() {
-        let allowed = ["bench.test", "203.0.113.7", "[2001:db8::7]"].map(|host| host.parse().unwrap());
-        let hosts = Hosts::new([127, 0, 0, 1].into(), allowed.into());
+        let allowed = ["bench.test", "203.0.113.7", "[2001:db8::7]"];
+        let allowed = allowed.map(|host| host.parse::<AllowedHost>().unwrap());
+        let hosts = Hosts::new([127, 0, 0, 1].into(), Vec::from(allowed));
         for host in [
             "bench.test",
             "Bench.TEST:443",

@@ -31,7 +31,7 @@ fn visit<F: FnMut(&str, &mut Value)>(value: &mut Value, shape: &str, visitor: &m
 fn with_evil_texts(result: &str) -> (String, usize) {
     let mut result: Value = serde_json::from_str(result).unwrap();
     let mut shapes = BTreeSet::new();
-    visit(&mut result, "", &mut |shape, value| {
+    visit(&mut result, "", &mut |shape: &str, value: &mut Value| {
         if value.is_string() {
             shapes.insert(shape.to_owned());
         }
@@ -39,7 +39,7 @@ fn with_evil_texts(result: &str) -> (String, usize) {
     let mut changed = 0;
     for of_text in shapes {
         let mut candidate = result.clone();
-        visit(&mut candidate, "", &mut |shape, value| {
+        visit(&mut candidate, "", &mut |shape: &str, value: &mut Value| {
             if let (true, Value::String(text)) = (shape == of_text, value) {
                 text.insert_str(0, EVIL);
             }
