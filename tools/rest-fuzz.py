@@ -58,7 +58,7 @@ def load(drawn):
 # By operation: one of so many requests gets such a body. A job that starts Envoy takes seconds to stop.
 BODIES = {
     "POST /api/v1/loads": (2, load),
-    "POST /api/v1/finds": (8, lambda drawn: {"target": TARGET, "objectives": ["p99<10s"], "max_rate": 100.0}),
+    "POST /api/v1/finds": (8, lambda drawn: {"target": TARGET, "objectives": ["p99<10s"], "min_rate": 10.0, "max_rate": 1000.0}),
     "POST /api/v1/studies": (16, lambda drawn: {"study": "quick"}),
     "POST /api/v1/bills": (16, lambda drawn: {"configuration": json.dumps(CONFIGURATION)}),
     "PATCH /api/v1/runs/{run}": (2, lambda drawn: {"add": [f"fuzzed-{drawn % 4}"], "remove": [f"fuzzed-{drawn % 3}"]}),
