@@ -61,6 +61,11 @@ test: ## Run all checks of CI
 test-long: lint ## Run the tests that take minutes each, and check the documentation
 	$(CARGO_TEST) -- --ignored long::
 	$(CARGO) test --release --package hoptax-stats --bench simulations
+	@$(MAKE) rest-fuzz
+
+.PHONY: rest-fuzz
+rest-fuzz: build ## Fuzz the REST API of `hoptax serve` against its OpenAPI document, EXAMPLES requests of each operation; needs Python 3.11
+	tools/rest-fuzz
 
 .PHONY: lint
 lint: checks registry-lint ## Check formatting, lints and documentation

@@ -104,7 +104,7 @@ mod tests {
 
     fn decided(token: Option<&str>, method: &Method, headers: &[(HeaderName, &str)]) -> Result<(), Refusal> {
         let token = token.map(|token| Token::of_text(token).unwrap());
-        let gate = Gate::new(Hosts::of([127, 0, 0, 1].into()), token);
+        let gate = Gate::new(Hosts::new([127, 0, 0, 1].into(), Vec::new()), token);
         let headers =
             headers.iter().map(|(name, value)| (name.clone(), HeaderValue::from_str(value).unwrap()));
         let mut map = HeaderMap::new();
@@ -121,7 +121,7 @@ mod tests {
         assert_eq!(of(&[]), Err(Refusal::Host));
         assert_eq!(of(&[(HOST, "evil.test:8419")]), Err(Refusal::Host));
         assert_eq!(of(&[OWN, (HOST, "evil.test")]), Err(Refusal::Host));
-        let gate = Gate::new(Hosts::of([127, 0, 0, 1].into()), None);
+        let gate = Gate::new(Hosts::new([127, 0, 0, 1].into(), Vec::new()), None);
         let headers: HeaderMap = [(HOST, HeaderValue::from_static(OWN.1))].into_iter().collect();
         let uri = Uri::from_static("http://evil.test/");
         assert_eq!(gate.check(&Method::GET, &uri, &headers), Err(Refusal::Host));

@@ -17,6 +17,7 @@ mod job;
 mod jobs;
 mod metrics;
 mod openapi;
+mod own;
 mod pages;
 mod policy;
 mod problem;
@@ -28,7 +29,7 @@ mod token;
 mod wanted;
 
 pub use history::Tell;
-pub use hosts::is_local;
+pub use hosts::{AllowedHost, is_local};
 pub use openapi::openapi;
 pub use server::{Options, Server, routes};
 pub use targets::AllowedTarget;

@@ -67,7 +67,7 @@ fn refused(app: &App, refusal: Refusal) -> Response {
         Refusal::Host => (
             Refused::Host,
             StatusCode::MISDIRECTED_REQUEST,
-            "this server has another name: use the address it listens on",
+            "this server has another name: use the address it listens on, or start it with `--allow-host NAME`",
         ),
         Refusal::Origin => {
             (Refused::Origin, StatusCode::FORBIDDEN, "a page of another server may not ask for this")

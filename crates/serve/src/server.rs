@@ -14,7 +14,7 @@ use crate::app::App;
 use crate::connections::{self, MAX_CONNECTIONS};
 use crate::gate::Gate;
 use crate::history::{History, Tell};
-use crate::hosts::{Hosts, is_local};
+use crate::hosts::{AllowedHost, Hosts, is_local};
 use crate::router;
 use crate::targets::{AllowedTarget, AllowedTargets};
 use crate::token::Token;
@@ -36,6 +36,8 @@ pub struct Options {
     pub token: Option<Token>,
     /// The targets that loads may go to, besides loopback if the server listens there.
     pub targets: Vec<AllowedTarget>,
+    /// The hosts that requests may name, besides the address that it listens on.
+    pub hosts: Vec<AllowedHost>,
     /// The store that the history is in.
     pub store: PathBuf,
     /// Tells what happens to the store.
@@ -63,7 +65,7 @@ impl Options {
     }
 
     fn app(self) -> Arc<App> {
-        let gate = Gate::new(Hosts::of(self.listen.ip()), self.token);
+        let gate = Gate::new(Hosts::new(self.listen.ip(), self.hosts), self.token);
         let targets = AllowedTargets::new(self.targets, self.listen);
         let history = History::new(self.store, self.tell);
         // Once and for all: a load would raise the limit for itself alone, and the server would have no files while it runs.
@@ -161,6 +163,7 @@ mod tests {
             listen: listen.parse().unwrap(),
             token: None,
             targets: Vec::new(),
+            hosts: Vec::new(),
             store: "none".into(),
             tell: |_| (),
         }

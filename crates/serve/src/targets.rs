@@ -10,6 +10,7 @@ use std::str::FromStr;
 use hoptax_load::{HostPort, RequestSpec, Resolver, StaticAddress, Target};
 
 use crate::hosts::is_local;
+use crate::own::{self, OfMachine};
 
 /// Looks up the addresses of a host.
 pub(crate) type Lookup = fn(&str) -> io::Result<Vec<IpAddr>>;
@@ -70,8 +71,9 @@ impl AllowedTarget {
 #[derive(Clone, Debug)]
 pub(crate) struct AllowedTargets {
     named: Vec<AllowedTarget>,
-    /// The address that the server listens on. No load goes there: it would take the connections of those who watch it.
+    /// The address that the server listens on. No load goes there.
     own: SocketAddr,
+    is_of_machine: OfMachine,
     lookup: Lookup,
 }
 
@@ -88,7 +90,7 @@ impl AllowedTargets {
     /// The targets that were named for a server that listens on this address. Loads may also go to loopback if it listens there, because
     /// everybody who reaches it is on this machine then.
     pub(crate) fn new(named: Vec<AllowedTarget>, own: SocketAddr) -> Self {
-        Self { named, own, lookup: system }
+        Self { named, own, is_of_machine: own::is_of_machine, lookup: system }
     }
 
     /// The addresses that a load to this URL may connect to, for its host and its port. Every host is looked up once, and none that is not
@@ -114,7 +116,9 @@ impl AllowedTargets {
         if let Some(other) = addresses.iter().find(|address| !is_allowed(**address)) {
             return Err(NotAdmitted::Refused(refusal(&host, port, *other)));
         }
-        if addresses.iter().any(|address| self.is_own(SocketAddr::new(*address, port))) {
+        let is_own =
+            |address: IpAddr| own::is_reached(self.own, SocketAddr::new(address, port), self.is_of_machine);
+        if addresses.iter().any(|address| is_own(*address)) {
             return Err(NotAdmitted::Refused(format!(
                 "{} is this server itself, which nobody could watch under load",
                 shown(&host, port)
@@ -148,15 +152,6 @@ impl AllowedTargets {
         let name = plain(name);
         (self.has_loopback() && name == LOCALHOST)
             || self.of_port(port).any(|target| target.literal().is_none() && plain(&target.host) == name)
-    }
-
-    /// True if a connection to an address reaches this server.
-    fn is_own(&self, address: SocketAddr) -> bool {
-        let (own, other) = (self.own.ip().to_canonical(), address.ip().to_canonical());
-        // A connection to the unspecified address reaches loopback.
-        let is_here = |ip: IpAddr| ip.is_loopback() || ip.is_unspecified();
-        let is_any = own.is_unspecified() || other.is_unspecified();
-        address.port() == self.own.port() && (own == other || (is_any && is_here(own) && is_here(other)))
     }
 }
 
@@ -260,6 +255,7 @@ mod tests {
             "link.test" => vec![address("169.254.169.254")],
             "link6.test" => vec![address("fe80::1")],
             "any.test" => vec![address("0.0.0.0")],
+            "self.test" => vec![address("192.0.2.99")],
             // The forms of numbers that the system's lookup reads.
             "shop.test" | "victim.test" | "3221225985" | "0xc0000201" | "192.513" => {
                 vec![address("192.0.2.1")]
@@ -275,7 +271,8 @@ mod tests {
 
     fn targets(named: &[&str], own: &str) -> AllowedTargets {
         let named = named.iter().map(|text| text.parse().unwrap()).collect();
-        AllowedTargets { named, own: own.parse().unwrap(), lookup: names }
+        let is_of_machine = |address: IpAddr| address == IpAddr::from([192, 0, 2, 99]);
+        AllowedTargets { named, own: own.parse().unwrap(), is_of_machine, lookup: names }
     }
 
     fn admitted(named: &[&str], own: &str, url: &str) -> Result<usize, NotAdmitted> {
@@ -388,13 +385,17 @@ mod tests {
 
     #[test]
     fn no_load_goes_to_the_server_itself() {
-        let targets = ["192.0.2.99", "0.0.0.0", "::", "localhost"];
+        let targets = ["192.0.2.99", "self.test", "0.0.0.0", "::", "localhost"];
         for (own, url) in [
             (LOCAL, "http://127.0.0.1:8419/"),
             (LOCAL, "http://localhost:8419/"),
             (LOCAL, "http://[::ffff:127.0.0.1]:8419/"),
             (LOCAL, "http://0.0.0.0:8419/"),
             (OPEN, "http://192.0.2.99:8419/"),
+            (OPEN, "http://self.test:8419/"),
+            ("0.0.0.0:8419", "http://192.0.2.99:8419/"),
+            ("0.0.0.0:8419", "http://self.test:8419/"),
+            ("[::]:8419", "http://[::ffff:192.0.2.99]:8419/"),
             ("0.0.0.0:8419", "http://127.0.0.1:8419/"),
             ("[::]:8419", "http://127.0.0.1:8419/"),
             ("[::1]:8419", "http://[::]:8419/"),
@@ -408,6 +409,7 @@ mod tests {
             assert!(admitted(&targets, own, &other).is_ok(), "{own} {other}");
         }
         assert_eq!(admitted(&targets, LOCAL, "http://127.0.0.2:8419/"), Ok(1));
+        assert_eq!(admitted(&["192.0.2.98"], "0.0.0.0:8419", "http://192.0.2.98:8419/"), Ok(1));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
-use hoptax_serve::AllowedTarget;
+use hoptax_serve::{AllowedHost, AllowedTarget};
 
 use super::runs::StoreChoice;
 
@@ -14,6 +14,7 @@ Examples:
   hoptax serve                                 on http://127.0.0.1:8419/, for this machine
   hoptax serve --allow-target shop.test:8080   loads may go there, too
   hoptax serve --listen 192.0.2.1:8419 --token-file token --allow-target 192.0.2.2:8080
+  hoptax serve --token-file token --allow-host bench.test    behind a proxy with this name
 
 Others reach another address than loopback, so it needs a list of allowed targets, and requests
 show a token: that of --token-file, or one that is printed when the server starts. A browser asks
@@ -38,6 +39,11 @@ pub(crate) struct ServeArguments {
     /// machine or its link; an address or `localhost` does. On loopback, `localhost` and loopback addresses are allowed without it.
     #[arg(long = "allow-target", value_name = "HOST[:PORT]")]
     pub(crate) allowed_targets: Vec<AllowedTarget>,
+    /// Name or address by which the server is reached, besides the one that it listens on; repeatable
+    ///
+    /// A request that names any other host is refused, because a stranger's name can be made to resolve to this machine.
+    #[arg(long = "allow-host", value_name = "HOST")]
+    pub(crate) allowed_hosts: Vec<AllowedHost>,
     /// File with the token that requests must show, at least 16 characters; only you should read it
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) token_file: Option<PathBuf>,

@@ -26,6 +26,7 @@ pub(super) fn run(arguments: &ServeArguments) -> Result<Code, Failure> {
         listen: arguments.listen,
         token: given.or_else(|| drawn.clone()),
         targets: arguments.allowed_targets.clone(),
+        hosts: arguments.allowed_hosts.clone(),
         store: store::path(arguments.store.file.as_deref())?,
         tell: print::say,
     })?;

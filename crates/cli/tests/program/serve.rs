@@ -5,9 +5,10 @@ use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 
-use hoptax_result::sample;
+use hoptax_result::{EndedBy, LoadResult, sample};
+use serde_json::{Value, json};
 
-use crate::support::{Guarded, Lab, hoptax, ran, run};
+use crate::support::{Guarded, Lab, hoptax, origin, ran, run, wait_until};
 
 /// A line that a process prints.
 fn line(output: impl std::io::Read) -> String {
@@ -37,6 +38,37 @@ fn the_history_is_a_page_at_the_printed_address_until_a_signal_ends_the_server()
     assert_eq!(served, printed);
     serve.signal("TERM");
     assert_eq!(serve.0.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn a_signal_stops_the_load_that_runs_and_its_result_is_in_the_store() {
+    for signal in ["TERM", "INT"] {
+        let (_origin, target) = origin(&[]);
+        let folder = tempfile::tempdir().unwrap();
+        let store = folder.path().join("store.sqlite").display().to_string();
+        let mut serve = hoptax();
+        serve.args(["serve", "--listen", "127.0.0.1:0", "--store", &store]);
+        let mut serve = Guarded(serve.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap());
+        let said = line(serve.0.stdout.take().unwrap());
+        let url = said.strip_prefix("listening on ").unwrap_or_else(|| panic!("{said}"));
+        let load = json!({"target": format!("{target}/"), "rate": 200.0, "duration": "1h", "warmup": "0s"});
+        let started = ureq::post(format!("{url}api/v1/loads"))
+            .header("Content-Type", "application/json")
+            .send(load.to_string())
+            .unwrap();
+        assert_eq!(started.status(), 202);
+        wait_until("progress of the load", || {
+            let job = ureq::get(format!("{url}api/v1/jobs/1")).call().unwrap();
+            let job: Value = serde_json::from_str(&job.into_body().read_to_string().unwrap()).unwrap();
+            job["progress"]["rate"].as_f64() > Some(0.0)
+        });
+        serve.signal(signal);
+        assert_eq!(serve.0.wait().unwrap().code(), Some(0), "{signal}");
+        let shown = run(["runs", "show", "1", "--json", "--store", &store]);
+        let result: LoadResult = serde_json::from_str(&shown.stdout).unwrap();
+        assert_eq!(result.ended_by, EndedBy::Interrupt, "{signal}");
+        assert!(result.book.answered > 0, "{signal}: {:?}", result.book);
+    }
 }
 
 #[test]
@@ -79,6 +111,7 @@ fn unsafe_and_impossible_servers_are_refused_with_what_they_lack() {
         (vec!["--token-file", long.as_str()], 2, "more than 4096 bytes"),
         (vec!["--token-file", "/dev/zero"], 2, "not a regular file"),
         (vec!["--allow-target", "http://shop.test"], 2, "`HOST:PORT`"),
+        (vec!["--allow-host", "bench.test:443"], 2, "without a port"),
         (
             vec!["--listen", "192.0.2.1:8419", "--allow-target", "192.0.2.1"],
             3,

@@ -7,6 +7,10 @@ use crate::table::Cell;
 
 const HEADER: &str = "table,row,column,text,estimate,low,high,unit,basis,sign\n";
 
+/// The characters with which a spreadsheet lets a formula begin, in both widths, and those that it skips before one:
+/// <https://owasp.org/www-community/attacks/CSV_Injection>.
+const BEGIN_OF_FORMULA: [char; 11] = ['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠'];
+
 /// All cells that state something.
 pub fn text(document: &Document) -> String {
     let mut text = HEADER.to_owned();
@@ -14,7 +18,7 @@ pub fn text(document: &Document) -> String {
         for row in &table.rows {
             for (column, cell) in table.columns.iter().zip(&row.cells) {
                 if cell.is_stated() {
-                    let place = [&table.title, &row.name, &column.heading].map(|one| quoted(one));
+                    let place = [&table.title, &row.name, &column.heading].map(|one| inert(one));
                     text += &format!("{},{}\n", place.join(","), fields(cell));
                 }
             }
@@ -24,7 +28,7 @@ pub fn text(document: &Document) -> String {
 }
 
 fn fields(cell: &Cell) -> String {
-    let Cell::Quantity(quantity) = cell else { return format!("{},,,,,,", quoted(&cell.text())) };
+    let Cell::Quantity(quantity) = cell else { return format!("{},,,,,,", inert(&cell.text())) };
     let Quantity { estimate, low, high, unit, basis, has_uncertain_sign, .. } = quantity;
     let number = |number: &Option<f64>| number.map_or_else(String::new, |number| number.to_string());
     let basis = match basis {
@@ -39,8 +43,23 @@ fn fields(cell: &Cell) -> String {
     format!("{},{estimate},{low},{high},{unit},{basis},{sign}", quoted(&cell.text()))
 }
 
+/// A text that may be a name of strangers. It stays as it is, but for an apostrophe before what a spreadsheet would run as a formula.
+fn inert(text: &str) -> String {
+    let is_formula = text.starts_with(BEGIN_OF_FORMULA) && !is_amount(text);
+    if is_formula { quoted(&format!("'{text}")) } else { quoted(text) }
+}
+
+/// True if a text is a number with a sign, and perhaps with its unit: nothing in it calls a function, another program or another file.
+fn is_amount(text: &str) -> bool {
+    let is_of_amount = |c: char| c.is_alphanumeric() || " .,%±/".contains(c);
+    text.strip_prefix(['+', '-'])
+        .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()) && rest.chars().all(is_of_amount))
+}
+
 #[cfg(test)]
 mod tests {
+    use crate::document::Section;
+    use crate::table::{Cell, Column, Row, Table};
     use crate::{documents, fixture};
 
     #[test]
@@ -57,6 +76,48 @@ mod tests {
 
     #[test]
     fn a_quotation_mark_in_a_name_is_doubled() {
-        assert_eq!(super::quoted("f{b=\"2\"}"), "\"f{b=\"\"2\"\"}\"");
+        assert_eq!(super::inert("f{b=\"2\"}"), "\"f{b=\"\"2\"\"}\"");
+    }
+
+    #[test]
+    fn no_text_is_run_as_a_formula_and_numbers_stay_numbers() {
+        for formula in [
+            "=1+1",
+            "=HYPERLINK(\"http://evil.test/\",\"x\")",
+            "+cmd|' /C calc'!A0",
+            "-2+3+cmd|' /C calc'!A0",
+            "-1 cmd|' /C calc'!A0",
+            "-1-SUM(A1)",
+            "-x",
+            "@SUM(A1)",
+            "\t=1+1",
+            "\r=1+1",
+            "\n=1+1",
+            "＝1+1",
+        ] {
+            let doubled = formula.replace('"', "\"\"");
+            assert_eq!(super::inert(formula), format!("\"'{doubled}\""));
+        }
+        for text in ["", "lua", "-1", "+4.95", "-1,234.5 us", "+3 %", "-5 ±2 us/request", "1=2", "a-b", "'=1"]
+        {
+            assert_eq!(super::inert(text), format!("\"{text}\""));
+        }
+    }
+
+    #[test]
+    fn names_of_strangers_are_inert_wherever_they_stand() {
+        let evil = "=1+1";
+        let mut document = documents::study_of(&fixture::study(), "quick", "runs/quick");
+        document.sections.push(Section::of_table(Table {
+            title: evil.to_owned(),
+            names: evil.to_owned(),
+            columns: vec![Column::text(evil, 0)],
+            rows: vec![Row::new(evil, vec![Cell::words(evil)])],
+        }));
+        let text = super::text(&document);
+        assert!(text.contains("\n\"'=1+1\",\"'=1+1\",\"'=1+1\",\"'=1+1\",,,,,,\n"), "{text}");
+        assert!(!text.contains("\"=1+1"), "{text}");
+        // A difference is a number, however it is written.
+        assert!(text.contains(",\"+4.95 ±0.50\",4.95,"), "{text}");
     }
 }

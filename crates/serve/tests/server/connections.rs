@@ -1,6 +1,6 @@
 //! Connections of strangers, who need no token to open one.
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::atomic::Ordering;
 use std::thread;
@@ -8,12 +8,10 @@ use std::thread;
 use hoptax_serve::{Options, Server};
 use hoptax_session::Interrupt;
 
-use crate::support::{options, rest, sent};
+use crate::support::{PLACES, Running, STREAMS, load, options, rest, sent};
 
 /// More than a server has places for, and fewer than its queue of connections holds besides.
 const SILENT: usize = 300;
-/// The places of a server.
-const PLACES: usize = 256;
 
 #[test]
 fn hundreds_of_connections_that_say_nothing_keep_nobody_out() {
@@ -45,6 +43,39 @@ fn hundreds_of_connections_that_say_nothing_keep_nobody_out() {
     assert!(answer.starts_with("HTTP/1.1 408 ") && answer.contains("{\"error\":"), "{answer}");
     interrupt.flag().store(true, Ordering::Relaxed);
     serving.join().unwrap().unwrap();
+}
+
+#[test]
+fn a_thousand_followers_of_a_job_keep_nobody_out() {
+    let (folder, origin) = (tempfile::tempdir().unwrap(), Running::origin(""));
+    let server = Server::bind(Options { listen: ([127, 0, 0, 1], 0).into(), ..options(&folder) }).unwrap();
+    let (address, interrupt) = (server.address(), Interrupt::default());
+    let serving = thread::spawn({
+        let interrupt = interrupt.clone();
+        move || server.run(&interrupt)
+    });
+    let started = rest(sent(address, "POST /api/v1/loads", &load(origin.address, "1h").to_string()));
+    assert!(started.starts_with("HTTP/1.1 202 "), "{started}");
+    let mut followers: Vec<TcpStream> =
+        (0..1_000).map(|_| sent(address, "GET /api/v1/jobs/1/events", "")).collect();
+    let mut statuses: Vec<[u8; 12]> = Vec::new();
+    for follower in &mut followers {
+        let mut status = [0; 12];
+        follower.read_exact(&mut status).unwrap();
+        statuses.push(status);
+    }
+    let of = |status: &[u8; 12]| statuses.iter().filter(|one| *one == status).count();
+    assert_eq!((of(b"HTTP/1.1 200"), of(b"HTTP/1.1 429")), (STREAMS, 1_000 - STREAMS));
+    // While all of them stay, others are answered.
+    let text = rest(sent(address, "GET /metrics", ""));
+    assert!(text.lines().any(|line| line == format!("hoptax_serve_event_streams {STREAMS}")), "{text}");
+    interrupt.flag().store(true, Ordering::Relaxed);
+    serving.join().unwrap().unwrap();
+    let ended = followers.into_iter().zip(statuses).filter(|(_, status)| status == b"HTTP/1.1 200");
+    for (follower, _) in ended {
+        let events = rest(follower);
+        assert!(events.contains("\"state\":\"interrupted\""), "{events}");
+    }
 }
 
 #[test]

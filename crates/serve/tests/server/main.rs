@@ -5,8 +5,10 @@
 
 mod compare;
 mod connections;
+mod dashboard;
 mod loads;
 mod pages;
 mod runs;
 mod security;
+mod strangers;
 mod support;

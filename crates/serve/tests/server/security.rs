@@ -1,5 +1,7 @@
 //! What strangers and their pages may not do, and what the fields of their results may not.
 
+use std::io;
+
 use axum::body::Body;
 use axum::http::header::{
     ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_REQUEST_METHOD, AUTHORIZATION, CACHE_CONTROL, CONNECTION,
@@ -7,6 +9,7 @@ use axum::http::header::{
     X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderName, HeaderValue, Request};
+use futures_util::{StreamExt, stream};
 use hoptax_result::sample;
 use hoptax_serve::{Options, Token};
 use serde_json::json;
@@ -83,6 +86,24 @@ fn a_name_of_a_stranger_that_resolves_to_the_server_reads_nothing() {
         let without = Request::builder().uri(path).body(Body::empty()).unwrap();
         assert_eq!(site.answer(without).status, 421, "{path}");
         assert_eq!(site.get(path).status, 200, "{path}");
+    }
+}
+
+#[test]
+fn a_server_behind_a_name_is_asked_by_that_name_and_by_no_other() {
+    let site = Site::with(|options| Options { hosts: vec!["bench.test".parse().unwrap()], ..options });
+    for (host, status) in [("bench.test", 200), ("BENCH.test:443", 200), (OWN, 200), ("a.bench.test", 421)] {
+        let request = Request::builder().uri("/api/v1/runs").header(HOST, host).body(Body::empty()).unwrap();
+        assert_eq!(site.answer(request).status, status, "{host}");
+    }
+    // Its pages may start loads, and those of others may not, also if they name it.
+    for (origin, status) in
+        [("https://bench.test", 400), ("http://bench.test", 400), ("https://evil.test", 403), ("null", 403)]
+    {
+        let request = Request::builder().method("POST").uri("/api/v1/loads").header(HOST, "bench.test");
+        let request = request.header(ORIGIN, origin).header(CONTENT_TYPE, "application/json");
+        let answer = site.answer(request.body(Body::from(json!({"target": "x"}).to_string())).unwrap());
+        assert_eq!(answer.status, status, "{origin}: {answer:?}");
     }
 }
 
@@ -242,6 +263,10 @@ fn bodies_that_are_too_large_or_no_load_are_refused() {
     let site = Site::new();
     let large = format!("{{\"target\": \"http://127.0.0.1/{}\"}}", "a".repeat(64 * 1024));
     let answer = site.answer(posting("/api/v1/loads", large));
+    assert_eq!(answer.status, 413, "{answer:?}");
+    // One that states no length is not read to its end.
+    let pieces = stream::repeat_with(|| Ok::<_, io::Error>(vec![b' '; 1024])).take(1024);
+    let answer = site.answer(posting("/api/v1/loads", Body::from_stream(pieces)));
     assert_eq!(answer.status, 413, "{answer:?}");
     for (body, status) in [("{", 400), ("[]", 422), ("{\"target\": 1}", 422), ("{\"target\": \"x\"}", 400)] {
         assert_eq!(site.answer(posting("/api/v1/loads", body)).status, status, "{body}");

@@ -24,6 +24,10 @@ use tower::ServiceExt;
 
 /// The host that requests name.
 pub(crate) const OWN: &str = "127.0.0.1:8419";
+/// The places of a server: its connections at a time.
+pub(crate) const PLACES: usize = 256;
+/// The event streams that a server has at a time.
+pub(crate) const STREAMS: usize = 64;
 
 /// A server on loopback with a store of its own.
 pub(crate) struct Site {
@@ -57,6 +61,7 @@ pub(crate) fn options(folder: &TempDir) -> Options {
         listen: OWN.parse().unwrap(),
         token: None,
         targets: Vec::new(),
+        hosts: Vec::new(),
         store: folder.path().join("store.sqlite"),
         tell: |_| (),
     }

@@ -1,0 +1,117 @@
+//! Results that strangers wrote: every text of a real result of every kind is markup, and a formula.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use hoptax_report::documents;
+use serde_json::{Value, json};
+
+use crate::support::{Answer, Site};
+
+/// A formula of spreadsheets, and markup that would take over a page which inserts text as markup.
+const EVIL: &str =
+    "=1+1</script><script>alert(1)</script><img src=x onerror=alert(1)>'\"<!-- {{ document }}{{ title }}";
+
+/// Visits all values that are neither objects nor lists, each with its shape: its path without the places in lists.
+fn visit<F: FnMut(&str, &mut Value)>(value: &mut Value, shape: &str, visitor: &mut F) {
+    match value {
+        Value::Object(fields) => {
+            fields.iter_mut().for_each(|(name, field)| visit(field, &format!("{shape}/{name}"), visitor));
+        }
+        Value::Array(values) => {
+            values.iter_mut().for_each(|one| visit(one, &format!("{shape}/*"), visitor));
+        }
+        _ => visitor(shape, value),
+    }
+}
+
+/// A result with [`EVIL`] before every text that may be any, and the number of shapes of such texts. What stands behind it keeps names
+/// apart, and the same names the same.
+fn with_evil_texts(result: &str) -> (String, usize) {
+    let mut result: Value = serde_json::from_str(result).unwrap();
+    let mut shapes = BTreeSet::new();
+    visit(&mut result, "", &mut |shape: &str, value: &mut Value| {
+        if value.is_string() {
+            shapes.insert(shape.to_owned());
+        }
+    });
+    let mut changed = 0;
+    for of_text in shapes {
+        let mut candidate = result.clone();
+        visit(&mut candidate, "", &mut |shape: &str, value: &mut Value| {
+            if let (true, Value::String(text)) = (shape == of_text, value) {
+                text.insert_str(0, EVIL);
+            }
+        });
+        // A word of hoptax, such as a verdict, can be no other text.
+        if documents::of_text(&candidate.to_string()).is_ok() {
+            result = candidate;
+            changed += 1;
+        }
+    }
+    (result.to_string(), changed)
+}
+
+fn scripts(answer: &Answer) -> usize {
+    answer.body.matches("<script").count()
+}
+
+#[test]
+fn no_text_of_any_kind_of_result_is_markup_on_a_page_or_a_formula_in_a_table() {
+    let site = Site::new();
+    let clean = scripts(&site.get("/"));
+    assert!(clean > 0, "a page has its own script");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../report/recorded");
+    let (mut kinds, mut shown) = (0, 0);
+    for file in fs::read_dir(folder).unwrap() {
+        let path = file.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let (text, changed) = with_evil_texts(&fs::read_to_string(&path).unwrap());
+        assert!(changed > 0, "{name}");
+        let run = site.store(&text);
+        for path in [format!("/runs/{run}"), format!("/api/v1/runs/{run}/html")] {
+            let page = site.get(&path);
+            assert_eq!(page.status, 200, "{name}: {path}");
+            assert_eq!(scripts(&page), clean, "{name}: {path}");
+            for markup in ["<script>alert", "<img src=x", "<!-- {{"] {
+                assert!(!page.body.contains(markup), "{name}: {path}: {markup}");
+            }
+        }
+        let document = site.get(&format!("/api/v1/runs/{run}"));
+        assert_eq!(document.status, 200, "{name}");
+        shown += usize::from(document.body.contains("alert(1)"));
+        let table = site.get(&format!("/api/v1/runs/{run}/csv"));
+        assert_eq!(table.status, 200, "{name}");
+        // A quotation mark within a text is doubled, so these begin a cell.
+        assert!(!table.body.contains("\n\"=") && !table.body.contains(",\"="), "{name}: {}", table.body);
+        kinds += 1;
+    }
+    assert!(kinds > 15 && shown > kinds / 2, "{shown} of {kinds} documents have a text of strangers");
+    let history = site.get("/");
+    assert_eq!((history.status, scripts(&history)), (200, clean));
+    assert!(history.body.contains("alert(1)") && !history.body.contains("<script>alert"));
+}
+
+#[test]
+fn an_error_that_repeats_what_a_stranger_wrote_is_no_page() {
+    let site = Site::new();
+    let evil = "<script>alert(1)</script>";
+    for answer in [
+        site.post("/api/v1/loads", &json!({"target": format!("http://192.0.2.1:1/{evil}")})),
+        site.post("/api/v1/loads", &json!({"target": evil})),
+        site.post("/api/v1/loads", &json!({"target": "http://127.0.0.1:1/", "protocol": evil})),
+        site.post("/api/v1/loads", &json!({"target": "http://127.0.0.1:1/", evil: 1})),
+        site.get("/api/v1/runs?limit=%3Cscript%3E"),
+        site.get("/api/v1/runs?%3Cscript%3E=1"),
+        site.get("/runs/%3Cscript%3Ealert(1)%3C/script%3E"),
+        site.get("/runs/%3Cscript%3E"),
+        site.get("/api/v1/runs/1/%3Cscript%3E"),
+        site.get("/api/v1/jobs/%3Cscript%3E"),
+    ] {
+        assert!((400..500).contains(&answer.status), "{answer:?}");
+        assert_eq!(answer.headers["content-type"], "application/json", "{answer:?}");
+        assert_eq!(answer.headers["x-content-type-options"], "nosniff", "{answer:?}");
+        assert!(!answer.error().is_empty(), "{answer:?}");
+    }
+}
