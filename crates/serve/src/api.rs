@@ -1,10 +1,15 @@
 //! The REST API. Its operations are one list, which the router and the OpenAPI document are both made of.
 
+mod bills;
+mod finds;
 mod jobs;
+mod labels;
 mod loads;
 mod operation;
 mod runs;
+mod start;
 mod stream;
+mod studies;
 
 use std::sync::Arc;
 
@@ -17,9 +22,20 @@ pub(crate) use operation::{Answer, Operation, Place};
 /// The path that all of its paths begin with.
 pub(crate) const BASE: &str = "/api/v1";
 
+/// The operations of each kind of thing, one line for each.
+const ALL: [&[Operation]; 7] = [
+    runs::OPERATIONS,
+    labels::OPERATIONS,
+    loads::OPERATIONS,
+    finds::OPERATIONS,
+    studies::OPERATIONS,
+    bills::OPERATIONS,
+    jobs::OPERATIONS,
+];
+
 /// All operations of the API.
 pub(crate) fn operations() -> impl Iterator<Item = &'static Operation> {
-    [runs::OPERATIONS, loads::OPERATIONS, jobs::OPERATIONS].into_iter().flatten()
+    ALL.into_iter().flatten()
 }
 
 /// The routes of all operations.
