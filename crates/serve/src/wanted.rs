@@ -59,7 +59,8 @@ impl JsonSchema for ProtocolName {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         let known = protocols().map(Protocol::as_str);
         let words = [AUTO].into_iter().chain(known).collect::<Vec<_>>();
-        json_schema!({"description": "A protocol, or `auto` for the one that client and server agree on.", "type": "string", "enum": words})
+        let description = "A protocol; `auto` is the one that client and server agree on.";
+        json_schema!({"description": description, "type": "string", "enum": words})
     }
 }
 
