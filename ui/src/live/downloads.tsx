@@ -49,7 +49,8 @@ function Labels({ api, run }: { api: string; run: string }) {
   const change = async (to: LabelChange) => {
     const answer = await client.label(run, to);
     setSaid("value" in answer ? labelled(answer.value) : "");
-    setWrong("value" in answer ? "" : answer.refusal.error);
+    // There is one field, which need not be named.
+    setWrong("value" in answer ? "" : answer.refusal.error.replace(/^`\w+`: /, ""));
   };
   const add = (event: Event) => {
     event.preventDefault();

@@ -38,6 +38,7 @@ mod price;
 mod price_secrets;
 mod prices;
 mod resume;
+mod served;
 mod sittings;
 mod smoke;
 mod study;
