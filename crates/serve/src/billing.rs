@@ -102,9 +102,12 @@ impl Dropped {
 /// When the bill cannot be kept.
 pub(crate) fn priced(of_job: &OfJob, dropped: &Dropped, interrupt: &Interrupt) -> Result<Outcome, Failure> {
     let run = dropped.folder.run();
-    let (name, folder) = (dropped.priced.name.as_str(), dropped.folder.path());
-    let teller =
-        Teller::new(of_job, &[(&dropped.file, name), (&run, Folder::SHOWN), (folder, Folder::SHOWN)]);
+    let hidden = [
+        (dropped.file.as_path(), dropped.priced.name.as_str()),
+        (run.as_path(), Folder::SHOWN),
+        (dropped.folder.path(), Folder::SHOWN),
+    ];
+    let teller = Teller::new(of_job, &hidden);
     let say = |update: Update<'_>| teller.say(update);
     match dropped.price(&run, interrupt, &say) {
         Ok(bill) => {

@@ -1,12 +1,13 @@
 //! Searches for the highest rate of the server of a job, and keeps its result.
 
+use std::time::Duration;
+
 use hoptax_load::Arrivals;
 use hoptax_result::FindEnd;
 use hoptax_session::awake::NeverHalt;
 use hoptax_session::find::{Found, Goal, Objective, Options, Preset, Server, on_server};
 use hoptax_session::load::Load;
 use hoptax_session::{Failure, Interrupt, Update, thresholds};
-use std::time::Duration;
 
 use crate::job::Outcome;
 use crate::working::{OfJob, Teller};

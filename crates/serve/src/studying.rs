@@ -23,7 +23,7 @@ pub(crate) struct Study {
 pub(crate) fn measured(of_job: &OfJob, study: &Study, interrupt: &Interrupt) -> Result<Outcome, Failure> {
     let folder = Folder::create()?;
     let run = folder.run();
-    let teller = Teller::new(of_job, &[(&run, Folder::SHOWN)]);
+    let teller = Teller::new(of_job, &[(run.as_path(), Folder::SHOWN)]);
     let say = |update: Update<'_>| teller.say(update);
     let asked = Asked { budget: Some(study.budget), ..Asked::default() };
     let place = Place::New { text: study.text.clone(), folder: Some(&run), force: false };

@@ -35,7 +35,7 @@ export function StartForm({ errors, isFree, isAsking, studies, choose, start, re
   useEffect(() => form.current?.querySelector<HTMLElement>("[aria-invalid=true]")?.focus(), [errors]);
   const { title, inputs, read } = FORMS[kind];
   const fields = filled[kind];
-  const fill = (more: Fields) => setFilled({ ...filled, [kind]: { ...fields, ...more } });
+  const fill = (more: Fields) => setFilled((before) => ({ ...before, [kind]: { ...before[kind], ...more } }));
   const submit = (event: Event) => {
     event.preventDefault();
     if (!isFree) {

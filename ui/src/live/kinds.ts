@@ -1,7 +1,7 @@
 // All kinds of measurements that can be started from the page, one line for each, and what is wrong with their fields.
 
 import type { Job } from "../types/api";
-import { NO_ERRORS, type Errors } from "./fields";
+import type { Errors } from "./fields";
 import { BILL } from "./kinds/bill";
 import { FIND } from "./kinds/find";
 import type { Form } from "./kinds/form";
@@ -33,5 +33,5 @@ export function errorsOf(error: string): Errors {
       fields[field] = `${fields[field] ?? ""} ${line}`;
     }
   }
-  return error === "" ? NO_ERRORS : { fields, words };
+  return { fields, words };
 }
