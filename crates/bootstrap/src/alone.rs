@@ -11,7 +11,8 @@ use crate::tree::{is_within, last_step, message, walk};
 /// modules are code of the machine, as precompiled WebAssembly is.
 const CODE: [&str; 5] = [".lua.", ".wasm.", ".golang.", ".dynamic_modules.", ".dynamic_module."];
 /// Fields with a path that Envoy or a library of it opens, and that no pass replaces.
-const PATHS: [&str; 4] = ["subject_token_path", "actor_token_path", "path_config_source", "symlink_root"];
+const PATHS: [&str; 5] =
+    ["subject_token_path", "actor_token_path", "path_config_source", "symlink_root", "key_log"];
 /// Fields with a source of configuration, in which `path` is a file.
 const SOURCES: [&str; 3] = ["config_source", "sds_config", "rds_config_source"];
 
@@ -43,7 +44,7 @@ fn why(pointer: &str, node: &Value) -> Option<&'static str> {
             "an extension runs code that comes with the configuration, and code may do anything that its user may",
         )
     } else if PATHS.contains(&field) || SOURCES.contains(&field) && node.get("path").is_some() {
-        Some("the proxy would read a file of this machine")
+        Some("the proxy would open a file of this machine")
     } else {
         None
     }
@@ -99,6 +100,7 @@ token: {subject_token_path: /var/run/secrets/token}";
         assert_eq!(lines(text), [2]);
         let is_found = |pointer: &str, node: Value| why(pointer, &node).is_some();
         assert!(is_found("/a/path_config_source", json!({"path": "/etc/passwd"})));
+        assert!(is_found("/a/key_log", json!({"path": "/etc/cron.d/evil"})));
         assert!(is_found("/a/sds_config", json!({"path": "/etc/passwd"})));
         assert!(!is_found("/a/sds_config", json!({"ads": {}})));
         assert!(!is_found("/a/match", json!({"path": "/etc/passwd"})));

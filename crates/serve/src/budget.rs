@@ -5,7 +5,7 @@ use std::time::Duration;
 /// The shortest time. A study measures at least two rounds whatever its time is.
 const SHORTEST: Duration = Duration::from_secs(1);
 /// The longest time. Nobody may be left to stop what takes longer.
-pub(crate) const LONGEST: Duration = Duration::from_hours(12);
+const LONGEST: Duration = Duration::from_hours(12);
 
 /// The time in a field `budget`; none if the field is absent.
 ///

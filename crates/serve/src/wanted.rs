@@ -46,7 +46,7 @@ pub(crate) struct WantedLoad {
 }
 
 /// `auto`, or a protocol that the URL of a load may have.
-struct ProtocolName;
+enum ProtocolName {}
 
 /// The word for the protocol that client and server agree on.
 const AUTO: &str = "auto";

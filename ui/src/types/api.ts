@@ -5,6 +5,10 @@
  */
 export type ProtocolName = "auto" | "http1" | "http2" | "http3" | "grpc" | "grpc-http3";
 /**
+ * How narrow the interval of a rate should be.
+ */
+export type PresetName = "quick" | "careful";
+/**
  * The overall judgement of a result.
  */
 export type Verdict = "sound" | "caution" | "void";
@@ -71,7 +75,7 @@ export interface WantedFind {
   /**
    * How narrow the interval of the rate should be; `quick` if absent.
    */
-  preset?: ("quick" | "careful") | null;
+  preset?: PresetName | null;
   /**
    * The lowest rate, requests per second, at least 1; a thousandth of the highest if absent.
    */

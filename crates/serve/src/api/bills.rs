@@ -46,8 +46,9 @@ async fn start(State(app): State<Arc<App>>, request: Request) -> Result<Begun, P
     let wanted: WantedBill = start::body(request).await?;
     let (text, priced) = wanted.bounded().map_err(Problem::bad_input)?;
     start::room(&app)?;
-    let name = priced.name.clone();
+    let (name, turn) = (priced.name.clone(), app.turn().await);
     let dropped = blocking(move || {
+        let _turn = turn;
         Dropped::new(&text, priced).map_err(|failure| match failure.kind {
             FailureKind::BadInput => Problem::bad_input(format!("`configuration`: {failure}")),
             _ => Problem::internal(failure),

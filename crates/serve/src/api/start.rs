@@ -63,7 +63,7 @@ pub(super) fn room(app: &App) -> Result<(), Problem> {
 /// # Errors
 /// When it is not allowed, or is no target.
 pub(super) async fn admitted(app: &Arc<App>, target: &str) -> Result<Vec<StaticAddress>, Problem> {
-    let (turn, of_names, target) = (app.lookup().await, Arc::clone(app), target.to_owned());
+    let (turn, of_names, target) = (app.turn().await, Arc::clone(app), target.to_owned());
     blocking(move || {
         // A client that leaves ends no lookup, so the next one waits for this, too.
         let _turn = turn;

@@ -1,8 +1,10 @@
 // The form of a load.
 
-import type { ProtocolName, WantedLoad } from "../../types/api";
+import type { WantedLoad } from "../../types/api";
 import { Reader, type Fields, type Read } from "../fields";
 import type { Form, Input } from "./form";
+
+type ProtocolName = NonNullable<WantedLoad["protocol"]>;
 
 /** All protocols of the API, the default first: the type of its schema knows no other, and misses none. */
 const PROTOCOL_NAMES: Record<ProtocolName, true> = { auto: true, http1: true, http2: true, http3: true, grpc: true, "grpc-http3": true };
