@@ -9,8 +9,8 @@ use serde::Serialize;
 
 /// The most notes of a job that are kept, the latest ones.
 const MAX_NOTES: usize = 100;
-/// The most bytes of a note or a problem that are kept, before the mark of the cut.
-const MAX_TEXT_BYTES: usize = 2_048;
+/// The most bytes of a note or a problem that are kept, before the mark of the cut. The costs so far of 25 arms fit in.
+const MAX_TEXT_BYTES: usize = 4_096;
 
 /// A job.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -304,11 +304,11 @@ mod tests {
     #[test]
     fn long_texts_are_cut_between_letters() {
         let mut job = job();
-        let (fits, long) = ("é".repeat(1_024), "é".repeat(1_025));
+        let (fits, long) = ("é".repeat(MAX_TEXT_BYTES / 2), "é".repeat(MAX_TEXT_BYTES / 2 + 1));
         job.noted(&fits);
         job.noted(&long);
         job.noted(&format!("e{fits}"));
-        let cut = format!("e{}\u{2026}", "é".repeat(1_023));
+        let cut = format!("e{}\u{2026}", "é".repeat(MAX_TEXT_BYTES / 2 - 1));
         assert_eq!(job.notes, [fits.clone(), format!("{fits}\u{2026}"), cut]);
         job.ended(Outcome::Failed(long), "later".to_owned());
         assert_eq!(job.problem, Some(format!("{fits}\u{2026}")));
