@@ -9,7 +9,8 @@ use serde::Serialize;
 
 /// The most notes of a job that are kept, the latest ones.
 const MAX_NOTES: usize = 100;
-/// The most bytes of a note or a problem that are kept, before the mark of the cut. The costs so far of 25 arms fit in.
+/// The most bytes of a note or a problem that are kept, before the mark of the cut. The list of a configuration with some
+/// twenty parts fits in.
 const MAX_TEXT_BYTES: usize = 4_096;
 
 /// A job.
