@@ -15,6 +15,12 @@ function ofApi(text) {
   const output = here.paths["/api/v1/runs/{run}/{output}"].get.parameters.find((one) => one.name === "output");
   const properties = {
     load: { $ref: "#/$defs/WantedLoad" },
+    find: { $ref: "#/$defs/WantedFind" },
+    study: { $ref: "#/$defs/WantedStudy" },
+    bill: { $ref: "#/$defs/WantedBill" },
+    builtIn: { $ref: "#/$defs/BuiltInStudy" },
+    labels: { $ref: "#/$defs/LabelChange" },
+    stored: { $ref: "#/$defs/StoredRun" },
     job: { $ref: "#/$defs/Job" },
     error: { $ref: "#/$defs/ErrorBody" },
     output: { ...output.schema, description: output.description },

@@ -58,16 +58,27 @@ test("only a page that a server shows knows an API", () => {
 
 describe("a question", () => {
   test("is sent as the API has it", async () => {
-    const { means, asked } = server(json({ job: 1 }), json({ job: 1 }), json([]));
+    const { means, asked } = server(...Array.from({ length: 8 }, () => json({ job: 1 })));
     const api = client("/api/v1", means);
-    expect(await api.start({ target: "http://127.0.0.1/" })).toEqual({ value: { job: 1 } });
+    expect(await api.start("load", { target: "http://127.0.0.1/" })).toEqual({ value: { job: 1 } });
+    await api.start("find", {});
+    await api.start("study", {});
+    await api.start("bill", {});
     await api.stop(1);
     await api.jobs();
+    await api.studies();
+    await api.label("12", { add: ["reference"], is_only: true });
     expect(asked.map(([address, init]) => [init.method, address])).toEqual([
       ["POST", "/api/v1/loads"],
-      ["DELETE", "/api/v1/jobs/1"],
+      ["POST", "/api/v1/finds"],
+      ["POST", "/api/v1/studies"],
+      ["POST", "/api/v1/bills"],
+      ["POST", "/api/v1/jobs/1/stop"],
       [undefined, "/api/v1/jobs"],
+      [undefined, "/api/v1/studies"],
+      ["PATCH", "/api/v1/runs/12"],
     ]);
+    expect(asked[7]?.[1].body).toBe('{"add":["reference"],"is_only":true}');
     expect(asked[0]?.[1]).toMatchObject({ body: '{"target":"http://127.0.0.1/"}', headers: { "content-type": "application/json" } });
   });
 

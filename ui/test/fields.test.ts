@@ -1,17 +1,22 @@
 import { describe, expect, test } from "vitest";
-import { errorsOf, FIRST, wanted, type Fields } from "../src/live/fields";
+import { whyNot } from "../src/live/configuration";
+import type { Fields } from "../src/live/fields";
+import { withStudies } from "../src/live/form";
+import { errorsOf, FORMS } from "../src/live/kinds";
+import { MOST_BYTES } from "../src/live/kinds/bill";
 
-const FILLED: Fields = { ...FIRST, target: " http://127.0.0.1:8080/ " };
+const { load, find, study, bill } = FORMS;
+const FILLED: Fields = { ...load.first, target: " http://127.0.0.1:8080/ " };
 
 describe("a load", () => {
   test("has what the fields say", () => {
-    expect(wanted(FILLED)).toEqual({
-      load: { target: "http://127.0.0.1:8080/", rate: 1000, connections: 16, duration: "10s", warmup: "1s", protocol: "auto" },
+    expect(load.read(FILLED)).toEqual({
+      body: { target: "http://127.0.0.1:8080/", rate: 1000, connections: 16, duration: "10s", warmup: "1s", protocol: "auto" },
     });
   });
 
   test("without a rate is a closed loop, and an empty field is that of the server", () => {
-    expect(wanted({ ...FILLED, rate: "", connections: " ", duration: "" })).toMatchObject({ load: { rate: null, connections: null, duration: null } });
+    expect(load.read({ ...FILLED, rate: "", connections: " ", duration: "" })).toMatchObject({ body: { rate: null, connections: null, duration: null } });
   });
 
   test.each([
@@ -24,13 +29,80 @@ describe("a load", () => {
     ["connections", "-1"],
     ["connections", "16 or so"],
   ])("with a %s of %j is not sent, for it would be another one", (field, value) => {
-    const read = wanted({ ...FILLED, [field]: value });
+    const read = load.read({ ...FILLED, [field]: value });
     expect("errors" in read && Object.keys(read.errors.fields)).toEqual([field]);
   });
 
   test("that the server can judge is sent", () => {
-    expect(wanted({ ...FILLED, rate: "-1", connections: "10001", duration: "soon" })).toMatchObject({ load: { rate: -1, connections: 10001, duration: "soon" } });
+    expect(load.read({ ...FILLED, rate: "-1", connections: "10001", duration: "soon" })).toMatchObject({ body: { rate: -1, connections: 10001, duration: "soon" } });
   });
+});
+
+describe("a search", () => {
+  const filled: Fields = { ...find.first, target: "http://127.0.0.1:8080/" };
+
+  test("has what the fields say, each objective by itself", () => {
+    expect(find.read({ ...filled, objectives: " p99<5ms, errors<0.1% ,", max_rate: "2e3" })).toEqual({
+      body: {
+        target: "http://127.0.0.1:8080/",
+        objectives: ["p99<5ms", "errors<0.1%"],
+        preset: "quick",
+        min_rate: null,
+        max_rate: 2000,
+        connections: 16,
+        budget: null,
+        protocol: "auto",
+      },
+    });
+  });
+
+  test("needs a target and an objective, and numbers for rates", () => {
+    const read = find.read({ ...find.first, objectives: " ", min_rate: "slow" });
+    expect("errors" in read && Object.keys(read.errors.fields).toSorted()).toEqual(["min_rate", "objectives", "target"]);
+  });
+});
+
+describe("a study", () => {
+  const studies = [
+    { study: "proxies", question: "Which proxy is cheaper?" },
+    { study: "quick", question: "What does each function cost?" },
+  ];
+  const [input] = study.inputs;
+
+  test("is one of those that the server has, beside its question", () => {
+    expect(input !== undefined && withStudies(input, studies, "quick")).toMatchObject({ choices: ["proxies", "quick"], hint: "What does each function cost?" });
+    expect(input !== undefined && withStudies(input, [], "quick")).toMatchObject({ choices: ["quick"], hint: "" });
+  });
+
+  test("has a time", () => {
+    expect(study.read({ ...study.first, budget: " " })).toEqual({ body: { study: "quick", budget: null } });
+  });
+});
+
+describe("a bill", () => {
+  test("has the text as it is, for its indentation has a meaning", () => {
+    const text = "  static_resources:\n    listeners: []\n";
+    expect(bill.read({ ...bill.first, configuration: text, name: "edge.yaml" })).toMatchObject({ body: { configuration: text, name: "edge.yaml", rate: null, budget: "5m" } });
+  });
+
+  test("needs a configuration", () => {
+    const read = bill.read({ ...bill.first, configuration: "\n " });
+    expect("errors" in read && Object.keys(read.errors.fields)).toEqual(["configuration"]);
+  });
+
+  test("is of one file, which is not too large", () => {
+    const file = (size: number) => ({ name: "edge.yaml", size });
+    expect(whyNot([file(MOST_BYTES)])).toBeUndefined();
+    expect(whyNot([])).toContain("no file");
+    expect(whyNot([file(1), file(1)])).toContain("2 files");
+    expect(whyNot([file(MOST_BYTES + 1)])).toContain("4 MiB");
+  });
+});
+
+test("every kind has all fields that it begins with, and begins with all of its fields", () => {
+  for (const form of Object.values(FORMS)) {
+    expect(form.inputs.map((input) => input.name).toSorted()).toEqual(Object.keys(form.first).toSorted());
+  }
 });
 
 describe("an error of the API", () => {
@@ -39,6 +111,10 @@ describe("an error of the API", () => {
       fields: { rate: "it must be above 0", duration: "it must be at most 1h" },
       words: [],
     });
+  });
+
+  test("has all that is said of one field", () => {
+    expect(errorsOf("`objectives`: no a\n`objectives`: no b").fields).toEqual({ objectives: "no a no b" });
   });
 
   test("goes on in lines without a field", () => {

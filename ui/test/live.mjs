@@ -1,6 +1,6 @@
-// Uses the pages of a server in Chromium: a load is started, watched and stopped; errors are beside their fields; the list is searched; the
-// page of a run leads to its files; two runs are chosen and compared; a page that is kept as a file shows none of it. Axe finds nothing
-// serious in either theme.
+// Uses the pages of a server in Chromium: a load is started, watched and stopped; errors are beside their fields; a configuration is dropped;
+// the list is searched; the page of a run leads to its files and gives it labels; two runs are chosen and compared; a page that is kept as a
+// file shows none of it. Axe finds nothing serious in either theme.
 //
 //   node ui/test/live.mjs SERVER TARGET [SCREENSHOTS]
 //
@@ -125,10 +125,41 @@ try {
   await look(page, "stopped");
   await second.close();
 
+  // The other kinds have their own fields. A file that is dropped is the configuration, and the server refuses one that names a file.
+  await page.getByRole("radio", { name: "Study" }).check();
+  await page.waitForFunction(() => document.querySelectorAll("#study-study option").length > 5);
+  assert.match(await page.locator("#study-study-hint").innerText(), /\?$/);
+  await look(page, "study");
+  await page.getByRole("radio", { name: "Search" }).check();
+  await page.getByLabel("Objectives").fill("p99");
+  await page.getByLabel("Target").fill(target);
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => /p99<5ms/.test(document.querySelector("#find-objectives-wrong").textContent));
+  await page.getByRole("radio", { name: "Bill" }).check();
+  const dropped = await page.evaluateHandle(() => {
+    const transfer = new DataTransfer();
+    transfer.items.add(new File(["static_resources: {listeners: [{name: a}]}\nscript: {filename: /etc/passwd}\n"], "edge.yaml"));
+    return transfer;
+  });
+  await page.dispatchEvent(".drop", "drop", { dataTransfer: dropped });
+  await page.waitForFunction(() => document.querySelector("#bill-name").value === "edge.yaml");
+  await start.click();
+  await page.waitForFunction(() => /inline_string/.test(document.querySelector("#bill-configuration-wrong").textContent));
+  assert.match(await page.locator("#bill-configuration-wrong").innerText(), /edge\.yaml:2: it names the file/);
+  await look(page, "bill");
+
   // The page of the run has its files, and leads back.
   await page.getByRole("link", { name: "Open run 1" }).click();
   await page.waitForURL(/\/runs\/1$/);
-  assert.equal(await page.locator("form").count(), 0);
+  assert.equal(await page.locator("form.start").count(), 0);
+  await page.getByRole("button", { name: "Set as reference" }).click();
+  await page.getByText("Run 1 has the label reference.").waitFor();
+  await page.getByLabel("Label", { exact: true }).fill("12");
+  await page.keyboard.press("Enter");
+  await page.getByText("A number names a run").waitFor();
+  await page.getByLabel("Label", { exact: true }).fill("nightly");
+  await page.keyboard.press("Enter");
+  await page.getByText("nightly").waitFor();
   await look(page, "run");
   for (const [name, file] of [["JSON", "run-1.json"], ["CSV", "run-1.csv"], ["Markdown", "run-1.md"], ["HTML", "run-1.html"], ["result as it is stored", "run-1.result.json"]]) {
     const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("link", { name, exact: true }).click()]);

@@ -1,6 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { added, charts, MOST_STRETCHES, NO_COURSE, type Course } from "../src/live/course";
-import { isFree, next, NOTHING, SAY_EVERY_S, type Live, type LiveEvent } from "../src/live/state";
+import { labelled } from "../src/live/downloads";
+import { isFree, next, NOTHING, SAY_EVERY_LINES, SAY_EVERY_S, type Live, type LiveEvent } from "../src/live/state";
+import { title } from "../src/live/words";
 import type { Job, Progress } from "../src/types/api";
 
 function progress(elapsed_s: number, more: Partial<Progress> = {}): Progress {
@@ -10,11 +12,13 @@ function progress(elapsed_s: number, more: Partial<Progress> = {}): Progress {
 function job(more: Partial<Job> = {}): Job {
   return {
     job: 1,
-    target: "http://127.0.0.1:8080/",
+    kind: "load",
+    name: "http://127.0.0.1:8080/",
     state: "running",
-    began_at: "2026-11-29T00:00:00Z",
+    started_at: "2026-11-29T00:00:00Z",
     ended_at: null,
     progress: null,
+    step: null,
     notes: [],
     run: null,
     verdict: null,
@@ -58,7 +62,7 @@ describe("the job that is shown", () => {
   });
 
   test("of a server that was started again is another one under the same number", () => {
-    const live = after([at(5), at(6), { kind: "job", job: job({ began_at: "2026-11-29T01:00:00Z", progress: progress(0.5) }) }]);
+    const live = after([at(5), at(6), { kind: "job", job: job({ started_at: "2026-11-29T01:00:00Z", progress: progress(0.5) }) }]);
     expect(live.course.stretches.map((one) => one.elapsed_s)).toEqual([0.5]);
   });
 
@@ -128,6 +132,54 @@ describe("what is said to those who hear the page", () => {
     expect(found.isLost).toBe(false);
     expect(found.said.text).toContain("sends to");
   });
+});
+
+describe("a study that measures", () => {
+  const step = (line: string, done = 1) => ({ done, all: 10, line });
+  const study = (more: Partial<Job>): LiveEvent => ({ kind: "job", job: job({ kind: "study", name: "quick", ...more }) });
+
+  test("says each round once, and its end", () => {
+    const rounds = ["round 1 of 2, 10 % done", "round 1 of 2, 40 % done", "round 2 of 2, 60 % done", "round 2 of 2, 90 % done"];
+    const said: string[] = [];
+    let live = after([study({})]);
+    for (const line of rounds) {
+      live = next(live, study({ step: step(line) }));
+      said.push(live.said.text);
+    }
+    expect(said).toEqual([rounds[0], rounds[0], rounds[2], rounds[2]]);
+    live = next(live, study({ state: "done", run: 3, verdict: "sound" }));
+    expect(live.said.text).toMatch(/^Job 1 of the study quick is done\. The verdict is sound/);
+  });
+
+  test("goes on when one of the studies of a bill has ended", () => {
+    const live = after([study({ step: step("round 12 of 12", 10) }), study({ step: null }), study({ step: step("round 1 of 12", 0) })]);
+    expect(live.job?.step?.done).toBe(0);
+  });
+
+  test("says some of its lines, of a table the first", () => {
+    const lines = Array.from({ length: SAY_EVERY_LINES }, (_, place) => `line ${place}\na table`);
+    const live = after([study({}), study({ notes: lines.slice(1) })]);
+    expect(live.said.text).toContain("measures the study quick");
+    expect(next(live, study({ notes: lines })).said.text).toBe(`line ${SAY_EVERY_LINES - 1}`);
+  });
+});
+
+test.each([
+  ["load", "running", "Job 1 sends to x"],
+  ["find", "running", "Job 1 searches for the highest rate of x"],
+  ["study", "interrupted", "Job 1 of the study x was stopped"],
+  ["bill", "running", "Job 1 prices x"],
+  ["bill", "failed", "Job 1 of the bill of x failed"],
+  ["study", "stopping", "Job 1 stops, and waits for the end of what it has begun"],
+] as const)("a %s that is %s is called so", (kind, state, words) => {
+  expect(title(job({ kind, state, name: "x" }))).toBe(words);
+});
+
+test("a run has its labels in words", () => {
+  const run = { run: 12, kind: "load", name: "x", started_at: "", rounds: 0, verdict: null, proxy_version: null, machine: "", source: "" };
+  expect(labelled({ ...run, labels: [] })).toBe("run 12 has no labels");
+  expect(labelled({ ...run, labels: ["reference"] })).toBe("run 12 has the label `reference`");
+  expect(labelled({ ...run, labels: ["a", "b"] })).toBe("run 12 has the labels `a`, `b`");
 });
 
 describe("the course", () => {

@@ -9,6 +9,7 @@
 //! 4. [`request`] derives a request that a listener forwards.
 
 mod adapt;
+mod alone;
 mod assemble;
 pub mod differences;
 mod document;

@@ -1,11 +1,16 @@
 //! The REST API. Its operations are one list, which the router and the OpenAPI document are both made of.
 
+mod bills;
 mod compare;
+mod finds;
 mod jobs;
+mod labels;
 mod loads;
 mod operation;
 mod runs;
+mod start;
 mod stream;
+mod studies;
 
 use std::sync::Arc;
 
@@ -18,9 +23,21 @@ pub(crate) use operation::{Answer, Operation, Place};
 /// The path that all of its paths begin with.
 pub(crate) const BASE: &str = "/api/v1";
 
+/// The operations of each kind of thing, one line for each.
+const ALL: [&[Operation]; 8] = [
+    runs::OPERATIONS,
+    labels::OPERATIONS,
+    compare::OPERATIONS,
+    loads::OPERATIONS,
+    finds::OPERATIONS,
+    studies::OPERATIONS,
+    bills::OPERATIONS,
+    jobs::OPERATIONS,
+];
+
 /// All operations of the API.
 pub(crate) fn operations() -> impl Iterator<Item = &'static Operation> {
-    [runs::OPERATIONS, compare::OPERATIONS, loads::OPERATIONS, jobs::OPERATIONS].into_iter().flatten()
+    ALL.into_iter().flatten()
 }
 
 /// The routes of all operations.

@@ -29,7 +29,7 @@ pub(crate) struct App {
     /// Places of connections to this server.
     pub(crate) places: Arc<Semaphore>,
     streams: Arc<Semaphore>,
-    lookups: Arc<Semaphore>,
+    turns: Arc<Semaphore>,
 }
 
 impl App {
@@ -43,7 +43,7 @@ impl App {
             most_connections,
             places: Arc::new(Semaphore::new(MAX_CONNECTIONS)),
             streams: Arc::new(Semaphore::new(MAX_STREAMS)),
-            lookups: Arc::new(Semaphore::new(1)),
+            turns: Arc::new(Semaphore::new(1)),
         }
     }
 
@@ -52,10 +52,10 @@ impl App {
         Arc::clone(&self.streams).try_acquire_owned().ok()
     }
 
-    /// The turn to look names up, until it is dropped. One request has it at a time: a slow resolver would keep the threads that the
-    /// history needs.
-    pub(crate) async fn lookup(&self) -> Option<OwnedSemaphorePermit> {
-        Arc::clone(&self.lookups).acquire_owned().await.ok()
+    /// The turn to look names up or to read a configuration, until it is dropped. One request has it at a time: a slow resolver or a large
+    /// configuration would keep the threads that the history needs.
+    pub(crate) async fn turn(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.turns).acquire_owned().await.ok()
     }
 
     /// The metrics as text.

@@ -1,13 +1,14 @@
-//! Reads the runs of the store, and keeps the results of loads in it.
+//! Reads the runs of the store, keeps the results of jobs in it, and labels them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use hoptax_report::document::Document;
 use hoptax_report::documents;
-use hoptax_result::{RunsBody, RunsResult};
+use hoptax_result::{RunsBody, RunsResult, StoredRun, Verdict};
 use hoptax_session::store::{self, Latest, Store, StoreError};
 use hoptax_session::{Failure, Update};
 
+use crate::labels::LabelChange;
 use crate::problem::Problem;
 
 /// Tells whoever started the server what happens to the store.
@@ -57,13 +58,56 @@ impl History {
         Ok(document_of(run, &self.result(run)?)?.shown_by(run))
     }
 
-    /// Keeps the result of a load, and returns its run.
+    /// Keeps a result that is in no file, and returns its run.
     ///
     /// # Errors
     /// When the store cannot be written.
     pub(crate) fn keep(&self, result: &str) -> Result<i64, Failure> {
-        let kept = store::with_new(&self.store, |store| store.put_result(result, SOURCE), &self.tell);
-        kept.map_err(|failure| {
+        self.put(|store| store.put_result(result, SOURCE))
+    }
+
+    /// Keeps what a run folder has: its result, or its complete rounds. Returns its run; none if the folder is that of no run.
+    ///
+    /// # Errors
+    /// When the folder cannot be read, or the store cannot be written.
+    pub(crate) fn keep_folder(&self, folder: &Path) -> Result<Option<i64>, Failure> {
+        self.put(|store| match store.put_folder(folder, SOURCE) {
+            Ok(imported) => Ok(Some(imported.run)),
+            Err(StoreError::NotARun { .. }) => Ok(None),
+            Err(error) => Err(error),
+        })
+    }
+
+    /// The verdict on a run; none without a result.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub(crate) fn verdict(&self, run: i64) -> Result<Option<Verdict>, Failure> {
+        self.put(|store| store.run(run)).map(|run| run.verdict)
+    }
+
+    /// Changes the labels of a run, and returns it; none if there is no such run.
+    ///
+    /// # Errors
+    /// When the store cannot be read or written.
+    pub(crate) fn label(&self, run: i64, change: &LabelChange) -> Result<Option<StoredRun>, Problem> {
+        self.read(|store| {
+            match store.run(run) {
+                Err(StoreError::NoRun { .. }) => return Ok(None),
+                found => found.map(drop)?,
+            }
+            for label in &change.remove {
+                store.unlabel(run, label)?;
+            }
+            for label in &change.add {
+                store.label(run, label, change.is_only)?;
+            }
+            store.run(run).map(Some)
+        })
+    }
+
+    fn put<T>(&self, work: impl FnMut(&mut Store) -> Result<T, StoreError>) -> Result<T, Failure> {
+        store::with_new(&self.store, work, &self.tell).map_err(|failure| {
             self.tell_of(&failure);
             Failure::environment(
                 "the result is lost: the store cannot be written; the server's terminal says why",

@@ -1,14 +1,17 @@
-//! A job, which is a load, and the states that it passes through.
+//! A job, which is a measurement, and the states that it passes through.
+
+use std::collections::VecDeque;
 
 use hoptax_load::trial::LiveLine;
 use hoptax_result::Verdict;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// The most notes of a job that are kept.
+/// The most notes of a job that are kept, the latest ones.
 const MAX_NOTES: usize = 100;
-/// The most bytes of a note or a problem that are kept, before the mark of the cut.
-const MAX_TEXT_BYTES: usize = 2_048;
+/// The most bytes of a note or a problem that are kept, before the mark of the cut. The list of a configuration with some
+/// twenty parts fits in.
+const MAX_TEXT_BYTES: usize = 4_096;
 
 /// A job.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -19,18 +22,23 @@ const MAX_TEXT_BYTES: usize = 2_048;
 pub(crate) struct Job {
     /// Its number.
     pub(crate) job: u64,
-    /// The URL of its load, without user information.
-    pub(crate) target: String,
+    /// The kind of its measurement.
+    pub(crate) kind: Kind,
+    /// Its subject, as lists of runs name it: the URL of a load or a search, without user information; the name of a study or of a
+    /// configuration.
+    pub(crate) name: String,
     /// Its state.
     pub(crate) state: State,
     /// Its begin, RFC 3339 in UTC.
-    pub(crate) began_at: String,
+    pub(crate) started_at: String,
     /// Its end, RFC 3339 in UTC; null until then.
     pub(crate) ended_at: Option<String>,
-    /// The latest progress; null before the first, half a second after the begin.
+    /// The latest progress of a load; null before the first, half a second after the begin, and for all other kinds.
     pub(crate) progress: Option<Progress>,
-    /// What it said, such as a protocol that could not be negotiated.
-    pub(crate) notes: Vec<String>,
+    /// How far a study is, or that of a bill; null while none measures.
+    pub(crate) step: Option<Step>,
+    /// The latest lines that its command would print: facts, trials, the costs so far. A table has several lines.
+    pub(crate) notes: VecDeque<String>,
     /// The run of the store that has its result; null without one.
     pub(crate) run: Option<i64>,
     /// The verdict on its result; null without one.
@@ -39,17 +47,31 @@ pub(crate) struct Job {
     pub(crate) problem: Option<String>,
 }
 
+/// The kind of a measurement, by its command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Kind {
+    /// A load: `hoptax load`.
+    Load,
+    /// A search for the highest rate: `hoptax find`.
+    Find,
+    /// A built-in study: `hoptax study`.
+    Study,
+    /// What a configuration costs: `hoptax price`.
+    Bill,
+}
+
 /// The state of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum State {
-    /// It sends.
+    /// It measures.
     Running,
-    /// It was asked to stop, and waits for the responses to what it has sent.
+    /// It was asked to stop, and ends what it has begun.
     Stopping,
     /// It ended as planned, or because its server could not follow.
     Done,
-    /// It was stopped; the part until then has a result, if requests were sent.
+    /// It was stopped; the part until then has a result, if enough was measured.
     Interrupted,
     /// It has no result.
     Failed,
@@ -70,6 +92,17 @@ pub(crate) struct Progress {
     pub(crate) response_p99_us: f64,
     /// Requests without a response since the warm-up.
     pub(crate) errors: u64,
+}
+
+/// How far a study is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub(crate) struct Step {
+    /// Slices that are measured.
+    pub(crate) done: u64,
+    /// Slices that will be measured; those until the end of the round while the number of rounds is not known.
+    pub(crate) all: u64,
+    /// The same in words: `round 3 of 16, 41 % done, about 4 min left`.
+    pub(crate) line: String,
 }
 
 impl From<&LiveLine> for Progress {
@@ -97,7 +130,7 @@ pub(crate) enum Outcome {
         /// True if an interrupt ended the record.
         is_interrupted: bool,
     },
-    /// Interrupted before the first request.
+    /// Interrupted before anything was measured.
     Interrupted,
     /// Without a result, and why.
     Failed(String),
@@ -112,15 +145,17 @@ impl State {
 
 impl Job {
     /// A job that begins.
-    pub(crate) fn begun(job: u64, target: String, began_at: String) -> Self {
+    pub(crate) fn begun(job: u64, kind: Kind, name: String, started_at: String) -> Self {
         Self {
             job,
-            target,
+            kind,
+            name,
             state: State::Running,
-            began_at,
+            started_at,
             ended_at: None,
             progress: None,
-            notes: Vec::new(),
+            step: None,
+            notes: VecDeque::new(),
             run: None,
             verdict: None,
             problem: None,
@@ -134,11 +169,19 @@ impl Job {
         }
     }
 
+    /// Takes note of how far it is, unless it has ended; none when a study of it has.
+    pub(crate) fn stepped(&mut self, step: Option<Step>) {
+        if !self.state.is_end() {
+            self.step = step;
+        }
+    }
+
     /// Takes note of what it said.
     pub(crate) fn noted(&mut self, text: &str) {
-        if self.notes.len() < MAX_NOTES {
-            self.notes.push(cut(text));
+        if self.notes.len() == MAX_NOTES {
+            self.notes.pop_front();
         }
+        self.notes.push_back(cut(text));
     }
 
     /// Asks it to stop. One that has ended stays as it is.
@@ -154,6 +197,7 @@ impl Job {
             return false;
         }
         self.ended_at = Some(at);
+        self.step = None;
         self.state = match outcome {
             Outcome::Kept { run, verdict, is_interrupted } => {
                 (self.run, self.verdict) = (Some(run), Some(verdict));
@@ -181,7 +225,7 @@ mod tests {
     use super::*;
 
     fn job() -> Job {
-        Job::begun(1, "http://127.0.0.1/".to_owned(), "2026-11-29T00:00:00Z".to_owned())
+        Job::begun(1, Kind::Load, "http://127.0.0.1/".to_owned(), "2026-11-29T00:00:00Z".to_owned())
     }
 
     const PROGRESS: Progress = Progress {
@@ -237,20 +281,35 @@ mod tests {
     }
 
     #[test]
-    fn a_job_that_says_very_much_is_cut_short() {
+    fn of_a_job_that_says_very_much_the_latest_is_kept() {
         let mut job = job();
         (0..1_000).for_each(|number: u32| job.noted(&number.to_string()));
         assert_eq!(job.notes.len(), MAX_NOTES);
+        assert_eq!((job.notes[0].as_str(), job.notes[MAX_NOTES - 1].as_str()), ("900", "999"));
+    }
+
+    #[test]
+    fn a_step_is_known_while_a_study_measures() {
+        let mut job = job();
+        let step = Step { done: 1, all: 10, line: "round 1 of 10".to_owned() };
+        job.stepped(Some(step.clone()));
+        assert_eq!(job.step, Some(step.clone()));
+        job.stepped(None);
+        assert_eq!(job.step, None);
+        job.stepped(Some(step.clone()));
+        assert!(job.ended(Outcome::Interrupted, "later".to_owned()));
+        job.stepped(Some(step));
+        assert_eq!(job.step, None, "it has ended");
     }
 
     #[test]
     fn long_texts_are_cut_between_letters() {
         let mut job = job();
-        let (fits, long) = ("é".repeat(1_024), "é".repeat(1_025));
+        let (fits, long) = ("é".repeat(MAX_TEXT_BYTES / 2), "é".repeat(MAX_TEXT_BYTES / 2 + 1));
         job.noted(&fits);
         job.noted(&long);
         job.noted(&format!("e{fits}"));
-        let cut = format!("e{}\u{2026}", "é".repeat(1_023));
+        let cut = format!("e{}\u{2026}", "é".repeat(MAX_TEXT_BYTES / 2 - 1));
         assert_eq!(job.notes, [fits.clone(), format!("{fits}\u{2026}"), cut]);
         job.ended(Outcome::Failed(long), "later".to_owned());
         assert_eq!(job.problem, Some(format!("{fits}\u{2026}")));

@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use hoptax_session::Interrupt;
 use tokio::sync::watch;
 
-use crate::job::{Job, Outcome, Progress, State};
+use crate::job::{Job, Kind, Outcome, Progress, State, Step};
 
 /// The most jobs that are remembered. The results of the others are in the store.
 const MAX_JOBS: usize = 100;
@@ -86,11 +86,11 @@ impl Jobs {
     ///
     /// # Errors
     /// When another one runs, or the server ends.
-    pub(crate) fn begin(&self, target: String, at: String) -> Result<(Job, Interrupt), NotBegun> {
+    pub(crate) fn begin(&self, kind: Kind, name: String, at: String) -> Result<(Job, Interrupt), NotBegun> {
         let mut known = self.known();
         known.room()?;
         known.begun += 1;
-        let (job, interrupt) = (Job::begun(known.begun, target, at), Interrupt::default());
+        let (job, interrupt) = (Job::begun(known.begun, kind, name, at), Interrupt::default());
         if known.latest.len() == MAX_JOBS {
             known.latest.pop_front();
         }
@@ -125,6 +125,11 @@ impl Jobs {
     /// Takes note of progress.
     pub(crate) fn progressed(&self, job: u64, progress: Progress) {
         self.change(job, |job| job.progressed(progress));
+    }
+
+    /// Takes note of how far a job is.
+    pub(crate) fn stepped(&self, job: u64, step: Option<Step>) {
+        self.change(job, |job| job.stepped(step));
     }
 
     /// Takes note of what a job said.
@@ -163,7 +168,7 @@ mod tests {
     use super::*;
 
     fn begun(jobs: &Jobs) -> Result<(u64, Interrupt), NotBegun> {
-        let (job, interrupt) = jobs.begin("http://127.0.0.1/".to_owned(), "now".to_owned())?;
+        let (job, interrupt) = jobs.begin(Kind::Load, "http://127.0.0.1/".to_owned(), "now".to_owned())?;
         Ok((job.job, interrupt))
     }
 
@@ -202,7 +207,7 @@ mod tests {
         fail(&jobs, job);
         assert!(follower.has_changed().unwrap());
         let seen = follower.borrow_and_update().clone();
-        assert_eq!((seen.state, seen.notes), (State::Failed, vec!["a note".to_owned()]));
+        assert_eq!((seen.state, seen.notes), (State::Failed, ["a note".to_owned()].into()));
     }
 
     #[test]

@@ -1,20 +1,26 @@
-//! `hoptax serve`: the history of the store as pages, and a REST API that runs loads as jobs.
+//! `hoptax serve`: the history of the store as pages, and a REST API that runs loads, searches, studies and bills as jobs.
 //!
 //! A request passes the gate ([`mod@gate`]) before anything else: it names this server, no page of another server sends it, and it shows
-//! the token if there is one. A load goes to an allowed target ([`mod@targets`]) or not at all. One load runs at a time ([`mod@jobs`]), on a
-//! thread of its own ([`mod@sending`]); its result is in the store when the job has ended. Decisions are functions of values; I/O is in
-//! `history`, `sending`, `server` and the handlers of `api`.
+//! the token if there is one. A load goes to an allowed target ([`mod@targets`]) or not at all; a study is a built-in one, and a
+//! configuration opens no file and brings no code ([`mod@billing`]). One job runs at a time ([`mod@jobs`]), on a thread of its own
+//! ([`mod@working`]); its result is in the store when it has ended. Decisions are functions of values; I/O is in `history`, `sending`,
+//! `finding`, `studying`, `billing`, `server` and the handlers of `api`.
 
 mod address;
 mod api;
 mod app;
+mod billing;
+mod budget;
 mod chosen;
 mod connections;
+mod finding;
+mod folder;
 mod gate;
 mod history;
 mod hosts;
 mod job;
 mod jobs;
+mod labels;
 mod metrics;
 mod openapi;
 mod own;
@@ -24,9 +30,11 @@ mod problem;
 mod router;
 mod sending;
 mod server;
+mod studying;
 mod targets;
 mod token;
 mod wanted;
+mod working;
 
 pub use history::Tell;
 pub use hosts::{AllowedHost, is_local};

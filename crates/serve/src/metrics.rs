@@ -21,7 +21,7 @@ pub(crate) enum Refused {
     Token,
     /// A load was to go to a target that is not allowed.
     Target,
-    /// A load was to begin while another ran.
+    /// A job was to begin while another ran.
     Busy,
     /// There were too many event streams.
     Streams,

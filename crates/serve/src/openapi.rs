@@ -32,7 +32,7 @@ pub fn openapi() -> Value {
         "openapi": "3.1.0",
         "info": {
             "title": "hoptax serve",
-            "description": "The runs of the store, and loads as jobs. docs/guide/serve.md describes who may ask, and where loads may go.",
+            "description": "The runs of the store; and loads, searches, studies and bills as jobs. docs/guide/serve.md describes who may ask, and where loads may go.",
             "version": Program::this().version,
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },

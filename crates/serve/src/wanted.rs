@@ -1,11 +1,20 @@
-//! A load as the API states it, with the names of the flags of `hoptax load`.
+//! Loads, searches, studies and bills as the API states them, with the names of the flags of their commands. This file has the load.
 
+mod bill;
+mod find;
+mod study;
+
+use std::borrow::Cow;
 use std::time::Duration;
 
 use hoptax_load::{MAX_RATE, Pace, Protocol, StaticAddress, without_user};
 use hoptax_session::load::{Connections, GivenUrl, Load, Requests, Schedule, Sending, Servers};
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
+
+pub(crate) use bill::{MAX_CONFIGURATION_BYTES, WantedBill};
+pub(crate) use find::WantedFind;
+pub(crate) use study::{BuiltInStudy, WantedStudy, startable};
 
 /// The most connections of a load. Each takes a file descriptor and memory of a machine that others use.
 pub(crate) const MAX_CONNECTIONS: u32 = 10_000;
@@ -31,8 +40,34 @@ pub(crate) struct WantedLoad {
     pub(crate) duration: Option<String>,
     /// Length of the warm-up, which is not recorded, such as `0s`; 1 s if absent.
     pub(crate) warmup: Option<String>,
-    /// Protocol: `auto`, `http1`, `http2`, `http3`, `grpc` or `grpc-http3`; `auto` if absent.
+    /// Protocol; `auto` if absent.
+    #[schemars(with = "Option<ProtocolName>")]
     pub(crate) protocol: Option<String>,
+}
+
+/// `auto`, or a protocol that the URL of a load may have.
+enum ProtocolName {}
+
+/// The word for the protocol that client and server agree on.
+const AUTO: &str = "auto";
+
+impl JsonSchema for ProtocolName {
+    fn schema_name() -> Cow<'static, str> {
+        "ProtocolName".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let known = protocols().map(Protocol::as_str);
+        let words = [AUTO].into_iter().chain(known).collect::<Vec<_>>();
+        let description = "A protocol; `auto` is the one that client and server agree on.";
+        json_schema!({"description": description, "type": "string", "enum": words})
+    }
+}
+
+/// The protocols of the schemes that a load may state.
+fn protocols() -> impl Iterator<Item = Protocol> {
+    let has_other_schemes = |protocol: &Protocol| matches!(protocol, Protocol::Tcp | Protocol::WebSocket);
+    Protocol::ALL.iter().copied().filter(move |protocol| !has_other_schemes(protocol))
 }
 
 /// A load within its bounds, whose target is not admitted yet.
@@ -91,11 +126,12 @@ impl WantedLoad {
             problem("duration", "it must be at most 1h together with `warmup`".to_owned());
         }
         let protocol = match self.protocol.as_deref() {
-            None | Some("auto") => None,
-            Some(name) => name
-                .parse::<Protocol>()
-                .map_err(|error| problem("protocol", format!("{error}, or `auto`")))
-                .ok(),
+            None | Some(AUTO) => None,
+            Some(name) => protocols().find(|protocol| protocol.as_str() == name).or_else(|| {
+                let words: Vec<&str> = [AUTO].into_iter().chain(protocols().map(Protocol::as_str)).collect();
+                problem("protocol", format!("`{name}` is no protocol of a load: use {}", listed(&words)));
+                None
+            }),
         };
         if !problems.is_empty() {
             return Err(problems.join("\n"));
@@ -119,14 +155,16 @@ impl BoundedLoad {
 
     /// The load, which connects to these addresses alone.
     pub(crate) fn sending(self, addresses: Vec<StaticAddress>) -> Sending<'static> {
+        let (load, schedule) = self.load(addresses);
+        Sending { load, schedule, ..Sending::default() }
+    }
+
+    /// Its requests, servers and connections, which are these addresses alone; and its schedule.
+    fn load(self, addresses: Vec<StaticAddress>) -> (Load, Schedule) {
         let requests = Requests { urls: vec![self.target], protocol: self.protocol, ..Requests::default() };
         let servers = Servers { resolve: addresses, ..Servers::default() };
         let connections = Connections { number: self.connections, ..Connections::default() };
-        Sending {
-            load: Load { requests, servers, connections, ..Load::default() },
-            schedule: self.schedule,
-            ..Sending::default()
-        }
+        (Load { requests, servers, connections, ..Load::default() }, self.schedule)
     }
 }
 
@@ -194,6 +232,15 @@ mod tests {
             assert!(why.contains(name), "{name}: {why}");
         }
         assert!(sending(json!({"rate": 1.0})).is_err());
+    }
+
+    #[test]
+    fn protocols_are_those_of_the_schemes() {
+        let names: Vec<&str> = protocols().map(Protocol::as_str).collect();
+        assert_eq!(names, ["http1", "http2", "http3", "grpc", "grpc-http3"]);
+        for name in names {
+            assert!(sending(json!({"target": "http://127.0.0.1/", "protocol": name})).is_ok(), "{name}");
+        }
     }
 
     #[test]

@@ -12,6 +12,8 @@ mod trials;
 #[cfg(test)]
 mod virtual_server;
 
+pub use hoptax_checks::objective::Objective;
+
 pub use arms::{ArmsOfStudy, Instead};
 pub use options::{LOWEST_RATE, Options, Preset};
 pub use server::{Goal, Server, on_server};

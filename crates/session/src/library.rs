@@ -51,18 +51,28 @@ pub fn read(study: &str) -> Result<(String, String), Failure> {
     let path = Path::new(study);
     let is_path = study.contains('/') || path.extension().is_some() || path.is_file();
     if !is_path {
-        let text = STUDIES.get_file(format!("{study}.yaml")).and_then(|file| file.contents_utf8());
-        return text.map(|text| (format!("{study}.yaml"), text.to_owned())).ok_or_else(|| {
-            let names = names();
-            let hint = hoptax_text::nearest::hint(study, names.iter().map(String::as_str));
-            Failure::bad_input(format!(
-                "unknown study `{study}`{hint}\n`hoptax study list` lists the built-in studies; give the path of your own study file"
-            ))
-        });
+        return read_built_in(study)
+            .map_err(|unknown| unknown.with("; give the path of your own study file"));
     }
     let text = fs::read_to_string(path)
         .map_err(|error| Failure::bad_input(format!("cannot read the study file `{study}`: {error}")))?;
     Ok((study.to_owned(), text))
+}
+
+/// File name and text of a built-in study.
+///
+/// # Errors
+/// When there is none with this name.
+pub(crate) fn read_built_in(study: &str) -> Result<(String, String), Failure> {
+    let names = names();
+    let file = names.iter().find(|name| *name == study).map(|name| format!("{name}.yaml"));
+    let text = file.as_ref().and_then(|file| STUDIES.get_file(file)).and_then(|file| file.contents_utf8());
+    file.zip(text.map(str::to_owned)).ok_or_else(|| {
+        let hint = hoptax_text::nearest::hint(study, names.iter().map(String::as_str));
+        Failure::bad_input(format!(
+            "unknown study `{study}`{hint}\n`hoptax study list` lists the built-in studies"
+        ))
+    })
 }
 
 /// The absolute path of the folder of a study file, at which relative paths in the file start.
@@ -77,13 +87,45 @@ pub fn folder(file_name: &str) -> PathBuf {
 /// # Errors
 /// When the catalogue of functions cannot be read.
 pub fn list() -> Result<String, Failure> {
+    Ok(plans()?.iter().map(|(name, plan)| described(name, plan)).collect::<Vec<_>>().join("\n"))
+}
+
+/// The plans of the built-in studies, each with its name.
+///
+/// # Errors
+/// When the catalogue of functions cannot be read.
+fn plans() -> Result<Vec<(String, Plan)>, Failure> {
     let catalogue = catalogue()?;
-    let entry = |name: &String| {
-        let (file, text) = read(name).ok()?;
+    let entry = |name: String| {
+        let (file, text) = read_built_in(&name).ok()?;
         let (study, positions) = hoptax_plan::file::read(&file, &text).ok()?;
-        Some(described(name, &Plan::new(&study, &positions, catalogue).ok()?))
+        Some((name, Plan::new(&study, &positions, catalogue).ok()?))
     };
-    Ok(names().iter().filter_map(entry).collect::<Vec<_>>().join("\n"))
+    Ok(names().into_iter().filter_map(entry).collect())
+}
+
+/// A built-in study in short.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BuiltIn {
+    /// Its name.
+    pub name: String,
+    /// Its question.
+    pub question: String,
+    /// True if it makes networks, links or profiles of the kernel, which needs root.
+    pub needs_root: bool,
+}
+
+/// The built-in studies, in the order of their names.
+///
+/// # Errors
+/// When the catalogue of functions cannot be read.
+pub fn built_in() -> Result<Vec<BuiltIn>, Failure> {
+    let short = |(name, plan): (String, Plan)| BuiltIn {
+        name,
+        needs_root: plan.needs().iter().any(|need| need.starts_with("root")),
+        question: plan.summary,
+    };
+    Ok(plans()?.into_iter().map(short).collect())
 }
 
 /// A study in some lines.
@@ -204,6 +246,23 @@ mod tests {
         assert!(front.contains("needs caddy (package caddy); haproxy (package haproxy); nginx"), "{front}");
         let php = list.split("\n\n").find(|entry| entry.starts_with("cross-datacenter-php\n")).unwrap();
         assert!(php.contains("needs root") && php.contains("php-cli"), "{php}");
+    }
+
+    #[test]
+    fn a_built_in_study_is_no_file_whatever_its_name_is() {
+        assert!(read_built_in("quick").unwrap().1.contains("arms"));
+        for name in ["/etc/passwd", "../Cargo.toml", "Cargo.toml", "graphs/boutique", "quick.yaml", ""] {
+            let refused = read_built_in(name).unwrap_err().to_string();
+            assert!(refused.contains("unknown study"), "{name}: {refused}");
+        }
+    }
+
+    #[test]
+    fn studies_that_need_root_are_told_from_others() {
+        let all = built_in().unwrap();
+        let of = |name: &str| all.iter().find(|study| study.name == name).unwrap();
+        assert!(of("cross-datacenter-php").needs_root && !of("quick").needs_root);
+        assert!(of("quick").question.ends_with('?'));
     }
 
     #[test]

@@ -14,11 +14,11 @@ mod text;
 mod tries;
 mod variants;
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use self::variants::study_file::{FEWEST_BLOCKS, MOST_BLOCKS, STUDY, Source, StudyOfBill, study_file};
-use hoptax_bootstrap::request::RequestLine;
 use hoptax_bootstrap::{Adapted, Replacement};
 use hoptax_functions::Catalogue;
 use hoptax_judge::bill::bill;
@@ -46,6 +46,7 @@ pub use self::laboratory::Laboratory;
 pub use self::text::{outline, trials};
 pub use self::tries::Tries;
 pub use self::variants::Change;
+pub use hoptax_bootstrap::request::RequestLine;
 
 /// Default number of rounds.
 const ROUNDS: u32 = 12;
@@ -129,6 +130,16 @@ impl<'a> Configuration<'a> {
         let given = Given::read(wanted.configuration).map_err(|error| match error {
             GivenError::File { .. } | GivenError::Content(_) => Failure::bad_input(error),
         })?;
+        Ok(Self { wanted, given, catalogue: library::catalogue()? })
+    }
+
+    /// Reads a configuration of somebody who may not read files of this machine or run programs on it. [`Self::listed`] finds the rest of
+    /// what it may not have, and comes before anything else.
+    ///
+    /// # Errors
+    /// When it cannot be read, is none, or names a file.
+    pub fn read_alone(wanted: Wanted<'a>) -> Result<Self, Failure> {
+        let given = Given::read_alone(wanted.configuration).map_err(Failure::bad_input)?;
         Ok(Self { wanted, given, catalogue: library::catalogue()? })
     }
 
@@ -314,6 +325,11 @@ fn is_same(then: &str, now: &str) -> bool {
 /// The page of the bill in a run folder.
 pub fn page(folder: &Path) -> String {
     folder.join(PAGE).display().to_string()
+}
+
+/// The text of the bill in a run folder, also of one whose second study did not end; none if its first study did not.
+pub fn written(folder: &Path) -> Option<String> {
+    fs::read_to_string(folder.join(BILL)).ok()
 }
 
 /// Writes the bill to the run folder.

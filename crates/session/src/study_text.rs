@@ -26,4 +26,14 @@ impl StudyText {
         let folder = library::folder(&name);
         Ok(Self { name, text, folder })
     }
+
+    /// A built-in study by its name. Opens no file, whatever the name is.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn built_in(study: &str) -> Result<Self, Failure> {
+        let (name, text) = library::read_built_in(study)?;
+        let folder = library::folder(&name);
+        Ok(Self { name, text, folder })
+    }
 }

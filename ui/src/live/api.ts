@@ -1,6 +1,7 @@
 // The API of `hoptax serve`, as the page uses it. Only a page that a server shows knows where one is.
 
-import type { ErrorBody, Job, WantedLoad } from "../types/api";
+import type { BuiltInStudy, ErrorBody, Job, LabelChange, StoredRun } from "../types/api";
+import type { Kind } from "./kinds";
 
 /** What the server has told its page. */
 export interface Served {
@@ -39,7 +40,12 @@ export type News =
 export interface Client {
   /** The latest jobs, the latest first. */
   jobs(): Promise<Answer<Job[]>>;
-  start(load: WantedLoad): Promise<Answer<Job>>;
+  /** The built-in studies that can be started. */
+  studies(): Promise<Answer<BuiltInStudy[]>>;
+  /** Starts a job of a kind, from what its form states. */
+  start(kind: Kind, body: object): Promise<Answer<Job>>;
+  /** Changes the labels of a run. */
+  label(run: string, change: LabelChange): Promise<Answer<StoredRun>>;
   stop(job: number): Promise<Answer<Job>>;
   /** Hears of a job until it ends, or until the function that this returns is called. */
   follow(job: number, hear: (news: News) => void): () => void;
@@ -61,6 +67,9 @@ const BROWSER: Means = {
   later: (what) => setTimeout(what, ASK_EVERY_MS),
 };
 
+/** Where jobs of each kind are started. */
+const STARTS: Record<Kind, string> = { load: "/loads", find: "/finds", study: "/studies", bill: "/bills" };
+
 const END: readonly Job["state"][] = ["done", "interrupted", "failed"];
 
 /** Whether nothing follows. */
@@ -78,10 +87,14 @@ export function client(api: string, means: Means = BROWSER): Client {
       return { refusal: { status: 0, error: `the server does not answer (${String(error)}): is hoptax still running?` } };
     }
   };
+  const sent = <T>(method: string, path: string, body: object) =>
+    asked<T>(path, { method, headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
   return {
     jobs: () => asked("/jobs"),
-    start: (load) => asked("/loads", { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(load) }),
-    stop: (job) => asked(`/jobs/${job}`, { method: "DELETE" }),
+    studies: () => asked("/studies"),
+    start: (kind, body) => sent("POST", STARTS[kind], body),
+    label: (run, change) => sent("PATCH", `/runs/${run}`, change),
+    stop: (job) => asked(`/jobs/${job}/stop`, { method: "POST" }),
     follow(job, hear) {
       let isOver = false;
       const source = means.open(`${api}/jobs/${job}/events`);

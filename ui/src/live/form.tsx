@@ -1,62 +1,98 @@
-// The form that a load is started with. Its fields are those of the API.
+// The form that a job is started with: a switch of kinds, and the fields of the one that is chosen.
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { capitalised, sentence, Words } from "../text";
-import type { WantedLoad } from "../types/api";
-import { FIRST, wanted, type Errors, type Field, type Fields } from "./fields";
-
-/** The label of each field, and what may be in it. */
-const LABELS: readonly [field: Field, label: string, hint: string][] = [
-  ["target", "Target", "a URL, such as http://127.0.0.1:8080/"],
-  ["rate", "Rate, requests/s", "empty: as fast as the server answers"],
-  ["connections", "Connections", "1 to 10,000"],
-  ["duration", "Duration", "such as 30s, at most 1h"],
-  ["warmup", "Warm-up", "not recorded; 0s for none"],
-  ["protocol", "Protocol", ""],
-];
-const PROTOCOLS = ["auto", "http1", "http2", "http3", "grpc", "grpc-http3"];
+import type { BuiltInStudy } from "../types/api";
+import { ConfigurationField } from "./configuration";
+import { FieldView, type FieldProps } from "./field";
+import { NO_ERRORS, type Errors, type Fields } from "./fields";
+import { FORMS, type Kind } from "./kinds";
+import type { Input } from "./kinds/form";
 
 interface FormProps {
   errors: Errors;
-  /** Whether a load may be started. */
+  /** Whether a job may be started. */
   isFree: boolean;
   isAsking: boolean;
-  start: (load: WantedLoad) => void;
+  /** The built-in studies; none until they are known. */
+  studies: readonly BuiltInStudy[];
+  /** A kind is chosen. */
+  choose: (kind: Kind) => void;
+  start: (kind: Kind, body: object) => void;
   refuse: (errors: Errors) => void;
 }
 
+/** The fields of every kind as they are first. */
+const FIRST = Object.fromEntries(Object.values(FORMS).map((form) => [form.kind, form.first])) as Record<Kind, Fields>;
+
 /** The form. */
-export function StartForm({ errors, isFree, isAsking, start, refuse }: FormProps) {
-  const [fields, setFields] = useState<Fields>(FIRST);
+export function StartForm({ errors, isFree, isAsking, studies, choose, start, refuse }: FormProps) {
+  const [kind, setKind] = useState<Kind>("load");
+  // What was filled in stays when another kind is looked at.
+  const [filled, setFilled] = useState(FIRST);
   const form = useRef<HTMLFormElement>(null);
   // The first field that is wrong is where a reader goes on.
   useEffect(() => form.current?.querySelector<HTMLElement>("[aria-invalid=true]")?.focus(), [errors]);
+  const { title, inputs, read } = FORMS[kind];
+  const fields = filled[kind];
+  const fill = (more: Fields) => setFilled((before) => ({ ...before, [kind]: { ...before[kind], ...more } }));
   const submit = (event: Event) => {
     event.preventDefault();
     if (!isFree) {
       return;
     }
-    const read = wanted(fields);
-    if ("errors" in read) {
-      refuse(read.errors);
+    const made = read(fields);
+    if ("errors" in made) {
+      refuse(made.errors);
     } else {
-      start(read.load);
+      start(kind, made.body);
     }
+  };
+  const change = (to: Kind) => {
+    setKind(to);
+    // Errors are those of the fields of before.
+    refuse(NO_ERRORS);
+    choose(to);
   };
   return (
     <form ref={form} class="start" noValidate onSubmit={submit} aria-labelledby="start-title">
-      <h2 id="start-title">Send a load</h2>
-      <div class="fields">
-        {LABELS.map(([field, label, hint]) => (
-          <FieldView key={field} field={field} label={label} hint={hint} error={errors.fields[field]} value={fields[field]} set={(value) => setFields({ ...fields, [field]: value })} />
+      <h2 id="start-title">{title}</h2>
+      <fieldset class="kinds">
+        <legend>Kind of measurement</legend>
+        {Object.values(FORMS).map((one) => (
+          <label key={one.kind}>
+            <input type="radio" name="kind" value={one.kind} checked={one.kind === kind} onChange={() => change(one.kind)} />
+            {one.name}
+          </label>
         ))}
+      </fieldset>
+      <div class="fields">
+        {inputs.map((input) => {
+          const props: FieldProps = {
+            id: `${kind}-${input.name}`,
+            input: input.form === "study" ? withStudies(input, studies, fields[input.name]) : input,
+            error: errors.fields[input.name],
+            value: fields[input.name] ?? "",
+            set: (value) => fill({ [input.name]: value }),
+          };
+          return input.form === "configuration" ? (
+            <ConfigurationField
+              key={props.id}
+              {...props}
+              take={(text, name) => fill({ configuration: text, name })}
+              refuse={(why) => refuse({ fields: { configuration: why }, words: [] })}
+            />
+          ) : (
+            <FieldView key={props.id} {...props} />
+          );
+        })}
       </div>
       <p class="act">
         <button type="submit" class="main" aria-disabled={!isFree} aria-describedby="start-words">
           {isAsking ? "Starting…" : "Start"}
         </button>
         <span id="start-words" class="soft">
-          {isFree || isAsking ? "" : "One load runs at a time: the next can start when the job below has ended."}
+          {isFree || isAsking ? "" : "One job runs at a time: the next can start when the job below has ended."}
         </span>
       </p>
       <div role="alert">
@@ -70,54 +106,10 @@ export function StartForm({ errors, isFree, isAsking, start, refuse }: FormProps
   );
 }
 
-interface FieldProps {
-  field: Field;
-  label: string;
-  hint: string;
-  error: string | undefined;
-  value: string;
-  set: (value: string) => void;
-}
-
-/** One field with its label, what may be in it, and what is wrong with it. */
-function FieldView({ field, label, hint, error, value, set }: FieldProps) {
-  const id = `load-${field}`;
-  const common = {
-    id,
-    name: field,
-    value,
-    "aria-invalid": error !== undefined,
-    "aria-describedby": `${id}-hint ${id}-wrong`,
-    onInput: (event: { currentTarget: { value: string } }) => set(event.currentTarget.value),
-  };
-  return (
-    <div class={`field ${field}`}>
-      <label for={id}>{label}</label>
-      {field === "protocol" ? (
-        <select {...common}>
-          {PROTOCOLS.map((one) => (
-            <option key={one} value={one}>
-              {one}
-            </option>
-          ))}
-        </select>
-      ) : (
-        <input
-          {...common}
-          type="text"
-          inputMode={field === "target" ? "url" : field === "rate" ? "decimal" : field === "connections" ? "numeric" : "text"}
-          required={field === "target"}
-          autocomplete={field === "target" ? "url" : "off"}
-          autocapitalize="off"
-          spellcheck={false}
-        />
-      )}
-      <small id={`${id}-hint`} class="soft">
-        {hint}
-      </small>
-      <small id={`${id}-wrong`} class="wrong">
-        {error !== undefined && <Words text={sentence(capitalised(error))} />}
-      </small>
-    </div>
-  );
+/** The field of a study with those that can be started, and the question of the one that is chosen. */
+export function withStudies(input: Input, studies: readonly BuiltInStudy[], chosen: string | undefined): Input {
+  const names = studies.map((one) => one.study);
+  // Until they are known, the one that is chosen is all.
+  const choices = names.length > 0 || chosen === undefined ? names : [chosen];
+  return { ...input, choices, hint: studies.find((one) => one.study === chosen)?.question ?? "" };
 }

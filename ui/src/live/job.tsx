@@ -1,5 +1,6 @@
 // A job while it runs, and how it ended.
 
+import { useEffect, useRef } from "preact/hooks";
 import { SeriesBlock } from "../block/groups";
 import { capitalised, sentence, VERDICTS, Words } from "../text";
 import type { Job } from "../types/api";
@@ -22,7 +23,7 @@ interface JobProps {
 
 /** The job. */
 export function JobView({ live, job, heading, stop, onStopFocus }: JobProps) {
-  const { progress } = job;
+  const { progress, step } = job;
   const isStopping = live.asking === "stop" || job.state === "stopping";
   return (
     <section class="job" aria-labelledby="job-title">
@@ -43,8 +44,14 @@ export function JobView({ live, job, heading, stop, onStopFocus }: JobProps) {
       )}
       {live.isLost && <p class="wrong">The server is not heard from. The page tries again; the job goes on without it.</p>}
       <End job={job} />
+      {step !== null && (
+        <p class="step">
+          <progress max={step.all} value={step.done} aria-label="Slices of the study" />
+          {sentence(capitalised(step.line))}
+        </p>
+      )}
       {progress === null ? (
-        !isEnd(job) && <p class="soft">The first numbers come half a second after the begin.</p>
+        !isEnd(job) && job.kind === "load" && <p class="soft">The first numbers come half a second after the begin.</p>
       ) : (
         <>
           {!isEnd(job) && <progress max={progress.total_s} value={progress.elapsed_s} aria-label="Time of the job" />}
@@ -67,16 +74,41 @@ export function JobView({ live, job, heading, stop, onStopFocus }: JobProps) {
           </p>
         </>
       )}
-      {job.notes.length > 0 && (
-        <ul class="note" aria-label="Notes">
-          {job.notes.map((note, place) => (
-            <li key={place}>
-              <Words text={note} />
-            </li>
-          ))}
-        </ul>
-      )}
+      {job.notes.length > 0 && (job.kind === "load" ? <Notes notes={job.notes} /> : <Lines lines={job.notes} />)}
     </section>
+  );
+}
+
+/** What a load said. */
+function Notes({ notes }: { notes: readonly string[] }) {
+  return (
+    <ul class="note" aria-label="Notes">
+      {notes.map((note, place) => (
+        <li key={place}>
+          <Words text={note} />
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** What its command would print, the latest in sight. Some of it is tables, whose columns are aligned. */
+function Lines({ lines }: { lines: readonly string[] }) {
+  const list = useRef<HTMLPreElement>(null);
+  const isAtEnd = useRef(true);
+  useEffect(() => {
+    // Whoever reads an earlier line is left there.
+    if (list.current !== null && isAtEnd.current) {
+      list.current.scrollTop = list.current.scrollHeight;
+    }
+  }, [lines]);
+  const scrolled = ({ currentTarget: of }: { currentTarget: HTMLPreElement }) => {
+    isAtEnd.current = of.scrollHeight - of.scrollTop - of.clientHeight < 8;
+  };
+  return (
+    <pre ref={list} class="lines" role="region" aria-label="Lines of the job" tabIndex={0} onScroll={scrolled}>
+      {lines.join("\n")}
+    </pre>
   );
 }
 

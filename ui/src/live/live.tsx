@@ -1,16 +1,18 @@
-// Starts a load from the page of the history, and follows it.
+// Starts a job from the page of the history, and follows it.
 
-import { useEffect, useMemo, useReducer, useRef } from "preact/hooks";
-import type { WantedLoad } from "../types/api";
+import { useEffect, useMemo, useReducer, useRef, useState } from "preact/hooks";
+import type { BuiltInStudy } from "../types/api";
 import { client as clientOf, isEnd } from "./api";
 import { StartForm } from "./form";
 import { JobView } from "./job";
+import type { Kind } from "./kinds";
 import { isFree, next, NOTHING } from "./state";
 
 /** The form, and below it the job that runs or ran last. */
 export function LiveView({ api }: { api: string }) {
   const client = useMemo(() => clientOf(api), [api]);
   const [live, send] = useReducer(next, NOTHING);
+  const [studies, setStudies] = useState<readonly BuiltInStudy[]>([]);
   const heading = useRef<HTMLHeadingElement>(null);
   const isFocusDue = useRef(false);
   const { job } = live;
@@ -36,9 +38,21 @@ export function LiveView({ api }: { api: string }) {
     isFocusDue.current = false;
   }, [running]);
 
-  const start = async (load: WantedLoad) => {
+  /** The list takes the server some work, which nobody needs who starts something else. */
+  const choose = async (kind: Kind) => {
+    if (kind !== "study" || studies.length > 0) {
+      return;
+    }
+    const answer = await client.studies();
+    if ("value" in answer) {
+      setStudies(answer.value);
+    } else {
+      send({ kind: "refused", for: "start", error: answer.refusal.error });
+    }
+  };
+  const start = async (kind: Kind, body: object) => {
     send({ kind: "asked", for: "start" });
-    const answer = await client.start(load);
+    const answer = await client.start(kind, body);
     if ("value" in answer) {
       isFocusDue.current = true;
       send({ kind: "job", job: answer.value });
@@ -61,7 +75,9 @@ export function LiveView({ api }: { api: string }) {
         errors={live.errors}
         isFree={isFree(live)}
         isAsking={live.asking === "start"}
-        start={(load) => void start(load)}
+        studies={studies}
+        choose={(kind) => void choose(kind)}
+        start={(kind, body) => void start(kind, body)}
         refuse={(errors) => send({ kind: "invalid", errors })}
       />
       <p class="unseen" role="status">
@@ -74,5 +90,5 @@ export function LiveView({ api }: { api: string }) {
   );
 }
 
-/** The status of an answer to a load while another runs. */
+/** The status of an answer to a start while a job runs. */
 const CONFLICT = 409;

@@ -3,15 +3,16 @@
 import type { Job } from "../types/api";
 import { isEnd, type News } from "./api";
 import { added, NO_COURSE, type Course } from "./course";
-import { errorsOf, NO_ERRORS, type Errors } from "./fields";
-import { saidOfNumbers, saidOfState } from "./words";
+import { NO_ERRORS, type Errors } from "./fields";
+import { errorsOf } from "./kinds";
+import { saidOfLine, saidOfNumbers, saidOfState } from "./words";
 
 /** What happens. */
 export type LiveEvent =
   | News
   /** The server's jobs are known, the latest first. */
   | { kind: "listed"; jobs: Job[] }
-  /** The server is asked to start or stop a load, and has not answered. */
+  /** The server is asked to start or stop a job, and has not answered. */
   | { kind: "asked"; for: Asking }
   | { kind: "refused"; for: Asking; error: string }
   /** The fields cannot be sent. */
@@ -26,7 +27,7 @@ export interface Live {
   course: Course;
   /** What the server was asked for, until it has answered. */
   asking: Asking | undefined;
-  /** Why no load was started. */
+  /** Why no job was started. */
   errors: Errors;
   /** Why the job was not stopped. */
   problem: string;
@@ -40,6 +41,10 @@ interface Said {
   text: string;
   /** The elapsed time of the job at which they were said, seconds. */
   at_s: number;
+  /** The round of its study, in words. */
+  round: string;
+  /** Number of its lines. */
+  lines: number;
 }
 
 /** The state of a page that knows nothing yet. */
@@ -50,13 +55,15 @@ export const NOTHING: Live = {
   errors: NO_ERRORS,
   problem: "",
   isLost: false,
-  said: { text: "", at_s: 0 },
+  said: { text: "", at_s: 0, round: "", lines: 0 },
 };
 
 /** Numbers that change twice a second are said this rarely. */
 export const SAY_EVERY_S = 15;
+/** Of so many lines that a job prints, one is said. */
+export const SAY_EVERY_LINES = 5;
 
-/** Whether a load may be started: one runs at a time. */
+/** Whether a job may be started: one runs at a time. */
 export function isFree({ job, asking }: Live): boolean {
   return asking !== "start" && (job === undefined || isEnd(job));
 }
@@ -88,19 +95,13 @@ export function next(live: Live, event: LiveEvent): Live {
 function withJob(live: Live, job: Job): Live {
   const before = live.job;
   // A server that was started again counts its jobs from one.
-  const isSame = before !== undefined && before.job === job.job && before.began_at === job.began_at;
+  const isSame = before !== undefined && before.job === job.job && before.started_at === job.started_at;
   // An answer may arrive later than an event that was sent after it.
   if (isSame && (isEnd(before) || elapsed(job) < elapsed(before))) {
     return live;
   }
   const course = isSame ? live.course : NO_COURSE;
-  const at_s = elapsed(job);
-  let { said } = live;
-  if (!isSame || before.state !== job.state || live.isLost) {
-    said = { text: saidOfState(job), at_s };
-  } else if (job.progress !== null && at_s - said.at_s >= SAY_EVERY_S) {
-    said = { text: saidOfNumbers(job.progress), at_s };
-  }
+  const said = isSame && before.state === job.state && !live.isLost ? saidNext(live.said, job) : { ...heard(job), text: saidOfState(job) };
   return {
     job,
     course: job.progress === null ? course : added(course, job.progress),
@@ -111,6 +112,31 @@ function withJob(live: Live, job: Job): Live {
     isLost: false,
     said,
   };
+}
+
+/** What is known once it was said of a job. */
+function heard(job: Job): Omit<Said, "text"> {
+  return { at_s: elapsed(job), round: round(job), lines: job.notes.length };
+}
+
+/** The words for a job that goes on: those of before, unless it is time for others. */
+function saidNext(said: Said, job: Job): Said {
+  if (job.progress !== null && elapsed(job) - said.at_s >= SAY_EVERY_S) {
+    return { ...heard(job), text: saidOfNumbers(job.progress) };
+  }
+  if (job.step !== null && round(job) !== said.round) {
+    return { ...heard(job), text: job.step.line };
+  }
+  const last = job.notes.at(-1);
+  if (last !== undefined && job.kind !== "load" && job.notes.length - said.lines >= SAY_EVERY_LINES) {
+    return { ...heard(job), text: saidOfLine(last) };
+  }
+  return said;
+}
+
+/** The round of a study, in words; empty while none measures. */
+function round(job: Job): string {
+  return job.step?.line.split(",", 1)[0] ?? "";
 }
 
 function elapsed(job: Job): number {

@@ -3,19 +3,35 @@
 import { grouped, plain } from "../chart/scale";
 import type { Job, Progress } from "../types/api";
 
+/** What a job of each kind does. */
+const DOES: Record<Job["kind"], (name: string) => string> = {
+  load: (name) => `sends to ${name}`,
+  find: (name) => `searches for the highest rate of ${name}`,
+  study: (name) => `measures the study ${name}`,
+  bill: (name) => `prices ${name}`,
+};
+
+/** What a job of each kind is. */
+const IS: Record<Job["kind"], (name: string) => string> = {
+  load: (name) => `to ${name}`,
+  find: (name) => `for the highest rate of ${name}`,
+  study: (name) => `of the study ${name}`,
+  bill: (name) => `of the bill of ${name}`,
+};
+
 /** A job and its state. */
-export function title({ job, state, target }: Job): string {
+export function title({ job, kind, state, name }: Job): string {
   switch (state) {
     case "running":
-      return `Job ${job} sends to ${target}`;
+      return `Job ${job} ${DOES[kind](name)}`;
     case "stopping":
-      return `Job ${job} stops, and waits for the responses to what it has sent`;
+      return `Job ${job} stops, and waits for ${kind === "load" ? "the responses to what it has sent" : "the end of what it has begun"}`;
     case "done":
-      return `Job ${job} to ${target} is done`;
+      return `Job ${job} ${IS[kind](name)} is done`;
     case "interrupted":
-      return `Job ${job} to ${target} was stopped`;
+      return `Job ${job} ${IS[kind](name)} was stopped`;
     case "failed":
-      return `Job ${job} to ${target} failed`;
+      return `Job ${job} ${IS[kind](name)} failed`;
   }
 }
 
@@ -49,4 +65,9 @@ export function saidOfNumbers(progress: Progress): string {
   return numbers(progress)
     .map(([name, value]) => `${name} ${value}`)
     .join(", ");
+}
+
+/** A line for those who hear the page: of a table, what it is about. */
+export function saidOfLine(line: string): string {
+  return line.split("\n", 1)[0] ?? "";
 }

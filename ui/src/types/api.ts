@@ -1,6 +1,14 @@
 // Made of schemas/openapi.json by `make ui`. Do not edit.
 
 /**
+ * A protocol; `auto` is the one that client and server agree on.
+ */
+export type ProtocolName = "auto" | "http1" | "http2" | "http3" | "grpc" | "grpc-http3";
+/**
+ * How narrow the interval of a rate should be.
+ */
+export type PresetName = "quick" | "careful";
+/**
  * The overall judgement of a result.
  */
 export type Verdict = "sound" | "caution" | "void";
@@ -10,6 +18,12 @@ export type Verdict = "sound" | "caution" | "void";
  */
 export interface Api {
   load: WantedLoad;
+  find: WantedFind;
+  study: WantedStudy;
+  bill: WantedBill;
+  builtIn: BuiltInStudy;
+  labels: LabelChange;
+  stored: StoredRun;
   job: Job;
   error: ErrorBody;
   /**
@@ -42,9 +56,163 @@ export interface WantedLoad {
    */
   warmup?: string | null;
   /**
-   * Protocol: `auto`, `http1`, `http2`, `http3`, `grpc` or `grpc-http3`; `auto` if absent.
+   * Protocol; `auto` if absent.
    */
-  protocol?: string | null;
+  protocol?: ProtocolName | null;
+}
+/**
+ * A search for the highest rate at which a server holds objectives.
+ */
+export interface WantedFind {
+  /**
+   * The URL that requests go to, as `http://127.0.0.1:8080/`: `http`, `https`, `grpc` or `grpcs`.
+   */
+  target: string;
+  /**
+   * Conditions that must hold together, such as `p99<5ms` or `errors<0.1%`; one to ten.
+   */
+  objectives: string[];
+  /**
+   * How narrow the interval of the rate should be; `quick` if absent.
+   */
+  preset?: PresetName | null;
+  /**
+   * The lowest rate, requests per second, at least 1; a thousandth of the highest if absent.
+   */
+  min_rate?: number | null;
+  /**
+   * The highest rate, requests per second, at most 10,000,000; twice that of a closed loop if absent.
+   */
+  max_rate?: number | null;
+  /**
+   * Number of connections, 1 to 10,000; 16 if absent.
+   */
+  connections?: number | null;
+  /**
+   * Time of the search, such as `10m`, at most 12h; 5 min for `quick` and 90 min for `careful` if absent.
+   */
+  budget?: string | null;
+  /**
+   * Protocol; `auto` if absent.
+   */
+  protocol?: ProtocolName | null;
+}
+/**
+ * A built-in study to be measured.
+ */
+export interface WantedStudy {
+  /**
+   * The name of a built-in study: `GET /studies` has them all.
+   */
+  study: string;
+  /**
+   * Time of the study, such as `30m`, at most 12h: as many rounds as fit, and at least two; 10 min if absent.
+   */
+  budget?: string | null;
+}
+/**
+ * An Envoy configuration to be priced.
+ */
+export interface WantedBill {
+  /**
+   * The text of a bootstrap or a `/config_dump`, YAML or JSON, at most 4 MiB. It names no files, and brings no code (Lua, WebAssembly, Go, modules): a server reads and runs none for others.
+   */
+  configuration: string;
+  /**
+   * Its name, such as that of its file: letters, digits, `-`, `_`, `.`, others become `_`; `configuration.yaml` if absent.
+   */
+  name?: string | null;
+  /**
+   * The listener, by its name or a beginning that no other has; the first that forwards a request if absent.
+   */
+  listener?: string | null;
+  /**
+   * The request, as `GET https://HOST/PATH`; derived from the routes if absent.
+   */
+  request?: string | null;
+  /**
+   * Requests per second to the proxy, above 0 and at most 10,000,000; half of its capacity if absent.
+   */
+  rate?: number | null;
+  /**
+   * Time of the bill, such as `10m`, at most 12h; 5 min if absent.
+   */
+  budget?: string | null;
+}
+/**
+ * A built-in study that can be started.
+ */
+export interface BuiltInStudy {
+  /**
+   * Its name.
+   */
+  study: string;
+  /**
+   * Its question.
+   */
+  question: string;
+}
+/**
+ * A change of the labels of a run.
+ */
+export interface LabelChange {
+  /**
+   * Labels that the run gets: letters, digits, `-`, `_` and `.`, not digits alone.
+   */
+  add?: string[];
+  /**
+   * Labels that it loses; those that it does not have do not matter.
+   */
+  remove?: string[];
+  /**
+   * True if the labels that it gets are taken from all other runs, so that each names this one. A run is set as reference with the label `reference`.
+   */
+  is_only?: boolean;
+}
+/**
+ * A run in the store, without its result.
+ */
+export interface StoredRun {
+  /**
+   * Its number in the store.
+   */
+  run: number;
+  /**
+   * The kind of its result: `study`, `load`, `gate` and so on.
+   */
+  kind: string;
+  /**
+   * Its subject: the name of a study, or the URL of a load.
+   */
+  name: string;
+  /**
+   * Its begin, RFC 3339 in UTC. A result of files alone has the time at which it was stored.
+   */
+  started_at: string;
+  /**
+   * Complete rounds of a study; 0 for any other kind.
+   */
+  rounds: number;
+  /**
+   * The verdict; null while there is no result, because the study runs or was killed.
+   */
+  verdict: Verdict | null;
+  /**
+   * Version of the proxy; null without one.
+   */
+  proxy_version: string | null;
+  /**
+   * The machine: processor model, number of processors, and memory.
+   */
+  machine: string;
+  /**
+   * The folder or file that it was stored from.
+   */
+  source: string;
+  /**
+   * Its labels, in alphabetical order.
+   */
+  labels: string[];
 }
 /**
  * A job.
@@ -55,9 +223,13 @@ export interface Job {
    */
   job: number;
   /**
-   * The URL of its load, without user information.
+   * The kind of its measurement.
    */
-  target: string;
+  kind: "load" | "find" | "study" | "bill";
+  /**
+   * Its subject, as lists of runs name it: the URL of a load or a search, without user information; the name of a study or of a configuration.
+   */
+  name: string;
   /**
    * Its state.
    */
@@ -65,17 +237,21 @@ export interface Job {
   /**
    * Its begin, RFC 3339 in UTC.
    */
-  began_at: string;
+  started_at: string;
   /**
    * Its end, RFC 3339 in UTC; null until then.
    */
   ended_at: string | null;
   /**
-   * The latest progress; null before the first, half a second after the begin.
+   * The latest progress of a load; null before the first, half a second after the begin, and for all other kinds.
    */
   progress: Progress | null;
   /**
-   * What it said, such as a protocol that could not be negotiated.
+   * How far a study is, or that of a bill; null while none measures.
+   */
+  step: Step | null;
+  /**
+   * The latest lines that its command would print: facts, trials, the costs so far. A table has several lines.
    */
   notes: string[];
   /**
@@ -119,6 +295,23 @@ export interface Progress {
    * Requests without a response since the warm-up.
    */
   errors: number;
+}
+/**
+ * How far a study is.
+ */
+export interface Step {
+  /**
+   * Slices that are measured.
+   */
+  done: number;
+  /**
+   * Slices that will be measured; those until the end of the round while the number of rounds is not known.
+   */
+  all: number;
+  /**
+   * The same in words: `round 3 of 16, 41 % done, about 4 min left`.
+   */
+  line: string;
 }
 /**
  * The body of a response that is no success.

@@ -40,6 +40,7 @@ mod price;
 mod price_secrets;
 mod prices;
 mod resume;
+mod served;
 mod sittings;
 mod smoke;
 mod study;

@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::IntoResponse;
-use axum::routing::{delete, get};
+use axum::routing::{get, post};
 use schemars::json_schema;
 
 use super::operation::{Answer, Content, Operation, Parameter, Verb, of};
@@ -37,21 +37,21 @@ pub(super) const OPERATIONS: &[Operation] = &[
         verb: Verb::Get,
         path: "/jobs/{job}",
         id: "showJob",
-        summary: "A job: its state, its latest progress, and the run that has its result.",
+        summary: "A job: its state, its latest progress and lines, and the run that has its result.",
         parameters: &[JOB],
         body: None,
         answers: &[Answer::json(200, "The job.", of::<Job>), NO_JOB],
         route: || get(show),
     },
     Operation {
-        verb: Verb::Delete,
-        path: "/jobs/{job}",
+        verb: Verb::Post,
+        path: "/jobs/{job}/stop",
         id: "stopJob",
         summary: "Stops a job, as Ctrl-C stops a command: what it has measured is kept. A job that has ended stays as it is.",
         parameters: &[JOB],
         body: None,
-        answers: &[Answer::json(202, "The job.", of::<Job>), NO_JOB],
-        route: || delete(stop),
+        answers: &[Answer::json(202, "The job, which ends soon.", of::<Job>), NO_JOB],
+        route: || post(stop),
     },
     Operation {
         verb: Verb::Get,

@@ -38,8 +38,8 @@ pub(crate) enum Verb {
     Get,
     /// `POST`.
     Post,
-    /// `DELETE`.
-    Delete,
+    /// `PATCH`.
+    Patch,
 }
 
 /// A place of a parameter.
@@ -102,7 +102,7 @@ impl Verb {
         match self {
             Self::Get => "get",
             Self::Post => "post",
-            Self::Delete => "delete",
+            Self::Patch => "patch",
         }
     }
 }

@@ -20,7 +20,7 @@ use crate::history::{MAX_RUNS, number};
 use crate::problem::Problem;
 
 const JSON: &str = "application/json";
-const RUN: Parameter = Parameter::of_path("run", "The number of a run.", run_number);
+pub(super) const RUN: Parameter = Parameter::of_path("run", "The number of a run.", run_number);
 const NO_RUN: Answer = Answer::error(404, "There is no such run, or it has no result.");
 const NOT_READABLE: Answer = Answer::error(501, "Another version of hoptax wrote the result of the run.");
 
@@ -117,7 +117,7 @@ fn endings() -> Vec<&'static str> {
     OUTPUTS.iter().map(|output| output.extension).collect()
 }
 
-fn run_of(text: &str) -> Result<i64, Problem> {
+pub(super) fn run_of(text: &str) -> Result<i64, Problem> {
     number(text).ok_or_else(|| Problem::not_found("a run is named by its number"))
 }
 

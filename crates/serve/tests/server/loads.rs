@@ -62,15 +62,15 @@ fn a_second_load_waits_for_the_first_and_a_stopped_load_keeps_what_it_measured()
     let elsewhere = site.post("/api/v1/loads", &json!({"target": "http://gone.test/"}));
     assert_eq!(elsewhere.status, 409, "{elsewhere:?}");
     site.job_when(1, |job| job["progress"]["rate"].is_number());
-    let stopped = site.delete("/api/v1/jobs/1");
+    let stopped = site.stop(1);
     assert_eq!(stopped.status, 202);
     let job = site.ended(1);
     assert_eq!(job["state"], "interrupted", "{job}");
     let result = site.get(&format!("/api/v1/runs/{}/result", job["run"])).body;
     let result: LoadResult = serde_json::from_str(&result).unwrap();
     assert!(result.ended_by == EndedBy::Interrupt && result.book.answered > 0, "{:?}", result.book);
-    assert_eq!(site.delete("/api/v1/jobs/1").json(), job, "it stays as it was");
-    assert_eq!(site.delete("/api/v1/jobs/2").status, 404);
+    assert_eq!(site.stop(1).json(), job, "it stays as it was");
+    assert_eq!(site.stop(2).status, 404);
     assert_eq!(site.post("/api/v1/loads", &load(origin.address, "100ms")).status, 202);
     assert_eq!(site.ended(2)["state"], "done");
     let text = site.get("/metrics").body;

@@ -67,7 +67,8 @@ fn every_error_is_json_with_a_sentence() {
         ("PUT", "/", "GET"),
         ("DELETE", "/api/v1/runs", "GET"),
         ("GET", "/api/v1/loads", "POST"),
-        ("POST", "/api/v1/jobs/1", "DELETE"),
+        ("DELETE", "/api/v1/jobs/1", "GET"),
+        ("GET", "/api/v1/jobs/1/stop", "POST"),
         ("POST", "/metrics", "GET"),
     ] {
         let answer = site.answer(asking(method, path).body(Body::empty()).unwrap());

@@ -115,7 +115,7 @@ fn a_page_of_another_server_starts_and_stops_nothing() {
     assert_eq!(started.status, 202, "{started:?}");
     for foreign in ["http://evil.test", "null", "http://127.0.0.1:3000", "https://127.0.0.1"] {
         for (method, path) in
-            [("POST", "/api/v1/loads"), ("DELETE", "/api/v1/jobs/1"), ("OPTIONS", "/api/v1/loads")]
+            [("POST", "/api/v1/loads"), ("POST", "/api/v1/jobs/1/stop"), ("OPTIONS", "/api/v1/loads")]
         {
             let request = asking(method, path)
                 .header(ORIGIN, foreign)
@@ -146,7 +146,7 @@ fn a_page_of_another_server_starts_and_stops_nothing() {
     // A form of another page can send text alone.
     let text = asking("POST", "/api/v1/loads").header(CONTENT_TYPE, "text/plain");
     assert_eq!(site.answer(text.body(Body::from("{}")).unwrap()).status, 415);
-    let own = asking("DELETE", "/api/v1/jobs/1").header(ORIGIN, format!("http://{OWN}"));
+    let own = asking("POST", "/api/v1/jobs/1/stop").header(ORIGIN, format!("http://{OWN}"));
     assert_eq!(site.answer(own.body(Body::empty()).unwrap()).status, 202);
     assert_eq!(site.ended(1)["state"], "interrupted");
 }
@@ -305,7 +305,7 @@ fn a_thousand_event_streams_are_sixty_four() {
     // Whoever leaves makes room.
     drop(open);
     assert_eq!(follow().status(), 200);
-    site.delete("/api/v1/jobs/1");
+    site.stop(1);
     assert_eq!(site.ended(1)["state"], "interrupted");
 }
 

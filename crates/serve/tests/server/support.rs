@@ -106,8 +106,9 @@ impl Site {
         self.answer(asking("GET", path).body(Body::empty()).unwrap())
     }
 
-    pub(crate) fn delete(&self, path: &str) -> Answer {
-        self.answer(asking("DELETE", path).body(Body::empty()).unwrap())
+    /// Asks a job to stop.
+    pub(crate) fn stop(&self, job: u64) -> Answer {
+        self.answer(asking("POST", &format!("/api/v1/jobs/{job}/stop")).body(Body::empty()).unwrap())
     }
 
     pub(crate) fn post(&self, path: &str, body: &Value) -> Answer {

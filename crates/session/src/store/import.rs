@@ -47,6 +47,16 @@ impl Store {
         self.import(folder, &described, contents)
     }
 
+    /// As [`Self::import_folder`], of a folder that will not stay; `source` says where the run is from.
+    ///
+    /// # Errors
+    /// When the folder is not that of a run, or cannot be read; or the store cannot be written.
+    pub fn put_folder(&mut self, folder: &Path, source: &str) -> Result<Imported, StoreError> {
+        let contents = folder::read(folder)?;
+        let described = described(folder, &contents)?;
+        self.import_from(source, &described, contents)
+    }
+
     /// Puts the file of a result in, without other files of its folder.
     ///
     /// # Errors
@@ -97,14 +107,23 @@ impl Store {
         described: &Described,
         contents: Contents,
     ) -> Result<Imported, StoreError> {
+        let absolute = fs::canonicalize(source).unwrap_or_else(|_| source.to_owned());
+        self.import_from(&absolute.to_string_lossy(), described, contents)
+    }
+
+    fn import_from(
+        &mut self,
+        source: &str,
+        described: &Described,
+        contents: Contents,
+    ) -> Result<Imported, StoreError> {
         let Contents { mut documents, mut left_out } = contents;
         if described.is_unfinished() {
             // It states fewer rounds than there are, or cannot be read.
             left_out.extend(documents.extract_if(.., |one| one.path == RESULT).map(|one| one.path));
         }
         let is_new = self.find(described)?.is_none();
-        let absolute = fs::canonicalize(source).unwrap_or_else(|_| source.to_owned());
-        let run = self.put(described, &absolute.to_string_lossy(), &documents)?;
+        let run = self.put(described, source, &documents)?;
         let redacted = documents.into_iter().filter(|one| one.is_redacted).map(|one| one.path).collect();
         Ok(Imported { run, is_new, left_out, redacted })
     }
@@ -180,6 +199,17 @@ mod tests {
         assert_eq!((stored.rounds, stored.verdict.is_some()), (4, true));
         assert!(store.result(1).unwrap().is_some());
         assert_eq!(store.numbers().unwrap().len(), 2);
+    }
+
+    #[test]
+    fn a_folder_that_will_not_stay_is_stored_under_the_name_of_its_source() {
+        let (folder, _) = folder_and_store();
+        let mut other = Store::open(&folder.path().join("other.sqlite")).unwrap();
+        let run = other.put_folder(&folder.path().join("run"), "a server").unwrap().run;
+        assert_eq!(other.run(run).unwrap().source, "a server");
+        let nothing = folder.path().join("nothing");
+        fs::create_dir(&nothing).unwrap();
+        assert!(matches!(other.put_folder(&nothing, "a server"), Err(StoreError::NotARun { .. })));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use hoptax_bootstrap::{Adapted, Configuration, Lab, Loaded, Partly, Problem, Problems, read};
+use hoptax_bootstrap::{Adapted, Configuration, Lab, Loaded, Partly, Place, Problem, Problems, read};
 use hoptax_certs::CertificateError;
 use hoptax_text::yaml::file;
 use serde_json::Value;
@@ -23,7 +23,13 @@ pub struct Given {
     folder: PathBuf,
     /// Its file, and those that it names for listeners, clusters, routes, endpoints and secrets.
     sources: BTreeSet<PathBuf>,
+    /// True if it may neither name files of this machine nor bring code.
+    is_alone: bool,
 }
+
+/// Reason why a configuration that was read alone cannot be used.
+const ALONE: &str = "a configuration that is sent here is a text alone, and files of this machine are not read for it: write the content \
+     into it (`inline_string`), send a `/config_dump`, or price it with `hoptax price FILE` on the machine itself";
 
 /// Reason why a configuration cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -58,7 +64,30 @@ impl Given {
             Ok(loaded)
         };
         let configuration = read(&path.display().to_string(), &text, choice, &load)?;
-        Ok(Self { configuration, folder, sources: sources.into_inner() })
+        Ok(Self { configuration, folder, sources: sources.into_inner(), is_alone: false })
+    }
+
+    /// Reads a configuration of somebody who may not read files of this machine or run programs on it. No file but its own is opened, here
+    /// or later.
+    ///
+    /// # Errors
+    /// When its file cannot be read, and all problems with its content; among them files that it names, unless they are texts beside it
+    /// in the same file. [`Self::adapt`] finds the others, and code that it brings.
+    pub fn read_alone(path: &Path) -> Result<Self, GivenError> {
+        let (text, name) = (text_of(path)?, path.display().to_string());
+        let named = RefCell::new(BTreeSet::new());
+        let refuse = |file: &str| -> Result<Loaded, String> {
+            named.borrow_mut().insert(file.to_owned());
+            Err(ALONE.to_owned())
+        };
+        let configuration = read(&name, &text, None, &refuse);
+        let named = named.into_inner();
+        if !named.is_empty() {
+            let place = Place { file: name, line: 0, column: 0, pointer: String::new() };
+            return Err(not_alone(named.into_iter().map(|file| (place.clone(), file))).into());
+        }
+        let sources = BTreeSet::from([path.to_owned()]);
+        Ok(Self { configuration: configuration?, folder: folder_of(path), sources, is_alone: true })
     }
 
     /// The folder of its file, at which paths in it begin.
@@ -86,15 +115,50 @@ impl Given {
     /// The pointers at which there is no node.
     pub fn with(&self, nodes: &BTreeMap<String, Value>) -> Result<Self, Vec<String>> {
         let configuration = self.configuration.with(nodes)?;
-        Ok(Self { configuration, folder: self.folder.clone(), sources: self.sources.clone() })
+        Ok(Self {
+            configuration,
+            folder: self.folder.clone(),
+            sources: self.sources.clone(),
+            is_alone: self.is_alone,
+        })
     }
 
     /// Adapts it to a lab.
     ///
     /// # Errors
-    /// All nodes that can be neither replaced nor removed.
+    /// All nodes that can be neither replaced nor removed; of one that was read alone, also those that name a file or bring code.
     pub fn adapt(&self, lab: &Lab) -> Result<Adapted, Problems> {
+        if self.is_alone {
+            return self.adapt_alone(lab);
+        }
         self.configuration.adapt(lab, &|named| self.content(named).ok().flatten())
+    }
+
+    fn adapt_alone(&self, lab: &Lab) -> Result<Adapted, Problems> {
+        let is_beside = |named: &str| self.configuration.beside(named).is_some();
+        let asked = RefCell::new(BTreeSet::new());
+        let adapted = self.configuration.adapt(lab, &|named| {
+            let text = self.configuration.beside(named);
+            if text.is_none() {
+                asked.borrow_mut().insert(named.to_owned());
+            }
+            text.map(|text| text.as_bytes().to_vec())
+        });
+        // The contents of certificates and keys are asked for, and those of other files are copied.
+        let asked = asked.into_inner();
+        if !asked.is_empty() {
+            let place = self.configuration.place("");
+            return Err(not_alone(asked.into_iter().map(|file| (place.clone(), file))));
+        }
+        let adapted = adapted?;
+        let copies = adapted.files.copies.iter().filter(|copied| !is_beside(&copied.from));
+        let copies: Vec<(Place, String)> =
+            copies.map(|copied| (copied.place.clone(), copied.from.clone())).collect();
+        if !copies.is_empty() {
+            return Err(not_alone(copies.into_iter()));
+        }
+        let reaching = adapted.reaching_out();
+        if reaching.is_empty() { Ok(adapted) } else { Err(Problems::new(reaching)) }
     }
 
     /// All files of the user that determine what the proxy runs: those of the configuration, and those that the proxy
@@ -150,6 +214,15 @@ impl Given {
         }
         Ok(())
     }
+}
+
+/// The files that a configuration which was read alone names, as problems.
+fn not_alone(named: impl Iterator<Item = (Place, String)>) -> Problems {
+    let problem = |(place, file): (Place, String)| Problem {
+        place,
+        message: format!("it names the file `{file}`: {ALONE}"),
+    };
+    Problems::new(named.map(problem).collect())
 }
 
 /// Reason why the files of a lab cannot be written.
@@ -319,5 +392,53 @@ mod tests {
             .unwrap();
         let error = Given::read(&path).unwrap_err().to_string();
         assert!(error.contains("envoy.yaml:2") && error.contains("`lds.yaml` does not exist"), "{error}");
+    }
+
+    /// A configuration in a folder that also has all files that it names.
+    fn alone(text: &str) -> Result<Adapted, String> {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["a.lua", "a.pem", "lds.yaml"] {
+            fs::write(folder.path().join(name), "resources: []").unwrap();
+        }
+        let path = folder.path().join("envoy.yaml");
+        fs::write(&path, text).unwrap();
+        let server = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let (admin_port, listener_ports) = (0, Vec::new());
+        let folder = folder.path().join("lab");
+        let lab = Lab { admin_port, listener_ports, origin: server, companion: server, folder };
+        let given = Given::read_alone(&path).map_err(|error| error.to_string())?;
+        given.adapt(&lab).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_configuration_that_is_read_alone_names_no_file_and_brings_no_code() {
+        let secret = "static_resources: {listeners: [{name: a}], secrets: [{name: s, generic_secret: {secret: {filename: /etc/passwd}}}]}";
+        for (text, file) in [
+            ("dynamic_resources: {lds_config: {path_config_source: {path: lds.yaml}}}", "lds.yaml"),
+            ("dynamic_resources: {lds_config: {path: /etc/passwd}}", "/etc/passwd"),
+            ("static_resources: {listeners: [{name: a}]}\nscript: {filename: a.lua}", "a.lua"),
+            ("static_resources: {listeners: [{name: a}]}\nscript: {filename: /etc/passwd}", "/etc/passwd"),
+            (
+                "static_resources: {listeners: [{name: a}]}\nscript: {filename: ../../etc/passwd}",
+                "../../etc/passwd",
+            ),
+            (secret, "/etc/passwd"),
+        ] {
+            let refused = alone(text).unwrap_err();
+            assert!(refused.contains(&format!("it names the file `{file}`")), "{text}: {refused}");
+            assert!(refused.contains("`inline_string`") && !refused.contains("root:"), "{refused}");
+        }
+        let lua = "static_resources: {listeners: [{name: a}]}\nown: {name: x, typed_config: {'@type': type.googleapis.com/envoy.extensions.filters.http.lua.v3.Lua}}";
+        let refused = alone(lua).unwrap_err();
+        assert!(refused.contains("envoy.yaml:2") && refused.contains("code"), "{refused}");
+        assert!(alone("static_resources: {listeners: [{name: a}]}\nscript: {inline_string: a}").is_ok());
+    }
+
+    #[test]
+    fn a_text_beside_a_configuration_that_is_read_alone_is_part_of_it() {
+        let map = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: m}\ndata:\n  a.json: '{}'\n  envoy.yaml: |\n    \
+                   static_resources: {listeners: [{name: a}]}\n    schema: {filename: /etc/envoy/a.json}\n";
+        let adapted = alone(map).unwrap();
+        assert_eq!(adapted.files.copies.len(), 1);
     }
 }

@@ -1,0 +1,48 @@
+//! Labels of runs, one of which sets a run as reference.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{Request, State};
+use axum::routing::patch;
+use hoptax_result::StoredRun;
+
+use super::operation::{Answer, Operation, Verb, of};
+use super::runs::{RUN, run_of};
+use super::start::{self, NOT_IN_TIME, NOT_JSON, TOO_LARGE};
+use crate::address::Segments;
+use crate::app::{App, blocking};
+use crate::labels::LabelChange;
+use crate::problem::Problem;
+
+/// The operations on labels.
+pub(super) const OPERATIONS: &[Operation] = &[Operation {
+    verb: Verb::Patch,
+    path: "/runs/{run}",
+    id: "labelRun",
+    summary: "Changes the labels of a run. The label `reference` of one run alone sets it as reference.",
+    parameters: &[RUN],
+    body: Some(of::<LabelChange>),
+    answers: &[
+        Answer::json(200, "The run with its labels.", of::<StoredRun>),
+        Answer::error(400, "A label is not valid."),
+        Answer::error(404, "There is no such run."),
+        NOT_IN_TIME,
+        TOO_LARGE,
+        NOT_JSON,
+        Answer::error(422, "The request is JSON, but no change of labels."),
+    ],
+    route: || patch(label),
+}];
+
+async fn label(
+    State(app): State<Arc<App>>,
+    Segments(run): Segments<String>,
+    request: Request,
+) -> Result<Json<StoredRun>, Problem> {
+    let run = run_of(&run)?;
+    let change: LabelChange = start::body(request).await?;
+    let change = change.checked().map_err(Problem::bad_input)?;
+    let labelled = blocking(move || app.history.label(run, &change)).await?;
+    labelled.map(Json).ok_or_else(|| Problem::not_found(format!("there is no run {run}")))
+}

@@ -1,0 +1,120 @@
+//! The start of a job, which is the same for all kinds: a body in time, room for a job, an admitted target, a thread.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::{FromRequest, Request};
+use axum::http::header::LOCATION;
+use axum::http::{HeaderName, StatusCode};
+use hoptax_load::StaticAddress;
+use hoptax_session::{Failure, Interrupt};
+use serde::de::DeserializeOwned;
+use tokio::time;
+
+use super::BASE;
+use super::operation::{Answer, of};
+use crate::app::{App, blocking, now};
+use crate::job::{Job, Kind, Outcome};
+use crate::jobs::NotBegun;
+use crate::metrics::Refused;
+use crate::problem::Problem;
+use crate::targets::NotAdmitted;
+use crate::working::{self, OfJob};
+
+/// The time in which the body of a request has to come.
+const BODY_TIME: Duration = Duration::from_secs(10);
+
+/// The answer of a start.
+pub(super) const BEGUN: Answer =
+    Answer::json(202, "The job, which began. `Location` is its address.", of::<Job>);
+pub(super) const NOT_IN_TIME: Answer = Answer::error(408, "The body of the request did not come in time.");
+pub(super) const BUSY: Answer = Answer::error(409, "Another job runs, which the error names.");
+pub(super) const TOO_LARGE: Answer = Answer::error(413, "The request is too large.");
+pub(super) const NOT_JSON: Answer = Answer::error(415, "The request is not declared as JSON.");
+pub(super) const ENDING: Answer = Answer::error(503, "The server ends.");
+
+/// A job that began, with its address.
+pub(super) type Begun = (StatusCode, [(HeaderName, String); 1], Json<Job>);
+
+/// The body of a request.
+///
+/// # Errors
+/// When it does not come in time, or is not what is wanted.
+pub(super) async fn body<T: DeserializeOwned>(request: Request) -> Result<T, Problem> {
+    let body = time::timeout(BODY_TIME, Json::<T>::from_request(request, &()));
+    let Json(wanted) = body.await.map_err(|_| {
+        let error = format!("the body of the request did not come within {} s", BODY_TIME.as_secs());
+        Problem::new(StatusCode::REQUEST_TIMEOUT, error)
+    })??;
+    Ok(wanted)
+}
+
+/// Decides whether a job may begin now. Nothing is looked up or read for somebody who would be refused anyway.
+///
+/// # Errors
+/// When another one runs, or the server ends.
+pub(super) fn room(app: &App) -> Result<(), Problem> {
+    app.jobs.room().map_err(|why| not_begun(app, why))
+}
+
+/// The addresses of an allowed target.
+///
+/// # Errors
+/// When it is not allowed, or is no target.
+pub(super) async fn admitted(app: &Arc<App>, target: &str) -> Result<Vec<StaticAddress>, Problem> {
+    let (turn, of_names, target) = (app.turn().await, Arc::clone(app), target.to_owned());
+    blocking(move || {
+        // A client that leaves ends no lookup, so the next one waits for this, too.
+        let _turn = turn;
+        of_names.targets.admit(&target).map_err(|why| refused(&of_names, why))
+    })
+    .await
+}
+
+/// Begins a job.
+///
+/// # Errors
+/// When another one runs, or the server ends.
+pub(super) fn begin(
+    app: &Arc<App>,
+    kind: Kind,
+    name: String,
+    work: impl FnOnce(&OfJob, &Interrupt) -> Result<Outcome, Failure> + Send + 'static,
+) -> Result<Begun, Problem> {
+    let begun = app.jobs.begin(kind, name, now());
+    let (job, interrupt) = begun.map_err(|why| not_begun(app, why))?;
+    working::begin(app, job.job, kind, interrupt, work)
+        .map_err(|error| Problem::internal(format!("the thread of the job cannot be started: {error}")))?;
+    Ok((StatusCode::ACCEPTED, [(LOCATION, address(job.job))], Json(job)))
+}
+
+fn not_begun(app: &App, why: NotBegun) -> Problem {
+    match why {
+        NotBegun::Busy(running) => {
+            app.metrics.refused(Refused::Busy);
+            let error = format!(
+                "job {running} runs, and jobs would disturb each other: wait for its end, or stop it with POST {}/stop",
+                address(running)
+            );
+            Problem::new(StatusCode::CONFLICT, error)
+        }
+        NotBegun::Closed => Problem::new(StatusCode::SERVICE_UNAVAILABLE, "the server ends"),
+    }
+}
+
+/// The field is named, as in errors of all other fields.
+fn refused(app: &App, why: NotAdmitted) -> Problem {
+    let of_target = |error: String| format!("`target`: {error}");
+    match why {
+        NotAdmitted::Invalid(error) => Problem::bad_input(of_target(error)),
+        NotAdmitted::Refused(error) => {
+            app.metrics.refused(Refused::Target);
+            Problem::new(StatusCode::FORBIDDEN, of_target(error))
+        }
+    }
+}
+
+fn address(job: u64) -> String {
+    format!("{BASE}/jobs/{job}")
+}

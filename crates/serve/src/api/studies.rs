@@ -1,0 +1,69 @@
+//! Built-in studies: which there are, and their measurements, which are jobs.
+
+use std::sync::{Arc, LazyLock};
+
+use axum::Json;
+use axum::extract::{Request, State};
+use axum::routing::{get, post};
+
+use super::operation::{Answer, Operation, Verb, of};
+use super::start::{self, BEGUN, BUSY, Begun, ENDING, NOT_IN_TIME, NOT_JSON, TOO_LARGE};
+use crate::app::{App, blocking};
+use crate::job::Kind;
+use crate::problem::Problem;
+use crate::studying;
+use crate::wanted::{BuiltInStudy, WantedStudy, startable};
+
+/// The operations on studies.
+pub(super) const OPERATIONS: &[Operation] = &[
+    Operation {
+        verb: Verb::Get,
+        path: "/studies",
+        id: "listStudies",
+        summary: "The built-in studies that can be started: those that need no root.",
+        parameters: &[],
+        body: None,
+        answers: &[Answer::json(200, "The studies, in the order of their names.", of::<Vec<BuiltInStudy>>)],
+        route: || get(list),
+    },
+    Operation {
+        verb: Verb::Post,
+        path: "/studies",
+        id: "startStudy",
+        summary: "Measures a built-in study on this machine, as a job. Its proxies and its load are on loopback.",
+        parameters: &[],
+        body: Some(of::<WantedStudy>),
+        answers: &[
+            BEGUN,
+            Answer::error(400, "There is no such study, it needs root, or its time is not valid."),
+            NOT_IN_TIME,
+            BUSY,
+            TOO_LARGE,
+            NOT_JSON,
+            Answer::error(422, "The request is JSON, but no study."),
+            ENDING,
+        ],
+        route: || post(start),
+    },
+];
+
+/// The studies. All plans are made to know what they need, which takes a while.
+static STUDIES: LazyLock<Result<Vec<BuiltInStudy>, String>> = LazyLock::new(startable);
+
+async fn all() -> Result<&'static [BuiltInStudy], Problem> {
+    blocking(|| STUDIES.as_ref().map(Vec::as_slice).map_err(Problem::internal)).await
+}
+
+async fn list() -> Result<Json<&'static [BuiltInStudy]>, Problem> {
+    all().await.map(Json)
+}
+
+async fn start(State(app): State<Arc<App>>, request: Request) -> Result<Begun, Problem> {
+    let wanted: WantedStudy = start::body(request).await?;
+    start::room(&app)?;
+    let study = wanted.bounded(all().await?).map_err(Problem::bad_input)?;
+    let name = wanted.name().to_owned();
+    start::begin(&app, Kind::Study, name, move |of_job, interrupt| {
+        studying::measured(of_job, &study, interrupt)
+    })
+}

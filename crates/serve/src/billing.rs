@@ -1,0 +1,163 @@
+//! Prices the configuration of a job, and keeps its bill. The configuration is somebody else's: it is read alone, so that it opens no file of
+//! this machine and brings no code, and price leads every address in it to this machine.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use hoptax_result::BillResult;
+use hoptax_session::price::{self, Budget, Configuration, RequestLine, Studies, Wanted, outline, trials};
+use hoptax_session::{Failure, Interrupt, Options, Say, Update};
+
+use crate::folder::Folder;
+use crate::job::Outcome;
+use crate::working::{OfJob, Teller};
+
+/// The name of the configuration in its folder.
+const FILE: &str = "configuration.yaml";
+
+/// What a bill is of, within its bounds.
+#[derive(Clone, Debug)]
+pub(crate) struct Priced {
+    /// Its name for people. It stands in places of the result, so it has no letters that JSON would escape.
+    pub(crate) name: String,
+    /// Its listener, by its name or a beginning; none for the first that forwards a request.
+    pub(crate) listener: Option<String>,
+    /// The request; none for one that is derived from the routes.
+    pub(crate) request: Option<RequestLine>,
+    /// Requests per second to the proxy; none for a share of its capacity.
+    pub(crate) rate: Option<f64>,
+    /// The time of the bill.
+    pub(crate) budget: Duration,
+}
+
+/// A configuration in a folder of its own, which was looked at.
+pub(crate) struct Dropped {
+    folder: Folder,
+    file: PathBuf,
+    priced: Priced,
+}
+
+impl Dropped {
+    /// Writes the text of a configuration to a folder, and looks at all of it. Nothing starts.
+    ///
+    /// # Errors
+    /// When it is no configuration, names a file or brings code; and when the folder cannot be written.
+    pub(crate) fn new(text: &str, priced: Priced) -> Result<Self, Failure> {
+        let folder = Folder::create()?;
+        let file = folder.path().join(FILE);
+        fs::write(&file, text)
+            .map_err(|error| Failure::environment(format!("cannot write a temporary file: {error}")))?;
+        let dropped = Self { folder, file, priced };
+        let shown = |failure: Failure| Failure::bad_input(dropped.shown(&failure.to_string()));
+        dropped.configuration().and_then(|configuration| configuration.listed().map(drop)).map_err(shown)?;
+        Ok(dropped)
+    }
+
+    /// A text in which the name of the configuration stands for its path.
+    fn shown(&self, text: &str) -> String {
+        text.replace(&self.file.display().to_string(), &self.priced.name)
+    }
+
+    fn configuration(&self) -> Result<Configuration<'_>, Failure> {
+        Configuration::read_alone(Wanted {
+            configuration: &self.file,
+            listener: self.priced.listener.as_deref(),
+            request: self.priced.request.as_ref(),
+            headers: &[],
+            without: &[],
+            what_if: &[],
+            rate: self.priced.rate,
+            price_per_core_hour: None,
+        })
+    }
+
+    /// Tries the variants, and measures the bill in a run folder.
+    fn price(&self, run: &Path, interrupt: &Interrupt, say: Say<'_>) -> Result<BillResult, Failure> {
+        let budget = Some(Budget::begin(self.priced.budget));
+        let configuration = self.configuration()?;
+        let folder = Configuration::create_run_folder(Some(run))?;
+        let laboratory = configuration.laboratory(None, &folder, interrupt, say)?;
+        say(Update::Note(&outline(configuration.described(), &laboratory.listed)));
+        let tries = laboratory.try_variants()?;
+        say(Update::Note(&trials(&tries)));
+        let studies = Studies { folder: &folder, is_resumed: false, budget, options: Options::default() };
+        configuration.measure(&tries, &studies, interrupt, say)
+    }
+
+    /// Keeps the bill of the first study if the second did not end, else the rounds of the first; none without a complete round.
+    fn rest(&self, of_job: &OfJob, run: &Path) -> Result<Option<Outcome>, Failure> {
+        if let Some(text) = price::written(run) {
+            let bill: BillResult = serde_json::from_str(&text).map_err(Failure::environment)?;
+            return of_job.kept(&self.shown(&text), bill.verdict, true).map(Some);
+        }
+        let Some(run) = of_job.history().keep_folder(run)? else { return Ok(None) };
+        Ok(of_job.history().verdict(run)?.map(|verdict| Outcome::Kept { run, verdict, is_interrupted: true }))
+    }
+}
+
+/// Prices the configuration.
+///
+/// # Errors
+/// When the bill cannot be kept.
+pub(crate) fn priced(of_job: &OfJob, dropped: &Dropped, interrupt: &Interrupt) -> Result<Outcome, Failure> {
+    let run = dropped.folder.run();
+    let hidden = [
+        (dropped.file.as_path(), dropped.priced.name.as_str()),
+        (run.as_path(), Folder::SHOWN),
+        (dropped.folder.path(), Folder::SHOWN),
+    ];
+    let teller = Teller::new(of_job, &hidden);
+    let say = |update: Update<'_>| teller.say(update);
+    match dropped.price(&run, interrupt, &say) {
+        Ok(bill) => {
+            let text = serde_json::to_string_pretty(&bill).map_err(Failure::environment)? + "\n";
+            of_job.kept(&dropped.shown(&text), bill.verdict, false)
+        }
+        Err(failure) if failure.is_interrupt() || interrupt.is_requested() => {
+            Ok(dropped.rest(of_job, &run)?.unwrap_or(Outcome::Interrupted))
+        }
+        Err(failure) => Ok(teller.failure(&failure)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn dropped(text: &str) -> Result<Dropped, String> {
+        let budget = Duration::from_mins(1);
+        let priced =
+            Priced { name: "mine.yaml".to_owned(), listener: None, request: None, rate: None, budget };
+        Dropped::new(text, priced).map_err(|failure| failure.to_string())
+    }
+
+    #[test]
+    fn a_configuration_is_refused_under_the_name_that_its_owner_knows() {
+        for (text, why) in [
+            ("", ""),
+            ("a: [", ""),
+            (
+                "static_resources: {listeners: [{name: a}]}\nscript: {filename: /etc/passwd}",
+                "mine.yaml:2: it names the file `/etc/passwd`",
+            ),
+            (
+                "dynamic_resources: {lds_config: {path: /etc/passwd}}",
+                "mine.yaml: it names the file `/etc/passwd`",
+            ),
+        ] {
+            let refused = dropped(text).err().unwrap();
+            assert!(refused.contains(why), "{text}: {refused}");
+            assert!(!refused.contains("hoptax-serve-") && !refused.contains("root:"), "{refused}");
+        }
+    }
+
+    #[test]
+    fn the_folder_of_a_configuration_is_gone_with_its_job() {
+        let dropped = dropped("static_resources: {listeners: [{name: a}]}").unwrap();
+        let folder = dropped.folder.path().to_owned();
+        assert!(folder.join(FILE).is_file());
+        drop(dropped);
+        assert!(!folder.exists());
+    }
+}

@@ -1,0 +1,63 @@
+//! Searches for the highest rate of the server of a job, and keeps its result.
+
+use std::time::Duration;
+
+use hoptax_load::Arrivals;
+use hoptax_result::FindEnd;
+use hoptax_session::awake::NeverHalt;
+use hoptax_session::find::{Found, Goal, Objective, Options, Preset, Server, on_server};
+use hoptax_session::load::Load;
+use hoptax_session::{Failure, Interrupt, Update, thresholds};
+
+use crate::job::Outcome;
+use crate::working::{OfJob, Teller};
+
+/// A search within its bounds, whose target is admitted.
+pub(crate) struct Search {
+    /// Requests, servers and connections; the rate is searched for.
+    pub(crate) load: Load,
+    /// What must hold at the rate.
+    pub(crate) objectives: Vec<Objective>,
+    /// How narrow the interval of the rate should be.
+    pub(crate) preset: Preset,
+    /// The lowest rate, requests per second; none for a share of the highest.
+    pub(crate) min_rate: Option<f64>,
+    /// The highest rate, requests per second; none for a multiple of that of a closed loop.
+    pub(crate) max_rate: Option<f64>,
+    /// The limit of its time; none for that of the preset.
+    pub(crate) budget: Option<Duration>,
+}
+
+/// Searches.
+///
+/// # Errors
+/// When the search cannot begin or its result cannot be kept, and when it is interrupted before anything is known.
+pub(crate) fn found(of_job: &OfJob, search: &Search, interrupt: &Interrupt) -> Result<Outcome, Failure> {
+    let teller = Teller::new(of_job, &[]);
+    let say = |update: Update<'_>| teller.say(update);
+    let limits = thresholds::limits(&[])?;
+    let options = Options {
+        objectives: &search.objectives,
+        preset: search.preset,
+        min_rate: search.min_rate,
+        max_rate: search.max_rate,
+        budget: search.budget,
+        limits: &limits,
+        envoy: None,
+        never_halt: NeverHalt::Auto,
+    };
+    // The default of the command: independent callers.
+    let server = Server {
+        spec: search.load.closed_loop(&say)?,
+        arrivals: Arrivals::Poisson,
+        goal: Goal::Objectives,
+        each: false,
+        sweep: false,
+    };
+    let Found { result, failure } = on_server(server, &options, interrupt, &say)?;
+    if let Some(failure) = failure {
+        of_job.note(&failure.to_string());
+    }
+    let text = serde_json::to_string_pretty(&result).map_err(Failure::environment)? + "\n";
+    of_job.kept(&text, result.verdict, result.ended_by == FindEnd::Interrupt)
+}

@@ -1,0 +1,78 @@
+//! A change of the labels of a run, as the API states it.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// The most labels that a request adds or removes.
+const MAX_LABELS: usize = 20;
+/// The most letters of a label.
+const MAX_LETTERS: usize = 64;
+
+/// A change of the labels of a run.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct LabelChange {
+    /// Labels that the run gets: letters, digits, `-`, `_` and `.`, not digits alone.
+    #[serde(default)]
+    pub(crate) add: Vec<String>,
+    /// Labels that it loses; those that it does not have do not matter.
+    #[serde(default)]
+    pub(crate) remove: Vec<String>,
+    /// True if the labels that it gets are taken from all other runs, so that each names this one. A run is set as reference with the label
+    /// `reference`.
+    #[serde(default)]
+    pub(crate) is_only: bool,
+}
+
+impl LabelChange {
+    /// The change, if all of its labels can be labels.
+    ///
+    /// # Errors
+    /// The first that cannot be one, and why.
+    pub(crate) fn checked(self) -> Result<Self, String> {
+        for (field, labels) in [("add", &self.add), ("remove", &self.remove)] {
+            if labels.len() > MAX_LABELS {
+                return Err(format!("`{field}`: it has more than {MAX_LABELS} labels"));
+            }
+            if let Some(why) = labels.iter().find_map(|label| why_not(label)) {
+                return Err(format!("`{field}`: {why}"));
+            }
+        }
+        Ok(self)
+    }
+}
+
+/// Why a text is no label, as `hoptax runs label` has it.
+fn why_not(label: &str) -> Option<&'static str> {
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if label.is_empty() || label.starts_with('.') || !label.chars().all(is_allowed) {
+        Some("a label has letters, digits, `-`, `_` and `.`, and does not begin with `.`")
+    } else if label.bytes().all(|byte| byte.is_ascii_digit()) {
+        Some("a number names a run: add a letter")
+    } else if label.len() > MAX_LETTERS {
+        Some("a label has at most 64 letters")
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_label_is_a_short_word_that_is_no_number() {
+        let of =
+            |label: &str| LabelChange { add: vec![label.to_owned()], ..LabelChange::default() }.checked();
+        let longest = "a".repeat(MAX_LETTERS);
+        for label in ["nightly", "reference", "v1.2-rc_3", longest.as_str()] {
+            assert!(of(label).is_ok(), "{label}");
+        }
+        let long = format!("{longest}a");
+        for label in ["", "12", ".hidden", "a b", "a/b", "ü", "<b>", long.as_str()] {
+            assert!(of(label).unwrap_err().starts_with("`add`: "), "{label}");
+        }
+        let many = LabelChange { remove: vec!["a".to_owned(); MAX_LABELS + 1], ..LabelChange::default() };
+        assert!(many.checked().unwrap_err().starts_with("`remove`: "));
+    }
+}

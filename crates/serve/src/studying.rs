@@ -1,0 +1,54 @@
+//! Measures the built-in study of a job, and keeps its rounds and its result.
+
+use std::time::Duration;
+
+use hoptax_session::{Asked, Failure, Interrupt, Options, Place, StudyText, Update, measure};
+
+use crate::folder::Folder;
+use crate::job::Outcome;
+use crate::working::{OfJob, Teller};
+
+/// A study within its bounds.
+pub(crate) struct Study {
+    /// Its file.
+    pub(crate) text: StudyText,
+    /// As many rounds as fit in this time.
+    pub(crate) budget: Duration,
+}
+
+/// Measures the study.
+///
+/// # Errors
+/// When it cannot begin or cannot be kept.
+pub(crate) fn measured(of_job: &OfJob, study: &Study, interrupt: &Interrupt) -> Result<Outcome, Failure> {
+    let folder = Folder::create()?;
+    let run = folder.run();
+    let teller = Teller::new(of_job, &[(run.as_path(), Folder::SHOWN)]);
+    let say = |update: Update<'_>| teller.say(update);
+    let asked = Asked { budget: Some(study.budget), ..Asked::default() };
+    let place = Place::New { text: study.text.clone(), folder: Some(&run), force: false };
+    let options = Options { asked, ..Options::default() };
+    let measured = match measure(&place, &options, interrupt, &say) {
+        Ok(measured) => measured,
+        Err(failure) if failure.is_interrupt() || interrupt.is_requested() => {
+            return Ok(Outcome::Interrupted);
+        }
+        Err(failure) => return Ok(teller.failure(&failure)),
+    };
+    let verdict = measured.result.verdict;
+    let kept =
+        if measured.result.plan.rounds_completed > 0 { of_job.history().keep_folder(&run)? } else { None };
+    let failure = measured.complete().err();
+    Ok(match (kept, failure) {
+        (Some(run), None) => Outcome::Kept { run, verdict, is_interrupted: false },
+        (Some(run), Some(failure)) if failure.is_interrupt() => {
+            Outcome::Kept { run, verdict, is_interrupted: true }
+        }
+        (None, Some(failure)) if failure.is_interrupt() => Outcome::Interrupted,
+        (Some(run), Some(failure)) => {
+            teller.failure(&failure.with(format!("\nthe rounds before that are run {run}")))
+        }
+        (None, Some(failure)) => teller.failure(&failure),
+        (None, None) => Outcome::Failed("no round of it was complete".to_owned()),
+    })
+}

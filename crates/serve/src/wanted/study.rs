@@ -1,0 +1,119 @@
+//! A built-in study as the API states it.
+
+use std::time::Duration;
+
+use hoptax_session::{StudyText, library};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::budget::budget;
+use crate::studying::Study;
+
+/// The time of a study if none is stated.
+const USUAL: Duration = Duration::from_mins(10);
+
+/// A built-in study to be measured.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct WantedStudy {
+    /// The name of a built-in study: `GET /studies` has them all.
+    study: String,
+    /// Time of the study, such as `30m`, at most 12h: as many rounds as fit, and at least two; 10 min if absent.
+    budget: Option<String>,
+}
+
+/// A built-in study that can be started.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub(crate) struct BuiltInStudy {
+    /// Its name.
+    study: String,
+    /// Its question.
+    question: String,
+}
+
+/// The built-in studies that can be started. Those that need root change networks of the machine, which nobody does over the network.
+///
+/// # Errors
+/// When they cannot be read, which is a bug.
+pub(crate) fn startable() -> Result<Vec<BuiltInStudy>, String> {
+    let all = library::built_in().map_err(|failure| failure.to_string())?;
+    let without_root = all.into_iter().filter(|study| !study.needs_root);
+    Ok(without_root.map(|study| BuiltInStudy { study: study.name, question: study.question }).collect())
+}
+
+impl WantedStudy {
+    /// The study.
+    ///
+    /// # Errors
+    /// All values that are not valid: an unknown name, one of a study that needs root, a time out of its bounds.
+    pub(crate) fn bounded(&self, startable: &[BuiltInStudy]) -> Result<Study, String> {
+        let budget = budget(self.budget.as_deref()).map(|stated| stated.unwrap_or(USUAL));
+        let text = StudyText::built_in(&self.study).map_err(|failure| format!("`study`: {failure}"));
+        let is_startable = startable.iter().any(|one| one.study == self.study);
+        let text = text.and_then(|text| {
+            let needs_root = || {
+                format!(
+                    "`study`: it needs root, to change networks or to profile the kernel: `hoptax study {}` measures it on the machine \
+                     itself",
+                    self.study
+                )
+            };
+            if is_startable { Ok(text) } else { Err(needs_root()) }
+        });
+        match (text, budget) {
+            (Ok(text), Ok(budget)) => Ok(Study { text, budget }),
+            (text, budget) => {
+                let problems = [text.err(), budget.err()];
+                Err(problems.into_iter().flatten().collect::<Vec<String>>().join("\n"))
+            }
+        }
+    }
+
+    /// Its name.
+    pub(crate) fn name(&self) -> &str {
+        &self.study
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn bounded(wanted: Value) -> Result<Study, String> {
+        let wanted = serde_json::from_value::<WantedStudy>(wanted).map_err(|error| error.to_string())?;
+        wanted.bounded(&startable().unwrap())
+    }
+
+    #[test]
+    fn a_study_is_built_in_and_has_a_time() {
+        let of = bounded(json!({"study": "quick", "budget": "90s"})).unwrap();
+        assert_eq!((of.text.name.as_str(), of.budget), ("quick.yaml", Duration::from_secs(90)));
+        assert_eq!(bounded(json!({"study": "quick"})).unwrap().budget, USUAL);
+    }
+
+    #[test]
+    fn files_unknown_studies_and_those_that_need_root_are_refused() {
+        for (study, why) in [
+            ("quikc", "did you mean `quick`?"),
+            ("/etc/passwd", "unknown study"),
+            ("studies/quick.yaml", "unknown study"),
+            ("", "unknown study"),
+            ("cross-datacenter-php", "needs root"),
+        ] {
+            let refused = bounded(json!({"study": study, "budget": "1y"})).err().unwrap();
+            assert!(refused.contains(why) && refused.contains("`budget`: "), "{study}: {refused}");
+            assert!(refused.starts_with("`study`: "), "{refused}");
+        }
+        assert!(bounded(json!({"study": "quick", "envoy": "/bin/sh"})).is_err());
+    }
+
+    #[test]
+    fn studies_that_can_be_started_have_questions() {
+        let all = startable().unwrap();
+        assert!(all.iter().any(|one| one.study == "quick") && all.len() > 5, "{all:?}");
+        assert!(all.iter().all(|one| one.question.ends_with('?')), "{all:?}");
+        assert!(all.iter().all(|one| one.study != "cross-datacenter-php"));
+    }
+}

@@ -1,0 +1,211 @@
+//! The thread of a job: what it measures, what it says meanwhile, and its end.
+
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use hoptax_result::Verdict;
+use hoptax_session::progress::Progress as Course;
+use hoptax_session::{Failure, Interrupt, Update};
+
+use crate::app::{App, now};
+use crate::history::History;
+use crate::job::{Kind, Outcome, Progress, Step};
+
+/// The least time between two steps of a job, each of which is an event. A slice takes a fifth of a second.
+const STEP_EVERY: Duration = Duration::from_millis(500);
+
+/// Begins the work of a job on a thread of its own. The job has ended when its result is kept.
+///
+/// # Errors
+/// When no thread can be started.
+pub(crate) fn begin(
+    app: &Arc<App>,
+    job: u64,
+    kind: Kind,
+    interrupt: Interrupt,
+    work: impl FnOnce(&OfJob, &Interrupt) -> Result<Outcome, Failure> + Send + 'static,
+) -> io::Result<()> {
+    let of_job = OfJob { app: Arc::clone(app), job };
+    let run = move || {
+        let outcome = outcome(work(&of_job, &interrupt), &interrupt);
+        of_job.end(outcome);
+    };
+    thread::Builder::new().name(format!("{kind:?}").to_lowercase()).spawn(run).map(drop)
+}
+
+fn outcome(worked: Result<Outcome, Failure>, interrupt: &Interrupt) -> Outcome {
+    match worked {
+        Ok(outcome) => outcome,
+        // An error after an interrupt is a consequence of it.
+        Err(failure) if failure.is_interrupt() || interrupt.is_requested() => Outcome::Interrupted,
+        Err(failure) => Outcome::Failed(failure.to_string()),
+    }
+}
+
+/// A job that its thread ends, even if it panics or never began: no other job could begin.
+pub(crate) struct OfJob {
+    app: Arc<App>,
+    job: u64,
+}
+
+impl OfJob {
+    /// The history, which keeps its result.
+    pub(crate) fn history(&self) -> &History {
+        &self.app.history
+    }
+
+    /// Takes note of what it says.
+    pub(crate) fn note(&self, text: &str) {
+        self.app.jobs.noted(self.job, text);
+    }
+
+    /// Takes note of the progress of a load.
+    pub(crate) fn progress(&self, progress: Progress) {
+        self.app.jobs.progressed(self.job, progress);
+    }
+
+    /// Keeps a result, and returns how the job ends with it.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub(crate) fn kept(
+        &self,
+        result: &str,
+        verdict: Verdict,
+        is_interrupted: bool,
+    ) -> Result<Outcome, Failure> {
+        let run = self.history().keep(result)?;
+        Ok(Outcome::Kept { run, verdict, is_interrupted })
+    }
+
+    fn end(&self, outcome: Outcome) {
+        if let Some(state) = self.app.jobs.ended(self.job, outcome, now()) {
+            self.app.metrics.ended(state);
+        }
+    }
+}
+
+impl Drop for OfJob {
+    fn drop(&mut self) {
+        self.end(Outcome::Failed(
+            "its thread could not be started, or panicked, which is a bug in hoptax".to_owned(),
+        ));
+    }
+}
+
+/// Shows on a job what its session says: lines, and how far a study is. Clients read it, so it names no folder of this machine.
+pub(crate) struct Teller<'a> {
+    of_job: &'a OfJob,
+    /// Texts that are replaced, each with what stands for it.
+    hidden: Vec<(String, String)>,
+    measuring: Mutex<Option<Measuring>>,
+}
+
+/// A study that measures.
+struct Measuring {
+    course: Course,
+    /// What it did at the last step.
+    told: String,
+    told_at: Option<Instant>,
+}
+
+impl Measuring {
+    /// The step, if it is time for one: at once when something else begins.
+    fn step(&mut self, at: Instant) -> Option<Step> {
+        let doing = self.course.now();
+        let is_due = |told_at: Instant| at.saturating_duration_since(told_at) >= STEP_EVERY;
+        if doing == self.told && !self.told_at.is_none_or(is_due) {
+            return None;
+        }
+        (self.told, self.told_at) = (doing, Some(at));
+        Some(Step { done: self.course.done(), all: self.course.all(), line: self.course.line(at) })
+    }
+}
+
+impl<'a> Teller<'a> {
+    /// A teller that replaces the paths of these files, a file before the folder that it is in.
+    pub(crate) fn new(of_job: &'a OfJob, hidden: &[(&Path, &str)]) -> Self {
+        let hidden = hidden.iter().map(|(path, with)| (path.display().to_string(), (*with).to_owned()));
+        Self { of_job, hidden: hidden.collect(), measuring: Mutex::new(None) }
+    }
+
+    /// Shows an update.
+    pub(crate) fn say(&self, update: Update<'_>) {
+        match update {
+            Update::Note(text) | Update::Problem(text) => self.of_job.note(&self.shown(text)),
+            Update::Begins { slices_per_round, rounds_done } => {
+                let course = Course::new(slices_per_round, rounds_done);
+                self.measures(Some(Measuring { course, told: String::new(), told_at: None }));
+            }
+            Update::Ends => {
+                self.measures(None);
+                self.step(None);
+            }
+            Update::Rounds(_) | Update::Event(_) => self.steps(&update),
+        }
+    }
+
+    /// A text without the paths that clients need not know.
+    pub(crate) fn shown(&self, text: &str) -> String {
+        let hide = |text: String, (path, with): &(String, String)| text.replace(path, with);
+        self.hidden.iter().fold(text.to_owned(), hide)
+    }
+
+    /// A failure without these paths.
+    pub(crate) fn failure(&self, failure: &Failure) -> Outcome {
+        Outcome::Failed(self.shown(&failure.to_string()))
+    }
+
+    fn measures(&self, measuring: Option<Measuring>) {
+        *self.measuring.lock().unwrap_or_else(PoisonError::into_inner) = measuring;
+    }
+
+    fn steps(&self, update: &Update<'_>) {
+        let now = Instant::now();
+        let mut measuring = self.measuring.lock().unwrap_or_else(PoisonError::into_inner);
+        let step = measuring.as_mut().and_then(|measuring| {
+            measuring.course.update(update, now);
+            measuring.step(now)
+        });
+        drop(measuring);
+        if step.is_some() {
+            self.step(step);
+        }
+    }
+
+    fn step(&self, step: Option<Step>) {
+        self.of_job.app.jobs.stepped(self.of_job.job, step);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_are_rare_unless_something_else_begins() {
+        let mut measuring = Measuring { course: Course::new(10, 0), told: String::new(), told_at: None };
+        let began = Instant::now();
+        let first = measuring.step(began).unwrap();
+        assert_eq!((first.done, first.all, first.line.as_str()), (0, 10, "starting processes"));
+        assert_eq!(measuring.step(began + STEP_EVERY / 2), None);
+        assert!(measuring.step(began + STEP_EVERY).is_some());
+        measuring.told = "round 1".to_owned();
+        assert!(measuring.step(began + STEP_EVERY).is_some());
+    }
+
+    #[test]
+    fn an_error_after_an_interrupt_is_a_consequence_of_it() {
+        let failed = || Err(Failure::environment("a process ended"));
+        let interrupt = Interrupt::default();
+        assert_eq!(outcome(failed(), &interrupt), Outcome::Failed("a process ended".to_owned()));
+        assert_eq!(outcome(Err(Failure::interrupted()), &interrupt), Outcome::Interrupted);
+        interrupt.flag().store(true, std::sync::atomic::Ordering::Relaxed);
+        assert_eq!(outcome(failed(), &interrupt), Outcome::Interrupted);
+        let kept = Outcome::Kept { run: 1, verdict: Verdict::Sound, is_interrupted: false };
+        assert_eq!(outcome(Ok(kept.clone()), &interrupt), kept);
+    }
+}
