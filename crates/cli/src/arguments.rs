@@ -86,6 +86,12 @@ pub(crate) struct Arguments {
     /// Print all details of a result, not its first screen alone
     #[arg(long, global = true)]
     pub(crate) details: bool,
+    /// Print no notes and no progress, only results and problems
+    #[arg(long, global = true)]
+    pub(crate) quiet: bool,
+    /// Print without colours, as `NO_COLOR` does
+    #[arg(long, global = true)]
+    pub(crate) no_color: bool,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -184,6 +190,10 @@ where
 {
     let line: Vec<OsString> = line.into_iter().map(Into::into).collect();
     let mut command = usual::shown(Arguments::command(), &line);
+    if line.iter().any(|word| word == "--no-color") {
+        // The help and errors of clap, which knows the variable alone.
+        command = command.color(clap::ColorChoice::Never);
+    }
     let matches =
         command.try_get_matches_from_mut(&line).map_err(|error| hint::added(error, &command, &line))?;
     Arguments::from_arg_matches(&matches)

@@ -14,13 +14,15 @@ use std::process::ExitCode;
 use hoptax_host::child;
 use hoptax_result::Program;
 
+use arguments::Arguments;
 use exit::Code;
 
 fn main() -> ExitCode {
     Program::set_commit(option_env!("HOPTAX_COMMIT"));
     let arguments = arguments::parsed(env::args_os()).unwrap_or_else(|error| error.exit());
-    print::set_details(arguments.details);
-    let outcome = command::run(arguments.command);
+    let Arguments { details, quiet, no_color, command } = arguments;
+    print::set(print::Settings { details, is_quiet: quiet, no_color });
+    let outcome = command::run(command);
     for process in child::left_behind() {
         print::error(&format!("process {process} runs as another user, could not be ended, and still runs"));
     }

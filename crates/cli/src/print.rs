@@ -1,13 +1,15 @@
 //! Output: results go to stdout, everything else to stderr.
 
 use std::io::{self, IsTerminal, Write};
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::OnceLock;
 use std::{env, fs};
 
-use hoptax_report::Style;
 use hoptax_report::document::Document;
+use hoptax_report::live::Room;
 use hoptax_report::render::terminal;
+use hoptax_report::{Style, documents};
 use hoptax_result::{Body, Report};
 use hoptax_session::Update;
 use rustix::fs::{FileType, fstat};
@@ -18,6 +20,8 @@ use crate::exit::Failure;
 
 /// Width of tables if the terminal width is unknown.
 const WIDTH: u16 = 100;
+/// Lines of a terminal if their number is unknown.
+const HEIGHT: u16 = 24;
 
 /// Prints a result. A closed pipe (`| head`) is not an error, nor is a closed terminal.
 pub(crate) fn result(text: &str) -> Result<(), Failure> {
@@ -98,18 +102,37 @@ impl Lines {
     }
 }
 
-/// True if all details of a document are printed. The command line sets it once.
-static DETAILS: OnceLock<bool> = OnceLock::new();
+/// What is printed, and how. The command line sets it once.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Settings {
+    /// True if all details of a document are printed.
+    pub(crate) details: bool,
+    /// True if neither notes nor progress are printed.
+    pub(crate) is_quiet: bool,
+    /// True if nothing has colours.
+    pub(crate) no_color: bool,
+}
 
-/// Switches the printing of all details of a document.
-pub(crate) fn set_details(details: bool) {
+static SETTINGS: OnceLock<Settings> = OnceLock::new();
+
+/// Sets what is printed.
+pub(crate) fn set(settings: Settings) {
     // The command line is read once.
-    let _ = DETAILS.set(details);
+    let _ = SETTINGS.set(settings);
+}
+
+fn settings() -> Settings {
+    SETTINGS.get().copied().unwrap_or_default()
 }
 
 /// Returns true if the command line asks for all details.
 pub(crate) fn has_details() -> bool {
-    DETAILS.get().copied().unwrap_or_default()
+    settings().details
+}
+
+/// Returns true if neither notes nor progress are printed.
+pub(crate) fn is_quiet() -> bool {
+    settings().is_quiet
 }
 
 /// Prints the first screen of a document, or all of it if the command line asks for the details.
@@ -118,8 +141,8 @@ pub(crate) fn document(document: &Document) -> Result<(), Failure> {
 }
 
 /// As [`document`], on stderr.
-pub(crate) fn document_as_note(document: &Document) {
-    note(&text_of(document));
+pub(crate) fn document_on_stderr(document: &Document) {
+    on_stderr(&text_of(document));
 }
 
 fn text_of(document: &Document) -> String {
@@ -171,9 +194,16 @@ pub(crate) fn passed_as_note(line: &[u8]) {
     let _ = io::stderr().lock().write_all(line);
 }
 
-/// Prints a note to stderr.
+/// Prints a note to stderr, unless the command line asks for quiet.
 pub(crate) fn note(text: &str) {
-    // If stderr is closed, the note is lost.
+    if !is_quiet() {
+        on_stderr(text);
+    }
+}
+
+/// Prints to stderr what must be read.
+pub(crate) fn on_stderr(text: &str) {
+    // If stderr is closed, the text is lost.
     let _ = writeln!(io::stderr(), "{text}");
 }
 
@@ -182,24 +212,53 @@ pub(crate) fn say(update: Update<'_>) {
     match update {
         Update::Note(text) => note(text),
         Update::Problem(text) => error(text),
-        Update::Begins { .. } | Update::Rounds(_) | Update::Event(_) | Update::Ends => {}
+        Update::SoFar { result, is_told: true } => {
+            if let Some(line) = documents::so_far(result) {
+                note(&line);
+            }
+        }
+        Update::Begins { .. }
+        | Update::Rounds(_)
+        | Update::Event(_)
+        | Update::SoFar { is_told: false, .. }
+        | Update::Ends
+        | Update::Search(_) => {}
     }
 }
 
 /// Prints an error to stderr.
 pub(crate) fn error(text: &str) {
-    note(&format!("hoptax: {text}"));
+    on_stderr(&format!("hoptax: {text}"));
 }
 
-/// Style of tables on this stdout: colour on a terminal unless `NO_COLOR` is set (<https://no-color.org>).
+/// Style of tables on this stdout: as wide as its terminal, with colour on a terminal that may have it.
 pub(crate) fn style() -> Style {
     let is_terminal = io::stdout().is_terminal();
-    let no_color = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    let width = if is_terminal { terminal_width() } else { WIDTH };
-    Style { width, colour: is_terminal && !no_color }
+    let width = if is_terminal { size(io::stdout()).0 } else { WIDTH };
+    Style { width, colour: is_terminal && may_have_colour() }
 }
 
-fn terminal_width() -> u16 {
-    let size = rustix::termios::tcgetwinsize(io::stdout());
-    size.map(|size| size.ws_col).ok().filter(|&width| width > 0).unwrap_or(WIDTH)
+/// The room for a view on stderr; none if it is no terminal that can move its cursor.
+pub(crate) fn room() -> Option<Room> {
+    let is_dumb = env::var_os("TERM").is_some_and(|name| name == "dumb");
+    if is_dumb || !io::stderr().is_terminal() {
+        return None;
+    }
+    let (width, height) = size(io::stderr());
+    // A letter in the last column, and a line below the last one, would move what is above.
+    let style = Style { width: width.saturating_sub(1), colour: may_have_colour() };
+    Some(Room { style, height: height.saturating_sub(1) })
+}
+
+/// Returns true unless the command line or `NO_COLOR` forbids colours (<https://no-color.org>).
+fn may_have_colour() -> bool {
+    let is_forbidden = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    !(settings().no_color || is_forbidden)
+}
+
+/// Columns and lines of a terminal.
+fn size(terminal: impl AsFd) -> (u16, u16) {
+    let known = |size: u16, usual: u16| if size > 0 { size } else { usual };
+    let size = rustix::termios::tcgetwinsize(terminal);
+    size.map_or((WIDTH, HEIGHT), |size| (known(size.ws_col, WIDTH), known(size.ws_row, HEIGHT)))
 }

@@ -1,108 +1,195 @@
-//! Progress on stderr: a bar or a live line on a terminal, and plain lines for studies elsewhere.
+//! Progress on stderr: a view on a terminal, plain lines elsewhere, nothing with `--quiet`.
+//!
+//! A view is drawn by the thread that reports progress, and by no other: of a study and of a search, this thread also sends the load, so a
+//! view is drawn between two slices or trials and never while one is measured; of a load, it is the one that waits for the workers.
 
-use std::io::{self, IsTerminal};
-use std::sync::{Mutex, PoisonError};
+mod screen;
+
+use std::io::{self, Stderr};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use hoptax_load::trial::LiveLine;
+use hoptax_report::live::{self, CostsSoFar, LoadCourse, Room};
 use hoptax_run::event::Event;
 use hoptax_session::progress::{PlainLines, Progress};
 use hoptax_session::{Say, Update};
-use indicatif::{ProgressBar, ProgressStyle};
+use screen::Screen;
 
 use crate::print;
 
-/// Runs `measure`, and shows the progress of its study on the terminal.
-pub(crate) fn shown<T>(measure: impl FnOnce(Say<'_>) -> T) -> T {
-    let terminal = StudyOnTerminal::default();
-    measure(&|update| terminal.show(update))
-}
+/// The least time between two drawings of a view that shows nothing but later numbers.
+const BETWEEN: Duration = Duration::from_millis(500);
+/// The time between two plain lines of a load.
+const SILENCE: Duration = Duration::from_secs(30);
 
-/// Runs work of unknown length, and shows its steps.
-pub(crate) fn stepwise<T>(work: impl FnOnce(&mut dyn FnMut(&str), Say<'_>) -> T) -> T {
-    let spinner = ProgressBar::new_spinner();
-    spinner.enable_steady_tick(Duration::from_millis(200));
-    let mut on_step = |step: &str| spinner.set_message(step.to_owned());
-    let done = work(&mut on_step, &|update| spinner.suspend(|| print::say(update)));
-    spinner.finish_and_clear();
+/// Runs `measure`, and shows the progress of its studies or its search.
+pub(crate) fn shown<T>(measure: impl FnOnce(Say<'_>) -> T) -> T {
+    let shown = Mutex::new(Shown { view: View::begin(), study: None });
+    let done = measure(&|update| lock(&shown).show(update));
+    lock(&shown).end();
     done
 }
 
-#[derive(Default)]
-struct StudyOnTerminal {
-    /// The progress while it measures, and its display.
-    shown: Mutex<Option<(Progress, Display)>>,
+/// Runs work of unknown length, and shows its steps on a terminal.
+pub(crate) fn stepwise<T>(work: impl FnOnce(&mut dyn FnMut(&str), Say<'_>) -> T) -> T {
+    let view = Mutex::new(View::begin());
+    let mut on_step = |step: &str| {
+        if let Some(view) = &mut *lock(&view) {
+            view.draw(true, |room| live::step(step, room));
+        }
+    };
+    let done = work(&mut on_step, &|update| say_above(&mut lock(&view), update));
+    if let Some(view) = &mut *lock(&view) {
+        view.screen.clear();
+    }
+    done
 }
 
-enum Display {
-    Bar(ProgressBar),
-    Lines(PlainLines),
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl StudyOnTerminal {
+/// Prints an update above a view, if there is one.
+fn say_above(view: &mut Option<View>, update: Update<'_>) {
+    match view {
+        Some(view) => view.screen.above(|| print::say(update)),
+        None => print::say(update),
+    }
+}
+
+/// A view on the terminal.
+struct View {
+    screen: Screen<Stderr>,
+    /// The last time at which it was drawn.
+    drawn: Option<Instant>,
+}
+
+impl View {
+    /// A view that shows nothing yet; none without a terminal, and if progress is not wanted.
+    fn begin() -> Option<Self> {
+        let has_room = !print::is_quiet() && print::room().is_some();
+        has_room.then(|| Self { screen: Screen::new(io::stderr()), drawn: None })
+    }
+
+    /// Draws the lines for the room that there is now, unless it was drawn just before. `is_urgent` if other than later numbers is shown.
+    fn draw(&mut self, is_urgent: bool, lines: impl FnOnce(Room) -> Vec<String>) {
+        let now = Instant::now();
+        if !is_urgent && self.drawn.is_some_and(|drawn| now.duration_since(drawn) < BETWEEN) {
+            return;
+        }
+        if let Some(room) = print::room() {
+            self.drawn = Some(now);
+            self.screen.show(lines(room));
+        }
+    }
+}
+
+/// What is shown of studies and searches.
+struct Shown {
+    /// None for plain lines, and for nothing.
+    view: Option<View>,
+    /// The study that measures.
+    study: Option<Study>,
+}
+
+/// A study that measures.
+struct Study {
+    progress: Progress,
+    /// Its costs so far, for a view.
+    so_far: Option<CostsSoFar>,
+    /// Its plain lines; none with a view.
+    lines: Option<PlainLines>,
+}
+
+impl Shown {
     /// Shows an update.
-    fn show(&self, update: Update<'_>) {
-        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
-        match (update, &mut *shown) {
-            (Update::Begins { slices_per_round, rounds_done }, _) => {
+    fn show(&mut self, update: Update<'_>) {
+        match (update, &mut self.view) {
+            (Update::Begins { slices_per_round, rounds_done }, view) => {
                 let progress = Progress::new(slices_per_round, rounds_done);
-                *shown = Some((progress, Display::begin(progress)));
+                let is_plain = view.is_none() && !print::is_quiet();
+                let lines = is_plain.then(|| PlainLines::begin(progress, print::note));
+                self.study = Some(Study { progress, so_far: None, lines });
             }
-            (Update::Ends, _) => {
-                if let Some((_, display)) = shown.take() {
-                    display.finish();
+            (Update::Ends, view) => {
+                if let Some(view) = view {
+                    view.screen.clear();
+                }
+                if let Some(lines) = self.study.take().and_then(|study| study.lines) {
+                    lines.finish();
                 }
             }
-            // Without breaking the bar.
-            (Update::Note(text), Some((_, Display::Bar(bar)))) => bar.suspend(|| print::note(text)),
-            (Update::Rounds(_) | Update::Event(_), Some((progress, display))) => {
-                progress.update(&update, Instant::now());
-                display.show(*progress, matches!(update, Update::Event(Event::RoundBegan { .. })));
+            (Update::Rounds(_) | Update::Event(_), _) => self.go_on(&update),
+            (Update::SoFar { result, .. }, Some(_)) => {
+                if let Some(study) = &mut self.study {
+                    study.so_far = CostsSoFar::of(result);
+                }
+                self.draw(true);
             }
-            (update, _) => print::say(update),
+            (Update::Search(search), Some(view)) => view.draw(true, |room| live::search(search, room)),
+            (update, view) => say_above(view, update),
+        }
+    }
+
+    /// Shows the study after an update of its progress.
+    fn go_on(&mut self, update: &Update<'_>) {
+        let Some(study) = &mut self.study else { return };
+        study.progress.update(update, Instant::now());
+        if let Some(lines) = &study.lines {
+            lines.show(study.progress, matches!(update, Update::Event(Event::RoundBegan { .. })));
+        }
+        // Slices follow each other fast. Whatever else happens is rare, and is followed by what takes time.
+        self.draw(!matches!(update, Update::Rounds(_) | Update::Event(Event::SliceEnded { .. })));
+    }
+
+    fn draw(&mut self, is_urgent: bool) {
+        if let (Some(view), Some(study)) = (&mut self.view, &self.study) {
+            let state = study.progress.view(Instant::now(), study.so_far.as_ref());
+            view.draw(is_urgent, |room| live::study(&state, room));
+        }
+    }
+
+    /// Removes what is left of a view. A search says nothing at its end.
+    fn end(&mut self) {
+        if let Some(view) = &mut self.view {
+            view.screen.clear();
         }
     }
 }
 
-impl Display {
-    fn begin(progress: Progress) -> Self {
-        if !io::stderr().is_terminal() {
-            return Self::Lines(PlainLines::begin(progress, print::note));
-        }
-        let bar = ProgressBar::new(progress.all());
-        if let Ok(style) =
-            ProgressStyle::with_template("{msg:<24} {wide_bar} {percent:>3} %  {eta_precise} left")
-        {
-            bar.set_style(style);
-        }
-        bar.set_position(progress.done());
-        Self::Bar(bar)
-    }
-
-    fn show(&self, progress: Progress, begins_round: bool) {
-        match self {
-            Self::Lines(lines) => lines.show(progress, begins_round),
-            Self::Bar(bar) => {
-                bar.set_length(progress.all());
-                bar.set_position(progress.done());
-                bar.set_message(progress.now());
-            }
-        }
-    }
-
-    /// Removes the bar, or stops the plain lines.
-    fn finish(self) {
-        match self {
-            Self::Bar(bar) => bar.finish_and_clear(),
-            Self::Lines(lines) => lines.finish(),
-        }
-    }
+/// What is shown of a load.
+pub(crate) struct LoadProgress {
+    /// None for plain lines.
+    view: Option<View>,
+    course: LoadCourse,
+    /// The time of the last plain line.
+    said: Instant,
 }
 
-/// Live line of a load.
-pub(crate) fn live_line() -> ProgressBar {
-    let bar = ProgressBar::new(1);
-    if let Ok(style) = ProgressStyle::with_template("{wide_msg}") {
-        bar.set_style(style);
+impl LoadProgress {
+    /// Nothing is shown yet; none if nothing is to be shown.
+    pub(crate) fn begin() -> Option<Self> {
+        let progress = || Self { view: View::begin(), course: LoadCourse::default(), said: Instant::now() };
+        (!print::is_quiet()).then(progress)
     }
-    bar
+
+    /// Shows the numbers of the latest half second.
+    pub(crate) fn show(&mut self, line: &LiveLine) {
+        if let Some(view) = &mut self.view {
+            self.course.push(*line);
+            // They come twice a second.
+            view.draw(true, |room| live::load(&self.course, room));
+        } else if self.said.elapsed() >= SILENCE {
+            self.said = Instant::now();
+            print::note(&format!("in the last half second: {}", line.to_string().trim_start()));
+        }
+    }
+
+    /// Removes the view.
+    pub(crate) fn end(self) {
+        if let Some(mut view) = self.view {
+            view.screen.clear();
+        }
+    }
 }

@@ -304,6 +304,7 @@ impl<'a> Current<'a> {
         self.for_intervals(|interval| interval.record_response(&timestamps));
         if let Some(live) = &mut self.live {
             live.response.record(response_ns);
+            live.send_lag.record(in_flight.written_ns.saturating_sub(in_flight.intended_ns));
         }
     }
 

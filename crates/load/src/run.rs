@@ -82,17 +82,19 @@ impl Run {
     }
 }
 
-/// Errors and response times since the previous live sample.
+/// Errors, response times and send lags since the previous live sample.
 #[derive(Debug)]
 pub struct LiveSample {
     /// Requests without a response.
     pub errors: u64,
     /// Response times of answered requests.
     pub(crate) response: Counts<u64, 2>,
+    /// Send lags of answered requests.
+    pub(crate) send_lag: Counts<u64, 2>,
 }
 
 impl LiveSample {
     pub(crate) fn new() -> Self {
-        Self { errors: 0, response: Counts::new() }
+        Self { errors: 0, response: Counts::new(), send_lag: Counts::new() }
     }
 }

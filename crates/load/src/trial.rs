@@ -144,7 +144,7 @@ pub fn run(
         drop(live);
         let before = processor_ticks();
         if let Some(on_live) = on_live {
-            live::show(&receiver, start_ns, end_ns, on_live);
+            live::show(&receiver, start_ns, end_ns, spec.open.is_some(), on_live);
         }
         let outcomes: Vec<_> = handles.into_iter().map(thread::ScopedJoinHandle::join).collect();
         are_done.store(true, Ordering::Relaxed);

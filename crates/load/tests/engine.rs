@@ -446,9 +446,21 @@ fn a_port_without_a_listener_is_an_error_at_the_start() {
 fn live_lines_are_reported_during_the_run() {
     let mut spec = spec(answering(OK));
     spec.duration = Duration::from_millis(1700);
-    let mut lines = Vec::new();
-    let mut keep = |line: &trial::LiveLine| lines.push((line.rate, line.p50_us, line.p99_us));
-    trial::run(&spec, Environment::default(), &AtomicBool::new(false), Some(&mut keep)).unwrap();
-    assert!(lines.len() >= 2, "{lines:?}");
-    assert!(lines.iter().all(|&(rate, p50, p99)| rate > 0.0 && p50 > 0.0 && p99 >= p50), "{lines:?}");
+    let lines_of = |spec: &trial::TrialSpec| {
+        let mut lines = Vec::new();
+        let mut keep = |line: &trial::LiveLine| lines.push(*line);
+        trial::run(spec, Environment::default(), &AtomicBool::new(false), Some(&mut keep)).unwrap();
+        assert!(lines.len() >= 2, "{lines:?}");
+        let are_known =
+            |line: &trial::LiveLine| line.rate > 0.0 && line.p50_us > 0.0 && line.p99_us >= line.p50_us;
+        assert!(lines.iter().all(are_known), "{lines:?}");
+        lines
+    };
+    let closed = lines_of(&spec);
+    assert!(closed.iter().all(|line| line.send_lag_p99_us.is_none()), "{closed:?}");
+    spec.open = Some((Pace::Constant(200.0), Arrivals::Uniform));
+    let open = lines_of(&spec);
+    let is_part =
+        |line: &trial::LiveLine| line.send_lag_p99_us.is_some_and(|lag| 0.0 < lag && lag <= line.p99_us);
+    assert!(open.iter().all(is_part), "{open:?}");
 }

@@ -23,6 +23,7 @@ pub mod kind;
 mod known;
 mod layers;
 mod levels;
+pub mod live;
 mod more_rounds;
 mod next;
 pub mod numbers;

@@ -4,6 +4,7 @@ mod plain;
 
 use std::time::Instant;
 
+use hoptax_report::live::{CostsSoFar, Study};
 use hoptax_run::event::Event;
 
 use crate::update::Update;
@@ -47,7 +48,12 @@ impl Progress {
         match update {
             Update::Rounds(rounds) => self.rounds = *rounds,
             Update::Event(event) => self.on_event(event, now),
-            Update::Note(_) | Update::Problem(_) | Update::Begins { .. } | Update::Ends => {}
+            Update::Note(_)
+            | Update::Problem(_)
+            | Update::Begins { .. }
+            | Update::SoFar { .. }
+            | Update::Ends
+            | Update::Search(_) => {}
         }
     }
 
@@ -77,22 +83,37 @@ impl Progress {
         }
     }
 
-    /// Slices that are done.
-    pub fn done(&self) -> u64 {
-        self.done
+    /// The state for a view, at this moment, with the costs so far.
+    pub fn view<'a>(&self, at: Instant, so_far: Option<&'a CostsSoFar>) -> Study<'a> {
+        let (done, all) = match self.rounds {
+            Some(_) => (self.done, self.all()),
+            None => (self.done_of_round(), self.slices_per_round),
+        };
+        Study { now: self.now(), done_share: done as f64 / all.max(1) as f64, left: self.left(at), so_far }
     }
 
-    /// All slices. If the number of rounds is not known, those until the end of the current round.
-    pub fn all(&self) -> u64 {
-        let so_far = || match self.round {
-            Some(round) => u64::from(round) + 1,
-            None => self.done_before / self.slices_per_round.max(1) + 1,
-        };
-        self.slices_per_round * self.rounds.map_or_else(so_far, u64::from)
+    /// All slices; none if the number of rounds is not known.
+    fn all(&self) -> u64 {
+        self.slices_per_round * self.rounds.map_or(0, u64::from)
+    }
+
+    /// Slices of the current round that are done.
+    fn done_of_round(&self) -> u64 {
+        let before = self.round.map_or(self.done_before, |round| self.slices_per_round * u64::from(round));
+        self.done.saturating_sub(before)
+    }
+
+    /// The time left, in words. It is not known if the total number of rounds is not, and while less than a hundredth is done.
+    fn left(&self, at: Instant) -> Option<String> {
+        self.rounds?;
+        let (left, now) = (self.all().saturating_sub(self.done), self.done - self.done_before);
+        let since = self.measuring_since.filter(|_| now * 100 >= self.all())?;
+        let elapsed_s = at.saturating_duration_since(since).as_secs_f64();
+        Some(format!("about {} left", in_words(elapsed_s * left as f64 / now as f64)))
     }
 
     /// Returns the current activity: `round 3 of 16`, and the name of an activity other than measuring.
-    pub fn now(&self) -> String {
+    fn now(&self) -> String {
         match (self.round_in_words(), self.activity) {
             (Some(round), "") => round,
             (Some(round), activity) => format!("{round}, {activity}"),
@@ -100,22 +121,16 @@ impl Progress {
         }
     }
 
-    /// `round 3 of 16, 41 % done, about 4 min left`, at this moment. The time left is omitted if the total number of rounds is unknown,
-    /// and while less than a hundredth is done.
+    /// `round 3 of 16, 41 % done, about 4 min left`, at this moment.
     pub fn line(&self, at: Instant) -> String {
-        let (Some(round), Some(mut line)) = (self.round, self.round_in_words()) else { return self.now() };
+        let Some(mut line) = self.round_in_words() else { return self.now() };
         let percent = |done: u64, all: u64| (100 * done / all.max(1)).min(100);
         if self.rounds.is_some() {
-            let (left, now) = (self.all().saturating_sub(self.done), self.done - self.done_before);
             line += &format!(", {} % done", percent(self.done, self.all()));
-            if let Some(since) = self.measuring_since.filter(|_| now * 100 >= self.all()) {
-                let elapsed_s = at.saturating_duration_since(since).as_secs_f64();
-                let left = in_words(elapsed_s * left as f64 / now as f64);
-                line += &format!(", about {left} left");
-            }
+            line += &self.left(at).map_or_else(String::new, |left| format!(", {left}"));
         } else {
-            let of_round = self.done.saturating_sub(self.slices_per_round * u64::from(round));
-            line += &format!(", {} % of the round done", percent(of_round, self.slices_per_round));
+            let of_round = percent(self.done_of_round(), self.slices_per_round);
+            line += &format!(", {of_round} % of the round done");
         }
         if self.activity.is_empty() { line } else { format!("{line}, {}", self.activity) }
     }
@@ -164,21 +179,27 @@ mod tests {
     #[test]
     fn without_a_known_total_a_line_states_the_progress_of_the_round() {
         let open = Progress { rounds: None, round: Some(2), done: 24, activity: "", ..progress() };
-        assert_eq!(open.line(Instant::now()), "round 3, 40 % of the round done");
-        assert_eq!((open.now(), open.done(), open.all()), ("round 3".to_owned(), 24, 30));
+        let at = Instant::now();
+        assert_eq!(open.line(at), "round 3, 40 % of the round done");
+        let view = open.view(at, None);
+        assert_eq!((view.now.as_str(), view.left), ("round 3", None));
+        assert!((view.done_share - 0.4).abs() < 1e-9, "{}", view.done_share);
     }
 
     #[test]
     fn slices_of_earlier_sessions_do_not_shorten_the_time_left() {
         let resumed = Progress { rounds: Some(10), ..Progress::new(10, 5) };
-        assert_eq!((Progress::new(10, 5).all(), resumed.done()), (60, 50));
         let since = Instant::now();
+        let shares = [Progress::new(10, 5), resumed].map(|begun| begun.view(since, None).done_share);
+        assert!(shares[0].abs() < 1e-9 && (shares[1] - 0.5).abs() < 1e-9, "{shares:?}");
         let resumed =
             Progress { round: Some(6), done: 60, measuring_since: Some(since), activity: "", ..resumed };
         assert_eq!(
             resumed.line(since + Duration::from_secs(30)),
             "round 7 of 10, 60 % done, about 2 min left"
         );
+        let view = resumed.view(since + Duration::from_secs(30), None);
+        assert_eq!((view.now.as_str(), view.left.as_deref()), ("round 7 of 10", Some("about 2 min left")));
     }
 
     #[test]
@@ -207,7 +228,7 @@ mod tests {
         };
         happens(&Event::RoundBegan { round: 0 });
         happens(&Event::SliceEnded { slice: &slice, is_again: false });
-        assert_eq!(happens(&Event::SliceEnded { slice: &slice, is_again: true }).done(), 1);
+        assert_eq!(happens(&Event::SliceEnded { slice: &slice, is_again: true }).done, 1);
         let waiting = happens(&Event::Waiting);
         let why = "waiting: the hypervisor has moved the processors apart";
         assert!(waiting.line(Instant::now()).ends_with(why));

@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use hoptax_checks::judge_study;
 use hoptax_checks::thresholds::{self, Limits};
@@ -10,7 +11,6 @@ use hoptax_judge::precision::{self, Precision};
 use hoptax_judge::summary::{self, Conditions};
 use hoptax_plan::plan::Plan;
 use hoptax_plan::record::RoundRecord;
-use hoptax_report::documents;
 use hoptax_result::{Environment, StudyResult};
 use hoptax_run::event::Event;
 use hoptax_run::runner::{self, Control, Earlier, Ending, Outcome, Setting};
@@ -32,11 +32,30 @@ fn is_told(rounds: usize) -> bool {
     times.is_power_of_two() && times * FIRST_TOLD == rounds as u32
 }
 
-/// The costs so far. They decide nothing.
-fn so_far(plan: &Plan, rounds: &[RoundRecord], limits: &Limits) -> Option<String> {
-    let mut result = summary::summarise(plan, rounds, Conditions::default());
-    judge_study(&mut result, limits);
-    documents::so_far(&result)
+/// Tells the costs so far: in a line now and then, and otherwise as long as that takes next to no time.
+struct SoFar {
+    /// End of the last summary, and how long it took; none before the first.
+    last: Option<(Instant, Duration)>,
+}
+
+impl SoFar {
+    /// Tells them after these rounds, if they are due. They decide nothing.
+    fn tell(&mut self, plan: &Plan, rounds: &[RoundRecord], limits: &Limits, say: Say<'_>) {
+        let (begun, is_told) = (Instant::now(), is_told(rounds.len()));
+        let is_cheap = self.last.is_some_and(|(at, took)| is_cheap(took, begun.duration_since(at)));
+        if !(is_told || is_cheap) {
+            return;
+        }
+        let mut result = summary::summarise(plan, rounds, Conditions::default());
+        judge_study(&mut result, limits);
+        self.last = Some((Instant::now(), begun.elapsed()));
+        say(Update::SoFar { result: &result, is_told });
+    }
+}
+
+/// True if something that took so long may be done again after this time: it then takes a hundredth of the time at most.
+fn is_cheap(took: Duration, since: Duration) -> bool {
+    took * 100 <= since
 }
 
 /// Destination of complete rounds.
@@ -72,12 +91,14 @@ pub(crate) fn run(
     let expected = Cell::new(None);
     let slices_per_round = plan.slices_per_round() as u64;
     say(Update::Begins { slices_per_round, rounds_done: earlier.rounds.len() as u32 });
-    let mut write_error = None;
+    let (mut write_error, mut so_far) = (None, SoFar { last: None });
     let mut should_continue = |rounds: &[RoundRecord]| {
         let (should_continue, note) = schedule.should_continue(rounds, &expected);
         say(Update::Rounds(expected.get()));
-        let so_far = is_told(rounds.len()).then(|| so_far(plan, rounds, limits)).flatten();
-        for note in so_far.iter().filter(|_| should_continue).chain(&note) {
+        if should_continue {
+            so_far.tell(plan, rounds, limits, say);
+        }
+        if let Some(note) = &note {
             say(Update::Note(note));
         }
         should_continue
@@ -178,5 +199,7 @@ mod tests {
     fn the_costs_so_far_are_told_less_and_less_often() {
         let told: Vec<usize> = (0..50).filter(|rounds| is_told(*rounds)).collect();
         assert_eq!(told, [3, 6, 12, 24, 48]);
+        let seconds = Duration::from_secs;
+        assert!(is_cheap(Duration::from_millis(50), seconds(5)) && !is_cheap(seconds(5), seconds(499)));
     }
 }

@@ -1,5 +1,7 @@
 //! Updates of a session while it runs. The program decides how to show them.
 
+use hoptax_report::live::Search;
+use hoptax_result::StudyResult;
 use hoptax_run::event::Event;
 
 /// Something to show.
@@ -20,8 +22,17 @@ pub enum Update<'a> {
     Rounds(Option<u32>),
     /// An event of the study.
     Event(&'a Event<'a>),
+    /// The complete rounds of a study that still measures. They decide nothing.
+    SoFar {
+        /// Their result, judged.
+        result: &'a StudyResult,
+        /// True if it is worth a line. A view that is redrawn shows each.
+        is_told: bool,
+    },
     /// Measuring ends.
     Ends,
+    /// A search begins a trial, or another part.
+    Search(&'a Search),
 }
 
 /// Shows updates. A study runs on a thread of its own, and tells from there.

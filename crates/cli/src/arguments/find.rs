@@ -176,7 +176,10 @@ impl Given {
                 && matches.value_source(id) == Some(ValueSource::CommandLine)
         };
         let given = find.get_arguments().filter(|argument| is_given(argument.get_id().as_str()));
-        let others = given.filter(|argument| !WITH_ARMS.contains(&argument.get_id().as_str()));
+        let applies = |argument: &clap::Arg| {
+            argument.is_global_set() || WITH_ARMS.contains(&argument.get_id().as_str())
+        };
+        let others = given.filter(|argument| !applies(argument));
         Self {
             not_with_arms: others
                 .filter_map(|argument| Some(format!("--{}", argument.get_long()?)))
@@ -209,6 +212,7 @@ mod tests {
             )
         };
         assert_eq!(of(&["--preset", "quick", "--json", "-", "--dry-run"]), Given::default());
+        assert_eq!(of(&["--details", "--quiet", "--no-color"]), Given::default());
         assert_eq!(of(&["--seed", "1"]), Given { seed: true, ..Given::default() });
         assert_eq!(of(&["--arrivals", "uniform"]), Given::default());
         let given = of(&[

@@ -14,8 +14,7 @@ use hoptax_session::{StudyText, thresholds};
 
 use crate::arguments::{FindArguments, Given};
 use crate::exit::{Code, Failure};
-use crate::interrupt;
-use crate::print;
+use crate::{interrupt, print, progress};
 
 /// Runs the command.
 pub(crate) fn run(arguments: &FindArguments) -> Result<Code, Failure> {
@@ -55,7 +54,7 @@ fn on_one(arguments: &FindArguments, options: &Options<'_>) -> Result<Code, Fail
         sweep: arguments.sweep,
     };
     let interrupt = interrupt::listen()?;
-    let Found { result, failure } = on_server(server, options, &interrupt, &print::say)?;
+    let Found { result, failure } = progress::shown(|say| on_server(server, options, &interrupt, say))?;
     print::document_or_json(arguments.json.file(), &result, || documents::find(&result))?;
     failure.map_or_else(|| Ok(code_of(&result)), Err)
 }
@@ -74,7 +73,7 @@ fn on_arms(arguments: &FindArguments, ids: &[String], options: &Options<'_>) -> 
         return Ok(Code::Success);
     }
     let interrupt = interrupt::listen()?;
-    let Found { result, failure } = arms.search(options, &interrupt, &print::say)?;
+    let Found { result, failure } = progress::shown(|say| arms.search(options, &interrupt, say))?;
     print::document_or_json(arguments.json.file(), &result, || documents::find_arms_of(&result, source))?;
     failure.map_or_else(|| Ok(code_of_arms(&result)), Err)
 }

@@ -11,8 +11,8 @@ use hoptax_session::thresholds;
 
 use crate::arguments::LoadArguments;
 use crate::exit::{Code, Failure};
-use crate::interrupt;
-use crate::{print, progress};
+use crate::progress::LoadProgress;
+use crate::{interrupt, print};
 
 /// Outputs of the result of a load, besides its table.
 #[derive(Clone, Copy, Default)]
@@ -50,18 +50,25 @@ pub(super) fn sent(sending: &Sending<'_>, outputs: Outputs<'_>) -> Result<Code, 
         return Err(Failure::bad_input("`--every` prints to stdout, so give `--json` a file"));
     }
     let interrupt = interrupt::listen()?;
-    let line = progress::live_line();
-    let mut show = |live: &LiveLine| line.set_message(live.to_string());
     // JSON lines contain the same numbers, and both on one terminal would be unreadable.
-    let on_live = outputs.every.is_none().then_some(&mut show as &mut dyn FnMut(&LiveLine));
+    let mut progress = outputs.every.is_none().then(LoadProgress::begin).flatten();
+    let is_shown = progress.is_some();
+    let mut show = |live: &LiveLine| {
+        if let Some(progress) = &mut progress {
+            progress.show(live);
+        }
+    };
+    let on_live = is_shown.then_some(&mut show as &mut dyn FnMut(&LiveLine));
     let lines = outputs.every.map(|every| Lines { every, out: Box::new(print::Lines::default()) });
     let sent = send(sending, lines, on_live, &interrupt, &print::say);
-    line.finish_and_clear();
+    if let Some(progress) = progress {
+        progress.end();
+    }
     let sent = sent?;
     let result = &sent.result;
     if outputs.every.is_some() {
         // Only JSON lines go to stdout.
-        print::document_as_note(&documents::load(result));
+        print::document_on_stderr(&documents::load(result));
         print::write_json(outputs.json, result)?;
     } else {
         write(outputs.json, result)?;

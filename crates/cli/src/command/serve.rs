@@ -32,7 +32,8 @@ pub(super) fn run(arguments: &ServeArguments) -> Result<Code, Failure> {
     })?;
     print::result(&format!("listening on http://{}/", server.address()))?;
     if let Some(token) = drawn {
-        print::note(&format!("token: {}", token.secret()));
+        // Without it, nobody could ask.
+        print::on_stderr(&format!("token: {}", token.secret()));
     }
     server.run(&interrupt)?;
     Ok(Code::Success)

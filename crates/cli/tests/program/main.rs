@@ -42,6 +42,7 @@ mod size;
 mod store;
 mod streams;
 mod tables;
+mod terminal;
 mod zones;
 
 #[test]

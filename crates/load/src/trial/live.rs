@@ -9,7 +9,7 @@ use crate::counts::Counts;
 use crate::run::LiveSample;
 
 /// Contents of a progress line. Rate and percentiles cover the time since the previous line.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LiveLine {
     /// Elapsed time of the trial, including the warm-up, seconds.
     pub elapsed_s: f64,
@@ -21,6 +21,8 @@ pub struct LiveLine {
     pub p50_us: f64,
     /// 99th percentile of response time, microseconds.
     pub p99_us: f64,
+    /// 99th percentile of send lag, microseconds; none in a closed loop, in which the server decides when requests are sent.
+    pub send_lag_p99_us: Option<f64>,
     /// Requests without a response, since the start of the record.
     pub errors: u64,
 }
@@ -49,29 +51,36 @@ pub(super) fn show(
     receiver: &Receiver<LiveSample>,
     start_ns: u64,
     end_ns: u64,
+    is_open: bool,
     on_live: &mut dyn FnMut(&LiveLine),
 ) {
     const INTERVAL_NS: u64 = 500_000_000;
-    let mut response: Option<Counts<u64, 2>> = None;
+    let mut times: Option<(Counts<u64, 2>, Counts<u64, 2>)> = None;
     let mut errors = 0;
     let mut last_ns = start_ns;
     while let Ok(sample) = receiver.recv() {
         errors += sample.errors;
-        match &mut response {
-            Some(all) => *all += &sample.response,
-            None => response = Some(sample.response),
+        match &mut times {
+            Some((response, send_lag)) => {
+                *response += &sample.response;
+                *send_lag += &sample.send_lag;
+            }
+            None => times = Some((sample.response, sample.send_lag)),
         }
         let now = now_ns();
         if now.saturating_sub(last_ns) < INTERVAL_NS {
             continue;
         }
-        if let Some(all) = response.take().map(|all| all.histogram()) {
+        if let Some((response, send_lag)) = times.take() {
+            let all = response.histogram();
+            let at = |quantile: f64| all.value_at_quantile(quantile) as f64 / 1e3;
             on_live(&LiveLine {
                 elapsed_s: now.min(end_ns).saturating_sub(start_ns) as f64 / 1e9,
                 total_s: (end_ns - start_ns) as f64 / 1e9,
                 rate: all.len() as f64 / (now.saturating_sub(last_ns) as f64 / 1e9),
-                p50_us: all.value_at_quantile(0.5) as f64 / 1e3,
-                p99_us: all.value_at_quantile(0.99) as f64 / 1e3,
+                p50_us: at(0.5),
+                p99_us: at(0.99),
+                send_lag_p99_us: is_open.then(|| send_lag.histogram().value_at_quantile(0.99) as f64 / 1e3),
                 errors,
             });
         }
@@ -91,6 +100,7 @@ mod tests {
             rate: 1234.5,
             p50_us: 87.4,
             p99_us: 12_345.0,
+            send_lag_p99_us: Some(12.0),
             errors: 2,
         };
         assert_eq!(line.to_string(), "     1234 req/s   p50 87 us   p99 12.3 ms   2 errors   7 s left");

@@ -86,6 +86,12 @@ pub fn so_far(result: &StudyResult) -> Option<String> {
     (!shown.is_empty()).then(|| format!("CPU time that arms add, after {rounds}: {}{more}", shown.join(", ")))
 }
 
+/// The table of costs of a study that still measures; none without a cost, and for a timeline, in which no arm is compared with another.
+pub(crate) fn table_so_far(result: &StudyResult) -> Option<Table> {
+    let is_timeline = result.plan.timeline.is_some();
+    if is_timeline { None } else { table(result, &rows(result)) }
+}
+
 /// The document of several sittings: all together as `one` study, and CPU time by sitting.
 pub fn sittings(result: &SittingsResult, one: &StudyResult) -> Document {
     let mut document = study(one);

@@ -7,6 +7,7 @@ use crate::document::{Block, Document, FindingText, Next, Section};
 use hoptax_result::Severity;
 
 use crate::style::Paint;
+use crate::table::Table;
 use table::MostRows;
 
 /// Lines of the first screen, if its answer and its limits leave room for a table of at least [`FEWEST_ROWS`].
@@ -38,6 +39,11 @@ pub fn screen(document: &Document, style: Style) -> String {
         + &table::text(main, style, Some(MostRows { rows, details: document.details() }))
         + "\n"
         + &rest
+}
+
+/// A table with as many columns as fit, and with at most this many lines of rows; the line for the rest says that `details` has it.
+pub(crate) fn table_text(table: &Table, style: Style, rows: usize, details: &str) -> String {
+    table::text(table, style, Some(MostRows { rows, details }))
 }
 
 /// The first screen, with every row of its table, and then all sections and findings.

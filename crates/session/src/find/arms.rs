@@ -114,14 +114,15 @@ impl ArmsOfStudy {
             awake: awake.as_ref(),
             ticks: runner::KERNEL_TICKS,
         };
+        let expected = expected(plan, options, time.budget);
         say(Update::Note(&format!(
             "search on {} arms of the study `{}`: about {}, at most {}",
             plan.arms.len(),
             plan.name,
-            seconds(expected(plan, options, time.budget)),
+            seconds(expected),
             seconds(time.budget)
         )));
-        let mut turns = Turns::new(plan, options, &environment, time, interrupt, say);
+        let mut turns = Turns::new(plan, options, &environment, (time, expected), interrupt, say);
         let searched = match runner::with_live(plan, &setting, |live| turns.run(live)) {
             Ok(searched) => searched,
             Err(error) => Err(Failure::environment(error)),

@@ -10,7 +10,7 @@ use hoptax_report::documents;
 use hoptax_report::numbers::rate;
 use hoptax_result::{EndedBy, FindEvidence, FindState, FindTrial, FoundGoal, LoadResult};
 use hoptax_stats::search::{
-    CONFIDENCE, Criterion, GoalResult, Limits, Measured, Sample, Search, SearchError, State,
+    CONFIDENCE, Criterion, GoalResult, Limits, Measured, Planned, Sample, Search, SearchError, State,
 };
 
 use super::options::{LOWEST_RATE, Options, Preset};
@@ -117,11 +117,8 @@ pub(super) fn measured(trial: &Tried) -> Measured {
 
 /// Returns the result of a search for a goal, which is given by the indices of its objectives.
 pub(super) fn found(result: &GoalResult, goal: &[usize], objectives: &[Objective]) -> FoundGoal {
-    let names = |numbers: &[usize]| -> Vec<String> {
-        numbers.iter().filter_map(|one| objectives.get(*one)).map(ToString::to_string).collect()
-    };
     FoundGoal {
-        objectives: names(goal),
+        objectives: names(goal, objectives),
         state: match result.state {
             State::Found => FindState::Found,
             State::Bounded => FindState::Bounded,
@@ -133,8 +130,19 @@ pub(super) fn found(result: &GoalResult, goal: &[usize], objectives: &[Objective
         estimate: result.estimate,
         rate: result.lower,
         upper_rate: result.upper,
-        limited_by: names(&result.limited_by),
+        limited_by: names(&result.limited_by, objectives),
     }
+}
+
+/// The objectives with these indices, as text.
+pub(super) fn names(numbers: &[usize], objectives: &[Objective]) -> Vec<String> {
+    numbers.iter().filter_map(|one| objectives.get(*one)).map(ToString::to_string).collect()
+}
+
+/// A trial that begins, in words.
+pub(super) fn trial_text(planned: &Planned) -> String {
+    let (warmup_s, recorded_s) = (planned.warmup.as_secs_f64(), planned.duration.as_secs_f64());
+    format!("trial at {}/s for {recorded_s:.1} s after {warmup_s:.1} s", rate(planned.load))
 }
 
 /// A line about a trial, and the bounds of the search after it.

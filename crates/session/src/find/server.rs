@@ -5,12 +5,14 @@ use std::time::Duration;
 use hoptax_checks::objective::Objective;
 use hoptax_load::Arrivals;
 use hoptax_load::trial::{self, TrialSpec};
+use hoptax_report::live;
 use hoptax_report::numbers::rate;
 use hoptax_result::{Environment, FindBody, FindEnd, FindResult, FoundGoal, Sweep};
 use hoptax_stats::search::{Ending, Limits, Search, Step};
 
 use super::common::{
-    self, Near, Tried, criteria, evidence, found, measured, progress, range_of, refusal, seconds,
+    self, Near, Tried, criteria, evidence, found, measured, names, progress, range_of, refusal, seconds,
+    trial_text,
 };
 use super::options::{LOWEST_RATE, Options, Settings, Time};
 use super::trials::{CLOSED_LOOP, SendLoad, Trials, answered_rate};
@@ -164,6 +166,7 @@ impl OnRange<'_> {
         let goals = common::goals(trials.objectives().len(), self.each);
         let objectives = trials.objectives().to_vec();
         let mut search = self.begin(&objectives, &goals)?;
+        let expected = time.elapsed() + search.expected_duration();
         let sweep_time = sweep::duration(settings.sweep_trial, settings.warmup);
         let sweep_time = if self.sweep { sweep_time } else { Duration::ZERO };
         note(&format!(
@@ -172,10 +175,12 @@ impl OnRange<'_> {
             rate(range.max),
             trials.arrivals(),
             if self.sweep { ", then a sweep" } else { "" },
-            seconds(time.elapsed() + search.expected_duration() + sweep_time),
+            seconds(expected + sweep_time),
             seconds(time.budget + sweep_time)
         ));
-        let (tried, mut failure) = run_trials(&mut search, trials, *say)?;
+        let of_goals = goals.iter().map(|goal| names(goal, &objectives).join(" and ")).collect();
+        let shown = Shown { of_goals, range: *range, time: *time, expected, sweep_time };
+        let (tried, mut failure) = run_trials(&mut search, trials, &shown, *say)?;
         let is_out_of_time = !matches!(search.next(), Step::Done(Ending::Complete));
         let results = search.results();
         let of_goals = results.iter().zip(&goals);
@@ -184,7 +189,9 @@ impl OnRange<'_> {
         let may_sweep = self.sweep && failure.is_none() && !interrupt.is_requested();
         let mut sweep = None;
         if let Some(highest) = highest.filter(|_| may_sweep) {
-            note(&format!("sweep up to {} requests/s: about {}", rate(highest), seconds(sweep_time)));
+            let about = format!("sweep up to {} requests/s: about {}", rate(highest), seconds(sweep_time));
+            note(&about);
+            say(Update::Search(&shown.state(&search, tried.len(), about)));
             let swept = sweep::run(trials, highest, settings.warmup, settings.sweep_trial, *say);
             (sweep, failure) = (Some(swept.result), swept.failure);
         }
@@ -202,6 +209,39 @@ impl OnRange<'_> {
     }
 }
 
+/// Parts of a search that its view shows and that stay the same.
+struct Shown {
+    /// The objectives of each goal.
+    of_goals: Vec<String>,
+    range: Limits,
+    time: Time,
+    /// Expected time of the search, without the sweep.
+    expected: Duration,
+    sweep_time: Duration,
+}
+
+impl Shown {
+    /// The state of the search after this many trials, of which a part runs now.
+    fn state(&self, search: &Search, trials: usize, now: String) -> live::Search {
+        let results = search.results();
+        let known = self.of_goals.iter().zip(&results).map(|(of, result)| live::KnownRate {
+            of: of.clone(),
+            holds: result.lower,
+            fails: result.upper,
+            min: self.range.min,
+            max: self.range.max,
+        });
+        live::Search {
+            trials: trials as u64,
+            now,
+            known: known.collect(),
+            elapsed_s: self.time.elapsed().as_secs_f64(),
+            expected_s: (self.expected + self.sweep_time).as_secs_f64(),
+            most_s: (self.time.budget + self.sweep_time).as_secs_f64(),
+        }
+    }
+}
+
 /// Runs the trials of a search, and returns them with the reason why the last one could not run, if it could not: a server may end under
 /// overload, and the trials before that are the result.
 ///
@@ -210,10 +250,12 @@ impl OnRange<'_> {
 fn run_trials(
     search: &mut Search,
     trials: &mut Trials<'_>,
+    shown: &Shown,
     say: Say<'_>,
 ) -> Result<(Vec<Tried>, Option<Failure>), Failure> {
     let mut tried = Vec::new();
     while let Step::Trial(planned) = search.next() {
+        say(Update::Search(&shown.state(search, tried.len(), trial_text(&planned))));
         let one = match trials.run(&planned) {
             Ok(Some(one)) => one,
             Ok(None) => break,

@@ -16,7 +16,7 @@ use super::virtual_server::VirtualServer;
 use super::{Found, Preset};
 use crate::awake::NeverHalt;
 use crate::interrupt::Interrupt;
-use crate::update::Update;
+use crate::update::{Say, Update};
 
 /// Input of a search.
 struct Asked<'a> {
@@ -43,6 +43,18 @@ impl Default for Asked<'_> {
 impl Asked<'_> {
     /// Searches a server in virtual time. Returns the result with the lines of its progress.
     fn search(&self, subject: VirtualServer) -> (Found<FindResult>, Vec<String>) {
+        let lines = Mutex::new(Vec::new());
+        let say = |update: Update<'_>| {
+            if let Update::Note(text) = update {
+                lines.lock().unwrap().push(text.to_owned());
+            }
+        };
+        let found = self.told(subject, &say);
+        (found, lines.into_inner().unwrap())
+    }
+
+    /// Searches a server in virtual time, and tells of it.
+    fn told(&self, subject: VirtualServer, say: Say<'_>) -> Found<FindResult> {
         let objectives: Vec<Objective> = self.objectives.iter().map(|text| text.parse().unwrap()).collect();
         let limits = Limits::default();
         let options = Options {
@@ -63,21 +75,14 @@ impl Asked<'_> {
             each: false,
             sweep: self.sweep,
         };
-        let (interrupt, sent, lines) = (Interrupt::default(), AtomicUsize::new(0), Mutex::new(Vec::new()));
+        let (interrupt, sent) = (Interrupt::default(), AtomicUsize::new(0));
         let send_load = |spec: &TrialSpec| {
             if self.interrupted_in == Some(sent.fetch_add(1, Ordering::Relaxed)) {
                 interrupt.flag().store(true, Ordering::Relaxed);
             }
             Ok(subject.load(spec))
         };
-        let say = |update: Update<'_>| {
-            if let Update::Note(text) = update {
-                lines.lock().unwrap().push(text.to_owned());
-            }
-        };
-        let found =
-            search(server, &options, Environment::default(), Box::new(send_load), &interrupt, &say).unwrap();
-        (found, lines.into_inner().unwrap())
+        search(server, &options, Environment::default(), Box::new(send_load), &interrupt, say).unwrap()
     }
 }
 
@@ -96,6 +101,27 @@ fn the_capacity_of_a_server_is_found_whatever_the_time_of_a_request() {
         assert_eq!(goal.limited_by, ["p90<100ms"]);
         assert_eq!(found.result.ended_by, FindEnd::Complete);
     }
+}
+
+#[test]
+fn a_search_tells_before_each_trial_what_is_known() {
+    let states = Mutex::new(Vec::new());
+    let say = |update: Update<'_>| {
+        if let Update::Search(state) = update {
+            states.lock().unwrap().push(state.clone());
+        }
+    };
+    let asked = Asked { objectives: &["p90<100ms"], ..Asked::default() };
+    let result = asked.told(VirtualServer::OneAtATime(Duration::from_millis(2)), &say).result;
+    let states = states.into_inner().unwrap();
+    assert_eq!(states.len(), result.trials.len(), "{states:#?}");
+    assert!(states.iter().zip(0..).all(|(state, trials)| state.trials == trials), "{states:#?}");
+    assert!(states.iter().all(|state| state.now.starts_with("trial at ") && state.known.len() == 1));
+    let (first, last) = (&states[0].known[0], &states[states.len() - 1].known[0]);
+    assert_eq!((first.of.as_str(), first.holds, first.fails), ("p90<100ms", None, None));
+    assert!(last.holds.or(last.fails).is_some(), "{last:?}");
+    let between = first.min..=first.max;
+    assert!(last.holds.into_iter().chain(last.fails).all(|rate| between.contains(&rate)), "{last:?}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use hoptax_load::trial::TrialSpec;
 use hoptax_load::{MAX_RATE, Pace};
 use hoptax_plan::plan::{Draws, Plan};
-use hoptax_report::documents;
+use hoptax_report::{documents, live};
 use hoptax_result::{ArmTrial, Environment, FindEnd, FoundArm, LoadResult};
 use hoptax_run::runner::Live;
 use hoptax_stats::search::{
@@ -46,6 +46,8 @@ pub(super) struct Turns<'a> {
     time: Time,
     interrupt: &'a Interrupt,
     say: Say<'a>,
+    /// Expected time of all searches and rounds.
+    expected: Duration,
     /// Number of loads so far. Each has its own seed.
     number: u64,
     searches: Vec<ArmSearch>,
@@ -98,12 +100,12 @@ impl ArmSearch {
 }
 
 impl<'a> Turns<'a> {
-    /// Searches on the arms of `plan`.
+    /// Searches on the arms of `plan`, for which there is this time, and which take so long if trials agree.
     pub(super) fn new(
         plan: &'a Plan,
         options: &'a Options<'a>,
         environment: &'a Environment,
-        time: Time,
+        (time, expected): (Time, Duration),
         interrupt: &'a Interrupt,
         say: Say<'a>,
     ) -> Self {
@@ -115,6 +117,7 @@ impl<'a> Turns<'a> {
             time,
             interrupt,
             say,
+            expected,
             number: 0,
             searches: Vec::new(),
             rounds: Vec::new(),
@@ -260,13 +263,17 @@ impl<'a> Turns<'a> {
         };
         while searches.iter().any(is_open) {
             for arm in draws.order(searches.len()) {
-                let Some(search) = searches.get_mut(arm).and_then(Option::as_mut) else { continue };
-                let Step::Trial(planned) = search.searching.next() else { continue };
-                let Some(tried) = self.trial(live, arm, &planned)? else { return Ok(FindEnd::Interrupt) };
+                let next = searches.get(arm).and_then(Option::as_ref).map(|search| search.searching.next());
+                let Some(Step::Trial(planned)) = next else { continue };
                 let name = self.name_of(arm);
+                let now = format!("{} {name}: {}", place.trim_end(), common::trial_text(&planned));
+                (self.say)(Update::Search(&self.state(searches, now)));
+                let Some(tried) = self.trial(live, arm, &planned)? else { return Ok(FindEnd::Interrupt) };
                 let shown = documents::find_trial(&tried.trial);
                 (self.say)(Update::Note(&format!("{place}  {name:<width$}  {shown}")));
-                search.searching.record(&planned, measured(&tried));
+                if let Some(search) = searches.get_mut(arm).and_then(Option::as_mut) {
+                    search.searching.record(&planned, measured(&tried));
+                }
                 self.trials.push(ArmTrial { arm: name.to_owned(), round, trial: tried.trial });
             }
         }
@@ -274,6 +281,32 @@ impl<'a> Turns<'a> {
             search.as_ref().is_some_and(|search| search.searching.next() == Step::Done(Ending::OutOfTime))
         };
         Ok(if searches.iter().any(is_late) { FindEnd::Budget } else { FindEnd::Complete })
+    }
+
+    /// The state of these searches, of which a part runs now. In rounds, the rates are those that the whole searches found.
+    fn state(&self, searches: &[Option<&mut ArmSearch>], now: String) -> live::Search {
+        let known = |(arm, search): (usize, &ArmSearch)| {
+            let result = search.result()?;
+            Some(live::KnownRate {
+                of: self.name_of(arm).to_owned(),
+                holds: result.lower,
+                fails: result.upper,
+                min: search.limits.min,
+                max: search.limits.max,
+            })
+        };
+        // While the whole searches run, they are not here.
+        let running =
+            searches.iter().enumerate().filter_map(|(arm, search)| Some((arm, &**search.as_ref()?)));
+        let whole = self.searches.iter().enumerate();
+        live::Search {
+            trials: self.trials.len() as u64,
+            now,
+            known: running.chain(whole).filter_map(known).collect(),
+            elapsed_s: self.time.elapsed().as_secs_f64(),
+            expected_s: self.expected.as_secs_f64(),
+            most_s: self.time.budget.as_secs_f64(),
+        }
     }
 
     /// Runs a trial on an arm; None if it was interrupted.

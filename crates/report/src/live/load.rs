@@ -1,0 +1,169 @@
+//! The view of a load: its latest numbers, and their course.
+
+use std::collections::VecDeque;
+
+use hoptax_load::trial::LiveLine;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::{Color, Style as CellStyle};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Sparkline, Widget};
+
+use super::{Room, Sheet, duration, faint, progress_line};
+use crate::numbers::grouped;
+
+/// The most lines of numbers that are kept: more than a terminal has columns.
+const MOST: usize = 500;
+/// Columns of the name of a number.
+const NAME: usize = 15;
+/// Columns of its value.
+const VALUE: usize = 12;
+/// Columns of the highest value of its course.
+const HIGHEST: usize = 19;
+/// The fewest columns of a course.
+const SHORTEST: u16 = 10;
+
+/// The numbers of a load so far, of each half second.
+#[derive(Clone, Debug, Default)]
+pub struct LoadCourse {
+    lines: VecDeque<LiveLine>,
+}
+
+impl LoadCourse {
+    /// Adds the numbers of the latest half second.
+    pub fn push(&mut self, line: LiveLine) {
+        if self.lines.len() == MOST {
+            self.lines.pop_front();
+        }
+        self.lines.push_back(line);
+    }
+}
+
+/// A number with a course.
+struct Series {
+    name: &'static str,
+    value: fn(&LiveLine) -> Option<f64>,
+    text: fn(f64) -> String,
+}
+
+const SERIES: [Series; 4] = [
+    Series { name: "rate", value: |line| Some(line.rate), text: |rate| format!("{}/s", grouped(rate, 0)) },
+    Series { name: "p50", value: |line| Some(line.p50_us), text: time },
+    Series { name: "p99", value: |line| Some(line.p99_us), text: time },
+    Series { name: "send lag p99", value: |line| line.send_lag_p99_us, text: time },
+];
+
+/// A time with its unit.
+fn time(us: f64) -> String {
+    if us < 10_000.0 { format!("{} us", grouped(us, 0)) } else { format!("{} ms", grouped(us / 1e3, 1)) }
+}
+
+pub(super) fn view(course: &LoadCourse, room: Room) -> Buffer {
+    let mut sheet = Sheet::new(room);
+    let Some(now) = course.lines.back() else { return sheet.finished() };
+    let of = format!("{} of {}", duration(now.elapsed_s), duration(now.total_s));
+    let left = format!("{} left", duration(now.total_s - now.elapsed_s));
+    let share = now.elapsed_s / now.total_s.max(f64::MIN_POSITIVE);
+    sheet.line(&progress_line(&of, share, Some(&left), room.style.width));
+    for series in &SERIES {
+        let Some(value) = (series.value)(now) else { continue };
+        let values: Vec<f64> = course.lines.iter().filter_map(series.value).collect();
+        if let Some(row) = sheet.row() {
+            draw(series, value, &values, row, &mut sheet.buffer);
+        }
+    }
+    let colour = if now.errors > 0 { CellStyle::new().fg(Color::Red) } else { CellStyle::new() };
+    let errors = format!("{:>VALUE$}", grouped(now.errors as f64, 0));
+    sheet.line(&Line::from(vec![Span::raw(format!("{:<NAME$}", "errors")), Span::styled(errors, colour)]));
+    sheet.finished()
+}
+
+/// The name of a number, its latest value, and its course with the highest value in it, if there is room for that.
+fn draw(series: &Series, value: f64, values: &[f64], row: Rect, buffer: &mut Buffer) {
+    let begin = format!("{:<NAME$}{:>VALUE$}", series.name, (series.text)(value));
+    buffer.set_line(row.x, row.y, &Line::from(begin), row.width);
+    let (x, others) = ((NAME + VALUE + 2) as u16, (NAME + VALUE + 2 + HIGHEST) as u16);
+    let width = row.width.saturating_sub(others);
+    if width < SHORTEST {
+        return;
+    }
+    let shown = values.get(values.len().saturating_sub(usize::from(width))..).unwrap_or_default();
+    let highest = shown.iter().copied().fold(0.0, f64::max);
+    let data: Vec<u64> = shown.iter().map(|value| value.round() as u64).collect();
+    let sparkline = Sparkline::default().data(data).style(CellStyle::new().fg(Color::Cyan));
+    sparkline.render(Rect { x: row.x + x, width, ..row }, buffer);
+    let highest = Line::styled(format!("  up to {}", (series.text)(highest)), faint());
+    buffer.set_line(row.x + x + width, row.y, &highest, HIGHEST as u16);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{load, tests::room};
+    use super::*;
+
+    fn line(elapsed_s: f64, p99_us: f64, errors: u64) -> LiveLine {
+        LiveLine {
+            elapsed_s,
+            total_s: 31.0,
+            rate: 4_312.4,
+            p50_us: 87.0,
+            p99_us,
+            send_lag_p99_us: Some(12.0),
+            errors,
+        }
+    }
+
+    fn course(lines: &[LiveLine]) -> LoadCourse {
+        let mut course = LoadCourse::default();
+        lines.iter().for_each(|line| course.push(*line));
+        course
+    }
+
+    fn row(name: &str, value: &str, course: &str, highest: &str) -> String {
+        format!("{name:<15}{value:>12}  {course:<42}  up to {highest}")
+    }
+
+    #[test]
+    fn a_load_has_its_latest_numbers_and_their_course() {
+        let course = course(&[line(11.0, 20_000.0, 0), line(11.5, 10_000.0, 0), line(12.0, 5_000.0, 1_024)]);
+        let lines = load(&course, room(90, 20));
+        assert_eq!(lines.len(), 6, "{lines:#?}");
+        assert!(
+            lines[0].starts_with("12 s of 31 s  ━") && lines[0].ends_with("─   38 %  19 s left"),
+            "{lines:#?}"
+        );
+        assert_eq!(lines[1], row("rate", "4,312/s", "███", "4,312/s"));
+        assert_eq!(lines[3], row("p99", "5,000 us", "█▄▂", "20.0 ms"));
+        assert_eq!(lines[4], row("send lag p99", "12 us", "███", "12 us"));
+        assert_eq!(lines[5], format!("{:<15}{:>12}", "errors", "1,024"));
+    }
+
+    #[test]
+    fn a_closed_loop_has_no_send_lag_and_a_load_that_begins_has_no_view() {
+        let closed = course(&[LiveLine { send_lag_p99_us: None, ..line(1.0, 100.0, 0) }]);
+        assert!(load(&closed, room(90, 20)).iter().all(|line| !line.contains("send lag")));
+        assert!(load(&LoadCourse::default(), room(90, 20)).is_empty());
+    }
+
+    #[test]
+    fn a_narrow_terminal_has_the_numbers_without_their_course_and_a_low_one_the_first_lines() {
+        let course = course(&[line(12.0, 5_000.0, 0)]);
+        for width in [1, 27, 40, 57] {
+            let lines = load(&course, room(width, 20));
+            assert!(lines.iter().all(|line| line.chars().count() <= usize::from(width)), "{lines:#?}");
+            assert!(lines.iter().all(|line| !line.contains("up to")), "{lines:#?}");
+        }
+        let low = load(&course, room(90, 2));
+        assert!(low.len() == 2 && low[1].starts_with("rate "), "{low:#?}");
+    }
+
+    #[test]
+    fn a_course_that_is_longer_than_the_room_keeps_its_end() {
+        let mut all = vec![line(0.0, 9_000_000.0, 0); MOST];
+        all.extend([line(1.0, 100.0, 0); 60]);
+        let course = course(&all);
+        assert_eq!(course.lines.len(), MOST);
+        let lines = load(&course, room(90, 20));
+        assert_eq!(lines[3], row("p99", "100 us", &"█".repeat(42), "100 us"));
+    }
+}
