@@ -226,6 +226,11 @@ impl Behaviour {
         })
     }
 
+    /// The names of all parameters.
+    pub fn parameters() -> impl Iterator<Item = &'static str> {
+        names().into_iter()
+    }
+
     /// Samples the parameters of one request.
     pub(crate) fn draw(&self, tables: &Tables, random: &mut impl Rng) -> Drawn {
         let delay = self.delay.draw(tables, random);

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use hoptax_report::documents;
 use hoptax_result::Verdict;
 use hoptax_session::progress::Progress as Course;
 use hoptax_session::{Failure, Interrupt, Update};
@@ -121,7 +122,8 @@ impl Measuring {
             return None;
         }
         (self.told, self.told_at) = (doing, Some(at));
-        Some(Step { done: self.course.done(), all: self.course.all(), line: self.course.line(at) })
+        let (done, all) = self.course.slices();
+        Some(Step { done, all, line: self.course.line(at) })
     }
 }
 
@@ -144,7 +146,13 @@ impl<'a> Teller<'a> {
                 self.measures(None);
                 self.step(None);
             }
+            Update::SoFar { result, is_told: true } => {
+                if let Some(line) = documents::so_far(result) {
+                    self.of_job.note(&self.shown(&line));
+                }
+            }
             Update::Rounds(_) | Update::Event(_) => self.steps(&update),
+            Update::SoFar { is_told: false, .. } | Update::Search(_) => {}
         }
     }
 

@@ -85,11 +85,16 @@ impl Progress {
 
     /// The state for a view, at this moment, with the costs so far.
     pub fn view<'a>(&self, at: Instant, so_far: Option<&'a CostsSoFar>) -> Study<'a> {
-        let (done, all) = match self.rounds {
+        let (done, all) = self.slices();
+        Study { now: self.now(), done_share: done as f64 / all.max(1) as f64, left: self.left(at), so_far }
+    }
+
+    /// The slices that are done, and all slices; those of the current round if the number of rounds is not known.
+    pub fn slices(&self) -> (u64, u64) {
+        match self.rounds {
             Some(_) => (self.done, self.all()),
             None => (self.done_of_round(), self.slices_per_round),
-        };
-        Study { now: self.now(), done_share: done as f64 / all.max(1) as f64, left: self.left(at), so_far }
+        }
     }
 
     /// All slices; none if the number of rounds is not known.
@@ -113,7 +118,7 @@ impl Progress {
     }
 
     /// Returns the current activity: `round 3 of 16`, and the name of an activity other than measuring.
-    fn now(&self) -> String {
+    pub fn now(&self) -> String {
         match (self.round_in_words(), self.activity) {
             (Some(round), "") => round,
             (Some(round), activity) => format!("{round}, {activity}"),

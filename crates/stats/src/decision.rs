@@ -62,7 +62,8 @@ pub fn decide(difference: &Interval, freedom: f64, confidence: f64, margin: f64)
 pub fn decide_by_interval(difference: &Interval, margin: f64) -> Option<Decision> {
     let Interval { low, high, .. } = *difference;
     let has_width = low.is_finite() && high.is_finite() && low < high;
-    if !has_width || !(margin > 0.0 && margin.is_finite()) {
+    let has_margin = margin > 0.0 && margin.is_finite();
+    if !(has_width && has_margin) {
         return None;
     }
     Some(if -margin <= low && high <= margin {

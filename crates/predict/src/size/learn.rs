@@ -122,10 +122,7 @@ impl<'a> Source<'a> {
     /// The CPU time of an arm under some of the loads; none if none of its numbers counts.
     fn levels(&self, arm: &ArmResult, counts: impl Fn(&str) -> bool) -> Option<Curve> {
         let point = |load| {
-            Some(Point {
-                busy: self.busy(arm, load)?,
-                terms: vec![Weighted::new(1.0, self.level(arm, load)?)],
-            })
+            Some(Point { busy: busy(arm, load)?, terms: vec![Weighted::new(1.0, self.level(arm, load)?)] })
         };
         Curve::new(self.loads().filter(|load| counts(load)).filter_map(point).collect())
     }
@@ -159,7 +156,7 @@ impl<'a> Source<'a> {
     /// closed loop keeps both always busy. It is no point of that curve: above the busiest open loop, the curve is flat.
     fn added(&self, arm: &ArmResult, plain: &ArmResult, in_use: Option<&Curve>, load: &str) -> Option<Point> {
         let cost = self.cost(arm, load)?;
-        let [own, of_plain] = [self.busy(arm, load)?, self.busy(plain, load)?];
+        let [own, of_plain] = [busy(arm, load)?, busy(plain, load)?];
         if self.is_closed(load) {
             return Some(Point { busy: of_plain, terms: vec![Weighted::new(1.0, cost)] });
         }
@@ -192,13 +189,6 @@ impl<'a> Source<'a> {
     /// The rounds of a load; none if the result has none.
     fn by_round(&self, load: &str) -> Option<&CpuByRound<'a>> {
         self.loads.iter().find(|one| one.load.name == load)?.by_round.as_ref()
-    }
-
-    /// The busy share of the proxies of an arm under a load, as a share of the capacity of their processors: in the same sense as the
-    /// `b` that `b = cores(b) / workers` is solved for, so over the time in which the load was offered. The CPU time as a share of the
-    /// time between readings of counters would make proxies look idle that were saturated in short slices.
-    fn busy(&self, arm: &ArmResult, load: &str) -> Option<f64> {
-        arm.under(load)?.proxy_busy_share
     }
 
     /// The processors that the proxies of an arm can keep busy at once.
@@ -283,4 +273,11 @@ impl Curve {
             .for_each(|(weight, measured)| sum.add(weight, measured));
         sum
     }
+}
+
+/// The busy share of the proxies of an arm under a load, as a share of the capacity of their processors: in the same sense as the
+/// `b` that `b = cores(b) / workers` is solved for, so over the time in which the load was offered. The CPU time as a share of the
+/// time between readings of counters would make proxies look idle that were saturated in short slices.
+fn busy(arm: &ArmResult, load: &str) -> Option<f64> {
+    arm.under(load)?.proxy_busy_share
 }

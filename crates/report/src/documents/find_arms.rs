@@ -65,7 +65,7 @@ fn trials(result: &FindArmsResult) -> Option<Section> {
     };
     let groups: Vec<Group> = result.arms.iter().filter_map(of).collect();
     let all: Vec<&FindTrial> = result.trials.iter().map(|one| &one.trial).collect();
-    let chart = (!groups.is_empty()).then(|| Chart::Groups(groups));
+    let chart = (!groups.is_empty()).then_some(Chart::Groups(groups));
     Section::of_charts("Trials by rate", &charts::about(&all), chart.into_iter().collect())
 }
 

@@ -192,6 +192,8 @@ fn shortened(value: &str) -> String {
 mod tests {
     use serde_json::json;
 
+    type Change = fn(&mut Environment);
+
     use super::*;
 
     fn program() -> Program {
@@ -227,7 +229,7 @@ mod tests {
         assert_eq!(differing(&program(), &later), [""; 0], "the time and the load average are no settings");
         let other = Program { commit: Some("def".to_owned()), ..program() };
         assert_eq!(differing(&other, &machine()), ["hoptax"]);
-        let changes: [(&str, fn(&mut Environment)); 11] = [
+        let changes: [(&str, Change); 11] = [
             ("proxy", |one| one.proxy_version = None),
             ("executable of the proxy", |one| one.proxy_sha256 = Some("1".repeat(64))),
             ("processor", |one| one.cpu_model = "Another".to_owned()),

@@ -115,7 +115,9 @@ mod tests {
 
     fn course(lines: &[LiveLine]) -> LoadCourse {
         let mut course = LoadCourse::default();
-        lines.iter().for_each(|line| course.push(*line));
+        for line in lines {
+            course.push(*line);
+        }
         course
     }
 

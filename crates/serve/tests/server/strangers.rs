@@ -17,10 +17,14 @@ const EVIL: &str =
 fn visit<F: FnMut(&str, &mut Value)>(value: &mut Value, shape: &str, visitor: &mut F) {
     match value {
         Value::Object(fields) => {
-            fields.iter_mut().for_each(|(name, field)| visit(field, &format!("{shape}/{name}"), visitor));
+            for (name, field) in fields {
+                visit(field, &format!("{shape}/{name}"), visitor);
+            }
         }
         Value::Array(values) => {
-            values.iter_mut().for_each(|one| visit(one, &format!("{shape}/*"), visitor));
+            for one in values {
+                visit(one, &format!("{shape}/*"), visitor);
+            }
         }
         _ => visitor(shape, value),
     }

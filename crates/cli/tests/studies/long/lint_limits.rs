@@ -11,7 +11,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use crate::lint::{PLAIN, Running, bootstrap, cluster, finds, free_port, http_options, listener, routed, server};
+use crate::lint::{
+    PLAIN, Running, bootstrap, cluster, finds, free_port, http_options, listener, routed, server,
+};
 use crate::support::proxied::get;
 use crate::support::{origin, wait_until};
 
@@ -148,8 +150,10 @@ fn three_retries_at_a_time_are_soon_too_few() {
     let budget = "circuit_breakers: {thresholds: [{retry_budget: {budget_percent: {value: 20}, min_retry_concurrency: 30}}]}";
     for (more, is_fault) in [("", true), (budget, false)] {
         let route = "- match: {prefix: /}\n  route: {cluster: shop, timeout: 60s, retry_policy: {num_retries: 1, retry_on: 5xx}}";
-        let text =
-            bootstrap(&listener("in", "127.0.0.1", 0, &routed(route, "")), &cluster("shop", &[failing], more));
+        let text = bootstrap(
+            &listener("in", "127.0.0.1", 0, &routed(route, "")),
+            &cluster("shop", &[failing], more),
+        );
         assert_eq!(finds("retry-budget", &text), is_fault);
         let running = Running::new(&text);
         running.at_once(20);

@@ -85,8 +85,7 @@ fn headers_of_one_direction_lose_their_case() {
     );
     for (more, is_fault) in [("", true), (of_cluster.as_str(), false)] {
         let fields = format!("http_protocol_options: {{{format}}}\n{}", routed(PLAIN, ""));
-        let text =
-            bootstrap(&listener("in", "127.0.0.1", 0, &fields), &cluster("shop", &[server], more));
+        let text = bootstrap(&listener("in", "127.0.0.1", 0, &fields), &cluster("shop", &[server], more));
         assert_eq!(finds("header-case-half", &text), is_fault);
         let response = get(Running::new(&text).proxy.address, "/", &BTreeMap::new());
         let expected = if is_fault { "\r\nx-mixed: 1\r\n" } else { "\r\nX-MiXed: 1\r\n" };
@@ -98,8 +97,7 @@ fn headers_of_one_direction_lose_their_case() {
 #[ignore = "facts about Envoy: run by `make test-long`"]
 fn no_client_is_internal_unless_the_file_says_so() {
     let route = "- match: {prefix: /, headers: [{name: x-envoy-internal, string_match: {exact: 'true'}}]}\n  direct_response: {status: 200}";
-    let networks =
-        "internal_address_config: {cidr_ranges: [{address_prefix: 127.0.0.0, prefix_len: 8}]}\n";
+    let networks = "internal_address_config: {cidr_ranges: [{address_prefix: 127.0.0.0, prefix_len: 8}]}\n";
     for (more, is_fault, expected) in [("", true, "404"), (networks, false, "200")] {
         let fields = format!("{more}{}", routed(route, ""));
         let text = bootstrap(&listener("in", "127.0.0.1", 0, &fields), NO_CLUSTER);
@@ -158,8 +156,11 @@ fn every_request_is_traced_by_default() {
 #[test]
 #[ignore = "facts about Envoy: run by `make test-long`"]
 fn an_open_admin_interface_ends_the_proxy_for_whoever_asks() {
-    let open = bootstrap(&listener("in", "127.0.0.1", 0, &routed(DIRECT, "")), NO_CLUSTER)
-        .replacen("address: 127.0.0.1", "address: 0.0.0.0", 1);
+    let open = bootstrap(&listener("in", "127.0.0.1", 0, &routed(DIRECT, "")), NO_CLUSTER).replacen(
+        "address: 127.0.0.1",
+        "address: 0.0.0.0",
+        1,
+    );
     let closed = open.replacen("address: 0.0.0.0", "address: 127.0.0.1", 1);
     for (text, is_fault) in [(open, true), (closed, false)] {
         assert_eq!(finds("admin-exposed", &text), is_fault);
@@ -280,7 +281,19 @@ fn who_states_an_address_gets_past_rules_by_address() {
         assert_eq!(finds("client-address-trusted", &text), is_fault);
         let running = Running::new(&text);
         let url = format!("https://127.0.0.1:{}/", running.proxy.address.port());
-        let asked = ["load", "-n", "1", "-c", "1", "--insecure", "-H", "x-forwarded-for: 192.0.2.7", "--json", "-", &url];
+        let asked = [
+            "load",
+            "-n",
+            "1",
+            "-c",
+            "1",
+            "--insecure",
+            "-H",
+            "x-forwarded-for: 192.0.2.7",
+            "--json",
+            "-",
+            &url,
+        ];
         let json: serde_json::Value = serde_json::from_str(&run(asked).stdout).unwrap();
         assert_eq!(json["statuses"][expected], 1, "{json:#}");
     }

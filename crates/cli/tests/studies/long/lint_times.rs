@@ -109,7 +109,12 @@ fn a_server_whose_connections_never_open_costs_five_seconds_by_default() {
     let address = full.local_addr().unwrap();
     let _queued = TcpStream::connect(address).unwrap();
     let text = bootstrap(
-        &listener("in", "127.0.0.1", 0, &routed("- match: {prefix: /}\n  route: {cluster: shop, timeout: 60s}", "")),
+        &listener(
+            "in",
+            "127.0.0.1",
+            0,
+            &routed("- match: {prefix: /}\n  route: {cluster: shop, timeout: 60s}", ""),
+        ),
         &cluster("shop", &[address], ""),
     );
     let took = |text: &str| {

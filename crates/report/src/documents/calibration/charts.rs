@@ -53,7 +53,7 @@ fn by_rate(result: &CalibrationResult) -> Option<Series> {
         text: format!("{} requests/s is the highest rate sent on time", grouped(ceiling.rate, 0)),
     });
     let marks = ceiling.into_iter().collect();
-    (tried.len() > 1).then(|| Series { levels, marks, ..Series::new("times by rate", x, y, lines) })
+    (tried.len() > 1).then(|| Series { marks, levels, ..Series::new("times by rate", x, y, lines) })
 }
 
 /// The errors of an experiment; none if its responses were not waited for.

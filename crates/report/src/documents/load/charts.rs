@@ -284,8 +284,9 @@ mod tests {
         let mut result = fixture::load();
         let document = crate::documents::load(&result);
         assert!(document.is_table_plotted && has_times(&document.plots));
-        for latency in [&mut result.latency.response, &mut result.latency.service] {
-            *latency = Latency { count: latency.count, ..Latency::default() };
+        let latency = &mut result.latency;
+        for withheld in [&mut latency.response, &mut latency.service] {
+            *withheld = Latency { count: withheld.count, ..Latency::default() };
         }
         result.bounds = LoadBounds::default();
         result.percentiles.clear();

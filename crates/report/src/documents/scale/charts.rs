@@ -21,7 +21,7 @@ pub(super) fn charts(result: &ScaleResult) -> Option<Section> {
     let groups: Vec<Group> = result.series.iter().filter_map(of).collect();
     let note = "Points: rates that were measured, with intervals. Dotted: the law that is nearest to them, up to twice the largest size. \
                 Shaded: where it peaks. Hollow: rates that are not in the fit, since something other than the proxies limited them.";
-    let chart = (!groups.is_empty()).then(|| Chart::Groups(groups));
+    let chart = (!groups.is_empty()).then_some(Chart::Groups(groups));
     let title = format!("Rate over {}", result.over.as_str());
     Section::of_charts(&title, note, chart.into_iter().collect())
 }

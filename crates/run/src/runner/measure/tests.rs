@@ -30,7 +30,7 @@ fn a_companion_that_ends_concerns_only_the_arms_that_call_it() {
 
 #[test]
 fn a_stop_of_the_generator_is_in_the_lag_of_a_request_or_of_a_turn() {
-    let mut recording = Recording::new();
+    let mut recording = Recording::default();
     assert_eq!(latest_own_lag_ns(&recording), 0);
     // In a closed loop, no request is late.
     recording.longest_turn_ns = 1_000_000_000;
