@@ -39,6 +39,7 @@ function ofApi(text) {
 export function types({ name, from, schema }) {
   const text = JSON.parse(readFileSync(new URL(`../../${from}`, import.meta.url), "utf8"));
   return compile(schema(text), name, {
+    ignoreMinAndMaxItems: true,
     additionalProperties: false,
     bannerComment: `// Made of ${from} by \`make ui\`. Do not edit.`,
     format: true,

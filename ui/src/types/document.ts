@@ -26,6 +26,9 @@ export type Block =
     }
   | {
       chart: Chart;
+    }
+  | {
+      text_only: Block;
     };
 /**
  * A chart.
@@ -59,6 +62,9 @@ export type Chart =
       differences: Differences;
     }
   | {
+      intervals: Intervals;
+    }
+  | {
       overlay: Overlay;
     };
 
@@ -86,6 +92,10 @@ export interface Document {
    * The table of the first screen; none if the answer says all.
    */
   table: Table | null;
+  /**
+   * True if a plot has all values of that table, so that a page, whose plots have tables of their own, leaves it out.
+   */
+  is_table_plotted: boolean;
   /**
    * Notes that a reader of the table must know, a line each.
    */
@@ -510,11 +520,11 @@ export interface Point {
    */
   y: number | null;
   /**
-   * The lower end of its interval.
+   * The lower end of its interval; none of a bound that has no lower one.
    */
   low?: number | null;
   /**
-   * The upper end of its interval.
+   * The upper end of its interval; none of a bound that has no upper one.
    */
   high?: number | null;
   /**
@@ -965,6 +975,96 @@ export interface Quantity2 {
   has_uncertain_sign?: boolean;
 }
 /**
+ * Numbers with their intervals on one axis.
+ */
+export interface Intervals {
+  /**
+   * Its title.
+   */
+  title: string;
+  /**
+   * The label of the axis, with the unit.
+   */
+  axis: string;
+  /**
+   * The scale of the axis: linear or logarithmic.
+   */
+  scale: "linear" | "logarithmic" | "nines";
+  /**
+   * The number that all others are held against; none without one.
+   */
+  level?: Level | null;
+  /**
+   * The rows, those of one name beside each other.
+   */
+  rows: IntervalRow[];
+}
+/**
+ * A number with its interval.
+ */
+export interface IntervalRow {
+  /**
+   * Its name.
+   */
+  name: string;
+  /**
+   * Its kind, as a legend has it: `measured`, `predicted`.
+   */
+  kind: string;
+  /**
+   * The colour of its kind.
+   */
+  tone: "own" | "other" | "failed" | "third" | "fourth" | "fifth";
+  number: Quantity3;
+  /**
+   * A sentence about it.
+   */
+  note?: string | null;
+}
+/**
+ * A quantity as documents have it: with its text, so that nothing else has to format it.
+ */
+export interface Quantity3 {
+  /**
+   * Its text without the unit: `27.41 ±0.32`.
+   */
+  text: string;
+  /**
+   * The estimate; absent if only bounds are known.
+   */
+  estimate?: number | null;
+  /**
+   * The lower end; absent if there is none.
+   */
+  low?: number | null;
+  /**
+   * The upper end; absent if there is none.
+   */
+  high?: number | null;
+  /**
+   * The unit: `us`, `%`, `requests/s`.
+   */
+  unit: string;
+  /**
+   * The form: an amount or a difference.
+   */
+  form: "level" | "difference";
+  /**
+   * Its basis.
+   */
+  basis:
+    | "measured"
+    | "bounded"
+    | "predicted"
+    | {
+        unknown: string;
+      };
+  /**
+   * True if it is a difference whose sign is not supported once all of its column are judged together.
+   */
+  has_uncertain_sign?: boolean;
+}
+/**
  * Costs of the same arms in several runs, of which the first is the reference.
  */
 export interface Overlay {
@@ -1040,7 +1140,7 @@ export interface OverlayRow {
  * The difference of a run from the reference.
  */
 export interface OverlayDifference {
-  value: Quantity;
+  value: Quantity4;
   /**
    * The same as a share of the level that the margin is a share of.
    */
@@ -1049,6 +1149,49 @@ export interface OverlayDifference {
    * The decision.
    */
   outcome: "different" | "equivalent" | "undecided" | "failed" | "passed";
+}
+/**
+ * A quantity as documents have it: with its text, so that nothing else has to format it.
+ */
+export interface Quantity4 {
+  /**
+   * Its text without the unit: `27.41 ±0.32`.
+   */
+  text: string;
+  /**
+   * The estimate; absent if only bounds are known.
+   */
+  estimate?: number | null;
+  /**
+   * The lower end; absent if there is none.
+   */
+  low?: number | null;
+  /**
+   * The upper end; absent if there is none.
+   */
+  high?: number | null;
+  /**
+   * The unit: `us`, `%`, `requests/s`.
+   */
+  unit: string;
+  /**
+   * The form: an amount or a difference.
+   */
+  form: "level" | "difference";
+  /**
+   * Its basis.
+   */
+  basis:
+    | "measured"
+    | "bounded"
+    | "predicted"
+    | {
+        unknown: string;
+      };
+  /**
+   * True if it is a difference whose sign is not supported once all of its column are judged together.
+   */
+  has_uncertain_sign?: boolean;
 }
 /**
  * A finding in words.
