@@ -39,9 +39,9 @@ pub fn with_named(result: &StudyResult, margin_share: f64) -> Vec<ComparisonBody
     named.map(|arm| compare(result, &arm.id, margin_share)).collect()
 }
 
-/// The same, for the decisions about a judged study. Where an identical arm differs by more than chance explains (the finding `same-differs`), a
-/// difference in that measure that is no larger than the largest of identical arms is undecided: the setup makes such differences by itself,
-/// and more rounds do not remove them.
+/// The same, for the decisions about a judged study. Where an identical arm differs by more than chance explains (the finding
+/// `same-differs`), a difference in that measure that is no larger than the largest of identical arms is undecided: the setup makes such
+/// differences by itself, and more rounds do not remove them.
 pub fn decisions(result: &StudyResult, margin_share: f64) -> Vec<ComparisonBody> {
     let mut comparisons = with_named(result, margin_share);
     for one in comparisons.iter_mut().flat_map(|one| &mut one.subjects).flat_map(|one| &mut one.measures) {

@@ -57,8 +57,8 @@ pub fn decide(difference: &Interval, freedom: f64, confidence: f64, margin: f64)
 /// [`decide`] would not.
 ///
 /// **Error rates.** `tests/decision_errors.rs` simulates pairs of runs with 3 to 100 rounds each: equal ones are called different in at
-/// most 5.5 %, and those that differ by the margin equivalent in at most 3.5 %. These rates hold for intervals that cover the true difference
-/// as often as their confidence says.
+/// most 5.5 %, and those that differ by the margin equivalent in at most 3.5 %. These rates hold for intervals that cover the
+/// true difference as often as their confidence says.
 ///
 /// **Degenerate cases.** `None` for an interval without a width or with an end that is not finite, and for a margin that is not positive.
 pub fn decide_by_interval(difference: &Interval, margin: f64) -> Option<Decision> {

@@ -85,8 +85,8 @@ fn of_measure(
 
 /// Advice for a finding that chance explains. Of six measures that are independent of each other, one or more have such a finding in
 /// 1 - 0.95^6 of the studies, and fewer if they vary together.
-const ONE_IN_TWENTY: &str = "one sound study in twenty has this finding in a given measure, and up to one in four has it in one or more of the six \
-                             measures: ignore costs of this size or smaller";
+const ONE_IN_TWENTY: &str = "one sound study in twenty has this finding in a given measure, and up to one in four has it in one or more \
+                             of the six measures: ignore costs of this size or smaller";
 
 #[cfg(test)]
 mod tests {
@@ -154,7 +154,10 @@ mod tests {
         let advice =
             |half_width: f64| fired("same-differs", differs(-0.3, half_width)).1.findings[0].advice.clone();
         let usual = advice(0.28);
-        assert!(usual.starts_with("one sound study in twenty has this finding in a given measure"), "{usual}");
+        assert!(
+            usual.starts_with("one sound study in twenty has this finding in a given measure"),
+            "{usual}"
+        );
         assert!(usual.contains("one in four") && JUDGED.len() == 6, "{usual}");
         let (_, result) = fired("same-differs", differs(-0.3, 0.28));
         let message = &result.findings[0].message;

@@ -351,10 +351,16 @@ mod tests {
         let (one, mirrored) = (judged(1_357.0, -929.0), judged(428.0, 929.0));
         assert_eq!(one, mirrored);
         assert_eq!(one.len(), 3, "{one:?}");
-        assert!(one.iter().any(|message| message.ends_with("±146 % of the lower p99 of the two arms")), "{one:?}");
+        assert!(
+            one.iter().any(|message| message.ends_with("±146 % of the lower p99 of the two arms")),
+            "{one:?}"
+        );
         // An arm with a level of zero.
         let none = judged(600.0, -600.0);
-        assert!(none.iter().all(|message| message.ends_with("of the two arms is not above zero")), "{none:?}");
+        assert!(
+            none.iter().all(|message| message.ends_with("of the two arms is not above zero")),
+            "{none:?}"
+        );
         assert_eq!(none.len(), 3, "{none:?}");
     }
 

@@ -160,7 +160,9 @@ fn vague(result: &mut GraphRunResult, limits: &Limits) -> Option<Finding> {
     let mut judge = |what: String, number: &mut Option<Interval>, direct: Option<(Interval, WidthOf)>| {
         let share = number.and_then(|number| match direct {
             None => vague_level(&number, limits),
-            Some((direct, width)) => Some(width(&number, direct.estimate).share).filter(|share| *share > limit),
+            Some((direct, width)) => {
+                Some(width(&number, direct.estimate).share).filter(|share| *share > limit)
+            }
         });
         if let Some(share) = share {
             *number = None;
