@@ -4,21 +4,48 @@ use hoptax_result::Interval;
 
 use crate::thresholds::{self, Limits};
 
+/// The number that the half-width of a cost is judged beside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Beside {
+    /// The level of the arm compared with.
+    Reference,
+    /// The lower level of the two arms.
+    Lower,
+    /// The least that the cost is, because that is larger than the level.
+    LeastCost,
+}
+
 /// The half-width of a cost.
 #[derive(Clone, Copy, Debug)]
 pub struct Width {
-    /// As a share of the level of the arm compared with, or of the least that the cost is, if that is larger.
+    /// As a share of the number that it is judged beside; infinite if that is not above zero.
     pub share: f64,
-    /// True if the share is of the least cost, because that is larger than the level.
-    pub is_of_cost: bool,
+    /// That number.
+    pub beside: Beside,
 }
 
 impl Width {
-    /// The half-width of a cost that is added to a level.
+    /// The half-width of a cost that is added to the level of the arm compared with, in the unit of the cost.
     pub fn new(cost: &Interval, level: f64) -> Self {
+        Self::beside(cost, level, Beside::Reference)
+    }
+
+    /// The half-width of the cost of a tail of response time, beside the lower level of the two arms. `level` is that of the arm compared
+    /// with, in the unit of the cost.
+    ///
+    /// Stalls raise the tail of the arm that they hit, and make the difference at the same time. Beside the level of the reference, two
+    /// copies of one arm would be judged differently by which of them is the reference: the one with the stalls would hide its own
+    /// interval. The lower level is the same for both.
+    pub fn of_tail(cost: &Interval, level: f64) -> Self {
+        Self::beside(cost, level.min(level + cost.estimate).max(0.0), Beside::Lower)
+    }
+
+    fn beside(cost: &Interval, level: f64, beside: Beside) -> Self {
         // Not the estimate, which disturbances inflate together with the interval.
         let least = cost.estimate.abs() - cost.half_width();
-        Self { share: cost.half_width() / level.max(least), is_of_cost: least > level }
+        let of = level.max(least);
+        let share = if of > 0.0 { cost.half_width() / of } else { f64::INFINITY };
+        Self { share, beside: if least > level { Beside::LeastCost } else { beside } }
     }
 }
 
@@ -43,8 +70,34 @@ mod tests {
     #[test]
     fn the_width_of_a_cost_is_that_against_the_larger_of_level_and_least_cost() {
         let small = Width::new(&Interval::around(5.0, 10.0), 100.0);
-        assert!(!small.is_of_cost && (small.share - 0.1).abs() < 1e-9);
+        assert!(small.beside == Beside::Reference && (small.share - 0.1).abs() < 1e-9);
         let large = Width::new(&Interval::around(500.0, 100.0), 100.0);
-        assert!(large.is_of_cost && (large.share - 0.25).abs() < 1e-9);
+        assert!(large.beside == Beside::LeastCost && (large.share - 0.25).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_width_of_the_cost_of_a_tail_does_not_depend_on_which_arm_is_the_reference() {
+        // 1,357 us less 929 us are 428 us.
+        let (cost, mirrored) = (Interval::around(-929.0, 624.0), Interval::around(929.0, 624.0));
+        let [one, other] = [Width::of_tail(&cost, 1_357.0), Width::of_tail(&mirrored, 428.0)];
+        assert!((one.share - 624.0 / 428.0).abs() < 1e-9 && one.beside == Beside::Lower, "{one:?}");
+        assert!((one.share - other.share).abs() < 1e-9 && one.beside == other.beside, "{other:?}");
+        assert!(Width::new(&cost, 1_357.0).share < 0.5, "beside the reference alone, the one is not vague");
+        // A certain difference from a high reference is judged by its own size, both ways.
+        let certain = [Interval::around(-900.0, 100.0), Interval::around(900.0, 100.0)];
+        for (cost, level) in certain.iter().zip([1_000.0, 100.0]) {
+            let width = Width::of_tail(cost, level);
+            assert!(width.beside == Beside::LeastCost && (width.share - 0.125).abs() < 1e-9, "{width:?}");
+        }
+    }
+
+    #[test]
+    fn the_cost_of_a_tail_is_vague_without_a_level_above_zero() {
+        for (estimate, half_width, level) in
+            [(-100.0, 120.0, 100.0), (-150.0, 160.0, 100.0), (0.0, 0.0, 0.0), (5.0, 10.0, -10.0)]
+        {
+            let width = Width::of_tail(&Interval::around(estimate, half_width), level);
+            assert!(width.share.is_infinite() && width.share > 0.0, "{width:?}");
+        }
     }
 }

@@ -39,6 +39,38 @@ pub fn with_named(result: &StudyResult, margin_share: f64) -> Vec<ComparisonBody
     named.map(|arm| compare(result, &arm.id, margin_share)).collect()
 }
 
+/// The same, for the decisions about a judged study. Where an identical arm differs by more than chance explains (the finding
+/// `same-differs`), a difference in that measure that is no larger than the largest of identical arms is undecided: the setup makes such
+/// differences by itself, and more rounds do not remove them.
+pub fn decisions(result: &StudyResult, margin_share: f64) -> Vec<ComparisonBody> {
+    let mut comparisons = with_named(result, margin_share);
+    for one in comparisons.iter_mut().flat_map(|one| &mut one.subjects).flat_map(|one| &mut one.measures) {
+        let of_same = largest_of_same(result, one.measure, margin_share);
+        if one.decision == Decision::Different
+            && of_same.is_some_and(|of_same| one.difference_share.estimate.abs() <= of_same)
+        {
+            one.decision = Decision::Undecided;
+        }
+    }
+    comparisons
+}
+
+/// The largest difference of an identical arm, as a share of its reference, in a measure in which they differ by more than chance explains.
+fn largest_of_same(result: &StudyResult, measure: CostMeasure, margin_share: f64) -> Option<f64> {
+    let of_measure = measure.measure();
+    let mut findings = result.findings.iter().filter(|finding| finding.id == "same-differs");
+    if !findings.any(|finding| finding.measures.contains(&of_measure)) {
+        return None;
+    }
+    let same = result.arms.iter().filter(|arm| arm.kind == ArmKind::Same);
+    let share = |arm: &ArmResult| {
+        let reference = result.arm(arm.compared_with.as_deref()?)?;
+        let found = compared(result, reference, arm, measure, margin_share)?;
+        Some(found.difference_share.estimate.abs())
+    };
+    same.filter_map(share).reduce(f64::max)
+}
+
 /// Compares all arms of `result` that have the reference `reference` with it. Differences of at most `margin_share` of
 /// the reference do not matter. Withheld numbers have no decision. Subjects are named by their arms.
 ///
@@ -159,7 +191,9 @@ pub(crate) fn level(arm: &ArmResult, measure: CostMeasure) -> Option<Interval> {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{ArmRound, HopUse, Opened, RoundMeasure, StudyRound};
+    use hoptax_result::{
+        ArmRound, Cost, Finding, HopUse, Measure, Measured, Opened, RoundMeasure, Severity, StudyRound,
+    };
 
     use super::*;
     use crate::fixture;
@@ -261,6 +295,34 @@ mod tests {
         let [one] = found.as_slice() else { panic!("{found:?}") };
         assert_eq!((one.reference.arm.as_str(), one.subjects[0].subject.arm.as_str()), ("same", "lua"));
         assert_eq!(measure(&one.subjects[0], CostMeasure::CpuUs).unwrap().decision, Decision::Different);
+    }
+
+    #[test]
+    fn a_difference_no_larger_than_that_of_an_identical_arm_that_differs_is_undecided() {
+        let decision = |lua: f64, same: f64, finding: Option<Measure>| {
+            let mut result = result(Some(Interval::around(same, 0.01)), Some(Interval::around(lua, 0.01)));
+            // A second identical arm, with which `lua` is compared.
+            let mut named = fixture::arm(&mut result, "same").clone();
+            (named.id, named.cost) = ("named".to_owned(), Cost::default());
+            result.arms.push(named);
+            fixture::arm(&mut result, "lua").compared_with = Some("named".to_owned());
+            result.findings.extend(finding.map(|measure| {
+                let nothing = Measured::percent(0.0, 0.0);
+                let one = Finding::new("same-differs", Severity::Warn, nothing, String::new(), "");
+                Finding { measures: vec![measure], ..one }
+            }));
+            let found = decisions(&result, 0.02);
+            let [one] = found.as_slice() else { panic!("{found:?}") };
+            let cpu = measure(&one.subjects[0], CostMeasure::CpuUs).unwrap();
+            (cpu.decision, cpu.rounds_until_decided)
+        };
+        let differs = Some(Measure::Cpu);
+        assert_eq!(decision(0.10, 0.11, differs), (Decision::Undecided, None));
+        assert_eq!(decision(0.10, -0.11, differs), (Decision::Undecided, None));
+        assert_eq!(decision(0.12, 0.11, differs), (Decision::Different, None));
+        assert_eq!(decision(0.10, 0.11, None), (Decision::Different, None));
+        assert_eq!(decision(0.10, 0.11, Some(Measure::MaxRate)), (Decision::Different, None));
+        assert_eq!(decision(0.001, 0.11, differs), (Decision::Equivalent, None));
     }
 
     #[test]

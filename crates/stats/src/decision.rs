@@ -25,7 +25,8 @@ pub const DECISIVE: f64 = 0.5;
 ///
 /// **Error rates.** `tests/decision_errors.rs` simulates them, with a fixed number of rounds and with stopping. With
 /// stopping, equal subjects are called different in 1 to 2 %, subjects that differ by the margin equivalent in at
-/// most 5 %, and subjects that differ by one and a half margins different in more than 99 %.
+/// most 5 %, and subjects that differ by one and a half margins different in more than 99 %. These rates hold for intervals that cover the
+/// true difference as often as their confidence says.
 ///
 /// **Source.** D. J. Schuirmann, "A Comparison of the Two One-Sided Tests Procedure and the Power Approach for
 /// Assessing the Equivalence of Average Bioavailability", *Journal of Pharmacokinetics and Biopharmaceutics* 15(6),
@@ -56,7 +57,8 @@ pub fn decide(difference: &Interval, freedom: f64, confidence: f64, margin: f64)
 /// [`decide`] would not.
 ///
 /// **Error rates.** `tests/decision_errors.rs` simulates pairs of runs with 3 to 100 rounds each: equal ones are called different in at
-/// most 5.5 %, and those that differ by the margin equivalent in at most 3.5 %.
+/// most 5.5 %, and those that differ by the margin equivalent in at most 3.5 %. These rates hold for intervals that cover the
+/// true difference as often as their confidence says.
 ///
 /// **Degenerate cases.** `None` for an interval without a width or with an end that is not finite, and for a margin that is not positive.
 pub fn decide_by_interval(difference: &Interval, margin: f64) -> Option<Decision> {

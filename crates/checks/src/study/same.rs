@@ -61,7 +61,8 @@ fn of_measure(
         _ => Severity::Warn,
     };
     let message = format!(
-        "{} of `{}` differs by {:+.1} % ({:+.1} to {:+.1}) from an identical arm; by chance in one of {:.0} studies",
+        "{} of `{}` differs by {:+.1} % ({:+.1} to {:+.1}) from an identical arm; by chance, this measure does \
+         so in one of {:.0} studies",
         measure.as_str(),
         arm.id,
         cost.estimate / level * 100.0,
@@ -74,7 +75,7 @@ fn of_measure(
     } else if is_rare {
         "intervals of this measure are too narrow here: ignore costs of this size or smaller"
     } else {
-        "one sound study in twenty shows this: ignore costs of this size or smaller"
+        ONE_IN_TWENTY
     };
     let measured =
         Measured::percent(cost.estimate.abs() / level, limits.value(&thresholds::SAME_COST_FAIL_SHARE));
@@ -82,10 +83,16 @@ fn of_measure(
     Some(Finding { measures: vec![*measure], ..one })
 }
 
+/// Advice for a finding that chance explains. Of six measures that are independent of each other, one or more have such a finding in
+/// 1 - 0.95^6 of the studies, and fewer if they vary together.
+const ONE_IN_TWENTY: &str = "one sound study in twenty has this finding in a given measure, and up to one in four has it in one or more \
+                             of the six measures: ignore costs of this size or smaller";
+
 #[cfg(test)]
 mod tests {
     use hoptax_result::{Disturbance, Interval, Sample, Severity, StudyResult, StudyRound, Verdict};
 
+    use super::JUDGED;
     use crate::study::tests::{fired, withheld};
 
     fn differs(estimate: f64, half_width: f64) -> impl Fn(&mut StudyResult) {
@@ -146,7 +153,15 @@ mod tests {
     fn four_standard_errors_are_not_called_one_in_twenty() {
         let advice =
             |half_width: f64| fired("same-differs", differs(-0.3, half_width)).1.findings[0].advice.clone();
-        assert!(advice(0.28).contains("one sound study in twenty"));
+        let usual = advice(0.28);
+        assert!(
+            usual.starts_with("one sound study in twenty has this finding in a given measure"),
+            "{usual}"
+        );
+        assert!(usual.contains("one in four") && JUDGED.len() == 6, "{usual}");
+        let (_, result) = fired("same-differs", differs(-0.3, 0.28));
+        let message = &result.findings[0].message;
+        assert!(message.contains("; by chance, this measure does so in one of "), "{message}");
         assert!(advice(0.1).contains("too narrow"));
     }
 

@@ -11,7 +11,7 @@ use forecast::{TAILS, quiet_effective, quiet_responses, responses_needed, rounds
 
 use crate::check::Check;
 use crate::thresholds;
-use crate::vague::{Width, vague_level};
+use crate::vague::{Beside, Width, vague_level};
 
 /// Too few responses for the 99th percentile.
 pub(super) const TOO_FEW: Check<StudyResult> = Check {
@@ -63,12 +63,13 @@ pub(super) const TOO_FEW: Check<StudyResult> = Check {
     withhold: None,
 };
 
-/// A cost whose interval is wide against both itself and the level that it is compared with carries no information.
+/// A cost whose interval is wide against both itself and the level that it is compared with carries no information. The cost of a tail is
+/// judged beside the lower level of the two arms ([`Width::of_tail`]).
 pub(super) const VAGUE: Check<StudyResult> = Check {
     id: "vague-cost",
     protects_from: "a cost whose interval is too wide to be useful",
-    source: "own: half-width of the interval against the level of the arm compared with (0 without proxies), or what the cost is at least, \
-             if that is larger",
+    source: "own: half-width of the interval against the level of the arm compared with (0 without proxies), of p90 and p99 against the \
+             lower level of the two arms, or what the cost is at least, if that is larger",
     judge: |result, limits| {
         let limit = limits.value(&thresholds::INTERVAL_FAIL_SHARE);
         let [of_p99, of_quiet] = TAILS.map(|tail| rounds_advice(result, &tail, limits));
@@ -78,20 +79,27 @@ pub(super) const VAGUE: Check<StudyResult> = Check {
             else {
                 continue;
             };
-            for (load, measure, Width { share, is_of_cost }) in cost_widths(result, arm, other) {
+            for (load, measure, Width { share, beside }) in cost_widths(result, arm, other) {
                 if share <= limit {
                     continue;
                 }
                 let name = measure.as_str();
-                let of = if is_of_cost {
-                    "what the cost is at least".to_owned()
-                } else {
-                    format!("the baseline's {name}")
+                let of = match beside {
+                    Beside::LeastCost => "what the cost is at least".to_owned(),
+                    Beside::Lower => format!("the lower {name} of the two arms"),
+                    Beside::Reference => format!("the baseline's {name}"),
                 };
-                let message = if share.is_finite() {
-                    format!("the interval of its {name} cost is ±{:.0} % of {of}", share * 100.0)
-                } else {
-                    format!("the interval of its {name} cost contains zero, and `{}` has no {name}", other.id)
+                let message = match beside {
+                    _ if share.is_finite() => {
+                        format!("the interval of its {name} cost is ±{:.0} % of {of}", share * 100.0)
+                    }
+                    Beside::Reference => format!(
+                        "the interval of its {name} cost contains zero, and `{}` has no {name}",
+                        other.id
+                    ),
+                    Beside::Lower | Beside::LeastCost => {
+                        format!("the interval of its {name} cost contains zero, and {of} is not above zero")
+                    }
                 };
                 let advice = match measure {
                     _ if result.sittings.len() > 1 => ANOTHER_SITTING,
@@ -131,6 +139,9 @@ fn cost_widths<'a>(
     let share = |cost: Option<Interval>, level: Option<Interval>| {
         cost.zip(level).map(|(cost, level)| Width::new(&cost, level.estimate))
     };
+    let tail = |cost: Option<Interval>, level: Option<Interval>| {
+        cost.zip(level).map(|(cost, level)| Width::of_tail(&cost, level.estimate))
+    };
     let name = |load: Option<&'a LoadSpec>| load.map(|load| load.name.as_str());
     let (cpu_load, rate_load) = (name(result.plan.cpu_load()), name(result.plan.rate_load()));
     // Both are reported. The share varies with the level, too. An arm without proxies has no level, and its proxies take no CPU time.
@@ -151,9 +162,9 @@ fn cost_widths<'a>(
             widths.push((name, Measure::Cpu, cpu(cost, others.cpu_us_per_request)));
         }
         widths.push((name, Measure::ResponseP50, share(cost.response_us.p50, level.p50)));
-        widths.push((name, Measure::ResponseP90, share(cost.response_us.p90, level.p90)));
-        widths.push((name, Measure::ResponseP99, share(cost.response_us.p99, level.p99)));
-        widths.push((name, Measure::ResponseQuietP99, share(cost.response_us.quiet_p99, level.quiet_p99)));
+        widths.push((name, Measure::ResponseP90, tail(cost.response_us.p90, level.p90)));
+        widths.push((name, Measure::ResponseP99, tail(cost.response_us.p99, level.p99)));
+        widths.push((name, Measure::ResponseQuietP99, tail(cost.response_us.quiet_p99, level.quiet_p99)));
     }
     widths.into_iter().filter_map(|(load, measure, share)| Some((load, measure, share?))).collect()
 }
@@ -309,6 +320,48 @@ mod tests {
         assert_eq!(fired("vague-cost", vague(99.0)).0, None);
         assert_eq!(fired("vague-cost", vague(101.0)).0, Some(Severity::Info));
         assert_eq!(withheld(vague(101.0)), ["+lua fixed-rate ResponseP99"]);
+    }
+
+    #[test]
+    fn the_cost_of_a_tail_is_withheld_whichever_of_the_two_arms_is_the_reference() {
+        let judged = |level: f64, estimate: f64| {
+            let change = move |result: &mut StudyResult| {
+                for (place, level) in [(0, level), (2, level + estimate)] {
+                    let arm = &mut result.arms[place];
+                    for response_us in [&mut arm.loads[1].response_us, &mut arm.response_us] {
+                        for time in [&mut response_us.p90, &mut response_us.p99, &mut response_us.quiet_p99] {
+                            *time = Some(Interval::around(level, 1.0));
+                        }
+                    }
+                }
+                let arm = &mut result.arms[2];
+                for response_us in [&mut arm.loads[1].cost.response_us, &mut arm.cost.response_us] {
+                    for cost in [&mut response_us.p90, &mut response_us.p99, &mut response_us.quiet_p99] {
+                        *cost = Some(Interval::around(estimate, 624.0));
+                    }
+                }
+            };
+            let (_, result) = fired("vague-cost", change);
+            let of_arm = result
+                .findings
+                .into_iter()
+                .filter(|finding| finding.id == "vague-cost" && finding.arm.as_deref() == Some("lua"));
+            of_arm.map(|finding| finding.message).collect::<Vec<_>>()
+        };
+        let (one, mirrored) = (judged(1_357.0, -929.0), judged(428.0, 929.0));
+        assert_eq!(one, mirrored);
+        assert_eq!(one.len(), 3, "{one:?}");
+        assert!(
+            one.iter().any(|message| message.ends_with("±146 % of the lower p99 of the two arms")),
+            "{one:?}"
+        );
+        // An arm with a level of zero.
+        let none = judged(600.0, -600.0);
+        assert!(
+            none.iter().all(|message| message.ends_with("of the two arms is not above zero")),
+            "{none:?}"
+        );
+        assert_eq!(none.len(), 3, "{none:?}");
     }
 
     #[test]

@@ -42,14 +42,39 @@ pub fn studies_comparison(result: &StudiesComparison) -> Document {
     document
 }
 
-/// The decisions of the comparisons of one study; none if there are none.
-pub fn decisions(comparisons: &[ComparisonBody]) -> Option<Document> {
+/// The decisions of the comparisons of one study, with those of its findings that concern the arms, or the size of differences that
+/// identical arms have in a measure of the comparisons; none if there are no comparisons.
+pub fn decisions(comparisons: &[ComparisonBody], findings: &[Finding]) -> Option<Document> {
     let first = comparisons.first()?;
+    let concerning: Vec<Finding> =
+        findings.iter().filter(|finding| concerns(finding, comparisons)).cloned().collect();
     let mut document = Document::new(format!("study {}: decisions", first.study), "", Vec::new());
     document.answer.push(format!("Decisions about the arms of {}", first.study));
     document.table = Some(Table::from(decided(comparisons)).with_words(&["compared with"]));
+    if concerning.iter().any(|finding| finding.id == SAME_DIFFERS) {
+        document.notes.push(
+            "in a measure in which an identical arm differs, differences that are no larger than its own are undecided"
+                .to_owned(),
+        );
+    }
+    document.findings = FindingText::all(&concerning);
     document.sections.extend(Section::of_sentences("Method", &[method(first)]));
     Some(document)
+}
+
+/// The check of identical arms, whose findings are about a measure of all arms.
+const SAME_DIFFERS: &str = "same-differs";
+
+/// True for a finding about an arm of the comparisons, or about identical arms in a measure of theirs.
+fn concerns(finding: &Finding, comparisons: &[ComparisonBody]) -> bool {
+    let subjects = || comparisons.iter().flat_map(|one| &one.subjects);
+    let Some(arm) = &finding.arm else {
+        let mut measures = subjects().flat_map(|one| &one.measures);
+        return finding.id == SAME_DIFFERS
+            && measures.any(|one| finding.measures.contains(&one.measure.measure()));
+    };
+    let references = comparisons.iter().map(|one| &one.reference);
+    references.chain(subjects().map(|one| &one.subject)).any(|one| one.arm == *arm)
 }
 
 fn document(
@@ -112,7 +137,7 @@ fn next(verdict: Verdict, results: &[&ComparisonBody], subjects: &[String]) -> N
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{Measured, Severity};
+    use hoptax_result::{Measure, Measured, Severity};
 
     use super::*;
     use crate::Style;
@@ -159,8 +184,31 @@ mod tests {
         other.reference.name = "new".to_owned();
         other.subjects.truncate(1);
         let all = [fixture::comparison().body, other];
-        insta::assert_snapshot!(terminal::screen(&decisions(&all).unwrap(), STYLE));
-        assert!(decisions(&[]).is_none());
+        insta::assert_snapshot!(terminal::screen(&decisions(&all, &[]).unwrap(), STYLE));
+        assert!(decisions(&[], &[]).is_none());
+    }
+
+    #[test]
+    fn decisions_have_the_findings_about_their_arms_and_about_identical_ones() {
+        let finding = |id: &str, arm: Option<&str>, measures: &[Measure]| {
+            let nothing = Measured::us(1.0, 0.0);
+            let one = Finding::new(id, Severity::Warn, nothing, format!("{id} was found"), "");
+            Finding { arm: arm.map(str::to_owned), measures: measures.to_vec(), ..one }
+        };
+        let all = [fixture::comparison().body];
+        let (reference, subject) = (all[0].reference.arm.as_str(), all[0].subjects[0].subject.arm.as_str());
+        let shown = |one: Finding| {
+            let document = decisions(&all, &[one]).unwrap();
+            let has_note = document.notes.iter().any(|note| note.contains("identical arm differs"));
+            (terminal::screen(&document, STYLE).contains(" was found"), has_note)
+        };
+        assert_eq!(shown(finding("same-differs", None, &[Measure::Cpu])), (true, true));
+        // No comparison has that measure.
+        assert_eq!(shown(finding("same-differs", None, &[Measure::ResponseQuietP99])), (false, false));
+        assert_eq!(shown(finding("counters", Some(subject), &[])), (true, false));
+        assert_eq!(shown(finding("counters", Some(reference), &[])), (true, false));
+        assert_eq!(shown(finding("counters", Some("another"), &[])), (false, false));
+        assert_eq!(shown(finding("steal", None, &[])), (false, false));
     }
 
     #[test]

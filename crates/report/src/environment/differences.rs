@@ -15,6 +15,8 @@ const DIGEST: &str = "executable of the proxy";
 const DIGITS: usize = 12;
 /// Properties that a sentence names.
 const NAMED: usize = 3;
+/// Value of an option that has parts.
+const SET: &str = "set";
 /// Longest values in a sentence, characters.
 const LONGEST: usize = 40;
 
@@ -99,12 +101,22 @@ fn flatten(path: &str, value: &Value, all: &mut Vec<Property>) {
     let name_of = |item: &Value| item.get("name").and_then(Value::as_str).map(str::to_owned);
     match value {
         Value::Object(fields) => {
+            // Another run may have none, and then states nothing of what is in it.
+            if !path.is_empty() {
+                all.push(Property::new(path, SET));
+            }
             for (name, field) in fields {
                 flatten(&below(name), field, all);
             }
         }
         // Such as loads: each by its name, wherever it stands.
         Value::Array(items) if !items.is_empty() && items.iter().all(|item| name_of(item).is_some()) => {
+            // One that only one run has, too.
+            if !path.is_empty() {
+                let mut names: Vec<String> = items.iter().filter_map(name_of).collect();
+                names.sort_unstable();
+                all.push(Property::new(path, names.join(", ")));
+            }
             for item in items {
                 flatten(&below(&name_of(item).unwrap_or_default()), item, all);
             }
@@ -287,6 +299,34 @@ mod tests {
         let values = of_plan(&json!({"a": 10.0, "b": 0.5, "c": 7, "d": "", "e": [1, "x"], "f": []}));
         let values: Vec<&str> = values.iter().map(|one| one.value.as_str()).collect();
         assert_eq!(values, ["10", "0.5", "7", "none", "1, x", "none"]);
+    }
+
+    #[test]
+    fn an_option_with_parts_differs_from_none_and_a_load_that_one_run_lacks_is_named() {
+        let found = |name: &str, values: [Value; 2]| {
+            let plans = values.map(|value| of_plan(&json!({"rounds": 4, name: value})));
+            let one = |one: Difference| {
+                (
+                    one.name,
+                    one.values.into_iter().map(Option::unwrap_or_default).collect::<Vec<_>>().join(" / "),
+                )
+            };
+            differences(&plans).into_iter().map(one).collect::<Vec<_>>()
+        };
+        let differs = |name: &str, values: &str| vec![(name.to_owned(), values.to_owned())];
+        let link = |delay_us: u32| json!({"delay_us": delay_us, "loss": 0.0});
+        assert_eq!(found("link", [Value::Null, link(50)]), differs("link", "none / set"));
+        assert_eq!(found("link", [link(50), Value::Null]), differs("link", "set / none"));
+        assert_eq!(found("link", [link(50), link(70)]), differs("link.delay_us", "50 / 70"));
+        assert!(found("link", [link(50), link(50)]).is_empty());
+        let sequential = json!({"target_share": 0.01, "looks": [4]});
+        assert_eq!(found("sequential", [sequential, Value::Null]), differs("sequential", "set / none"));
+        let loads = |names: &[&str]| {
+            Value::from(names.iter().map(|name| json!({"name": name, "rate": 10})).collect::<Vec<Value>>())
+        };
+        assert_eq!(found("loads", [loads(&["b", "a"]), loads(&["b"])]), differs("loads", "a, b / b"));
+        assert_eq!(found("loads", [loads(&[]), loads(&["b"])]), differs("loads", "none / b"));
+        assert!(found("loads", [loads(&["b", "a"]), loads(&["a", "b"])]).is_empty(), "wherever they stand");
     }
 
     #[test]

@@ -150,14 +150,19 @@ fn unproven(result: &GraphRunResult) -> Option<Finding> {
     ))
 }
 
+/// The width of a cost beside a level.
+type WidthOf = fn(&Interval, f64) -> Width;
+
 /// Withholds numbers whose intervals are too wide to be useful, by the rules for the levels and costs of a study.
 fn vague(result: &mut GraphRunResult, limits: &Limits) -> Option<Finding> {
     let limit = limits.value(&thresholds::INTERVAL_FAIL_SHARE);
     let mut found: Vec<(f64, String)> = Vec::new();
-    let mut judge = |what: String, number: &mut Option<Interval>, direct: Option<Interval>| {
+    let mut judge = |what: String, number: &mut Option<Interval>, direct: Option<(Interval, WidthOf)>| {
         let share = number.and_then(|number| match direct {
             None => vague_level(&number, limits),
-            Some(direct) => Some(Width::new(&number, direct.estimate).share).filter(|share| *share > limit),
+            Some((direct, width)) => {
+                Some(width(&number, direct.estimate).share).filter(|share| *share > limit)
+            }
         });
         if let Some(share) = share {
             *number = None;
@@ -174,8 +179,10 @@ fn vague(result: &mut GraphRunResult, limits: &Limits) -> Option<Finding> {
     }
     judge("the CPU time of all proxies".to_owned(), &mut result.all_cpu_us, None);
     if let Some(added) = &mut result.added {
-        judge("the mean that is added".to_owned(), &mut added.mean_us, result.direct.mean_us);
-        judge("the p99 that is added".to_owned(), &mut added.p99_us, result.direct.p99_us);
+        let mean_us = result.direct.mean_us.map(|direct| (direct, Width::new as WidthOf));
+        let p99_us = result.direct.p99_us.map(|direct| (direct, Width::of_tail as WidthOf));
+        judge("the mean that is added".to_owned(), &mut added.mean_us, mean_us);
+        judge("the p99 that is added".to_owned(), &mut added.p99_us, p99_us);
     }
     for (times, what) in [(&mut result.proxied, "with proxies"), (&mut result.direct, "without proxies")] {
         judge(format!("the mean {what}"), &mut times.mean_us, None);

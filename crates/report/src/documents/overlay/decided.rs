@@ -57,8 +57,8 @@ pub(super) fn notes(reference: &str) -> Vec<String> {
             "differences are those from {reference}; equivalent: the whole 95 % interval is within the margin of {margin} %; otherwise \
              different: it excludes zero; undecided: neither"
         ),
-        "each interval is that of its own run, and sittings of one study differ by more: `hoptax compare` measures side by side, and \
-         decides what the cause is"
+        "each interval is that of its own run, and sittings of one study differ by more: `hoptax compare` measures side by side, \
+         which leaves the sitting out"
             .to_owned(),
     ]
 }

@@ -19,6 +19,9 @@ use crate::table::{Cell, Column, Row, Table};
 /// Arms of a note that are named.
 const NAMED: usize = 6;
 
+/// The word for differing costs without a decision.
+const NOT_DECIDED: &str = "not decided";
+
 /// The level of an arm that costs are differences from, in a measure, compared with that of the reference.
 struct Level {
     run: String,
@@ -62,6 +65,12 @@ pub(super) fn overlaid(runs: &[Named<'_, StudyResult>]) -> Option<Document> {
     document.sections.extend(folded);
     document.notes.extend(not_in_all(runs));
     document.notes.extend(notes(&reference.name));
+    let mut rows = views.iter().flat_map(|view| &view.rows);
+    if rows.any(|row| (1..runs.len()).any(|place| is_not_decided(row, place))) {
+        document.notes.push(format!(
+            "{NOT_DECIDED}: the numbers differ, and have no interval with a width, or their arm has no level"
+        ));
+    }
     let title = "Costs of the same arms in each run";
     let names = runs.iter().map(|run| OverlaidRun { name: run.name.clone(), tone: run.tone }).collect();
     let chart = Chart::Overlay(Overlay { title: title.to_owned(), runs: names, views });
@@ -75,7 +84,9 @@ fn view(runs: &[Named<'_, StudyResult>], arms: &[&ArmResult], measure: CostMeasu
     let found: Vec<(OverlayRow, Option<f64>)> = arms.iter().map(|arm| row(runs, arm, measure)).collect();
     let found: Vec<(OverlayRow, Option<f64>)> =
         found.into_iter().filter(|(row, _)| row.costs.iter().any(Option::is_some)).collect();
-    let has_differences = found.iter().any(|(row, _)| row.differences.iter().any(Option::is_some));
+    let has_differences = found.iter().any(|(row, _)| {
+        row.differences.iter().any(Option::is_some) || (1..runs.len()).any(|place| is_not_decided(row, place))
+    });
     if !has_differences {
         return None;
     }
@@ -150,7 +161,7 @@ fn levels_of(reference: &StudyResult, run: &Named<'_, StudyResult>, measure: Cos
     baselines(reference).into_iter().filter_map(one).collect()
 }
 
-/// How many costs of a run differ, and which differs most; none without a difference.
+/// How many costs of a run differ, and which of those that are different differs most; none without a difference.
 fn decisions(view: &OverlayView, place: usize) -> Option<String> {
     let all: Vec<(&OverlayRow, &OverlayDifference)> =
         view.rows.iter().filter_map(|row| Some((row, row.differences.get(place)?.as_ref()?))).collect();
@@ -159,6 +170,9 @@ fn decisions(view: &OverlayView, place: usize) -> Option<String> {
     }
     let count = |outcome: Outcome| all.iter().filter(|(_, one)| one.outcome == outcome).count();
     let size = |one: &OverlayDifference| one.value.estimate.unwrap_or_default().abs();
+    // A larger difference that is not decided may be chance.
+    let decided = all.iter().filter(|(_, one)| one.outcome == Outcome::Different);
+    let largest = decided.max_by(|(_, one), (_, other)| size(one).total_cmp(&size(other)));
     let [different, equivalent, undecided] =
         [Decision::Different, Decision::Equivalent, Decision::Undecided].map(|one| count(one.into()));
     let of_all = format!(
@@ -166,7 +180,6 @@ fn decisions(view: &OverlayView, place: usize) -> Option<String> {
         counted(all.len() as u64, "cost"),
         view.heading
     );
-    let largest = all.iter().max_by(|(_, one), (_, other)| size(one).total_cmp(&size(other)));
     let largest = largest.map(|(row, one)| {
         format!(" (the largest difference is that of {}: {})", row.name, one.value.with_unit())
     });
@@ -185,8 +198,9 @@ fn table(runs: &[Named<'_, StudyResult>], view: &OverlayView) -> Table {
     }
     let row = |row: &OverlayRow| {
         let mut cells: Vec<Cell> = row.costs.iter().cloned().map(Cell::from).collect();
-        for difference in row.differences.iter().skip(1) {
+        for (place, difference) in row.differences.iter().enumerate().skip(1) {
             let (value, decision) = match difference {
+                None if is_not_decided(row, place) => (Cell::Empty, Cell::words(NOT_DECIDED)),
                 Some(one) => (Cell::Quantity(one.value.clone()), Cell::words(words(one.outcome))),
                 None => (Cell::Empty, Cell::Empty),
             };
@@ -200,6 +214,13 @@ fn table(runs: &[Named<'_, StudyResult>], view: &OverlayView) -> Table {
         columns,
         rows: view.rows.iter().map(row).collect(),
     }
+}
+
+/// True if a run and the reference have different costs, of which nothing is decided, since they lack what a decision takes.
+fn is_not_decided(row: &OverlayRow, place: usize) -> bool {
+    let cost = |place: usize| row.costs.get(place)?.as_ref()?.estimate;
+    let is_open = row.differences.get(place).is_some_and(Option::is_none);
+    is_open && cost(0).zip(cost(place)).is_some_and(|(one, other)| (other - one).abs() > 0.0)
 }
 
 fn words(outcome: Outcome) -> &'static str {

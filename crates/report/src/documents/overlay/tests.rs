@@ -168,6 +168,41 @@ fn costs_of_studies_are_beside_each_other_with_their_decisions() {
 }
 
 #[test]
+fn the_largest_difference_that_is_named_is_decided() {
+    let document = overlay(&[read(1, &study(5.0, 0.3)), read(2, &study(7.0, 4.0))]);
+    let first = &document.answer[0];
+    assert!(first.ends_with("0 different, 0 equivalent, 1 undecided"), "{first}");
+    // The undecided difference of another arm is larger than that of `lua`.
+    let with_jwt = |lua_us: f64, jwt_us: f64| {
+        let mut one = study(lua_us, 0.3);
+        let mut jwt = one.arms[1].clone();
+        jwt.id = "jwt".to_owned();
+        jwt.cost.cpu_us_per_request = Some(Interval::around(jwt_us, 9.0));
+        one.arms.push(jwt);
+        one
+    };
+    let document = overlay(&[read(1, &with_jwt(5.0, 5.0)), read(2, &with_jwt(7.0, 10.0))]);
+    let first = &document.answer[0];
+    assert!(first.contains("1 different, 0 equivalent, 1 undecided"), "{first}");
+    assert!(first.contains("(the largest difference is that of lua: "), "{first}");
+}
+
+#[test]
+fn differing_numbers_without_widths_are_not_decided() {
+    let text = |other_us: f64| {
+        let exact = |us: f64| {
+            let mut one = study(5.0, 0.3);
+            one.arms[1].cost.response_us.p50 = Some(Interval::around(us, 0.0));
+            one
+        };
+        as_json::text(&overlay(&[read(1, &exact(1.0)), read(2, &exact(other_us))])).unwrap()
+    };
+    assert!(text(2.0).contains("not decided: the numbers differ"), "{}", text(2.0));
+    assert_eq!(text(2.0).matches("not decided").count(), 2, "in the table, and explained");
+    assert!(!text(1.0).contains("not decided"));
+}
+
+#[test]
 fn an_arm_that_one_study_lacks_or_compares_otherwise_has_no_difference_and_is_named() {
     let (one, mut other) = (study(5.0, 0.3), study(5.0, 0.3));
     let mut jwt = other.arms[1].clone();
