@@ -13,7 +13,7 @@ export function sentence(text: string): string {
   return /[.:!?]$/.test(text) ? text : `${text}.`;
 }
 
-/** With a capital, unless it begins with a name. */
+/** With a capital, unless it begins with a name, such as that of a file. */
 export function capitalised(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
+  return /^[a-z]+([ ,;:]|$)/.test(text) ? text.charAt(0).toUpperCase() + text.slice(1) : text;
 }

@@ -16,7 +16,6 @@ Examples:
   hoptax runs import runs            put all run folders in `runs` into the store
   hoptax runs show runs/quick-1 --details
   hoptax runs compare 9 12           what differs between run 9 and run 12
-  hoptax runs export nightly old     the files of the run labelled `nightly`, in the folder `old`
 
 The store is one SQLite file: --store, or the variable HOPTAX_STORE, or hoptax/store.sqlite in
 $XDG_DATA_HOME (default: ~/.local/share). `hoptax study --store` puts a study in, round by round.
