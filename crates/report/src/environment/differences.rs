@@ -292,8 +292,8 @@ mod tests {
             })
         };
         let found = differences(&[of_plan(&plan(1_000, false, 4)), of_plan(&plan(2_000, true, 8))]);
-        assert_eq!(names(&found), ["loads.in-use.rate", "never_halted"]);
-        assert_eq!(found[1].values, [Some("no".to_owned()), Some("yes".to_owned())]);
+        assert_eq!(names(&found), ["never_halted", "loads.in-use.rate"]);
+        assert_eq!(found[0].values, [Some("no".to_owned()), Some("yes".to_owned())]);
         assert_eq!(differences(&[of_plan(&plan(1, true, 4)), of_plan(&plan(1, true, 9))]), []);
         assert_eq!(of_plan(&Value::Null), []);
         let values = of_plan(&json!({"a": 10.0, "b": 0.5, "c": 7, "d": "", "e": [1, "x"], "f": []}));

@@ -199,16 +199,6 @@ fn the_summary_of_a_load() {
 }
 
 #[test]
-fn a_stored_result_with_the_former_name_of_drained_connections_is_read() {
-    let mut result = fixture::load();
-    result.drained = [("no-error".to_owned(), 3)].into();
-    let text = serde_json::to_string(&result).unwrap();
-    let stored = text.replace("\"drained\"", "\"retired\"");
-    assert_ne!(stored, text);
-    assert_eq!(serde_json::from_str::<LoadResult>(&stored).unwrap(), result);
-}
-
-#[test]
 fn a_merged_load_has_a_row_for_each_run() {
     let mut result = fixture::load();
     let run = |file: &str, from_s: f64, p99_us: Option<f64>| MergedRun {
