@@ -11,7 +11,7 @@ use super::operation::{Answer, Operation, Verb, of};
 use super::start::{self, BEGUN, BUSY, Begun, ENDING, NOT_IN_TIME, NOT_JSON, TOO_LARGE};
 use crate::app::{App, blocking};
 use crate::billing::{self, Dropped};
-use crate::job::Kind;
+use crate::job::{Kind, cut};
 use crate::problem::Problem;
 use crate::wanted::{MAX_CONFIGURATION_BYTES, WantedBill};
 
@@ -62,7 +62,8 @@ async fn start(State(app): State<Arc<App>>, request: Request) -> Result<Begun, P
     let dropped = blocking(move || {
         let _turn = turn;
         Dropped::new(&text, priced).map_err(|failure| match failure.kind {
-            FailureKind::BadInput => Problem::bad_input(format!("`configuration`: {failure}")),
+            // Each line of a configuration may be a problem.
+            FailureKind::BadInput => Problem::bad_input(cut(&format!("`configuration`: {failure}"))),
             _ => Problem::internal(failure),
         })
     })

@@ -157,6 +157,15 @@ fn a_configuration_may_be_larger_than_other_requests_and_has_a_limit() {
 }
 
 #[test]
+fn the_problems_of_a_configuration_are_cut() {
+    let taps = "- {filePerTap: {}}\n".repeat(10_000);
+    let refused =
+        pricing().post("/api/v1/bills", &json!({"configuration": format!("{PLAIN}\nown:\n{taps}")}));
+    let why = refused.error();
+    assert!(refused.status == 400 && why.len() < 5_000 && why.ends_with('\u{2026}'), "{refused:?}");
+}
+
+#[test]
 fn the_studies_that_can_be_started_are_listed_with_their_questions() {
     let studies = Site::new().get("/api/v1/studies").json();
     let of = |name: &str| {
