@@ -1,5 +1,6 @@
 //! A configuration of somebody who may not read files of this machine or run programs on it: code that it brings, and paths that Envoy
-//! itself would open. Files that the passes of `adapt` know are those of [`crate::LabFiles::copies`].
+//! itself would open. It finds what is known here, and is no sandbox. Files that the passes of `adapt` know are those of
+//! [`crate::LabFiles::copies`].
 
 use serde_json::Value;
 

@@ -1,5 +1,6 @@
-//! Prices the configuration of a job, and keeps its bill. The configuration is somebody else's: it is read alone, so that it opens no file of
-//! this machine and brings no code, and price leads every address in it to this machine.
+//! Prices the configuration of a job, and keeps its bill. The configuration is somebody else's: it is read alone, which refuses files of this
+//! machine and code as far as they are known, and price leads every address in it to this machine. That is no sandbox, so bills are off
+//! unless the owner of the server allows them.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -115,7 +115,7 @@ export interface WantedStudy {
  */
 export interface WantedBill {
   /**
-   * The text of a bootstrap or a `/config_dump`, YAML or JSON, at most 4 MiB. It names no files, and brings no code (Lua, WebAssembly, Go, modules): a server reads and runs none for others.
+   * The text of a bootstrap or a `/config_dump`, YAML or JSON, at most 4 MiB. It names no files, and brings no code (Lua, WebAssembly, Go, modules): one that does is refused.
    */
   configuration: string;
   /**

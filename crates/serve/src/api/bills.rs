@@ -28,7 +28,8 @@ pub(super) const OPERATIONS: &[Operation] = &[Operation {
     path: "/bills",
     id: "startBill",
     summary: "Measures what an Envoy configuration costs, and what each of its parts adds, as a job. Envoy runs on this machine, with every \
-              address of the configuration led to servers of the job. A configuration that names files or brings code is refused, and all are unless the server allows bills.",
+              address of the configuration led to servers of the job. A configuration that names files or brings code is refused; all \
+              are refused unless the server allows bills.",
     parameters: &[],
     body: Some(of::<WantedBill>),
     answers: &[

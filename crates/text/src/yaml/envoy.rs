@@ -17,7 +17,8 @@ use serde_json::{Map, Value};
 
 use self::scalar::{is_null, scalar};
 
-/// Most nodes that the aliases of all documents may stand for, a long text as several. A bootstrap with thousands of clusters has fewer; a few lines of nested aliases more.
+/// Most nodes that the aliases of all documents may stand for, a long text as several. A bootstrap with thousands of clusters has fewer; a few
+/// lines of nested aliases more.
 const MOST_ALIASED: usize = 1_000_000;
 /// Most nodes in all of a text, each of which takes a hundred bytes of memory and more.
 const MOST_NODES: usize = 5_000_000;
