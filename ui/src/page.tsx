@@ -69,7 +69,7 @@ export function Page({ document: result, served }: PageProps) {
         )}
       </header>
       <main id="main" tabIndex={-1}>
-        {isHistory && <LiveView api={served.api} />}
+        {isHistory && <LiveView api={served.api} allowsBills={served.allowsBills} />}
         {result.plots.map((section) => (
           <SectionView key={section.title} section={section} view={view} change={change} />
         ))}

@@ -52,8 +52,9 @@ test("only a page that a server shows knows an API", () => {
   const page = (dataset: object | undefined) => ({ querySelector: () => (dataset === undefined ? null : { dataset }) }) as unknown as ParentNode;
   expect(served(page({}))).toBeUndefined();
   expect(served(page(undefined))).toBeUndefined();
-  expect(served(page({ api: "/api/v1" }))).toEqual({ api: "/api/v1", run: undefined });
-  expect(served(page({ api: "/api/v1", run: "12" }))).toEqual({ api: "/api/v1", run: "12" });
+  expect(served(page({ api: "/api/v1" }))).toEqual({ api: "/api/v1", allowsBills: false, run: undefined });
+  expect(served(page({ api: "/api/v1", run: "12" }))).toEqual({ api: "/api/v1", allowsBills: false, run: "12" });
+  expect(served(page({ api: "/api/v1", bills: "" }))).toEqual({ api: "/api/v1", allowsBills: true });
 });
 
 describe("a question", () => {

@@ -51,5 +51,5 @@ test("an address leads to the runs beside each other, and back to the list where
 
 test("a page of compared runs is told which they are", () => {
   const page = { querySelector: () => ({ dataset: { api: "/api/v1", compared: "9,12" } }) } as unknown as ParentNode;
-  expect(served(page)).toEqual({ api: "/api/v1", compared: ["9", "12"] });
+  expect(served(page)).toEqual({ api: "/api/v1", allowsBills: false, compared: ["9", "12"] });
 });

@@ -2,10 +2,10 @@
 // the list is searched; the page of a run leads to its files and gives it labels; two runs are chosen and compared; a page that is kept as a
 // file shows none of it. Axe finds nothing serious in either theme.
 //
-//   node ui/test/live.mjs SERVER TARGET [SCREENSHOTS]
+//   node ui/test/live.mjs SERVER TARGET PLAIN [SCREENSHOTS]
 //
-// SERVER is the address of `hoptax serve` with an empty store, TARGET that of a server on loopback. Fails with the first thing that does not
-// hold.
+// SERVER is the address of `hoptax serve --allow-bills` with an empty store, TARGET that of a server on loopback, and PLAIN that of
+// `hoptax serve` without bills. Fails with the first thing that does not hold.
 
 import assert from "node:assert/strict";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -15,7 +15,7 @@ import { delimiter, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { chromium } from "playwright-core";
 
-const [server, target, screenshots] = process.argv.slice(2);
+const [server, target, plain, screenshots] = process.argv.slice(2);
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const folder = mkdtempSync(join(tmpdir(), "hoptax-live-"));
 
@@ -30,7 +30,7 @@ async function opened(context, url) {
   page.on("pageerror", (error) => problems.push(String(error)));
   // A refusal that the page shows is also an error of the console.
   page.on("console", (message) => message.type() === "error" && !message.text().startsWith("Failed to load resource") && problems.push(message.text()));
-  page.on("request", (request) => request.url().startsWith(url.startsWith("file:") ? "file:" : server) || problems.push(`asks for ${request.url()}`));
+  page.on("request", (request) => request.url().startsWith(url.startsWith("file:") ? "file:" : new URL(url).origin) || problems.push(`asks for ${request.url()}`));
   await page.goto(url);
   await page.locator("h1").waitFor();
   return page;
@@ -147,6 +147,28 @@ try {
   await page.waitForFunction(() => /inline_string/.test(document.querySelector("#bill-configuration-wrong").textContent));
   assert.match(await page.locator("#bill-configuration-wrong").innerText(), /edge\.yaml:2: it names the file/);
   await look(page, "bill");
+
+  // A server that was not started for bills says so, and takes no file.
+  const withoutBills = await opened(context, plain);
+  await withoutBills.getByRole("radio", { name: "Bill" }).check();
+  await withoutBills.getByText("hoptax serve --allow-bills").waitFor();
+  assert.equal(await withoutBills.locator(".drop textarea:disabled, .drop input:disabled").count(), 2);
+  await withoutBills.dispatchEvent(".drop", "drop", {
+    dataTransfer: await withoutBills.evaluateHandle(() => {
+      const transfer = new DataTransfer();
+      transfer.items.add(new File(["a: 1"], "edge.yaml"));
+      return transfer;
+    }),
+  });
+  // A file that is taken fills in its name after some turns of the page.
+  await withoutBills.evaluate(() => new Promise((done) => setTimeout(done, 200)));
+  assert.equal(await withoutBills.locator("#bill-name").inputValue(), "");
+  const asked = [];
+  withoutBills.on("request", (request) => asked.push(request.url()));
+  await withoutBills.getByRole("button", { name: "Start" }).click({ force: true });
+  assert.deepEqual(asked, []);
+  await look(withoutBills, "bill-off");
+  await withoutBills.close();
 
   // The page of the run has its files, and leads back.
   await page.getByRole("link", { name: "Open run 1" }).click();

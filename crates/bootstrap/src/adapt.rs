@@ -33,7 +33,7 @@ use serde_json::{Value, json};
 
 use crate::assemble::{Configuration, Origins};
 use crate::lab::Lab;
-use crate::outside::{Code, addresses_of_code, outside_addresses};
+use crate::outside::{Code, addresses_of_code, finding_clusters, outside_addresses};
 use crate::place::{Place, Problem, Problems};
 use crate::tree;
 
@@ -189,6 +189,11 @@ impl Configuration {
         }
         for pointer in outside_addresses(&context.tree, &lab.folder) {
             let message = "this address would lead out of the lab; remove it from the configuration";
+            context.problems.push(Problem { place: self.place(&pointer), message: message.to_owned() });
+        }
+        for pointer in finding_clusters(&context.tree) {
+            let message =
+                "this cluster would find servers outside of the lab; remove it from the configuration";
             context.problems.push(Problem { place: self.place(&pointer), message: message.to_owned() });
         }
         for pointer in addresses_of_code(&context.tree, Code::Loaded) {

@@ -71,7 +71,7 @@ pub(crate) fn given(
     }
     let documents = envoy::documents(text).collect::<Result<Vec<Tree>, _>>();
     let documents = documents.map_err(|error| one(unreadable(&source, &error)))?;
-    let embedded: Vec<Embedded> = documents.iter().flat_map(|tree| manifest::find(&source, tree)).collect();
+    let embedded = manifest::find(&source, &documents).map_err(one)?;
     if !embedded.is_empty() {
         return chosen(&source, &embedded, choice);
     }
@@ -109,7 +109,7 @@ fn chosen(source: &Source, embedded: &[Embedded], choice: Option<&str>) -> Resul
             }
         }
     };
-    let Embedded { source: inner, beside, .. } = chosen;
+    let inner = &chosen.source;
     let document = match Document::parse(inner) {
         Ok(document) => document,
         Err(problem) => {
@@ -130,7 +130,7 @@ fn chosen(source: &Source, embedded: &[Embedded], choice: Option<&str>) -> Resul
         inner.name.clone()
     };
     let described = format!("{}, {place}", chosen.described());
-    Ok(Given { document, described: Some(described), beside: beside.iter().cloned().collect() })
+    Ok(Given { document, described: Some(described), beside: chosen.beside() })
 }
 
 /// The names of the configurations in the objects of a text, with each of which it is chosen; none if the text is one configuration, or
@@ -145,7 +145,7 @@ pub fn choices(name: &str, text: &str) -> Vec<String> {
         return Vec::new();
     }
     let source = Source::file(name, text);
-    names_of(&documents.iter().flat_map(|tree| manifest::find(&source, tree)).collect::<Vec<_>>())
+    manifest::find(&source, &documents).map(|embedded| names_of(&embedded)).unwrap_or_default()
 }
 
 /// The shortest name of each that no other has; its number, if there is none.

@@ -1,13 +1,19 @@
 //! Finds configurations of Envoy in objects of Kubernetes: in the data of a `ConfigMap` or a Secret, in arguments of containers, or in
 //! any other text that one holds. A file of Docker Compose is searched like an object.
 
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use hoptax_text::yaml::envoy::{Node, Style, Tree};
 use serde_json::Value;
 
 use crate::document::Source;
+use crate::place::Problem;
 
+/// Most texts of a file that may be configurations. Each is compared with all others by its names.
+const MOST_CONFIGURATIONS: usize = 100;
 /// The flag of Envoy whose value is a configuration.
 const FLAG: &str = "--config-yaml";
 /// Texts without any of these are no configurations.
@@ -43,11 +49,16 @@ pub(crate) struct Embedded {
     object: String,
     /// The text, and where it is.
     pub(crate) source: Source,
-    /// Texts beside it, by their keys: a configuration names them as files.
-    pub(crate) beside: Vec<(String, Source)>,
+    /// The texts of its collection, by their keys, with itself.
+    around: Rc<[(String, Source)]>,
 }
 
 impl Embedded {
+    /// Texts beside it, by their keys: a configuration names them as files.
+    pub(crate) fn beside(&self) -> BTreeMap<String, Source> {
+        self.around.iter().filter(|(key, _)| *key != self.key).cloned().collect()
+    }
+
     /// Describes it, as in "`envoy.yaml` of `ConfigMap` `envoy-conf`".
     pub(crate) fn described(&self) -> String {
         let object = if self.object.is_empty() { String::new() } else { format!(" `{}`", self.object) };
@@ -66,31 +77,45 @@ impl Embedded {
     }
 }
 
-/// All texts in the objects of a document of a file of which something says that they are configurations of Envoy.
-pub(crate) fn find(file: &Source, document: &Tree) -> Vec<Embedded> {
-    let mut found = Vec::new();
-    for object in objects(document).into_iter().chain(compose(document)) {
+/// All texts in the objects of the documents of a file of which something says that they are configurations of Envoy.
+///
+/// # Errors
+/// When there are too many.
+pub(crate) fn find(file: &Source, documents: &[Tree]) -> Result<Vec<Embedded>, Problem> {
+    let mut found: Vec<Embedded> = Vec::new();
+    let all = documents.iter().flat_map(|document| objects(document).into_iter().chain(compose(document)));
+    for object in all {
         let Object { kind, namespace, name, .. } = &object;
         let mut texts = Vec::new();
         object.texts(file, object.tree, &mut Path::default(), &mut texts);
+        // Each collection is copied once, for all of its texts that may be configurations.
+        let mut collections: BTreeMap<u64, Rc<[(String, Source)]>> = BTreeMap::new();
         for text in &texts {
             if !WORDS.iter().any(|word| text.source.text.contains(word)) {
                 continue;
             }
-            let is_beside = |other: &&Text| other.parent == text.parent && other.key != text.key;
-            let beside =
-                texts.iter().filter(is_beside).map(|other| (other.key.clone(), other.source.clone()));
+            if found.len() == MOST_CONFIGURATIONS {
+                let message = format!(
+                    "this file has more than {MOST_CONFIGURATIONS} texts that may be configurations of Envoy: write those that are \
+                     not meant to other files"
+                );
+                return Err(Problem { place: text.source.place(1), message });
+            }
+            let around = collections.entry(text.parent).or_insert_with(|| {
+                let of_collection = texts.iter().filter(|other| other.parent == text.parent);
+                of_collection.map(|other| (other.key.clone(), other.source.clone())).collect()
+            });
             found.push(Embedded {
                 key: text.key.clone(),
                 kind: kind.clone(),
                 namespace: namespace.clone(),
                 object: name.clone(),
                 source: text.source.clone(),
-                beside: beside.collect(),
+                around: Rc::clone(around),
             });
         }
     }
-    found
+    Ok(found)
 }
 
 /// The texts in the data of objects that hold files.

@@ -5,6 +5,9 @@ use serde_json::{Map, Value};
 
 use crate::tree::{message, message_type, push, push_index};
 
+/// Packages of messages that Envoy knows.
+const PACKAGES: [&str; 3] = ["envoy.", "xds.", "udpa."];
+
 /// Mappings whose keys belong to the user, as does all that is below them.
 const FREE: [&str; 10] = [
     FILTER_METADATA,
@@ -159,7 +162,8 @@ fn has_users_value(value: &Value) -> bool {
     let is_structure = ["google.protobuf.Struct", "google.protobuf.Value", "google.protobuf.ListValue"]
         .contains(&message_type(value));
     let message = message(value);
-    is_structure || !message.at.is_empty() && !message.of.starts_with("envoy.")
+    let is_known = PACKAGES.iter().any(|package| message.of.starts_with(package));
+    is_structure || !message.at.is_empty() && !is_known
 }
 
 /// Renames the fields that a message of metadata has. Envoy reads addresses in the typed ones.
@@ -280,8 +284,13 @@ mod tests {
             json!({"@type": "type.googleapis.com/xds.type.v3.TypedStruct", "type_url": of, "value": value})
         };
         let (given, own) = (json!({"localJwks": {"userKey": 1}}), json!({"local_jwks": {"user_key": 1}}));
-        let of_envoy = "envoy.extensions.filters.http.jwt_authn.v3.JwtAuthentication";
-        assert_eq!(normalised(wrapped(of_envoy, given.clone())), wrapped(of_envoy, own));
+        for of in [
+            "envoy.extensions.filters.http.jwt_authn.v3.JwtAuthentication",
+            "xds.type.matcher.v3.IPMatcher",
+            "udpa.type.v1.Any",
+        ] {
+            assert_eq!(normalised(wrapped(of, given.clone())), wrapped(of, own.clone()), "{of}");
+        }
         assert_eq!(normalised(wrapped("corp.Own", given.clone())), wrapped("corp.Own", given));
     }
 }

@@ -43,6 +43,10 @@ const PASSED_ON: [&str; 11] = [
     "default_subset",
 ];
 
+/// The name and the type of clusters that are made of others.
+const AGGREGATES: [&str; 2] =
+    ["envoy.clusters.aggregate", "envoy.extensions.clusters.aggregate.v3.ClusterConfig"];
+
 /// The pointers of all addresses in a bootstrap that are neither on loopback nor in `folder`: sockets, pipes and URIs.
 pub fn outside_addresses(bootstrap: &Value, folder: &Path) -> Vec<String> {
     let mut found = Vec::new();
@@ -53,6 +57,19 @@ pub fn outside_addresses(bootstrap: &Value, folder: &Path) -> Vec<String> {
         }
     });
     found
+}
+
+/// The pointers of all clusters in a bootstrap that may find endpoints of their own: those that are neither static nor made of others.
+pub(crate) fn finding_clusters(bootstrap: &Value) -> Vec<String> {
+    let is_led = |cluster: &Value| match cluster.get("cluster_type").filter(|kind| !kind.is_null()) {
+        None => tree::text(cluster, "/type") == "STATIC",
+        Some(kind) => AGGREGATES.contains(&tree::extension_type(kind)),
+    };
+    let clusters = tree::items(bootstrap, "/static_resources/clusters").into_iter();
+    clusters
+        .filter(|(_, cluster)| cluster.is_object() && !is_led(cluster))
+        .map(|(pointer, _)| pointer)
+        .collect()
 }
 
 /// True if a bootstrap has this address, as a socket address or in a URI.

@@ -231,7 +231,11 @@ pub struct Message<'a> {
 pub fn message(configuration: &Value) -> Message<'_> {
     match message_type(configuration) {
         "xds.type.v3.TypedStruct" | "udpa.type.v1.TypedStruct" => Message {
-            of: last_step(text(configuration, "/type_url")),
+            // Below fields of the user, names are as they were given.
+            of: match last_step(text(configuration, "/type_url")) {
+                "" => last_step(text(configuration, "/typeUrl")),
+                of => of,
+            },
             at: "/value",
             fields: configuration.get("value").unwrap_or(&Value::Null),
         },
@@ -277,6 +281,14 @@ mod tests {
             "/a/99999999999999999999",
         ] {
             assert_eq!(at(&root, pointer), root.pointer(pointer), "{pointer}");
+        }
+    }
+
+    #[test]
+    fn the_type_of_wrapped_settings_is_found_in_both_spellings() {
+        for field in ["type_url", "typeUrl"] {
+            let wrapped = json!({"@type": "type.googleapis.com/xds.type.v3.TypedStruct", field: "a/b.v3.C", "value": {}});
+            assert_eq!((message(&wrapped).of, message(&wrapped).at), ("b.v3.C", "/value"));
         }
     }
 

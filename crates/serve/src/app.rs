@@ -24,6 +24,8 @@ pub(crate) struct App {
     pub(crate) history: History,
     pub(crate) jobs: Jobs,
     pub(crate) metrics: Metrics,
+    /// True if configurations may be sent to be priced.
+    pub(crate) allows_bills: bool,
     /// The most connections of a load that the limit on open files leaves.
     pub(crate) most_connections: u32,
     /// Places of connections to this server.
@@ -33,13 +35,20 @@ pub(crate) struct App {
 }
 
 impl App {
-    pub(crate) fn new(gate: Gate, targets: AllowedTargets, history: History, most_connections: u32) -> Self {
+    pub(crate) fn new(
+        gate: Gate,
+        targets: AllowedTargets,
+        allows_bills: bool,
+        history: History,
+        most_connections: u32,
+    ) -> Self {
         Self {
             gate,
             targets,
             history,
             jobs: Jobs::default(),
             metrics: Metrics::default(),
+            allows_bills,
             most_connections,
             places: Arc::new(Semaphore::new(MAX_CONNECTIONS)),
             streams: Arc::new(Semaphore::new(MAX_STREAMS)),

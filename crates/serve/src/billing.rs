@@ -1,5 +1,6 @@
-//! Prices the configuration of a job, and keeps its bill. The configuration is somebody else's: it is read alone, so that it opens no file of
-//! this machine and brings no code, and price leads every address in it to this machine.
+//! Prices the configuration of a job, and keeps its bill. The configuration is somebody else's: it is read alone, which refuses files of this
+//! machine and code as far as they are known, and price leads every address in it to this machine. That is no sandbox, so bills are off
+//! unless the owner of the server allows them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,6 +16,11 @@ use crate::working::{OfJob, Teller};
 
 /// The name of the configuration in its folder.
 const FILE: &str = "configuration.yaml";
+
+/// Most parts of a listener. Each is tried as a proxy of its own.
+const MOST_PARTS: usize = 100;
+/// The time in which the last try has to begin, in budgets of the bill. Tries of most configurations take a small part of one.
+const MOST_BUDGETS_OF_TRIES: u32 = 2;
 
 /// What a bill is of, within its bounds.
 #[derive(Clone, Debug)]
@@ -50,7 +56,15 @@ impl Dropped {
             .map_err(|error| Failure::environment(format!("cannot write a temporary file: {error}")))?;
         let dropped = Self { folder, file, priced };
         let shown = |failure: Failure| Failure::bad_input(dropped.shown(&failure.to_string()));
-        dropped.configuration().and_then(|configuration| configuration.listed().map(drop)).map_err(shown)?;
+        let listed =
+            dropped.configuration().and_then(|configuration| configuration.listed()).map_err(shown)?;
+        if listed.most_parts() > MOST_PARTS {
+            return Err(Failure::bad_input(format!(
+                "a listener has {} parts, and at most {MOST_PARTS} are tried here: name another listener, or price it with `hoptax \
+                 price FILE` on the machine itself",
+                listed.most_parts()
+            )));
+        }
         Ok(dropped)
     }
 
@@ -79,7 +93,7 @@ impl Dropped {
         let folder = Configuration::create_run_folder(Some(run))?;
         let laboratory = configuration.laboratory(None, &folder, interrupt, say)?;
         say(Update::Note(&outline(configuration.described(), &laboratory.listed)));
-        let tries = laboratory.try_variants()?;
+        let tries = laboratory.try_variants(Some(MOST_BUDGETS_OF_TRIES * self.priced.budget))?;
         say(Update::Note(&trials(&tries)));
         let studies = Studies { folder: &folder, is_resumed: false, budget, options: Options::default() };
         configuration.measure(&tries, &studies, interrupt, say)
@@ -150,6 +164,29 @@ mod tests {
             assert!(refused.contains(why), "{text}: {refused}");
             assert!(!refused.contains("hoptax-serve-") && !refused.contains("root:"), "{refused}");
         }
+    }
+
+    #[test]
+    fn a_listener_with_more_parts_than_are_tried_is_refused() {
+        let of = |filters: usize| {
+            let package = "type.googleapis.com/envoy.extensions.filters";
+            let filter = |number: usize| {
+                format!(
+                    "{{name: f{number}, typed_config: {{'@type': {package}.http.header_mutation.v3.HeaderMutation}}}}, "
+                )
+            };
+            let filters: String = (0..filters).map(filter).collect();
+            let router = format!("{{name: r, typed_config: {{'@type': {package}.http.router.v3.Router}}}}");
+            let routes = "{virtual_hosts: [{name: v, domains: ['*'], routes: [{match: {prefix: /}, route: {cluster: c}}]}]}";
+            let manager = format!("{package}.network.http_connection_manager.v3.HttpConnectionManager");
+            dropped(&format!(
+                "static_resources: {{listeners: [{{name: a, filter_chains: [{{filters: [{{name: m, typed_config: {{'@type': {manager}, \
+                 stat_prefix: a, route_config: {routes}, http_filters: [{filters}{router}]}}}}]}}]}}], clusters: [{{name: c}}]}}"
+            ))
+        };
+        assert!(of(90).is_ok());
+        let refused = of(101).err().unwrap();
+        assert!(refused.contains("at most 100 are tried here"), "{refused}");
     }
 
     #[test]

@@ -89,12 +89,15 @@ impl History {
     /// Changes the labels of a run, and returns it; none if there is no such run.
     ///
     /// # Errors
-    /// When the store cannot be read or written.
+    /// When the store cannot be read or written, or the run would have too many labels.
     pub(crate) fn label(&self, run: i64, change: &LabelChange) -> Result<Option<StoredRun>, Problem> {
-        self.read(|store| {
-            match store.run(run) {
+        let labelled = self.read(|store| {
+            let before = match store.run(run) {
                 Err(StoreError::NoRun { .. }) => return Ok(None),
-                found => found.map(drop)?,
+                found => found?.labels,
+            };
+            if let Err(why) = change.check_number(&before) {
+                return Ok(Some(Err(Problem::bad_input(why))));
             }
             for label in &change.remove {
                 store.unlabel(run, label)?;
@@ -102,8 +105,9 @@ impl History {
             for label in &change.add {
                 store.label(run, label, change.is_only)?;
             }
-            store.run(run).map(Some)
-        })
+            store.run(run).map(|labelled| Some(Ok(labelled)))
+        })?;
+        labelled.transpose()
     }
 
     fn put<T>(&self, work: impl FnMut(&mut Store) -> Result<T, StoreError>) -> Result<T, Failure> {

@@ -214,7 +214,7 @@ impl Job {
 }
 
 /// A text without what is too much of it: all of a job is in each of its events.
-fn cut(text: &str) -> String {
+pub(crate) fn cut(text: &str) -> String {
     let (kept, rest) = text.split_at(text.floor_char_boundary(MAX_TEXT_BYTES));
     let mark = if rest.is_empty() { "" } else { "\u{2026}" };
     format!("{kept}{mark}")

@@ -1,10 +1,14 @@
 //! A change of the labels of a run, as the API states it.
 
+use std::collections::BTreeSet;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// The most labels that a request adds or removes.
 const MAX_LABELS: usize = 20;
+/// The most labels that a run gets here. Each is in every list of runs.
+const MAX_LABELS_OF_RUN: usize = 100;
 /// The most letters of a label.
 const MAX_LETTERS: usize = 64;
 
@@ -40,6 +44,23 @@ impl LabelChange {
         }
         Ok(self)
     }
+
+    /// Checks the number of labels that a run has after the change, if it has these before. A run with too many may lose some.
+    ///
+    /// # Errors
+    /// When there are more than a run may have.
+    pub(crate) fn check_number(&self, before: &[String]) -> Result<(), String> {
+        let before: BTreeSet<&str> = before.iter().map(String::as_str).collect();
+        let removed: BTreeSet<&str> = self.remove.iter().map(String::as_str).collect();
+        let mut after: BTreeSet<&str> = before.difference(&removed).copied().collect();
+        after.extend(self.add.iter().map(String::as_str));
+        if after.len() > MAX_LABELS_OF_RUN.max(before.len()) {
+            return Err(format!(
+                "`add`: the run has more than {MAX_LABELS_OF_RUN} labels with these: remove some"
+            ));
+        }
+        Ok(())
+    }
 }
 
 /// Why a text is no label, as `hoptax runs label` has it.
@@ -74,5 +95,20 @@ mod tests {
         }
         let many = LabelChange { remove: vec!["a".to_owned(); MAX_LABELS + 1], ..LabelChange::default() };
         assert!(many.checked().unwrap_err().starts_with("`remove`: "));
+    }
+
+    #[test]
+    fn a_run_gets_no_more_labels_than_lists_show_and_may_lose_those_that_it_has() {
+        let labels =
+            |from: usize, to: usize| (from..to).map(|number| format!("a{number}")).collect::<Vec<_>>();
+        let change = |add: Vec<String>, remove: Vec<String>| LabelChange { add, remove, is_only: false };
+        let (of_run, more) = (labels(0, 95), labels(95, 100));
+        assert_eq!(change(more, Vec::new()).check_number(&of_run), Ok(()));
+        let refused = change(labels(95, 101), Vec::new()).check_number(&of_run).unwrap_err();
+        assert!(refused.contains("more than 100 labels"), "{refused}");
+        assert_eq!(change(labels(95, 101), labels(0, 1)).check_number(&of_run), Ok(()));
+        assert_eq!(change(of_run.clone(), Vec::new()).check_number(&of_run), Ok(()), "it has them");
+        // The command may have given it more.
+        assert_eq!(change(Vec::new(), labels(0, 1)).check_number(&labels(0, 200)), Ok(()));
     }
 }

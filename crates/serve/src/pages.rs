@@ -22,14 +22,16 @@ use crate::problem::Problem;
 type Page = ([(HeaderName, HeaderValue); 1], Html<String>);
 
 /// What every page is told.
-const PAGE: Served<'static> = Served { api: BASE, run: None, compared: &[] };
+fn told(app: &App) -> Served<'static> {
+    Served { api: BASE, allows_bills: app.allows_bills, run: None, compared: &[] }
+}
 
 /// The history.
 pub(crate) async fn history(State(app): State<Arc<App>>) -> Result<Page, Problem> {
     let page = move || {
         let (runs, all) = app.history.runs(None, MAX_RUNS)?;
         let document = documents::latest_runs(&runs, all, "`hoptax runs list --details` prints all");
-        shown(&document.with_pages_of_rows("/runs/"), PAGE)
+        shown(&document.with_pages_of_rows("/runs/"), told(&app))
     };
     blocking(page).await
 }
@@ -40,12 +42,13 @@ pub(crate) async fn run(
     Segments(run): Segments<String>,
 ) -> Result<Page, Problem> {
     let run = number(&run).ok_or_else(|| Problem::not_found("a run is named by its number"))?;
-    blocking(move || shown(&app.history.document(run)?, Served { run: Some(run), ..PAGE })).await
+    blocking(move || shown(&app.history.document(run)?, Served { run: Some(run), ..told(&app) })).await
 }
 
 /// The page of runs beside each other.
 pub(crate) async fn compare(State(app): State<Arc<App>>, chosen: Chosen) -> Result<Page, Problem> {
-    let page = move || shown(&chosen.document(&app.history)?, Served { compared: chosen.runs(), ..PAGE });
+    let page =
+        move || shown(&chosen.document(&app.history)?, Served { compared: chosen.runs(), ..told(&app) });
     blocking(page).await
 }
 

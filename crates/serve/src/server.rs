@@ -38,6 +38,9 @@ pub struct Options {
     pub targets: Vec<AllowedTarget>,
     /// The hosts that requests may name, besides the address that it listens on.
     pub hosts: Vec<AllowedHost>,
+    /// True if configurations may be sent to be priced. Whoever sends one can do what the user of the server can, should the checks of
+    /// configurations not know a way to it.
+    pub allows_bills: bool,
     /// The store that the history is in.
     pub store: PathBuf,
     /// Tells what happens to the store.
@@ -70,7 +73,8 @@ impl Options {
         let history = History::new(self.store, self.tell);
         // Once and for all: a load would raise the limit for itself alone, and the server would have no files while it runs.
         let allowed = machine::most_connections(wanted::MAX_CONNECTIONS as usize + MAX_CONNECTIONS);
-        Arc::new(App::new(gate, targets, history, allowed.saturating_sub(MAX_CONNECTIONS) as u32))
+        let most_connections = allowed.saturating_sub(MAX_CONNECTIONS) as u32;
+        Arc::new(App::new(gate, targets, self.allows_bills, history, most_connections))
     }
 }
 
@@ -164,6 +168,7 @@ mod tests {
             token: None,
             targets: Vec::new(),
             hosts: Vec::new(),
+            allows_bills: false,
             store: "none".into(),
             tell: |_| (),
         }

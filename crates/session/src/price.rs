@@ -95,6 +95,11 @@ pub struct Listed {
 }
 
 impl Listed {
+    /// The parts of the listener that has the most.
+    pub fn most_parts(&self) -> usize {
+        self.listeners.iter().map(|one| one.parts.len()).max().unwrap_or_default()
+    }
+
     /// Replacements of parts of the configuration that a lab cannot provide.
     fn replacements(&self) -> &[Replacement] {
         &self.adapted.replacements

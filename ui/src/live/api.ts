@@ -7,6 +7,8 @@ import type { Kind } from "./kinds";
 export interface Served {
   /** The path of the API. */
   api: string;
+  /** Whether configurations may be sent to be priced. */
+  allowsBills: boolean;
   /** The run that the page is about; none on the page of the history, and of several runs. */
   run: string | undefined;
   /** The runs that are beside each other on the page, the reference first; none on other pages. */
@@ -17,7 +19,9 @@ export interface Served {
 export function served(page: ParentNode): Served | undefined {
   const told = page.querySelector<HTMLElement>("#page")?.dataset;
   const api = told?.["api"];
-  return api === undefined ? undefined : { api, run: told?.["run"], compared: told?.["compared"]?.split(",") };
+  return api === undefined
+    ? undefined
+    : { api, allowsBills: told?.["bills"] !== undefined, run: told?.["run"], compared: told?.["compared"]?.split(",") };
 }
 
 /** Why there is no answer, in words. The status is 0 if the server did not answer at all. */

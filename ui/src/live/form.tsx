@@ -14,6 +14,8 @@ interface FormProps {
   /** Whether a job may be started. */
   isFree: boolean;
   isAsking: boolean;
+  /** Whether configurations may be sent to be priced. */
+  allowsBills: boolean;
   /** The built-in studies; none until they are known. */
   studies: readonly BuiltInStudy[];
   /** A kind is chosen. */
@@ -22,11 +24,15 @@ interface FormProps {
   refuse: (errors: Errors) => void;
 }
 
+/** Why no configuration can be sent to a server that was not started for it. */
+const BILLS_OFF =
+  "Bills are off on this server: a configuration may do more than its checks know. Allow them with `hoptax serve --allow-bills` to people who might as well have a shell on its machine, or price the file there with `hoptax price FILE`.";
+
 /** The fields of every kind as they are first. */
 const FIRST = Object.fromEntries(Object.values(FORMS).map((form) => [form.kind, form.first])) as Record<Kind, Fields>;
 
 /** The form. */
-export function StartForm({ errors, isFree, isAsking, studies, choose, start, refuse }: FormProps) {
+export function StartForm({ errors, isFree, isAsking, allowsBills, studies, choose, start, refuse }: FormProps) {
   const [kind, setKind] = useState<Kind>("load");
   // What was filled in stays when another kind is looked at.
   const [filled, setFilled] = useState(FIRST);
@@ -35,10 +41,11 @@ export function StartForm({ errors, isFree, isAsking, studies, choose, start, re
   useEffect(() => form.current?.querySelector<HTMLElement>("[aria-invalid=true]")?.focus(), [errors]);
   const { title, inputs, read } = FORMS[kind];
   const fields = filled[kind];
+  const isOff = kind === "bill" && !allowsBills;
   const fill = (more: Fields) => setFilled((before) => ({ ...before, [kind]: { ...before[kind], ...more } }));
   const submit = (event: Event) => {
     event.preventDefault();
-    if (!isFree) {
+    if (!isFree || isOff) {
       return;
     }
     const made = read(fields);
@@ -66,6 +73,11 @@ export function StartForm({ errors, isFree, isAsking, studies, choose, start, re
           </label>
         ))}
       </fieldset>
+      {isOff && (
+        <p id="start-off">
+          <Words text={BILLS_OFF} />
+        </p>
+      )}
       <div class="fields">
         {inputs.map((input) => {
           const props: FieldProps = {
@@ -79,6 +91,7 @@ export function StartForm({ errors, isFree, isAsking, studies, choose, start, re
             <ConfigurationField
               key={props.id}
               {...props}
+              isOff={isOff}
               take={(text, name) => fill({ configuration: text, name })}
               refuse={(why) => refuse({ fields: { configuration: why }, words: [] })}
             />
@@ -88,7 +101,7 @@ export function StartForm({ errors, isFree, isAsking, studies, choose, start, re
         })}
       </div>
       <p class="act">
-        <button type="submit" class="main" aria-disabled={!isFree} aria-describedby="start-words">
+        <button type="submit" class="main" aria-disabled={!isFree || isOff} aria-describedby={isOff ? "start-off" : "start-words"}>
           {isAsking ? "Starting…" : "Start"}
         </button>
         <span id="start-words" class="soft">

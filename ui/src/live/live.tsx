@@ -9,7 +9,7 @@ import type { Kind } from "./kinds";
 import { isFree, next, NOTHING } from "./state";
 
 /** The form, and below it the job that runs or ran last. */
-export function LiveView({ api }: { api: string }) {
+export function LiveView({ api, allowsBills }: { api: string; allowsBills: boolean }) {
   const client = useMemo(() => clientOf(api), [api]);
   const [live, send] = useReducer(next, NOTHING);
   const [studies, setStudies] = useState<readonly BuiltInStudy[]>([]);
@@ -74,6 +74,7 @@ export function LiveView({ api }: { api: string }) {
       <StartForm
         errors={live.errors}
         isFree={isFree(live)}
+        allowsBills={allowsBills}
         isAsking={live.asking === "start"}
         studies={studies}
         choose={(kind) => void choose(kind)}

@@ -70,9 +70,6 @@ export interface WantedFind {
   target: string;
   /**
    * Conditions that must hold together, such as `p99<5ms` or `errors<0.1%`; one to ten.
-   *
-   * @minItems 1
-   * @maxItems 10
    */
   objectives: string[];
   /**
@@ -118,8 +115,7 @@ export interface WantedStudy {
  */
 export interface WantedBill {
   /**
-   * The text of a bootstrap or a `/config_dump`, YAML or JSON, at most 4 MiB. It names no files, and brings no code (Lua, WebAssembly,
-   * Go, modules): a server reads and runs none for others.
+   * The text of a bootstrap or a `/config_dump`, YAML or JSON, at most 4 MiB. It names no files, and brings no code (Lua, WebAssembly, Go, modules): one that does is refused.
    */
   configuration: string;
   /**
@@ -169,8 +165,7 @@ export interface LabelChange {
    */
   remove?: string[];
   /**
-   * True if the labels that it gets are taken from all other runs, so that each names this one. A run is set as reference with the label
-   * `reference`.
+   * True if the labels that it gets are taken from all other runs, so that each names this one. A run is set as reference with the label `reference`.
    */
   is_only?: boolean;
 }
@@ -232,8 +227,7 @@ export interface Job {
    */
   kind: "load" | "find" | "study" | "bill";
   /**
-   * Its subject, as lists of runs name it: the URL of a load or a search, without user information; the name of a study or of a
-   * configuration.
+   * Its subject, as lists of runs name it: the URL of a load or a search, without user information; the name of a study or of a configuration.
    */
   name: string;
   /**

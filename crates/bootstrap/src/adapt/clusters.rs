@@ -16,6 +16,10 @@ const COMPANION: &str = "hoptax_companion";
 /// The metadata of an endpoint that select its transport socket.
 const SOCKET_METADATA: &str = "envoy.transport_socket_match";
 
+/// The name of clusters that are made of others, and the type of their settings.
+const AGGREGATE: &str = "envoy.clusters.aggregate";
+const AGGREGATE_TYPE: &str = "envoy.extensions.clusters.aggregate.v3.ClusterConfig";
+
 /// Fields that concern where endpoints come from.
 const DISCOVERY: [&str; 19] = [
     "cluster_type",
@@ -53,7 +57,7 @@ fn adapt_cluster(context: &mut Context<'_>, pointer: &str, services: &BTreeSet<S
     let Some(node) = context.tree.pointer(pointer) else { return };
     let name = text(node, "/name").to_owned();
     let kind = match (text(node, "/type"), text(node, "/cluster_type/name")) {
-        (_, "envoy.clusters.aggregate") => return,
+        (_, AGGREGATE) if is_aggregate(node) => return,
         ("", "") => "STATIC".to_owned(),
         ("", custom) => custom.to_owned(),
         (kind, _) => kind.to_ascii_uppercase(),
@@ -130,6 +134,13 @@ fn adapt_cluster(context: &mut Context<'_>, pointer: &str, services: &BTreeSet<S
             context.remove_key(&check, "event_logger", "events of health checks are not part of a request");
         }
     }
+}
+
+/// True if the settings of a cluster with the name of an aggregate are those of one. Envoy chooses by their type, and by the name only if
+/// they have none: another type under this name may lead anywhere.
+fn is_aggregate(cluster: &Value) -> bool {
+    let settings = cluster.pointer("/cluster_type/typed_config");
+    ["", AGGREGATE_TYPE].contains(&settings.map_or("", |settings| tree::message(settings).of))
 }
 
 /// The first transport socket that endpoints of a cluster select by metadata, and these; none if no endpoint needs any. A tunnel over an

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use crate::fixture::{EDGE, adapted, configuration, lab};
 use crate::missing_extension;
+use crate::outside::finding_clusters;
 use crate::outside_addresses;
 
 #[test]
@@ -79,6 +80,51 @@ fn a_cluster_without_endpoints_gets_one_that_selects_the_first_of_its_transport_
     let given = ", load_assignment: {endpoints: [{lb_endpoints: [{endpoint: {address: {socket_address: {address: 10.0.0.1, port_value: 80}}}}]}]}";
     let (metadata, with) = endpoint(&matches, given);
     assert!(metadata.is_none() && !with.contains("metadata"), "{with}");
+}
+
+#[test]
+fn only_settings_of_an_aggregate_make_a_cluster_one() {
+    let of = |settings: &str| {
+        let adapted = adapted(&format!(
+            "static_resources: {{clusters: [{{name: a, cluster_type: {{name: envoy.clusters.aggregate{settings}}}}}]}}"
+        ));
+        adapted.bootstrap()["static_resources"]["clusters"][0].clone()
+    };
+    let typed = |of: &str| format!(", typed_config: {{'@type': type.googleapis.com/{of}}}");
+    let wrapped = |of: &str| {
+        format!(
+            ", typed_config: {{'@type': type.googleapis.com/xds.type.v3.TypedStruct, type_url: x/{of}, value: {{a: b}}}}"
+        )
+    };
+    let aggregate = "envoy.extensions.clusters.aggregate.v3.ClusterConfig";
+    for settings in [String::new(), typed(aggregate), wrapped(aggregate)] {
+        assert!(of(&settings)["cluster_type"].is_object(), "{settings}");
+    }
+    for other in
+        ["envoy.extensions.clusters.original_dst.v3.OriginalDstClusterConfig", "google.protobuf.Struct"]
+    {
+        for settings in [typed(other), wrapped(other)] {
+            let cluster = of(&settings);
+            assert_eq!(
+                (&cluster["type"], &cluster["cluster_type"]),
+                (&json!("STATIC"), &Value::Null),
+                "{settings}"
+            );
+        }
+    }
+}
+
+#[test]
+fn clusters_that_find_their_servers_are_told_from_those_that_are_led() {
+    let clusters = |cluster: Value| finding_clusters(&json!({"static_resources": {"clusters": [cluster]}}));
+    let aggregate = json!({"name": "envoy.clusters.aggregate"});
+    let other = json!({"name": "envoy.clusters.aggregate", "typed_config": {"@type": "x/envoy.extensions.clusters.original_dst.v3.C"}});
+    for led in [json!({"type": "STATIC"}), json!({"cluster_type": aggregate}), Value::Null, json!("a")] {
+        assert_eq!(clusters(led), [""; 0]);
+    }
+    for finding in [json!({"type": "ORIGINAL_DST"}), json!({"cluster_type": other}), json!({})] {
+        assert_eq!(clusters(finding), ["/static_resources/clusters/0"]);
+    }
 }
 
 #[test]

@@ -68,6 +68,21 @@ fn a_configuration_whose_lines_are_not_those_of_the_file_says_so() {
 }
 
 #[test]
+fn a_file_with_more_texts_than_are_compared_is_refused_with_the_line_of_the_first_of_them() {
+    let map = |count: usize| {
+        let texts: String =
+            (0..count).map(|number| format!("  a{number}: 'static_resources: {{}}'\n")).collect();
+        format!("apiVersion: v1\nkind: ConfigMap\ndata:\n{texts}")
+    };
+    assert!(error(&map(100), None).contains("one of 100 configurations"));
+    assert_eq!(found(&map(100), Some("a99")).beside.len(), 99);
+    let refused = error(&map(101), Some("a1"));
+    assert!(refused.starts_with("map.yaml:104") && refused.contains("more than 100 texts"), "{refused}");
+    assert_eq!(choices("map.yaml", &map(100)).len(), 100);
+    assert_eq!(choices("map.yaml", &map(101)), [""; 0]);
+}
+
+#[test]
 fn a_configuration_among_the_documents_of_a_chart_is_found() {
     let service = "apiVersion: v1\nkind: Service\nmetadata: {name: shop}\n";
     let map = config_map("shop", "envoy.yaml", ENVOY);

@@ -15,6 +15,7 @@ Examples:
   hoptax serve --allow-target shop.test:8080   loads may go there, too
   hoptax serve --listen 192.0.2.1:8419 --token-file token --allow-target 192.0.2.2:8080
   hoptax serve --token-file token --allow-host bench.test    behind a proxy with this name
+  hoptax serve --token-file token --allow-bills    for people who might as well have a shell here
 
 Others reach another address than loopback, so it needs a list of allowed targets, and requests
 show a token: that of --token-file, or one that is printed when the server starts. A browser asks
@@ -44,6 +45,12 @@ pub(crate) struct ServeArguments {
     /// A request that names any other host is refused, because a stranger's name can be made to resolve to this machine.
     #[arg(long = "allow-host", value_name = "HOST")]
     pub(crate) allowed_hosts: Vec<AllowedHost>,
+    /// Let configurations of Envoy be sent to be priced: for people who might as well have a shell here
+    ///
+    /// A configuration is checked before anything starts, and one that names a file or brings code is refused. That is no sandbox: with a
+    /// configuration that the checks do not know, its sender can do what the user of the server can.
+    #[arg(long = "allow-bills")]
+    pub(crate) allows_bills: bool,
     /// File with the token that requests must show, at least 16 characters; only you should read it
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) token_file: Option<PathBuf>,

@@ -74,7 +74,7 @@ fn price(
     let RunArguments { rounds, measure, json, .. } = &arguments.run;
     let laboratory = configuration.laboratory(measure.envoy.named(), folder, interrupt, &print::say)?;
     print(&outline(configuration.described(), &laboratory.listed))?;
-    let tries = laboratory.try_variants()?;
+    let tries = laboratory.try_variants(None)?;
     print(&trials(&tries))?;
     if arguments.only_try {
         return Ok(Code::Success);

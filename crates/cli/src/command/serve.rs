@@ -27,6 +27,7 @@ pub(super) fn run(arguments: &ServeArguments) -> Result<Code, Failure> {
         token: given.or_else(|| drawn.clone()),
         targets: arguments.allowed_targets.clone(),
         hosts: arguments.allowed_hosts.clone(),
+        allows_bills: arguments.allows_bills,
         store: store::path(arguments.store.file.as_deref())?,
         tell: print::say,
     })?;

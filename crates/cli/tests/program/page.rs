@@ -37,10 +37,10 @@ fn export(result: &Path, page: &Path) {
     fs::write(page, made.stdout).unwrap();
 }
 
-/// A server of a store, and its address.
-fn serve(store: &Path) -> (Guarded, String) {
+/// A server of a store with more arguments, and its address.
+fn serve(store: &Path, more: &[&str]) -> (Guarded, String) {
     let mut serve = hoptax();
-    serve.args(["serve", "--listen", "127.0.0.1:0", "--store"]).arg(store);
+    serve.args(["serve", "--listen", "127.0.0.1:0", "--store"]).arg(store).args(more);
     let mut serve = Guarded(serve.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap());
     let mut said = String::new();
     BufReader::new(serve.0.stdout.take().unwrap()).read_line(&mut said).unwrap();
@@ -60,7 +60,7 @@ fn export_compared(result: &Path, page: &Path) {
     import.args(["runs", "import", "--store"]).arg(&store).arg(result).arg(&other);
     let imported = import.output().unwrap();
     assert!(imported.status.success(), "{}", String::from_utf8_lossy(&imported.stderr));
-    let (_serve, url) = serve(&store);
+    let (_serve, url) = serve(&store, &[]);
     let served = ureq::get(format!("{url}compare?runs=1,2")).call().unwrap();
     let served = served.into_body().read_to_string().unwrap();
     let told = " data-api=\"/api/v1\" data-compared=\"1,2\"";
@@ -118,6 +118,7 @@ fn the_charts_of_every_kind_of_result_and_of_compared_runs_are_drawn_said_by_key
 fn a_load_is_started_watched_and_stopped_on_the_page_of_a_server() {
     let folder = tempfile::tempdir().unwrap();
     let (_origin, target) = origin(&[]);
-    let (_serve, url) = serve(&folder.path().join("store.sqlite"));
-    use_in_browser("live.mjs", &[url.as_ref(), target.as_ref()]);
+    let (_serve, url) = serve(&folder.path().join("store.sqlite"), &["--allow-bills"]);
+    let (_other, without_bills) = serve(&folder.path().join("other.sqlite"), &[]);
+    use_in_browser("live.mjs", &[url.as_ref(), target.as_ref(), without_bills.as_ref()]);
 }

@@ -54,7 +54,14 @@ struct Served {
 impl Served {
     fn start(lab: &Lab) -> Self {
         let mut serve = hoptax();
-        serve.args(["serve", "--listen", "127.0.0.1:0", "--store", &lab.file("store.sqlite")]);
+        serve.args([
+            "serve",
+            "--allow-bills",
+            "--listen",
+            "127.0.0.1:0",
+            "--store",
+            &lab.file("store.sqlite"),
+        ]);
         let mut process = Guarded(serve.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap());
         let mut said = String::new();
         BufReader::new(process.0.stdout.take().unwrap()).read_line(&mut said).unwrap();

@@ -24,6 +24,8 @@ const ROOT: &str = "<div id=\"page\"";
 pub struct Served<'a> {
     /// The path of the API, without a slash at its end.
     pub api: &'a str,
+    /// True if configurations may be sent to be priced.
+    pub allows_bills: bool,
     /// The run of the store that the page is about; None for that of the history, and of several runs.
     pub run: Option<i64>,
     /// The runs that are beside each other on the page, the reference first; empty on other pages.
@@ -49,7 +51,8 @@ pub fn served_page(document: &Document, served: Served<'_>) -> Result<String> {
         [] => String::new(),
         runs => format!(" data-compared=\"{}\"", runs.join(",")),
     };
-    filled(document, CONNECT, &format!(" data-api=\"{}\"{run}{compared}", escaped(served.api)))
+    let bills = if served.allows_bills { " data-bills=\"\"" } else { "" };
+    filled(document, CONNECT, &format!(" data-api=\"{}\"{bills}{run}{compared}", escaped(served.api)))
 }
 
 /// The page with an addition to its policy and with attributes of its element.
@@ -170,17 +173,20 @@ mod tests {
         let policy_of_page = format!("{POLICY}{}\"", served_policy());
         assert!(policy_of_page.ends_with("; connect-src 'self'\""), "{policy_of_page}");
         let (none, two): (&[i64], &[i64]) = (&[], &[9, 12]);
-        for (run, compared, expected) in [
-            (None, none, "<div id=\"page\" data-api=\"/api/v1\""),
-            (Some(12), none, "<div id=\"page\" data-api=\"/api/v1\" data-run=\"12\""),
-            (None, two, "<div id=\"page\" data-api=\"/api/v1\" data-compared=\"9,12\""),
+        for (allows_bills, run, compared, expected) in [
+            (false, None, none, "<div id=\"page\" data-api=\"/api/v1\""),
+            (true, None, none, "<div id=\"page\" data-api=\"/api/v1\" data-bills=\"\""),
+            (false, Some(12), none, "<div id=\"page\" data-api=\"/api/v1\" data-run=\"12\""),
+            (false, None, two, "<div id=\"page\" data-api=\"/api/v1\" data-compared=\"9,12\""),
         ] {
-            let served = served_page(&document, Served { api: "/api/v1", run, compared }).unwrap();
+            let served = Served { api: "/api/v1", allows_bills, run, compared };
+            let served = served_page(&document, served).unwrap();
             assert_eq!(tag(&served), expected);
             assert_eq!(served.matches(&policy_of_page).count(), 1);
             assert_eq!(inside(&served), inside(&in_file));
         }
-        let evil = served_page(&document, Served { api: "\"><script>", run: None, compared: &[] }).unwrap();
+        let evil = Served { api: "\"><script>", allows_bills: false, run: None, compared: &[] };
+        let evil = served_page(&document, evil).unwrap();
         assert_eq!(evil.matches("<script").count(), in_file.matches("<script").count());
     }
 

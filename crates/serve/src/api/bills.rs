@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::http::StatusCode;
 use axum::routing::post;
 use hoptax_session::Kind as FailureKind;
 
@@ -10,12 +11,16 @@ use super::operation::{Answer, Operation, Verb, of};
 use super::start::{self, BEGUN, BUSY, Begun, ENDING, NOT_IN_TIME, NOT_JSON, TOO_LARGE};
 use crate::app::{App, blocking};
 use crate::billing::{self, Dropped};
-use crate::job::Kind;
+use crate::job::{Kind, cut};
 use crate::problem::Problem;
 use crate::wanted::{MAX_CONFIGURATION_BYTES, WantedBill};
 
 /// The largest body of a request: each byte of a configuration may take two in JSON, as a line break does.
 const MAX_BODY_BYTES: usize = 2 * MAX_CONFIGURATION_BYTES + 64 * 1024;
+
+/// Why configurations are refused unless the server was started for them.
+const OFF: &str = "bills are off on this server, because a configuration may do more than its checks know: allow them with \
+     `hoptax serve --allow-bills` to people who might as well have a shell on its machine";
 
 /// The operations on bills.
 pub(super) const OPERATIONS: &[Operation] = &[Operation {
@@ -23,7 +28,8 @@ pub(super) const OPERATIONS: &[Operation] = &[Operation {
     path: "/bills",
     id: "startBill",
     summary: "Measures what an Envoy configuration costs, and what each of its parts adds, as a job. Envoy runs on this machine, with every \
-              address of the configuration led to servers of the job. A configuration that names files or brings code is refused.",
+              address of the configuration led to servers of the job. A configuration that names files or brings code is refused; all \
+              are refused unless the server allows bills.",
     parameters: &[],
     body: Some(of::<WantedBill>),
     answers: &[
@@ -31,6 +37,10 @@ pub(super) const OPERATIONS: &[Operation] = &[Operation {
         Answer::error(
             400,
             "It is no configuration, names a file or brings code, or another value is not valid.",
+        ),
+        Answer::error(
+            403,
+            "The server was not started with `--allow-bills`, or a page of another server or a proxy sent the request.",
         ),
         NOT_IN_TIME,
         BUSY,
@@ -43,6 +53,9 @@ pub(super) const OPERATIONS: &[Operation] = &[Operation {
 }];
 
 async fn start(State(app): State<Arc<App>>, request: Request) -> Result<Begun, Problem> {
+    if !app.allows_bills {
+        return Err(Problem::new(StatusCode::FORBIDDEN, OFF));
+    }
     let wanted: WantedBill = start::body(request).await?;
     let (text, priced) = wanted.bounded().map_err(Problem::bad_input)?;
     start::room(&app)?;
@@ -50,7 +63,8 @@ async fn start(State(app): State<Arc<App>>, request: Request) -> Result<Begun, P
     let dropped = blocking(move || {
         let _turn = turn;
         Dropped::new(&text, priced).map_err(|failure| match failure.kind {
-            FailureKind::BadInput => Problem::bad_input(format!("`configuration`: {failure}")),
+            // Each line of a configuration may be a problem.
+            FailureKind::BadInput => Problem::bad_input(cut(&format!("`configuration`: {failure}"))),
             _ => Problem::internal(failure),
         })
     })

@@ -25,7 +25,7 @@ pub(super) const OPERATIONS: &[Operation] = &[Operation {
     body: Some(of::<LabelChange>),
     answers: &[
         Answer::json(200, "The run with its labels.", of::<StoredRun>),
-        Answer::error(400, "A label is not valid."),
+        Answer::error(400, "A label is not valid, or the run has too many."),
         Answer::error(404, "There is no such run."),
         NOT_IN_TIME,
         TOO_LARGE,

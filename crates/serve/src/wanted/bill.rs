@@ -23,7 +23,7 @@ const USUAL: Duration = Duration::from_mins(5);
 #[serde(deny_unknown_fields)]
 pub(crate) struct WantedBill {
     /// The text of a bootstrap or a `/config_dump`, YAML or JSON, at most 4 MiB. It names no files, and brings no code (Lua, WebAssembly,
-    /// Go, modules): a server reads and runs none for others.
+    /// Go, modules): one that does is refused.
     #[schemars(length(max = MAX_CONFIGURATION_BYTES))]
     configuration: String,
     /// Its name, such as that of its file: letters, digits, `-`, `_`, `.`, others become `_`; `configuration.yaml` if absent.

@@ -23,12 +23,34 @@ fn kinds() -> [(&'static str, Value); 3] {
     ]
 }
 
+/// A server that was started to price configurations, too.
+fn pricing() -> Site {
+    Site::with(|options| Options { allows_bills: true, ..options })
+}
+
+#[test]
+fn no_configuration_is_read_unless_the_server_was_started_for_it_and_the_page_says_so() {
+    let site = Site::new();
+    let large = "x".repeat(1 << 20);
+    for body in [json!({"configuration": PLAIN}), json!({"configuration": large}), json!({"nothing": 1})] {
+        let refused = site.post("/api/v1/bills", &body);
+        assert_eq!(refused.status, 403, "{refused:?}");
+        assert!(refused.error().contains("`hoptax serve --allow-bills`"), "{refused:?}");
+    }
+    assert_eq!(site.get("/api/v1/jobs").json(), json!([]));
+    let is_told =
+        |site: &Site| site.get("/").body.contains("<div id=\"page\" data-api=\"/api/v1\" data-bills=\"\">");
+    assert!(!is_told(&site) && is_told(&pricing()));
+    assert_eq!(pricing().post("/api/v1/bills", &json!({"configuration": "[]"})).status, 400, "it is read");
+}
+
 #[test]
 fn nobody_starts_any_kind_without_the_token_or_from_another_page() {
     let open = Site::with(|options| Options {
         listen: "192.0.2.1:8419".parse().unwrap(),
         token: Some(Token::of_text(TOKEN).unwrap()),
         targets: vec!["192.0.2.2:80".parse().unwrap()],
+        allows_bills: true,
         ..options
     });
     let asked = |path: &str, body: &Value, token: Option<&str>| {
@@ -49,7 +71,7 @@ fn nobody_starts_any_kind_without_the_token_or_from_another_page() {
     let (path, body) = &kinds()[0];
     let refused = asked(path, body, Some(TOKEN));
     assert!(refused.status == 403 && refused.error().contains("--allow-target"), "{refused:?}");
-    let local = Site::new();
+    let local = pricing();
     for (path, body) in kinds() {
         let foreign = posting(path, body.to_string());
         let (mut parts, body) = foreign.into_parts();
@@ -61,7 +83,7 @@ fn nobody_starts_any_kind_without_the_token_or_from_another_page() {
 
 #[test]
 fn no_kind_begins_while_a_job_runs() {
-    let (site, origin) = (Site::new(), Running::origin(""));
+    let (site, origin) = (pricing(), Running::origin(""));
     assert_eq!(site.post("/api/v1/loads", &load(origin.address, "1h")).status, 202);
     for (path, body) in kinds() {
         let busy = site.post(path, &body);
@@ -73,7 +95,7 @@ fn no_kind_begins_while_a_job_runs() {
 
 #[test]
 fn what_is_not_valid_is_refused_by_its_field_before_anything_starts() {
-    let site = Site::new();
+    let site = pricing();
     let refused = |path: &str, body: &Value, status: u16, why: &str| {
         let answer: Answer = site.post(path, body);
         assert_eq!(answer.status, status, "{path} {body}: {answer:?}");
@@ -100,7 +122,7 @@ fn what_is_not_valid_is_refused_by_its_field_before_anything_starts() {
 
 #[test]
 fn a_configuration_that_is_sent_names_no_file_and_brings_no_code() {
-    let site = Site::new();
+    let site = pricing();
     let secret = site.folder.path().join("secret.yaml");
     std::fs::write(&secret, "resources: []\nkey: hunter2\n").unwrap();
     let secret = secret.to_str().unwrap();
@@ -124,7 +146,7 @@ fn a_configuration_that_is_sent_names_no_file_and_brings_no_code() {
 
 #[test]
 fn a_configuration_may_be_larger_than_other_requests_and_has_a_limit() {
-    let site = Site::new();
+    let site = pricing();
     // It is read, and is none.
     let large = json!({"configuration": format!("# {}\n[]", "x".repeat(1 << 20))});
     assert_eq!(site.post("/api/v1/bills", &large).status, 400);
@@ -132,6 +154,15 @@ fn a_configuration_may_be_larger_than_other_requests_and_has_a_limit() {
     assert_eq!(site.post("/api/v1/bills", &too_large).status, 413);
     let other = json!({"study": "x".repeat(100 << 10)});
     assert_eq!(site.post("/api/v1/studies", &other).status, 413);
+}
+
+#[test]
+fn the_problems_of_a_configuration_are_cut() {
+    let taps = "- {filePerTap: {}}\n".repeat(10_000);
+    let refused =
+        pricing().post("/api/v1/bills", &json!({"configuration": format!("{PLAIN}\nown:\n{taps}")}));
+    let why = refused.error();
+    assert!(refused.status == 400 && why.len() < 5_000 && why.ends_with('\u{2026}'), "{refused:?}");
 }
 
 #[test]

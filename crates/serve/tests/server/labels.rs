@@ -35,6 +35,18 @@ fn a_run_gets_labels_and_is_set_as_the_only_reference() {
 }
 
 #[test]
+fn a_run_has_at_most_a_hundred_labels() {
+    let site = Site::new();
+    site.store_load();
+    for part in 0..6 {
+        let add: Vec<String> = (0..20).map(|number| format!("a{}", part * 20 + number)).collect();
+        let answer = labelled(&site, "1", &json!({"add": add}));
+        assert_eq!(answer.status, if part < 5 { 200 } else { 400 }, "{answer:?}");
+    }
+    assert_eq!(labels(&site, 1).as_array().unwrap().len(), 100);
+}
+
+#[test]
 fn labels_that_are_none_and_runs_that_are_none_change_nothing() {
     let site = Site::new();
     assert_eq!(labelled(&site, "1", &json!({"add": ["a"]})).status, 404, "without a store");

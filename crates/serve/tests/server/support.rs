@@ -62,6 +62,7 @@ pub(crate) fn options(folder: &TempDir) -> Options {
         token: None,
         targets: Vec::new(),
         hosts: Vec::new(),
+        allows_bills: false,
         store: folder.path().join("store.sqlite"),
         tell: |_| (),
     }

@@ -59,11 +59,11 @@ impl Tries {
 
 impl Laboratory<'_> {
     /// Tries the variants of the first listener that forwards its request, else of the first that answers one. The laboratory ends: its
-    /// servers wake up now and then, which a study should not see.
+    /// servers wake up now and then, which a study should not see. No try begins later than `within` after the begin of the setup.
     ///
     /// # Errors
-    /// When no request goes through any listener, when the whole gives no response, and after an interrupt.
-    pub fn try_variants(self) -> Result<Tries, Failure> {
+    /// When no request goes through any listener, when the whole gives no response, when the time is over, and after an interrupt.
+    pub fn try_variants(self, within: Option<Duration>) -> Result<Tries, Failure> {
         let taken = || self.listed.listeners.iter().filter_map(|one| Some((one, one.request.as_ref().ok()?)));
         let forwarding = taken().find(|(_, request)| request.is_forwarded());
         let Some((passed, request)) = forwarding.or_else(|| taken().next()) else {
@@ -72,7 +72,10 @@ impl Laboratory<'_> {
             ));
         };
         let changes = self.changes(passed, request)?;
-        let attempt = |name: String, variant: Variant| self.attempt(name, variant, &passed.listener.name);
+        let attempt = |name: String, variant: Variant| {
+            check_time(self.began.elapsed(), within)?;
+            self.attempt(name, variant, &passed.listener.name)
+        };
         let whole = attempt("whole".to_owned(), Variant::whole(request))?;
         let answers = self.answers(&whole, passed)?;
         let mut parts = Vec::new();
@@ -131,5 +134,29 @@ impl Laboratory<'_> {
             }
             Err(error) => Err(Failure::environment(error)),
         }
+    }
+}
+
+/// Checks that tries are still within their time.
+fn check_time(elapsed: Duration, within: Option<Duration>) -> Result<(), Failure> {
+    match within {
+        Some(within) if elapsed > within => Err(Failure::bad_input(format!(
+            "to try each part of the configuration takes longer than {} s: give the bill more time, or leave parts out",
+            within.as_secs()
+        ))),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tries_end_with_their_time_if_they_have_one() {
+        let (short, long) = (Duration::from_secs(10), Duration::from_secs(11));
+        assert!(check_time(long, None).is_ok() && check_time(short, Some(short)).is_ok());
+        let refused = check_time(long, Some(short)).unwrap_err().to_string();
+        assert!(refused.contains("longer than 10 s"), "{refused}");
     }
 }

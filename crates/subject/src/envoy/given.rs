@@ -31,6 +31,9 @@ pub struct Given {
 const ALONE: &str = "a configuration that is sent here is a text alone, and files of this machine are not read for it: write the content \
      into it (`inline_string`), send a `/config_dump`, or price it with `hoptax price FILE` on the machine itself";
 
+/// Most certificates that are made for a configuration that was read alone. Each is a key of its own, which takes processor time.
+const MOST_IDENTITIES: usize = 100;
+
 /// Reason why a configuration cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum GivenError {
@@ -156,6 +159,12 @@ impl Given {
             copies.map(|copied| (copied.place.clone(), copied.from.clone())).collect();
         if !copies.is_empty() {
             return Err(not_alone(copies.into_iter()));
+        }
+        if adapted.files.identities.len() > MOST_IDENTITIES {
+            let message = format!(
+                "it needs more than {MOST_IDENTITIES} certificates: price it with `hoptax price FILE` on the machine itself"
+            );
+            return Err(Problems::new(vec![Problem { place: self.configuration.place(""), message }]));
         }
         let reaching = adapted.reaching_out();
         if reaching.is_empty() { Ok(adapted) } else { Err(Problems::new(reaching)) }
@@ -432,6 +441,28 @@ mod tests {
         let refused = alone(lua).unwrap_err();
         assert!(refused.contains("envoy.yaml:2") && refused.contains("code"), "{refused}");
         assert!(alone("static_resources: {listeners: [{name: a}]}\nscript: {inline_string: a}").is_ok());
+    }
+
+    #[test]
+    fn a_configuration_that_is_read_alone_gets_a_hundred_certificates() {
+        let with = |count: usize| {
+            let tls = "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext";
+            let chain = |number: usize| {
+                format!(
+                    "{{filter_chain_match: {{server_names: [a{number}.example]}}, filters: [], transport_socket: {{name: t, typed_config: \
+                     {{'@type': {tls}, common_tls_context: {{tls_certificates: [{{certificate_chain: {{inline_string: a}}, private_key: \
+                     {{inline_string: b}}}}]}}}}}}}}"
+                )
+            };
+            let chains: Vec<String> = (0..count).map(chain).collect();
+            alone(&format!(
+                "static_resources: {{listeners: [{{name: a, filter_chains: [{}]}}]}}",
+                chains.join(", ")
+            ))
+        };
+        assert_eq!(with(100).unwrap().files.identities.len(), 100);
+        let refused = with(101).unwrap_err();
+        assert!(refused.contains("more than 100 certificates"), "{refused}");
     }
 
     #[test]

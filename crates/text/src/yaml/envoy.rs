@@ -17,7 +17,8 @@ use serde_json::{Map, Value};
 
 use self::scalar::{is_null, scalar};
 
-/// Most nodes that aliases may stand for. A bootstrap with thousands of clusters has fewer; a few lines of nested aliases more.
+/// Most nodes that the aliases of all documents may stand for, a long text as several. A bootstrap with thousands of clusters has fewer; a few
+/// lines of nested aliases more.
 const MOST_ALIASED: usize = 1_000_000;
 /// Most nodes in all of a text, each of which takes a hundred bytes of memory and more.
 const MOST_NODES: usize = 5_000_000;
@@ -25,6 +26,8 @@ const MOST_NODES: usize = 5_000_000;
 const MOST_KEPT: usize = 2_000_000;
 /// Most collections inside of each other, as in yaml-cpp.
 const MOST_NESTED: usize = 500;
+/// The bytes of a text that take as much memory as a node.
+const BYTES_OF_NODE: usize = 64;
 /// The tag of keys that Envoy leaves out.
 const IGNORED: &str = "!ignore";
 
@@ -105,12 +108,27 @@ impl Tree {
         }
     }
 
-    /// The number of its nodes.
+    /// The number of its nodes, a long text as several.
     fn size(&self) -> usize {
+        let more = match &self.node {
+            Node::Scalar(value, _) => value.as_str().map_or(0, str::len) / BYTES_OF_NODE,
+            Node::Sequence(items) => items.iter().map(Self::size).sum(),
+            Node::Mapping(entries) => {
+                let of_entry = |(key, tree): &(Key, Self)| key.text.len() / BYTES_OF_NODE + tree.size();
+                entries.iter().map(of_entry).sum()
+            }
+        };
+        1 + more
+    }
+
+    /// The most collections inside of each other, with itself.
+    fn depth(&self) -> usize {
         match &self.node {
-            Node::Scalar(..) => 1,
-            Node::Sequence(items) => 1 + items.iter().map(Self::size).sum::<usize>(),
-            Node::Mapping(entries) => 1 + entries.iter().map(|(_, tree)| tree.size()).sum::<usize>(),
+            Node::Scalar(..) => 0,
+            Node::Sequence(items) => 1 + items.iter().map(Self::depth).max().unwrap_or_default(),
+            Node::Mapping(entries) => {
+                1 + entries.iter().map(|(_, tree)| tree.depth()).max().unwrap_or_default()
+            }
         }
     }
 }
@@ -211,8 +229,9 @@ struct Loader<'input, T: granit_parser::BorrowedInput<'input>> {
     before: usize,
     open: Vec<Open>,
     anchors: BTreeMap<usize, Complete>,
+    /// The nodes that aliases of all documents stand for.
     aliased: usize,
-    /// The nodes that anchors keep.
+    /// The nodes that anchors of the document keep.
     kept: usize,
     /// Number of further nodes that the text may have.
     nodes_left: usize,
@@ -252,7 +271,6 @@ impl<'input, T: granit_parser::BorrowedInput<'input>> Loader<'input, T> {
         match event {
             Event::DocumentStart(..) => {
                 self.anchors.clear();
-                self.aliased = 0;
                 self.kept = 0;
                 Ok(None)
             }
@@ -307,16 +325,24 @@ impl<'input, T: granit_parser::BorrowedInput<'input>> Loader<'input, T> {
                 self.place(Complete { tree, key: None, tag })
             }
             Event::Alias(anchor) => {
-                let Some(Complete { mut tree, key, tag }) = self.anchors.get(&anchor).cloned() else {
+                let Some(complete) = self.anchors.get(&anchor) else {
                     return Err(error(
                         line,
                         "an alias stands for a node that it is inside of, which would never end",
                     ));
                 };
-                self.aliased += tree.size();
+                // Both are decided before the copy, which may be large.
+                self.aliased += complete.tree.size();
                 if self.aliased > MOST_ALIASED {
                     return Err(error(line, "its aliases stand for more than a million nodes"));
                 }
+                if self.open.len() + complete.tree.depth() > MOST_NESTED {
+                    return Err(error(
+                        line,
+                        "its aliases lead to more than 500 collections inside of each other",
+                    ));
+                }
+                let Complete { mut tree, key, tag } = complete.clone();
                 tree.line = line;
                 tree.bytes = start..end;
                 self.place(Complete { tree, key, tag })

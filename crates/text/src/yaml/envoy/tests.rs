@@ -63,6 +63,43 @@ fn what_envoy_refuses_is_an_error_with_its_line() {
     assert!(first(&nested).is_err());
 }
 
+#[test]
+fn aliases_stand_for_so_many_nodes_in_all_documents_together_and_a_long_text_is_several() {
+    let is_refused = |text: &str| {
+        let refused = documents(text).find_map(Result::err);
+        refused.is_some_and(|error| error.message.contains("a million nodes"))
+    };
+    // 64 MB of texts are a million nodes, in values and in keys.
+    let long = "x".repeat(640_000);
+    let aliased = |first: &str, aliases: usize| format!("- &a {first}\n{}", "- *a\n".repeat(aliases));
+    for first in [long.clone(), format!("\n  ? {long}\n  : 1")] {
+        assert!(!is_refused(&aliased(&first, 20)));
+        assert!(is_refused(&aliased(&first, 101)));
+    }
+    // Each of these documents stands for half a million nodes.
+    let document = format!("---\n- &a [{}]\n{}", "1,".repeat(5_000), "- *a\n".repeat(100));
+    assert!(!is_refused(&document));
+    assert!(is_refused(&document.repeat(2)));
+}
+
+#[test]
+fn aliases_lead_to_no_more_collections_inside_of_each_other_than_a_text_may_have() {
+    let nested = |depth: usize, inner: &str| "[".repeat(depth) + inner + &"]".repeat(depth);
+    let text = |first: usize, second: usize| {
+        format!("a: &a {}\nb: &b {}\nc: *b\n", nested(first, "1"), nested(second, "*a"))
+    };
+    // The mapping around them is one, too.
+    assert!(first(&text(250, 249)).is_ok());
+    let refused = first(&text(250, 250)).unwrap_err();
+    assert_eq!(refused.line, 2, "{refused}");
+    assert!(refused.message.contains("500 collections"), "{refused}");
+    let levels = (1..63).fold(format!("a0: &a0 {}\n", nested(400, "1")), |text, level| {
+        let lists = nested(400, &format!("*a{}", level - 1));
+        format!("{text}a{level}: &a{level} {lists}\n")
+    });
+    assert!(first(&levels).unwrap_err().message.contains("500 collections"));
+}
+
 /// The bytes of a tree, of its keys and of all that is in it.
 fn all_bytes<'t>(tree: &'t Tree, found: &mut Vec<&'t Range<usize>>) {
     found.push(&tree.bytes);
