@@ -71,7 +71,7 @@ fn rest(plan: &Plan) -> Map<String, Value> {
     let rest = json!({
         "admin": {
             "address": {"socket_address": {"address": "127.0.0.1", "port_value": plan.admin_port}},
-            // It must be reachable when the limit is reached.
+            // It must be reachable when a limit of the runtime is reached.
             "ignore_global_conn_limit": true,
         },
         // Changes of the admin interface last until the end of the process.

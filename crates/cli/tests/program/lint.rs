@@ -33,12 +33,10 @@ static_resources:
       endpoints:
       - lb_endpoints:
         - endpoint: {address: {socket_address: {address: 'http://shop', port_value: 80}}}
-overload_manager:
-  resource_monitors:
-  - name: envoy.resource_monitors.global_downstream_max_connections
-    typed_config:
-      \"@type\": type.googleapis.com/envoy.extensions.resource_monitors.downstream_connections.v3.DownstreamConnectionsConfig
-      max_active_downstream_connections: 50000
+layered_runtime:
+  layers:
+  - name: limits
+    static_layer: {overload.global_downstream_max_connections: 50000}
 ";
 
 /// Runs the program in a folder, so that no path of this machine is in its output.

@@ -29,7 +29,12 @@ impl<'a> Proxy<'a> {
             let of = monitor.extension();
             of.ends_with(".DownstreamConnectionsConfig")
                 || of == "envoy.resource_monitors.global_downstream_max_connections"
-        }) || self.runtime_keys().contains("overload.global_downstream_max_connections")
+        }) || self.has_runtime_limit()
+    }
+
+    /// Returns true if the runtime limits the connections of all listeners together, that of the admin interface among them.
+    pub(crate) fn has_runtime_limit(&self) -> bool {
+        self.runtime_keys().contains("overload.global_downstream_max_connections")
     }
 
     /// Returns the limits of the connections of single listeners.

@@ -8,14 +8,14 @@ pub(super) static RULE: Rule = Rule {
     id: "admin-in-limit",
     severity: Severity::Warning,
     title: "the admin interface counts among limited connections",
-    why: "When the limit is reached, the interface that would show why cannot be reached either.",
+    why: "The limit of the runtime key `overload.global_downstream_max_connections` holds for the admin interface, too: when it is reached, the interface that would show why cannot be reached either. The limit of the resource monitor leaves that out.",
     cure: "Set `ignore_global_conn_limit: true` on `admin`.",
     source: "operations-deployment-charts of Wikimedia, change 1ae458fd",
     check,
 };
 
 fn check(proxy: &Proxy<'_>) -> Vec<Found> {
-    let Some(admin) = proxy.root.get("/admin").filter(|_| proxy.has_global_limit()) else {
+    let Some(admin) = proxy.root.get("/admin").filter(|_| proxy.has_runtime_limit()) else {
         return Vec::new();
     };
     if admin.is_set("/ignore_global_conn_limit") {

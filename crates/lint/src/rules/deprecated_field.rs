@@ -8,7 +8,7 @@ pub(super) static RULE: Rule = Rule {
     id: "deprecated-field",
     severity: Severity::Info,
     title: "a field that Envoy is going to drop",
-    why: "Envoy warns at every start, counts it in `server.deprecated_feature_use`, and refuses the file some releases later.",
+    why: "Envoy warns at every start, and refuses the file some releases later.",
     cure: "Use the field that the documentation names instead.",
     source: "https://www.envoyproxy.io/docs/envoy/latest/version_history/version_history",
     check,

@@ -8,7 +8,7 @@ pub(super) static RULE: Rule = Rule {
     id: "timeout-chain",
     severity: Severity::Warning,
     title: "a listener gives up before the one behind it",
-    why: "The one in front answers 504, and the one behind goes on with work that nobody waits for, and retries it.",
+    why: "The one in front answers 504 and gives the request up, so what the one behind promises, its timeout and its retries, never happens, while the server goes on with work that nobody waits for.",
     cure: "Let timeouts shrink from the client to the server.",
     source: "operations-mediawiki-config of Wikimedia, change 31fcd1bb",
     check,

@@ -85,7 +85,10 @@ fn a_number_of_requests_leaves_a_connection_old() {
             &listener("in", "127.0.0.1", 0, &routed(PLAIN, "")),
             &cluster("shop", &[server], &options),
         );
-        assert_eq!(finds("connection-age", &text), is_fault);
+        let named = text
+            .replace("type: STATIC", "type: STRICT_DNS")
+            .replace("address: 127.0.0.1, port_value: ", "address: balancer.internal, port_value: ");
+        assert_eq!(finds("connection-age", &named), is_fault, "{named}");
         let running = Running::new(&text);
         for pause_s in [2, 0] {
             assert_eq!(running.status(), "200");
@@ -177,10 +180,13 @@ fn an_admin_interface_in_the_limit_cannot_be_reached_when_it_is_needed() {
     let monitor = "overload_manager:\n  resource_monitors:\n  - name: envoy.resource_monitors.global_downstream_max_connections\n    typed_config:\n      \
                    \"@type\": type.googleapis.com/envoy.extensions.resource_monitors.downstream_connections.v3.DownstreamConnectionsConfig\n      \
                    max_active_downstream_connections: 2\n";
+    let runtime = "layered_runtime: {layers: [{name: limits, static_layer: {overload.global_downstream_max_connections: 2}}]}\n";
     let route = "- match: {prefix: /}\n  direct_response: {status: 200}";
-    let text = bootstrap(&listener("in", "127.0.0.1", 0, &routed(route, "")), "  - name: unused\n") + monitor;
+    let text = bootstrap(&listener("in", "127.0.0.1", 0, &routed(route, "")), "  - name: unused\n");
     let cured = text.replacen("admin:\n", "admin:\n  ignore_global_conn_limit: true\n", 1);
-    for (text, is_fault) in [(text, true), (cured, false)] {
+    for (text, is_fault) in
+        [(text.clone() + runtime, true), (cured + runtime, false), (text + monitor, false)]
+    {
         assert_eq!(finds("admin-in-limit", &text), is_fault);
         let running = Running::new(&text);
         let mut all = Vec::new();
@@ -189,6 +195,7 @@ fn an_admin_interface_in_the_limit_cannot_be_reached_when_it_is_needed() {
             all.extend(kept(running.proxy.address));
             all.len() == 2
         });
+        assert!(kept(running.proxy.address).is_none(), "there is no limit");
         let response = get(running.proxy.admin.unwrap(), "/ready", &BTreeMap::new());
         assert_eq!(response.starts_with("HTTP/1.1 200"), !is_fault, "{response}");
         drop(all);

@@ -5,14 +5,17 @@
 //! (`crates/lint/tests/rules`).
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use hoptax_certs::Authority;
+use hoptax_subject::envoy::release::Envoy;
 
 use crate::lint::{PLAIN, Running, bootstrap, cluster, finds, free_port, listener, routed, server};
 use crate::lint_faults::{NO_CLUSTER, certified, status};
@@ -345,13 +348,21 @@ fn a_cluster_that_nothing_leads_to_is_still_checked() {
 
 #[test]
 #[ignore = "facts about Envoy: run by `make test-long`"]
-fn deprecated_fields_are_counted() {
+fn envoy_warns_of_deprecated_fields() {
     let server = server(|_, _, _| Some(200));
     let listener = listener("in", "127.0.0.1", 0, &routed(PLAIN, ""));
+    let folder = tempfile::tempdir().unwrap();
+    let envoy = Envoy::find(None, &mut |_| {}).unwrap();
     for (more, is_fault) in [("respect_dns_ttl: true\ndns_lookup_family: V4_ONLY", true), ("", false)] {
         let text = bootstrap(&listener, &cluster("shop", &[server], more).replace("STATIC", "STRICT_DNS"));
         assert_eq!(finds("deprecated-field", &text), is_fault);
-        let used = Running::new(&text).statistic("runtime.deprecated_feature_use");
-        assert_eq!(used > 0, is_fault, "{used}");
+        let path = folder.path().join("envoy.yaml");
+        fs::write(&path, &text).unwrap();
+        let mut validate = Command::new(&envoy.program);
+        validate.args(["--mode", "validate", "--log-level", "warning", "--config-path"]).arg(&path);
+        let output = validate.output().unwrap();
+        let log = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{log}");
+        assert_eq!(log.contains("Cluster.respect_dns_ttl' from file"), is_fault, "{log}");
     }
 }
