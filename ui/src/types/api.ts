@@ -70,6 +70,9 @@ export interface WantedFind {
   target: string;
   /**
    * Conditions that must hold together, such as `p99<5ms` or `errors<0.1%`; one to ten.
+   *
+   * @minItems 1
+   * @maxItems 10
    */
   objectives: string[];
   /**
@@ -115,7 +118,8 @@ export interface WantedStudy {
  */
 export interface WantedBill {
   /**
-   * The text of a bootstrap or a `/config_dump`, YAML or JSON, at most 4 MiB. It names no files, and brings no code (Lua, WebAssembly, Go, modules): one that does is refused.
+   * The text of a bootstrap or a `/config_dump`, YAML or JSON, at most 4 MiB. It names no files, and brings no code (Lua, WebAssembly,
+   * Go, modules): one that does is refused.
    */
   configuration: string;
   /**
@@ -165,7 +169,8 @@ export interface LabelChange {
    */
   remove?: string[];
   /**
-   * True if the labels that it gets are taken from all other runs, so that each names this one. A run is set as reference with the label `reference`.
+   * True if the labels that it gets are taken from all other runs, so that each names this one. A run is set as reference with the label
+   * `reference`.
    */
   is_only?: boolean;
 }
@@ -227,7 +232,8 @@ export interface Job {
    */
   kind: "load" | "find" | "study" | "bill";
   /**
-   * Its subject, as lists of runs name it: the URL of a load or a search, without user information; the name of a study or of a configuration.
+   * Its subject, as lists of runs name it: the URL of a load or a search, without user information; the name of a study or of a
+   * configuration.
    */
   name: string;
   /**
