@@ -14,8 +14,6 @@ Examples:
   hoptax serve                                 on http://127.0.0.1:8419/, for this machine
   hoptax serve --allow-target shop.test:8080   loads may go there, too
   hoptax serve --listen 192.0.2.1:8419 --token-file token --allow-target 192.0.2.2:8080
-  hoptax serve --token-file token --allow-host bench.test    behind a proxy with this name
-  hoptax serve --token-file token --allow-bills    for people who might as well have a shell here
 
 Others reach another address than loopback, so it needs a list of allowed targets, and requests
 show a token: that of --token-file, or one that is printed when the server starts. A browser asks
