@@ -19,6 +19,9 @@ export interface Scale {
 
 /** Space between two labels of a horizontal axis. */
 const LABEL_SPACE = 46;
+/** The width of a letter of a label, and the gap between two labels, px. */
+const LETTER = 6.6;
+const GAP = 8;
 
 /** A number in words: three digits, thousands with commas. */
 export function plain(value: number): string {
@@ -139,9 +142,12 @@ function kept(values: number[], at: (value: number) => number, space: number): T
   const isPower = (value: number) => Math.abs(Math.log10(Math.abs(value)) - Math.round(Math.log10(Math.abs(value)))) < 1e-9;
   const weight = (value: number) => (value === 0 ? 0 : isPower(value) ? 1 : 2);
   const ticks: Tick[] = [];
+  // Long numbers need more than the usual space.
+  const room = (one: string, other: string) => Math.max(space, (LETTER * (one.length + other.length)) / 2 + GAP);
   for (const value of [...values].sort((a, b) => weight(a) - weight(b) || a - b)) {
-    if (ticks.every((other) => Math.abs(other.at - at(value)) >= space)) {
-      ticks.push({ at: at(value), label: label(value) });
+    const tick = { at: at(value), label: label(value) };
+    if (ticks.every((other) => Math.abs(other.at - tick.at) >= room(other.label, tick.label))) {
+      ticks.push(tick);
     }
   }
   return ticks.sort((a, b) => a.at - b.at);

@@ -48,12 +48,10 @@ pub(super) fn overlaid(runs: &[Named<'_, StudyResult>]) -> Option<Document> {
     }
     let mut document = Document::new("", "", Vec::new());
     for (place, run) in runs.iter().enumerate().skip(1) {
-        let mut parts: Vec<String> = levels
-            .iter()
-            .filter(|level| level.run == run.name && level.measure == CostMeasure::CpuUs)
-            .map(|level| format!("CPU time of {} {}", level.arm, level.found.in_words()))
-            .collect();
-        parts.extend(decisions(first, place));
+        // The levels of other arms are in a table of their own.
+        let level = levels.iter().find(|level| level.run == run.name && level.measure == CostMeasure::CpuUs);
+        let level = level.map(|level| format!("CPU time of {} {}", level.arm, level.found.in_words()));
+        let parts: Vec<String> = decisions(first, place).into_iter().chain(level).collect();
         document.answer.push(match parts.as_slice() {
             [] => format!("{} has no cost in {} in common with {}", run.name, first.heading, reference.name),
             parts => format!("{} against {}: {}", run.name, reference.name, parts.join("; ")),
