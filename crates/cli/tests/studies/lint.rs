@@ -439,36 +439,43 @@ fn an_address_with_a_scheme_starts_and_never_resolves() {
 /// More requests at once than a cluster admits by default: 1024 on connections of their own, and as many that wait.
 const AT_ONCE: &str = "2100";
 
-#[test]
-fn a_cluster_without_limits_refuses_what_is_above_1024() {
+/// Limits above [`AT_ONCE`].
+pub(super) const HIGH: &str = "circuit_breakers:\n  thresholds:\n  - {max_connections: 5000, max_pending_requests: 5000, max_requests: 5000}";
+
+/// Sends more requests at once than a cluster admits by default. Asserts that one with these fields refuses some if it has the fault of a
+/// rule, and else none.
+pub(super) fn assert_overflow(rule: &str, fields: &str, is_fault: bool) {
     let gate = Arc::new(RwLock::new(()));
     let waiting = Arc::clone(&gate);
     let server = server(move |_, _, _| {
         drop(waiting.read());
         Some(200)
     });
-    let high = "circuit_breakers:\n  thresholds:\n  - {max_connections: 5000, max_pending_requests: 5000, max_requests: 5000}";
-    for (more, is_fault) in [("", true), (high, false)] {
-        let route = "- match: {prefix: /}\n  route: {cluster: shop, timeout: 600s}";
-        let text = bootstrap(
-            &listener("in", "127.0.0.1", 0, &routed(route, "")),
-            &cluster("shop", &[server], more).replace("0.25s", "60s"),
-        );
-        assert_eq!(finds("circuit-breaker-default", &text), is_fault);
-        let closed = gate.write().unwrap();
-        let running = Running::new(&text);
-        let url = format!("http://{}/", running.proxy.address);
-        let mut load = hoptax();
-        load.args(["load", "-c", AT_ONCE, "-n", AT_ONCE, "-d", "1h", "--timeout", "10m", &url]);
-        let load = load.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        let load = Guarded(load);
-        let statistic = |name: &str| running.statistic(&format!("cluster.shop.{name}"));
-        if is_fault {
-            wait_until("an overflow", || statistic("upstream_rq_pending_overflow") > 0);
-        } else {
-            wait_until("all requests", || statistic("upstream_rq_active").to_string() == AT_ONCE);
-            assert_eq!(statistic("upstream_rq_pending_overflow"), 0);
-        }
-        drop((load, closed));
+    let route = "- match: {prefix: /}\n  route: {cluster: shop, timeout: 600s}";
+    let text = bootstrap(
+        &listener("in", "127.0.0.1", 0, &routed(route, "")),
+        &cluster("shop", &[server], fields).replace("0.25s", "60s"),
+    );
+    assert_eq!(finds(rule, &text), is_fault);
+    let closed = gate.write().unwrap();
+    let running = Running::new(&text);
+    let url = format!("http://{}/", running.proxy.address);
+    let mut load = hoptax();
+    load.args(["load", "-c", AT_ONCE, "-n", AT_ONCE, "-d", "1h", "--timeout", "10m", &url]);
+    let load = load.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let load = Guarded(load);
+    let statistic = |name: &str| running.statistic(&format!("cluster.shop.{name}"));
+    if is_fault {
+        wait_until("an overflow", || statistic("upstream_rq_pending_overflow") > 0);
+    } else {
+        wait_until("all requests", || statistic("upstream_rq_active").to_string() == AT_ONCE);
+        assert_eq!(statistic("upstream_rq_pending_overflow"), 0);
     }
+    drop((load, closed));
+}
+
+#[test]
+fn a_cluster_without_limits_refuses_what_is_above_1024() {
+    assert_overflow("circuit-breaker-default", "", true);
+    assert_overflow("circuit-breaker-default", HIGH, false);
 }

@@ -1,14 +1,14 @@
 //! A filter chain is chosen by a name that nothing reads.
 
 use crate::found::Found;
-use crate::proxy::Proxy;
+use crate::proxy::{Node, Proxy};
 use crate::rule::{Rule, Severity};
 
 pub(super) static RULE: Rule = Rule {
     id: "sni-without-inspector",
-    severity: Severity::Info,
+    severity: Severity::Error,
     title: "a filter chain is chosen by a name that nothing reads",
-    why: "The name of the handshake is read by the TLS inspector. Envoy adds it by itself and warns; an Envoy without that extension takes no such chain.",
+    why: "The TLS inspector alone reads the name of the handshake, and Envoy does not add it. Without it a connection has no name and no such chain is taken: clients are refused, or get the chain that asks for no name.",
     cure: "Add `envoy.filters.listener.tls_inspector` to `listener_filters`.",
     source: "https://www.envoyproxy.io/docs/envoy/latest/configuration/listeners/listener_filters/tls_inspector",
     check,
@@ -22,7 +22,11 @@ fn check(proxy: &Proxy<'_>) -> Vec<Found> {
             filter.extension().ends_with("TlsInspector")
                 || filter.name() == "envoy.filters.listener.tls_inspector"
         });
-        if has_inspector || is_quic {
+        // Filters that somebody wrote may set the name, too.
+        let is_own = |filter: &Node<'_>| {
+            ["dynamic_modules", "wasm", "golang"].iter().any(|kind| filter.extension().contains(kind))
+        };
+        if has_inspector || is_quic || listener.items("/listener_filters").iter().any(is_own) {
             continue;
         }
         let chains = listener.items("/filter_chains");

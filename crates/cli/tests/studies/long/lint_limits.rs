@@ -5,20 +5,29 @@
 //! (`crates/lint/tests/rules`).
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use rustix::process::{Pid, Resource, Rlimit};
+
 use crate::lint::{
-    PLAIN, Running, bootstrap, cluster, finds, free_port, http_options, listener, routed, server,
+    HIGH, PLAIN, Running, assert_overflow, bootstrap, cluster, finds, free_port, http_options, listener,
+    routed, server,
 };
 use crate::support::proxied::get;
 use crate::support::{origin, wait_until};
 
 /// A route that waits longer than any server of these tests.
 const PATIENT: &str = "- match: {prefix: /}\n  route: {cluster: shop, timeout: 60s}";
+
+/// A limit of two connections.
+const MONITOR: &str = "overload_manager:\n  resource_monitors:\n  - name: envoy.resource_monitors.global_downstream_max_connections\n    typed_config:\n      \
+                       \"@type\": type.googleapis.com/envoy.extensions.resource_monitors.downstream_connections.v3.DownstreamConnectionsConfig\n      \
+                       max_active_downstream_connections: 2\n";
 
 /// A server that answers after a second.
 fn slow(status: u16) -> SocketAddr {
@@ -165,6 +174,53 @@ fn three_retries_at_a_time_are_soon_too_few() {
     }
 }
 
+#[test]
+#[ignore = "facts about Envoy: run by `make test-long`"]
+fn who_raises_one_limit_is_held_by_the_others() {
+    assert_overflow(
+        "circuit-breaker-partial",
+        "circuit_breakers:\n  thresholds:\n  - max_connections: 5000",
+        true,
+    );
+    assert_overflow("circuit-breaker-partial", HIGH, false);
+}
+
+#[test]
+#[ignore = "facts about Envoy: run by `make test-long`"]
+fn connections_without_a_limit_leave_no_descriptor_for_the_admin_interface() {
+    let route = "- match: {prefix: /}\n  direct_response: {status: 200}";
+    let text = bootstrap(&listener("in", "0.0.0.0", 0, &routed(route, "")), "  - name: unused\n");
+    let limited = text.clone() + MONITOR;
+    for (text, is_fault) in [(text, true), (limited, false)] {
+        assert_eq!(finds("connection-limit", &text), is_fault);
+        let running = Running::new(&text);
+        let process = running.proxy.id();
+        let open = fs::read_dir(format!("/proc/{process}/fd")).unwrap().count() as u64;
+        let few = Rlimit { current: Some(open + 20), maximum: Some(open + 20) };
+        let of = Pid::from_raw(process as i32);
+        rustix::process::prlimit(of, Resource::Nofile, few).unwrap();
+        let listener = SocketAddr::from(([127, 0, 0, 1], running.proxy.address.port()));
+        let held: Vec<TcpStream> = (0..100).map(|_| TcpStream::connect(listener).unwrap()).collect();
+        // Those that Envoy accepts wait for a request, and the others in the queue of the kernel.
+        let answer = || {
+            let mut admin = TcpStream::connect(running.proxy.admin.unwrap()).ok()?;
+            admin.set_read_timeout(Some(Duration::from_secs(3))).unwrap();
+            admin.write_all(b"GET /ready HTTP/1.1\r\nhost: a\r\n\r\n").ok()?;
+            let mut first = [0; 12];
+            admin.read_exact(&mut first).ok()?;
+            Some(first)
+        };
+        if is_fault {
+            let of_files = || fs::read_dir(format!("/proc/{process}/fd")).unwrap().count() as u64;
+            wait_until("the last descriptor", || of_files() == open + 20);
+            assert_eq!(answer(), None);
+        } else {
+            wait_until("an answer", || answer() == Some(*b"HTTP/1.1 200"));
+        }
+        drop(held);
+    }
+}
+
 /// A connection that has had a response and stays open; none if it was refused.
 fn kept(address: SocketAddr) -> Option<TcpStream> {
     let mut stream = TcpStream::connect(address).ok()?;
@@ -177,15 +233,12 @@ fn kept(address: SocketAddr) -> Option<TcpStream> {
 #[test]
 #[ignore = "facts about Envoy: run by `make test-long`"]
 fn an_admin_interface_in_the_limit_cannot_be_reached_when_it_is_needed() {
-    let monitor = "overload_manager:\n  resource_monitors:\n  - name: envoy.resource_monitors.global_downstream_max_connections\n    typed_config:\n      \
-                   \"@type\": type.googleapis.com/envoy.extensions.resource_monitors.downstream_connections.v3.DownstreamConnectionsConfig\n      \
-                   max_active_downstream_connections: 2\n";
     let runtime = "layered_runtime: {layers: [{name: limits, static_layer: {overload.global_downstream_max_connections: 2}}]}\n";
     let route = "- match: {prefix: /}\n  direct_response: {status: 200}";
     let text = bootstrap(&listener("in", "127.0.0.1", 0, &routed(route, "")), "  - name: unused\n");
     let cured = text.replacen("admin:\n", "admin:\n  ignore_global_conn_limit: true\n", 1);
     for (text, is_fault) in
-        [(text.clone() + runtime, true), (cured + runtime, false), (text + monitor, false)]
+        [(text.clone() + runtime, true), (cured + runtime, false), (text + MONITOR, false)]
     {
         assert_eq!(finds("admin-in-limit", &text), is_fault);
         let running = Running::new(&text);

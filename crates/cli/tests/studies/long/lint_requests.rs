@@ -267,6 +267,27 @@ fn a_server_of_tls_does_not_answer_plain_text_nor_another_name() {
 
 #[test]
 #[ignore = "facts about Envoy: run by `make test-long`"]
+fn a_chain_for_a_name_is_never_taken_without_the_inspector() {
+    let folder = tempfile::tempdir().unwrap();
+    let authority = Authority::new("public", 3600).unwrap();
+    let port = free_port();
+    let cured = secure(folder.path(), &authority, port, &["shop.internal"]);
+    let (before, after) = cured.split_once("    listener_filters:\n").unwrap();
+    let (_, after) = after.split_once("    filter_chains:\n").unwrap();
+    let faulty = format!("{before}    filter_chains:\n{after}");
+    let route =
+        "- match: {prefix: /}\n  route: {cluster: shop, timeout: 5s, host_rewrite_literal: shop.internal}";
+    let inside = listener("in", "127.0.0.1", 0, &routed(route, ""));
+    let server = cluster("shop", &[([127, 0, 0, 1], port).into()], &tls("shop.internal"));
+    for (secure, is_fault, expected) in [(faulty, true, "503"), (cured, false, "200")] {
+        let text = bootstrap(&(inside.clone() + &secure), &server);
+        assert_eq!(finds("sni-without-inspector", &text), is_fault, "{text}");
+        assert_eq!(Running::new(&text).status(), expected);
+    }
+}
+
+#[test]
+#[ignore = "facts about Envoy: run by `make test-long`"]
 fn who_states_an_address_gets_past_rules_by_address() {
     let folder = tempfile::tempdir().unwrap();
     let authority = Authority::new("public", 3600).unwrap();
