@@ -211,9 +211,7 @@ fn connections_without_a_limit_leave_no_descriptor_for_the_admin_interface() {
             Some(first)
         };
         if is_fault {
-            let of_files = || fs::read_dir(format!("/proc/{process}/fd")).unwrap().count() as u64;
-            wait_until("the last descriptor", || of_files() == open + 20);
-            assert_eq!(answer(), None);
+            wait_until("the last descriptor", || answer().is_none());
         } else {
             wait_until("an answer", || answer() == Some(*b"HTTP/1.1 200"));
         }
