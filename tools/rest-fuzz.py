@@ -91,6 +91,12 @@ def before_call(ctx, case, kwargs):
         number = (case.path_parameters or {}).get(name)
         if isinstance(number, int) and not isinstance(number, bool) and number % 2 == 0:
             case.path_parameters[name] = 1 + number // 2 % most
+    runs = (case.query or {}).get("runs")
+    if isinstance(runs, str):
+        runs = [int(one) for one in runs.split(",") if one.isdigit()]
+    if isinstance(runs, list) and len(runs) > 1 and all(type(one) is int for one in runs) and sum(runs) % 2 == 0:
+        first = runs[0] % NUMBERS["run"]
+        case.query["runs"] = ",".join(str(1 + (first + place) % NUMBERS["run"]) for place in range(len(runs)))
     share, body = BODIES.get(case.operation.label, (1, None))
     if body and isinstance(case.body, dict):
         drawn = zlib.crc32(json.dumps(case.body, sort_keys=True, default=str).encode())
