@@ -134,7 +134,7 @@ Examples:
     Predict(PredictCommand),
     /// Keep results: list, label, merge, export and import them, and find changes over time
     Runs(RunsArguments),
-    /// Show results as pages in a browser, and run loads over a REST API
+    /// Show results as pages in a browser, and run measurements over a REST API
     Serve(ServeArguments),
     /// Convert results and files of other programs: `import`, `export`, `smp`, `log`
     #[command(
