@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { steps, without } from "../src/chart/waterfall";
+import { otherWithout, steps, without } from "../src/chart/waterfall";
 import type { Quantity, Waterfall } from "../src/types/document";
 
 function us(estimate: number, half: number): Quantity {
@@ -12,11 +12,15 @@ const BILL: Waterfall = {
   unit: "us",
   rest: us(40, 1),
   parts: [
-    { name: "jwt", kind: "HTTP filter", cost: us(20, 2) },
-    { name: "lua", kind: "HTTP filter", cost: us(5, 1) },
+    { name: "jwt", kind: "HTTP filter", cost: us(20, 2), also: [us(9, 1), us(3, 1)] },
+    { name: "lua", kind: "HTTP filter", cost: us(5, 1), also: [us(2, 1), null] },
   ],
   together: us(-3, 2),
   whole: us(62, 1),
+  also: [
+    { name: "p50, us", whole: us(150, 4), price_per_hour: null },
+    { name: "memory, MiB", whole: us(66, 1), price_per_hour: null },
+  ],
   rate: 1000,
   price_per_core_hour: null,
   hours_per_month: 730,
@@ -41,4 +45,10 @@ test("without a part, the whole costs what it costs less what the part costs alo
 
 test("without a known whole, nothing is predicted", () => {
   expect(without({ ...BILL, whole: null }, new Set(["jwt"]))).toBeUndefined();
+});
+
+test("other numbers change with the parts, unless it is not known what a part adds", () => {
+  expect(otherWithout(BILL, new Set(["jwt", "lua"]), 0)).toEqual({ estimate: 139, low: 133, high: 145 });
+  expect(otherWithout(BILL, new Set(["jwt"]), 1)).toEqual({ estimate: 63, low: 61, high: 65 });
+  expect(otherWithout(BILL, new Set(["jwt", "lua"]), 1)).toBeUndefined();
 });

@@ -31,6 +31,7 @@ mod memory;
 mod money;
 mod predict;
 mod proxy;
+mod saved;
 mod sharing;
 mod sum;
 mod times;

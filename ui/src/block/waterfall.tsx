@@ -1,6 +1,6 @@
-// A waterfall of a configuration or a graph: switches for what-if, and the cores and the money of what is left.
+// A waterfall of a configuration or a graph: switches for what-if, and the cores, the money, the memory and the response time of what is left.
 
-import { ends, steps, waterfall, without, type Ends } from "../chart/waterfall";
+import { ends, otherWithout, steps, waterfall, without, type Ends } from "../chart/waterfall";
 import { plain, withHalf } from "../chart/scale";
 import { Figure } from "../figure";
 import type { Waterfall } from "../types/document";
@@ -68,6 +68,19 @@ export function WaterfallBlock({ data, view, change }: WaterfallProps) {
           {isOfRequest && <Amount name="CPU time per request, us" whole={whole} left={left} factor={1} />}
           {perUnit !== undefined && <Amount name={isOfRequest ? `cores at ${plain(rate ?? 0)} requests/s` : "cores"} whole={whole} left={left} factor={perUnit} />}
           {perUnit !== undefined && price !== undefined && <Amount name="for these cores, a month" whole={whole} left={left} factor={perUnit * price * data.hours_per_month} />}
+          {data.also.map((other, place) => {
+            const all = ends(other.whole);
+            const left = off.size > 0 ? (otherWithout(data, off, place) ?? "not known") : undefined;
+            const month = typeof other.price_per_hour === "number" ? other.price_per_hour * data.hours_per_month : undefined;
+            return (
+              all && (
+                <>
+                  <Amount name={other.name} whole={all} left={left} factor={1} />
+                  {month !== undefined && <Amount name={`for the ${other.name.split(",")[0] ?? ""}, a month`} whole={all} left={left} factor={month} />}
+                </>
+              )
+            );
+          })}
         </dl>
       )}
       {off.size > 0 && (
@@ -86,14 +99,14 @@ export function WaterfallBlock({ data, view, change }: WaterfallProps) {
   );
 }
 
-function Amount({ name, whole, left, factor }: { name: string; whole: Ends; left: Ends | undefined; factor: number }) {
+function Amount({ name, whole, left, factor }: { name: string; whole: Ends; left: Ends | "not known" | undefined; factor: number }) {
   const words = (of: Ends) => withHalf(of.estimate * factor, ((of.high - of.low) / 2) * factor);
   return (
     <div>
       <dt>{name}</dt>
       <dd>
         {words(whole)}
-        {left && <small> → {words(left)}</small>}
+        {left && <small> → {left === "not known" ? left : words(left)}</small>}
       </dd>
     </div>
   );

@@ -31,17 +31,28 @@ export function ends(quantity: Quantity | null | undefined): Ends | undefined {
  * whole are not independent, so their half-widths are added, which is never too narrow.
  */
 export function without(data: Waterfall, off: ReadonlySet<string>): Ends | undefined {
-  const whole = ends(data.whole);
-  if (whole === undefined) {
-    return undefined;
-  }
-  return data.parts
-    .filter((part) => off.has(part.name))
-    .map((part) => ends(part.cost))
-    .reduce<Ends>(
+  return less(
+    data.whole,
+    data.parts.filter((part) => off.has(part.name)).map((part) => part.cost),
+  );
+}
+
+/** The same for another number of the whole, by its place. Undefined if it is not known what one of the parts adds to it. */
+export function otherWithout(data: Waterfall, off: ReadonlySet<string>, place: number): Ends | undefined {
+  const added = data.parts.filter((part) => off.has(part.name)).map((part) => part.also[place]);
+  return added.some((quantity) => ends(quantity) === undefined) ? undefined : less(data.also[place]?.whole, added);
+}
+
+/** A number less others. */
+function less(whole: Quantity | null | undefined, parts: readonly (Quantity | null | undefined)[]): Ends | undefined {
+  return parts
+    .map((part) => ends(part))
+    .reduce<Ends | undefined>(
       (left, cost) =>
-        cost === undefined ? left : { estimate: left.estimate - cost.estimate, low: left.low - cost.high, high: left.high - cost.low },
-      whole,
+        left === undefined || cost === undefined
+          ? left
+          : { estimate: left.estimate - cost.estimate, low: left.low - cost.high, high: left.high - cost.low },
+      ends(whole),
     );
 }
 

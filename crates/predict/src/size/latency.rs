@@ -3,40 +3,43 @@
 use hoptax_result::{AddedTime, Interval, ProxyLatency, SizeLatency, percent};
 use hoptax_stats::{Weighted, jackknife, sum_of_independent};
 
-use crate::size::busy::{Busy, Placed, Placement, Processors};
+use crate::size::busy::{Busy, Placed, Placement, Processors, Without, left_out};
 use crate::size::flow::calls;
 use crate::size::graph::{Graph, Service};
 use crate::size::measured_at::{MeasuredAt, NEARLY};
-use crate::size::proxy::{LearnedFlow, Proxy};
+use crate::size::proxy::{FunctionOf, LearnedFlow, Proxy};
+use crate::size::saved::{Saved, saved};
 use crate::size::times::{
-    AllTimes, FlowTimes, Formula, LeftOut, SourceRounds, TAIL, Table, mean, measured_at,
+    AllTimes, FlowTimes, Formula, LeftOut, SourceRounds, TAIL, Table, Values, mean, measured_at,
 };
 use crate::size::vague::withhold_vague;
-use crate::size::walk::{Walk, requests_to_simulate};
+use crate::size::walk::{Found, Walk, requests_to_simulate};
 
 /// Numbers of all proxies together, and of each: mean and tail, and of each also its part of the slowest way.
 const OF_ALL: usize = 2;
 const OF_EACH: usize = 3;
 
 /// Added time at a rate, and warnings about times that are known only from other busy shares.
-pub(crate) struct Latency {
+pub(crate) struct Latency<'a> {
     pub(crate) size: SizeLatency,
     pub(crate) extrapolations: Vec<String>,
+    /// The time that each function adds; empty if the graph has too many.
+    pub(crate) saved: Vec<Saved<'a>>,
 }
 
 /// The requests of a flow at the rate of a prediction.
-struct FlowAt {
+pub(crate) struct FlowAt {
     /// Their number for each request to the entry.
     per_request: f64,
     /// The time that the proxy adds to each of them.
-    added: Formula,
+    pub(crate) added: Formula,
 }
 
 /// A proxy at the rate of a prediction.
-struct At {
+pub(crate) struct At {
     busy: f64,
     /// The requests to its service, then those of each call that passes it.
-    flows: Vec<FlowAt>,
+    pub(crate) flows: Vec<FlowAt>,
     /// Time that a pass on its way to a service keeps passes of other proxies waiting, us.
     ahead_us: f64,
     is_extrapolated: bool,
@@ -57,42 +60,33 @@ struct At {
 ///
 /// # Errors
 /// The reason why there is no number.
-pub(crate) fn latency(
+pub(crate) fn latency<'a>(
     graph: &Graph,
-    placed: Placed<'_, '_>,
+    placed: Placed<'_, 'a>,
     rate: f64,
     times: &mut AllTimes<'_, '_>,
-) -> Result<Latency, String> {
+) -> Result<Latency<'a>, String> {
     let Placed { proxies, placement } = placed;
-    let (mut at, mut extrapolations) = (Vec::new(), Vec::new());
     let sharing = placement.sharing.as_ref().map(|sharing| (sharing.arm(), times.sharing(sharing)));
-    if let Some((arm, None)) = &sharing {
-        extrapolations.push(format!(
+    let unknown = match &sharing {
+        Some((arm, None)) => Some(format!(
             "the results do not state response times of `{}`: what sharing processors adds to them is left out",
             arm.id
-        ));
-    }
+        )),
+        _ => None,
+    };
     let sharing = sharing.and_then(|(_, times)| times);
-    for (proxy, busy) in proxies.iter().zip(placed.busy(rate)) {
-        if let Processors::Shared(count) = placement.processors
-            && busy.processors >= 1.0
-        {
-            let plural = if count == 1 { "" } else { "s" };
-            return Err(format!("all proxies share {count} processor{plural}: too few for the rate"));
-        }
-        let ahead_us = ahead_us(proxy, placement, rate, busy);
-        let (mut one, extrapolation) = at_busy_share(proxy, busy, ahead_us, sharing.as_ref(), times)?;
-        let has_others = placement.processors != Processors::Own && busy.part < 1.0 - NEARLY;
-        one.is_extrapolated |= has_others && sharing.is_none();
-        at.push(one);
-        extrapolations.extend(extrapolation);
-    }
+    let (at, beyond) = all_at(placed, rate, None, sharing.as_ref(), times)?;
+    let extrapolations = unknown.into_iter().chain(beyond).collect();
     let has_tail = |one: &At| {
         one.flows.iter().all(|flow| flow.per_request <= 0.0 || times.table().has_tail(&flow.added))
     };
     let have_tails: Vec<bool> = at.iter().map(has_tail).collect();
     let passes: f64 = at.iter().flat_map(|one| &one.flows).map(|flow| flow.per_request).sum();
     let requests = requests_to_simulate(passes, calls(graph))?;
+    let saved = saved(graph, placed, &at, requests, times, |without, times| {
+        all_at(placed, rate, Some(without), sharing.as_ref(), times).map(|(at, _)| at)
+    });
     let numbers = |left_out: LeftOut| simulated(&graph.services, &at, times.table(), left_out, requests);
     let intervals = intervals(numbers, &times.rounds()).ok_or("the results have too few rounds")?;
     let added = |from: usize, has_tail: bool| {
@@ -122,15 +116,51 @@ pub(crate) fn latency(
     };
     let mut size = size().ok_or("the results have too few rounds")?;
     withhold_vague(&mut size);
-    Ok(Latency { size, extrapolations })
+    Ok(Latency { size, extrapolations, saved })
+}
+
+/// Returns all proxies at the rate of a prediction, without one function if one is given, and a sentence about each that is busy for a
+/// share beyond the measured ones.
+fn all_at<'a>(
+    placed: Placed<'_, 'a>,
+    rate: f64,
+    without: Without<'a>,
+    sharing: Option<&FlowTimes>,
+    times: &mut AllTimes<'_, '_>,
+) -> Result<(Vec<At>, Vec<String>), String> {
+    let Placed { proxies, placement } = placed;
+    let (mut at, mut extrapolations) = (Vec::new(), Vec::new());
+    let busy = placement.busy(proxies, rate, without);
+    for (number, (proxy, busy)) in proxies.iter().zip(busy).enumerate() {
+        if let Processors::Shared(count) = placement.processors
+            && busy.processors >= 1.0
+        {
+            let plural = if count == 1 { "" } else { "s" };
+            return Err(format!("all proxies share {count} processor{plural}: too few for the rate"));
+        }
+        let without = left_out(without, number);
+        let ahead_us = ahead_us(proxy, placement, rate, busy, without);
+        let (mut one, extrapolation) = at_busy_share(proxy, busy, ahead_us, without, sharing, times)?;
+        let has_others = placement.processors != Processors::Own && busy.part < 1.0 - NEARLY;
+        one.is_extrapolated |= has_others && sharing.is_none();
+        at.push(one);
+        extrapolations.extend(extrapolation);
+    }
+    Ok((at, extrapolations))
 }
 
 /// Returns the time that a pass of a proxy on its way to a service keeps passes of other proxies waiting, us: half of its CPU time.
-fn ahead_us<'a>(proxy: &Proxy<'a>, placement: &Placement<'a>, rate: f64, busy: Busy) -> f64 {
+fn ahead_us<'a>(
+    proxy: &Proxy<'a>,
+    placement: &Placement<'a>,
+    rate: f64,
+    busy: Busy,
+    without: Option<FunctionOf<'a>>,
+) -> f64 {
     let passes = rate * proxy.per_request();
     match placement.processors {
         Processors::Shared(count) if passes > 0.0 => {
-            let cores = placement.cores(proxy, rate, busy, None).estimate();
+            let cores = placement.cores(proxy, rate, busy, without).estimate();
             0.5 * 1e6 * cores / passes / f64::from(count)
         }
         _ => 0.0,
@@ -142,6 +172,7 @@ fn at_busy_share(
     proxy: &Proxy<'_>,
     busy: Busy,
     ahead_us: f64,
+    without: Option<FunctionOf<'_>>,
     sharing: Option<&FlowTimes>,
     times: &mut AllTimes<'_, '_>,
 ) -> Result<(At, Option<String>), String> {
@@ -152,7 +183,8 @@ fn at_busy_share(
     if busy >= 1.0 {
         return Err(format!("`{name}` has too few workers for the rate, so its queue grows without limit"));
     }
-    let flows = proxy.flows.iter().map(|flow| times.flow(flow)).collect::<Result<Vec<FlowTimes>, _>>()?;
+    let flows = proxy.flows.iter().map(|flow| times.flow(flow, without));
+    let flows = flows.collect::<Result<Vec<FlowTimes>, _>>()?;
     let MeasuredAt { least, most, only } = measured_at(flows.iter().chain(sharing));
     if busy > most + NEARLY {
         return Err(format!(
@@ -181,10 +213,15 @@ fn at_busy_share(
     Ok((At { busy, flows, ahead_us, is_extrapolated }, extrapolation))
 }
 
-/// The numbers of all proxies and of each, us.
-fn simulated(services: &[Service], at: &[At], table: &Table, left_out: LeftOut, requests: usize) -> Vec<f64> {
-    let formulas = at.iter().flat_map(|one| &one.flows).map(|flow| &flow.added);
-    let values = table.values(formulas, left_out);
+/// Simulated requests, and the times that the proxies of services add to them.
+pub(crate) struct Simulated {
+    pub(crate) found: Found,
+    /// Equally likely times, us: by service, then requests to the service and those of each of its calls.
+    added: Vec<Vec<Vec<f64>>>,
+}
+
+/// Simulates requests that pass `at`, which are the proxies of those `services` that have one.
+pub(crate) fn walk(services: &[Service], at: &[At], values: &Values, requests: usize) -> Simulated {
     let mut proxies = at.iter();
     let of_service = |service: &Service| service.has_proxy.then(|| proxies.next()).flatten();
     let of_services: Vec<Option<&At>> = services.iter().map(of_service).collect();
@@ -195,6 +232,14 @@ fn simulated(services: &[Service], at: &[At], table: &Table, left_out: LeftOut, 
     let added: Vec<Vec<Vec<f64>>> = of_services.iter().copied().map(added_by).collect();
     let ahead: Vec<f64> = of_services.iter().map(|one| one.map_or(0.0, |one| one.ahead_us)).collect();
     let found = Walk::new(services, &added, &ahead).requests(requests);
+    Simulated { found, added }
+}
+
+/// The numbers of all proxies and of each, us.
+fn simulated(services: &[Service], at: &[At], table: &Table, left_out: LeftOut, requests: usize) -> Vec<f64> {
+    let formulas = at.iter().flat_map(|one| &one.flows).map(|flow| &flow.added);
+    let values = table.values(formulas, left_out);
+    let Simulated { found, added } = walk(services, at, &values, requests);
     let mut numbers = vec![mean(&found.added), tail(found.added)];
     let ways = services.iter().zip(&added).zip(&found.critical);
     let of_proxies = ways.filter(|((service, _), _)| service.has_proxy);

@@ -1,9 +1,11 @@
 //! The charts of a sized graph: the functions of its proxies as parts of all cores, and the cores by rate.
 
-use hoptax_result::{Interval, SizePoint, SizeResult, SizeSide, SizedFunction, Verdict};
+use hoptax_result::{Interval, SizeMoney, SizePoint, SizeResult, SizeSide, SizedFunction, Verdict};
 
 use super::{cores, number};
-use crate::chart::{Axis, Band, Chart, Line, Mark, Point, Series, Tone, Waterfall, WaterfallPart, drawn};
+use crate::chart::{
+    Axis, Band, Chart, Line, Mark, Point, Series, Tone, Waterfall, WaterfallPart, WaterfallTotal, drawn,
+};
 use crate::document::{Block, Section};
 use crate::quantity::Quantity;
 
@@ -42,15 +44,66 @@ pub(super) fn has_curve(result: &SizeResult) -> bool {
     result.verdict != Verdict::Void && result.curve.len() >= LEAST_RATES
 }
 
+/// A number besides the cores that changes if a function is switched off.
+struct Other {
+    name: &'static str,
+    unit: &'static str,
+    /// The unit, in that of the result.
+    factor: f64,
+    /// The number with all functions; none if it is not predicted.
+    whole: fn(&SizeResult) -> Option<Interval>,
+    /// What is saved without a function; none if it is not known.
+    saved: fn(&SizedFunction) -> Option<Interval>,
+    /// The price of a unit of the result for an hour.
+    price: fn(&SizeMoney) -> Option<f64>,
+}
+
+const GIB: f64 = 1_073_741_824.0;
+
+const OTHERS: [Other; 2] = [
+    Other {
+        name: "memory of all proxies, MiB",
+        unit: "MiB",
+        factor: 1.0 / 1_048_576.0,
+        whole: |result| result.memory_bytes,
+        saved: |function| function.saved_memory_bytes,
+        price: |money| money.price_per_gib_hour.map(|price| price / GIB),
+    },
+    Other {
+        name: "time that the proxies add to a request on average, us",
+        unit: "us",
+        factor: 1.0,
+        whole: |result| result.latency.as_ref().and_then(|latency| latency.added.mean_us),
+        saved: |function| function.saved_mean_us,
+        price: |_| None,
+    },
+];
+
+impl Other {
+    fn total(&self, result: &SizeResult) -> Option<WaterfallTotal> {
+        let whole = (self.whole)(result)?.times(self.factor);
+        let whole = Quantity::level(&whole, self.unit).predicted();
+        let price_per_hour = result.money.as_ref().and_then(self.price).map(|price| price / self.factor);
+        Some(WaterfallTotal { name: self.name.to_owned(), whole, price_per_hour })
+    }
+
+    fn saved(&self, function: &SizedFunction) -> Option<Quantity> {
+        let saved = (self.saved)(function)?.times(self.factor);
+        Some(Quantity::difference(&saved, self.unit).predicted())
+    }
+}
+
 /// The functions on top of what the proxies would use without them; none without a function.
 fn waterfall(result: &SizeResult) -> Option<Waterfall> {
     let mut functions: Vec<&SizedFunction> = result.functions.iter().collect();
     functions.sort_by(|one, other| other.saved_cores.estimate.total_cmp(&one.saved_cores.estimate));
     functions.truncate(MOST);
+    let others: Vec<&Other> = OTHERS.iter().filter(|other| (other.whole)(result).is_some()).collect();
     let part = |function: &&SizedFunction| WaterfallPart {
         name: name(function),
         kind: format!("{} requests of `{}`", function.side.as_str(), function.service),
         cost: Quantity::difference(&function.saved_cores, "cores").predicted(),
+        also: others.iter().map(|other| other.saved(function)).collect(),
     };
     let money = result.money.as_ref();
     (!functions.is_empty()).then(|| Waterfall {
@@ -61,6 +114,7 @@ fn waterfall(result: &SizeResult) -> Option<Waterfall> {
         parts: functions.iter().map(part).collect(),
         together: None,
         whole: Some(cores(&result.cores)),
+        also: others.iter().filter_map(|other| other.total(result)).collect(),
         rate: None,
         price_per_core_hour: money.and_then(|money| money.price_per_core_hour),
         hours_per_month: money.map_or(HOURS_PER_MONTH, |money| money.hours_per_month),
