@@ -68,11 +68,13 @@ impl<S: Send + Sync> FromRequestParts<S> for Chosen {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc;
+
     use axum::body::Body;
     use axum::http::Request;
     use axum::http::header::HOST;
     use futures_util::FutureExt;
-    use tokio::runtime;
+    use tokio::{runtime, task};
     use tower::ServiceExt;
 
     use super::*;
@@ -81,21 +83,33 @@ mod tests {
     use crate::router::router;
 
     #[test]
-    fn one_comparison_is_made_at_a_time() {
+    fn one_comparison_is_made_at_a_time_until_its_end() {
         let app = app(no_history());
+        let ask = |path: &str| {
+            let request = Request::get(path).header(HOST, LISTEN.to_string()).body(Body::empty()).unwrap();
+            Box::pin(router(&app).oneshot(request))
+        };
         // On one thread, work is done in its order.
         let mut runtime = runtime::Builder::new_current_thread();
         runtime.enable_time().max_blocking_threads(1).build().unwrap().block_on(async {
             for path in ["/compare?runs=1,2", "/api/v1/compare?runs=1,2"] {
                 let another = app.comparison().await;
-                let request =
-                    Request::get(path).header(HOST, LISTEN.to_string()).body(Body::empty()).unwrap();
-                let mut asked = Box::pin(router(&app).oneshot(request));
+                let mut asked = ask(path);
                 assert!(asked.as_mut().now_or_never().is_none(), "{path}");
                 blocking(|| Ok(())).await.unwrap();
                 assert!(asked.as_mut().now_or_never().is_none(), "{path}");
                 drop(another);
                 assert_eq!(asked.await.unwrap().status(), 404, "{path}");
+
+                let (end, ended) = mpsc::channel::<()>();
+                let busy = task::spawn_blocking(move || ended.recv());
+                let mut asked = ask(path);
+                assert!(asked.as_mut().now_or_never().is_none(), "{path}");
+                assert!(app.comparison().now_or_never().is_none(), "{path}: it has not been made yet");
+                end.send(()).unwrap();
+                busy.await.unwrap().unwrap();
+                assert_eq!(asked.await.unwrap().status(), 404, "{path}");
+                assert!(app.comparison().now_or_never().is_some(), "{path}");
             }
         });
     }
