@@ -12,6 +12,8 @@ use crate::problem::Problem;
 
 /// The fewest runs that are beside each other.
 pub(crate) const FEWEST: usize = 2;
+/// The most bytes of the results of the runs together. All of them are in memory at a time, in a form that takes several times as much.
+const MAX_BYTES: u64 = 32 << 20;
 
 /// Runs of the store, the reference first: the numbers of `runs` in a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,8 +48,9 @@ impl Chosen {
     /// Their document.
     ///
     /// # Errors
-    /// When one of them does not exist or has no result, and when another version of hoptax wrote it.
+    /// When one of them does not exist or has no result, or another version of hoptax wrote it; and when the results are too large.
     pub(crate) fn document(&self, history: &History) -> Result<Document, Problem> {
+        history.check_size(&self.0, MAX_BYTES)?;
         let read =
             |run: &i64| Overlaid::read(*run, &history.result(*run)?).map_err(|why| not_readable(*run, &why));
         let runs: Vec<Overlaid> = self.0.iter().map(read).collect::<Result<_, _>>()?;
@@ -65,7 +68,51 @@ impl<S: Send + Sync> FromRequestParts<S> for Chosen {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc;
+
+    use axum::body::Body;
+    use axum::http::Request;
+    use axum::http::header::HOST;
+    use futures_util::FutureExt;
+    use tokio::{runtime, task};
+    use tower::ServiceExt;
+
     use super::*;
+    use crate::app::blocking;
+    use crate::app::tests::{LISTEN, app, no_history};
+    use crate::router::router;
+
+    #[test]
+    fn one_comparison_is_made_at_a_time_until_its_end() {
+        let app = app(no_history());
+        let ask = |path: &str| {
+            let request = Request::get(path).header(HOST, LISTEN.to_string()).body(Body::empty()).unwrap();
+            Box::pin(router(&app).oneshot(request))
+        };
+        // On one thread, work is done in its order.
+        let mut runtime = runtime::Builder::new_current_thread();
+        runtime.enable_time().max_blocking_threads(1).build().unwrap().block_on(async {
+            for path in ["/compare?runs=1,2", "/api/v1/compare?runs=1,2"] {
+                let another = app.comparison().await;
+                let mut asked = ask(path);
+                assert!(asked.as_mut().now_or_never().is_none(), "{path}");
+                blocking(|| Ok(())).await.unwrap();
+                assert!(asked.as_mut().now_or_never().is_none(), "{path}");
+                drop(another);
+                assert_eq!(asked.await.unwrap().status(), 404, "{path}");
+
+                let (end, ended) = mpsc::channel::<()>();
+                let busy = task::spawn_blocking(move || ended.recv());
+                let mut asked = ask(path);
+                assert!(asked.as_mut().now_or_never().is_none(), "{path}");
+                assert!(app.comparison().now_or_never().is_none(), "{path}: it has not been made yet");
+                end.send(()).unwrap();
+                busy.await.unwrap().unwrap();
+                assert_eq!(asked.await.unwrap().status(), 404, "{path}");
+                assert!(app.comparison().now_or_never().is_some(), "{path}");
+            }
+        });
+    }
 
     #[test]
     fn runs_are_different_numbers_in_the_order_of_the_address() {

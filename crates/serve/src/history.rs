@@ -50,6 +50,25 @@ impl History {
         found.ok_or_else(|| Problem::not_found(format!("there is no run {run}, or it has no result")))
     }
 
+    /// Refuses runs whose results have more bytes together than this, before they are read. A run without a result has none.
+    ///
+    /// # Errors
+    /// When they have more; and when the store cannot be read.
+    pub(crate) fn check_size(&self, runs: &[i64], most_bytes: u64) -> Result<(), Problem> {
+        let sizes: Vec<Option<u64>> =
+            self.read(|store| runs.iter().map(|run| store.result_bytes(*run)).collect())?;
+        let all_bytes: u64 = sizes.into_iter().flatten().sum();
+        if all_bytes <= most_bytes {
+            return Ok(());
+        }
+        let names: Vec<String> = runs.iter().map(i64::to_string).collect();
+        Err(Problem::bad_input(format!(
+            "`runs`: their results have {all_bytes} bytes, and at most {most_bytes} are read here: name fewer, or use `hoptax runs \
+             compare {}` on the machine itself",
+            names.join(" ")
+        )))
+    }
+
     /// The document of the result of a run.
     ///
     /// # Errors

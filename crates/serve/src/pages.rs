@@ -47,8 +47,12 @@ pub(crate) async fn run(
 
 /// The page of runs beside each other.
 pub(crate) async fn compare(State(app): State<Arc<App>>, chosen: Chosen) -> Result<Page, Problem> {
-    let page =
-        move || shown(&chosen.document(&app.history)?, Served { compared: chosen.runs(), ..told(&app) });
+    let turn = app.comparison().await;
+    let page = move || {
+        // A client that leaves ends no comparison, so the next one waits for this, too.
+        let _turn = turn;
+        shown(&chosen.document(&app.history)?, Served { compared: chosen.runs(), ..told(&app) })
+    };
     blocking(page).await
 }
 

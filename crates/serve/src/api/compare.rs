@@ -29,7 +29,10 @@ pub(super) const OPERATIONS: &[Operation] = &[Operation {
     body: None,
     answers: &[
         Answer::json(200, "The document.", of::<Document>),
-        Answer::error(400, "`runs` are not different numbers of runs, or too few or too many."),
+        Answer::error(
+            400,
+            "`runs` are not different numbers of runs, or too few or too many, or their results have more than 32 MiB together.",
+        ),
         Answer::error(404, "One of the runs does not exist, or has no result."),
         Answer::error(501, "Another version of hoptax wrote the result of one of the runs."),
     ],
@@ -47,7 +50,12 @@ fn run_numbers(_: &mut SchemaGenerator) -> Schema {
 }
 
 async fn compare(State(app): State<Arc<App>>, chosen: Chosen) -> Result<impl IntoResponse, Problem> {
+    let turn = app.comparison().await;
     // Made where `blocking` works, as other documents are.
-    let text = move || serde_json::to_string(&chosen.document(&app.history)?).map_err(Problem::internal);
+    let text = move || {
+        // A client that leaves ends no comparison, so the next one waits for this, too.
+        let _turn = turn;
+        serde_json::to_string(&chosen.document(&app.history)?).map_err(Problem::internal)
+    };
     Ok(([(CONTENT_TYPE, "application/json")], blocking(text).await?))
 }

@@ -41,9 +41,11 @@ pub(super) const OPERATIONS: &[Operation] = &[Operation {
 async fn start(State(app): State<Arc<App>>, request: Request) -> Result<Begun, Problem> {
     let wanted: WantedFind = start::body(request).await?;
     let find = wanted.bounded(app.most_connections).map_err(Problem::bad_input)?;
-    start::room(&app)?;
-    let addresses = start::admitted(&app, find.load().target()).await?;
+    let turn = start::turn(&app).await?;
+    let (addresses, turn) = start::admitted(&app, turn, find.load().target()).await?;
     let name = find.load().shown_target();
     let search = find.search(addresses);
-    start::begin(&app, Kind::Find, name, move |of_job, interrupt| finding::found(of_job, &search, interrupt))
+    start::begin(&app, turn, Kind::Find, name, move |of_job, interrupt| {
+        finding::found(of_job, &search, interrupt)
+    })
 }

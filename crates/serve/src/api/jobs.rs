@@ -67,7 +67,10 @@ pub(super) const OPERATIONS: &[Operation] = &[
                 content: Content::Types(|_| vec![("text/event-stream", json_schema!({"type": "string"}))]),
             },
             NO_JOB,
-            Answer::error(429, "There are too many event streams."),
+            Answer::error(
+                429,
+                "There are too many event streams. `Retry-After` says when to ask again, in seconds.",
+            ),
         ],
         route: || get(follow),
     },

@@ -136,6 +136,19 @@ impl Store {
         self.document(run, RESULT)
     }
 
+    /// The size of the result of a run, bytes; none if it has none. The result itself is not read.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn result_bytes(&self, run: i64) -> Result<Option<u64>, StoreError> {
+        let sql = "SELECT length(contents.bytes) FROM files JOIN contents ON contents.id = files.content \
+             WHERE files.run = ?1 AND files.path = ?2";
+        let found = self.connection.prepare_cached(sql).and_then(|mut select| {
+            select.query_row(params![run, RESULT], |row| row.get::<_, i64>(0)).optional()
+        });
+        Ok(self.at(found)?.map(i64::cast_unsigned))
+    }
+
     /// One file of a run; none if it has no such file.
     fn document(&self, run: i64, path: &str) -> Result<Option<String>, StoreError> {
         let found = self
