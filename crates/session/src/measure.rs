@@ -17,7 +17,7 @@ use crate::awake::NeverHalt;
 use crate::estimate::{Estimate, check_memory};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
-use crate::length::{Asked, Schedule, length, length_of_more, length_text};
+use crate::length::{Asked, ClockedCourse, length, length_of_more, length_text};
 use crate::machine::{adapt, allow_connections_of_plan, examine, is_wanted, probe, speeds};
 use crate::manifest::{Manifest, Programs};
 use crate::outputs::write_all;
@@ -265,10 +265,10 @@ fn here(
     } else if let Some(text) = forecast::text(&directory, &manifest, &plan, estimate.rounds_of(&length)) {
         note(&text);
     }
-    let schedule = Schedule::begin(&plan, length, estimate, &rounds);
+    let clocked = ClockedCourse::begin(&plan, length, estimate, &rounds);
     let mut written = Written { folder: &folder, manifest: &manifest, recorder: &mut recorder };
     let trials = Trials { plan: &plan, setting: &setting, limits: &limits, interrupt, say };
-    let ran = trials::run(&trials, rounds.earlier, schedule, &mut written);
+    let ran = trials::run(&trials, rounds.earlier, clocked, &mut written);
     if plan.profile {
         flames::write(&plan, &directory, say);
     }

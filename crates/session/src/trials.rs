@@ -16,7 +16,7 @@ use hoptax_run::event::Event;
 use hoptax_run::runner::{self, Control, Earlier, Ending, Outcome, Setting};
 
 use crate::interrupt::Interrupt;
-use crate::length::Schedule;
+use crate::length::ClockedCourse;
 use crate::manifest::Manifest;
 use crate::recorder::Recorder;
 use crate::run_folder::RunFolder;
@@ -84,7 +84,7 @@ pub(crate) struct Ran {
 pub(crate) fn run(
     trials: &Trials<'_>,
     earlier: Earlier,
-    mut schedule: Schedule<'_>,
+    mut clocked: ClockedCourse<'_>,
     written: &mut Written<'_, '_>,
 ) -> Ran {
     let Trials { plan, setting, limits, interrupt, say } = *trials;
@@ -93,7 +93,7 @@ pub(crate) fn run(
     say(Update::Begins { slices_per_round, rounds_done: earlier.rounds.len() as u32 });
     let (mut write_error, mut so_far) = (None, SoFar { last: None });
     let mut should_continue = |rounds: &[RoundRecord]| {
-        let (should_continue, note) = schedule.should_continue(rounds, &expected);
+        let (should_continue, note) = clocked.should_continue(rounds, &expected);
         say(Update::Rounds(expected.get()));
         if should_continue {
             so_far.tell(plan, rounds, limits, say);
@@ -122,7 +122,7 @@ pub(crate) fn run(
             setting.directory.display()
         )));
     }
-    let course = schedule.into_course();
+    let course = clocked.into_course();
     if let Err(error) = written.folder.record_looks(written.manifest, course.looked()) {
         let text = format!("if the study is resumed, it will not count the looks of this session: {error}");
         say(Update::Problem(&text));
