@@ -8,6 +8,7 @@ use hoptax_judge::length::Length;
 use hoptax_plan::file;
 use hoptax_plan::plan::Plan;
 use hoptax_result::{Loosened, StudyResult, counted};
+use hoptax_run::configurations;
 use hoptax_run::programs;
 use hoptax_run::runner::{self, Ending, Setting};
 use hoptax_subject::envoy::chosen::Envoys;
@@ -335,7 +336,10 @@ pub fn plan(
     let (mut file, positions) = file::read(name, text).map_err(Failure::bad_input)?;
     file.rounds = options.asked.rounds.or(stored.map(|manifest| manifest.rounds)).or(file.rounds);
     file.seed = stored.map(|manifest| manifest.seed).or(options.seed).unwrap_or(file.seed);
-    let configurations = library::configurations(&file, folder, say);
+    let configurations = configurations::of_study(&file, folder);
+    for note in configurations.notes() {
+        say(Update::Note(&note));
+    }
     let plan = Plan::with_configurations(&file, &positions, catalogue, configurations);
     let mut plan = plan.map_err(Failure::bad_input)?;
     if options.asked.until.is_some() && plan.timeline.is_some() {
