@@ -219,7 +219,6 @@ fn here(
     // A length of the user replaces the choice for the machine.
     plan.rounds_are_open &= options.asked == Asked::default();
     adapt(&mut plan, &machine.probe, machine.awake.is_some(), say);
-    let estimate = Estimate::from_plan(&plan);
     let environment = environment::of_study(envoy, &placement, machine.awake.is_some());
     let program = library::program()?;
     let setting = Setting {
