@@ -209,7 +209,7 @@ fn here(
         None => check_memory(&estimate, |_| false, "compare or price fewer at a time, or free memory")?,
     }
     allow_connections_of_plan(&plan, say)?;
-    let directory = run_folder::create(&directory)?;
+    let directory = run_folder::make_folder(&directory)?;
     let mut recorder = Recorder::open(options.store.map(Path::to_owned), &directory, say)?;
     let placement = placement()?;
     let speeds = options.with_speeds.then(|| speeds(&placement, options.seed, options.smoke, say));
@@ -386,7 +386,7 @@ fn start(
     rounds_of_file: u32,
 ) -> Result<Begun, Failure> {
     manifest.set_length(&length(asked, rounds_of_file));
-    let folder = RunFolder::create(directory, text, &manifest)?;
+    let folder = RunFolder::begin(directory, text, &manifest)?;
     Ok(Begun { folder, manifest, rounds: CompleteRounds::default() })
 }
 
