@@ -18,6 +18,7 @@ use crate::awake::NeverHalt;
 use crate::estimate::{Estimate, check_memory};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
+use crate::judged::judged_result;
 use crate::length::{Asked, ClockedCourse, length, length_of_more, length_text};
 use crate::machine::{adapt, allow_connections_of_plan, examine, is_wanted, probe, speeds};
 use crate::manifest::{Manifest, Programs};
@@ -26,7 +27,7 @@ use crate::placement::placement;
 use crate::recorder::Recorder;
 use crate::run_folder::{self, CompleteRounds, RunFolder};
 use crate::study_text::StudyText;
-use crate::trials::{self, Trials, Written, judged_result, note_precision};
+use crate::trials::{self, Trials, Written, note_precision};
 use crate::update::{Say, Update};
 use crate::{environment, flames, forecast, library, rates, requirements, sittings, thresholds};
 
