@@ -72,8 +72,8 @@ fn lock(path: &Path) -> io::Result<File> {
     Ok(folder)
 }
 
-/// Makes the run folder and returns its absolute path, because Envoy writes there too. Its configuration is JSON, which
-/// has no other text than UTF-8. A study in it begins with [`RunFolder::begin`].
+/// Makes a run folder, or a folder in one, and returns its absolute path, because Envoy reads and writes there too. Its configuration is
+/// JSON, which has no other text than UTF-8. A study in it begins with [`RunFolder::begin`].
 ///
 /// # Errors
 /// When it cannot be made, or has another name.

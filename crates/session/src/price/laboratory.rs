@@ -1,6 +1,5 @@
 //! The laboratory in which variants of a configuration are tried: its files, the servers behind the proxy, and Envoy.
 
-use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -15,12 +14,15 @@ use hoptax_subject::envoy::process::ProxyError;
 use hoptax_subject::envoy::release::Envoy;
 use serde_json::Value;
 
+use super::passed::listed;
 use super::{Configuration, Listed};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
-use crate::library;
 use crate::update::{Say, Update};
+use crate::{library, run_folder};
 
+/// The folder of the tries, in the run folder.
+const TRIES: &str = "tries";
 /// Number of extensions that Envoy lacks which are removed before the laboratory gives up.
 const MOST_MISSING: usize = 50;
 
@@ -73,11 +75,15 @@ struct Accepted {
 }
 
 impl<'a> Laboratory<'a> {
-    /// Writes the files, starts the servers, and has Envoy validate the whole without the extensions that it lacks.
-    pub(super) fn set_up(
+    /// Writes the files to a folder of the run folder, starts the servers, and has Envoy accept the whole without the extensions that it
+    /// lacks.
+    ///
+    /// # Errors
+    /// When a requirement is missing, when Envoy refuses the configuration, and after an interrupt.
+    pub fn set_up(
         configuration: &'a Configuration<'a>,
         envoy: Option<&str>,
-        folder: &Path,
+        run_folder: &Path,
         interrupt: &'a Interrupt,
         say: Say<'a>,
     ) -> Result<Self, Failure> {
@@ -86,7 +92,7 @@ impl<'a> Laboratory<'a> {
         let given = &configuration.given;
         let envoy = Envoy::find(envoy, &mut |text| say(Update::Note(text))).map_err(Failure::environment)?;
         let program = library::program()?;
-        let folder = create_folder(folder)?;
+        let folder = run_folder::make_folder(&run_folder.join(TRIES))?;
         // The certificates of the origin depend on the configuration, and the configuration on the address of the origin.
         let names = adapt(given, &folder)?;
         let certificates = write_files(given, &names, &folder).map_err(|error| match error {
@@ -98,7 +104,7 @@ impl<'a> Laboratory<'a> {
         let adapted = adapt_to(given, addresses(&stubs), &folder)?;
         let bench = Bench { stubs, envoy, program, folder, certificates };
         let Accepted { adapted, lacking } = bench.accept(adapted, interrupt)?;
-        let listed = configuration.listed_in(adapted)?;
+        let listed = listed(adapted, &configuration.wanted, configuration.catalogue)?;
         Ok(Self { configuration, listed, lacking, bench, interrupt, say, began })
     }
 
@@ -205,10 +211,4 @@ pub(super) fn adapt(given: &Given, folder: &Path) -> Result<Adapted, Failure> {
 fn adapt_to(given: &Given, [origin, companion]: [SocketAddr; 2], folder: &Path) -> Result<Adapted, Failure> {
     let lab = Lab { admin_port: 0, listener_ports: Vec::new(), origin, companion, folder: folder.to_owned() };
     given.adapt(&lab).map_err(Failure::bad_input)
-}
-
-/// Creates a folder, and returns its absolute path: Envoy reads its files from there.
-pub(super) fn create_folder(path: &Path) -> Result<PathBuf, Failure> {
-    let created = fs::create_dir_all(path).and_then(|()| path.canonicalize());
-    created.map_err(|error| Failure::environment(format!("cannot create `{}`: {error}", path.display())))
 }
