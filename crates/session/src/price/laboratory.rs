@@ -4,9 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use super::variants::{
-    Answers, LabError, Stubs, Trial, TrialError, Variant, difference, make_folders, write_files,
-};
+use super::variants::{Answers, LabError, Stubs, Trial, TrialError, Variant, make_folders, write_files};
 use hoptax_bootstrap::request::DerivedRequest;
 use hoptax_bootstrap::{Adapted, Lab, missing_extension};
 use hoptax_subject::envoy::given::{FilesError, Given};
@@ -25,25 +23,6 @@ use crate::{library, run_folder};
 const TRIES: &str = "tries";
 /// Number of extensions that Envoy lacks which are removed before the laboratory gives up.
 const MOST_MISSING: usize = 50;
-
-/// A variant and the responses to its requests.
-pub(super) struct Tried {
-    /// Name of the variant in texts.
-    pub(super) name: String,
-    pub(super) variant: Variant,
-    /// Responses to its requests, or the reason why it got none.
-    pub(super) outcome: Result<Answers, TrialError>,
-}
-
-impl Tried {
-    /// Returns the reason why the variant cannot be an arm beside a whole that answers `whole`; None if it can.
-    pub(super) fn obstacle(&self, whole: &Answers) -> Option<String> {
-        match &self.outcome {
-            Ok(answers) => difference(whole, answers),
-            Err(error) => Some(error.to_string()),
-        }
-    }
-}
 
 /// A configuration with everything around it that runs. It must end before a study begins: its servers wake up now and then.
 pub struct Laboratory<'a> {
@@ -113,20 +92,24 @@ impl<'a> Laboratory<'a> {
         self.bench.folder_of(arm)
     }
 
-    /// Tries a variant with its request.
+    /// Tries a variant with its request. Returns the responses, or the reason why it got none.
     ///
     /// # Errors
     /// When its configuration cannot be made, and after an interrupt.
-    pub(super) fn attempt(&self, name: String, variant: Variant, listener: &str) -> Result<Tried, Failure> {
+    pub(super) fn attempt(
+        &self,
+        variant: &Variant,
+        listener: &str,
+    ) -> Result<Result<Answers, TrialError>, Failure> {
         let mut note = |text: &str| (self.say)(Update::Note(text));
         let other = variant.envoy.as_deref().map(|envoy| Envoy::find(Some(envoy), &mut note));
         let other = other.transpose().map_err(Failure::environment)?;
-        let bootstrap = self.bootstrap(&variant)?;
+        let bootstrap = self.bootstrap(variant)?;
         let request: &DerivedRequest = &variant.request;
         let trial = self.bench.trial(&variant.arm, other.as_ref().unwrap_or(&self.bench.envoy));
         let outcome = trial.run(bootstrap, listener, request, self.interrupt.flag());
         self.interrupt.check()?;
-        Ok(Tried { name, variant, outcome })
+        Ok(outcome)
     }
 
     fn bootstrap(&self, variant: &Variant) -> Result<Value, Failure> {

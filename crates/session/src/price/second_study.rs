@@ -7,8 +7,8 @@ use hoptax_judge::bill::second_study::{Pair, second_study, suspects};
 use hoptax_result::{BillResult, BilledSecondStudy};
 
 use super::budget::{Pace, Second};
-use super::laboratory::{Laboratory, Tried};
-use super::tries::Tries;
+use super::laboratory::Laboratory;
+use super::tries::{Tried, Tries, obstacle};
 use super::{Configuration, Length, Studies};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
@@ -91,13 +91,13 @@ fn try_pairs(
     for (index, (first, one)) in parts.iter().enumerate() {
         for (second, other) in parts.iter().skip(index + 1) {
             let variant = Variant::of_pair(pairs.len() + 1, [*first, *second], &tries.whole.variant.request);
-            let name = format!("without {} and {}", first.name, second.name);
-            let tried = laboratory.attempt(name, variant, &tries.passed.listener.name)?;
-            let both = if let Some(obstacle) = tried.obstacle(&tries.answers) {
+            let outcome = laboratory.attempt(&variant, &tries.passed.listener.name)?;
+            let both = if let Some(obstacle) = obstacle(&tries.answers, &outcome) {
                 Err(obstacle)
             } else {
-                variants.push(tried.variant.clone());
-                Ok(tried.variant.arm)
+                let arm = variant.arm.clone();
+                variants.push(variant);
+                Ok(arm)
             };
             let named = |part: &Part| format!("{} {}", part.kind, part.name);
             pairs.push(Pair {

@@ -7,9 +7,8 @@ use hoptax_result::Activity;
 use hoptax_text::secrets::is_name;
 
 use super::Listed;
-use super::laboratory::Tried;
 use super::order::lacking;
-use super::tries::Tries;
+use super::tries::{Tried, Tries};
 
 /// Describes a configuration: the kind of its file, the listeners with their requests and parts, and all replacements.
 pub fn outline(described: Option<&str>, listed: &Listed) -> String {

@@ -18,4 +18,4 @@ pub(crate) use change::Changed;
 pub(crate) use lab::{LabError, make_folders, write_files};
 pub(crate) use named::{NameError, named};
 pub(crate) use trial::{Answers, Stubs, Trial, TrialError};
-pub(crate) use variant::{Variant, difference};
+pub(crate) use variant::Variant;
