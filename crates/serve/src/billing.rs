@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use hoptax_result::BillResult;
 use hoptax_session::price::{
-    self, Budget, Configuration, Laboratory, RequestLine, Studies, Wanted, outline, trials,
+    self, Budget, Configuration, Laboratory, RequestLine, Studies, Wanted, outcomes, outline,
 };
 use hoptax_session::{Failure, Interrupt, Options, Say, Update};
 
@@ -96,7 +96,7 @@ impl Dropped {
         let laboratory = Laboratory::set_up(&configuration, None, &folder, interrupt, say)?;
         say(Update::Note(&outline(configuration.described(), &laboratory.listed)));
         let tries = laboratory.try_variants(Some(MOST_BUDGETS_OF_TRIES * self.priced.budget))?;
-        say(Update::Note(&trials(&tries)));
+        say(Update::Note(&outcomes(&tries)));
         let studies = Studies { folder: &folder, is_resumed: false, budget, options: Options::default() };
         configuration.measure(&tries, &studies, interrupt, say)
     }

@@ -7,9 +7,9 @@ mod budget;
 mod laboratory;
 mod order;
 mod passed;
-#[cfg(test)]
-mod plans;
 mod second_study;
+#[cfg(test)]
+mod tests;
 mod text;
 mod tries;
 mod variants;
@@ -42,7 +42,7 @@ use crate::{library, outputs, run_folder};
 pub use self::budget::Budget;
 pub use self::laboratory::Laboratory;
 pub use self::passed::Listed;
-pub use self::text::{outline, trials};
+pub use self::text::{outcomes, outline};
 pub use self::tries::Tries;
 pub use self::variants::Change;
 pub use hoptax_bootstrap::request::RequestLine;

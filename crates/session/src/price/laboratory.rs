@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use super::variants::{Answers, LabError, Stubs, Trial, TrialError, Variant, make_folders, write_files};
+use super::variants::{Answers, LabError, Stubs, TryOut, TryOutError, Variant, make_folders, write_files};
 use hoptax_bootstrap::request::DerivedRequest;
 use hoptax_bootstrap::{Adapted, Lab, missing_extension};
 use hoptax_subject::envoy::given::{FilesError, Given};
@@ -100,14 +100,14 @@ impl<'a> Laboratory<'a> {
         &self,
         variant: &Variant,
         listener: &str,
-    ) -> Result<Result<Answers, TrialError>, Failure> {
+    ) -> Result<Result<Answers, TryOutError>, Failure> {
         let mut note = |text: &str| (self.say)(Update::Note(text));
         let other = variant.envoy.as_deref().map(|envoy| Envoy::find(Some(envoy), &mut note));
         let other = other.transpose().map_err(Failure::environment)?;
         let bootstrap = self.bootstrap(variant)?;
         let request: &DerivedRequest = &variant.request;
-        let trial = self.bench.trial(&variant.arm, other.as_ref().unwrap_or(&self.bench.envoy));
-        let outcome = trial.run(bootstrap, listener, request, self.interrupt.flag());
+        let try_out = self.bench.try_out(&variant.arm, other.as_ref().unwrap_or(&self.bench.envoy));
+        let outcome = try_out.run(bootstrap, listener, request, self.interrupt.flag());
         self.interrupt.check()?;
         Ok(outcome)
     }
@@ -133,13 +133,14 @@ impl Bench {
     fn accept(&self, mut adapted: Adapted, interrupt: &Interrupt) -> Result<Accepted, Failure> {
         let mut lacking = Vec::new();
         for _ in 0..MOST_MISSING {
-            let validated = self.trial("whole", &self.envoy).validate(adapted.bootstrap(), interrupt.flag());
+            let validated =
+                self.try_out("whole", &self.envoy).validate(adapted.bootstrap(), interrupt.flag());
             interrupt.check()?;
             let Err(error) = validated else {
                 adapted.check_extensions().map_err(Failure::bad_input)?;
                 return Ok(Accepted { adapted, lacking });
             };
-            let TrialError::Proxy(ProxyError::Refused { reason, config }) = &error else {
+            let TryOutError::Proxy(ProxyError::Refused { reason, config }) = &error else {
                 return Err(Failure::environment(error));
             };
             let missing = missing_extension(reason);
@@ -162,8 +163,8 @@ impl Bench {
         )))
     }
 
-    fn trial<'t>(&'t self, arm: &str, envoy: &'t Envoy) -> Trial<'t> {
-        Trial {
+    fn try_out<'t>(&'t self, arm: &str, envoy: &'t Envoy) -> TryOut<'t> {
+        TryOut {
             envoy,
             program: &self.program,
             folder: self.folder_of(arm),

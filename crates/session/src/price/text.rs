@@ -77,8 +77,8 @@ fn part(part: &Part) -> [String; 3] {
     [part.kind.to_string(), part.name.clone(), format!("{}{needs}", part.place)]
 }
 
-/// Describes the responses of the variants, and the parts that acted.
-pub fn trials(tries: &Tries) -> String {
+/// Describes the outcomes of the tries: the responses of the variants, and the parts that acted.
+pub fn outcomes(tries: &Tries) -> String {
     let passed = &tries.passed;
     let mut text = format!("\nVariants of listener {}\n", passed.listener.name);
     let rows: Vec<[String; 3]> = tries

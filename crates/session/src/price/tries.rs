@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::variants::{Answers, Change, Changed, TrialError, Variant};
+use super::variants::{Answers, Change, Changed, TryOutError, Variant};
 use hoptax_bootstrap::Replacement;
 use hoptax_bootstrap::request::DerivedRequest;
 
@@ -18,7 +18,7 @@ pub(super) struct Tried {
     pub(super) name: String,
     pub(super) variant: Variant,
     /// Responses to its requests, or the reason why it got none.
-    pub(super) outcome: Result<Answers, TrialError>,
+    pub(super) outcome: Result<Answers, TryOutError>,
     /// The reason why it cannot be an arm beside the whole; None if it can.
     pub(super) obstacle: Option<String>,
 }
@@ -138,7 +138,7 @@ impl Laboratory<'_> {
     }
 
     /// Returns the responses of the whole.
-    fn answers(&self, whole: &Result<Answers, TrialError>, passed: &Passed) -> Result<Answers, Failure> {
+    fn answers(&self, whole: &Result<Answers, TryOutError>, passed: &Passed) -> Result<Answers, Failure> {
         match whole {
             Ok(answers) if !answers.answer.statuses.is_empty() => Ok(answers.clone()),
             Ok(answers) => {
@@ -156,7 +156,7 @@ impl Laboratory<'_> {
 }
 
 /// Returns the reason why a variant with this outcome cannot be an arm beside a whole that answers `whole`; None if it can.
-pub(super) fn obstacle(whole: &Answers, outcome: &Result<Answers, TrialError>) -> Option<String> {
+pub(super) fn obstacle(whole: &Answers, outcome: &Result<Answers, TryOutError>) -> Option<String> {
     match outcome {
         Ok(answers) => difference(whole, answers),
         Err(error) => Some(error.to_string()),
