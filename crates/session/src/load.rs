@@ -1,5 +1,6 @@
 //! A load as a user states it: its requests, its servers, its connections and its schedule. It becomes a trial, which is sent and judged.
 
+mod build_traffic;
 mod data;
 mod headers;
 mod intervals;
@@ -8,7 +9,6 @@ mod reflection;
 mod requests;
 mod schedule;
 mod send;
-mod traffic;
 mod trial_spec;
 
 use std::fmt;

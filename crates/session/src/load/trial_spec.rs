@@ -6,8 +6,9 @@ use hoptax_load::trial::{Accounted, TrialSpec};
 use hoptax_load::{Arrivals, Connect, Pace, Pooling};
 use hoptax_result::counted;
 
+use super::build_traffic::traffic_of;
 use super::schedule::Loop;
-use super::{Connections, Load, Schedule, traffic};
+use super::{Connections, Load, Schedule};
 use crate::failure::Failure;
 use crate::machine;
 use crate::update::Say;
@@ -25,7 +26,7 @@ impl Load {
     /// # Errors
     /// When the load is not valid or its parts do not fit together, and when a server cannot be asked.
     pub fn unscheduled(&self, say: Say<'_>) -> Result<TrialSpec, Failure> {
-        let traffic = traffic::read(self, say)?;
+        let traffic = traffic_of(self, say)?;
         let Connections { number, order, lifetime, workers, .. } = self.connections;
         let hosts = traffic.hosts();
         if hosts > number as usize {
