@@ -3,7 +3,7 @@
 //! | module | what it decides |
 //! |---|---|
 //! | [`length`], [`precision`] | whether another round begins |
-//! | [`mod@measure`] | the value of a slice in each measure |
+//! | [`measures`] | the value of a slice in each measure |
 //! | [`summary`] | records to a [`hoptax_result::StudyResult`] |
 //! | [`mod@bill`] | what the parts of a given configuration cost |
 //! | [`comparison`] | which arms differ from a reference |
@@ -14,7 +14,7 @@ pub mod bill;
 pub mod comparison;
 pub mod gate;
 pub mod length;
-pub mod measure;
+pub mod measures;
 pub mod precision;
 pub mod sittings;
 pub mod summary;

@@ -74,10 +74,13 @@ impl Configurations {
         }
     }
 
-    /// The path of each that is no file of its own, and the document that encloses it.
-    pub fn described(&self) -> impl Iterator<Item = (&str, &str)> {
+    /// A note for each that is no file of its own: which one was taken of the file that holds it inside of something else.
+    pub fn notes(&self) -> impl Iterator<Item = String> {
         let read = self.0.iter().filter_map(|(path, read)| Some((path, read.as_ref().ok()?)));
-        read.filter_map(|(path, one)| Some((path.as_str(), one.given.described()?)))
+        read.filter_map(|(path, one)| {
+            let described = one.given.described()?;
+            Some(format!("the configuration in `{path}` is {described}"))
+        })
     }
 
     /// SHA-256 of the contents of each configuration, by path: of its file, of the files that it names for listeners,

@@ -8,6 +8,7 @@ use hoptax_judge::length::Length;
 use hoptax_plan::file;
 use hoptax_plan::plan::Plan;
 use hoptax_result::{Loosened, StudyResult, counted};
+use hoptax_run::configurations;
 use hoptax_run::programs;
 use hoptax_run::runner::{self, Ending, Setting};
 use hoptax_subject::envoy::chosen::Envoys;
@@ -17,7 +18,8 @@ use crate::awake::NeverHalt;
 use crate::estimate::{Estimate, check_memory};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
-use crate::length::{Asked, Schedule, length, length_of_more, length_text};
+use crate::judged::judged_result;
+use crate::length::{Asked, ClockedCourse, length, length_of_more, length_text};
 use crate::machine::{adapt, allow_connections_of_plan, examine, is_wanted, probe, speeds};
 use crate::manifest::{Manifest, Programs};
 use crate::outputs::write_all;
@@ -25,7 +27,7 @@ use crate::placement::placement;
 use crate::recorder::Recorder;
 use crate::run_folder::{self, CompleteRounds, RunFolder};
 use crate::study_text::StudyText;
-use crate::trials::{self, Trials, Written, judged_result, note_precision};
+use crate::trials::{self, Trials, Written, note_precision};
 use crate::update::{Say, Update};
 use crate::{environment, flames, forecast, library, rates, requirements, sittings, thresholds};
 
@@ -208,7 +210,7 @@ fn here(
         None => check_memory(&estimate, |_| false, "compare or price fewer at a time, or free memory")?,
     }
     allow_connections_of_plan(&plan, say)?;
-    let directory = run_folder::create(&directory)?;
+    let directory = run_folder::make_folder(&directory)?;
     let mut recorder = Recorder::open(options.store.map(Path::to_owned), &directory, say)?;
     let placement = placement()?;
     let speeds = options.with_speeds.then(|| speeds(&placement, options.seed, options.smoke, say));
@@ -218,7 +220,6 @@ fn here(
     // A length of the user replaces the choice for the machine.
     plan.rounds_are_open &= options.asked == Asked::default();
     adapt(&mut plan, &machine.probe, machine.awake.is_some(), say);
-    let estimate = Estimate::from_plan(&plan);
     let environment = environment::of_study(envoy, &placement, machine.awake.is_some());
     let program = library::program()?;
     let setting = Setting {
@@ -265,10 +266,10 @@ fn here(
     } else if let Some(text) = forecast::text(&directory, &manifest, &plan, estimate.rounds_of(&length)) {
         note(&text);
     }
-    let schedule = Schedule::begin(&plan, length, estimate, &rounds);
+    let clocked = ClockedCourse::begin(&plan, length, estimate, &rounds);
     let mut written = Written { folder: &folder, manifest: &manifest, recorder: &mut recorder };
     let trials = Trials { plan: &plan, setting: &setting, limits: &limits, interrupt, say };
-    let ran = trials::run(&trials, rounds.earlier, schedule, &mut written);
+    let ran = trials::run(&trials, rounds.earlier, clocked, &mut written);
     if plan.profile {
         flames::write(&plan, &directory, say);
     }
@@ -335,7 +336,10 @@ pub fn plan(
     let (mut file, positions) = file::read(name, text).map_err(Failure::bad_input)?;
     file.rounds = options.asked.rounds.or(stored.map(|manifest| manifest.rounds)).or(file.rounds);
     file.seed = stored.map(|manifest| manifest.seed).or(options.seed).unwrap_or(file.seed);
-    let configurations = library::configurations(&file, folder, say);
+    let configurations = configurations::of_study(&file, folder);
+    for note in configurations.notes() {
+        say(Update::Note(&note));
+    }
     let plan = Plan::with_configurations(&file, &positions, catalogue, configurations);
     let mut plan = plan.map_err(Failure::bad_input)?;
     if options.asked.until.is_some() && plan.timeline.is_some() {
@@ -383,7 +387,7 @@ fn start(
     rounds_of_file: u32,
 ) -> Result<Begun, Failure> {
     manifest.set_length(&length(asked, rounds_of_file));
-    let folder = RunFolder::create(directory, text, &manifest)?;
+    let folder = RunFolder::begin(directory, text, &manifest)?;
     Ok(Begun { folder, manifest, rounds: CompleteRounds::default() })
 }
 

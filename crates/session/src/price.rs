@@ -1,15 +1,15 @@
 //! Measures the cost of a given Envoy configuration per request, and the cost that each of its parts adds.
 //!
-//! [`Configuration::laboratory`] tries the whole and the whole without each part; [`Configuration::measure`] measures those that
-//! answer alike in one study. If the parts do not add up, a second study measures them again, and pairs of them.
+//! A [`Laboratory`] tries the whole and the whole without each part; [`Configuration::measure`] measures those that answer alike in one
+//! study. If the parts do not add up, a second study measures them again, and pairs of them.
 
 mod budget;
 mod laboratory;
 mod order;
 mod passed;
-#[cfg(test)]
-mod plans;
 mod second_study;
+#[cfg(test)]
+mod tests;
 mod text;
 mod tries;
 mod variants;
@@ -19,7 +19,6 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use self::variants::study_file::{FEWEST_BLOCKS, MOST_BLOCKS, STUDY, Source, StudyOfBill, study_file};
-use hoptax_bootstrap::{Adapted, Replacement};
 use hoptax_functions::Catalogue;
 use hoptax_judge::bill::bill;
 use hoptax_judge::bill::second_study::is_in_doubt;
@@ -30,8 +29,7 @@ use hoptax_subject::envoy::given::{Given, GivenError};
 use hoptax_text::secrets::without_signatures;
 
 use self::budget::{Next, Pace};
-use self::laboratory::{adapt, create_folder};
-use self::passed::Passed;
+use self::laboratory::adapt;
 use self::second_study::First;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
@@ -43,15 +41,14 @@ use crate::{library, outputs, run_folder};
 
 pub use self::budget::Budget;
 pub use self::laboratory::Laboratory;
-pub use self::text::{outline, trials};
+pub use self::passed::Listed;
+pub use self::text::{outcomes, outline};
 pub use self::tries::Tries;
 pub use self::variants::Change;
 pub use hoptax_bootstrap::request::RequestLine;
 
 /// Default number of rounds.
 const ROUNDS: u32 = 12;
-/// The folder of the tries, in the run folder.
-const TRIES: &str = "tries";
 /// The name of a study file in errors.
 const STUDY_FILE: &str = "price.yaml";
 /// The files of a bill in its run folder.
@@ -85,25 +82,6 @@ pub struct Configuration<'a> {
     wanted: Wanted<'a>,
     given: Given,
     catalogue: &'static Catalogue,
-}
-
-/// The listeners of a configuration that a bill may be about.
-pub struct Listed {
-    /// Each with its request and its parts.
-    listeners: Vec<Passed>,
-    adapted: Adapted,
-}
-
-impl Listed {
-    /// The parts of the listener that has the most.
-    pub fn most_parts(&self) -> usize {
-        self.listeners.iter().map(|one| one.parts.len()).max().unwrap_or_default()
-    }
-
-    /// Replacements of parts of the configuration that a lab cannot provide.
-    fn replacements(&self) -> &[Replacement] {
-        &self.adapted.replacements
-    }
 }
 
 /// Settings of the studies of a bill.
@@ -158,11 +136,7 @@ impl<'a> Configuration<'a> {
     /// # Errors
     /// When the configuration cannot be adapted to this machine, or has no such listener or part.
     pub fn listed(&self) -> Result<Listed, Failure> {
-        self.listed_in(adapt(&self.given, Path::new("FOLDER"))?)
-    }
-
-    fn listed_in(&self, adapted: Adapted) -> Result<Listed, Failure> {
-        Ok(Listed { listeners: passed::passed(&adapted, &self.wanted, self.catalogue)?, adapted })
+        passed::listed(adapt(&self.given, Path::new("FOLDER"))?, &self.wanted, self.catalogue)
     }
 
     /// Checks that the files exist that the configuration names.
@@ -176,23 +150,9 @@ impl<'a> Configuration<'a> {
     /// The run folder of the bill, which is created; none for one that is named after the time.
     ///
     /// # Errors
-    /// When it cannot be created.
+    /// When it cannot be created, or its name is not UTF-8.
     pub fn create_run_folder(folder: Option<&Path>) -> Result<PathBuf, Failure> {
-        create_folder(&run_folder_path(folder, STUDY))
-    }
-
-    /// Has this Envoy accept the configuration, in a folder of the run folder.
-    ///
-    /// # Errors
-    /// When a requirement is missing, when Envoy refuses the configuration, and after an interrupt.
-    pub fn laboratory<'l>(
-        &'l self,
-        envoy: Option<&str>,
-        run_folder: &Path,
-        interrupt: &'l Interrupt,
-        say: Say<'l>,
-    ) -> Result<Laboratory<'l>, Failure> {
-        Laboratory::set_up(self, envoy, &run_folder.join(TRIES), interrupt, say)
+        run_folder::make_folder(&run_folder_path(folder, STUDY))
     }
 
     /// Measures the variants that answer as the whole does, and writes the bill to the run folder.

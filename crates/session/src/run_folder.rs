@@ -72,12 +72,12 @@ fn lock(path: &Path) -> io::Result<File> {
     Ok(folder)
 }
 
-/// Creates the run folder and returns its absolute path, because Envoy writes there too. Its configuration is JSON, which
-/// has no other text than UTF-8.
+/// Makes a run folder, or a folder in one, and returns its absolute path, because Envoy reads and writes there too. Its configuration is
+/// JSON, which has no other text than UTF-8. A study in it begins with [`RunFolder::begin`].
 ///
 /// # Errors
-/// When it cannot be created, or has another name.
-pub fn create(path: &Path) -> Result<PathBuf, Failure> {
+/// When it cannot be made, or has another name.
+pub(crate) fn make_folder(path: &Path) -> Result<PathBuf, Failure> {
     if path.to_str().is_none() {
         return Err(Failure::bad_input(format!(
             "the folder `{}` is not valid UTF-8, as Envoy's configuration must be: choose another with --out",
@@ -137,7 +137,7 @@ pub(crate) fn results(parent: &Path, study: &str) -> Vec<(PathBuf, Manifest)> {
 
 impl RunFolder {
     /// Starts a study in a folder, and removes the result and the rounds of an earlier one.
-    pub(crate) fn create(path: &Path, study: &str, manifest: &Manifest) -> Result<Self, Failure> {
+    pub(crate) fn begin(path: &Path, study: &str, manifest: &Manifest) -> Result<Self, Failure> {
         let folder = Self::locked(path)?;
         let write = || -> io::Result<()> {
             remove_result(path)?;
@@ -234,7 +234,7 @@ mod tests {
     fn the_looks_of_a_session_are_known_when_the_study_is_resumed() {
         let folder = tempfile::tempdir().unwrap();
         let at = folder.path();
-        let first = RunFolder::create(at, "name: a\n", &manifest()).unwrap();
+        let first = RunFolder::begin(at, "name: a\n", &manifest()).unwrap();
         first.store_round(0, &RoundRecord::default(), 1.0).unwrap();
         first.record_looks(&manifest(), &[1]).unwrap();
         drop(first);
@@ -247,7 +247,7 @@ mod tests {
     fn a_study_goes_on_with_other_thresholds_but_not_with_another_limit_of_quiet_slices() {
         let folder = tempfile::tempdir().unwrap();
         let then = manifest();
-        drop(RunFolder::create(folder.path(), "name: a\n", &then).unwrap());
+        drop(RunFolder::begin(folder.path(), "name: a\n", &then).unwrap());
         let with = |set: &[(&str, f64)]| {
             let set = set.iter().map(|(name, value)| ((*name).to_owned(), *value));
             let mut now = manifest();
@@ -268,7 +268,7 @@ mod tests {
         let (at, result) = (folder.path(), folder.path().join(RESULT));
         let manifest = manifest();
         fs::write(&result, "{}").unwrap();
-        let first = RunFolder::create(at, "name: a\n", &manifest).unwrap();
+        let first = RunFolder::begin(at, "name: a\n", &manifest).unwrap();
         assert!(!result.exists(), "it was that of another study");
         first.store_round(0, &RoundRecord::default(), 1.0).unwrap();
         drop(first);

@@ -1,22 +1,22 @@
-//! Runs the trials of a study, writes each round when it is complete, and judges the measurements.
+//! Runs the trials of a study, writes each round when it is complete, and tells the costs so far.
 
 use std::cell::Cell;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use hoptax_checks::judge_study;
-use hoptax_checks::thresholds::{self, Limits};
+use hoptax_checks::thresholds::Limits;
 use hoptax_judge::length::Course;
 use hoptax_judge::precision::{self, Precision};
 use hoptax_judge::summary::{self, Conditions};
 use hoptax_plan::plan::Plan;
 use hoptax_plan::record::RoundRecord;
-use hoptax_result::{Environment, StudyResult};
+use hoptax_result::StudyResult;
 use hoptax_run::event::Event;
-use hoptax_run::runner::{self, Control, Earlier, Ending, Outcome, Setting};
+use hoptax_run::runner::{self, Control, Earlier, Outcome, Setting};
 
 use crate::interrupt::Interrupt;
-use crate::length::Schedule;
+use crate::length::ClockedCourse;
 use crate::manifest::Manifest;
 use crate::recorder::Recorder;
 use crate::run_folder::RunFolder;
@@ -84,7 +84,7 @@ pub(crate) struct Ran {
 pub(crate) fn run(
     trials: &Trials<'_>,
     earlier: Earlier,
-    mut schedule: Schedule<'_>,
+    mut clocked: ClockedCourse<'_>,
     written: &mut Written<'_, '_>,
 ) -> Ran {
     let Trials { plan, setting, limits, interrupt, say } = *trials;
@@ -93,7 +93,7 @@ pub(crate) fn run(
     say(Update::Begins { slices_per_round, rounds_done: earlier.rounds.len() as u32 });
     let (mut write_error, mut so_far) = (None, SoFar { last: None });
     let mut should_continue = |rounds: &[RoundRecord]| {
-        let (should_continue, note) = schedule.should_continue(rounds, &expected);
+        let (should_continue, note) = clocked.should_continue(rounds, &expected);
         say(Update::Rounds(expected.get()));
         if should_continue {
             so_far.tell(plan, rounds, limits, say);
@@ -122,57 +122,12 @@ pub(crate) fn run(
             setting.directory.display()
         )));
     }
-    let course = schedule.into_course();
+    let course = clocked.into_course();
     if let Err(error) = written.folder.record_looks(written.manifest, course.looked()) {
         let text = format!("if the study is resumed, it will not count the looks of this session: {error}");
         say(Update::Problem(&text));
     }
     Ran { outcome, course }
-}
-
-/// Summarises and judges the measured rounds.
-pub(crate) fn judged_result(
-    mut plan: Plan,
-    manifest: &Manifest,
-    environment: Environment,
-    Ran { outcome, course }: &Ran,
-    limits: &Limits,
-) -> StudyResult {
-    let ended_early = match &outcome.ending {
-        Ending::Complete => None,
-        Ending::Interrupted => Some("interrupted".to_owned()),
-        Ending::Failed(error) => Some(error.to_string()),
-    };
-    let conditions = Conditions {
-        // The start of the first round, even if the study was resumed later.
-        environment: Environment {
-            started_at: manifest.started_at.clone(),
-            proxy_sha256: Some(manifest.envoy_hash.clone()),
-            ..environment
-        },
-        programs: manifest.programs.clone(),
-        machine: Some(manifest.machine.clone()),
-        speeds: manifest.speeds.clone(),
-        never_halted: manifest.never_halted,
-        wall_s: outcome.wall_s,
-        budget_s: course.budget_s(),
-        sequential: course.sequential(),
-        ended_early,
-        quiet_wait_share: Some(limits.value(&thresholds::QUIET_WAIT)),
-    };
-    plan.rounds = match &outcome.ending {
-        // A study that completes has all its planned rounds.
-        Ending::Complete => outcome.rounds.len() as u32,
-        Ending::Interrupted | Ending::Failed(_) => course.expected_rounds().unwrap_or(plan.rounds),
-    };
-    let mut result = summary::summarise(&plan, &outcome.rounds, conditions);
-    // A session without a new round does not count as resumed.
-    let plan = &mut result.plan;
-    plan.resumed_after_rounds.clone_from(&manifest.resumed_after_rounds);
-    plan.resumed_after_rounds.retain(|after| *after < plan.rounds_completed);
-    plan.resumed_after_rounds.dedup();
-    judge_study(&mut result, limits);
-    result
 }
 
 /// Says so if a study ended before its intervals reached the requested precision.

@@ -47,7 +47,7 @@ fn on_one(arguments: &FindArguments, options: &Options<'_>) -> Result<Code, Fail
     let load = Load::from(&arguments.traffic);
     load.check_account(arguments.objectives.iter().any(Objective::needs_account))?;
     let server = Server {
-        spec: load.closed_loop(&print::say)?,
+        spec: load.unscheduled(&print::say)?,
         arrivals: arguments.arrivals.clone(),
         goal: arguments.goal,
         each: arguments.each,

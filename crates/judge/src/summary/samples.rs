@@ -7,7 +7,7 @@ use hoptax_stats::{mean_over_rounds, median, paired_cost_of_copies};
 
 use super::speed::Factors;
 use super::times::Times;
-use crate::measure::{Measure, column};
+use crate::measures::{Measure, column};
 
 /// The evidence, and the confidence of intervals computed from it.
 #[derive(Clone, Copy)]
@@ -123,7 +123,7 @@ impl<'a> Rounds<'a> {
         let of = |samples: &mut dyn Iterator<Item = &Sample>| {
             let (mut sum, mut seconds) = (0.0, 0.0);
             for sample in samples {
-                let wall: Vec<Option<f64>> = column(sample, &crate::measure::WALL).collect();
+                let wall: Vec<Option<f64>> = column(sample, &crate::measures::WALL).collect();
                 for (index, value) in last_of_each(sample, measure, |by| !measure.is_invalidated_by(by)) {
                     if let Some(wall) = wall.get(index).copied().flatten() {
                         sum += value * wall;
@@ -179,7 +179,7 @@ fn last_of_each(
 
 /// The recorded time of the slices of a sample that count for all measures, seconds.
 pub(super) fn seconds(sample: &Sample) -> f64 {
-    last_of_each(sample, &crate::measure::RECORDED, <[Disturbance]>::is_empty)
+    last_of_each(sample, &crate::measures::RECORDED, <[Disturbance]>::is_empty)
         .map(|(_, seconds)| seconds)
         .sum()
 }

@@ -3,7 +3,7 @@
 use hoptax_bootstrap::parts::Part;
 use hoptax_result::Activity;
 
-use crate::price::variants::trial::Answers;
+use crate::price::variants::try_out::Answers;
 
 /// Tells if a part acted on the requests to the whole. `without` has the responses to the same requests without the part; None if that
 /// could not be tried.

@@ -22,8 +22,8 @@ use crate::update::{Say, Update};
 /// Default body size of TCP and WebSocket, which need a body, bytes.
 const DEFAULT_BYTES: usize = 64;
 
-/// Builds the traffic of a load. The server chooses a protocol that is not stated.
-pub(super) fn read(load: &Load, say: Say<'_>) -> Result<Traffic, Failure> {
+/// The traffic of a load, as the engine sends it. The server chooses a protocol that is not stated.
+pub(super) fn traffic_of(load: &Load, say: Say<'_>) -> Result<Traffic, Failure> {
     let Load { requests: wanted, servers, connections, tls, .. } = load;
     let (resolver, dial) = (resolver(servers), dial(servers)?);
     let services = match &wanted.services {
