@@ -8,12 +8,22 @@ use serde_json::Value;
 
 use crate::support::{Guarded, checked, hoptax, is_alive, origin, ran, root, run, wait_until};
 
+/// The beginning of the first filter of the fixture, and another that delays each request.
+const SCRIPT: &str = "                  - name: envoy.filters.http.lua\n";
+const DELAY: &str = "                  - name: envoy.filters.http.fault
+                    typed_config:
+                      \"@type\": type.googleapis.com/envoy.extensions.filters.http.fault.v3.HTTPFault
+                      delay: {fixed_delay: 0.02s, percentage: {numerator: 100}}
+";
+
 #[test]
 fn two_configurations_are_compared_and_a_second_copy_of_the_first_with_it() {
     let folder = tempfile::tempdir().unwrap();
     let fixture = root().join("crates/cli/tests/fixtures/given.yaml");
+    // Requests wait in both: a comparison chooses its slices, and these leave the processors to other tests.
+    let given = fs::read_to_string(fixture).unwrap().replacen(SCRIPT, &format!("{DELAY}{SCRIPT}"), 1);
+    assert!(given.contains(DELAY));
     // Two scripts that differ, and neither takes milliseconds.
-    let given = fs::read_to_string(fixture).unwrap();
     fs::write(folder.path().join("old.yaml"), given.replace("1, 100000 do", "1, 1000 do")).unwrap();
     fs::write(folder.path().join("new.yaml"), given.replace("1, 100000 do", "1, 100 do")).unwrap();
     let out = folder.path().join("out");
@@ -137,7 +147,7 @@ const LOADS: &str = "loads:
 #[test]
 fn the_arms_of_study_files_are_compared_by_their_names() {
     let folder = tempfile::tempdir().unwrap();
-    let (server, url) = origin(&[]);
+    let (server, url) = origin(&["--default", "delay=5ms"]);
     let server_id = server.0.id();
     let given = fs::read_to_string(root().join("crates/cli/tests/fixtures/given.yaml")).unwrap();
     let write = |name: &str, text: &str| {
