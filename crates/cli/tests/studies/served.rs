@@ -103,7 +103,7 @@ fn has_line(job: &Value, part: &str) -> bool {
 fn a_configuration_that_is_sent_becomes_a_bill_under_its_name() {
     let lab = Lab::new();
     let served = Served::start(&lab);
-    served.post("/bills", &json!({"configuration": CONFIGURATION, "name": "mine.yaml", "budget": "10s"}));
+    served.post("/bills", &json!({"configuration": CONFIGURATION, "name": "mine.yaml", "budget": "3s"}));
     let job = served.ended();
     assert_eq!((job["state"].as_str(), job["run"].as_i64()), (Some("done"), Some(1)), "{job}");
     assert!(has_line(&job, "Variants of listener web"), "{job}");
