@@ -8,21 +8,27 @@ use serde_json::Value;
 
 use crate::support::{Guarded, checked, hoptax, is_alive, origin, ran, root, run, wait_until};
 
-/// The beginning of the first filter of the fixture, and another that delays each request.
+/// The beginning of the first filter of the fixture.
 const SCRIPT: &str = "                  - name: envoy.filters.http.lua\n";
+/// A filter that delays each request.
 const DELAY: &str = "                  - name: envoy.filters.http.fault
                     typed_config:
                       \"@type\": type.googleapis.com/envoy.extensions.filters.http.fault.v3.HTTPFault
                       delay: {fixed_delay: 0.02s, percentage: {numerator: 100}}
 ";
 
+/// The fixture with the delay. A comparison chooses its slices, and requests that wait leave the processors to other tests.
+fn delayed() -> String {
+    let given = fs::read_to_string(root().join("crates/cli/tests/fixtures/given.yaml")).unwrap();
+    let delayed = given.replacen(SCRIPT, &format!("{DELAY}{SCRIPT}"), 1);
+    assert!(delayed.contains(DELAY));
+    delayed
+}
+
 #[test]
-fn two_configurations_are_compared_and_a_second_copy_of_the_first_with_it() {
+fn two_configurations_and_a_second_copy_of_the_first_are_compared() {
     let folder = tempfile::tempdir().unwrap();
-    let fixture = root().join("crates/cli/tests/fixtures/given.yaml");
-    // Requests wait in both: a comparison chooses its slices, and these leave the processors to other tests.
-    let given = fs::read_to_string(fixture).unwrap().replacen(SCRIPT, &format!("{DELAY}{SCRIPT}"), 1);
-    assert!(given.contains(DELAY));
+    let given = delayed();
     // Two scripts that differ, and neither takes milliseconds.
     fs::write(folder.path().join("old.yaml"), given.replace("1, 100000 do", "1, 1000 do")).unwrap();
     fs::write(folder.path().join("new.yaml"), given.replace("1, 100000 do", "1, 100 do")).unwrap();
@@ -149,7 +155,7 @@ fn the_arms_of_study_files_are_compared_by_their_names() {
     let folder = tempfile::tempdir().unwrap();
     let (server, url) = origin(&["--default", "delay=5ms"]);
     let server_id = server.0.id();
-    let given = fs::read_to_string(root().join("crates/cli/tests/fixtures/given.yaml")).unwrap();
+    let given = delayed();
     let write = |name: &str, text: &str| {
         let path = folder.path().join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
