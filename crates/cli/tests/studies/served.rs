@@ -121,7 +121,7 @@ fn a_study_shows_its_steps_and_ends_with_its_processes_when_it_is_stopped() {
     let lab = Lab::new();
     let served = Served::start(&lab);
     // A study of few proxies: its first slice comes once all have started.
-    served.post("/studies", &json!({"study": "anchors", "budget": "10m"}));
+    served.post("/studies", &json!({"study": "anchors", "budget": "50s"}));
     let job = served.job_when(|job| job["step"]["done"].as_u64() > Some(0) || !job["ended_at"].is_null());
     assert!(job["step"]["line"].as_str().unwrap().starts_with("round 1"), "{job}");
     assert!(job["step"]["all"].as_u64() > job["step"]["done"].as_u64(), "{job}");
