@@ -112,7 +112,7 @@ fn has_line(job: &Value, part: &str) -> bool {
 fn a_configuration_that_is_sent_becomes_a_bill_under_its_name() {
     let lab = Lab::new();
     let served = Served::start(&lab);
-    served.post("/bills", &json!({"configuration": CONFIGURATION, "name": "mine.yaml", "budget": "10s"}));
+    served.post("/bills", &json!({"configuration": CONFIGURATION, "name": "mine.yaml", "budget": "3s"}));
     let job = served.ended();
     assert_eq!((job["state"].as_str(), job["run"].as_i64()), (Some("done"), Some(1)), "{job}");
     assert!(has_line(&job, "Variants of listener web"), "{job}");
@@ -129,11 +129,12 @@ fn a_configuration_that_is_sent_becomes_a_bill_under_its_name() {
 fn a_study_shows_its_steps_and_ends_with_its_processes_when_it_is_stopped() {
     let lab = Lab::new();
     let served = Served::start(&lab);
-    served.post("/studies", &json!({"study": "quick", "budget": "10m"}));
+    // A study of few proxies: its first slice comes once all have started.
+    served.post("/studies", &json!({"study": "anchors", "budget": "50s"}));
     let job = served.job_when(|job| job["step"]["done"].as_u64() > Some(0) || !job["ended_at"].is_null());
     assert!(job["step"]["line"].as_str().unwrap().starts_with("round 1"), "{job}");
     assert!(job["step"]["all"].as_u64() > job["step"]["done"].as_u64(), "{job}");
-    assert!(has_line(&job, "study `quick`"), "{job}");
+    assert!(has_line(&job, "study `anchors`"), "{job}");
     // What a job starts fills neither the disk nor the table of open files.
     let processes = served.process.children();
     for (name, most) in [("Max file size", 1 << 30), ("Max open files", 16_384), ("Max core file size", 0)] {
