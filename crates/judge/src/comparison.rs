@@ -8,7 +8,7 @@ use hoptax_result::{
     ArmKind, ArmResult, ComparedMeasure, ComparedSubject, ComparisonBody, Contrast, CostMeasure, Decision,
     Interval, StudyResult, SubjectName,
 };
-use hoptax_stats::{DECISIVE, decide, rounds_needed, sum_of_dependent};
+use hoptax_stats::{DECISIVE, decide, rounds_needed};
 
 use crate::precision::{Basis, half_width_at_looks};
 use crate::summary::once::resolution;
@@ -118,7 +118,7 @@ fn compared(
     measure: CostMeasure,
     margin_share: f64,
 ) -> Option<ComparedMeasure> {
-    let level = level(reference, measure)?.estimate;
+    let level = reference.level(measure)?.estimate;
     if level <= 0.0 {
         return None;
     }
@@ -169,24 +169,6 @@ pub(crate) fn rounds_to_complete(result: &StudyResult, needed: u32, counting: u3
     let completed = u64::from(result.plan.rounds_completed.max(counting));
     let rounds = (u64::from(needed) * completed).div_ceil(u64::from(counting.max(1)));
     u32::try_from(rounds).unwrap_or(u32::MAX)
-}
-
-/// The level of an arm in the unit of `measure`. Measures of rounds, such as memory, add up over several hops, which may depend on
-/// each other in any way.
-pub(crate) fn level(arm: &ArmResult, measure: CostMeasure) -> Option<Interval> {
-    let of_hops = |measure| {
-        let hops = arm.hops.iter().map(|hop| hop.of_rounds.get(measure));
-        sum_of_dependent(&hops.collect::<Option<Vec<Interval>>>()?)
-    };
-    match measure {
-        CostMeasure::CpuUs | CostMeasure::CpuShare => arm.cpu_us_per_request,
-        CostMeasure::ResponseP50Us => arm.response_us.p50,
-        CostMeasure::ResponseP90Us => arm.response_us.p90,
-        CostMeasure::ResponseP99Us => arm.response_us.p99,
-        CostMeasure::ResponseQuietP99Us => arm.response_us.quiet_p99,
-        CostMeasure::MaxRate => arm.max_rate,
-        CostMeasure::OfRounds(measure) => of_hops(measure),
-    }
 }
 
 #[cfg(test)]

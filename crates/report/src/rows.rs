@@ -64,22 +64,9 @@ pub(crate) fn compared_with<'a>(result: &'a StudyResult, arm: &ArmResult) -> Opt
     result.arms.iter().find(|other| Some(&other.id) == arm.compared_with.as_ref())
 }
 
-/// Returns the value of an arm in a measure of rounds, in the unit of tables: the sum over its proxies, or that of the first if the measure
-/// describes it alone; none without proxies, or if that of one of them is not known.
+/// Returns the value of an arm in a measure of rounds, in the unit of tables ([`ArmResult::level`]).
 pub(crate) fn arm_level(arm: &ArmResult, measure: RoundMeasure) -> Option<Interval> {
-    if measure.definition().is_of_first_proxy {
-        return hop_level(arm.hops.first()?, measure);
-    }
-    sum(arm.hops.iter().map(|hop| hop_level(hop, measure)))
-}
-
-/// The sum of the values of the proxies of an arm; none without proxies, or if that of one of them is not known.
-fn sum(proxies: impl Iterator<Item = Option<Interval>>) -> Option<Interval> {
-    let proxies: Option<Vec<Interval>> = proxies.collect();
-    let proxies = proxies.filter(|proxies| !proxies.is_empty())?;
-    let estimate = proxies.iter().map(|proxy| proxy.estimate).sum::<f64>();
-    let half = proxies.iter().fold(0.0, |half: f64, proxy| half.hypot(proxy.half_width()));
-    Some(Interval::around(estimate, half))
+    arm.level(CostMeasure::OfRounds(measure)).map(|level| in_units(&level, measure.definition().unit))
 }
 
 /// Returns the value of one proxy in a measure of rounds, in the unit of tables.

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use hoptax_result::{Interval, RoundMeasure, SizeSide};
-use hoptax_stats::sum_of_dependent;
 
 use crate::size::connections::Connections;
 use crate::size::graph::{Called, Service};
@@ -45,7 +44,7 @@ impl<'a> Proxy<'a> {
             numbers.push(priced.arm.cost.of_rounds.get(RoundMeasure::MEMORY)?);
         }
         numbers.extend(self.items.bytes());
-        sum_of_dependent(&numbers)
+        Interval::sum_of_dependent(&numbers)
     }
 
     /// Requests for each request to the entry of the graph.

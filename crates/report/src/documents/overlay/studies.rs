@@ -137,15 +137,7 @@ fn row(runs: &[Named<'_, StudyResult>], arm: &ArmResult, measure: CostMeasure) -
 
 /// The level of an arm in a measure, in the unit of tables.
 fn level(arm: &ArmResult, measure: CostMeasure) -> Option<Interval> {
-    match measure {
-        CostMeasure::CpuUs | CostMeasure::CpuShare => arm.cpu_us_per_request,
-        CostMeasure::ResponseP50Us => arm.response_us.p50,
-        CostMeasure::ResponseP90Us => arm.response_us.p90,
-        CostMeasure::ResponseP99Us => arm.response_us.p99,
-        CostMeasure::ResponseQuietP99Us => arm.response_us.quiet_p99,
-        CostMeasure::MaxRate => arm.max_rate,
-        CostMeasure::OfRounds(measure) => arm_level(arm, measure),
-    }
+    Some(scaled(arm.level(measure)?, measure))
 }
 
 /// The levels of the arms that others are compared with, in a measure.
