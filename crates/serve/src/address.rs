@@ -20,6 +20,27 @@ impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for Segment
     }
 }
 
+/// A value that the query of an address states.
+pub(crate) trait OfQuery: Sized {
+    /// Reads it.
+    ///
+    /// # Errors
+    /// When a parameter is not known, or its value is not valid.
+    fn of_query(query: &str) -> Result<Self, String>;
+}
+
+/// The query of an address.
+#[derive(Debug)]
+pub(crate) struct Query<T>(pub(crate) T);
+
+impl<S: Send + Sync, T: OfQuery + Send> FromRequestParts<S> for Query<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        T::of_query(parts.uri.query().unwrap_or_default()).map(Self).map_err(Problem::bad_input)
+    }
+}
+
 /// A part of the list of runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Page {
@@ -29,11 +50,7 @@ pub(crate) struct Page {
     pub(crate) before: Option<i64>,
 }
 
-impl Page {
-    /// The page in the query of an address.
-    ///
-    /// # Errors
-    /// When a parameter is not known, or its value is not valid.
+impl OfQuery for Page {
     fn of_query(query: &str) -> Result<Self, String> {
         let mut page = Self { limit: MAX_RUNS, before: None };
         for (name, value) in form_urlencoded::parse(query.as_bytes()) {
@@ -51,14 +68,6 @@ impl Page {
             }
         }
         Ok(page)
-    }
-}
-
-impl<S: Send + Sync> FromRequestParts<S> for Page {
-    type Rejection = Problem;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
-        Self::of_query(parts.uri.query().unwrap_or_default()).map_err(Problem::bad_input)
     }
 }
 

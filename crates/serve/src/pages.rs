@@ -10,7 +10,7 @@ use hoptax_report::document::Document;
 use hoptax_report::documents;
 use hoptax_report::render::html::{self, Served};
 
-use crate::address::Segments;
+use crate::address::{Query, Segments};
 use crate::api::BASE;
 use crate::app::{App, blocking};
 use crate::chosen::Chosen;
@@ -46,7 +46,10 @@ pub(crate) async fn run(
 }
 
 /// The page of runs beside each other.
-pub(crate) async fn compare(State(app): State<Arc<App>>, chosen: Chosen) -> Result<Page, Problem> {
+pub(crate) async fn compare(
+    State(app): State<Arc<App>>,
+    Query(chosen): Query<Chosen>,
+) -> Result<Page, Problem> {
     let page =
         move || shown(&chosen.document(&app.history)?, Served { compared: chosen.runs(), ..told(&app) });
     blocking(page).await

@@ -11,6 +11,7 @@ use hoptax_report::documents::MOST_OVERLAID;
 use schemars::{Schema, SchemaGenerator, json_schema};
 
 use super::operation::{Answer, Operation, Parameter, Verb, of};
+use crate::address::Query;
 use crate::app::{App, blocking};
 use crate::chosen::{Chosen, FEWEST};
 use crate::problem::Problem;
@@ -46,7 +47,10 @@ fn run_numbers(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
-async fn compare(State(app): State<Arc<App>>, chosen: Chosen) -> Result<impl IntoResponse, Problem> {
+async fn compare(
+    State(app): State<Arc<App>>,
+    Query(chosen): Query<Chosen>,
+) -> Result<impl IntoResponse, Problem> {
     // Made where `blocking` works, as other documents are.
     let text = move || serde_json::to_string(&chosen.document(&app.history)?).map_err(Problem::internal);
     Ok(([(CONTENT_TYPE, "application/json")], blocking(text).await?))

@@ -14,7 +14,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 
 use super::operation::{Answer, Content, Operation, Parameter, Verb, of};
-use crate::address::{Page, Segments};
+use crate::address::{Page, Query, Segments};
 use crate::app::{App, blocking};
 use crate::history::{MAX_RUNS, number};
 use crate::problem::Problem;
@@ -136,7 +136,7 @@ fn file(media_type: &str, name: &str) -> [(HeaderName, String); 2] {
     [(CONTENT_TYPE, media_type.to_owned()), (CONTENT_DISPOSITION, disposition)]
 }
 
-async fn list(State(app): State<Arc<App>>, page: Page) -> Result<impl IntoResponse, Problem> {
+async fn list(State(app): State<Arc<App>>, Query(page): Query<Page>) -> Result<impl IntoResponse, Problem> {
     blocking(move || json(&app.history.runs(page.before, page.limit)?.0)).await
 }
 
