@@ -7,8 +7,8 @@ use axum::http::StatusCode;
 use axum::routing::post;
 use hoptax_session::Kind as FailureKind;
 
-use super::operation::{Answer, Operation, Verb, of};
-use super::start::{self, BEGUN, BUSY, Begun, ENDING, NOT_IN_TIME, NOT_JSON, TOO_LARGE};
+use super::operation::{Operation, Verb, of};
+use super::start::{self, Begun};
 use crate::app::{App, blocking};
 use crate::billing::{self, Dropped};
 use crate::job::{Kind, cut};
@@ -32,23 +32,11 @@ pub(super) const OPERATIONS: &[Operation] = &[Operation {
               are refused unless the server allows bills.",
     parameters: &[],
     body: Some(of::<WantedBill>),
-    answers: &[
-        BEGUN,
-        Answer::error(
-            400,
-            "It is no configuration, names a file or brings code, or another value is not valid.",
-        ),
-        Answer::error(
-            403,
-            "The server was not started with `--allow-bills`, or a page of another server or a proxy sent the request.",
-        ),
-        NOT_IN_TIME,
-        BUSY,
-        TOO_LARGE,
-        NOT_JSON,
-        Answer::error(422, "The request is JSON, but no bill."),
-        ENDING,
-    ],
+    answers: &start::answers(
+        "It is no configuration, names a file or brings code, or another value is not valid.",
+        "The server was not started with `--allow-bills`, or a page of another server or a proxy sent the request.",
+        "The request is JSON, but no bill.",
+    ),
     route: || post(start).layer(DefaultBodyLimit::max(MAX_BODY_BYTES)),
 }];
 

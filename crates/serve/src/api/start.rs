@@ -25,6 +25,30 @@ use crate::working::{self, OfJob};
 /// The time in which the body of a request has to come.
 const BODY_TIME: Duration = Duration::from_secs(10);
 
+/// The answers of a start: those of every kind of job, and three errors in words of this kind. The errors are that a value is not valid
+/// (400), that the job is refused (403), and that the request is JSON, but states nothing of this kind (422).
+pub(super) const fn answers(
+    not_valid: &'static str,
+    refused: &'static str,
+    not_this_kind: &'static str,
+) -> [Answer; 9] {
+    [
+        BEGUN,
+        Answer::error(400, not_valid),
+        Answer::error(403, refused),
+        NOT_IN_TIME,
+        BUSY,
+        TOO_LARGE,
+        NOT_JSON,
+        Answer::error(422, not_this_kind),
+        ENDING,
+    ]
+}
+
+/// When a start that sends requests to a target is refused.
+pub(super) const TARGET_REFUSED: &str =
+    "Its target is not allowed, or a page of another server or a proxy sent the request.";
+
 /// The answer of a start.
 pub(super) const BEGUN: Answer =
     Answer::json(202, "The job, which began. `Location` is its address.", of::<Job>);
@@ -58,11 +82,12 @@ pub(super) fn room(app: &App) -> Result<(), Problem> {
     app.jobs.room().map_err(|why| not_begun(app, why))
 }
 
-/// The addresses of an allowed target.
+/// The addresses of an allowed target, if a job may begin now ([`room`]).
 ///
 /// # Errors
-/// When it is not allowed, or is no target.
+/// When no job may begin, and when the target is not allowed, or is none.
 pub(super) async fn admitted(app: &Arc<App>, target: &str) -> Result<Vec<StaticAddress>, Problem> {
+    room(app)?;
     let (turn, of_names, target) = (app.turn().await, Arc::clone(app), target.to_owned());
     blocking(move || {
         // A client that leaves ends no lookup, so the next one waits for this, too.
