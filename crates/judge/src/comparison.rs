@@ -39,20 +39,16 @@ pub fn with_named(result: &StudyResult, margin_share: f64) -> Vec<ComparisonBody
     named.map(|arm| compare(result, &arm.id, margin_share)).collect()
 }
 
-/// The same, for the decisions about a judged study. Where an identical arm differs by more than chance explains (the finding
-/// `same-differs`), a difference in that measure that is no larger than the largest of identical arms is undecided: the setup makes such
-/// differences by itself, and more rounds do not remove them.
-pub fn decisions(result: &StudyResult, margin_share: f64) -> Vec<ComparisonBody> {
-    let mut comparisons = with_named(result, margin_share);
-    for one in comparisons.iter_mut().flat_map(|one| &mut one.subjects).flat_map(|one| &mut one.measures) {
-        let of_same = largest_of_same(result, one.measure, margin_share);
-        if one.decision == Decision::Different
-            && of_same.is_some_and(|of_same| one.difference_share.estimate.abs() <= of_same)
-        {
-            one.decision = Decision::Undecided;
-        }
+/// A measure of an arm in comparison with the reference, in a judged study. Where an identical arm differs by more than chance explains
+/// (the finding `same-differs`), a difference in that measure that is no larger than the largest of identical arms is undecided: the
+/// setup makes such differences by itself, and more rounds do not remove them.
+fn beside_same(result: &StudyResult, one: ComparedMeasure, margin_share: f64) -> ComparedMeasure {
+    let of_same = largest_of_same(result, one.measure, margin_share);
+    let is_no_larger = of_same.is_some_and(|of_same| one.difference_share.estimate.abs() <= of_same);
+    if one.decision == Decision::Different && is_no_larger {
+        return ComparedMeasure { decision: Decision::Undecided, ..one };
     }
-    comparisons
+    one
 }
 
 /// The largest difference of an identical arm, as a share of its reference, in a measure in which they differ by more than chance explains.
@@ -74,24 +70,27 @@ fn largest_of_same(result: &StudyResult, measure: CostMeasure, margin_share: f64
 /// Compares all arms of `result` that have the reference `reference` with it. Differences of at most `margin_share` of
 /// the reference do not matter. Withheld numbers have no decision. Subjects are named by their arms.
 ///
-/// **Method.** [`decide`] for each measure. The share of CPU time has an interval of its own, in which reference and
-/// arm both vary; the shares of the other measures treat the level of the reference as known.
+/// **Method.** [`decide`] for each measure; a difference that identical arms have as well is undecided (`beside_same`). The share of CPU
+/// time has an interval of its own, in which reference and arm both vary; the shares of the other measures treat the level of the
+/// reference as known.
 pub fn compare(result: &StudyResult, reference: &str, margin_share: f64) -> ComparisonBody {
     let of = result.arm(reference);
     let others = result.arms.iter().filter(|arm| arm.compared_with.as_deref() == Some(reference));
-    let subject = |arm: &ArmResult| ComparedSubject {
-        subject: SubjectName::of_arm(&arm.id),
-        is_same: arm.kind == ArmKind::Same,
-        keys: Vec::new(),
-        differences: None,
-        answer_differences: of.map(|of| answer_differences(of, arm)).unwrap_or_default(),
-        measures: of.map_or_else(Vec::new, |of| {
-            OF_SLICES
-                .into_iter()
-                .chain(CostMeasure::of_rounds())
-                .filter_map(|measure| compared(result, of, arm, measure, margin_share))
-                .collect()
-        }),
+    let subject = |arm: &ArmResult| {
+        let is_same = arm.kind == ArmKind::Same;
+        let measured = |of: &ArmResult, measure: CostMeasure| {
+            let one = compared(result, of, arm, measure, margin_share)?;
+            Some(if is_same { one } else { beside_same(result, one, margin_share) })
+        };
+        let all = || OF_SLICES.into_iter().chain(CostMeasure::of_rounds());
+        ComparedSubject {
+            subject: SubjectName::of_arm(&arm.id),
+            is_same,
+            keys: Vec::new(),
+            differences: None,
+            answer_differences: of.map(|of| answer_differences(of, arm)).unwrap_or_default(),
+            measures: of.map_or_else(Vec::new, |of| all().filter_map(|one| measured(of, one)).collect()),
+        }
     };
     ComparisonBody {
         study: result.name.clone(),
@@ -293,7 +292,9 @@ mod tests {
                 let one = Finding::new("same-differs", Severity::Warn, nothing, String::new(), "");
                 Finding { measures: vec![measure], ..one }
             }));
-            let found = decisions(&result, 0.02);
+            let itself = &compare(&result, "baseline", 0.02).subjects[0];
+            assert_eq!(measure(itself, CostMeasure::CpuUs).unwrap().decision, Decision::Different);
+            let found = with_named(&result, 0.02);
             let [one] = found.as_slice() else { panic!("{found:?}") };
             let cpu = measure(&one.subjects[0], CostMeasure::CpuUs).unwrap();
             (cpu.decision, cpu.rounds_until_decided)
