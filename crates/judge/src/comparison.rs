@@ -17,17 +17,6 @@ pub use configurations::{ArmIn, Read, configuration_differences};
 pub use keys::key_differences;
 pub use of_studies::{ArmOfStudy, ComparedArm, LeftOut, OfStudies, StudyOfComparison, of_studies};
 
-/// The compared measures of slices; all measures of rounds that are decided on follow. CPU time is compared once, in us and as a
-/// share.
-const OF_SLICES: [CostMeasure; 6] = [
-    CostMeasure::CpuUs,
-    CostMeasure::MaxRate,
-    CostMeasure::ResponseP50Us,
-    CostMeasure::ResponseP90Us,
-    CostMeasure::ResponseP99Us,
-    CostMeasure::ResponseQuietP99Us,
-];
-
 /// Largest difference that does not matter, as a share of the reference, unless the user states another.
 pub const USUAL_MARGIN_SHARE: f64 = 0.02;
 
@@ -82,7 +71,7 @@ pub fn compare(result: &StudyResult, reference: &str, margin_share: f64) -> Comp
             let one = compared(result, of, arm, measure, margin_share)?;
             Some(if is_same { one } else { beside_same(result, one, margin_share) })
         };
-        let all = || OF_SLICES.into_iter().chain(CostMeasure::of_rounds());
+        let all = || CostMeasure::OF_SLICES.into_iter().chain(CostMeasure::of_rounds());
         ComparedSubject {
             subject: SubjectName::of_arm(&arm.id),
             is_same,
