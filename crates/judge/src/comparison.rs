@@ -17,9 +17,6 @@ pub use configurations::{ArmIn, Read, configuration_differences};
 pub use keys::key_differences;
 pub use of_studies::{ArmOfStudy, ComparedArm, LeftOut, OfStudies, StudyOfComparison, of_studies};
 
-/// Largest difference that does not matter, as a share of the reference, unless the user states another.
-pub const USUAL_MARGIN_SHARE: f64 = 0.02;
-
 /// The comparisons with arms that `compared_with` of the study file names, in the order of these arms. None of them is a
 /// baseline: the cost of an arm is its difference from the baseline.
 pub fn with_named(result: &StudyResult, margin_share: f64) -> Vec<ComparisonBody> {

@@ -2,9 +2,9 @@
 
 use hoptax_result::{ComparedMeasure, ComparedSubject, ComparisonBody};
 
-use crate::chart::{Chart, DifferenceRow, Differences};
+use crate::chart::{DifferenceRow, Differences};
 use crate::comparison::without_unit;
-use crate::document::{Block, Section};
+use crate::document::Section;
 use crate::numbers::{decimals, difference, grouped};
 use crate::quantity::Quantity;
 use crate::sittings::{scaled, unit};
@@ -32,15 +32,13 @@ pub(super) fn charts(results: &[&ComparisonBody]) -> Option<Section> {
         _ => "the reference",
     };
     let title = format!("Differences from {reference}");
-    (!rows.is_empty()).then(|| {
-        let chart = Chart::Differences(Differences {
-            title: title.clone(),
-            axis: format!("difference from {reference}, %"),
-            margin: Some(PERCENT * first.margin_share),
-            rows,
-        });
-        Section::new(title, vec![Block::chart(chart)])
-    })
+    let chart = Differences {
+        title: title.clone(),
+        axis: format!("difference from {reference}, %"),
+        margin: Some(PERCENT * first.margin_share),
+        rows,
+    };
+    Section::of_differences(&title, chart)
 }
 
 fn row(subject: &str, one: &ComparedMeasure) -> DifferenceRow {
@@ -61,7 +59,9 @@ mod tests {
     use hoptax_result::ComparisonResult;
 
     use super::*;
+    use crate::chart::Chart;
     use crate::comparison::fixture;
+    use crate::document::Block;
 
     fn differences(results: &[&ComparisonBody]) -> Option<Differences> {
         let section = charts(results)?;

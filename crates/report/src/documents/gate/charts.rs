@@ -2,8 +2,8 @@
 
 use hoptax_result::{GateLimit, GateOutcome, GateResult};
 
-use crate::chart::{Chart, DifferenceRow, Differences, Outcome};
-use crate::document::{Block, Section};
+use crate::chart::{DifferenceRow, Differences, Outcome};
+use crate::document::Section;
 use crate::gate::name;
 use crate::quantity::Quantity;
 
@@ -14,15 +14,13 @@ pub(super) fn charts(result: &GateResult) -> Option<Section> {
     let own = result.limits.iter().filter_map(|limit| row(limit, limit.arm.clone()));
     let same = result.same.iter().filter_map(|limit| row(limit, format!("{} (A/A)", limit.arm)));
     let rows: Vec<DifferenceRow> = own.chain(same).collect();
-    (!rows.is_empty()).then(|| {
-        let chart = Chart::Differences(Differences {
-            title: "changes from the reference, with their limits".to_owned(),
-            axis: "change from the reference, %".to_owned(),
-            margin: None,
-            rows,
-        });
-        Section::new("Changes and limits", vec![Block::chart(chart)])
-    })
+    let chart = Differences {
+        title: "changes from the reference, with their limits".to_owned(),
+        axis: "change from the reference, %".to_owned(),
+        margin: None,
+        rows,
+    };
+    Section::of_differences("Changes and limits", chart)
 }
 
 /// A limit with its change; none if that is not known.
@@ -46,6 +44,8 @@ fn row(limit: &GateLimit, subject: String) -> Option<DifferenceRow> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::chart::Chart;
+    use crate::document::Block;
     use crate::gate::fixture;
 
     fn rows(result: &GateResult) -> Vec<DifferenceRow> {
