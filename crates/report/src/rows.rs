@@ -74,9 +74,13 @@ pub(crate) fn compared_with<'a>(result: &'a StudyResult, arm: &ArmResult) -> Opt
     result.arms.iter().find(|other| Some(&other.id) == arm.compared_with.as_ref())
 }
 
-/// Returns the value of an arm in a measure of rounds, in the unit of tables ([`ArmResult::level`]).
-pub(crate) fn arm_level(arm: &ArmResult, measure: RoundMeasure) -> Option<Interval> {
-    arm.level(CostMeasure::OfRounds(measure)).map(|level| in_units(&level, measure.definition().unit))
+/// Returns the level of an arm in a measure ([`ArmResult::level`]), in the unit of tables; of a share, the level that it is a share of.
+pub(crate) fn arm_level(arm: &ArmResult, measure: CostMeasure) -> Option<Interval> {
+    let level = arm.level(measure)?;
+    Some(match measure {
+        CostMeasure::OfRounds(measure) => in_units(&level, measure.definition().unit),
+        _ => level,
+    })
 }
 
 /// Returns the value of one proxy in a measure of rounds, in the unit of tables.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use hoptax_result::{ArmKind, ArmResult, CostMeasure, Decision, Interval, StudyResult};
+use hoptax_result::{ArmKind, ArmResult, CostMeasure, Decision, StudyResult};
 
 use super::Named;
 use super::decided::{Compared, MARGIN_SHARE, chart, decided, notes, table as differences};
@@ -12,7 +12,7 @@ use crate::document::{Block, Document, Section};
 use crate::findings::named;
 use crate::numbers::counted;
 use crate::quantity::Quantity;
-use crate::rows::{Asked, baselines, cell, rows, unit_name};
+use crate::rows::{Asked, arm_level, baselines, cell, rows, unit_name};
 use crate::sittings::scaled;
 use crate::table::{Cell, Column, Row, Table};
 use crate::words::capitalised;
@@ -119,7 +119,7 @@ fn row(runs: &[Named<'_, StudyResult>], arm: &ArmResult, measure: CostMeasure) -
     let reference = runs.first();
     let of_reference = reference.and_then(interval);
     let compared_with = arm.compared_with.as_deref().unwrap_or_default();
-    let level = reference.and_then(|run| Some(level(run.result.arm(compared_with)?, measure)?.estimate));
+    let level = reference.and_then(|run| Some(arm_level(run.result.arm(compared_with)?, measure)?.estimate));
     let difference = |run: &Named<'_, StudyResult>| {
         let found = decided(&of_reference?, &interval(run)?, level?)?;
         Some(OverlayDifference {
@@ -138,16 +138,11 @@ fn row(runs: &[Named<'_, StudyResult>], arm: &ArmResult, measure: CostMeasure) -
     (row, level)
 }
 
-/// The level of an arm in a measure, in the unit of tables.
-fn level(arm: &ArmResult, measure: CostMeasure) -> Option<Interval> {
-    Some(scaled(arm.level(measure)?, measure))
-}
-
 /// The levels of the arms that others are compared with, in a measure.
 fn levels_of(reference: &StudyResult, run: &Named<'_, StudyResult>, measure: CostMeasure) -> Vec<Compared> {
     let one = |arm: &ArmResult| {
-        let of_reference = level(arm, measure)?;
-        let other = level(run.result.arm(&arm.id)?, measure)?;
+        let of_reference = arm_level(arm, measure)?;
+        let other = arm_level(run.result.arm(&arm.id)?, measure)?;
         let found = decided(&of_reference, &other, of_reference.estimate)?;
         Some(Compared {
             run: run.name.clone(),
