@@ -1,10 +1,12 @@
 //! Values in the address of a request. One that cannot be read is answered as every other error is.
 
+use std::str::FromStr;
+
 use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
 use serde::de::DeserializeOwned;
 
-use crate::history::{MAX_RUNS, number};
+use crate::history::MAX_RUNS;
 use crate::problem::Problem;
 
 /// The parameters in a path.
@@ -18,6 +20,19 @@ impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for Segment
         let Path(segments) = Path::<T>::from_request_parts(parts, state).await?;
         Ok(Self(segments))
     }
+}
+
+/// The number of a run or a job in an address; none for any other text, so that no address names a file.
+pub(crate) fn number<T: FromStr>(text: &str) -> Option<T> {
+    text.parse().ok().filter(|_| text.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// The number of a run in a path.
+///
+/// # Errors
+/// When it is none, as of a run that does not exist.
+pub(crate) fn run_of(text: &str) -> Result<i64, Problem> {
+    number(text).ok_or_else(|| Problem::not_found("a run is named by its number"))
 }
 
 /// A value that the query of an address states.
@@ -74,6 +89,16 @@ impl OfQuery for Page {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_digits_are_a_number() {
+        assert_eq!(number::<i64>("12"), Some(12));
+        for text in
+            ["", "-1", "+1", " 1", "1.0", "1e3", "../1", "99999999999999999999", "nightly", "1/result"]
+        {
+            assert_eq!(number::<i64>(text), None, "{text}");
+        }
+    }
 
     #[test]
     fn a_page_has_a_bounded_number_of_runs_and_begins_after_any() {

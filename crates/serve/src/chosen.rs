@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use hoptax_report::document::Document;
 use hoptax_report::documents::{self, MOST_OVERLAID, Overlaid};
 
-use crate::address::OfQuery;
-use crate::history::{History, not_readable, number};
+use crate::address::{OfQuery, number};
+use crate::history::{History, not_readable};
 use crate::problem::Problem;
 
 /// The fewest runs that are beside each other.

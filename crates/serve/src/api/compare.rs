@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
 use axum::routing::get;
 use hoptax_report::document::Document;
@@ -11,6 +10,7 @@ use hoptax_report::documents::MOST_OVERLAID;
 use schemars::{Schema, SchemaGenerator, json_schema};
 
 use super::operation::{Answer, Operation, Parameter, Verb, of};
+use super::runs::json;
 use crate::address::Query;
 use crate::app::{App, blocking};
 use crate::chosen::{Chosen, FEWEST};
@@ -51,7 +51,5 @@ async fn compare(
     State(app): State<Arc<App>>,
     Query(chosen): Query<Chosen>,
 ) -> Result<impl IntoResponse, Problem> {
-    // Made where `blocking` works, as other documents are.
-    let text = move || serde_json::to_string(&chosen.document(&app.history)?).map_err(Problem::internal);
-    Ok(([(CONTENT_TYPE, "application/json")], blocking(text).await?))
+    blocking(move || json(&chosen.document(&app.history)?)).await
 }
