@@ -274,6 +274,13 @@ mod tests {
     }
 
     #[test]
+    fn two_builds_are_told_by_the_first_letters_of_their_commits() {
+        let of = |letter: &str| of_envelope(&Program { commit: Some(letter.repeat(40)), ..program() }, None);
+        let found = sentence(&differences(&[of("a"), of("b")]));
+        assert_eq!(found, "the runs differ in hoptax (0.1.0 (aaaaaaaa), 0.1.0 (bbbbbbbb))");
+    }
+
+    #[test]
     fn another_version_of_the_proxy_says_more_than_its_digest() {
         let other = Environment {
             proxy_version: Some("1.40.0".to_owned()),
