@@ -153,6 +153,11 @@ impl CostMeasure {
         }
     }
 
+    /// Its name in words.
+    pub fn name(self) -> &'static str {
+        self.words().split(',').next().unwrap_or_default()
+    }
+
     /// Its name with the unit of tables, as in their headings. Tables show a share in percent and bytes in MiB or kB.
     pub fn words(self) -> &'static str {
         match self {

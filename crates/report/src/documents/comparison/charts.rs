@@ -3,7 +3,6 @@
 use hoptax_result::{ComparedMeasure, ComparedSubject, ComparisonBody};
 
 use crate::chart::{DifferenceRow, Differences};
-use crate::comparison::without_unit;
 use crate::document::Section;
 use crate::numbers::{decimals, difference, grouped};
 use crate::quantity::Quantity;
@@ -46,7 +45,7 @@ fn row(subject: &str, one: &ComparedMeasure) -> DifferenceRow {
     let reference = grouped(one.reference * unit(one.measure), decimals(in_unit.half_width()));
     DifferenceRow {
         subject: subject.to_owned(),
-        measure: without_unit(one.measure),
+        measure: one.measure.name().to_owned(),
         share: Quantity::difference(&one.difference_share.times(PERCENT), "%"),
         text: format!("{}: {} from {reference}", one.measure.words(), difference(&in_unit)),
         limit: None,

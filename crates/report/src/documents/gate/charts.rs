@@ -4,7 +4,6 @@ use hoptax_result::{GateLimit, GateOutcome, GateResult};
 
 use crate::chart::{DifferenceRow, Differences, Outcome};
 use crate::document::Section;
-use crate::gate::name;
 use crate::quantity::Quantity;
 
 const PERCENT: f64 = 100.0;
@@ -33,7 +32,7 @@ fn row(limit: &GateLimit, subject: String) -> Option<DifferenceRow> {
     };
     Some(DifferenceRow {
         subject,
-        measure: name(limit).to_owned(),
+        measure: limit.measure.name().to_owned(),
         share: Quantity::difference(&change.times(PERCENT), "%"),
         text: format!("limit {}", limit.limit),
         limit: Some(PERCENT * limit.limit_share),

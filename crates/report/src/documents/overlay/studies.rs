@@ -7,7 +7,6 @@ use hoptax_result::{ArmKind, ArmResult, CostMeasure, Decision, StudyResult};
 use super::Named;
 use super::decided::{Compared, MARGIN_SHARE, chart, decided, notes, table as differences};
 use crate::chart::{Chart, Outcome, OverlaidRun, Overlay, OverlayDifference, OverlayRow, OverlayView};
-use crate::comparison::without_unit;
 use crate::document::{Block, Document, Section};
 use crate::findings::named;
 use crate::numbers::counted;
@@ -92,7 +91,7 @@ fn view(runs: &[Named<'_, StudyResult>], arms: &[&ArmResult], measure: CostMeasu
     let margin = margins.next();
     let is_same = margin.is_some_and(|margin| margins.all(|other| (other - margin).abs() < 1e-9 * margin));
     Some(OverlayView {
-        heading: without_unit(measure),
+        heading: measure.name().to_owned(),
         axis: measure.words().to_owned(),
         margin: margin.filter(|_| is_same),
         rows: found.into_iter().map(|(row, _)| row).collect(),
@@ -147,7 +146,7 @@ fn levels_of(reference: &StudyResult, run: &Named<'_, StudyResult>, measure: Cos
         Some(Compared {
             run: run.name.clone(),
             part: arm.id.clone(),
-            measure: without_unit(measure),
+            measure: measure.name().to_owned(),
             words: measure.words().to_owned(),
             unit: unit_name(measure),
             reference: of_reference,
