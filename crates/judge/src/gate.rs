@@ -9,11 +9,12 @@ mod unknown;
 
 use hoptax_plan::file::{LoopWord, StudyFile};
 use hoptax_result::{
-    AnswerDifference, ComparedSubject, GateBody, GateLimit, GateOutcome, GateResult, StudyResult,
+    AnswerDifference, ComparedSubject, ComparisonBody, GateBody, GateLimit, GateOutcome, GateResult,
+    StudyResult,
 };
 use hoptax_stats::{rounds_needed, simultaneous};
 
-use crate::comparison::{USUAL_MARGIN_SHARE, compare, rounds_to_complete};
+use crate::comparison::{compare, rounds_to_complete};
 use crate::precision::{Basis, half_width_of_rounds};
 
 pub use candidate::Candidate;
@@ -103,7 +104,7 @@ fn measured(result: &StudyResult, pair: &Pair) -> Vec<(String, ComparedSubject)>
     let of = |(arm, conditions): (&hoptax_result::ArmResult, String)| {
         let reference = arm.compared_with.as_deref()?;
         // The margin only matters for decisions that a gate does not use.
-        let comparison = compare(result, reference, USUAL_MARGIN_SHARE);
+        let comparison = compare(result, reference, ComparisonBody::USUAL_MARGIN_SHARE);
         let subject = comparison.subjects.into_iter().find(|subject| subject.subject.arm == arm.id)?;
         Some((format!("{}{conditions}", pair.arm), subject))
     };

@@ -2,12 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use axum::extract::FromRequestParts;
-use axum::http::request::Parts;
 use hoptax_report::document::Document;
 use hoptax_report::documents::{self, MOST_OVERLAID, Overlaid};
 
-use crate::history::{History, not_readable, number};
+use crate::address::{OfQuery, number};
+use crate::history::{History, not_readable};
 use crate::problem::Problem;
 
 /// The fewest runs that are beside each other.
@@ -19,11 +18,8 @@ const MAX_BYTES: u64 = 32 << 20;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Chosen(Vec<i64>);
 
-impl Chosen {
-    /// The runs in the query of an address.
-    ///
-    /// # Errors
-    /// When it has another parameter, or `runs` are not from two to [`MOST_OVERLAID`] different numbers.
+impl OfQuery for Chosen {
+    /// Reads `runs`: from two to [`MOST_OVERLAID`] different numbers, and no other parameter.
     fn of_query(query: &str) -> Result<Self, String> {
         let asked =
             || format!("`runs`: name {FEWEST} to {MOST_OVERLAID} different runs, such as `runs=9,12`");
@@ -39,7 +35,9 @@ impl Chosen {
         let are_many_enough = (FEWEST..=MOST_OVERLAID).contains(&runs.len());
         if are_many_enough && different.len() == runs.len() { Ok(Self(runs)) } else { Err(asked()) }
     }
+}
 
+impl Chosen {
     /// Their numbers.
     pub(crate) fn runs(&self) -> &[i64] {
         &self.0
@@ -55,14 +53,6 @@ impl Chosen {
             |run: &i64| Overlaid::read(*run, &history.result(*run)?).map_err(|why| not_readable(*run, &why));
         let runs: Vec<Overlaid> = self.0.iter().map(read).collect::<Result<_, _>>()?;
         Ok(documents::overlay(&runs))
-    }
-}
-
-impl<S: Send + Sync> FromRequestParts<S> for Chosen {
-    type Rejection = Problem;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
-        Self::of_query(parts.uri.query().unwrap_or_default()).map_err(Problem::bad_input)
     }
 }
 

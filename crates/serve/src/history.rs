@@ -173,11 +173,6 @@ pub(crate) fn not_readable(run: i64, why: &str) -> Problem {
     ))
 }
 
-/// The number of a run or a job in an address; none for any other text, so that no address names a file.
-pub(crate) fn number<T: std::str::FromStr>(text: &str) -> Option<T> {
-    text.parse().ok().filter(|_| text.bytes().all(|byte| byte.is_ascii_digit()))
-}
-
 #[cfg(test)]
 mod tests {
     use hoptax_result::sample;
@@ -193,15 +188,5 @@ mod tests {
         let problem = document_of(12, &result.to_string()).unwrap_err();
         assert_eq!(problem.status.as_u16(), 501);
         assert!(problem.error.contains("run 12 cannot be shown: "), "{}", problem.error);
-    }
-
-    #[test]
-    fn only_digits_are_a_number() {
-        assert_eq!(number::<i64>("12"), Some(12));
-        for text in
-            ["", "-1", "+1", " 1", "1.0", "1e3", "../1", "99999999999999999999", "nightly", "1/result"]
-        {
-            assert_eq!(number::<i64>(text), None, "{text}");
-        }
     }
 }

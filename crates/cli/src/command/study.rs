@@ -3,9 +3,9 @@
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-use hoptax_judge::comparison::{USUAL_MARGIN_SHARE, decisions};
+use hoptax_judge::comparison::with_named;
 use hoptax_report::documents;
-use hoptax_result::StudyResult;
+use hoptax_result::{ComparisonBody, StudyResult};
 use hoptax_run::runner::Ending;
 use hoptax_session::{
     Asked,
@@ -101,7 +101,8 @@ fn source(arguments: &StudyArguments) -> String {
 
 /// Prints a result, and the decisions about arms that its file compares by name.
 fn show(result: &StudyResult, source: &str, folder: &Path) -> Result<(), Failure> {
-    let decided = documents::decisions(&decisions(result, USUAL_MARGIN_SHARE), &result.findings);
+    let decided =
+        documents::decisions(&with_named(result, ComparisonBody::USUAL_MARGIN_SHARE), &result.findings);
     decided.as_ref().map_or(Ok(()), print::document)?;
     let document = documents::study_of(result, source, &folder.display().to_string());
     print::document(&document.in_folder(folder, "report.html"))

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use hoptax_result::{Interval, RoundMeasure, SizeSide};
-use hoptax_stats::sum_of_dependent;
 
 use crate::size::connections::Connections;
 use crate::size::graph::{Called, Service};
@@ -43,7 +42,7 @@ impl<'a> Proxy<'a> {
             numbers.push(self.memory_of((side, called))?);
         }
         numbers.extend(self.items.bytes());
-        sum_of_dependent(&numbers)
+        Interval::sum_of_dependent(&numbers)
     }
 
     /// The memory that a function adds, bytes.

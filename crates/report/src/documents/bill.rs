@@ -17,6 +17,7 @@ use crate::environment;
 use crate::kind::Documented;
 use crate::more_rounds;
 use crate::quantity::{Form, Quantity};
+use crate::rows::unit_name;
 use crate::side_table::SideTable;
 use crate::sittings;
 use crate::table::{Cell, Column, Row, Table};
@@ -122,9 +123,9 @@ type Make = fn(&Interval, &'static str) -> Quantity;
 
 /// Intervals, or bounds of withheld numbers.
 fn cells(charge: &Charge, kind: &str, activity: &str, make: Make) -> Vec<Cell> {
-    let cell = |measure: CostMeasure, number: Option<Interval>, unit: &'static str| {
-        let scale = sittings::unit(measure);
-        if let Some(number) = number {
+    let cell = |measure: CostMeasure| {
+        let (scale, unit) = (sittings::unit(measure), unit_name(measure));
+        if let Some(number) = charge.number(measure) {
             let is_uncertain = charge.uncertain_signs.contains(&measure);
             return Cell::Quantity(make(&number.times(scale), unit).with_sign(is_uncertain));
         }
@@ -135,12 +136,11 @@ fn cells(charge: &Charge, kind: &str, activity: &str, make: Make) -> Vec<Cell> {
         let form = if bound.of == BoundOf::Cost { Form::Difference } else { Form::Level };
         Cell::Quantity(Quantity::bounded(low, high, unit, form))
     };
-    let memory = RoundMeasure::MEMORY;
     vec![
-        cell(CostMeasure::CpuUs, charge.cpu_us_per_request, "us"),
-        cell(CostMeasure::CpuShare, charge.cpu_share, "%"),
-        cell(CostMeasure::ResponseP50Us, charge.response_us.p50, "us"),
-        cell(CostMeasure::OfRounds(memory), charge.of_rounds.get(memory), "MiB"),
+        cell(CostMeasure::CpuUs),
+        cell(CostMeasure::CpuShare),
+        cell(CostMeasure::ResponseP50Us),
+        cell(CostMeasure::OfRounds(RoundMeasure::MEMORY)),
         Cell::Text(kind.to_owned()),
         Cell::Text(activity.to_owned()),
     ]

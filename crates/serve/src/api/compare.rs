@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
 use axum::routing::get;
 use hoptax_report::document::Document;
@@ -11,6 +10,8 @@ use hoptax_report::documents::MOST_OVERLAID;
 use schemars::{Schema, SchemaGenerator, json_schema};
 
 use super::operation::{Answer, Operation, Parameter, Verb, of};
+use super::runs::json;
+use crate::address::Query;
 use crate::app::{App, blocking};
 use crate::chosen::{Chosen, FEWEST};
 use crate::problem::Problem;
@@ -49,13 +50,15 @@ fn run_numbers(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
-async fn compare(State(app): State<Arc<App>>, chosen: Chosen) -> Result<impl IntoResponse, Problem> {
+async fn compare(
+    State(app): State<Arc<App>>,
+    Query(chosen): Query<Chosen>,
+) -> Result<impl IntoResponse, Problem> {
     let turn = app.comparison().await;
-    // Made where `blocking` works, as other documents are.
-    let text = move || {
+    blocking(move || {
         // A client that leaves ends no comparison, so the next one waits for this, too.
         let _turn = turn;
-        serde_json::to_string(&chosen.document(&app.history)?).map_err(Problem::internal)
-    };
-    Ok(([(CONTENT_TYPE, "application/json")], blocking(text).await?))
+        json(&chosen.document(&app.history)?)
+    })
+    .await
 }

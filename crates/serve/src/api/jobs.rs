@@ -11,9 +11,8 @@ use schemars::json_schema;
 
 use super::operation::{Answer, Content, Operation, Parameter, Verb, of};
 use super::stream;
-use crate::address::Segments;
+use crate::address::{Segments, number};
 use crate::app::{App, MAX_STREAMS};
-use crate::history::number;
 use crate::job::Job;
 use crate::metrics::Refused;
 use crate::problem::Problem;

@@ -25,6 +25,30 @@ use crate::working::{self, OfJob};
 /// The time in which the body of a request has to come.
 const BODY_TIME: Duration = Duration::from_secs(10);
 
+/// The answers of a start: those of every kind of job, and three errors in words of this kind. The errors are that a value is not valid
+/// (400), that the job is refused (403), and that the request is JSON, but states nothing of this kind (422).
+pub(super) const fn answers(
+    not_valid: &'static str,
+    refused: &'static str,
+    not_this_kind: &'static str,
+) -> [Answer; 9] {
+    [
+        BEGUN,
+        Answer::error(400, not_valid),
+        Answer::error(403, refused),
+        NOT_IN_TIME,
+        BUSY,
+        TOO_LARGE,
+        NOT_JSON,
+        Answer::error(422, not_this_kind),
+        ENDING,
+    ]
+}
+
+/// When a start that sends requests to a target is refused.
+pub(super) const TARGET_REFUSED: &str =
+    "Its target is not allowed, or a page of another server or a proxy sent the request.";
+
 /// The answer of a start.
 pub(super) const BEGUN: Answer =
     Answer::json(202, "The job, which began. `Location` is its address.", of::<Job>);
