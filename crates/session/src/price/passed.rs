@@ -53,7 +53,7 @@ fn passed(adapted: &Adapted, wanted: &Wanted<'_>, catalogue: &Catalogue) -> Resu
     if adapted.listeners.is_empty() {
         return Err(Failure::bad_input(format!(
             "`{}` has no listener, so no request goes through it: give the bootstrap of a proxy with one, or the dump of the \
-             running proxy, `curl http://ADMIN/config_dump?include_eds`",
+             running proxy, `curl 'http://ADMIN/config_dump?include_eds'`",
             wanted.configuration.display()
         )));
     }
