@@ -253,7 +253,8 @@ impl Studies<'_> {
         self.budget.map(|budget| budget.of_last(Instant::now(), pace))
     }
 
-    /// Measures a study in `folder`. If the bill is resumed, the study of `folder` is continued if it is the same, and replaced otherwise.
+    /// Measures the study `text` in `folder`. A resumed bill continues the study that the folder holds if it asks for the same
+    /// measurement, and replaces any other.
     fn run(
         &self,
         text: &str,
@@ -264,7 +265,7 @@ impl Studies<'_> {
     ) -> Result<StudyResult, Failure> {
         let stored =
             Some(folder).filter(|_| self.is_resumed).and_then(|folder| run_folder::read(folder).ok());
-        let is_continued = stored.as_ref().is_some_and(|(then, _)| is_same(then, text));
+        let is_continued = stored.as_ref().is_some_and(|(earlier, _)| is_same_measurement(earlier, text));
         let place = if is_continued {
             Place::Resumed(folder)
         } else {
@@ -282,9 +283,9 @@ impl Studies<'_> {
     }
 }
 
-/// True if two study files ask for the same measurement. The token of the lab, which is signed again each time, does not count.
-fn is_same(then: &str, now: &str) -> bool {
-    without_signatures(then) == without_signatures(now)
+/// True if two study files ask for the same measurement. Signatures of the lab's token are ignored, because each run signs it anew.
+fn is_same_measurement(earlier: &str, current: &str) -> bool {
+    without_signatures(earlier) == without_signatures(current)
 }
 
 /// The page of the bill in a run folder.

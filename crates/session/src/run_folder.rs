@@ -155,10 +155,10 @@ impl RunFolder {
     /// Resumes a study with the complete rounds in its folder.
     pub(crate) fn resume(
         path: &Path,
-        then: &Manifest,
-        now: &Manifest,
+        earlier: &Manifest,
+        current: &Manifest,
     ) -> Result<(Self, CompleteRounds), Failure> {
-        let differences = then.resume_differences(now);
+        let differences = earlier.resume_differences(current);
         if !differences.is_empty() {
             return Err(Failure::bad_input(format!(
                 "cannot resume `{}`: its rounds differ in their conditions ({}); start a new study",
@@ -167,7 +167,7 @@ impl RunFolder {
             )));
         }
         let folder = Self::locked(path)?;
-        let mut complete = CompleteRounds { looks: then.looks.clone(), ..CompleteRounds::default() };
+        let mut complete = CompleteRounds { looks: earlier.looks.clone(), ..CompleteRounds::default() };
         // Stop at the first missing round, and at an incomplete one, which was being written.
         while let Ok(text) = fs::read_to_string(path.join(round_file(complete.ended_s.len() as u32))) {
             let Ok(round) = serde_json::from_str::<StoredRound>(&text) else { break };

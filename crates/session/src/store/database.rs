@@ -68,13 +68,13 @@ impl Store {
         Self { path: path.to_owned(), connection, _lock: None }
     }
 
-    /// Closes it, so that its log is part of its file.
+    /// Closes the store, which moves its log into its file.
     pub(crate) fn close(self) -> Result<(), StoreError> {
         let Self { path, connection, .. } = self;
         connection.close().map_err(|(_, error)| StoreError::new(&path, error))
     }
 
-    /// Its file.
+    /// The path of its file.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }

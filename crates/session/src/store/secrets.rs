@@ -45,7 +45,7 @@ pub(crate) fn has_secrets(study_file: &str) -> bool {
 #[derive(Clone, Default, PartialEq, Eq)]
 pub(crate) struct Secrets(BTreeSet<String>);
 
-/// Tells only how many there are.
+/// Shows the number of secrets, and none of them.
 impl std::fmt::Debug for Secrets {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Secrets({})", self.0.len())
