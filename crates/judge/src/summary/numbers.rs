@@ -43,7 +43,7 @@ pub fn fill(result: &mut StudyResult) {
     for arm in &mut arms {
         let takes_part = |load: &&LoadSpec| all.samples(&arm.id, &load.name).next().is_some();
         arm.loads =
-            result.plan.loads.iter().filter(takes_part).map(|load| under(&study, arm, load)).collect();
+            result.plan.loads.iter().filter(takes_part).map(|load| arm_load(&study, arm, load)).collect();
     }
     borrowed::borrow(&mut arms, &result.plan, &all, &study.speeds);
     for arm in &mut arms {
@@ -168,7 +168,8 @@ fn borrowed_of_usual([cpu, responses, rate]: [Option<&ArmLoad>; 3]) -> Vec<Borro
     .concat()
 }
 
-fn under(study: &Study<'_>, arm: &ArmResult, load: &LoadSpec) -> ArmLoad {
+/// Computes the numbers of an arm under one load.
+fn arm_load(study: &Study<'_>, arm: &ArmResult, load: &LoadSpec) -> ArmLoad {
     let rounds = &study.rounds;
     let (id, name) = (arm.id.as_str(), load.name.as_str());
     let other = arm.compared_with.as_deref();
