@@ -9,7 +9,7 @@ const PLAIN: &str = "proxy";
 /// The name of an entry and its proxies as a chain; None if it cannot be written as one.
 pub fn as_chain(entry: &ArmEntry) -> Option<(String, ChainEntry)> {
     let of = |function: &str| match function {
-        // An entry that says nothing of its proxy is invalid, so the plain proxy is a hop.
+        // An entry without a key that describes its proxy is invalid, so the plain proxy is written as a hop.
         BASELINE => {
             ChainEntry { hops: Some(vec![HopEntry::Name(PLAIN.to_owned())]), ..ChainEntry::default() }
         }

@@ -74,7 +74,7 @@ impl Configurations {
         }
     }
 
-    /// A note for each that is no file of its own: which one was taken of the file that holds it inside of something else.
+    /// A note for each configuration that was taken from inside another file, with its place there.
     pub fn notes(&self) -> impl Iterator<Item = String> {
         let read = self.0.iter().filter_map(|(path, read)| Some((path, read.as_ref().ok()?)));
         read.filter_map(|(path, one)| {

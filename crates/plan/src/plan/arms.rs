@@ -253,6 +253,7 @@ impl Planned<'_> {
         self.arms.push(arm);
     }
 
+    /// Adds an arm without a proxy.
     fn direct(
         &mut self,
         name: &str,
@@ -271,6 +272,7 @@ impl Planned<'_> {
         Ok(())
     }
 
+    /// Adds an A/A arm: a further copy of the baseline, called `same` or `same#2`.
     fn same(&mut self, spelling: &str, requested: &Requested, index: usize) -> Result<(), Vec<String>> {
         let name = match number_of_same(spelling) {
             Some(number) if number > 1 => format!("{SAME}#{number}"),

@@ -113,22 +113,22 @@ impl Point {
     /// All combinations of the values of a section.
     fn all(section: &ConditionsSection) -> Vec<Self> {
         let points = vec![Self::default()];
-        let points = each(&points, section.protocol.as_ref(), |point, value| point.protocol = Some(value));
-        let points = each(&points, section.tls.as_ref(), |point, value| point.tls = Some(value));
+        let points = vary(&points, section.protocol.as_ref(), |point, value| point.protocol = Some(value));
+        let points = vary(&points, section.tls.as_ref(), |point, value| point.tls = Some(value));
         let points =
-            each(&points, section.request_bytes.as_ref(), |point, value| point.request_bytes = Some(value));
+            vary(&points, section.request_bytes.as_ref(), |point, value| point.request_bytes = Some(value));
         let points =
-            each(&points, section.response_bytes.as_ref(), |point, value| point.response_bytes = Some(value));
-        let points = each(&points, section.headers.as_ref(), |point, value| point.headers = Some(value));
+            vary(&points, section.response_bytes.as_ref(), |point, value| point.response_bytes = Some(value));
+        let points = vary(&points, section.headers.as_ref(), |point, value| point.headers = Some(value));
         let points =
-            each(&points, section.connections.as_ref(), |point, value| point.connections = Some(value));
-        let points = each(&points, section.workers.as_ref(), |point, value| point.workers = Some(value));
-        each(&points, section.envoy.as_ref(), |point, value| point.envoy = Some(value))
+            vary(&points, section.connections.as_ref(), |point, value| point.connections = Some(value));
+        let points = vary(&points, section.workers.as_ref(), |point, value| point.workers = Some(value));
+        vary(&points, section.envoy.as_ref(), |point, value| point.envoy = Some(value))
     }
 }
 
-/// Each point with each value.
-fn each<T: Clone>(points: &[Point], values: Option<&OneOrMore<T>>, set: fn(&mut Point, T)) -> Vec<Point> {
+/// Combines each point with each value, which `set` puts into it.
+fn vary<T: Clone>(points: &[Point], values: Option<&OneOrMore<T>>, set: fn(&mut Point, T)) -> Vec<Point> {
     let Some(values) = values else { return points.to_vec() };
     let with = |point: &Point| {
         let at = |value: &T| {

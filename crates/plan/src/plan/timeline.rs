@@ -278,7 +278,7 @@ fn misfits(
     }
     match &event.change {
         Change::Origin { .. } if arms.iter().any(|arm| arm.application().is_some()) => {
-            found.push("an application does not change: remove `application`".to_owned());
+            found.push("events cannot change an application: remove `application`".to_owned());
         }
         Change::Origin { number, .. } => {
             let needed = number.map_or(1, |number| number + 1);
