@@ -168,7 +168,7 @@ pub(super) const LOAD_CONSTANT: Check<LoadResult> = Check {
                 "the generator stalled or all connections were busy: see send-lag and connections-busy"
             },
         );
-        // By how much that lengthened times is in each response time: see send-lag.
+        // Response times contain the delay, and `send-lag` judges it.
         vec![finding.about(&["times"]).keeping()]
     },
     withhold: None,

@@ -120,7 +120,7 @@ fn differs(Shares { own, others, slices }: Shares, limits: &Limits) -> Option<Fi
     );
     let advice = match slices.map(|slices| slices.may_be_chance()) {
         Some(false) => {
-            "chance hardly makes such a difference: the arm makes somebody wait, or spares it; its cost in quiet p99 is only bounded, by \
+            "the difference is larger than chance explains: the arm changes how long threads wait; its cost in quiet p99 is only bounded, by \
              quiet slices and all slices together"
         }
         Some(true) => {

@@ -128,7 +128,7 @@ pub(super) const VAGUE: Check<StudyResult> = Check {
 const WIDEST: f64 = 100.0;
 
 /// Advice to narrow an interval over sittings.
-pub(super) const ANOTHER_SITTING: &str = "measure another sitting (`hoptax study NAME --again`): its number determines the width, before that of their rounds";
+pub(super) const ANOTHER_SITTING: &str = "measure another sitting (`hoptax study NAME --again`): the number of sittings limits the width more than the number of rounds";
 
 /// The half-widths of an arm's costs against the arm `other` that it is compared with, each with its load.
 fn cost_widths<'a>(
