@@ -14,9 +14,9 @@ pub struct ChosenSlices {
 /// The slices of an arm in a round, and of the arm that it is compared with, of all its copies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ChosenInRound {
-    /// Those of the arm.
+    /// Slices of the arm.
     pub arm: ChosenSlices,
-    /// Those of the arm that it is compared with.
+    /// Slices of the arm that it is compared with.
     pub other: ChosenSlices,
 }
 

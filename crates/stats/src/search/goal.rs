@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// Requests that a percentile lets be late and that a trial should have: ten groups of six.
+/// Late requests that a percentile permits in a trial of sufficient length: ten groups of six.
 const LATE: f64 = 60.0;
 /// Least and largest dispersion of late requests before it is known.
 const LEAST: f64 = 5.0;
