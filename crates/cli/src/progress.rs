@@ -85,7 +85,7 @@ impl View {
     }
 }
 
-/// What is shown of studies and searches.
+/// The view or the lines of studies and searches.
 struct Shown {
     /// None for plain lines, and for nothing.
     view: Option<View>,
@@ -158,7 +158,7 @@ impl Shown {
     }
 }
 
-/// What is shown of a load.
+/// The view or the lines of a load.
 pub(crate) struct LoadProgress {
     /// None for plain lines.
     view: Option<View>,
