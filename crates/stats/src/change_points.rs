@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn students_test_of_the_best_split_finds_changes_in_nine_of_a_hundred_series_without_one() {
+    fn students_test_of_the_best_split_finds_false_changes_in_nine_series_of_a_hundred() {
         let has_change = |seed: &u64| {
             let values = series(&[(0.0, 30)], 5_000 + seed);
             best_split_of(&values).is_some_and(|split| student(&values, split.at) <= 0.01)

@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn arms_that_differ_by_twice_the_limit_hardly_ever_pass_for_alike_however_few_the_slices() {
+    fn arms_that_differ_by_twice_the_limit_rarely_pass_even_with_few_slices() {
         // The worst is 17 slices against 17 that are always chosen.
         for (slices, copies) in [(4, 1), (8, 2), (17, 1), (24, 1), (40, 1), (80, 2)] {
             for others in [1.0, 0.95, 0.8, 0.7] {

@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_that_a_function_needs_and_its_proxy_has_not_opened_is_named_with_what_the_kernel_says() {
+    fn a_needed_file_that_the_proxy_has_not_opened_is_named_with_the_reason() {
         let missing = not_open(std::process::id(), hoptax_host::open_files::RING).unwrap();
         assert!(missing.starts_with("the proxy has no `anon_inode:[io_uring]` among its files"), "{missing}");
         assert!(missing.contains("io_uring_disabled"), "{missing}");

@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_without_a_file_is_stored_under_the_name_of_its_source_and_other_texts_are_refused() {
+    fn a_result_without_a_file_is_stored_under_its_source_and_other_texts_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         let mut store = Store::open(&folder.path().join("store.sqlite")).unwrap();
         let text = serde_json::to_string(&hoptax_result::sample::load()).unwrap();

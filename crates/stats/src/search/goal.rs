@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn the_memory_is_that_of_a_queue_at_which_the_percentile_just_holds_or_of_one_near_saturation() {
+    fn the_memory_is_that_of_a_queue_at_the_limit_or_near_saturation() {
         // M/M/1 with a service rate of `rate` forgets at the rate (sqrt(rate) - sqrt(load))^2, and its p99 is ln(100) / (rate - load).
         let limit = Duration::from_millis(20);
         for rate in [300.0_f64, 500.0, 1e3, 1e4, 1e5] {
