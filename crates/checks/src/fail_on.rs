@@ -169,22 +169,22 @@ pub fn judge(result: &mut LoadResult, conditions: &[Condition]) -> bool {
 
 fn time(result: &LoadResult, distribution: Distribution, statistic: Statistic) -> Known {
     let all = &result.latency;
-    let of = match statistic {
+    let time_of = match statistic {
         Statistic::Min => TimeOf::Min,
         Statistic::Mean => TimeOf::Mean,
         Statistic::Max => TimeOf::Max,
         Statistic::Percentile(percentile) => TimeOf::Percentile(percentile),
     };
     let latency = match distribution {
-        Distribution::Response => return result.response(of),
-        Distribution::Service => return result.service(of),
+        Distribution::Response => return result.response(time_of),
+        Distribution::Service => return result.service(time_of),
         Distribution::SendLag => &all.send_lag,
         Distribution::OwnLag => &all.own_lag,
         Distribution::FirstByte => &all.first_byte,
         Distribution::LastByte => &all.last_byte,
         Distribution::Connect => &all.connect,
     };
-    latency.known(&LatencyBounds::default(), of)
+    latency.known(&LatencyBounds::default(), time_of)
 }
 
 /// The number of requests of a kind, and the total that it is a share of.

@@ -43,8 +43,8 @@ impl Width {
     fn beside(cost: &Interval, level: f64, beside: Beside) -> Self {
         // The near end of the interval: disturbances inflate the estimate together with the interval.
         let least = cost.estimate.abs() - cost.half_width();
-        let of = level.max(least);
-        let share = if of > 0.0 { cost.half_width() / of } else { f64::INFINITY };
+        let divisor = level.max(least);
+        let share = if divisor > 0.0 { cost.half_width() / divisor } else { f64::INFINITY };
         Self { share, beside: if least > level { Beside::LeastCost } else { beside } }
     }
 }

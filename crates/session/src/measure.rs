@@ -113,8 +113,8 @@ impl Measured {
                     self.result.plan.rounds_planned,
                     self.folder.display()
                 );
-                let of = if error.is_bad_input() { Failure::bad_input } else { Failure::environment };
-                Err(of(message))
+                let failure = if error.is_bad_input() { Failure::bad_input } else { Failure::environment };
+                Err(failure(message))
             }
             // Each problem has been said.
             Ending::Complete if !self.problems.is_empty() => Err(Failure::environment(format!(

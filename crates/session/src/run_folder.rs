@@ -47,16 +47,16 @@ pub(crate) struct CompleteRounds {
 /// # Errors
 /// When it is none that can be resumed.
 pub fn read(path: &Path) -> Result<(String, Manifest), Failure> {
-    let of = |error: &dyn std::fmt::Display| {
+    let refused = |error: &dyn std::fmt::Display| {
         Failure::bad_input(format!("`{}` is not a run folder that can be resumed: {error}", path.display()))
     };
-    let text = fs::read_to_string(path.join(STUDY)).map_err(|error| of(&error))?;
-    let manifest = fs::read_to_string(path.join(MANIFEST)).map_err(|error| of(&error))?;
-    let manifest: Manifest = serde_json::from_str(&manifest).map_err(|error| of(&error))?;
+    let text = fs::read_to_string(path.join(STUDY)).map_err(|error| refused(&error))?;
+    let manifest = fs::read_to_string(path.join(MANIFEST)).map_err(|error| refused(&error))?;
+    let manifest: Manifest = serde_json::from_str(&manifest).map_err(|error| refused(&error))?;
     if manifest.format == RUN_FOLDER_FORMAT {
         Ok((text, manifest))
     } else {
-        Err(of(&format!("unsupported format `{}`", manifest.format)))
+        Err(refused(&format!("unsupported format `{}`", manifest.format)))
     }
 }
 

@@ -64,11 +64,11 @@ fn differences(result: &StudyResult) -> BTreeMap<(&str, &str), ShareDifference> 
 
 /// The slices of both arms in a round; none if the rule of quiet slices does not apply to both.
 fn in_round(round: &StudyRound, arm: &str, other: &str, load: &str) -> Option<ChosenInRound> {
-    let of = |id: &str| {
+    let slices = |id: &str| {
         let sample = round.samples.iter().find(|sample| sample.arm == id && sample.load == load)?;
         Some(ChosenSlices { chosen: sample.quiet.as_ref()?.slices, all: counting(sample) })
     };
-    Some(ChosenInRound { arm: of(arm)?, other: of(other)? })
+    Some(ChosenInRound { arm: slices(arm)?, other: slices(other)? })
 }
 
 /// Number of planned slices with a measurement that counts for response times. Quiet slices are among these.

@@ -143,7 +143,7 @@ fn worst(
     value: impl Fn(&Course) -> Option<f64>,
     judge: impl Fn(f64) -> Option<Finding>,
 ) -> Vec<Finding> {
-    let of = |arm: &str, load: &str| {
+    let worst_of = |arm: &str, load: &str| {
         let courses = result.rounds.iter().flat_map(|round| &round.courses);
         let values = courses.filter(|course| course.arm == arm && course.load == load).filter_map(&value);
         let found = judge(values.reduce(f64::max)?)?;
@@ -154,7 +154,7 @@ fn worst(
             ..found
         })
     };
-    result.timelines.iter().filter_map(|timeline| of(&timeline.arm, &timeline.load)).collect()
+    result.timelines.iter().filter_map(|timeline| worst_of(&timeline.arm, &timeline.load)).collect()
 }
 
 #[cfg(test)]

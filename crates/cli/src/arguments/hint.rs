@@ -46,10 +46,10 @@ fn flag_of_others(command: &str, flag: &str) -> Option<&'static str> {
         _ => return None,
     };
     // Only the letter of a short flag with a value is unknown, as of `-t4`.
-    let is = |other: &&str| {
+    let matches = |other: &&str| {
         *other == flag || (other.len() == 2 && !flag.starts_with("--") && flag.starts_with(other))
     };
-    own.iter().chain(&OF_BOTH).find(|(flags, _)| flags.iter().any(&is)).map(|(_, meant)| *meant)
+    own.iter().chain(&OF_BOTH).find(|(flags, _)| flags.iter().any(&matches)).map(|(_, meant)| *meant)
 }
 
 /// The error with a suggestion, if one is known. Other errors are unchanged.

@@ -52,8 +52,8 @@ impl<'a> Rounds<'a> {
     /// The samples of an arm under a load, with the index of their round.
     pub(super) fn samples(&self, arm: &str, load: &str) -> impl Iterator<Item = (usize, &'a Sample)> {
         self.all.iter().enumerate().filter_map(move |(number, round)| {
-            let is_it = |sample: &&Sample| sample.arm == arm && sample.load == load;
-            Some((number, round.samples.iter().find(is_it)?))
+            let matches = |sample: &&Sample| sample.arm == arm && sample.load == load;
+            Some((number, round.samples.iter().find(matches)?))
         })
     }
 
@@ -66,8 +66,8 @@ impl<'a> Rounds<'a> {
         factors: Option<&Factors>,
     ) -> Vec<Vec<Counted>> {
         let of_round = |(number, round): (usize, &StudyRound)| {
-            let is_it = |sample: &Sample| sample.arm == arm && sample.load == load;
-            let Some(place) = round.samples.iter().position(is_it) else { return Vec::new() };
+            let matches = |sample: &Sample| sample.arm == arm && sample.load == load;
+            let Some(place) = round.samples.iter().position(matches) else { return Vec::new() };
             let factor = |index: usize| {
                 factors.and_then(|factors| factors.get(&(number, place, index))).copied().unwrap_or(1.0)
             };
@@ -138,8 +138,8 @@ impl<'a> Rounds<'a> {
 
     /// The samples under a load, of one arm or of all.
     pub(super) fn of_load(&self, arm: Option<&str>, load: &str) -> impl Iterator<Item = &'a Sample> {
-        let is_it = move |sample: &&Sample| sample.load == load && arm.is_none_or(|arm| sample.arm == arm);
-        self.all.iter().flat_map(|round| &round.samples).filter(is_it)
+        let matches = move |sample: &&Sample| sample.load == load && arm.is_none_or(|arm| sample.arm == arm);
+        self.all.iter().flat_map(|round| &round.samples).filter(matches)
     }
 
     /// All values of a measure in slices that count.

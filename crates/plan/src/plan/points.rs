@@ -350,14 +350,14 @@ fn refuse_sizes(
     response_bytes: Option<u64>,
     headers: Option<u64>,
 ) -> Result<(), String> {
-    let is = |key: &str, value: u64| {
+    let refused = |key: &str, value: u64| {
         format!("`{name}`: `protocol: {}` does not support `{key}: {value}`", protocol.as_str())
     };
     match protocol {
         Protocol::Http1 | Protocol::Http2 => Ok(()),
         Protocol::Grpc | Protocol::WebSocket => response_bytes.map_or(Ok(()), |bytes| {
-            let is = is("response_bytes", bytes);
-            Err(format!("{is}, since the response repeats the request message; set `request_bytes`"))
+            let refused = refused("response_bytes", bytes);
+            Err(format!("{refused}, since the response repeats the request message; set `request_bytes`"))
         }),
         Protocol::Tcp => {
             let sizes = [
@@ -366,11 +366,11 @@ fn refuse_sizes(
                 ("headers", headers, 0),
             ];
             let mut unusual = sizes.into_iter().filter_map(|(key, value, usual)| {
-                value.filter(|value| *value != usual).map(|value| is(key, value))
+                value.filter(|value| *value != usual).map(|value| refused(key, value))
             });
-            unusual.next().map_or(Ok(()), |is| {
+            unusual.next().map_or(Ok(()), |refused| {
                 Err(format!(
-                    "{is}, since requests and responses are {USUAL_BYTES} bytes without headers: remove it"
+                    "{refused}, since requests and responses are {USUAL_BYTES} bytes without headers: remove it"
                 ))
             })
         }

@@ -91,11 +91,11 @@ impl fmt::Display for Change {
                 }
             }
             Self::Restart { proxy, how } => {
-                let of = proxy.as_ref().map_or_else(String::new, |name| format!(" of {name}"));
+                let of_proxy = proxy.as_ref().map_or_else(String::new, |name| format!(" of {name}"));
                 match how {
-                    RestartWord::Cold => write!(f, "restart{of}"),
-                    RestartWord::Hot => write!(f, "hot restart{of}"),
-                    RestartWord::Broken => write!(f, "restart{of} with a broken configuration"),
+                    RestartWord::Cold => write!(f, "restart{of_proxy}"),
+                    RestartWord::Hot => write!(f, "hot restart{of_proxy}"),
+                    RestartWord::Broken => write!(f, "restart{of_proxy} with a broken configuration"),
                 }
             }
         }

@@ -246,10 +246,10 @@ impl<'p> Subjects<'p> {
 
     /// The running copy that was planned as `planned`.
     pub(super) fn running(&mut self, planned: plan::Subject<'_>) -> Result<&mut Running<'p>, RunError> {
-        let is_it = |running: &&mut Running<'_>| {
+        let is_planned = |running: &&mut Running<'_>| {
             running.planned.arm.id == planned.arm.id && running.planned.copy == planned.copy
         };
-        let running = self.all.get_mut(planned.number).filter(is_it);
+        let running = self.all.get_mut(planned.number).filter(is_planned);
         running.ok_or_else(|| missing(&planned.arm.id, &format!("running copy {}", planned.copy + 1)))
     }
 

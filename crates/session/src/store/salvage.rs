@@ -120,10 +120,10 @@ type Copied = (usize, Vec<(i64, Vec<String>)>, Vec<i64>);
 
 /// Copies all runs that can be read.
 fn copy_runs(from: &Path, to: &Path) -> Result<Copied, StoreError> {
-    let of = |error| StoreError::new(from, error);
-    let old = Connection::open(from).map_err(of)?;
+    let failed = |error| StoreError::new(from, error);
+    let old = Connection::open(from).map_err(failed)?;
     // With this setting, SQLite reads a file that is shorter than its header says.
-    old.execute_batch("PRAGMA writable_schema = ON").map_err(of)?;
+    old.execute_batch("PRAGMA writable_schema = ON").map_err(failed)?;
     let mut new = Store::new(to, connect(to)?);
     let (mut runs, mut incomplete, mut lost) = (0, Vec::new(), Vec::new());
     let named = numbers_of_runs(&old);

@@ -243,7 +243,7 @@ fn ascending(shares: &[Share]) -> Vec<Share> {
 /// it, and the estimates rise until blocks are independent (H. Flyvbjerg and H. Petersen, "Error estimates on averages of correlated
 /// data", *Journal of Chemical Physics* 91, 1989).
 fn dispersion(loads: &[Tried<'_>], number: usize, memory: Duration) -> Option<Dispersion> {
-    let of = |memories: u32| {
+    let estimate = |memories: u32| {
         let (mut sum, mut freedom) = (0.0, 0.0);
         for Tried { at, share, .. } in loads {
             let p = (share.lost + 0.5) / (share.planned + 1.0);
@@ -263,7 +263,7 @@ fn dispersion(loads: &[Tried<'_>], number: usize, memory: Duration) -> Option<Di
         (freedom >= least).then(|| Dispersion { ratio: sum / freedom, freedom })
     };
     let lengths = std::iter::successors(Some(1_u32), |length| length.checked_mul(2));
-    let found = lengths.map_while(of).max_by(|one, other| one.ratio.total_cmp(&other.ratio));
+    let found = lengths.map_while(estimate).max_by(|one, other| one.ratio.total_cmp(&other.ratio));
     found.map(|found| Dispersion { ratio: found.ratio.max(1.0), ..found })
 }
 
