@@ -101,12 +101,12 @@ impl<'a> Configuration<'a> {
     /// Reads the configuration.
     ///
     /// # Errors
-    /// When it cannot be read, or is none.
+    /// When the file cannot be read, or is not a configuration.
     pub fn read(wanted: Wanted<'a>) -> Result<Self, Failure> {
         let shown = wanted.configuration.display().to_string();
         if shown.contains("://") {
             return Err(Failure::bad_input(format!(
-                "`{shown}` is an address, and a bill is of the file of a configuration: save that of the proxy first, from its admin \
+                "`{shown}` is an address, and `hoptax price` reads a file: save the configuration of the proxy first, from its admin \
                  port, with `curl -s http://127.0.0.1:9901/config_dump > config.json`"
             )));
         }
@@ -116,11 +116,11 @@ impl<'a> Configuration<'a> {
         Ok(Self { wanted, given, catalogue: library::catalogue()? })
     }
 
-    /// Reads a configuration of somebody who may not read files of this machine or run programs on it. [`Self::listed`] finds the rest of
-    /// what it may not have, and comes before anything else.
+    /// Reads a configuration whose sender may neither read files of this machine nor run programs on it. Call [`Self::listed`] before
+    /// anything else: it refuses what this function cannot find.
     ///
     /// # Errors
-    /// When it cannot be read, is none, or names a file.
+    /// When the file cannot be read, is not a configuration, or names another file.
     pub fn read_alone(wanted: Wanted<'a>) -> Result<Self, Failure> {
         let given = Given::read_alone(wanted.configuration).map_err(Failure::bad_input)?;
         Ok(Self { wanted, given, catalogue: library::catalogue()? })

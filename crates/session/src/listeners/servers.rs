@@ -110,7 +110,7 @@ impl Servers {
         self.arrived_in_places(mark).0
     }
 
-    /// The same, and the place of each among the requests of its connection.
+    /// Like [`Self::arrived`], with the place of each request among those of its connection.
     pub(super) fn arrived_in_places(&self, mark: &str) -> (Vec<Arrival>, Vec<u32>) {
         let marked = self.shared.marks().remove(mark).unwrap_or_default();
         (marked.arrivals, marked.places)
