@@ -39,7 +39,7 @@ pub fn with_named(result: &StudyResult, margin_share: f64) -> Vec<ComparisonBody
     named.map(|arm| compare(result, &arm.id, margin_share)).collect()
 }
 
-/// The same, for the decisions about a judged study. Where an identical arm differs by more than chance explains (the finding
+/// As [`with_named`], for the decisions about a judged study. Where an identical arm differs by more than chance explains (the finding
 /// `same-differs`), a difference in that measure that is no larger than the largest of identical arms is undecided: the setup makes such
 /// differences by itself, and more rounds do not remove them.
 pub fn decisions(result: &StudyResult, margin_share: f64) -> Vec<ComparisonBody> {

@@ -159,9 +159,9 @@ fn counting(sample: &Sample, measure: &Measure, factor: impl Fn(usize) -> f64) -
     last_of_each(sample, measure, |by| !measure.is_invalidated_by(by)).map(counted).collect()
 }
 
-/// The values of a measure that count, one of each slice, with their indices. Of a slice that was repeated, the last measurement that
-/// counts: only the host's readings decide how often a slice is repeated, so which one is the last says nothing about its value, and
-/// each block keeps its weight.
+/// The values of a measure that count, one of each slice, with their indices. A slice that was repeated has its last measurement that
+/// counts: each block then keeps its weight, and the choice is not biased, because the host's readings alone decide how often a slice is
+/// repeated.
 fn last_of_each(
     sample: &Sample,
     measure: &Measure,
