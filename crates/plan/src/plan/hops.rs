@@ -376,7 +376,7 @@ fn problems_beside_given(chain: &Chain, sections: &[PlacedSection]) -> Placed {
 fn across(hops: &[Hop], sections: &[PlacedSection]) -> Result<Composition, Placed> {
     let each: Vec<&Composition> = hops.iter().map(|hop| &hop.functions).collect();
     Composition::across(&each).map_err(|conflicts| {
-        // The place of each function, in the order in which conflicts count them.
+        // The places of all functions, in the order of the indexes of conflicts.
         let places: Vec<String> = hops
             .iter()
             .zip(sections)
