@@ -43,7 +43,7 @@ fn statistics(
 /// The values of the statistics with these names, which show functions at work.
 ///
 /// # Errors
-/// Also if the proxy states none of them: nothing would show then that its functions did not work.
+/// When the statistics cannot be read, and when the proxy lacks one of them: a function that does not work would then go unnoticed.
 pub(super) fn stated(
     arm: &Arm,
     proxy: &Proxy,

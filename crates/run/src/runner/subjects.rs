@@ -105,7 +105,7 @@ impl<'p> Started<'p> {
         self.proxies.iter().skip(first).map(|proxy| proxy.address).collect()
     }
 
-    /// The same with the proxies in the order in which a request passes them.
+    /// Turns the proxies and their CPU times from the order of their starts to that in which a request passes them.
     fn into_passing_order(mut self) -> Self {
         self.proxies.reverse();
         self.start_cpu_us.reverse();
@@ -281,7 +281,7 @@ impl<'p> Subjects<'p> {
         self.end_all()
     }
 
-    /// The same; nothing if it was done before.
+    /// Ends connections, then proxies, then origins; does nothing if they have ended already.
     fn end_all(&mut self) -> Result<(), RunError> {
         let mut proxies: Vec<Proxy> =
             std::mem::take(&mut self.all).into_iter().flat_map(|running| running.subject.proxies).collect();
