@@ -130,13 +130,13 @@ impl Near {
         Some(Self { loads, dispersion, usual, groups, least_known, target })
     }
 
-    /// Returns true if a load is one of them.
+    /// Returns true if the load of a rung is a near load.
     pub(crate) fn has(&self, rung: u32) -> bool {
         self.loads.iter().any(|near| near.rung == rung)
     }
 
-    /// The near load beyond which the line would be known better, and the direction: the lowest if more is late than permitted, and
-    /// otherwise the highest.
+    /// The near load beyond which a trial would tell most about the line, and the direction: the lowest near load if more is late than
+    /// permitted, and otherwise the highest.
     pub(crate) fn end(&self) -> Option<(End, f64)> {
         let excess = self.excess(Share::sum(self.loads.iter().map(|near| &near.share)));
         let mut ends = self.loads.iter().zip(&self.groups);
