@@ -253,7 +253,6 @@ impl Planned<'_> {
         self.arms.push(arm);
     }
 
-    /// Adds an arm without a proxy.
     fn direct(
         &mut self,
         name: &str,
@@ -370,8 +369,7 @@ impl Planned<'_> {
         })
     }
 
-    /// Adds an arm with these proxies and their functions, called by a name and described by a line; `index` is that of the
-    /// entry that names it.
+    /// Adds an arm with these proxies and their functions, called by a name, described by a line, and named by an entry.
     fn with_functions(
         &mut self,
         name: &str,
