@@ -45,7 +45,7 @@ fn an_origin_that_fails_is_seen_by_callers_unless_requests_are_retried() {
 }
 
 #[test]
-fn a_hot_restart_loses_no_request_and_a_broken_configuration_leaves_the_old_process_serving() {
+fn a_hot_restart_loses_no_request_and_a_broken_one_keeps_the_old_process() {
     let folder = tempfile::tempdir().unwrap();
     let (file, out) = (folder.path().join("study.yaml"), folder.path().join("out"));
     // Some connections are kept over the restarts, and others are opened while they happen.

@@ -45,7 +45,7 @@ fn of_arm(arm: &ArmResult) -> Option<&'static str> {
     } else if arm.hops.len() > 1 {
         Some("a thread that waits for another proxy of its arm does not count as waiting")
     } else if arm.asks_companion {
-        Some("it asks a service that runs on the generator's processors")
+        Some("it calls a service that runs on the generator's processors")
     } else {
         None
     }
