@@ -27,22 +27,24 @@ export function ends(quantity: Quantity | null | undefined): Ends | undefined {
 }
 
 /**
- * What the whole would cost without some parts, if each saves what it costs alone. The errors of parts that were measured against one
- * whole are not independent, so their half-widths are added, which is never too narrow.
+ * What is saved without some parts, if each saves what it costs alone. The errors of parts that were measured against one whole are not
+ * independent, so their half-widths are added, which is never too narrow.
  */
+export function saved(data: Waterfall, off: ReadonlySet<string>): Ends {
+  return data.parts
+    .filter((part) => off.has(part.name))
+    .flatMap((part) => ends(part.cost) ?? [])
+    .reduce<Ends>((sum, cost) => ({ estimate: sum.estimate + cost.estimate, low: sum.low + cost.low, high: sum.high + cost.high }), { estimate: 0, low: 0, high: 0 });
+}
+
+/** What the whole would cost without some parts. Its half-width is that of the whole and of what is saved, added for the same reason. */
 export function without(data: Waterfall, off: ReadonlySet<string>): Ends | undefined {
   const whole = ends(data.whole);
   if (whole === undefined) {
     return undefined;
   }
-  return data.parts
-    .filter((part) => off.has(part.name))
-    .map((part) => ends(part.cost))
-    .reduce<Ends>(
-      (left, cost) =>
-        cost === undefined ? left : { estimate: left.estimate - cost.estimate, low: left.low - cost.high, high: left.high - cost.low },
-      whole,
-    );
+  const { estimate, low, high } = saved(data, off);
+  return { estimate: whole.estimate - estimate, low: whole.low - high, high: whole.high - low };
 }
 
 /** The chart. */
@@ -110,7 +112,7 @@ export function steps(data: Waterfall, off: ReadonlySet<string>): Step[] {
     if (of === undefined) {
       return;
     }
-    const isNear = of.low <= 0 && of.high >= 0;
+    const isNear = (of.low <= 0 && of.high >= 0) || cost.has_uncertain_sign === true;
     all.push({ name, value: cost.text, from: at, to: at + of.estimate, low: at + of.low, high: at + of.high, tone: tone === "part" && isNear ? "near" : tone, notes });
     at += of.estimate;
   };
