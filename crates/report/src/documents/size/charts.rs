@@ -26,10 +26,10 @@ pub(super) fn charts(result: &SizeResult) -> Vec<Section> {
             0 => String::new(),
             _ => format!(" {left_out} cheaper ones are in the table below."),
         };
+        let rest = rest + &beyond(result);
         let note = format!(
-            "Each function with the cores that its proxy would use less without it, at {} requests/s.{rest}{}",
-            number(result.rate),
-            beyond(result)
+            "Each function with the cores that its proxy would use less without it, at {} requests/s.{rest}",
+            number(result.rate)
         );
         Section::new("Cores of each function", vec![Block::Note(note), Block::chart(Chart::Waterfall(chart))])
     });
