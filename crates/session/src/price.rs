@@ -189,7 +189,7 @@ impl<'a> Configuration<'a> {
             let begun = run_folder::read(folder)?.0;
             // Its slices depend on the time that the tries left.
             let blocks = (FEWEST_BLOCKS..=MOST_BLOCKS)
-                .find(|blocks| is_same(&begun, &text_of(Source { blocks: *blocks, ..source })));
+                .find(|blocks| is_same_measurement(&begun, &text_of(Source { blocks: *blocks, ..source })));
             let Some(blocks) = blocks else {
                 return Err(Failure::bad_input(format!(
                     "`{}` holds the study of another bill (study.yaml): --resume needs the configuration and the options that it was \

@@ -4,7 +4,6 @@ use hoptax_result::{
     Interval, SizeBody, SizeBottleneck, SizeLatency, SizePoint, SizeResult, SizeSource, SizedConnections,
     SizedFunction, SizedProxy, StudyResult, Verdict,
 };
-use hoptax_stats::sum_of_dependent;
 use thiserror::Error;
 
 use crate::size::busy::{Busy, Placed, Placement, Processors};
@@ -111,7 +110,9 @@ pub fn size_on(
             for function in &mut functions {
                 let is_it = |saved: &&Saved<'_>| {
                     let (side, called) = saved.function;
-                    saved.service == function.service && side == function.side && called.text == function.function
+                    saved.service == function.service
+                        && side == function.side
+                        && called.text == function.function
                 };
                 function.saved_mean_us = found.saved.iter().find(is_it).map(|saved| saved.mean_us);
             }
@@ -135,7 +136,7 @@ pub fn size_on(
         proxies: sized,
         functions,
         cores,
-        memory_bytes: memory.and_then(|memory| sum_of_dependent(&memory)),
+        memory_bytes: memory.and_then(|memory| Interval::sum_of_dependent(&memory)),
         curve: curve(&proxies, &placement, bottleneck.rate.estimate),
         bottleneck,
     };
