@@ -227,7 +227,10 @@ mod tests {
         // 80 % and 79 %, 80 % and 65 % of 200 slices.
         assert_eq!(found(20, [|_| 16, |round| if round < 2 { 15 } else { 16 }]), None);
         let different = found(20, [|_| 16, |_| 13]).unwrap();
-        assert!(different.advice.starts_with("chance hardly makes"), "{different:?}");
+        assert!(
+            different.advice.starts_with("the difference is larger than chance explains"),
+            "{different:?}"
+        );
         assert!((different.value - 15.0).abs() < 1e-9 && (different.threshold - 10.0).abs() < 1e-9);
     }
 

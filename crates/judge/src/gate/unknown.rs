@@ -96,7 +96,7 @@ mod tests {
             (|result| result.arms[0].kind = ArmKind::External, "already ran"),
             (|result| result.arms[0].hops.clear(), "no proxy"),
             (|result| result.arms[0].hops.push(HopUse::default()), "another proxy"),
-            (|result| result.arms[0].asks_companion = true, "asks a service"),
+            (|result| result.arms[0].asks_companion = true, "calls a service"),
         ];
         for (change, expected) in cases {
             let found = with(change);

@@ -4,8 +4,8 @@ use hoptax_result::Interval;
 
 use crate::size::busy::Placed;
 use crate::size::graph::Graph;
-use crate::size::latency::{At, intervals, walk};
 use crate::size::proxy::FunctionOf;
+use crate::size::simulation::{At, intervals, walk};
 use crate::size::times::{AllTimes, LeftOut, mean};
 
 /// Functions that are simulated one by one: as many as the page of a prediction has switches for.
@@ -28,7 +28,7 @@ pub(crate) struct Saved<'a> {
 /// `at_without` finds them without the function of the proxy with a number. Empty if the graph has more than [`MOST`] functions, or if one
 /// cannot be simulated.
 ///
-/// **Method.** As [`latency()`](crate::size::latency::latency()): the proxy without the function is less busy, so its other work takes
+/// **Method.** As that of the time of all proxies (`latency`): the proxy without the function is less busy, so its other work takes
 /// less time too. The interval is that of the difference, with each round left out of both sides.
 pub(crate) fn saved<'a>(
     graph: &Graph,
