@@ -57,8 +57,10 @@ async function useSwitches(page, name) {
     await boxes.nth(place).uncheck();
     await page.waitForFunction((whole) => document.querySelector("main dl.numbers").innerText !== whole, whole);
     const lines = (await numbers.locator("dd").allInnerTexts()).map((text) => text.replaceAll(/\s+/g, " "));
-    for (const line of lines) {
-      assert.match(line, /^[\d,.]+ ±[\d,.]+ → [\d,.]+ ±[\d,.]+; saves -?[\d,.]+ ±[\d,.]+$/, `${name}: what is left and saved`);
+    for (const [line, text] of lines.entries()) {
+      // A result may not state what a part adds to memory or response time.
+      const isUnknown = line > 0 && /^[\d,.]+ ±[\d,.]+ → not known$/.test(text);
+      assert.ok(isUnknown || /^[\d,.]+ ±[\d,.]+ → [\d,.]+ ±[\d,.]+; saves -?[\d,.]+ ±[\d,.]+$/.test(text), `${name}: what is left and saved: ${text}`);
     }
     assert.match(await page.evaluate(() => location.hash), /off=/, `${name}: the address has what is off`);
     await page.getByText("Predicted: the whole less what each part costs alone.").waitFor();
