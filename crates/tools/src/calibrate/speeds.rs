@@ -162,14 +162,16 @@ mod tests {
         Placement::split(&processors::allowed().unwrap(), 1)
     }
 
-    /// Measured once for two tests: each kind takes as long again.
-    static FOUND: LazyLock<MachineSpeeds> = LazyLock::new(|| {
+    fn measured() -> MachineSpeeds {
         let keep_awake = |processors: &[u32]| -> io::Result<Box<dyn Any>> {
             assert_eq!(processors.len(), 2);
             Ok(Box::new(()))
         };
         speeds(&here(), 0.1, 1, Some(&keep_awake), &AtomicBool::new(false)).unwrap()
-    });
+    }
+
+    /// Measured once for two tests: each kind takes as long again.
+    static FOUND: LazyLock<MachineSpeeds> = LazyLock::new(measured);
 
     fn fixed(ns: impl Fn(u64) -> f64 + Send + 'static) -> Work {
         let mut number = 0;
@@ -189,15 +191,21 @@ mod tests {
         assert_eq!(found, expected);
     }
 
+    /// The smaller operation of each of these takes less time.
+    fn is_ordered(found: &MachineSpeeds) -> bool {
+        let ns = |kind| found.speeds.iter().find(|speed| speed.kind == kind).unwrap().ns.estimate;
+        ns(SpeedKind::SystemCall) < ns(SpeedKind::Pipe)
+            && ns(SpeedKind::Pipe) < ns(SpeedKind::Switch)
+            && ns(SpeedKind::NearLoad) < ns(SpeedKind::FarLoad)
+            && ns(SpeedKind::Digest) < ns(SpeedKind::Signature)
+    }
+
     #[test]
     fn every_kind_is_measured_and_larger_operations_take_longer() {
-        let found = &*FOUND;
-        let ns = |kind| found.speeds.iter().find(|speed| speed.kind == kind).unwrap().ns.estimate;
-        assert!(found.speeds.iter().all(|speed| speed.ns.estimate > 0.0), "{found:#?}");
-        assert!(ns(SpeedKind::SystemCall) < ns(SpeedKind::Pipe), "{found:#?}");
-        assert!(ns(SpeedKind::Pipe) < ns(SpeedKind::Switch), "{found:#?}");
-        assert!(ns(SpeedKind::NearLoad) < ns(SpeedKind::FarLoad), "{found:#?}");
-        assert!(ns(SpeedKind::Digest) < ns(SpeedKind::Signature), "{found:#?}");
+        assert!(FOUND.speeds.iter().all(|speed| speed.ns.estimate > 0.0), "{:#?}", *FOUND);
+        // Other tests take the caches from both loads. Operations in the wrong order would never be in the right one.
+        let is_once_ordered = is_ordered(&FOUND) || (0..4).any(|_| is_ordered(&measured()));
+        assert!(is_once_ordered, "{:#?}", *FOUND);
     }
 
     #[test]
