@@ -114,7 +114,9 @@ pub fn size_on(
                         && side == function.side
                         && called.text == function.function
                 };
-                function.saved_mean_us = found.saved.iter().find(is_it).map(|saved| saved.mean_us);
+                let saved = found.saved.iter().find(is_it);
+                function.saved_mean_us = saved.map(|saved| saved.mean_us);
+                function.saved_mean_is_extrapolated = saved.is_some_and(|saved| saved.is_extrapolated);
             }
             (Some(in_order_of_file(found.size, &proxies)), None)
         }
@@ -332,6 +334,7 @@ fn sized_function<'a>(
         saved_cores: saved.interval()?,
         saved_memory_bytes: proxy.memory_of(function),
         saved_mean_us: None,
+        saved_mean_is_extrapolated: false,
     })
 }
 

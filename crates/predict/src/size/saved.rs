@@ -22,6 +22,8 @@ pub(crate) struct Saved<'a> {
     pub(crate) function: FunctionOf<'a>,
     /// On average, us.
     pub(crate) mean_us: Interval,
+    /// True if a proxy without it is less busy or busier than those whose response times were measured.
+    pub(crate) is_extrapolated: bool,
 }
 
 /// Returns the mean time that the proxies add with each function, less that without it. `at` has the proxies with all functions, and
@@ -58,9 +60,10 @@ pub(crate) fn saved<'a>(
         others.iter().map(|other| with - mean_us(other)).collect()
     };
     let found = intervals(numbers, &times.rounds()).unwrap_or_default();
-    let saved = |((number, function), mean_us): (&(usize, FunctionOf<'a>), Interval)| {
-        let service = placed.proxies.get(*number)?.service;
-        Some(Saved { service: service.name.as_str(), function: *function, mean_us })
+    let saved = |(((number, function), other), mean_us): ((&(usize, FunctionOf<'a>), &Vec<At>), Interval)| {
+        let service = placed.proxies.get(*number)?.service.name.as_str();
+        let is_extrapolated = other.iter().any(|proxy| proxy.is_extrapolated);
+        Some(Saved { service, function: *function, mean_us, is_extrapolated })
     };
-    functions.iter().zip(found).filter_map(saved).collect()
+    functions.iter().zip(&others).zip(found).filter_map(saved).collect()
 }

@@ -41,16 +41,24 @@ pub(super) fn charts(result: &SizeResult) -> Vec<Section> {
     waterfall.into_iter().chain(curve).collect()
 }
 
-/// The proxies with functions whose costs are beyond measurements, as a sentence; empty without any.
+/// The proxies with functions whose costs are beyond measurements, and the functions whose time is, as sentences; empty without any.
 fn beyond(result: &SizeResult) -> String {
+    let times = result.functions.iter().filter(|function| function.saved_mean_is_extrapolated);
+    let times: Vec<String> = times.map(|function| format!("`{}`", name(function))).collect();
+    let times: Vec<&str> = times.iter().map(String::as_str).collect();
+    let of_times = if times.is_empty() {
+        String::new()
+    } else {
+        format!(" Response times are beyond measurements without {}.", listed(&times))
+    };
     let has_function = |service: &str| result.functions.iter().any(|function| function.service == service);
     let proxies = result.proxies.iter().filter(|proxy| proxy.is_extrapolated && has_function(&proxy.service));
     let names: Vec<String> = proxies.map(|proxy| format!("`{}`", proxy.service)).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     if names.is_empty() {
-        return String::new();
+        return of_times;
     }
-    format!(" Beyond measurements: those of {}.", listed(&names))
+    format!(" Beyond measurements: those of {}.{of_times}", listed(&names))
 }
 
 /// Returns true if a chart has the cores by rate.
