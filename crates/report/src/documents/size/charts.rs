@@ -231,6 +231,9 @@ mod tests {
         // `cart` has no functions.
         result.proxies.iter_mut().for_each(|proxy| proxy.is_extrapolated = true);
         assert!(note(&result).ends_with(" Beyond measurements: those of `gateway`."), "{}", note(&result));
+        result.functions[0].saved_mean_is_extrapolated = true;
+        let times = " Response times are beyond measurements without `gateway: jwt`.";
+        assert!(note(&result).ends_with(times), "{}", note(&result));
     }
 
     #[test]
