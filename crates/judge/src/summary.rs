@@ -176,6 +176,7 @@ fn load_spec(load: &Load, chosen_rate: Option<f64>) -> LoadSpec {
         requests_per_connection: load.requests_per_connection,
         expect: load.expect.clone(),
         caller: load.caller.as_ref().map_or_else(|| HOPTAX.to_owned(), Caller::name),
+        arms: load.arms.iter().flatten().cloned().collect(),
         blocks: load.blocks,
         slice_s: load.slice.as_secs_f64(),
     }

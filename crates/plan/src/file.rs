@@ -115,8 +115,8 @@ pub struct StudyFile {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<EventSection>,
     /// The offered loads. Costs in CPU time come from the first open loop without `utilisation`, or else from the first closed one.
-    /// Costs in response time come from the first open loop, the maximum rate from the first closed one. Results list the others
-    /// beside them.
+    /// Costs in response time come from the first open loop, the maximum rate from the first closed one; of the loads with `only` or
+    /// `except`, from the first that the arm takes part in. Results list the others beside them.
     #[schemars(length(min = 1, max = 8))]
     pub loads: Vec<LoadSection>,
 }
@@ -139,7 +139,7 @@ pub struct LoadSection {
     #[schemars(regex(pattern = r"^[0-9]+(\.[0-9]+)?%$"))]
     pub utilisation: Option<String>,
     /// Requests per second of an open loop. Without `rate` and `utilisation`, a share of the capacity of the slowest
-    /// arm, the same rate for all.
+    /// arm under this load, the same rate for all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1_000_000))]
     pub rate: Option<f64>,
@@ -149,6 +149,16 @@ pub struct LoadSection {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = r"^(uniform|poisson|jitter=[0-9.]+%|burst=[0-9]+)$"))]
     pub arrivals: Option<String>,
+    /// The arms that it is for, by their ids, which `hoptax study --dry-run` lists: `[compress/brotli, 'rbac{rules=50}']`. Default: all. The
+    /// arms that they are compared with take part too, and so do A/A arms of these and, for a known cost in CPU time, the arm that the cost
+    /// is measured against. A heavy arm that has a load of its own leaves the others their higher rate.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(min = 1))]
+    pub only: Vec<String>,
+    /// Another load of the file: the arms in its `only` take no part in this one, unless others are compared with them. It names the load
+    /// and not the arms, so each arm stands in one list, and a further arm is under this load without an edit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub except: Option<String>,
     /// Connections to each arm. More than 500 are opened for each slice; fewer stay open over all slices of a round.
     #[serde(default = "default_connections")]
     #[schemars(range(min = 1, max = 10_000))]

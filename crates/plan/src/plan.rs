@@ -14,6 +14,7 @@ mod outline;
 mod points;
 mod positions;
 mod searched;
+mod selection;
 mod size;
 mod smoke;
 mod supported;
@@ -168,6 +169,8 @@ pub struct Load {
     pub expect: Vec<u16>,
     /// The caller; none for hoptax.
     pub caller: Option<Caller>,
+    /// The ids of the arms that it is for; none for all.
+    pub arms: Option<BTreeSet<String>>,
     /// Slices of each arm per round.
     pub blocks: u32,
     /// Length of a slice.
@@ -207,7 +210,7 @@ pub enum Rate {
     PerSecond(f64),
     /// A share of each arm's own capacity, above 0 and at most 1.
     Utilisation(f64),
-    /// The same for all arms: a share of the capacity of the slowest, above 0 and at most 1.
+    /// The same for all arms under the load: a share of the capacity of the slowest of them, above 0 and at most 1.
     OfSlowest(f64),
 }
 
@@ -232,7 +235,8 @@ impl Plan {
     ) -> Result<Self, Problems> {
         let mut problems = Vec::new();
         let (arms, pointers) = arms::plan(file, positions, catalogue, &configurations, &mut problems);
-        let loads = loads::plan(&file.loads, file.observe, positions, &mut problems);
+        let mut loads = loads::plan(&file.loads, file.observe, positions, &mut problems);
+        selection::decide(file, &arms, &mut loads, positions, &mut problems);
         let timeline = timeline::plan(file, &arms, &loads, positions, &mut problems);
         supported::check(file, &arms, &pointers, &loads, positions, &mut problems);
         let link = file.link.as_ref().map(|link| link.plan(file.seed, positions, &mut problems));
@@ -264,16 +268,6 @@ impl Plan {
             configurations,
             is_searched: false,
         })
-    }
-
-    /// The load that costs in CPU time are taken from by default: the first open loop at one rate for all arms, or else the
-    /// first closed loop, or else the first load. `StudyPlan::cpu_load` of the result chooses the same.
-    pub fn cpu_load(&self) -> Option<NumberedLoad<'_>> {
-        let is_in_use = |load: &NumberedLoad<'_>| {
-            load.open.as_ref().is_some_and(|open| !matches!(open.rate, Rate::Utilisation(_)))
-        };
-        let closed = || self.numbered_loads().find(|load| load.open.is_none());
-        self.numbered_loads().find(is_in_use).or_else(closed).or_else(|| self.numbered_loads().next())
     }
 
     /// The loads, with their indexes.
@@ -346,12 +340,6 @@ fn fragment(hop: &Hop) -> Fragment {
 }
 
 impl Arm {
-    /// Returns true if the arm is measured under `load`. An arm without a proxy has neither CPU time nor a maximum rate of a proxy,
-    /// so it is left out of closed loops.
-    pub fn takes_part(&self, load: &Load) -> bool {
-        self.kind != ArmKind::Direct || load.open.is_some()
-    }
-
     /// Returns true if the arm has at least one proxy.
     pub fn has_proxy(&self) -> bool {
         !self.chain.hops.is_empty()

@@ -91,6 +91,21 @@ impl StudyBody {
     pub fn arm(&self, id: &str) -> Option<&ArmResult> {
         self.arms.iter().find(|arm| arm.id == id)
     }
+
+    /// The level that the cost of an arm in a measure is a difference from: that of `other`, the arm that it is compared with, under the load
+    /// that the cost is taken from. It is the level of `other` itself unless the arm has a load of its own.
+    pub fn level_of_reference(
+        &self,
+        arm: &ArmResult,
+        other: &ArmResult,
+        measure: CostMeasure,
+    ) -> Option<Interval> {
+        let load = |id: &str| self.plan.usual_load_of(id, measure.measure()).map(|load| load.name.as_str());
+        match load(&arm.id) {
+            Some(own) if load(&other.id) != Some(own) => other.level_under(own, measure),
+            _ => other.level(measure),
+        }
+    }
 }
 
 impl Body for StudyBody {

@@ -121,7 +121,7 @@ fn cannot_be_unloaded(function: &str, reason: &str) -> String {
 }
 
 /// The name in an entry.
-fn name_of(entry: &ArmEntry) -> String {
+pub(super) fn name_of(entry: &ArmEntry) -> String {
     match entry {
         ArmEntry::Name(name) => name.clone(),
         ArmEntry::Subject(entry) => entry.subject.to_string(),

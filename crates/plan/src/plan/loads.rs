@@ -95,6 +95,8 @@ pub(super) fn plan(
                 resumption: section.resumption,
                 expect: section.expect.clone(),
                 caller,
+                // Decided once the arms are known.
+                arms: None,
                 blocks: if is_timeline { 1 } else { section.blocks.unwrap_or(DEFAULT_BLOCKS) },
                 slice,
             }),
@@ -127,6 +129,8 @@ fn excluded_by_timeline(section: &LoadSection) -> Vec<(&'static str, &'static st
         (section.loop_ == LoopWord::Open && section.rate.is_none(), "rate", "the load needs a `rate`"),
         (section.blocks.is_some(), "blocks", "remove `blocks`: there is one slice per round"),
         (section.slice.is_none(), "slice", "the load needs a `slice`"),
+        (!section.only.is_empty(), "only", "remove `only`: each arm runs alone, under every load,"),
+        (section.except.is_some(), "except", "remove `except`: each arm runs alone, under every load,"),
     ]
     .into_iter()
     .filter_map(|(is_wrong, key, why)| is_wrong.then_some((key, why)))

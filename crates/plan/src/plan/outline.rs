@@ -17,7 +17,10 @@ impl Plan {
         );
         let width = self.loads.iter().map(|load| load.name.len()).max().unwrap_or(0);
         for load in &self.loads {
-            let _ = writeln!(text, "  {:<width$}  {}", load.name, in_words(load));
+            let taking = self.arms.iter().filter(|arm| arm.takes_part(load)).count();
+            let of_all = load.arms.as_ref().map(|_| format!(", {taking} of {} arms", self.arms.len()));
+            let _ =
+                writeln!(text, "  {:<width$}  {}{}", load.name, in_words(load), of_all.unwrap_or_default());
         }
         if let Some(timeline) = self.timeline.as_ref().filter(|timeline| !timeline.events.is_empty()) {
             text.push_str("\nevents\n");

@@ -51,6 +51,8 @@ impl Plan {
         // An arm without a proxy takes part in open loops only.
         let arrivals = load.open.map_or(Arrivals::Uniform, |open| open.arrivals);
         load.open = Some(Open { rate: Rate::PerSecond(1.0), arrivals });
+        // Each trial has a rate of its own, which no other arm shares.
+        load.arms = None;
         Ok(Self {
             arms,
             loads: vec![load],

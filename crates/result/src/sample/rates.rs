@@ -44,6 +44,7 @@ pub fn closed_loop(name: &str, connections: u32) -> LoadSpec {
         requests_per_connection: None,
         expect: Vec::new(),
         caller: "hoptax".to_owned(),
+        arms: Vec::new(),
         blocks: 4,
         slice_s: 0.2,
     }

@@ -131,6 +131,20 @@ impl ArmResult {
         }
     }
 
+    /// Its level in the measures of slices under a load. None as [`Self::level`], and if it was not measured under the load.
+    pub fn level_under(&self, load: &str, measure: CostMeasure) -> Option<Interval> {
+        let under = self.under(load)?;
+        match measure {
+            CostMeasure::CpuUs | CostMeasure::CpuShare => under.cpu_us_per_request,
+            CostMeasure::ResponseP50Us => under.response_us.p50,
+            CostMeasure::ResponseP90Us => under.response_us.p90,
+            CostMeasure::ResponseP99Us => under.response_us.p99,
+            CostMeasure::ResponseQuietP99Us => under.response_us.quiet_p99,
+            CostMeasure::MaxRate => under.rate,
+            CostMeasure::OfRounds(_) => None,
+        }
+    }
+
     /// True for an arm that checks the method by a known answer; its function is of no use in production.
     pub fn is_control(&self) -> bool {
         self.function.as_deref().is_some_and(|id| id.starts_with("control/"))

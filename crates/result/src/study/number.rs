@@ -34,12 +34,12 @@ impl StudyResult {
     /// Visits every number of an arm in the result.
     pub fn for_each_number(&mut self, visit: &mut dyn FnMut(&Place<'_>, Number<'_>)) {
         let name = |load: Option<&super::LoadSpec>| load.map(|load| load.name.clone());
-        let usual = Usual {
-            cpu: name(self.plan.cpu_load()),
-            rate: name(self.plan.rate_load()),
-            response: name(self.plan.response_load()),
-        };
         for arm in &mut self.arms {
+            let usual = Usual {
+                cpu: name(self.plan.cpu_load_of(&arm.id)),
+                rate: name(self.plan.rate_load_of(&arm.id)),
+                response: name(self.plan.response_load_of(&arm.id)),
+            };
             visit_arm(arm, &usual, visit);
         }
         for timeline in &mut self.timelines {
@@ -89,7 +89,7 @@ fn visit_timeline(timeline: &mut Timeline, visit: &mut dyn FnMut(&Place<'_>, Num
     }
 }
 
-/// The loads that numbers come from by default.
+/// The loads that the numbers of an arm come from.
 struct Usual {
     cpu: Option<String>,
     rate: Option<String>,

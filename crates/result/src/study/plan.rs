@@ -86,23 +86,37 @@ impl StudyPlan {
         self.sequential.as_ref().map_or(self.confidence, |sequential| sequential.quantile_confidence)
     }
 
-    /// The load that costs in CPU time are taken from by default: the first open loop at one rate for all arms, or else the
-    /// closed loop, or else the first load.
+    /// The load that costs in CPU time are taken from by default: the first open loop at one rate for all its arms, or else the
+    /// closed loop, or else the first load. Arms that have a load of their own are beside it: [`Self::cpu_load_of`].
     ///
     /// Proxies in use are not saturated. In a closed loop, and at a share of each arm's own capacity, a function that slows its
     /// proxy also changes how many requests a wake-up handles, so a part of the cost of waking is counted as its own, or hidden.
     pub fn cpu_load(&self) -> Option<&LoadSpec> {
-        let in_use = |load: &&LoadSpec| load.loop_ == Loop::Open && load.utilisation.is_none();
-        self.loads.iter().find(in_use).or_else(|| self.rate_load()).or(self.loads.first())
+        of_cpu_time(&self.loads.iter().collect::<Vec<_>>())
     }
 
-    /// The load that the numbers of an arm in a measure are taken from by default; none for measures that all loads contribute to.
+    /// The load that the cost of the arm with this id in CPU time is taken from: [`Self::cpu_load`] of the loads that are for the arm. Both
+    /// it and the arm that it is compared with were measured under that load.
+    pub fn cpu_load_of(&self, arm: &str) -> Option<&LoadSpec> {
+        of_cpu_time(&self.loads_of(arm).collect::<Vec<_>>())
+    }
+
+    /// The load that the numbers of a study in a measure are taken from by default; none for measures that all loads contribute to.
     pub fn usual_load(&self, measure: Measure) -> Option<&LoadSpec> {
-        match measure {
-            Measure::OfRounds(_) => None,
-            Measure::MaxRate => self.rate_load(),
-            _ if Measure::RESPONSES.contains(&measure) => self.response_load(),
-            _ => self.cpu_load(),
+        match of_measure(measure)? {
+            Kind::Cpu => self.cpu_load(),
+            Kind::Rate => self.rate_load(),
+            Kind::Response => self.response_load(),
+        }
+    }
+
+    /// The load that the numbers of the arm with this id in a measure are taken from: [`Self::usual_load`] of the loads that are for the
+    /// arm.
+    pub fn usual_load_of(&self, arm: &str, measure: Measure) -> Option<&LoadSpec> {
+        match of_measure(measure)? {
+            Kind::Cpu => self.cpu_load_of(arm),
+            Kind::Rate => self.rate_load_of(arm),
+            Kind::Response => self.response_load_of(arm),
         }
     }
 
@@ -111,10 +125,46 @@ impl StudyPlan {
         self.loads.iter().find(|load| load.loop_ == Loop::Closed)
     }
 
+    /// The load that the maximum rate of the arm with this id is taken from: the first closed loop for it.
+    pub fn rate_load_of(&self, arm: &str) -> Option<&LoadSpec> {
+        self.loads_of(arm).find(|load| load.loop_ == Loop::Closed)
+    }
+
     /// The load that response times are taken from by default: the first open loop.
     pub fn response_load(&self) -> Option<&LoadSpec> {
         self.loads.iter().find(|load| load.loop_ == Loop::Open)
     }
+
+    /// The load that the response times of the arm with this id are taken from: the first open loop for it.
+    pub fn response_load_of(&self, arm: &str) -> Option<&LoadSpec> {
+        self.loads_of(arm).find(|load| load.loop_ == Loop::Open)
+    }
+
+    fn loads_of<'a>(&'a self, arm: &str) -> impl Iterator<Item = &'a LoadSpec> {
+        self.loads.iter().filter(move |load| load.is_for(arm))
+    }
+}
+
+/// The kinds of measures that have a load of their own.
+enum Kind {
+    Cpu,
+    Rate,
+    Response,
+}
+
+fn of_measure(measure: Measure) -> Option<Kind> {
+    match measure {
+        Measure::OfRounds(_) => None,
+        Measure::MaxRate => Some(Kind::Rate),
+        _ if Measure::RESPONSES.contains(&measure) => Some(Kind::Response),
+        _ => Some(Kind::Cpu),
+    }
+}
+
+fn of_cpu_time<'a>(loads: &[&'a LoadSpec]) -> Option<&'a LoadSpec> {
+    let is_in_use = |load: &&&LoadSpec| load.loop_ == Loop::Open && load.utilisation.is_none();
+    let closed = || loads.iter().find(|load| load.loop_ == Loop::Closed);
+    loads.iter().find(is_in_use).or_else(closed).or_else(|| loads.first()).copied()
 }
 
 /// A simulated link between callers and everything else, the same in each direction.
@@ -155,8 +205,49 @@ pub struct LoadSpec {
     pub expect: Vec<u16>,
     /// The caller: `hoptax`, `php`, or a command.
     pub caller: String,
+    /// Ids of the arms that it is for; empty for all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub arms: Vec<String>,
     /// Slices of each arm per round.
     pub blocks: u32,
     /// Length of a slice, seconds.
     pub slice_s: f64,
+}
+
+impl LoadSpec {
+    /// Returns true if the load is for the arm with this id.
+    pub fn is_for(&self, arm: &str) -> bool {
+        self.arms.is_empty() || self.arms.iter().any(|one| one == arm)
+    }
+}
+
+#[cfg(all(test, feature = "sample"))]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+    use crate::sample;
+
+    fn load(name: &str, rate: Option<f64>, arms: &[&str]) -> LoadSpec {
+        let arms = arms.iter().map(|arm| (*arm).to_owned()).collect();
+        let loop_ = if rate.is_some() { Loop::Open } else { Loop::Closed };
+        LoadSpec { loop_, rate, arms, ..sample::closed_loop(name, 16) }
+    }
+
+    #[test]
+    fn the_numbers_of_an_arm_are_taken_from_the_first_loads_that_are_for_it() {
+        let mut plan = sample::study("x", "2026-01-01T00:00:00Z", 1.0).body.plan;
+        plan.loads = vec![
+            load("full", None, &[]),
+            load("in-use", Some(3_300.0), &["baseline", "lua"]),
+            load("slow", Some(1_600.0), &["baseline", "ext-proc"]),
+        ];
+        let of = |arm: &str, measure: Measure| plan.usual_load_of(arm, measure).unwrap().name.as_str();
+        for (arm, expected) in [("baseline", "in-use"), ("lua", "in-use"), ("ext-proc", "slow"), ("cors", "full")] {
+            assert_eq!(of(arm, Measure::Cpu), expected, "{arm}");
+        }
+        assert_eq!((of("ext-proc", Measure::ResponseP50), of("ext-proc", Measure::MaxRate)), ("slow", "full"));
+        assert!(plan.response_load_of("cors").is_none());
+        assert_eq!((plan.cpu_load().unwrap().name.as_str(), plan.loads.len()), ("in-use", 3));
+    }
 }

@@ -64,17 +64,18 @@ impl StudyResult {
         match measure {
             CostMeasure::CpuUs | CostMeasure::CpuShare => has_proxies,
             CostMeasure::MaxRate => {
-                has_proxies && !other.hops.is_empty() && is_under(self.plan.rate_load(), Loop::Closed)
+                has_proxies && !other.hops.is_empty() && is_under(self.plan.rate_load_of(&arm.id), Loop::Closed)
             }
             CostMeasure::ResponseQuietP99Us => {
+                let load = self.plan.response_load_of(&arm.id);
                 let is_told = |arm: &ArmResult| {
-                    let under = self.plan.response_load().and_then(|load| arm.under(&load.name));
+                    let under = load.and_then(|load| arm.under(&load.name));
                     under.is_some_and(|under| under.quiet_share.is_some())
                 };
                 is_told(arm) && is_told(other)
             }
             CostMeasure::ResponseP50Us | CostMeasure::ResponseP90Us | CostMeasure::ResponseP99Us => {
-                is_under(self.plan.response_load(), Loop::Open)
+                is_under(self.plan.response_load_of(&arm.id), Loop::Open)
             }
             // Not every proxy has each of them.
             CostMeasure::OfRounds(_) => {
@@ -85,7 +86,7 @@ impl StudyResult {
 
     /// True if a check warns about the cost of an arm in this measure. A warning about the whole study names no measure.
     fn is_doubted(&self, measure: CostMeasure, arm: &ArmResult) -> bool {
-        let load = self.plan.usual_load(measure.measure());
+        let load = self.plan.usual_load_of(&arm.id, measure.measure());
         let place = Place {
             arm: &arm.id,
             compared_with: arm.compared_with.as_deref(),

@@ -129,6 +129,7 @@ mod tests {
             resumption: None,
             expect: Vec::new(),
             caller: None,
+            arms: None,
             blocks: 1,
             slice: Duration::from_millis(100),
         };

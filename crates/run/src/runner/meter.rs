@@ -104,8 +104,10 @@ impl<'a> Meter<'a> {
         }
         let plan = self.plan;
         for Running { planned, subject, last, .. } in &mut subjects.all {
-            for load in plan.numbered_loads() {
-                let length_ns = plan.warm_up.as_nanos() as u64 / plan.loads.len().max(1) as u64;
+            let loads: Vec<NumberedLoad<'_>> =
+                plan.numbered_loads().filter(|load| planned.arm.takes_part(load)).collect();
+            let length_ns = plan.warm_up.as_nanos() as u64 / loads.len().max(1) as u64;
+            for load in loads {
                 self.send_unrecorded(subject, planned.arm, load, length_ns, stop)?;
             }
             thread::sleep(settle(planned.arm));

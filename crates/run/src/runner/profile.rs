@@ -36,16 +36,15 @@ const FREQUENCY: u32 = 1_999;
 impl Meter<'_> {
     /// Profiles the first copy of each arm with proxies, in random order.
     pub(super) fn profile(&mut self, subjects: &mut Subjects<'_>, stop: &AtomicBool) -> Result<(), RunError> {
-        // A plan without loads has nothing to profile.
-        let Some(load) = self.plan.cpu_load() else { return Ok(()) };
         let counters = Counters::of_this_machine(stop);
         let mut order: Vec<&mut Running<'_>> = subjects.all.iter_mut().collect();
         plan::shuffle(self.plan, self.round(), &mut order);
         for running in order.into_iter().filter(|running| running.planned.copy == 0) {
             let proxies: Vec<u32> = running.subject.proxies.iter().map(Proxy::id).collect();
-            if proxies.is_empty() {
+            // A plan without loads has nothing to profile.
+            let Some(load) = self.plan.cpu_load_of(running.planned.arm).filter(|_| !proxies.is_empty()) else {
                 continue;
-            }
+            };
             self.freezer.thaw(&proxies)?;
             thread::sleep(SETTLED_AFTER);
             self.open(&mut running.subject, running.planned.arm, load, stop)?;

@@ -39,7 +39,7 @@ impl ActiveProxy<'_> {
     ) -> Result<(), RunError> {
         let Self { spec, proxy, hop } = self;
         // A plan without loads has nothing to measure.
-        let Some(load) = plan.loads.first() else { return Ok(()) };
+        let Some(load) = plan.loads.iter().find(|load| arm.takes_part(load)) else { return Ok(()) };
         let proofs = arm.proofs(hop);
         let names: Vec<String> = proofs.iter().map(|(_, proof)| proof.name.clone()).collect();
         let read = || stated(arm, proxy, hop, ends, &names);
