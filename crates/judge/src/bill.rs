@@ -41,7 +41,7 @@ pub struct Order {
 /// [`sum_of_cpu_costs`], and [`decide`] says whether the parts add up. Cores are requests per second times CPU time per request.
 /// Interactions need a second study: [`second_study::second_study`].
 pub fn bill(result: &StudyResult, order: Order) -> BillResult {
-    let load = result.plan.cpu_load().filter(|load| load.rate.is_some());
+    let load = result.plan.cpu_load_of(BillResult::WHOLE).filter(|load| load.rate.is_some());
     let rate = load.and_then(|load| load.rate);
     let priced = |charge: Charge| priced(charge, rate, order.price_per_core_hour);
     let arm = |id: &str| result.arm(id);

@@ -103,7 +103,7 @@ fn compared(
     measure: CostMeasure,
     margin_share: f64,
 ) -> Option<ComparedMeasure> {
-    let level = reference.level(measure)?.estimate;
+    let level = result.level_of_reference(arm, reference, measure)?.estimate;
     if level <= 0.0 {
         return None;
     }

@@ -91,7 +91,8 @@ pub fn half_widths(result: &StudyResult, precision: &Precision) -> Vec<f64> {
         .iter()
         .filter(|pair| (!asks || is_asked(pair)) && (!has_others || !is_known(pair)))
         .map(|(arm, other)| {
-            let share = arm.cost.cpu_us_per_request.zip(other.cpu_us_per_request);
+            let level = result.level_of_reference(arm, other, CostMeasure::CpuUs);
+            let share = arm.cost.cpu_us_per_request.zip(level);
             let share = share.map(|(cost, level)| {
                 let half_width = of_own_rounds(result, arm, &cost).unwrap_or(f64::INFINITY) / level.estimate;
                 let cost = cost.estimate / level.estimate;

@@ -121,6 +121,14 @@ pub struct StudyFile {
     pub loads: Vec<LoadSection>,
 }
 
+impl StudyFile {
+    /// The name of the first load that is for some arms only; none if all are for all arms. Such a file cannot give its arms other names.
+    pub fn load_with_arms(&self) -> Option<&str> {
+        let load = self.loads.iter().find(|load| load.except.is_some() || !load.only.is_empty())?;
+        Some(&load.name)
+    }
+}
+
 /// One load of a study.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -84,12 +84,19 @@ struct Comparable {
 /// that have no counterpart, are left out.
 ///
 /// # Errors
-/// When a study observes a timeline, differs from the first in more than its arms, or has no arm that differs.
+/// When a study observes a timeline, has loads for some arms, differs from the first in more than its arms, or has no arm that differs.
 pub fn of_studies(studies: &[StudyOfComparison]) -> Result<OfStudies, String> {
     let [first, others @ ..] = studies else { return Err("there is no study to compare".to_owned()) };
     if let Some(timeline) = studies.iter().find(|study| study.file.observe == Observe::Timeline) {
         let name = &timeline.name;
         return Err(format!("`{name}` observes a timeline, in which no arm is compared with another"));
+    }
+    if let Some((study, load)) = studies.iter().find_map(|study| Some((study, study.file.load_with_arms()?)))
+    {
+        return Err(format!(
+            "the load `{load}` of `{}` names arms, which are compared under other names: remove `only` and `except`",
+            study.name
+        ));
     }
     let mut left_out = Vec::new();
     let references = comparable(first, &mut left_out);

@@ -46,10 +46,16 @@ pub struct Pair {
 /// The study that measures the arms of `file` with and without the candidate, and the first of them twice without: the A/A arm.
 ///
 /// # Errors
-/// When the study observes a timeline, or the candidate changes none of its arms.
+/// When the study observes a timeline or has loads for some arms, or the candidate changes none of its arms.
 pub fn side_by_side(file: &StudyFile, candidate: &Candidate) -> Result<SideBySide, String> {
     if file.observe == Observe::Timeline {
         return Err(format!("`{}` observes a timeline, in which no arm is compared with another", file.name));
+    }
+    if let Some(load) = file.load_with_arms() {
+        return Err(format!(
+            "the load `{load}` of `{}` names arms, and a gate measures its arms under other names: remove `only` and `except`",
+            file.name
+        ));
     }
     let (mut arms, mut pairs, mut unchanged) =
         (vec![ArmEntry::Name(BASELINE.to_owned())], Vec::new(), Vec::new());

@@ -12,8 +12,11 @@ pub(super) fn reason<'r>(
     if measure != CostMeasure::ResponseQuietP99Us {
         return None;
     }
-    let load = result.plan.response_load()?;
-    let has_quiet = |arm: &ArmResult| arm.under(&load.name).is_some_and(|under| under.quiet_share.is_some());
+    result.plan.response_load()?;
+    let has_quiet = |arm: &ArmResult| {
+        let under = result.plan.response_load_of(&arm.id).and_then(|load| arm.under(&load.name));
+        under.is_some_and(|under| under.quiet_share.is_some())
+    };
     let arm = arms.into_iter().find(|arm| !has_quiet(arm))?;
     let why = of_study(result).or_else(|| of_arm(arm)).unwrap_or(if result.plan.quiet_rule.is_some() {
         "it brings an application or its own number of workers, or its proxies run on the generator's processors"

@@ -23,14 +23,19 @@ pub(super) fn costs(parts: &[Part]) -> Costs {
     let Some(first) = parts.first().map(|part| &part.result) else { return Costs::new() };
     let references: BTreeSet<&str> =
         first.arms.iter().filter_map(|arm| arm.compared_with.as_deref()).collect();
-    let loads = first.plan.loads.iter().map(|load| Some(load.name.as_str()));
     let mut all = Costs::new();
-    for load in std::iter::once(None).chain(loads) {
-        for reference in &references {
-            for measure in BORROWING {
-                let found = Group { parts, reference, load, measure }.moderated();
-                let key = |id: String| (id, load.map(str::to_owned), measure);
-                all.extend(found.into_iter().map(|(id, one)| (key(id), one)));
+    for reference in references {
+        for measure in BORROWING {
+            let of_load = first.plan.loads.iter().map(|load| Source::Load(&load.name));
+            let usual: BTreeSet<Option<&str>> =
+                first.arms.iter().map(|arm| usual_load(first, &arm.id, measure)).collect();
+            for source in of_load.chain(usual.into_iter().map(Source::Usual)) {
+                let load = match source {
+                    Source::Load(load) => Some(load.to_owned()),
+                    Source::Usual(_) => None,
+                };
+                let found = Group { parts, reference, source, measure }.moderated();
+                all.extend(found.into_iter().map(|(id, one)| ((id, load.clone(), measure), one)));
             }
         }
     }
@@ -53,11 +58,25 @@ pub(super) fn apply(combined: &mut StudyResult, costs: &Costs) {
     }
 }
 
+/// The name of the load that the numbers of an arm in a measure are taken from; none if it has none.
+fn usual_load<'a>(result: &'a StudyResult, arm: &str, measure: CostMeasure) -> Option<&'a str> {
+    Some(result.plan.usual_load_of(arm, measure.measure())?.name.as_str())
+}
+
+/// The costs of a group.
+#[derive(Clone, Copy)]
+enum Source<'a> {
+    /// Those under a load.
+    Load(&'a str),
+    /// Those of the arms themselves whose numbers are taken from this load, which borrow from those of the other arms under it, too.
+    Usual(Option<&'a str>),
+}
+
 /// The costs in a measure against one arm under one load.
 struct Group<'a> {
     parts: &'a [Part],
     reference: &'a str,
-    load: Option<&'a str>,
+    source: Source<'a>,
     measure: CostMeasure,
 }
 
@@ -94,7 +113,22 @@ impl Group<'_> {
         }
         let costs: Vec<Replicates> = found.iter().map(|arm| arm.replicates.clone()).collect();
         let ids = found.into_iter().map(|arm| arm.id);
-        ids.zip(moderated(&costs).unwrap_or_default()).collect()
+        let is_own = |id: &str| match self.source {
+            Source::Load(_) => true,
+            Source::Usual(load) => usual_load(&first.result, id, self.measure) == load,
+        };
+        ids.zip(moderated(&costs).unwrap_or_default()).filter(|(id, _)| is_own(id)).collect()
+    }
+
+    /// The load under which an arm has the number of the group; none for the number of the arm itself.
+    fn load_of(&self, id: &str) -> Option<&str> {
+        match self.source {
+            Source::Load(load) => Some(load),
+            Source::Usual(load) => {
+                let own = self.parts.first().and_then(|part| usual_load(&part.result, id, self.measure));
+                load.filter(|_| own != load)
+            }
+        }
     }
 
     /// Returns true if the sittings are about equally precise, by the medians of their standard errors.
@@ -114,7 +148,7 @@ impl Group<'_> {
 
     /// The cost of an arm in each sitting; none if one of them lacks it.
     fn estimates(&self, id: &str) -> Option<Vec<SittingEstimate>> {
-        self.parts.iter().map(|part| estimate(&part.result, id, self.measure, self.load)).collect()
+        self.parts.iter().map(|part| estimate(&part.result, id, self.measure, self.load_of(id))).collect()
     }
 
     fn replicates(&self, id: &str) -> Option<Replicates> {
@@ -134,7 +168,7 @@ impl Group<'_> {
     fn level(&self, id: &str) -> Option<Level> {
         let arms = self.parts.iter().map(|part| part.result.arm(id));
         let arms: Vec<&ArmResult> = arms.collect::<Option<_>>()?;
-        let levels = arms.iter().map(|arm| Some(level(arm, self.measure, self.load)?.estimate));
+        let levels = arms.iter().map(|arm| Some(level(arm, self.measure, self.load_of(id))?.estimate));
         let levels: Vec<f64> = levels.collect::<Option<_>>()?;
         let copies = arms.first()?.copies.max(1);
         Some(Level {

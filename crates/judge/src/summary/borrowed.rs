@@ -24,7 +24,8 @@ pub(super) struct Group<'a> {
     pub(super) speed: Option<&'a Speed>,
 }
 
-/// Gives the costs of all arms under all loads the intervals of [`moderated`], where it gives any. A study that stops by the
+/// Gives the costs of all arms under all loads the intervals of [`moderated`], where it gives any. Only costs under one load borrow from
+/// each other: at another rate, a slice has another number of requests, and its CPU time varies otherwise. A study that stops by the
 /// widths of its intervals keeps those of Student, for which the rule is simulated; it has more rounds than help here, too.
 pub(super) fn borrow(
     arms: &mut [ArmResult],

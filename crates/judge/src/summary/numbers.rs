@@ -77,9 +77,9 @@ fn fill_bounds(arms: &mut [ArmResult], evidence: &Evidence<'_>, plan: &StudyPlan
     }
 }
 
-/// Selects the bounds under the usual load of each measure from the bounds of each load of an arm.
+/// Selects the bounds under the usual load of each measure, of those for the arm, from the bounds of each load of an arm.
 fn usual_bounds(arm: &ArmResult, bounds: &[Bounds], plan: &StudyPlan) -> Bounds {
-    let usual = |measure: CostMeasure| plan.usual_load(measure.measure());
+    let usual = |measure: CostMeasure| plan.usual_load_of(&arm.id, measure.measure());
     let of_load = |(under, bounds): (&ArmLoad, &Bounds)| {
         let is_usual = |bound: &&Bound| usual(bound.measure).is_some_and(|load| load.name == under.load);
         bounds.0.iter().filter(is_usual).cloned().collect::<Vec<Bound>>()
@@ -102,8 +102,11 @@ struct Study<'a> {
 fn fill_arm(study: &Study<'_>, arm: &mut ArmResult) {
     let (rounds, plan) = (&study.rounds, &study.result.plan);
     let name = |load: Option<&LoadSpec>| load.map(|load| load.name.clone()).unwrap_or_default();
-    let (cpu_load, rate_load, response_load) =
-        (name(plan.cpu_load()), name(plan.rate_load()), name(plan.response_load()));
+    let (cpu_load, rate_load, response_load) = (
+        name(plan.cpu_load_of(&arm.id)),
+        name(plan.rate_load_of(&arm.id)),
+        name(plan.response_load_of(&arm.id)),
+    );
     let has_proxy = !arm.hops.is_empty();
     arm.rounds = rounds.all.len() as u32;
     arm.slices = slices(rounds, &arm.id);
@@ -150,6 +153,11 @@ fn fill_arm(study: &Study<'_>, arm: &mut ArmResult) {
     };
     arm.hops = arm.hops.iter().enumerate().map(hop).collect();
     arm.layers = layers::layers(rounds, arm, &cpu_load);
+    // Under another load, the arm that it is compared with spent its time on other layers when it was profiled.
+    let other_load = arm.compared_with.as_deref().map(|other| name(plan.cpu_load_of(other)));
+    if other_load.is_some_and(|other| other != cpu_load) {
+        arm.layers.iter_mut().for_each(|layer| layer.added_us_per_request = None);
+    }
     arm.top_down = layers::top_down(rounds, &arm.id);
     arm.profiler_share = layers::profiler_share(rounds, &arm.id, &cpu_load);
 }
@@ -374,7 +382,7 @@ fn host(rounds: &Rounds<'_>, result: &StudyResult) -> HostUse {
 /// The baseline's CPU time per request in the last third of the rounds divided by that in the first third, less one.
 fn drift(rounds: &Rounds<'_>, result: &StudyResult) -> Option<f64> {
     let third = rounds.all.len() / 3;
-    let load = &result.plan.cpu_load()?.name;
+    let load = &result.plan.cpu_load_of(&result.plan.baseline)?.name;
     let level = |all: &[hoptax_result::StudyRound]| {
         let part = Rounds { all, ..*rounds };
         let values: Vec<f64> = part

@@ -43,15 +43,17 @@ pub(crate) fn judge(result: &mut StudyResult) {
     }
 }
 
-/// The costs in a measure, by the arm that they are against.
+/// The costs in a measure, by the arm that they are against, and by the load of that arm's slices: costs under different loads share no
+/// error of slices.
 fn family(result: &StudyResult, measure: CostMeasure, load: Load<'_>) -> Vec<AgainstOne> {
     let copies = |id: &str| result.arm(id).map_or(1, |arm| arm.copies);
-    let mut groups: BTreeMap<&str, AgainstOne> = BTreeMap::new();
+    let usual = |arm: &ArmResult| Some(result.plan.usual_load_of(&arm.id, measure.measure())?.name.as_str());
+    let mut groups: BTreeMap<(&str, Load<'_>), AgainstOne> = BTreeMap::new();
     for arm in &result.arms {
         let has_cost = arm.cost_under(load).is_some_and(|cost| measure.interval(cost).is_some());
         if let Some(reference) = arm.compared_with.as_deref().filter(|_| has_cost) {
             let group = groups
-                .entry(reference)
+                .entry((reference, load.or_else(|| usual(arm))))
                 .or_insert_with(|| AgainstOne { copies_of_reference: copies(reference), copies: Vec::new() });
             group.copies.push(arm.copies);
         }

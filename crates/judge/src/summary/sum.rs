@@ -14,7 +14,8 @@ use crate::measures::CPU;
 /// **Method.** [`sum_of_moderated`] where the costs borrow their variances from each other, or else [`sum_of_costs`]; each cost is
 /// taken at the machine's usual speed, as in the result.
 ///
-/// None if one of the costs is missing or withheld, and if the result has no rounds, as that of several sittings.
+/// None if one of the costs is missing or withheld, if they are taken from different loads, whose slices have no block in common, and if
+/// the result has no rounds, as that of several sittings.
 pub fn sum_of_cpu_costs(result: &StudyResult, terms: &[Weighted<&str>]) -> Option<Interval> {
     let own = terms_of(result, terms)?;
     let confidence = result.plan.quantile_confidence();
@@ -30,6 +31,13 @@ pub fn degrees_of_freedom_of_sum(result: &StudyResult, terms: &[Weighted<&str>])
     Some(borrowed_sum(result, terms).map_or(f64::from(rounds) - 1.0, |sum| sum.variance().freedom))
 }
 
+/// The load that the costs of all these arms are taken from.
+fn common_load<'a>(result: &'a StudyResult, terms: &[Weighted<&str>]) -> Option<&'a str> {
+    let mut loads = terms.iter().map(|term| Some(result.plan.cpu_load_of(term.value)?.name.as_str()));
+    let first = loads.next()??;
+    loads.all(|load| load == Some(first)).then_some(first)
+}
+
 /// The sum of costs that borrow; none if one of them does not, or they are not against one arm.
 fn borrowed_sum(result: &StudyResult, terms: &[Weighted<&str>]) -> Option<Moderated> {
     let of_arm = |id: &str| {
@@ -39,7 +47,7 @@ fn borrowed_sum(result: &StudyResult, terms: &[Weighted<&str>]) -> Option<Modera
     };
     let references: Vec<&str> = terms.iter().map(|term| of_arm(term.value)).collect::<Option<_>>()?;
     let reference = references.first().filter(|first| references.iter().all(|one| one == *first))?;
-    let load = &result.plan.cpu_load()?.name;
+    let load = common_load(result, terms)?;
     let rounds = Rounds { all: &result.rounds, times: &[], confidence: result.plan.quantile_confidence() };
     let speed = speed(&result.rounds, load);
     let group = Group { rounds: &rounds, arms: &result.arms, reference, load, speed: speed.as_ref() };
@@ -60,7 +68,7 @@ pub fn rounds_of_sum(result: &StudyResult, terms: &[Weighted<&str>]) -> Option<u
 
 /// The costs of the arms with their weights; none if one of them is missing or withheld.
 fn terms_of(result: &StudyResult, terms: &[Weighted<&str>]) -> Option<Vec<Weighted<CostRounds>>> {
-    let load = &result.plan.cpu_load()?.name;
+    let load = common_load(result, terms)?;
     let rounds = Rounds { all: &result.rounds, times: &[], confidence: result.plan.quantile_confidence() };
     let speed = speed(&result.rounds, load);
     let term = |&Weighted { weight, value: id }: &Weighted<&str>| {

@@ -243,10 +243,15 @@ mod tests {
             load("slow", Some(1_600.0), &["baseline", "ext-proc"]),
         ];
         let of = |arm: &str, measure: Measure| plan.usual_load_of(arm, measure).unwrap().name.as_str();
-        for (arm, expected) in [("baseline", "in-use"), ("lua", "in-use"), ("ext-proc", "slow"), ("cors", "full")] {
+        for (arm, expected) in
+            [("baseline", "in-use"), ("lua", "in-use"), ("ext-proc", "slow"), ("cors", "full")]
+        {
             assert_eq!(of(arm, Measure::Cpu), expected, "{arm}");
         }
-        assert_eq!((of("ext-proc", Measure::ResponseP50), of("ext-proc", Measure::MaxRate)), ("slow", "full"));
+        assert_eq!(
+            (of("ext-proc", Measure::ResponseP50), of("ext-proc", Measure::MaxRate)),
+            ("slow", "full")
+        );
         assert!(plan.response_load_of("cors").is_none());
         assert_eq!((plan.cpu_load().unwrap().name.as_str(), plan.loads.len()), ("in-use", 3));
     }

@@ -64,7 +64,9 @@ impl StudyResult {
         match measure {
             CostMeasure::CpuUs | CostMeasure::CpuShare => has_proxies,
             CostMeasure::MaxRate => {
-                has_proxies && !other.hops.is_empty() && is_under(self.plan.rate_load_of(&arm.id), Loop::Closed)
+                has_proxies
+                    && !other.hops.is_empty()
+                    && is_under(self.plan.rate_load_of(&arm.id), Loop::Closed)
             }
             CostMeasure::ResponseQuietP99Us => {
                 let load = self.plan.response_load_of(&arm.id);

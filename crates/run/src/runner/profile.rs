@@ -42,7 +42,8 @@ impl Meter<'_> {
         for running in order.into_iter().filter(|running| running.planned.copy == 0) {
             let proxies: Vec<u32> = running.subject.proxies.iter().map(Proxy::id).collect();
             // A plan without loads has nothing to profile.
-            let Some(load) = self.plan.cpu_load_of(running.planned.arm).filter(|_| !proxies.is_empty()) else {
+            let Some(load) = self.plan.cpu_load_of(running.planned.arm).filter(|_| !proxies.is_empty())
+            else {
                 continue;
             };
             self.freezer.thaw(&proxies)?;
