@@ -100,7 +100,7 @@ pub(crate) fn heading(result: &StudyResult, load: &LoadSpec) -> String {
 }
 
 /// The rate of a load, and how busy it kept the proxies: `30 %, busy 43 %`.
-fn rate(result: &StudyResult, load: &LoadSpec) -> String {
+pub(crate) fn rate(result: &StudyResult, load: &LoadSpec) -> String {
     let how = match (load.utilisation, load.rate) {
         (Some(share), _) => percent(share, 0),
         (None, Some(rate)) => format!("{}/s", grouped(rate, 0)),

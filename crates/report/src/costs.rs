@@ -1,7 +1,7 @@
 //! The costs of a study as a chart: every measure under every load, and the slices behind them.
 
 use hoptax_result::{
-    ArmKind, ArmResult, CostMeasure, Disturbance, LoadSpec, Loop, RoundMeasure, Sample, StudyResult,
+    ArmKind, ArmResult, CostMeasure, Disturbance, LoadSpec, Measure, RoundMeasure, Sample, StudyResult,
 };
 
 use crate::by_load;
@@ -19,7 +19,7 @@ const P50: Drawn =
 pub(crate) fn costs(result: &StudyResult, rows: &[Row<'_>]) -> Option<Costs> {
     let arm = |row: &Row<'_>| CostArm {
         id: row.arm.id.clone(),
-        name: row.name.clone(),
+        name: row.marked(),
         family: family(row.arm),
         summary: row.arm.summary.clone(),
         compared_with: row.arm.compared_with.clone(),
@@ -79,9 +79,17 @@ fn view(
 }
 
 fn slices(result: &StudyResult) -> Vec<Slices> {
-    let cpu = result.plan.cpu_load().map(|load| (CPU, load));
-    let p50 = result.plan.response_load().filter(|load| load.loop_ == Loop::Open).map(|load| (P50, load));
-    let of = |((id, axis, headings), load): (Drawn, &LoadSpec)| {
+    let all = [(CPU, Measure::Cpu), (P50, Measure::ResponseP50)];
+    all.into_iter().flat_map(|(drawn, measure)| of_measure(result, drawn, measure)).collect()
+}
+
+/// The slices that the numbers in a measure come from, by load: arms may have one of their own.
+fn of_measure(result: &StudyResult, (id, axis, headings): Drawn, measure: Measure) -> Vec<Slices> {
+    let is_usual = |load: &&LoadSpec| {
+        let usual = |arm: &ArmResult| result.plan.usual_load_of(&arm.id, measure) == Some(*load);
+        result.arms.iter().any(usual)
+    };
+    let of_load = |load: &LoadSpec| {
         let arms = result.arms.iter().filter(|arm| arm.kind != ArmKind::Direct || id == P50.0);
         let arms = arms
             .map(|arm| ArmSlices { arm: arm.id.clone(), slices: of_arm(result, &arm.id, &load.name, id) });
@@ -89,7 +97,7 @@ fn slices(result: &StudyResult) -> Vec<Slices> {
         let headings = headings.iter().map(|heading| (*heading).to_owned()).collect();
         (!arms.is_empty()).then(|| Slices { axis: axis.to_owned(), headings, load: load.name.clone(), arms })
     };
-    [cpu, p50].into_iter().flatten().filter_map(of).collect()
+    result.plan.loads.iter().filter(is_usual).filter_map(of_load).collect()
 }
 
 fn of_arm(result: &StudyResult, arm: &str, load: &str, measure: &str) -> Vec<Slice> {

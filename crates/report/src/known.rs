@@ -1,6 +1,6 @@
 //! Arms with known costs and their measured costs, as evidence that the setup measures correctly.
 
-use hoptax_result::{ArmResult, Interval, StudyResult};
+use hoptax_result::{ArmResult, CostMeasure, Interval, StudyResult};
 
 use crate::numbers::{difference, grouped};
 
@@ -30,7 +30,7 @@ fn cpu_time(result: &StudyResult, arm: &ArmResult) -> Option<String> {
         other.function == arm.function && known_us(other).is_some_and(|expected_us| expected_us <= 0.0)
     };
     let empty = result.arms.iter().find(is_empty)?;
-    let both = arm.cost.cpu_us_per_request.zip(empty.cost.cpu_us_per_request);
+    let both = arm.cost.cpu_us_per_request.zip(result.cost_beside(arm, empty, CostMeasure::CpuUs));
     let seen = both.map(|(full, empty)| {
         // The errors of the two arms are treated as independent.
         let (estimate, half) = (full.estimate - empty.estimate, full.half_width().hypot(empty.half_width()));

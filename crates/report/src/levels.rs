@@ -3,7 +3,7 @@
 use hoptax_result::{ArmKind, ArmResult, CostMeasure, RoundMeasure, StudyResult};
 
 use crate::numbers::{grouped, level};
-use crate::rows::{arm_level, baselines};
+use crate::rows::{arm_level, baselines, mark};
 use crate::side_table::SideTable;
 
 /// A column: its heading and its measure.
@@ -43,7 +43,7 @@ pub(crate) fn levels(result: &StudyResult) -> Option<SideTable> {
             .chain(columns.iter().map(|column| column.0))
             .map(str::to_owned)
             .collect(),
-        rows: arms.iter().map(|arm| (arm.id.clone(), cells(arm))).collect(),
+        rows: arms.iter().map(|arm| (format!("{}{}", arm.id, mark(result, arm)), cells(arm))).collect(),
     })
 }
 

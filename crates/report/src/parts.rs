@@ -3,6 +3,7 @@
 use hoptax_result::{ArmKind, ArmResult, Interval, Parts, StudyResult};
 
 use crate::numbers::{difference, level};
+use crate::rows::mark;
 use crate::side_table::SideTable;
 
 /// A column: its heading, and its part.
@@ -22,7 +23,7 @@ const COLUMNS: [Column; 6] = [
 pub(crate) fn table(result: &StudyResult) -> Option<SideTable> {
     let load = &result.plan.cpu_load()?.name;
     let of = |arm: &ArmResult| -> Option<(String, Vec<String>)> {
-        let under = arm.under(load)?;
+        let under = arm.under(&result.plan.cpu_load_of(&arm.id)?.name)?;
         let (parts, format): (Parts, fn(&Interval) -> String) = match arm.kind {
             ArmKind::Baseline | ArmKind::Position => (under.parts?, level),
             ArmKind::Direct | ArmKind::Same | ArmKind::Function | ArmKind::External => {
@@ -30,7 +31,8 @@ pub(crate) fn table(result: &StudyResult) -> Option<SideTable> {
             }
         };
         let cell = |column: &Column| column.1(&parts).as_ref().map_or_else(|| "-".to_owned(), format);
-        Some((arm.id.clone(), COLUMNS.iter().map(cell).collect()))
+        let name = format!("{}{}", arm.id, mark(result, arm));
+        Some((name, COLUMNS.iter().map(cell).collect()))
     };
     let rows: Vec<(String, Vec<String>)> = result.arms.iter().filter_map(of).collect();
     (!rows.is_empty()).then(|| SideTable {

@@ -4,6 +4,7 @@ use hoptax_result::{
     ArmKind, ArmResult, CostMeasure, Finding, HopUse, Interval, LoadSpec, Place, RoundMeasure, StudyResult,
 };
 
+use crate::by_load;
 use crate::findings::listed;
 use crate::quantity::{Form, Quantity};
 use crate::sittings;
@@ -30,11 +31,18 @@ pub(crate) const OF_SLICES: [(CostMeasure, &str, u8); 7] = [
 pub(crate) struct Row<'a> {
     pub(crate) arm: &'a ArmResult,
     pub(crate) name: String,
+    /// The rate of its load in parentheses, after the name, if that is not the load of the study's costs.
+    pub(crate) mark: String,
     /// Its costs in the measures of slices, and then in the main measures that arms have once per round, in the order of tables.
     pub(crate) costs: Vec<(CostMeasure, Cell)>,
 }
 
 impl Row<'_> {
+    /// Its name with its mark.
+    pub(crate) fn marked(&self) -> String {
+        format!("{}{}", self.name, self.mark)
+    }
+
     /// Its cost in a measure.
     pub(crate) fn cost(&self, measure: CostMeasure) -> &Cell {
         let found = self.costs.iter().find(|(other, _)| *other == measure);
@@ -74,13 +82,39 @@ pub(crate) fn compared_with<'a>(result: &'a StudyResult, arm: &ArmResult) -> Opt
     result.arms.iter().find(|other| Some(&other.id) == arm.compared_with.as_ref())
 }
 
+/// Returns the load that the costs of an arm are taken from, if those of the study are taken from another one.
+pub(crate) fn own_load<'a>(result: &'a StudyResult, arm: &ArmResult) -> Option<&'a LoadSpec> {
+    let plan = &result.plan;
+    let of_cpu = plan.cpu_load_of(&arm.id).filter(|own| plan.cpu_load() != Some(*own));
+    of_cpu.or_else(|| plan.response_load_of(&arm.id).filter(|own| plan.response_load() != Some(*own)))
+}
+
+/// The mark of an arm in tables that have arms of several loads: the rate of its load, if that is not the load of the table's title.
+pub(crate) fn mark(result: &StudyResult, arm: &ArmResult) -> String {
+    let mark = own_load(result, arm).map(|load| format!(" ({})", by_load::rate(result, load)));
+    mark.unwrap_or_default()
+}
+
 /// Returns the level of an arm in a measure ([`ArmResult::level`]), in the unit of tables; of a share, the level that it is a share of.
 pub(crate) fn arm_level(arm: &ArmResult, measure: CostMeasure) -> Option<Interval> {
-    let level = arm.level(measure)?;
-    Some(match measure {
+    Some(in_units_of_tables(arm.level(measure)?, measure))
+}
+
+/// Returns the level of the arm that an arm is compared with, under the load of the arm's cost, in the unit of tables.
+pub(crate) fn reference_level(
+    result: &StudyResult,
+    arm: &ArmResult,
+    measure: CostMeasure,
+) -> Option<Interval> {
+    let level = result.level_of_reference(arm, compared_with(result, arm)?, measure)?;
+    Some(in_units_of_tables(level, measure))
+}
+
+fn in_units_of_tables(level: Interval, measure: CostMeasure) -> Interval {
+    match measure {
         CostMeasure::OfRounds(measure) => in_units(&level, measure.definition().unit),
         _ => level,
-    })
+    }
 }
 
 /// Returns the value of one proxy in a measure of rounds, in the unit of tables.
@@ -102,12 +136,13 @@ fn row<'a>(result: &'a StudyResult, arm: &'a ArmResult) -> Row<'a> {
     // Without a proxy there is neither its CPU time nor its rate to measure.
     let has_proxy = !arm.hops.is_empty();
     // Response times require an open loop.
-    let has_schedule = result.plan.response_load().is_some();
+    let response_load = result.plan.response_load_of(&arm.id);
+    let has_schedule = response_load.is_some();
     let is_measurable = |measure: CostMeasure| match measure {
         CostMeasure::CpuShare | CostMeasure::CpuUs => has_proxy,
         CostMeasure::ResponseP50Us | CostMeasure::ResponseP90Us | CostMeasure::ResponseP99Us => has_schedule,
         CostMeasure::ResponseQuietP99Us => {
-            has_quiet(result, arm) && baseline.is_some_and(|other| has_quiet(result, other))
+            has_quiet(arm, response_load) && baseline.is_some_and(|other| has_quiet(other, response_load))
         }
         CostMeasure::MaxRate => has_proxy && arm.kind != ArmKind::Position,
         CostMeasure::OfRounds(_) => has_proxy && baseline.is_some(),
@@ -125,13 +160,14 @@ fn row<'a>(result: &'a StudyResult, arm: &'a ArmResult) -> Row<'a> {
             ArmKind::External => format!("{} (never restarted)", arm.id),
             ArmKind::Baseline | ArmKind::Function | ArmKind::Position => arm.id.clone(),
         },
+        mark: mark(result, arm),
         costs: of_slices.chain(CostMeasure::of_rounds()).map(cost).collect(),
     }
 }
 
 /// Returns true if an arm has quiet slices under the load that response times are taken from.
-fn has_quiet(result: &StudyResult, arm: &ArmResult) -> bool {
-    let under = result.plan.response_load().and_then(|load| arm.under(&load.name));
+fn has_quiet(arm: &ArmResult, load: Option<&LoadSpec>) -> bool {
+    let under = load.and_then(|load| arm.under(&load.name));
     under.is_some_and(|under| under.quiet_share.is_some())
 }
 
@@ -166,7 +202,7 @@ pub(crate) fn cell(result: &StudyResult, arm: &ArmResult, asked: &Asked<'_>, cos
     let load = asked
         .load
         .map(|load| load.name.as_str())
-        .or_else(|| Some(result.plan.usual_load(measure)?.name.as_str()));
+        .or_else(|| Some(result.plan.usual_load_of(&arm.id, measure)?.name.as_str()));
     let place = Place { arm: &arm.id, compared_with: arm.compared_with.as_deref(), load, measure };
     let is_withholding = |finding: &&Finding| asked.is_measurable && finding.withholds_number(&place);
     let mut checks: Vec<&str> =

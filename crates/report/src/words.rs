@@ -1,6 +1,8 @@
 //! Sentences shared by all outputs of a study.
 
-use hoptax_result::{ArmKind, ArmResult, Disturbance, LoadSpec, Loop, Loosened, Slices, StudyResult};
+use hoptax_result::{
+    ArmKind, ArmResult, CostMeasure, Disturbance, LoadSpec, Loop, Loosened, Slices, StudyResult,
+};
 
 use crate::numbers::{counted, grouped, percent, percent_difference};
 use crate::{by_load, probe, timeline};
@@ -111,11 +113,13 @@ const NARROW: f64 = 0.01;
 
 /// The meaning of the intervals, a sentence each.
 pub(crate) fn intervals(result: &StudyResult) -> Vec<String> {
-    let level_of = |id: &String| result.arm(id)?.cpu_us_per_request;
+    let level_of = |arm: &ArmResult| {
+        result.level_of_reference(arm, result.arm(arm.compared_with.as_ref()?)?, CostMeasure::CpuUs)
+    };
     // Half-width as a share of the arm compared with.
     let half = |arm: &ArmResult| {
         let cost = arm.cost.cpu_us_per_request?;
-        Some((cost.high - cost.low) / 2.0 / level_of(arm.compared_with.as_ref()?)?.estimate)
+        Some((cost.high - cost.low) / 2.0 / level_of(arm)?.estimate)
     };
     let halves: Vec<f64> = result.arms.iter().filter_map(half).collect();
     let (costs, narrow) = (halves.len(), halves.iter().filter(|half| **half <= NARROW).count());
@@ -166,9 +170,8 @@ pub(crate) fn intervals(result: &StudyResult) -> Vec<String> {
 /// Explains the quiet p99, with the shares of the responses that it rests on; none without one.
 pub(crate) fn quiet(result: &StudyResult) -> Option<String> {
     let rule = result.plan.quiet_rule?;
-    let load = result.plan.response_load()?;
     let of_arm = |arm: &ArmResult| {
-        let under = arm.under(&load.name)?;
+        let under = arm.under(&result.plan.response_load_of(&arm.id)?.name)?;
         under.response_us.quiet_p99.and(under.quiet_share)
     };
     let shares: Vec<f64> = result.arms.iter().filter_map(of_arm).collect();

@@ -22,7 +22,7 @@ mod usable;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Body, Environment, Loosened, MachineProbe, MachineSpeeds, Report, StudyRound};
+use crate::{Body, Environment, Interval, Loosened, MachineProbe, MachineSpeeds, Report, StudyRound};
 
 pub use answer::Answer;
 pub use arm::{
@@ -105,6 +105,14 @@ impl StudyBody {
             Some(own) if load(&other.id) != Some(own) => other.level_under(own, measure),
             _ => other.level(measure),
         }
+    }
+
+    /// The cost of `other` in a measure under the load that the cost of an arm is taken from, for a difference of the two.
+    pub fn cost_beside(&self, arm: &ArmResult, other: &ArmResult, measure: CostMeasure) -> Option<Interval> {
+        let load = |id: &str| self.plan.usual_load_of(id, measure.measure()).map(|load| load.name.as_str());
+        let own = load(&arm.id);
+        let under = if load(&other.id) == own { None } else { own };
+        measure.interval(other.cost_under(under)?)
     }
 }
 

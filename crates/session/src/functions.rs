@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use hoptax_functions::{Catalogue, Function, FunctionCall};
+use hoptax_report::documents::at_load;
 use hoptax_report::numbers::{UNCERTAIN_SIGN, difference, percent_difference};
 use hoptax_result::{ArmResult, CostMeasure, Interval, StudyResult};
 use serde_json::{Map, Value, json};
@@ -133,6 +134,8 @@ fn price(list: &StudyResult, id: &str) -> String {
         if let Some(companion) = &arm.companion_cpu_us_per_request {
             let _ = write!(text, ", and {:.1} us of the companion's CPU", companion.estimate);
         }
+        let own = list.plan.cpu_load_of(&arm.id).filter(|own| list.plan.cpu_load() != Some(*own));
+        text.extend(own.map(|load| format!(", {}", at_load(load))));
         text.push('\n');
     }
     if text.contains(UNCERTAIN_SIGN) {

@@ -9,7 +9,7 @@ use hoptax_lint::{self as rules, ALL, Allowances, Finding, Linted, Rule, Severit
 use hoptax_predict::prices::listed;
 use hoptax_report::documents::at_load;
 use hoptax_report::sarif;
-use hoptax_result::{Interval, LintBody, LintFinding, LintResult, LintedFile, Price, Verdict};
+use hoptax_result::{CostMeasure, Interval, LintBody, LintFinding, LintResult, LintedFile, Price, Verdict};
 use hoptax_subject::envoy::given::read_partly;
 use hoptax_text::yaml::file;
 use serde_json::Value;
@@ -139,13 +139,16 @@ fn costs(path: &Path) -> Result<BTreeMap<String, String>, Failure> {
     if list.verdict == Verdict::Void {
         return Err(Failure::bad_input(format!("`{}` is void: measure it again", path.display())));
     }
-    let plain =
-        list.listed.plain_us.map(|plain| format!(", beside {:.1} us of plain proxying", plain.estimate));
-    let plain = plain.unwrap_or_default();
-    // A function costs more or less by how busy the proxy is.
-    let load = study.plan.cpu_load().map_or_else(String::new, |load| format!(" {}", at_load(load)));
     let words = |price: &Price| {
         let Interval { estimate, low, high } = price.listed_us?;
+        let baseline = study.arm(&study.plan.baseline).zip(study.arm(&price.id));
+        let plain =
+            baseline.and_then(|(plain, arm)| study.level_of_reference(arm, plain, CostMeasure::CpuUs));
+        let plain =
+            plain.map_or_else(String::new, |us| format!(", beside {:.1} us of plain proxying", us.estimate));
+        // A function costs more or less by how busy the proxy is.
+        let load = study.plan.cpu_load_of(&price.id);
+        let load = load.map_or_else(String::new, |load| format!(" {}", at_load(load)));
         let cost = format!(
             "{estimate:.1} us ({low:.1} to {high:.1}) of CPU time per request{load}{plain}, by `{}`",
             price.id

@@ -213,7 +213,9 @@ function Behind({ costs, arm, shown, close }: { costs: Costs; arm: CostArm; show
   const element = useRef<HTMLElement>(null);
   // The list may be longer than the window.
   useEffect(() => element.current?.scrollIntoView({ block: "nearest" }), [arm.id]);
-  const of = costs.slices.find((one) => one.headings.includes(shown.heading)) ?? costs.slices[0];
+  // An arm may have a load of its own.
+  const own = costs.slices.filter((one) => one.arms.some((slices) => slices.arm === arm.id));
+  const of = own.find((one) => one.headings.includes(shown.heading)) ?? own[0] ?? costs.slices[0];
   const isOfShown = of !== undefined && of.headings.includes(shown.heading) && (shown.load === null || shown.load === of.load);
   return (
     <section ref={element} class="behind" aria-label={`Behind ${arm.name}`}>

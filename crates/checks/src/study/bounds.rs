@@ -201,10 +201,19 @@ impl Before {
 
     /// Returns the distance by which a number may be off, as identical arms show it.
     fn null_reach(&self, result: &StudyResult, slot: &Slot) -> Option<f64> {
-        let load = |slot: &Slot| Some(&result.arms.get(slot.arm)?.loads.get(slot.load?)?.load);
+        let usual = |slot: &Slot| usual_load(result, result.arms.get(slot.arm)?, slot.measure);
+        let load = |slot: &Slot| match slot.load {
+            Some(index) => Some(result.arms.get(slot.arm)?.loads.get(index)?.load.as_str()),
+            None => usual(slot),
+        };
+        // A number of an arm itself has those of A/A arms themselves, unless it is taken from another load than theirs.
+        let is_alike = |one: &Slot| {
+            load(one) == load(slot)
+                && one.load.is_some() == (slot.load.is_some() || usual(one) != usual(slot))
+        };
         let is_null = |one: &Slot| {
             let is_same = result.arms.get(one.arm).is_some_and(|arm| arm.kind == ArmKind::Same);
-            is_same && one.of == BoundOf::Cost && one.measure == slot.measure && load(one) == load(slot)
+            is_same && one.of == BoundOf::Cost && one.measure == slot.measure && is_alike(one)
         };
         let nulls = self.numbers.iter().filter(|(one, _)| is_null(one));
         let nulls: Vec<f64> = nulls.filter_map(|(_, number)| Some((*number)?.estimate)).collect();
@@ -223,6 +232,11 @@ impl Before {
         });
         known.all(|is_within| is_within)
     }
+}
+
+/// The name of the load that the numbers of an arm in a measure are taken from.
+fn usual_load<'r>(result: &'r StudyResult, arm: &ArmResult, measure: CostMeasure) -> Option<&'r str> {
+    Some(result.plan.usual_load_of(&arm.id, measure.measure())?.name.as_str())
 }
 
 /// Returns true if a finding withholds a number. A vague level is withheld alone, and the costs that are compared with it stay.
@@ -260,9 +274,8 @@ impl Slot {
     /// The address of the number.
     fn place<'r>(&self, result: &'r StudyResult) -> Option<Place<'r>> {
         let arm = result.arms.get(self.arm)?;
-        let usual = result.plan.usual_load(self.measure.measure());
         let load = match self.load {
-            None => usual.map(|load| load.name.as_str()),
+            None => usual_load(result, arm, self.measure),
             Some(index) => Some(arm.loads.get(index)?.load.as_str()),
         };
         let compared_with = arm.compared_with.as_deref().filter(|_| self.of == BoundOf::Cost);
@@ -275,13 +288,14 @@ impl Slot {
         let arm = result.arms.get(self.arm)?;
         let id = arm.compared_with.as_ref()?;
         let other = result.arms.iter().position(|other| other.id == *id)?;
-        let name = |index: usize| Some(&arm.loads.get(index)?.load);
+        let other_arm = result.arms.get(other)?;
+        let place = |name: &str| other_arm.loads.iter().position(|load: &ArmLoad| load.load == name);
         let load = match self.load {
-            None => None,
-            Some(index) => {
-                let of_other = |load: &ArmLoad| Some(&load.load) == name(index);
-                Some(result.arms.get(other)?.loads.iter().position(of_other)?)
-            }
+            None => match usual_load(result, arm, self.measure) {
+                Some(own) if usual_load(result, other_arm, self.measure) != Some(own) => Some(place(own)?),
+                _ => None,
+            },
+            Some(index) => Some(place(&arm.loads.get(index)?.load)?),
         };
         Some(Self { arm: other, load, ..*self })
     }

@@ -17,8 +17,9 @@ pub(crate) fn withhold(result: &mut StudyResult, findings: &[Finding]) {
             .any(|finding| finding.withholds_number(place) && !OF_PRECISION.contains(&finding.id.as_str()))
     };
     result.rule_costs.retain(|cost| !cost.places().any(|place| is_invalid(&place)));
-    let load = result.plan.cpu_load().map(|load| load.name.clone());
-    for arm in &mut result.arms {
+    let plan = &result.body.plan;
+    for arm in &mut result.body.arms {
+        let load = plan.cpu_load_of(&arm.id).map(|load| load.name.clone());
         let level = Place { arm: &arm.id, compared_with: None, load: load.as_deref(), measure: Measure::Cpu };
         let difference = Place { compared_with: arm.compared_with.as_deref(), ..level };
         let (has_level, has_difference) = (!is_invalid(&level), !is_invalid(&difference));

@@ -1,6 +1,6 @@
 //! The measured cost of a function with a known cost must equal it.
 
-use hoptax_result::{ArmResult, Finding, Measure, Measured, Severity, StudyResult};
+use hoptax_result::{ArmResult, CostMeasure, Finding, Measure, Measured, Severity, StudyResult};
 
 use super::samples::ANOTHER_SITTING;
 use crate::check::Check;
@@ -12,7 +12,6 @@ pub(super) const RESPONSE_TIME: Check<StudyResult> = Check {
     protects_from: "a setup that measures the wrong response time",
     source: "ground truth: a delay of d ms must cost d ms",
     judge: |result, _| {
-        let load = result.plan.response_load().map(|load| load.name.clone());
         let found = result.arms.iter().filter_map(|arm| {
             let known = arm.known_answer?;
             let seen = arm.cost.response_us.p50?.estimate;
@@ -30,7 +29,8 @@ pub(super) const RESPONSE_TIME: Check<StudyResult> = Check {
             let measured = Measured::us(seen, if seen < low { low } else { high });
             let advice = "all response times of this study are in doubt: run it again on a quiet machine";
             let finding = Finding::new("known-answer", Severity::Fail, measured, message, advice);
-            Some(Finding { load: load.clone(), measures: Measure::RESPONSES.to_vec(), ..finding })
+            let load = result.plan.response_load_of(&arm.id).map(|load| load.name.clone());
+            Some(Finding { load, measures: Measure::RESPONSES.to_vec(), ..finding })
         });
         found.collect()
     },
@@ -45,14 +45,16 @@ pub(super) const CPU_TIME: Check<StudyResult> = Check {
     judge: |result, limits| {
         let (warn, fail) =
             (limits.value(&thresholds::KNOWN_CPU_SHARE), limits.value(&thresholds::KNOWN_CPU_FAIL_SHARE));
-        let known = |arm: &ArmResult| Some((arm.known_answer?.cpu_us?, arm.cost.cpu_us_per_request?));
+        let known_us = |arm: &ArmResult| arm.known_answer?.cpu_us;
         let found = result.arms.iter().filter_map(|arm| {
-            let (expected_us, seen) = known(arm).filter(|(expected_us, _)| *expected_us > 0.0)?;
-            // The filter's cost without burning is not known in advance.
+            let expected_us = known_us(arm).filter(|expected_us| *expected_us > 0.0)?;
+            let seen = arm.cost.cpu_us_per_request?;
+            // The filter's cost without burning is not known in advance. It depends on the load a little.
             let is_empty = |other: &&ArmResult| {
-                other.function == arm.function && known(other).is_some_and(|(expected_us, _)| expected_us <= 0.0)
+                other.function == arm.function && known_us(other).is_some_and(|expected_us| expected_us <= 0.0)
             };
-            let (_, empty) = known(result.arms.iter().find(is_empty)?)?;
+            let mut empty = result.arms.iter().filter(is_empty);
+            let empty = empty.find_map(|other| result.cost_beside(arm, other, CostMeasure::CpuUs))?;
             let seen_us = seen.estimate - empty.estimate;
             let half_us = seen.half_width().hypot(empty.half_width());
             let beyond = ((seen_us - expected_us).abs() - half_us) / expected_us;

@@ -1,5 +1,7 @@
 //! A/A arms: copies of the baseline must not differ from it.
 
+use std::collections::BTreeSet;
+
 use hoptax_result::{ArmKind, ArmResult, CostMeasure, Finding, Interval, Measured, Severity, StudyResult};
 use hoptax_stats::chance_of_difference;
 
@@ -17,35 +19,57 @@ pub(super) const SAME: Check<StudyResult> = Check {
     withhold: None,
 };
 
-/// The A/A arm that differs most in one measure, if by more than chance explains for their
+/// The cost of an A/A arm.
+struct Null<'a> {
+    arm: &'a ArmResult,
+    /// The load; none for the cost of the arm itself.
+    load: Option<&'a str>,
+    cost: Interval,
+}
+
+/// The costs of the A/A arms in one measure: of the arms themselves, and under loads that other arms have to themselves.
+fn nulls(result: &StudyResult, measure: CostMeasure) -> Vec<Null<'_>> {
+    let usual = |arm: &ArmResult| Some(result.plan.usual_load_of(&arm.id, measure.measure())?.name.as_str());
+    let all: BTreeSet<&str> = result.arms.iter().filter_map(usual).collect();
+    let same = result.arms.iter().filter(|arm| arm.kind == ArmKind::Same);
+    same.flat_map(|arm| {
+        let own = usual(arm);
+        let others = all.iter().filter(move |load| Some(**load) != own).map(|load| Some(*load));
+        std::iter::once(None)
+            .chain(others)
+            .filter_map(move |load| Some(Null { arm, load, cost: measure.interval(arm.cost_under(load)?)? }))
+    })
+    .collect()
+}
+
+/// The cost of an A/A arm that differs most in one measure, if by more than chance explains for their
 /// number.
 fn of_measure(result: &StudyResult, limits: &Limits, measure: CostMeasure) -> Option<Finding> {
-    let same: Vec<(&ArmResult, Interval)> = result
-        .arms
-        .iter()
-        .filter(|arm| arm.kind == ArmKind::Same)
-        .filter_map(|arm| Some((arm, measure.interval(&arm.cost)?)))
-        .collect();
-    let freedom = |arm: &ArmResult| result.degrees_of_freedom(arm.contrast(), measure, None);
-    let chance = |(arm, cost): &(&ArmResult, Interval)| {
+    let same = nulls(result, measure);
+    let chance = |null: &Null<'_>| {
         let confidence = result.plan.quantile_confidence();
-        chance_of_difference(cost, freedom(arm), confidence).unwrap_or(1.0) * same.len() as f64
+        let freedom = result.degrees_of_freedom(null.arm.contrast(), measure, null.load);
+        chance_of_difference(&null.cost, freedom, confidence).unwrap_or(1.0) * same.len() as f64
     };
     let found = same.iter().min_by(|a, b| chance(a).total_cmp(&chance(b)))?;
-    let ((arm, cost), chance) = (found, chance(found));
+    let (Null { arm, load, cost }, chance) = (found, chance(found));
     if chance > 1.0 - result.plan.confidence {
         return None;
     }
     let other = result.arms.iter().find(|other| Some(&other.id) == arm.compared_with.as_ref())?;
-    let level = other.level(measure)?.estimate;
+    let level = match load {
+        None => result.level_of_reference(arm, other, measure)?.estimate,
+        Some(load) => other.level_under(load, measure)?.estimate,
+    };
     let max = level * limits.value(&thresholds::SAME_COST_FAIL_SHARE);
     let is_rare = chance < limits.value(&thresholds::SAME_RARE);
     let severity = match (is_rare, cost.estimate.abs() > max) {
         (true, true) => Severity::Fail,
         _ => Severity::Warn,
     };
+    let under = load.map_or_else(String::new, |load| format!(" under {load}"));
     let message = format!(
-        "{} of `{}` differs by {:+.1} % ({:+.1} to {:+.1}) from an identical arm; by chance, this measure does \
+        "{} of `{}`{under} differs by {:+.1} % ({:+.1} to {:+.1}) from an identical arm; by chance, this measure does \
          so in one of {:.0} studies",
         measure.measure().as_str(),
         arm.id,
@@ -64,7 +88,7 @@ fn of_measure(result: &StudyResult, limits: &Limits, measure: CostMeasure) -> Op
     let measured =
         Measured::percent(cost.estimate.abs() / level, limits.value(&thresholds::SAME_COST_FAIL_SHARE));
     let one = Finding::new("same-differs", severity, measured, message, advice);
-    Some(Finding { measures: vec![measure.measure()], ..one })
+    Some(Finding { load: load.map(str::to_owned), measures: vec![measure.measure()], ..one })
 }
 
 /// Advice for a finding that chance explains. Of six measures that are independent of each other, one or more have such a finding in

@@ -3,8 +3,8 @@
 mod forecast;
 
 use hoptax_result::{
-    ArmLoad, ArmResult, Cost, Finding, Interval, LoadSpec, Loop, Measure, Measured, Number, Severity,
-    StudyResult,
+    ArmLoad, ArmResult, Cost, CostMeasure, Finding, Interval, LoadSpec, Loop, Measure, Measured, Number,
+    Severity, StudyResult,
 };
 
 use forecast::{TAILS, quiet_effective, quiet_responses, responses_needed, rounds_advice};
@@ -143,7 +143,9 @@ fn cost_widths<'a>(
         cost.zip(level).map(|(cost, level)| Width::of_tail(&cost, level.estimate))
     };
     let name = |load: Option<&'a LoadSpec>| load.map(|load| load.name.as_str());
-    let (cpu_load, rate_load) = (name(result.plan.cpu_load()), name(result.plan.rate_load()));
+    let (cpu_load, rate_load) =
+        (name(result.plan.cpu_load_of(&arm.id)), name(result.plan.rate_load_of(&arm.id)));
+    let level_of = |measure: CostMeasure| result.level_of_reference(arm, other, measure);
     // Both are reported. The share varies with the level, too. An arm without proxies has no level, and its proxies take no CPU time.
     let cpu = |cost: &Cost, level: Option<Interval>| {
         let level_us = level.map(|level| level.estimate).or(other.hops.is_empty().then_some(0.0))?;
@@ -152,8 +154,8 @@ fn cost_widths<'a>(
         Some(of_share.filter(|of_share| of_share.share > of_us.share).unwrap_or(of_us))
     };
     let mut widths = vec![
-        (cpu_load, Measure::Cpu, cpu(&arm.cost, other.cpu_us_per_request)),
-        (rate_load, Measure::MaxRate, share(arm.cost.max_rate, other.max_rate)),
+        (cpu_load, Measure::Cpu, cpu(&arm.cost, level_of(CostMeasure::CpuUs))),
+        (rate_load, Measure::MaxRate, share(arm.cost.max_rate, level_of(CostMeasure::MaxRate))),
     ];
     for load in &arm.loads {
         let Some(others) = other.under(&load.load) else { continue };
@@ -223,7 +225,7 @@ fn levels<'a>(
     result: &'a StudyResult,
     arm: &'a ArmResult,
 ) -> impl Iterator<Item = (Option<&'a str>, Measure, Interval)> {
-    let rate_load = result.plan.rate_load().map(|load| load.name.as_str());
+    let rate_load = result.plan.rate_load_of(&arm.id).map(|load| load.name.as_str());
     let of_load = |load: &'a ArmLoad| {
         let name = Some(load.load.as_str());
         [

@@ -101,7 +101,7 @@ fn carried(
         return Err(lacking.to_owned());
     }
     let listed = Cost::new(&price.listed_us.ok_or("withheld on the list")?);
-    if !list.is_carried(&listed) {
+    if !list.is_carried(&price.id, &listed) {
         return Err("too small on the list".to_owned());
     }
     if listed.relative() > KNOWN_WITHIN {

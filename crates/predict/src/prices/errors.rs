@@ -64,7 +64,7 @@ fn of_pair(list: &List, truth: &List) -> Vec<Trial> {
     let Some(factor) = factor(&anchors(list, truth.plain_us, &measured)) else { return Vec::new() };
     let is_known = |cost: &&Cost| cost.relative() <= KNOWN_WITHIN;
     let others = list.costs.iter().filter(|(id, listed)| {
-        !ANCHORS.contains(&id.as_str()) && is_known(listed) && list.is_carried(listed)
+        !ANCHORS.contains(&id.as_str()) && is_known(listed) && list.is_carried(id, listed)
     });
     let trial = |(id, listed): (&String, &Cost)| {
         let truth = truth.costs.get(id).filter(is_known)?;
@@ -135,7 +135,7 @@ mod tests {
             let cost =
                 |(id, us): &(&str, f64)| ((*id).to_owned(), Cost { us: *us, half_width_us: us * 0.01 });
             let costs = costs.iter().map(cost).collect();
-            List { machine: machine.to_owned(), plain_us: Some(10.0), costs }
+            List { machine: machine.to_owned(), plain_us: Some(10.0), costs, ..List::default() }
         };
         let anchors = ANCHORS.map(|id| (id, 10.0));
         let with = |functions: &[(&'static str, f64)]| [&anchors[..], functions].concat();

@@ -25,7 +25,7 @@ pub fn anchors(list: &List, plain_us: Option<f64>, measured: &[(&str, Cost)]) ->
     let is_known = |cost: &Cost| cost.relative() <= KNOWN_WITHIN;
     let anchor = |(id, cost): &(&str, Cost)| {
         let listed = list.costs.get(*id).filter(|listed| is_known(listed) && is_known(cost))?;
-        list.is_carried(listed)
+        list.is_carried(id, listed)
             .then(|| Anchor { name: (*id).to_owned(), log_factor: (cost.us / listed.us).ln() })
     };
     plain.into_iter().chain(measured.iter().filter_map(anchor)).collect()

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hoptax_result::{ArmKind, Interval, StudyResult};
+use hoptax_result::{ArmKind, CostMeasure, Interval, StudyResult};
 
 /// Largest relative uncertainty of a cost that prices are carried from, or compared with. Ratios of vaguer ones are mostly noise.
 pub(crate) const KNOWN_WITHIN: f64 = 0.3;
@@ -37,6 +37,8 @@ pub struct List {
     pub machine: String,
     /// CPU time of plain proxying per request, microseconds.
     pub plain_us: Option<f64>,
+    /// The same beside the cost of an arm, by its id, where it was measured under another load.
+    pub plain_beside_us: BTreeMap<String, f64>,
     /// Costs by arm id.
     pub costs: BTreeMap<String, Cost>,
 }
@@ -49,16 +51,24 @@ impl List {
             Some((arm.id.clone(), Cost::new(arm.cost.cpu_us_per_request.as_ref()?)))
         };
         let plain = result.arm(&result.plan.baseline);
+        let plain_us = plain.and_then(|arm| arm.cpu_us_per_request).map(|us| us.estimate);
+        let beside = |arm: &hoptax_result::ArmResult| {
+            let us = result.level_of_reference(arm, plain?, CostMeasure::CpuUs)?.estimate;
+            (Some(us) != plain_us).then(|| (arm.id.clone(), us))
+        };
         Self {
             machine: String::new(),
-            plain_us: plain.and_then(|arm| arm.cpu_us_per_request).map(|us| us.estimate),
+            plain_us,
+            plain_beside_us: functions.clone().filter_map(beside).collect(),
             costs: functions.filter_map(cost).collect(),
         }
     }
 
-    /// Returns true if a cost is large enough, relative to plain proxying, to be carried to another machine.
-    pub(crate) fn is_carried(&self, cost: &Cost) -> bool {
-        self.plain_us.is_some_and(|plain_us| plain_us > 0.0 && cost.us / plain_us >= CARRIED_FROM)
+    /// Returns true if the cost of an arm is large enough, relative to plain proxying under the same load, to be carried to another
+    /// machine.
+    pub(crate) fn is_carried(&self, id: &str, cost: &Cost) -> bool {
+        let plain_us = self.plain_beside_us.get(id).copied().or(self.plain_us);
+        plain_us.is_some_and(|plain_us| plain_us > 0.0 && cost.us / plain_us >= CARRIED_FROM)
     }
 
     /// Parses tab-separated lines of an id, a cost and half the width of its interval, both in microseconds. The line `plain` has
@@ -101,10 +111,16 @@ mod tests {
 
     #[test]
     fn costs_are_carried_from_a_twentieth_of_plain_proxying() {
-        let list = List { plain_us: Some(20.0), ..List::default() };
+        let beside = [("slow".to_owned(), 30.0)].into();
+        let list = List { plain_us: Some(20.0), plain_beside_us: beside, ..List::default() };
         let cost = |us: f64| Cost { us, half_width_us: 0.1 };
-        assert_eq!([20.0, 1.0, 0.9, -1.0].map(|us| list.is_carried(&cost(us))), [true, true, false, false]);
-        assert!(!List::default().is_carried(&cost(20.0)), "without plain proxying");
+        assert_eq!(
+            [20.0, 1.0, 0.9, -1.0].map(|us| list.is_carried("lua", &cost(us))),
+            [true, true, false, false]
+        );
+        let under_its_own_load = [1.4, 1.5].map(|us| list.is_carried("slow", &cost(us)));
+        assert_eq!(under_its_own_load, [false, true], "beside plain proxying under that load");
+        assert!(!List::default().is_carried("lua", &cost(20.0)), "without plain proxying");
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::in_use::by_load_charts;
 use crate::kind::Documented;
 use crate::layers::bars;
 use crate::numbers::{counted, grouped, level, percent_difference};
-use crate::rows::{OF_SLICES, Row, baselines, rows};
+use crate::rows::{OF_SLICES, Row, baselines, own_load, rows};
 use crate::side::{levels_by_load, side_tables, work};
 use crate::side_table::SideTable;
 use crate::table::{Cell, Column, Row as DocumentRow, Table};
@@ -196,10 +196,10 @@ fn costs(result: &StudyResult, rows: &[Row<'_>]) -> Vec<String> {
             let arms = counted(bounded as u64, "arm");
             format!(
                 "`{}` adds most CPU time of those with an interval: {cost}; {arms} may add more",
-                row.name
+                row.marked()
             )
         } else {
-            format!("`{}` adds most CPU time: {cost}", row.name)
+            format!("`{}` adds most CPU time: {cost}", row.marked())
         }
     });
     let measured = functions().filter(|row| row.cost(CostMeasure::CpuUs).is_stated()).count();
@@ -225,7 +225,7 @@ fn plain(result: &StudyResult, arm: &ArmResult) -> Option<String> {
     let p50 = arm.response_us.p50.map(|p50| format!("a p50 of {} us", level(&p50)));
     let of_load =
         |text: Option<String>, load: Option<&LoadSpec>| Some(format!("{} {}", text?, at_load(load?)));
-    let (cpu_load, response_load) = (result.plan.cpu_load(), result.plan.response_load());
+    let (cpu_load, response_load) = (result.plan.cpu_load_of(&arm.id), result.plan.response_load_of(&arm.id));
     let cpu = if cpu_load == response_load && p50.is_some() { cpu } else { of_load(cpu, cpu_load) };
     let parts: Vec<String> = [cpu, of_load(p50, response_load)].into_iter().flatten().collect();
     // A study file cannot give this name to another arm.
@@ -266,7 +266,7 @@ fn table(result: &StudyResult, rows: &[Row<'_>]) -> Option<Table> {
             .map(|(measure, priority)| Column::new(measure.definition().short_heading, priority)),
     );
     let row = |row: &Row<'_>| DocumentRow {
-        name: row.name.clone(),
+        name: row.marked(),
         summary: summary(result, row),
         page: None,
         cells: row.costs.iter().map(|(_, cell)| cell.clone()).collect(),
@@ -312,9 +312,20 @@ fn summary(result: &StudyResult, row: &Row<'_>) -> String {
     parts.join("; ")
 }
 
+/// The meaning of the mark of arms that have a load of their own, one sentence for each such load.
+fn own_loads(result: &StudyResult, rows: &[Row<'_>]) -> Vec<String> {
+    let is_marked = |load: &&LoadSpec| rows.iter().any(|row| own_load(result, row.arm) == Some(*load));
+    let sentence = |load: &LoadSpec| {
+        let mark = by_load::rate(result, load);
+        format!("({mark}): measured {}, like what the arm is compared with", at_load(load))
+    };
+    result.plan.loads.iter().filter(is_marked).map(sentence).collect()
+}
+
 /// The columns that the table lacks because no arm has a number in them, and loosened thresholds.
 fn notes(result: &StudyResult, rows: &[Row<'_>]) -> Vec<String> {
     let mut notes = words::loosened(&result.loosened);
+    notes.extend(own_loads(result, rows));
     if has_quiet(rows) {
         notes.extend(words::quiet(result));
     }

@@ -11,7 +11,7 @@ use crate::document::{Block, Document, Section};
 use crate::findings::named;
 use crate::numbers::counted;
 use crate::quantity::Quantity;
-use crate::rows::{Asked, arm_level, baselines, cell, rows, unit_name};
+use crate::rows::{Asked, arm_level, baselines, cell, reference_level, rows, unit_name};
 use crate::sittings::scaled;
 use crate::table::{Cell, Column, Row, Table};
 use crate::words::capitalised;
@@ -118,7 +118,7 @@ fn row(runs: &[Named<'_, StudyResult>], arm: &ArmResult, measure: CostMeasure) -
     let reference = runs.first();
     let of_reference = reference.and_then(interval);
     let compared_with = arm.compared_with.as_deref().unwrap_or_default();
-    let level = reference.and_then(|run| Some(arm_level(run.result.arm(compared_with)?, measure)?.estimate));
+    let level = reference.and_then(|run| Some(reference_level(run.result, arm, measure)?.estimate));
     let difference = |run: &Named<'_, StudyResult>| {
         let found = decided(&of_reference?, &interval(run)?, level?)?;
         Some(OverlayDifference {
