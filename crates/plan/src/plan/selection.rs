@@ -279,6 +279,27 @@ mod tests {
     }
 
     #[test]
+    fn each_arm_of_the_price_list_has_a_load_in_use_and_heavy_ones_slow_no_other() {
+        let text = include_str!("../../../../studies/price-list.yaml");
+        let (file, positions) = file::read("price-list.yaml", text).unwrap();
+        let plan = Plan::new(&file, &positions, Catalogue::load().unwrap()).unwrap();
+        for arm in &plan.arms {
+            let load = plan.cpu_load_of(arm).unwrap();
+            let rate = load.open.as_ref().map(|open| open.rate);
+            assert!(matches!(rate, Some(Rate::OfSlowest(_))) && arm.takes_part(&load), "{}", arm.id);
+        }
+        let (fast, slow) = (taking(&plan, "in-use"), taking(&plan, "in-use-slow"));
+        for both in ["baseline", "same", "control/burn{us=0}"] {
+            assert!(fast.contains(&both) && slow.contains(&both), "{both}");
+        }
+        for (id, is_slow) in
+            [("ext-proc{parts=bodies}", true), ("control/burn{us=20}", false), ("lua", false)]
+        {
+            assert_eq!((slow.contains(&id), fast.contains(&id)), (is_slow, !is_slow), "{id}");
+        }
+    }
+
+    #[test]
     fn a_timeline_has_every_arm_under_every_load() {
         let text = "name: test\nobserve: timeline\narms: [baseline, lua]\nloads:\n  \
                     - {name: a, loop: open, rate: 100, slice: 1s, only: [lua]}\n";
