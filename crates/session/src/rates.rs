@@ -80,6 +80,19 @@ mod tests {
     }
 
     #[test]
+    fn loads_for_some_arms_keep_their_own_rates() {
+        let text = "name: test\narms: [baseline, lua, rbac]\nloads:\n  - {name: a, loop: open, except: b}\n  \
+                    - {name: b, loop: open, only: [lua]}\n";
+        let (file, positions) = file::read("test.yaml", text).unwrap();
+        let mut resumed = Plan::new(&file, &positions, Catalogue::load().unwrap()).unwrap();
+        let slice =
+            |load: usize, planned_rate: f64| SliceRecord { load, planned_rate, ..SliceRecord::default() };
+        let slices = vec![slice(1, 1_600.0), slice(0, 3_300.0)];
+        keep_those_of_rounds(&mut resumed, &[RoundRecord { slices, ..RoundRecord::default() }]);
+        assert_eq!(rates(&resumed), [Some(Rate::PerSecond(3_300.0)), Some(Rate::PerSecond(1_600.0))]);
+    }
+
+    #[test]
     fn a_sitting_and_a_round_without_the_load_leave_its_rate_open() {
         let mut earlier = sample::study("test", "2026-11-01T00:00:00Z", 5.0);
         earlier.plan.loads.clear();

@@ -110,7 +110,7 @@ fn untested(
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{Interval, KnownAnswer, Severity, StudyResult, Verdict};
+    use hoptax_result::{Interval, KnownAnswer, LoadSpec, Severity, StudyResult, Verdict};
 
     use crate::study::tests::{fired, withheld};
 
@@ -178,6 +178,29 @@ mod tests {
         assert_eq!((severity, result.verdict), (Some(Severity::Fail), Verdict::Void));
         assert_eq!(burns(0.5, 8.0).0, Some(Severity::Fail));
         assert!(withheld(burning(0.5, 13.0)).iter().all(|place| place.ends_with(" Cpu")));
+    }
+
+    #[test]
+    fn a_known_cpu_time_is_measured_against_nothing_under_the_same_load() {
+        let of_slow = |empty_us_of_slow: f64| {
+            fired("known-cpu", |result| {
+                // Under its own load, the filter takes 2 us more before it burns anything.
+                burning(0.5, 12.5)(result);
+                let others: Vec<String> = result.arms.iter().map(|arm| arm.id.clone()).collect();
+                let (slow, others) = others.split_last().unwrap();
+                let fixed = result.plan.loads[1].clone();
+                result.plan.loads[1].arms = others.to_vec();
+                let arms = vec!["baseline".to_owned(), "burn{us=0}".to_owned(), slow.clone()];
+                result.plan.loads.push(LoadSpec { name: "slow".to_owned(), arms, ..fixed });
+                let empty = result.arms.iter_mut().find(|arm| arm.id == "burn{us=0}").unwrap();
+                let mut under = empty.loads[1].clone();
+                under.load = "slow".to_owned();
+                under.cost.cpu_us_per_request = Some(Interval::around(empty_us_of_slow, 0.1));
+                empty.loads.push(under);
+            })
+            .0
+        };
+        assert_eq!((of_slow(2.5), of_slow(0.5)), (None, Some(Severity::Fail)));
     }
 
     #[test]

@@ -416,6 +416,18 @@ mod tests {
     }
 
     #[test]
+    fn a_load_for_some_arms_is_refused_since_a_comparison_names_them_otherwise() {
+        let text = |function: &str| {
+            format!(
+                "name: x\narms: [baseline, {function}]\nloads: [{{name: a, loop: open}}, {{name: b, loop: open, only: [{function}]}}]\n"
+            )
+        };
+        let studies = [("old.yaml", "lua"), ("new.yaml", "jwt")].map(|(name, arm)| of_text(name, &text(arm)));
+        let error = of_studies(&studies).unwrap_err();
+        assert!(error.contains("the load `b` of `old.yaml` names arms"), "{error}");
+    }
+
+    #[test]
     fn the_only_arms_are_compared_whatever_their_names_are() {
         let found = compared("  - baseline\n  - jwt\n", "  - {name: next, functions: [lua]}\n  - baseline\n")
             .unwrap();

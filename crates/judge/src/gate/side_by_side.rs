@@ -262,6 +262,14 @@ loads:
     }
 
     #[test]
+    fn a_load_for_some_arms_is_refused_since_a_gate_names_them_otherwise() {
+        let text = "name: x\narms: [baseline, lua]\nloads: [{name: a, loop: open}, {name: b, loop: open, only: [lua]}]\n";
+        let (file, _) = file::read("x.yaml", text).unwrap();
+        let error = side_by_side(&file, &"envoy=1.41.0".parse().unwrap()).unwrap_err();
+        assert!(error.contains("the load `b` of `x` names arms"), "{error}");
+    }
+
+    #[test]
     fn a_candidate_that_changes_nothing_is_an_error() {
         let text = "name: x\narms: [baseline, lua]\nloads: [{name: all, loop: closed}]\n";
         let (file, _) = file::read("x.yaml", text).unwrap();

@@ -198,7 +198,9 @@ fn level(arm: &ArmResult, measure: CostMeasure, load: Option<&str>) -> Option<In
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{ArmKind, Borrowed, Cost, SittingCost, SittingsResult, sample};
+    use hoptax_result::{
+        ArmKind, ArmLoad, Borrowed, Cost, LoadSpec, Loop, SittingCost, SittingsResult, sample,
+    };
     use hoptax_stats::{Sitting, random_effects};
 
     use super::*;
@@ -305,6 +307,34 @@ mod tests {
         assert_eq!(costs[0].combined, Some(by_random_effects(costs[0])));
         assert!(one.arms[1].cost.borrowed.is_empty());
         assert!(one.arms[2..].iter().all(|arm| freedom(&one, arm).1));
+    }
+
+    #[test]
+    fn costs_of_arms_borrow_under_their_own_load_alone() {
+        let mut parts = parts(18, [0.4; 3]);
+        let ids: Vec<String> = parts[0].result.arms.iter().map(|arm| arm.id.clone()).collect();
+        let (fast, slow) = ids.split_at(10);
+        let slow: Vec<String> = std::iter::once(&ids[0]).chain(slow).cloned().collect();
+        let load = |name: &str, arms: &[String]| LoadSpec {
+            loop_: Loop::Open,
+            rate: Some(1_000.0),
+            arms: arms.to_vec(),
+            ..sample::closed_loop(name, 16)
+        };
+        let loads = vec![load("in-use", fast), load("slow", &slow)];
+        for part in &mut parts {
+            part.result.plan.loads.clone_from(&loads);
+            let level = Some(Interval::around(60.0, 1.0));
+            let under = ArmLoad { load: "slow".to_owned(), cpu_us_per_request: level, ..ArmLoad::default() };
+            part.result.arms[0].loads = vec![under];
+        }
+        let found = |parts: &[Part]| costs(parts).len();
+        let of = |count: usize| (0..count).map(|place| format!("function-{place}")).collect::<Vec<_>>();
+        assert!(of(18).iter().all(|id| costs(&parts).contains_key(&(id.clone(), None, CostMeasure::CpuUs))));
+        // Without its level under the load of the others, they cannot borrow, whatever its own load says.
+        let all = found(&parts);
+        parts.iter_mut().for_each(|part| part.result.arms[0].loads.clear());
+        assert_eq!((all, found(&parts)), (18, 9));
     }
 
     #[test]

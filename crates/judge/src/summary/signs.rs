@@ -93,7 +93,7 @@ fn is_uncertain(
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{ArmKind, Cost, Interval, sample};
+    use hoptax_result::{ArmKind, Cost, Interval, LoadSpec, Loop, RoundMeasure, sample};
 
     use super::*;
 
@@ -137,6 +137,26 @@ mod tests {
         let mut copied = study(&costs);
         copied.arms[0].copies = 8;
         assert_eq!((uncertain(study(&costs))[0], uncertain(copied)[0]), (false, true));
+    }
+
+    #[test]
+    fn costs_under_different_loads_are_groups_of_one_family() {
+        let mut result = study(&[Interval::around(1.0, 0.5); 4]);
+        let arms = |slow: bool| -> Vec<String> {
+            let own = result.arms.iter().enumerate().filter(|(place, _)| *place == 0 || (*place > 2) == slow);
+            own.map(|(_, arm)| arm.id.clone()).collect()
+        };
+        let load = |name: &str, arms: Vec<String>| LoadSpec {
+            loop_: Loop::Open,
+            rate: Some(1_000.0),
+            arms,
+            ..sample::closed_loop(name, 16)
+        };
+        let loads = vec![load("in-use", arms(false)), load("slow", arms(true))];
+        result.plan.loads = loads;
+        let groups = family(&result, CostMeasure::CpuUs, None);
+        assert_eq!(groups.iter().map(|group| group.copies.len()).collect::<Vec<_>>(), [2, 2]);
+        assert_eq!(family(&result, CostMeasure::OfRounds(RoundMeasure::MEMORY), None), []);
     }
 
     #[test]

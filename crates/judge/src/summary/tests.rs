@@ -1,3 +1,4 @@
+mod own_load;
 mod quiet;
 
 use hoptax_functions::Catalogue;

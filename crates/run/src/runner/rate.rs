@@ -54,4 +54,19 @@ mod tests {
         assert_eq!([of(0, 0.3), of(0, 0.5), of(1, 0.3), of(1, 1e-9)], [9_300, 15_000, 1_500, 1]);
         assert_eq!(of_slowest(&plan, &plan.loads[0], &BTreeMap::new(), 0.3).round() as u64, 1);
     }
+
+    #[test]
+    fn a_heavy_arm_with_a_load_of_its_own_leaves_the_others_their_rate() {
+        let text = "name: test\narms: [baseline, same, lua, rbac]\nloads:\n  - {name: a, loop: open, except: b}\n  \
+                    - {name: b, loop: open, only: [lua]}\n";
+        let (file, positions) = file::read("test.yaml", text).unwrap();
+        let plan = Plan::new(&file, &positions, Catalogue::load().unwrap()).unwrap();
+        let rate = |id: &str| if id == "lua" { 3_200.0 } else { 24_000.0 };
+        let arms = plan.arms.iter().enumerate();
+        let capacities = arms
+            .map(|(number, arm)| (number, Capacity { rate: rate(&arm.id), ..Capacity::default() }))
+            .collect();
+        let of = |load: usize| planned(&plan, &capacities, &plan.loads[load], 0).round() as u64;
+        assert_eq!([of(0), of(1)], [12_000, 1_600]);
+    }
 }

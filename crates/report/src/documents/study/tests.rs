@@ -177,3 +177,31 @@ fn a_cost_that_may_be_chance_among_all_has_a_mark_and_is_not_counted() {
         study(&certain).notes.iter().all(|note| !note.starts_with("?: ")) && cpu(&without) == cpu(&usual)
     );
 }
+
+#[test]
+fn an_arm_of_another_load_has_its_rate_after_its_name_and_a_note_explains_it() {
+    let mut result = fixture::loaded();
+    let others: Vec<String> = result.arms.iter().map(|arm| arm.id.clone()).filter(|id| id != "lua").collect();
+    result.plan.loads[1].arms = others;
+    result.plan.loads[2].arms = vec!["baseline".to_owned(), "lua".to_owned()];
+    for arm in &mut result.arms {
+        let left_out = match arm.id.as_str() {
+            "baseline" => "",
+            "lua" => "fixed-rate",
+            _ => "half",
+        };
+        arm.loads.retain(|load| load.load != left_out);
+    }
+    let document = study(&result);
+    let table = document.table.as_ref().unwrap();
+    let names: Vec<&str> = table.rows.iter().map(|row| row.name.as_str()).collect();
+    assert!(names.contains(&"lua (10,000/s)") && names.contains(&"rbac"), "{names:?}");
+    assert_eq!(names.iter().filter(|name| name.contains("/s)")).count(), 1, "{names:?}");
+    let note =
+        "(10,000/s): measured at 10,000 requests/s, uniform arrivals, like what the arm is compared with";
+    assert_eq!(document.notes.iter().filter(|one| *one == note).count(), 1, "{:?}", document.notes);
+    assert!(!study(&fixture::loaded()).notes.iter().any(|one| one.contains("like what the arm")));
+    let costs = all_costs(&result, &rows(&result)).unwrap();
+    let lua = costs.arms.iter().find(|arm| arm.id == "lua").unwrap();
+    assert_eq!(lua.name, "lua (10,000/s)");
+}
