@@ -7,7 +7,7 @@ use hoptax_stats::{mean_over_rounds, standard_error};
 
 use crate::by_load::open_loops;
 use crate::numbers::{difference, grouped, level, percent};
-use crate::rows::{arm_level, hop_level, in_units};
+use crate::rows::{arm_level, hop_level, in_units, mark};
 use crate::side_table::SideTable;
 use crate::{by_load, handshakes, layers, parts, rules, timeline, words};
 
@@ -136,7 +136,8 @@ fn companion(result: &StudyResult) -> SideTable {
         let proxy = arm.cost.cpu_us_per_request;
         let both = proxy.map(|proxy| grouped(proxy.estimate + companion.estimate, 1));
         let proxy = proxy.as_ref().map_or_else(|| "-".to_owned(), difference);
-        Some((arm.id.clone(), vec![proxy, level(&companion), both.unwrap_or_else(|| "-".to_owned())]))
+        let name = format!("{}{}", arm.id, mark(result, arm));
+        Some((name, vec![proxy, level(&companion), both.unwrap_or_else(|| "-".to_owned())]))
     };
     SideTable {
         title: "functions that call a service (companion), CPU time per request".to_owned(),
@@ -185,7 +186,7 @@ fn hops(result: &StudyResult) -> SideTable {
     let mut rows = Vec::new();
     for arm in &result.arms {
         for (place, hop) in arm.hops.iter().enumerate() {
-            let name = if place == 0 { arm.id.clone() } else { String::new() };
+            let name = if place == 0 { format!("{}{}", arm.id, mark(result, arm)) } else { String::new() };
             let of_rounds = RoundMeasure::compared().map(|measure| hop_level(hop, measure));
             let numbers = std::iter::once(hop.cpu_us_per_request).chain(of_rounds);
             let cells = std::iter::once(hop.name.clone()).chain(numbers.map(|one| number(one.as_ref())));

@@ -37,8 +37,12 @@ pub(crate) fn method(result: &StudyResult) -> String {
         .iter()
         .map(|load| {
             let how = loop_of(result, load);
+            let arms = match load.arms.len() as u64 {
+                0 => String::new(),
+                some => format!(", for {}", counted(some, "arm")),
+            };
             format!(
-                "{} ({how}, {} {}{}, {} {} of {} ms)",
+                "{} ({how}, {} {}{}, {} {} of {} ms{arms})",
                 load.name,
                 load.connections,
                 if load.caller == "hoptax" { "connections" } else { "caller processes" },

@@ -214,7 +214,7 @@ function Behind({ costs, arm, shown, close }: { costs: Costs; arm: CostArm; show
   // The list may be longer than the window.
   useEffect(() => element.current?.scrollIntoView({ block: "nearest" }), [arm.id]);
   // An arm may have a load of its own.
-  const own = costs.slices.filter((one) => one.arms.some((slices) => slices.arm === arm.id));
+  const own = costs.slices.filter((one) => one.arms.some((drawn) => drawn.arm === arm.id));
   const of = own.find((one) => one.headings.includes(shown.heading)) ?? own[0] ?? costs.slices[0];
   const isOfShown = of !== undefined && of.headings.includes(shown.heading) && (shown.load === null || shown.load === of.load);
   return (

@@ -47,7 +47,8 @@ pub(crate) fn size_and_kind(
     processors: Processors,
 ) -> Option<(u32, Kind)> {
     let (plain, requested) = without_condition(&arm.id, over.as_str());
-    let (subject, load) = (arm.subject.clone(), load.clone());
+    // The other arms of its load change nothing for an arm.
+    let (subject, load) = (arm.subject.clone(), LoadSpec { arms: Vec::new(), ..load.clone() });
     let is_named =
         !matches!(over, ScaleDimension::Workers | ScaleDimension::Processors | ScaleDimension::Clones);
     let kind = |subject, load| Kind {

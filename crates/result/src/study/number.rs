@@ -34,15 +34,16 @@ impl StudyResult {
     /// Visits every number of an arm in the result.
     pub fn for_each_number(&mut self, visit: &mut dyn FnMut(&Place<'_>, Number<'_>)) {
         let name = |load: Option<&super::LoadSpec>| load.map(|load| load.name.clone());
-        for arm in &mut self.arms {
+        let super::StudyBody { plan, arms, timelines, .. } = &mut self.body;
+        for arm in arms {
             let usual = Usual {
-                cpu: name(self.plan.cpu_load_of(&arm.id)),
-                rate: name(self.plan.rate_load_of(&arm.id)),
-                response: name(self.plan.response_load_of(&arm.id)),
+                cpu: name(plan.cpu_load_of(&arm.id)),
+                rate: name(plan.rate_load_of(&arm.id)),
+                response: name(plan.response_load_of(&arm.id)),
             };
             visit_arm(arm, &usual, visit);
         }
-        for timeline in &mut self.timelines {
+        for timeline in timelines {
             visit_timeline(timeline, visit);
         }
     }
