@@ -135,9 +135,14 @@ fn a_study_shows_its_steps_and_ends_with_its_processes_when_it_is_stopped() {
     assert!(job["step"]["line"].as_str().unwrap().starts_with("round 1"), "{job}");
     assert!(job["step"]["all"].as_u64() > job["step"]["done"].as_u64(), "{job}");
     assert!(has_line(&job, "study `anchors`"), "{job}");
-    // What a job starts fills neither the disk nor the table of open files.
+    // What a job starts fills neither the disk, nor the table of open files, nor the memory.
     let processes = served.process.children();
-    for (name, most) in [("Max file size", 1 << 30), ("Max open files", 16_384), ("Max core file size", 0)] {
+    for (name, most) in [
+        ("Max file size", 1 << 30),
+        ("Max open files", 16_384),
+        ("Max data size", 4 << 30),
+        ("Max core file size", 0),
+    ] {
         let found: Vec<[String; 2]> = processes.iter().filter_map(|id| limits_of(*id, name)).collect();
         assert!(!found.is_empty(), "{processes:?}");
         for limit in found.iter().flatten() {
