@@ -8,19 +8,18 @@
 // `hoptax serve` without bills. Fails with the first thing that does not hold.
 
 import assert from "node:assert/strict";
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
-import { delimiter, join } from "node:path";
+import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { chromium } from "playwright-core";
+import { launched } from "./chromium.mjs";
 
 const [server, target, plain, screenshots] = process.argv.slice(2);
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const folder = mkdtempSync(join(tmpdir(), "hoptax-live-"));
 
-const executablePath = process.env.PATH.split(delimiter).map((path) => join(path, "chromium")).find(existsSync);
-const browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu", "--disable-software-rasterizer"] });
+const browser = await launched();
 const problems = [];
 
 async function opened(context, url) {
