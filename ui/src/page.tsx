@@ -34,7 +34,7 @@ export function Page({ document: result, served }: PageProps) {
         {isHistory ? "Skip to the form and the runs" : result.plots.length > 0 ? "Skip to the charts" : "Skip to the numbers"}
       </a>
       <header>
-        {served?.run !== undefined && <RunLinks api={served.api} run={served.run} />}
+        {served?.run !== undefined && <RunLinks api={served.api} run={served.run} exports={served.exports ?? []} />}
         {served?.compared !== undefined && <ComparedLinks runs={served.compared} />}
         <div class="top">
           <p class="soft">

@@ -182,13 +182,24 @@ try {
   await page.keyboard.press("Enter");
   await page.getByText("nightly").waitFor();
   await look(page, "run");
-  for (const [name, file] of [["JSON", "run-1.json"], ["CSV", "run-1.csv"], ["Markdown", "run-1.md"], ["HTML", "run-1.html"], ["result as it is stored", "run-1.result.json"]]) {
+  const download = async (name, file) => {
     const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("link", { name, exact: true }).click()]);
     assert.equal(download.suggestedFilename(), file);
     await download.saveAs(join(folder, file));
     assert.ok(readFileSync(join(folder, file)).length > 0, file);
+  };
+  const files = [["JSON", "run-1.json"], ["CSV", "run-1.csv"], ["Markdown", "run-1.md"], ["HTML", "run-1.html"], ["result as it is stored", "run-1.result.json"], ["SMP", "run-1.smp.json"]];
+  for (const [name, file] of files) {
+    await download(name, file);
   }
-  JSON.parse(readFileSync(join(folder, "run-1.result.json"), "utf8"));
+  // A busy machine leaves no response times.
+  const hasTimes = "histograms" in JSON.parse(readFileSync(join(folder, "run-1.result.json"), "utf8"));
+  for (const [name, file] of [["Fortio", "run-1.fortio.json"], ["HDR percentiles", "run-1.hgrm"], ["HDR log", "run-1.hlog"]]) {
+    assert.equal(await page.getByRole("link", { name, exact: true }).count(), hasTimes ? 1 : 0, name);
+    if (hasTimes) {
+      await download(name, file);
+    }
+  }
   await page.getByRole("link", { name: "All runs" }).click();
 
   // A search leaves what it names, and is in the address.
