@@ -274,6 +274,12 @@ pub struct SizedFunction {
     pub saved_mean_is_extrapolated: bool,
 }
 
+impl SizedFunction {
+    /// Most functions that a prediction switches off one by one, and that its page has switches for: a graph may have hundreds, which nobody
+    /// would switch one by one.
+    pub const MOST_SWITCHED: usize = 40;
+}
+
 /// Direction of the requests of a proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]

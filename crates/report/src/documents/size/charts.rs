@@ -10,8 +10,6 @@ use crate::document::{Block, Section};
 use crate::findings::listed;
 use crate::quantity::Quantity;
 
-/// Functions that have a switch, the most expensive first: a graph may have hundreds, which nobody would switch one by one.
-const MOST: usize = 40;
 /// Rates of a curve.
 const LEAST_RATES: usize = 2;
 /// Hours of a month: a twelfth of 365 days.
@@ -23,7 +21,7 @@ pub(super) fn charts(result: &SizeResult) -> Vec<Section> {
         return Vec::new();
     }
     let waterfall = waterfall(result).map(|chart| {
-        let left_out = result.functions.len().saturating_sub(MOST);
+        let left_out = result.functions.len().saturating_sub(SizedFunction::MOST_SWITCHED);
         let rest = match left_out {
             0 => String::new(),
             _ => format!(" {left_out} cheaper ones are in the table below."),
@@ -119,7 +117,8 @@ impl Other {
 fn waterfall(result: &SizeResult) -> Option<Waterfall> {
     let mut functions: Vec<&SizedFunction> = result.functions.iter().collect();
     functions.sort_by(|one, other| other.saved_cores.estimate.total_cmp(&one.saved_cores.estimate));
-    functions.truncate(MOST);
+    // The most expensive have a switch.
+    functions.truncate(SizedFunction::MOST_SWITCHED);
     let others: Vec<&Other> = OTHERS.iter().filter(|other| (other.whole)(result).is_some()).collect();
     let part = |function: &&SizedFunction| WaterfallPart {
         name: name(function),
