@@ -63,6 +63,7 @@ try {
 
   await page.getByRole("button", { name: "Show as table" }).first().click();
   assert.equal(await page.locator("main .figure").first().locator("tbody tr").count() >= all, true, "the table has every row");
+  assert.match(page.url(), /tables=costs/, "the address has the table");
   await page.getByRole("button", { name: "Show as chart" }).first().click();
 
   // Nothing opens on paper.

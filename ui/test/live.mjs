@@ -126,6 +126,7 @@ try {
 
   // The other kinds have their own fields. A file that is dropped is the configuration, and the server refuses one that names a file.
   await page.getByRole("radio", { name: "Study" }).check();
+  assert.match(page.url(), /#start=study$/, "a link leads to the form");
   await page.waitForFunction(() => document.querySelectorAll("#study-study option").length > 5);
   assert.match(await page.locator("#study-study-hint").innerText(), /\?$/);
   await look(page, "study");
