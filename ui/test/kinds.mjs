@@ -44,6 +44,20 @@ async function useCharts(page, name) {
   return count;
 }
 
+/** Switches the first function of a drawn graph off and on again, by key. */
+async function useGraph(page) {
+  const chart = page.locator("main .drawing > svg", { has: page.locator("circle.node") });
+  assert.equal(await chart.count(), 1, "the services are drawn");
+  await chart.focus();
+  await page.keyboard.press("Home");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => document.querySelectorAll("fieldset.parts input:not(:checked)").length === 1);
+  assert.equal(await chart.locator("rect.step.off").count(), 1, "the function is off in the graph");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => document.querySelector("fieldset.parts input:not(:checked)") === null);
+  await page.keyboard.press("Escape");
+}
+
 /** Pages whose parts can be switched off. */
 const SWITCHED = ["bill.html", "size.html"];
 
@@ -62,6 +76,9 @@ try {
     charts += await useCharts(page, name);
     const switches = await useSwitches(page, name);
     assert.ok(switches > 1 || !SWITCHED.includes(name), `${name} has switches`);
+    if (name === "size.html") {
+      await useGraph(page);
+    }
     await page.evaluate(axe);
     for (const theme of ["dark", "light"]) {
       const button = page.getByRole("button", { name: theme === "dark" ? "Dark theme" : "Light theme" });
