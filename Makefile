@@ -132,6 +132,13 @@ ui: ui/node_modules ## Build the page of results: ui/dist/report.html and its ty
 ui-check: ## Check the types of the page, its tests, and that ui/dist is what its source builds
 	@if [ -d ui/node_modules ]; then cd ui && npm run --silent check; else echo "not tested: the page, without npm"; fi
 
+.PHONY: screenshots
+screenshots: ui-packages ## Use the pages in Chromium, and keep screenshots of them in target/screenshots: wide and narrow, dark and light
+	@tools/packages build tests
+	rm -rf target/screenshots
+	HOPTAX_SCREENSHOTS="$(CURDIR)/target/screenshots" $(CARGO) test --package hoptax --test program --quiet -- page::
+	HOPTAX_SCREENSHOTS="$(CURDIR)/target/screenshots" $(CARGO) test --package hoptax --test studies --quiet -- served::a_configuration
+
 # Without Node, the page is not tested. Its build is in ui/dist, so that nothing else needs it.
 .PHONY: ui-packages
 ui-packages:

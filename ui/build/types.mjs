@@ -12,7 +12,10 @@ export const files = [
 /** The part of the OpenAPI document that the page uses, as one schema. */
 function ofApi(text) {
   const here = JSON.parse(JSON.stringify(text).replaceAll("#/components/schemas/", "#/$defs/"));
-  const output = here.paths["/api/v1/runs/{run}/{output}"].get.parameters.find((one) => one.name === "output");
+  const parameter = (path, name) => {
+    const { schema, description } = here.paths[path].get.parameters.find((one) => one.name === name);
+    return { ...schema, description };
+  };
   const properties = {
     load: { $ref: "#/$defs/WantedLoad" },
     find: { $ref: "#/$defs/WantedFind" },
@@ -23,7 +26,8 @@ function ofApi(text) {
     stored: { $ref: "#/$defs/StoredRun" },
     job: { $ref: "#/$defs/Job" },
     error: { $ref: "#/$defs/ErrorBody" },
-    output: { ...output.schema, description: output.description },
+    output: parameter("/api/v1/runs/{run}/{output}", "output"),
+    export: parameter("/api/v1/runs/{run}/exports/{format}", "format"),
   };
   return {
     title: "Api",

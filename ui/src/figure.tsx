@@ -1,14 +1,16 @@
 // A chart with its table: each shows the same values, and a reader chooses.
 
 import type { ComponentChildren } from "preact";
-import { useState } from "preact/hooks";
 import type { Scene } from "./chart/scene";
 import { Drawing, useWidth } from "./drawing";
 import { Grid, KeepCsv } from "./table";
 import type { Table } from "./types/document";
+import { useTable } from "./view";
 
 interface FigureProps {
   title: string;
+  /** What tells it from the other charts of the page in the address, if its title does not or changes. */
+  name?: string | undefined;
   /** The chart for a width in pixels; none if there is nothing to draw. */
   scene: (width: number) => Scene | undefined;
   /** The same values as rows of text, the heading first. */
@@ -21,9 +23,9 @@ interface FigureProps {
 }
 
 /** A chart with its table. */
-export function Figure({ title, scene, rows, onChoose, note, isTitled }: FigureProps) {
+export function Figure({ title, name = title, scene, rows, onChoose, note, isTitled }: FigureProps) {
   const [element, width] = useWidth();
-  const [isTable, setTable] = useState(false);
+  const [isTable, toggleTable] = useTable(name);
   const drawn = width > 0 ? scene(width) : undefined;
   return (
     <figure class="figure">
@@ -39,7 +41,7 @@ export function Figure({ title, scene, rows, onChoose, note, isTitled }: FigureP
       </div>
       {note && !isTable && <p class="note">{note}</p>}
       <p class="tools">
-        <button type="button" class="quiet" aria-pressed={isTable} onClick={() => setTable(!isTable)}>
+        <button type="button" class="quiet" aria-pressed={isTable} onClick={toggleTable}>
           {isTable ? "Show as chart" : "Show as table"}
         </button>
         <KeepCsv name={title} rows={rows} />

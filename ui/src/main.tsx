@@ -1,22 +1,21 @@
-// The page of a result: in a file with the result inside, or from an address of `hoptax serve`.
+// The page of a result, which is inside it, in a file and from `hoptax serve`.
 
 import { render } from "preact";
 import { served } from "./live/api";
 import { Page } from "./page";
-import { fetched, inlined, type Loaded } from "./source";
+import { inlined } from "./source";
+import { Words } from "./text";
 import "./style.css";
 import "./live/live.css";
 import { applyTheme } from "./theme";
-
-function show(root: Element, loaded: Loaded): void {
-  render("document" in loaded ? <Page document={loaded.document} served={served(document)} /> : <Failure why={loaded.failure} />, root);
-}
 
 function Failure({ why }: { why: string }) {
   return (
     <main>
       <h1>There is no report to show.</h1>
-      <p role="alert">{why}</p>
+      <p role="alert">
+        <Words text={why} />
+      </p>
     </main>
   );
 }
@@ -24,11 +23,6 @@ function Failure({ why }: { why: string }) {
 applyTheme();
 const root = document.querySelector("#page");
 if (root !== null) {
-  const inside = inlined(document);
-  if (inside === undefined) {
-    render(<p role="status">Loading the result…</p>, root);
-    void fetched(document).then((loaded) => show(root, loaded));
-  } else {
-    show(root, inside);
-  }
+  const loaded = inlined(document);
+  render("document" in loaded ? <Page document={loaded.document} served={served(document)} /> : <Failure why={loaded.failure} />, root);
 }

@@ -12,7 +12,7 @@ import { TableView } from "./table";
 import { capitalised, sentence, VERDICTS, Words } from "./text";
 import { chooseTheme, theme } from "./theme";
 import type { Document, FindingText, Section } from "./types/document";
-import { useView, type View } from "./view";
+import { PageView, useView, type View } from "./view";
 
 /** Findings that are shown before the rest is asked for. */
 const FIRST_FINDINGS = 3;
@@ -29,12 +29,12 @@ export function Page({ document: result, served }: PageProps) {
   const isHistory = served !== undefined && served.run === undefined && served.compared === undefined;
   const [first, ...others] = result.answer;
   return (
-    <>
+    <PageView.Provider value={[view, change]}>
       <a class="skip" href="#main" onClick={(event) => skip(event)}>
         {isHistory ? "Skip to the form and the runs" : result.plots.length > 0 ? "Skip to the charts" : "Skip to the numbers"}
       </a>
       <header>
-        {served?.run !== undefined && <RunLinks api={served.api} run={served.run} />}
+        {served?.run !== undefined && <RunLinks api={served.api} run={served.run} exports={served.exports ?? []} />}
         {served?.compared !== undefined && <ComparedLinks runs={served.compared} />}
         <div class="top">
           <p class="soft">
@@ -69,7 +69,7 @@ export function Page({ document: result, served }: PageProps) {
         )}
       </header>
       <main id="main" tabIndex={-1}>
-        {isHistory && <LiveView api={served.api} allowsBills={served.allowsBills} />}
+        {isHistory && <LiveView api={served.api} allowsBills={served.allowsBills} view={view} change={change} />}
         {result.plots.map((section) => (
           <SectionView key={section.title} section={section} view={view} change={change} />
         ))}
@@ -100,7 +100,7 @@ export function Page({ document: result, served }: PageProps) {
           </button>
         </p>
       </footer>
-    </>
+    </PageView.Provider>
   );
 }
 

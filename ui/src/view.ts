@@ -1,6 +1,7 @@
 // What a reader has chosen on the page, as the part of its address behind the hash: a link to the page is a link to the view.
 
-import { useEffect, useState } from "preact/hooks";
+import { createContext } from "preact";
+import { useContext, useEffect, useState } from "preact/hooks";
 
 /** Names with values; what is absent is as the page chooses. */
 export type View = Readonly<Record<string, string>>;
@@ -40,4 +41,29 @@ export function useView(): [View, (changes: View) => void] {
     setView(next);
   };
   return [view, change];
+}
+
+/** The view of the page, for parts far below it. */
+export const PageView = createContext<[View, (changes: View) => void]>([{}, () => undefined]);
+
+/** Between the names of the charts whose tables are shown. */
+const SEPARATOR = "|";
+
+/** The charts whose tables a view shows. */
+export function tablesOf(view: View): string[] {
+  return (view["tables"] ?? "").split(SEPARATOR).filter((name) => name !== "");
+}
+
+/** The view in which the table of a chart is shown if it was not, and else its chart. */
+export function withTableOf(view: View, chart: string): View {
+  const shown = tablesOf(view);
+  const others = shown.filter((name) => name !== chart);
+  return { tables: (others.length < shown.length ? others : [...shown, chart]).join(SEPARATOR) };
+}
+
+/** Whether the table of a chart is shown, and what changes that. Charts of one name on a page change together. */
+export function useTable(chart: string): [boolean, () => void] {
+  const [view, change] = useContext(PageView);
+  const name = chart.replaceAll(SEPARATOR, " ");
+  return [tablesOf(view).includes(name), () => change(withTableOf(view, name))];
 }

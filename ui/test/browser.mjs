@@ -5,18 +5,17 @@
 // The report is one of a study with costs. Fails with the first thing that does not hold.
 
 import assert from "node:assert/strict";
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { delimiter, join, resolve } from "node:path";
+import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { chromium } from "playwright-core";
+import { launched } from "./chromium.mjs";
 
 const [report, screenshots] = process.argv.slice(2);
 const url = pathToFileURL(resolve(report)).href;
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-const executablePath = process.env.PATH.split(delimiter).map((folder) => join(folder, "chromium")).find(existsSync);
-const browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu", "--disable-software-rasterizer"] });
+const browser = await launched();
 try {
   const context = await browser.newContext({ offline: true, viewport: { width: 1200, height: 900 } });
   const page = await context.newPage();
@@ -64,6 +63,7 @@ try {
 
   await page.getByRole("button", { name: "Show as table" }).first().click();
   assert.equal(await page.locator("main .figure").first().locator("tbody tr").count() >= all, true, "the table has every row");
+  assert.match(page.url(), /tables=costs/, "the address has the table");
   await page.getByRole("button", { name: "Show as chart" }).first().click();
 
   // Nothing opens on paper.

@@ -6,19 +6,19 @@
 // FOLDER has the pages. Fails with the first thing that does not hold.
 
 import assert from "node:assert/strict";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { delimiter, join, resolve } from "node:path";
+import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { chromium } from "playwright-core";
+import { launched } from "./chromium.mjs";
+import { useSwitches } from "./switches.mjs";
 
 const [folder, screenshots] = process.argv.slice(2);
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const pages = readdirSync(folder).filter((name) => name.endsWith(".html"));
 assert.ok(pages.length > 0, `${folder} has pages`);
 
-const executablePath = process.env.PATH.split(delimiter).map((path) => join(path, "chromium")).find(existsSync);
-const browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu", "--disable-software-rasterizer"] });
+const browser = await launched();
 
 /** Steps through each chart by key, and looks at its table. */
 async function useCharts(page, name) {
@@ -44,31 +44,22 @@ async function useCharts(page, name) {
   return count;
 }
 
+/** Switches the first function of a drawn graph off and on again, by key. */
+async function useGraph(page) {
+  const chart = page.locator("main .drawing > svg", { has: page.locator("circle.node") });
+  assert.equal(await chart.count(), 1, "the services are drawn");
+  await chart.focus();
+  await page.keyboard.press("Home");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => document.querySelectorAll("fieldset.parts input:not(:checked)").length === 1);
+  assert.equal(await chart.locator("rect.step.off").count(), 1, "the function is off in the graph");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => document.querySelector("fieldset.parts input:not(:checked)") === null);
+  await page.keyboard.press("Escape");
+}
+
 /** Pages whose parts can be switched off. */
 const SWITCHED = ["bill.html", "size.html"];
-
-/** Switches each part off and on again: what is left and what is saved are said, and the address has it. */
-async function useSwitches(page, name) {
-  const boxes = page.locator("fieldset.parts input");
-  const count = await boxes.count();
-  const numbers = page.locator("main dl.numbers").first();
-  for (let place = 0; place < count; place += 1) {
-    const whole = await numbers.innerText();
-    await boxes.nth(place).uncheck();
-    await page.waitForFunction((whole) => document.querySelector("main dl.numbers").innerText !== whole, whole);
-    const lines = (await numbers.locator("dd").allInnerTexts()).map((text) => text.replaceAll(/\s+/g, " "));
-    for (const [line, text] of lines.entries()) {
-      // A result may not state what a part adds to memory or response time.
-      const isUnknown = line > 0 && /^[\d,.]+ ±[\d,.]+ → not known$/.test(text);
-      assert.ok(isUnknown || /^[\d,.]+ ±[\d,.]+ → [\d,.]+ ±[\d,.]+; saves -?[\d,.]+ ±[\d,.]+$/.test(text), `${name}: what is left and saved: ${text}`);
-    }
-    assert.match(await page.evaluate(() => location.hash), /off=/, `${name}: the address has what is off`);
-    await page.getByText("Predicted: the whole less what each part costs alone.").waitFor();
-    await boxes.nth(place).check();
-    await page.waitForFunction((whole) => document.querySelector("main dl.numbers").innerText === whole, whole);
-  }
-  return count;
-}
 
 try {
   const context = await browser.newContext({ offline: true, viewport: { width: 1400, height: 900 } });
@@ -85,6 +76,9 @@ try {
     charts += await useCharts(page, name);
     const switches = await useSwitches(page, name);
     assert.ok(switches > 1 || !SWITCHED.includes(name), `${name} has switches`);
+    if (name === "size.html") {
+      await useGraph(page);
+    }
     await page.evaluate(axe);
     for (const theme of ["dark", "light"]) {
       const button = page.getByRole("button", { name: theme === "dark" ? "Dark theme" : "Light theme" });

@@ -8,19 +8,18 @@
 // `hoptax serve` without bills. Fails with the first thing that does not hold.
 
 import assert from "node:assert/strict";
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
-import { delimiter, join } from "node:path";
+import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { chromium } from "playwright-core";
+import { launched } from "./chromium.mjs";
 
 const [server, target, plain, screenshots] = process.argv.slice(2);
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const folder = mkdtempSync(join(tmpdir(), "hoptax-live-"));
 
-const executablePath = process.env.PATH.split(delimiter).map((path) => join(path, "chromium")).find(existsSync);
-const browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu", "--disable-software-rasterizer"] });
+const browser = await launched();
 const problems = [];
 
 async function opened(context, url) {
@@ -127,6 +126,7 @@ try {
 
   // The other kinds have their own fields. A file that is dropped is the configuration, and the server refuses one that names a file.
   await page.getByRole("radio", { name: "Study" }).check();
+  assert.match(page.url(), /#start=study$/, "a link leads to the form");
   await page.waitForFunction(() => document.querySelectorAll("#study-study option").length > 5);
   assert.match(await page.locator("#study-study-hint").innerText(), /\?$/);
   await look(page, "study");
@@ -183,13 +183,24 @@ try {
   await page.keyboard.press("Enter");
   await page.getByText("nightly").waitFor();
   await look(page, "run");
-  for (const [name, file] of [["JSON", "run-1.json"], ["CSV", "run-1.csv"], ["Markdown", "run-1.md"], ["HTML", "run-1.html"], ["result as it is stored", "run-1.result.json"]]) {
+  const download = async (name, file) => {
     const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("link", { name, exact: true }).click()]);
     assert.equal(download.suggestedFilename(), file);
     await download.saveAs(join(folder, file));
     assert.ok(readFileSync(join(folder, file)).length > 0, file);
+  };
+  const files = [["JSON", "run-1.json"], ["CSV", "run-1.csv"], ["Markdown", "run-1.md"], ["HTML", "run-1.html"], ["result as it is stored", "run-1.result.json"], ["SMP", "run-1.smp.json"]];
+  for (const [name, file] of files) {
+    await download(name, file);
   }
-  JSON.parse(readFileSync(join(folder, "run-1.result.json"), "utf8"));
+  // A busy machine leaves no response times.
+  const hasTimes = "histograms" in JSON.parse(readFileSync(join(folder, "run-1.result.json"), "utf8"));
+  for (const [name, file] of [["Fortio", "run-1.fortio.json"], ["HDR percentiles", "run-1.hgrm"], ["HDR log", "run-1.hlog"]]) {
+    assert.equal(await page.getByRole("link", { name, exact: true }).count(), hasTimes ? 1 : 0, name);
+    if (hasTimes) {
+      await download(name, file);
+    }
+  }
   await page.getByRole("link", { name: "All runs" }).click();
 
   // A search leaves what it names, and is in the address.

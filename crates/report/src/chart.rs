@@ -5,6 +5,7 @@ mod differences;
 mod flow;
 mod intervals;
 mod overlay;
+mod services;
 mod tone;
 
 use hoptax_result::{ArmKind, Interval};
@@ -15,6 +16,7 @@ pub(crate) use self::differences::{DifferenceRow, Differences, Outcome};
 pub(crate) use self::flow::{Flow, FlowPart, FlowRole};
 pub(crate) use self::intervals::{IntervalRow, Intervals};
 pub(crate) use self::overlay::{OverlaidRun, Overlay, OverlayDifference, OverlayRow, OverlayView};
+pub(crate) use self::services::{GraphCall, GraphService, ServiceGraph};
 pub(crate) use self::tone::Tone;
 use crate::quantity::Quantity;
 use crate::table::Cell;
@@ -393,6 +395,8 @@ pub(crate) struct Waterfall {
     pub(crate) price_per_core_hour: Option<f64>,
     /// Hours of a month.
     pub(crate) hours_per_month: f64,
+    /// The services whose proxies perform the parts; none for a configuration.
+    pub(crate) graph: Option<ServiceGraph>,
 }
 
 /// A part of a waterfall.

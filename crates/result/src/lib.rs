@@ -115,8 +115,8 @@ pub use sittings::{
 pub use size::{
     AddedTime, CheckedComposition, CheckedResponse, CheckedTime, ErrorSummary, KubernetesResources,
     PredictedTime, ProxyLatency, ProxyMoney, SizeBody, SizeBottleneck, SizeCheckBody, SizeCheckResult,
-    SizeLatency, SizeMoney, SizePoint, SizeResult, SizeSide, SizeSource, SizedConnections, SizedFunction,
-    SizedProxy, UncheckedComposition, WithheldTime,
+    SizeLatency, SizeMoney, SizePoint, SizeResult, SizeSide, SizeSource, SizedCall, SizedConnections,
+    SizedFunction, SizedProxy, SizedService, UncheckedComposition, WithheldTime,
 };
 pub use speeds::{MachineSpeeds, Speed, SpeedKind, SpeedSide};
 pub use stored::{

@@ -38,6 +38,9 @@ pub struct SizeBody {
     pub money: Option<SizeMoney>,
     /// Places where the prediction goes beyond the measurements, each with the assumption there.
     pub extrapolations: Vec<String>,
+    /// The services of the graph, each after all that call it; empty in results of earlier versions.
+    #[serde(default)]
+    pub services: Vec<SizedService>,
 }
 
 /// Its report.
@@ -50,6 +53,28 @@ impl Body for SizeBody {
     fn subject(&self) -> String {
         self.graph.clone()
     }
+}
+
+/// A service of a graph.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SizedService {
+    /// Its name.
+    pub service: String,
+    /// True if it has a proxy.
+    pub has_proxy: bool,
+    /// Its calls, in the order of the file.
+    pub calls: Vec<SizedCall>,
+}
+
+/// A call from a service of a graph to another.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SizedCall {
+    /// The service that is called.
+    pub service: String,
+    /// Calls for each request to the caller.
+    pub per_request: f64,
 }
 
 /// A result that a prediction is learned from.
@@ -272,6 +297,12 @@ pub struct SizedFunction {
     /// True if a proxy is so little busy without the function that its response times were not measured there.
     #[serde(default)]
     pub saved_mean_is_extrapolated: bool,
+}
+
+impl SizedFunction {
+    /// Most functions that a prediction switches off one by one, and that its page has switches for: a graph may have hundreds, which nobody
+    /// would switch one by one.
+    pub const MOST_SWITCHED: usize = 40;
 }
 
 /// Direction of the requests of a proxy.

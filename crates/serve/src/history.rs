@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use hoptax_report::document::Document;
 use hoptax_report::documents;
 use hoptax_result::{RunsBody, RunsResult, StoredRun, Verdict};
+use hoptax_session::export::TextFormat;
 use hoptax_session::store::{self, Latest, Store, StoreError};
 use hoptax_session::{Failure, Update};
 
@@ -75,6 +76,27 @@ impl History {
     /// As [`Self::result`], and when another version of hoptax wrote it.
     pub(crate) fn document(&self, run: i64) -> Result<Document, Problem> {
         Ok(document_of(run, &self.result(run)?)?.shown_by(run))
+    }
+
+    /// The document of the result of a run, and the formats of other tools that the result has.
+    ///
+    /// # Errors
+    /// As [`Self::document`].
+    pub(crate) fn page(&self, run: i64) -> Result<(Document, Vec<&'static TextFormat>), Problem> {
+        let result = self.result(run)?;
+        Ok((document_of(run, &result)?.shown_by(run), TextFormat::all_of(&result)))
+    }
+
+    /// The result of a run in a format of other tools.
+    ///
+    /// # Errors
+    /// As [`Self::document`], and when the result has no such form.
+    pub(crate) fn exported(&self, run: i64, format: &TextFormat) -> Result<String, Problem> {
+        let result = self.result(run)?;
+        documents::kind_of_text(&result).map_err(|why| not_readable(run, &why))?;
+        format.of(&result).map_err(|why| {
+            Problem::not_found(format!("run {run} cannot be converted to `{}`: {why}", format.name))
+        })
     }
 
     /// Keeps a result that is in no file, and returns its run.

@@ -24,7 +24,7 @@ type Page = ([(HeaderName, HeaderValue); 1], Html<String>);
 
 /// What every page is told.
 fn told(app: &App) -> Served<'static> {
-    Served { api: BASE, allows_bills: app.allows_bills, run: None, compared: &[] }
+    Served { api: BASE, allows_bills: app.allows_bills, run: None, exports: &[], compared: &[] }
 }
 
 /// The history.
@@ -43,7 +43,12 @@ pub(crate) async fn run(
     Segments(run): Segments<String>,
 ) -> Result<Page, Problem> {
     let run = run_of(&run)?;
-    blocking(move || shown(&app.history.document(run)?, Served { run: Some(run), ..told(&app) })).await
+    let page = move || {
+        let (document, formats) = app.history.page(run)?;
+        let exports: Vec<&str> = formats.iter().map(|one| one.name).collect();
+        shown(&document, Served { run: Some(run), exports: &exports, ..told(&app) })
+    };
+    blocking(page).await
 }
 
 /// The page of runs beside each other.

@@ -23,8 +23,9 @@ use self::subject::Subject;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::length::Asked;
-use crate::measure::{Options, Place, complete, run_folder_path};
+use crate::measure::{Options, Place, complete};
 use crate::outputs::write_json;
+use crate::run_folder;
 use crate::study_text::StudyText;
 use crate::update::{Say, Update};
 
@@ -108,7 +109,7 @@ pub fn compare(wanted: &Wanted<'_>, interrupt: &Interrupt, say: Say<'_>) -> Resu
         ));
     }
     let text = study_file(&shown, &subjects)?;
-    let folder = run_folder_path(wanted.folder, NAME);
+    let folder = run_folder::path_of(wanted.folder, NAME);
     let text = StudyText { name: FILE_OF_STUDY.to_owned(), text, folder: std::env::temp_dir() };
     let result = measure(text, wanted, ROUNDS, &folder, interrupt, say)?;
     let comparison = comparison(&result, wanted.margin_share, &shown, &subjects, say);

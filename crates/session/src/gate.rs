@@ -15,8 +15,9 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::length::Asked;
 use crate::library;
-use crate::measure::{Options, Place, complete, run_folder_path};
+use crate::measure::{Options, Place, complete};
 use crate::outputs::write_json;
+use crate::run_folder;
 use crate::study_text::StudyText;
 use crate::update::{Say, Update};
 
@@ -104,7 +105,7 @@ fn by_candidate(
     let folder_of_study = if is_built_in { env::temp_dir() } else { library::folder(&name) };
     // JSON is YAML.
     let text = serde_json::to_string_pretty(&side_by_side.file).map_err(Failure::environment)?;
-    let folder = run_folder_path(wanted.folder, &side_by_side.file.name);
+    let folder = run_folder::path_of(wanted.folder, &side_by_side.file.name);
     let asked = asked(wanted, given.rounds, side_by_side.comparisons(wanted.limits))?;
     let text = StudyText { name, text, folder: folder_of_study };
     let place = Place::New { text, folder: Some(&folder), force: false };

@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 
 use hoptax_host::awake::Awake;
-use hoptax_host::child::{self, ChildLimits};
+use hoptax_host::child;
 use hoptax_host::limits;
 use hoptax_host::machine::judgement::{advice, should_never_halt, supported_measurements};
 use hoptax_host::machine::{self as host};
@@ -16,6 +16,8 @@ use crate::awake::{self, NeverHalt};
 use crate::failure::Failure;
 use crate::manifest::Manifest;
 use crate::update::{Say, Update};
+
+pub use hoptax_host::child::ChildLimits;
 
 /// Share of the time for the speeds of a machine that a study in seconds takes for them.
 const SMOKE_FACTOR: f64 = 0.1;
@@ -41,10 +43,10 @@ pub fn most_connections(wanted: usize) -> usize {
     limits::most_connections(wanted as u64) as usize
 }
 
-/// Limits each process that measurements start from now on: the largest file that it writes, bytes, and the number of its open files. It
-/// writes no core file. For a program that measures what strangers ask for. A second call changes nothing.
-pub fn limit_processes(file_bytes: u64, open_files: u64) {
-    child::limit_children(ChildLimits { file_bytes, open_files });
+/// Limits each process that measurements start from now on; it writes no core file. For a program that measures what strangers ask for. A
+/// second call changes nothing.
+pub fn limit_processes(limits: ChildLimits) {
+    child::limit_children(limits);
 }
 
 /// Raises the limit on open files for a study. If it cannot be raised as far as its proxies may need, a note says so: a proxy without

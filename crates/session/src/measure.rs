@@ -1,7 +1,6 @@
 //! Measures a study from its file to its result: the one way in which commands measure.
 
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 use std::{io, panic, thread};
 
 use hoptax_judge::length::Length;
@@ -303,23 +302,11 @@ fn directory(place: &Place<'_>, study: &str) -> Result<PathBuf, Failure> {
     match place {
         Place::Resumed(folder) => Ok((*folder).to_owned()),
         Place::New { folder, force, .. } => {
-            let folder = run_folder_path(*folder, study);
+            let folder = run_folder::path_of(*folder, study);
             run_folder::check_free(&folder, *force)?;
             Ok(folder)
         }
     }
-}
-
-/// The run folder: `out`, or one named after the study and the time.
-pub(crate) fn run_folder_path(out: Option<&Path>, name: &str) -> PathBuf {
-    out.map_or_else(
-        || {
-            let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-            let now: String = now.chars().filter(char::is_ascii_alphanumeric).collect();
-            PathBuf::from("runs").join(format!("{}-{now}", name.replace(['/', ' '], "-")))
-        },
-        Path::to_owned,
-    )
 }
 
 /// Reads the plan of a study.

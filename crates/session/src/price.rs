@@ -34,7 +34,7 @@ use self::second_study::First;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::length::Asked;
-use crate::measure::{Options, Place, complete, run_folder_path};
+use crate::measure::{Options, Place, complete};
 use crate::study_text::StudyText;
 use crate::update::{Say, Update};
 use crate::{library, outputs, run_folder};
@@ -152,7 +152,7 @@ impl<'a> Configuration<'a> {
     /// # Errors
     /// When it cannot be created, or its name is not UTF-8.
     pub fn create_run_folder(folder: Option<&Path>) -> Result<PathBuf, Failure> {
-        run_folder::make_folder(&run_folder_path(folder, STUDY))
+        run_folder::make_folder(&run_folder::path_of(folder, STUDY))
     }
 
     /// Measures the variants that answer as the whole does, and writes the bill to the run folder.

@@ -6,6 +6,7 @@
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use hoptax_plan::record::RoundRecord;
 use hoptax_result::RUN_FOLDER_FORMAT;
@@ -40,6 +41,18 @@ pub(crate) struct CompleteRounds {
     pub(crate) earlier: Earlier,
     pub(crate) ended_s: Vec<f64>,
     pub(crate) looks: Vec<u32>,
+}
+
+/// The run folder: `out`, or one named after the study and the time.
+pub(crate) fn path_of(out: Option<&Path>, name: &str) -> PathBuf {
+    out.map_or_else(
+        || {
+            let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+            let now: String = now.chars().filter(char::is_ascii_alphanumeric).collect();
+            PathBuf::from("runs").join(format!("{}-{now}", name.replace(['/', ' '], "-")))
+        },
+        Path::to_owned,
+    )
 }
 
 /// Reads the study file and `run.json` of a run folder.

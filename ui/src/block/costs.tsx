@@ -139,6 +139,7 @@ export function CostsBlock({ costs, view, change }: CostsProps) {
       ) : (
         <Figure
           title={title}
+          name="costs"
           scene={(width) => forest(rows, { axis: shown.axis, band, isLinear: view["axis"] === "linear", chosen: chosen?.id }, width)}
           rows={() => [["arm", shown.heading, "unit"], ...rows.map((row) => [row.label, row.value, row.note])]}
           onChoose={(arm) => change({ arm: arm === view["arm"] ? "" : arm })}
@@ -244,6 +245,7 @@ function Behind({ costs, arm, shown, close }: { costs: Costs; arm: CostArm; show
       </dl>
       {of ? (
         <Figure
+          name="slices"
           title={`${of.axis}, slice by slice, under ${of.load}`}
           isTitled
           scene={(width) => slices(of, arm.id, arm.compared_with, width)}

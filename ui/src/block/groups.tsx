@@ -35,7 +35,7 @@ export function GroupsBlock({ groups, of, view, change }: GroupsProps) {
           <h3>{group.name}</h3>
           <div class="beside">
             {group.charts.map((chart) => (
-              <SeriesBlock key={chart.title} data={chart} height={HEIGHT} />
+              <SeriesBlock key={chart.title} data={chart} height={HEIGHT} name={`${group.name}: ${chart.title}`} />
             ))}
           </div>
         </section>
@@ -49,9 +49,11 @@ interface SeriesProps {
   height: number;
   /** True if its title is shown, and not only said. */
   isTitled?: boolean;
+  /** What tells it from the other charts of the page, if its title does not. */
+  name?: string;
 }
 
 /** One chart of lines. */
-export function SeriesBlock({ data, height, isTitled = true }: SeriesProps) {
-  return <Figure title={data.title} isTitled={isTitled} scene={(width) => series(data, width, height)} rows={() => seriesRows(data)} />;
+export function SeriesBlock({ data, height, isTitled = true, name }: SeriesProps) {
+  return <Figure title={data.title} name={name} isTitled={isTitled} scene={(width) => series(data, width, height)} rows={() => seriesRows(data)} />;
 }

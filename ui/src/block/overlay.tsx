@@ -135,6 +135,7 @@ export function OverlayBlock({ data, view, change }: OverlayProps) {
         </p>
       ) : (
         <Figure
+          name="overlay"
           title={isDifferences ? `Differences from ${reference}: ${shown.heading}` : `${data.title}: ${shown.heading}`}
           scene={scene}
           rows={() => overlayTable(rows, runs)}

@@ -1,5 +1,6 @@
 // A waterfall of a configuration or a graph: switches for what-if, and the cores, money, memory and response time of what is left.
 
+import { services, servicesTable } from "../chart/services";
 import { ends, less, otherSaved, saved, steps, waterfall, without, type Ends } from "../chart/waterfall";
 import { plain, withHalf } from "../chart/scale";
 import { Figure } from "../figure";
@@ -39,6 +40,7 @@ export function WaterfallBlock({ data, view, change }: WaterfallProps) {
   const left = off.size > 0 ? without(data, off) : undefined;
   const whatIf = left && { left, saved: saved(data, off) };
   const isOfRequest = data.unit === "us";
+  const { graph } = data;
   // Cores of a unit of the costs; not known without a rate.
   const perUnit = isOfRequest ? (rate === undefined ? undefined : rate / US) : 1;
   return (
@@ -78,6 +80,15 @@ export function WaterfallBlock({ data, view, change }: WaterfallProps) {
         <p class="note">
           Predicted: the whole less what each part costs alone. Parts that interact save another amount{data.together ? `; all parts together differ from their sum by ${data.together.text} ${data.unit}` : ""}. To know, measure the changed configuration.
         </p>
+      )}
+      {graph && (
+        <Figure
+          title={graph.title}
+          scene={(width) => services(graph, data, off, width)}
+          rows={() => servicesTable(graph, data, off)}
+          onChoose={(name) => data.parts.some((part) => part.name === name) && toggle(name)}
+          note="Circles: services, hollow without a proxy. Squares: functions, on the line of the calls that they act on; dashed: switched off. Select one to switch it. Dashed lines: calls to a service that another one calls, too."
+        />
       )}
       <Figure
         title={data.title}

@@ -56,7 +56,7 @@ export function distribution(data: Distributions, item: Distribution, highest: n
       x: (from + to) / 2,
       y: bottom - tall,
       name: `${plain(bin.from)} to ${plain(bin.to)} us`,
-      values: [`${grouped(bin.count, 0)} responses, ${plain(share * 100)} %`, `${grouped(sum, 0)} up to here, ${Number(((sum / all) * 100).toFixed(3))} %`],
+      values: [`${grouped(bin.count, 0)} ${bin.count === 1 ? "response" : "responses"}, ${plain(share * 100)} %`, `${grouped(sum, 0)} up to here, ${Number(((sum / all) * 100).toFixed(3))} %`],
     });
   }
   shapes.push({ kind: "line", x1: left, x2: right, y1: bottom, y2: bottom, of: "zero" });

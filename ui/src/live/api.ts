@@ -11,6 +11,8 @@ export interface Served {
   allowsBills: boolean;
   /** The run that the page is about; none on the page of the history, and of several runs. */
   run: string | undefined;
+  /** The formats of other tools that the API has the run in; none on other pages, and of a run that has none. */
+  exports: string[] | undefined;
   /** The runs that are beside each other on the page, the reference first; none on other pages. */
   compared: string[] | undefined;
 }
@@ -21,7 +23,13 @@ export function served(page: ParentNode): Served | undefined {
   const api = told?.["api"];
   return api === undefined
     ? undefined
-    : { api, allowsBills: told?.["bills"] !== undefined, run: told?.["run"], compared: told?.["compared"]?.split(",") };
+    : {
+        api,
+        allowsBills: told?.["bills"] !== undefined,
+        run: told?.["run"],
+        exports: told?.["exports"]?.split(" "),
+        compared: told?.["compared"]?.split(","),
+      };
 }
 
 /** Why there is no answer, in words. The status is 0 if the server did not answer at all. */

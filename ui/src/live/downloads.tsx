@@ -8,8 +8,18 @@ import { client as clientOf } from "./api";
 /** The outputs of the API, each with its name for people. */
 const OUTPUTS: Record<Api["output"], string> = { json: "JSON", csv: "CSV", md: "Markdown", html: "HTML" };
 
+/** The formats of other tools, each with its name for people. */
+const EXPORTS: Record<Api["export"], string> = { fortio: "Fortio", hgrm: "HDR percentiles", hlog: "HDR log", smp: "SMP" };
+
+interface RunLinksProps {
+  api: string;
+  run: string;
+  /** The formats of other tools that the run has. */
+  exports: readonly string[];
+}
+
 /** The links of a run. */
-export function RunLinks({ api, run }: { api: string; run: string }) {
+export function RunLinks({ api, run, exports }: RunLinksProps) {
   const base = `${api}/runs/${run}`;
   return (
     <>
@@ -25,6 +35,13 @@ export function RunLinks({ api, run }: { api: string; run: string }) {
           <a href={`${base}/result`} download={`run-${run}-result.json`}>
             result as it is stored
           </a>
+          {Object.entries(EXPORTS)
+            .filter(([format]) => exports.includes(format))
+            .map(([format, name]) => (
+              <a key={format} href={`${base}/exports/${format}`} download={`run-${run}.${format}`}>
+                {name}
+              </a>
+            ))}
         </span>
       </nav>
       <Labels api={api} run={run} />

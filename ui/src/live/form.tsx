@@ -18,7 +18,9 @@ interface FormProps {
   allowsBills: boolean;
   /** The built-in studies; none until they are known. */
   studies: readonly BuiltInStudy[];
-  /** A kind is chosen. */
+  /** The kind whose fields are shown. */
+  kind: Kind;
+  /** Another kind is chosen. */
   choose: (kind: Kind) => void;
   start: (kind: Kind, body: object) => void;
   refuse: (errors: Errors) => void;
@@ -32,8 +34,7 @@ const BILLS_OFF =
 const FIRST = Object.fromEntries(Object.values(FORMS).map((form) => [form.kind, form.first])) as Record<Kind, Fields>;
 
 /** The form. */
-export function StartForm({ errors, isFree, isAsking, allowsBills, studies, choose, start, refuse }: FormProps) {
-  const [kind, setKind] = useState<Kind>("load");
+export function StartForm({ errors, isFree, isAsking, allowsBills, studies, kind, choose, start, refuse }: FormProps) {
   // What was filled in stays when another kind is looked at.
   const [filled, setFilled] = useState(FIRST);
   const form = useRef<HTMLFormElement>(null);
@@ -56,7 +57,6 @@ export function StartForm({ errors, isFree, isAsking, allowsBills, studies, choo
     }
   };
   const change = (to: Kind) => {
-    setKind(to);
     // Errors are those of the fields of before.
     refuse(NO_ERRORS);
     choose(to);

@@ -1,6 +1,7 @@
 // All kinds of measurements that can be started from the page, one line for each, and what is wrong with their fields.
 
 import type { Job } from "../types/api";
+import type { View } from "../view";
 import type { Errors } from "./fields";
 import { BILL } from "./kinds/bill";
 import { FIND } from "./kinds/find";
@@ -13,6 +14,14 @@ export type Kind = Job["kind"];
 
 /** The forms, in the order of the switch. */
 export const FORMS: Record<Kind, Form> = { load: LOAD, find: FIND, study: STUDY, bill: BILL };
+
+/** The kind whose form is shown first. */
+export const FIRST_KIND: Kind = "load";
+
+/** The kind whose form a view shows. */
+export function kindOf(view: View): Kind {
+  return Object.values(FORMS).find((form) => form.kind === view["start"])?.kind ?? FIRST_KIND;
+}
 
 /** The names of all fields. */
 const NAMES: ReadonlySet<string> = new Set(Object.values(FORMS).flatMap((form) => form.inputs.map((input) => input.name)));

@@ -2,20 +2,30 @@
 
 import { useEffect, useMemo, useReducer, useRef, useState } from "preact/hooks";
 import type { BuiltInStudy } from "../types/api";
+import type { View } from "../view";
 import { client as clientOf, isEnd } from "./api";
 import { StartForm } from "./form";
 import { JobView } from "./job";
-import type { Kind } from "./kinds";
+import { FIRST_KIND, kindOf, type Kind } from "./kinds";
 import { isFree, next, NOTHING } from "./state";
 
+interface LiveViewProps {
+  api: string;
+  allowsBills: boolean;
+  /** Has the kind whose form is shown. */
+  view: View;
+  change: (changes: View) => void;
+}
+
 /** The form, and below it the job that runs or ran last. */
-export function LiveView({ api, allowsBills }: { api: string; allowsBills: boolean }) {
+export function LiveView({ api, allowsBills, view, change }: LiveViewProps) {
   const client = useMemo(() => clientOf(api), [api]);
   const [live, send] = useReducer(next, NOTHING);
   const [studies, setStudies] = useState<readonly BuiltInStudy[]>([]);
   const heading = useRef<HTMLHeadingElement>(null);
   const isFocusDue = useRef(false);
   const { job } = live;
+  const kind = kindOf(view);
   const running = job !== undefined && !isEnd(job) ? job.job : undefined;
 
   const look = async () => {
@@ -39,10 +49,7 @@ export function LiveView({ api, allowsBills }: { api: string; allowsBills: boole
   }, [running]);
 
   /** The list takes the server some work, which nobody needs who starts something else. */
-  const choose = async (kind: Kind) => {
-    if (kind !== "study" || studies.length > 0) {
-      return;
-    }
+  const list = async () => {
     const answer = await client.studies();
     if ("value" in answer) {
       setStudies(answer.value);
@@ -50,6 +57,11 @@ export function LiveView({ api, allowsBills }: { api: string; allowsBills: boole
       send({ kind: "refused", for: "start", error: answer.refusal.error });
     }
   };
+  useEffect(() => {
+    if (kind === "study" && studies.length === 0) {
+      void list();
+    }
+  }, [client, kind]);
   const start = async (kind: Kind, body: object) => {
     send({ kind: "asked", for: "start" });
     const answer = await client.start(kind, body);
@@ -77,7 +89,8 @@ export function LiveView({ api, allowsBills }: { api: string; allowsBills: boole
         allowsBills={allowsBills}
         isAsking={live.asking === "start"}
         studies={studies}
-        choose={(kind) => void choose(kind)}
+        kind={kind}
+        choose={(kind) => change({ start: kind === FIRST_KIND ? "" : kind })}
         start={(kind, body) => void start(kind, body)}
         refuse={(errors) => send({ kind: "invalid", errors })}
       />

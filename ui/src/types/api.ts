@@ -30,6 +30,10 @@ export interface Api {
    * The format, by the ending of its files.
    */
   output: "md" | "html" | "csv" | "json";
+  /**
+   * The format: JSON of Fortio, the percentiles or the log of HdrHistogram, JSON of Service Mesh Performance.
+   */
+  export: "fortio" | "hgrm" | "hlog" | "smp";
 }
 /**
  * A load to be sent.

@@ -792,6 +792,10 @@ export interface Waterfall {
    * Hours of a month.
    */
   hours_per_month: number;
+  /**
+   * The services whose proxies perform the parts; none for a configuration.
+   */
+  graph: ServiceGraph | null;
 }
 /**
  * A part of a waterfall.
@@ -867,6 +871,57 @@ export interface WaterfallTotal {
    * Price of a unit of it for an hour, in the currency of that of a core; none if it has none.
    */
   price_per_hour: number | null;
+}
+/**
+ * The services of a graph.
+ */
+export interface ServiceGraph {
+  /**
+   * A description for screen readers.
+   */
+  title: string;
+  /**
+   * The services, each after all that call it.
+   */
+  services: GraphService[];
+}
+/**
+ * A service of a graph.
+ */
+export interface GraphService {
+  /**
+   * Its name.
+   */
+  name: string;
+  /**
+   * True if it has a proxy.
+   */
+  has_proxy: boolean;
+  /**
+   * Its calls.
+   */
+  calls: GraphCall[];
+  /**
+   * The parts that act on requests to it: their places among those of the waterfall.
+   */
+  inbound: number[];
+  /**
+   * The parts that act on its calls.
+   */
+  outbound: number[];
+}
+/**
+ * A call of a service.
+ */
+export interface GraphCall {
+  /**
+   * The place of the service that is called.
+   */
+  to: number;
+  /**
+   * How often it is called, in words.
+   */
+  text: string;
 }
 /**
  * A quantity as documents have it: with its text, so that nothing else has to format it.

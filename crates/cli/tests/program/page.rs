@@ -1,30 +1,14 @@
 //! Pages in a real browser: reports are opened from disk with the network off, those of a server from the server, and used.
 
-use std::ffi::OsStr;
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::sync::LazyLock;
+use std::path::Path;
+use std::process::Stdio;
 
 use serde_json::Value;
 
-use crate::support::{Guarded, hoptax, origin};
-
-fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-/// Returns true if a program is installed and runs.
-fn has(program: &str) -> bool {
-    let version = Command::new(program).arg("--version").stdin(Stdio::null()).output();
-    version.is_ok_and(|output| output.status.success())
-}
-
-/// True if pages can be opened: with Node, its packages and Chromium, which are asked once for all tests.
-static HAS_BROWSER: LazyLock<bool> = LazyLock::new(|| {
-    repository().join("ui/node_modules/playwright-core").exists() && has("node") && has("chromium")
-});
+use crate::support::browser::use_in_browser;
+use crate::support::{Guarded, hoptax, origin, root};
 
 /// Markup, as a string in JSON, that would take over a page which inserts text as markup.
 const EVIL: &str =
@@ -68,25 +52,11 @@ fn export_compared(result: &Path, page: &Path) {
     fs::write(page, served.replace(told, "")).unwrap();
 }
 
-/// Runs a script of `ui/test` on pages. Says that it does not without Node, its packages or Chromium.
-fn use_in_browser(script: &str, arguments: &[&OsStr]) {
-    if !*HAS_BROWSER {
-        eprintln!(
-            "not tested: the page in a browser, without Node, its packages (`make ui-packages`) or Chromium"
-        );
-        return;
-    }
-    let script = repository().join("ui/test").join(script);
-    let used = Command::new("node").arg(script).args(arguments).stdin(Stdio::null()).output().unwrap();
-    let said = [used.stdout, used.stderr].concat();
-    assert!(used.status.success(), "{}", String::from_utf8_lossy(&said));
-}
-
 #[test]
 fn a_report_is_read_and_used_from_disk_without_a_network_and_axe_finds_nothing_serious() {
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("report.html");
-    let published = fs::read_to_string(repository().join("docs/results/price-list/result.json")).unwrap();
+    let published = fs::read_to_string(root().join("docs/results/price-list/result.json")).unwrap();
     let words = "Writes a line of text per request to a file";
     assert!(published.contains(words));
     let result = folder.path().join("result.json");
@@ -98,7 +68,7 @@ fn a_report_is_read_and_used_from_disk_without_a_network_and_axe_finds_nothing_s
 #[test]
 fn every_chart_is_drawn_reacts_to_keys_and_has_a_table() {
     let folder = tempfile::tempdir().unwrap();
-    let recorded = fs::read_dir(repository().join("crates/report/recorded")).unwrap();
+    let recorded = fs::read_dir(root().join("crates/report/recorded")).unwrap();
     let mut count = 0;
     for entry in recorded {
         let result = entry.unwrap().path();
@@ -108,7 +78,7 @@ fn every_chart_is_drawn_reacts_to_keys_and_has_a_table() {
     }
     assert!(count > 10, "{count} recorded results");
     for name in ["load", "study"] {
-        let result = repository().join(format!("crates/report/recorded/{name}.json"));
+        let result = root().join(format!("crates/report/recorded/{name}.json"));
         export_compared(&result, &folder.path().join(format!("compared-{name}.html")));
     }
     use_in_browser("kinds.mjs", &[folder.path().as_os_str()]);

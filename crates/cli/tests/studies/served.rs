@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::{Guarded, Lab, hoptax};
+use crate::support::browser::use_in_browser;
+use crate::support::{Guarded, Lab, hoptax, ran, root};
 
 /// A proxy with parts that all requests pass, without files and without code.
 const CONFIGURATION: &str = "\
@@ -46,9 +47,13 @@ static_resources:
               - endpoint: {address: {socket_address: {address: 192.0.2.7, port_value: 80}}}
 ";
 
+/// The path of the API below the first page.
+const API: &str = "api/v1";
+
 /// A server of results with a store of its own.
 struct Served {
     process: Guarded,
+    /// The address of its API.
     url: String,
 }
 
@@ -67,7 +72,12 @@ impl Served {
         let mut said = String::new();
         BufReader::new(process.0.stdout.take().unwrap()).read_line(&mut said).unwrap();
         let url = said.trim().strip_prefix("listening on ").unwrap_or_else(|| panic!("{said}"));
-        Self { url: format!("{url}api/v1"), process }
+        Self { url: format!("{url}{API}"), process }
+    }
+
+    /// The address of its first page.
+    fn page(&self) -> &str {
+        self.url.strip_suffix(API).unwrap()
     }
 
     fn get(&self, path: &str) -> String {
@@ -108,20 +118,32 @@ fn has_line(job: &Value, part: &str) -> bool {
     job["notes"].as_array().unwrap().iter().any(|line| line.as_str().unwrap().contains(part))
 }
 
+/// The page takes the configuration and reads its bill, beside a recorded one, whose numbers no other work on the machine withholds.
 #[test]
-fn a_configuration_that_is_sent_becomes_a_bill_under_its_name() {
+fn a_configuration_that_is_dropped_on_the_page_becomes_a_bill_under_its_name_and_is_read_there() {
     let lab = Lab::new();
+    let mut import = hoptax();
+    import.args(["runs", "import", "--store", &lab.file("store.sqlite")]);
+    let imported = ran(import.arg(root().join("crates/report/recorded/bill.json")));
+    assert_eq!(imported.code, Some(0), "{}", imported.stderr);
     let served = Served::start(&lab);
-    served.post("/bills", &json!({"configuration": CONFIGURATION, "name": "mine.yaml", "budget": "3s"}));
+    let file = lab.folder.path().join("mine.yaml");
+    fs::write(&file, CONFIGURATION).unwrap();
+    if !use_in_browser("bill.mjs", &[served.page().as_ref(), file.as_ref()]) {
+        served.post("/bills", &json!({"configuration": CONFIGURATION, "name": "mine.yaml", "budget": "3s"}));
+    }
     let job = served.ended();
-    assert_eq!((job["state"].as_str(), job["run"].as_i64()), (Some("done"), Some(1)), "{job}");
+    assert_eq!((job["state"].as_str(), job["run"].as_i64()), (Some("done"), Some(2)), "{job}");
     assert!(has_line(&job, "Variants of listener web"), "{job}");
-    let result = served.get("/runs/1/result");
+    let result = served.get("/runs/2/result");
     assert!(result.contains("\"configuration\": \"mine.yaml\""), "{result}");
     // Nothing of it names the folder that it was measured in.
     assert!(!job.to_string().contains("hoptax-serve-"), "{job}");
     let runs = served.get("/runs");
-    assert!(runs.contains("\"bill\"") && !runs.contains("hoptax-serve-"), "{runs}");
+    assert!(!runs.contains("hoptax-serve-"), "{runs}");
+    let listed: Value = serde_json::from_str(&runs).unwrap();
+    let latest = &listed["runs"][0];
+    assert_eq!((&latest["run"], &latest["kind"]), (&json!(2), &json!("bill")), "{runs}");
     assert_eq!(served.process.children(), [0; 0]);
 }
 
@@ -135,9 +157,14 @@ fn a_study_shows_its_steps_and_ends_with_its_processes_when_it_is_stopped() {
     assert!(job["step"]["line"].as_str().unwrap().starts_with("round 1"), "{job}");
     assert!(job["step"]["all"].as_u64() > job["step"]["done"].as_u64(), "{job}");
     assert!(has_line(&job, "study `anchors`"), "{job}");
-    // What a job starts fills neither the disk nor the table of open files.
+    // What a job starts fills neither the disk, nor the table of open files, nor the memory.
     let processes = served.process.children();
-    for (name, most) in [("Max file size", 1 << 30), ("Max open files", 16_384), ("Max core file size", 0)] {
+    for (name, most) in [
+        ("Max file size", 1 << 30),
+        ("Max open files", 16_384),
+        ("Max data size", 4 << 30),
+        ("Max core file size", 0),
+    ] {
         let found: Vec<[String; 2]> = processes.iter().filter_map(|id| limits_of(*id, name)).collect();
         assert!(!found.is_empty(), "{processes:?}");
         for limit in found.iter().flatten() {

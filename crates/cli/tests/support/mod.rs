@@ -3,6 +3,7 @@
 // Each test file uses its own part of this.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
+pub(crate) mod browser;
 pub(crate) mod proxied;
 pub(crate) mod receiver;
 

@@ -1,8 +1,9 @@
 //! Limits of all children, for a program that starts processes for others: what a configuration of a stranger has a proxy do should not
-//! fill the disk or the table of open files.
+//! fill the disk, the table of open files or the memory.
 //!
-//! The address space has none. An allocator reserves more of it than it uses, so a limit would say little about memory; a control group
-//! bounds that.
+//! Memory is limited by what a process may write to and shares with nobody (`RLIMIT_DATA`), not by its address space: an allocator reserves
+//! more of that than it uses. An idle Envoy has 3.3 GB of address space, of which 75 MB count (`VmSize` and `VmData` of its
+//! `/proc/PID/status`). Pages that an allocator gives back count on, and files that a process maps to share them do not.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
@@ -22,6 +23,8 @@ pub struct ChildLimits {
     pub file_bytes: u64,
     /// Number of files that it has open, sockets among them (`RLIMIT_NOFILE`).
     pub open_files: u64,
+    /// Memory of its own that it may write to, bytes. The kernel refuses a child more (`RLIMIT_DATA`), which ends most programs.
+    pub memory_bytes: u64,
 }
 
 /// Limits every child that starts from now on, and has none leave a core file. Limits of this process that are lower hold for its children,
@@ -33,24 +36,31 @@ pub fn limit_children(limits: ChildLimits) {
 }
 
 /// The limits of the next child; none without limits.
-pub(super) fn of_next() -> Option<[(Resource, Rlimit); 3]> {
+pub(super) fn of_next() -> Option<[(Resource, Rlimit); 4]> {
     let of = |resource, most| (resource, at_most(resource, most));
     LIMITS.get().map(|limits| {
         [
             of(Resource::Fsize, limits.file_bytes),
             of(Resource::Nofile, limits.open_files),
+            of(Resource::Data, limits.memory_bytes),
             of(Resource::Core, 0),
         ]
     })
 }
 
-/// An exit status in words, with the limit that ended a child.
+/// An exit status in words, with the limit that ended a child. A program that is refused memory aborts, as Envoy does; it may also abort
+/// for another reason, which its log has.
 pub fn ending(status: ExitStatus) -> String {
-    let limits = LIMITS.get().filter(|_| status.signal() == Some(Signal::XFSZ.as_raw()));
-    limits.map_or_else(
-        || status.to_string(),
-        |limits| format!("{status}: it wrote a file up to its limit of {} bytes", limits.file_bytes),
-    )
+    let limit = LIMITS.get().zip(status.signal()).and_then(|(limits, signal)| {
+        if signal == Signal::XFSZ.as_raw() {
+            Some(format!("it wrote a file up to its limit of {} bytes", limits.file_bytes))
+        } else if signal == Signal::ABORT.as_raw() {
+            Some(format!("it may have reached its limit of {} bytes of memory", limits.memory_bytes))
+        } else {
+            None
+        }
+    });
+    limit.map_or_else(|| status.to_string(), |limit| format!("{status}: {limit}"))
 }
 
 #[cfg(test)]
@@ -66,9 +76,10 @@ mod tests {
     use super::*;
     use crate::child::{Child, ChildSpec, last_lines};
 
-    const LIMITED: ChildLimits = ChildLimits { file_bytes: 64 * 1024, open_files: 77 };
+    const LIMITED: ChildLimits =
+        ChildLimits { file_bytes: 64 * 1024, open_files: 77, memory_bytes: 64 << 20 };
 
-    /// Runs a script to its end, and returns its exit status and its last three lines.
+    /// Runs a script to its end, and returns its exit status and its last four lines.
     fn run(folder: &Path, script: &str) -> (ExitStatus, String) {
         let mut child = Child::start(&ChildSpec {
             program: "/bin/sh".into(),
@@ -80,7 +91,7 @@ mod tests {
         .unwrap();
         loop {
             if let Some(status) = child.ended().unwrap() {
-                return (status, last_lines(child.log(), 3));
+                return (status, last_lines(child.log(), 4));
             }
             thread::sleep(Duration::from_millis(1));
         }
@@ -106,23 +117,32 @@ mod tests {
         let core = getrlimit(Resource::Core).maximum;
         setrlimit(Resource::Core, Rlimit { current: core, maximum: core }).unwrap();
         let large = "exec head -c 100000 /dev/zero >\"$0\"";
-        let limits = "grep -E '^Max (core )?file size|^Max open files' /proc/self/limits";
+        // It has a buffer of this size.
+        let greedy = "exec dd if=/dev/zero of=/dev/null bs=100M count=1";
+        let limits = "grep -E '^Max (core )?file size|^Max open files|^Max data size' /proc/self/limits";
         let of = |text: &str, name: &str| {
             let line = text.lines().find_map(|line| line.strip_prefix(name)).unwrap().to_owned();
             line.split_whitespace().take(2).map(str::to_owned).collect::<Vec<String>>()
         };
         let (free, before) = (run(folder.path(), large).0, run(folder.path(), limits).1);
         assert!(free.success(), "{free}");
-        assert_eq!(ending(free), free.to_string());
+        assert!(run(folder.path(), greedy).0.success());
+        let aborted = ExitStatus::from_raw(Signal::ABORT.as_raw());
+        for status in [free, aborted] {
+            assert_eq!(ending(status), status.to_string());
+        }
         assert_ne!(of(&before, "Max open files"), ["77", "77"], "{before}");
 
         limit_children(LIMITED);
         // Limits that are set already stay.
-        limit_children(ChildLimits { file_bytes: 1 << 30, open_files: 1 });
+        limit_children(ChildLimits { file_bytes: 1 << 30, open_files: 1, memory_bytes: 1 << 40 });
         let (_, limited) = run(folder.path(), limits);
-        for (name, most) in
-            [("Max file size", "65536"), ("Max open files", "77"), ("Max core file size", "0")]
-        {
+        for (name, most) in [
+            ("Max file size", "65536"),
+            ("Max open files", "77"),
+            ("Max data size", "67108864"),
+            ("Max core file size", "0"),
+        ] {
             assert_eq!(of(&limited, name), [most, most], "{limited}");
         }
         let (ended, _) = run(folder.path(), large);
@@ -133,6 +153,13 @@ mod tests {
             ending(ended)
         );
         assert_eq!(fs::metadata(folder.path().join("large")).unwrap().len(), LIMITED.file_bytes);
+        let (refused, said) = run(folder.path(), greedy);
+        assert!(!refused.success(), "{said}");
+        assert!(
+            ending(aborted).ends_with(": it may have reached its limit of 67108864 bytes of memory"),
+            "{}",
+            ending(aborted)
+        );
         let (other, _) = run(folder.path(), "exit 3");
         assert_eq!(ending(other), other.to_string());
     }

@@ -1,8 +1,8 @@
 //! Predicts the CPU time and memory of each proxy of a graph, from results of plain proxies and single functions.
 
 use hoptax_result::{
-    Interval, SizeBody, SizeBottleneck, SizeLatency, SizePoint, SizeResult, SizeSource, SizedConnections,
-    SizedFunction, SizedProxy, StudyResult, Verdict,
+    Interval, SizeBody, SizeBottleneck, SizeLatency, SizePoint, SizeResult, SizeSource, SizedCall,
+    SizedConnections, SizedFunction, SizedProxy, SizedService, StudyResult, Verdict,
 };
 use thiserror::Error;
 
@@ -10,7 +10,7 @@ use crate::size::busy::{Busy, Placed, Placement, Processors};
 use crate::size::connections::Connections;
 use crate::size::extrapolation::extrapolations;
 use crate::size::flow::{Flow, flows};
-use crate::size::graph::{Called, Graph, Traffic};
+use crate::size::graph::{Call, Called, Graph, Traffic};
 use crate::size::kubernetes_resources::resources;
 use crate::size::latency::latency;
 use crate::size::learn::{Gap, Plain, Priced, Source};
@@ -141,8 +141,23 @@ pub fn size_on(
         memory_bytes: memory.and_then(|memory| Interval::sum_of_dependent(&memory)),
         curve: curve(&proxies, &placement, bottleneck.rate.estimate),
         bottleneck,
+        services: services(graph),
     };
     Ok(SizeResult::new((), body).judged(verdict, Vec::new()))
+}
+
+/// The services of a graph with their calls.
+fn services(graph: &Graph) -> Vec<SizedService> {
+    let call = |call: &Call| {
+        let called = graph.services.get(call.service)?;
+        Some(SizedCall { service: called.name.clone(), per_request: call.factor })
+    };
+    let services = graph.services.iter().map(|service| SizedService {
+        service: service.name.clone(),
+        has_proxy: service.has_proxy,
+        calls: service.calls.iter().filter_map(call).collect(),
+    });
+    services.collect()
 }
 
 /// Latencies in the order of the proxies.

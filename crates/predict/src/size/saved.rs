@@ -1,15 +1,12 @@
 //! Time that the proxies of a graph would add less to a request if one of their functions were switched off.
 
-use hoptax_result::Interval;
+use hoptax_result::{Interval, SizedFunction};
 
 use crate::size::busy::Placed;
 use crate::size::graph::Graph;
 use crate::size::proxy::FunctionOf;
 use crate::size::simulation::{At, intervals, walk};
 use crate::size::times::{AllTimes, LeftOut, mean};
-
-/// Functions that are simulated one by one: as many as the page of a prediction has switches for.
-const MOST: usize = 40;
 
 /// Requests that are simulated for each function. The same random numbers are drawn with and without it, so that the difference of the
 /// means needs fewer requests than a quantile does.
@@ -27,8 +24,8 @@ pub(crate) struct Saved<'a> {
 }
 
 /// Returns the mean time that the proxies add with each function, less that without it. `at` has the proxies with all functions, and
-/// `at_without` finds them without the function of the proxy with a number. Empty if the graph has more than [`MOST`] functions, or if one
-/// cannot be simulated.
+/// `at_without` finds them without the function of the proxy with a number. Empty if the graph has more functions than
+/// [`SizedFunction::MOST_SWITCHED`], or if one cannot be simulated.
 ///
 /// **Method.** As that of the time of all proxies (`latency`): the proxy without the function is less busy, so its other work takes
 /// less time too. The interval is that of the difference, with each round left out of both sides.
@@ -44,7 +41,7 @@ pub(crate) fn saved<'a>(
     let functions: Vec<(usize, FunctionOf<'a>)> = proxies
         .flat_map(|(number, proxy)| proxy.functions().into_iter().map(move |function| (number, function)))
         .collect();
-    if functions.is_empty() || functions.len() > MOST {
+    if functions.is_empty() || functions.len() > SizedFunction::MOST_SWITCHED {
         return Vec::new();
     }
     let others = functions.iter().map(|without| at_without(*without, times)).collect::<Result<Vec<_>, _>>();

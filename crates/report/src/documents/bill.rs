@@ -212,6 +212,7 @@ fn waterfall(result: &BillResult) -> Option<Waterfall> {
         rate: result.rate,
         price_per_core_hour: result.price_per_core_hour,
         hours_per_month: result.hours_per_month,
+        graph: None,
     })
 }
 

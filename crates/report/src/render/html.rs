@@ -28,6 +28,8 @@ pub struct Served<'a> {
     pub allows_bills: bool,
     /// The run of the store that the page is about; None for that of the history, and of several runs.
     pub run: Option<i64>,
+    /// The names of the formats of other tools that the API has the run in.
+    pub exports: &'a [&'a str],
     /// The runs that are beside each other on the page, the reference first; empty on other pages.
     pub compared: &'a [i64],
 }
@@ -46,13 +48,21 @@ pub fn page(document: &Document) -> Result<String> {
 /// As [`page`].
 pub fn served_page(document: &Document, served: Served<'_>) -> Result<String> {
     let run = served.run.map(|run| format!(" data-run=\"{run}\"")).unwrap_or_default();
+    let exports = match served.exports {
+        [] => String::new(),
+        names => format!(" data-exports=\"{}\"", names.join(" ")),
+    };
     let compared: Vec<String> = served.compared.iter().map(i64::to_string).collect();
     let compared = match compared.as_slice() {
         [] => String::new(),
         runs => format!(" data-compared=\"{}\"", runs.join(",")),
     };
     let bills = if served.allows_bills { " data-bills=\"\"" } else { "" };
-    filled(document, CONNECT, &format!(" data-api=\"{}\"{bills}{run}{compared}", escaped(served.api)))
+    filled(
+        document,
+        CONNECT,
+        &format!(" data-api=\"{}\"{bills}{run}{exports}{compared}", escaped(served.api)),
+    )
 }
 
 /// The page with an addition to its policy and with attributes of its element.
@@ -172,20 +182,24 @@ mod tests {
         assert!(!in_file.contains("connect-src") && !policy().contains("connect-src"));
         let policy_of_page = format!("{POLICY}{}\"", served_policy());
         assert!(policy_of_page.ends_with("; connect-src 'self'\""), "{policy_of_page}");
-        let (none, two): (&[i64], &[i64]) = (&[], &[9, 12]);
-        for (allows_bills, run, compared, expected) in [
-            (false, None, none, "<div id=\"page\" data-api=\"/api/v1\""),
-            (true, None, none, "<div id=\"page\" data-api=\"/api/v1\" data-bills=\"\""),
-            (false, Some(12), none, "<div id=\"page\" data-api=\"/api/v1\" data-run=\"12\""),
-            (false, None, two, "<div id=\"page\" data-api=\"/api/v1\" data-compared=\"9,12\""),
+        let nothing = Served { api: "/api/v1", allows_bills: false, run: None, exports: &[], compared: &[] };
+        for (served, expected) in [
+            (nothing, ""),
+            (Served { allows_bills: true, ..nothing }, " data-bills=\"\""),
+            (Served { run: Some(12), ..nothing }, " data-run=\"12\""),
+            (
+                Served { run: Some(12), exports: &["hgrm", "smp"], ..nothing },
+                " data-run=\"12\" data-exports=\"hgrm smp\"",
+            ),
+            (Served { compared: &[9, 12], ..nothing }, " data-compared=\"9,12\""),
         ] {
-            let served = Served { api: "/api/v1", allows_bills, run, compared };
+            let expected = format!("<div id=\"page\" data-api=\"/api/v1\"{expected}");
             let served = served_page(&document, served).unwrap();
             assert_eq!(tag(&served), expected);
             assert_eq!(served.matches(&policy_of_page).count(), 1);
             assert_eq!(inside(&served), inside(&in_file));
         }
-        let evil = Served { api: "\"><script>", allows_bills: false, run: None, compared: &[] };
+        let evil = Served { api: "\"><script>", ..nothing };
         let evil = served_page(&document, evil).unwrap();
         assert_eq!(evil.matches("<script").count(), in_file.matches("<script").count());
     }

@@ -1,5 +1,6 @@
 //! The runs of the store.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use axum::extract::State;
@@ -10,6 +11,7 @@ use axum::routing::get;
 use hoptax_report::document::Document;
 use hoptax_report::render::{OUTPUTS, Output};
 use hoptax_result::RunsResult;
+use hoptax_session::export::TEXT_FORMATS;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 
@@ -93,6 +95,31 @@ pub(super) const OPERATIONS: &[Operation] = &[
         ],
         route: || get(output),
     },
+    Operation {
+        verb: Verb::Get,
+        path: "/runs/{run}/exports/{format}",
+        id: "exportRun",
+        summary: "The result of a load in a format of another tool, or that of a study as SMP.",
+        parameters: &[
+            RUN,
+            Parameter::of_path(
+                "format",
+                "The format: JSON of Fortio, the percentiles or the log of HdrHistogram, JSON of Service Mesh Performance.",
+                |_| json_schema!({"type": "string", "enum": names()}),
+            ),
+        ],
+        body: None,
+        answers: &[
+            Answer {
+                status: 200,
+                description: "The result in this format.",
+                content: Content::Types(exports),
+            },
+            Answer::error(404, "There is no such run or format, or the run has no result that it can state."),
+            NOT_READABLE,
+        ],
+        route: || get(export),
+    },
 ];
 
 fn any_result(_: &mut SchemaGenerator) -> Schema {
@@ -111,6 +138,20 @@ fn outputs(generator: &mut SchemaGenerator) -> Vec<(&'static str, Schema)> {
         text => (text, json_schema!({"type": "string"})),
     };
     OUTPUTS.iter().map(of_output).collect()
+}
+
+/// The media types of all formats of other tools, each once.
+fn exports(_: &mut SchemaGenerator) -> Vec<(&'static str, Schema)> {
+    let of_type = |media_type: &'static str| match media_type {
+        JSON => (JSON, json_schema!({"type": ["object", "array"]})),
+        text => (text, json_schema!({"type": "string"})),
+    };
+    let types: BTreeSet<&str> = TEXT_FORMATS.iter().map(|one| one.media_type).collect();
+    types.into_iter().map(of_type).collect()
+}
+
+fn names() -> Vec<&'static str> {
+    TEXT_FORMATS.iter().map(|one| one.name).collect()
 }
 
 fn endings() -> Vec<&'static str> {
@@ -163,4 +204,16 @@ async fn output(
     })?;
     let text = move || (output.text)(&app.history.document(run)?).map_err(Problem::internal);
     Ok((file(output.media_type, &format!("run-{run}.{ending}")), blocking(text).await?))
+}
+
+async fn export(
+    State(app): State<Arc<App>>,
+    Segments((run, format)): Segments<(String, String)>,
+) -> Result<impl IntoResponse, Problem> {
+    let run = run_of(&run)?;
+    let format = TEXT_FORMATS.iter().find(|one| one.name == format).ok_or_else(|| {
+        Problem::not_found(format!("the formats of other tools are {}", names().join(", ")))
+    })?;
+    let name = format!("run-{run}.{}", format.extension);
+    Ok((file(format.media_type, &name), blocking(move || app.history.exported(run, format)).await?))
 }

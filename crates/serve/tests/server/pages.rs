@@ -1,6 +1,8 @@
 //! What the pages of the server are told and may ask, which pages in files are not and may not.
 
-use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
+use std::fs;
+
+use axum::http::header::{CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 
 use crate::support::{Answer, Site};
 
@@ -31,8 +33,8 @@ fn pages_are_told_where_the_api_is_and_may_ask_their_own_server_alone() {
     for (answer, tag) in [
         (empty, "<div id=\"page\" data-api=\"/api/v1\""),
         (site.get("/"), "<div id=\"page\" data-api=\"/api/v1\""),
-        (site.get("/runs/1"), "<div id=\"page\" data-api=\"/api/v1\" data-run=\"1\""),
-        (site.get("/runs/01"), "<div id=\"page\" data-api=\"/api/v1\" data-run=\"1\""),
+        (site.get("/runs/1"), "<div id=\"page\" data-api=\"/api/v1\" data-run=\"1\" data-exports=\"smp\""),
+        (site.get("/runs/01"), "<div id=\"page\" data-api=\"/api/v1\" data-run=\"1\" data-exports=\"smp\""),
     ] {
         assert_eq!((answer.status, root(&answer).as_str()), (200, tag));
         for policy in [header(&answer), inside(&answer)] {
@@ -69,6 +71,40 @@ fn every_download_that_the_page_of_a_run_links_to_exists() {
         assert_eq!(answer.status, 200, "{output}");
         assert!(answer.headers.contains_key(CONTENT_TYPE) && !answer.body.is_empty(), "{output}");
     }
+}
+
+#[test]
+fn every_format_of_another_tool_that_the_page_of_a_run_links_to_exists_and_no_other() {
+    let site = Site::new();
+    let recorded = |name: &str| {
+        let file = format!("{}/../report/recorded/{name}.json", env!("CARGO_MANIFEST_DIR"));
+        site.store(&fs::read_to_string(file).unwrap())
+    };
+    let document = site.get("/api/v1/openapi.json").json();
+    let formats =
+        &document["paths"]["/api/v1/runs/{run}/exports/{format}"]["get"]["parameters"][1]["schema"]["enum"];
+    let formats: Vec<&str> =
+        formats.as_array().unwrap().iter().map(|format| format.as_str().unwrap()).collect();
+    assert_eq!(formats, ["fortio", "hgrm", "hlog", "smp"]);
+    for (kind, expected) in [("load", formats.as_slice()), ("study", &["smp"]), ("find", &[])] {
+        let run = recorded(kind);
+        let page = root(&site.get(&format!("/runs/{run}")));
+        let linked = page.split_once(" data-exports=\"").map(|(_, rest)| rest.trim_end_matches('"'));
+        let linked: Vec<&str> = linked.map(|names| names.split(' ').collect()).unwrap_or_default();
+        assert_eq!(linked, expected, "{kind}: {page}");
+        for format in &formats {
+            let answer = site.get(&format!("/api/v1/runs/{run}/exports/{format}"));
+            if linked.contains(format) {
+                let name = answer.headers[CONTENT_DISPOSITION].to_str().unwrap();
+                assert!(answer.status == 200 && name.contains(&format!("run-{run}.{format}")), "{answer:?}");
+            } else {
+                assert_eq!(answer.status, 404, "{kind} as {format}");
+                assert!(answer.error().contains("cannot be converted"), "{answer:?}");
+            }
+        }
+    }
+    let unknown = site.get("/api/v1/runs/1/exports/parquet");
+    assert!(unknown.status == 404 && unknown.error().contains("fortio, hgrm, hlog, smp"), "{unknown:?}");
 }
 
 #[test]

@@ -242,6 +242,8 @@ fn no_address_of_a_run_names_a_file() {
         "/api/v1/runs/1/..%2f..%2fstore.sqlite",
         "/api/v1/runs/1/%2e%2e%2fresult",
         "/api/v1/runs/1/sqlite",
+        "/api/v1/runs/1/exports/..%2fresult",
+        "/api/v1/runs/1/exports/sqlite",
         "/api/v1/runs/1/CSV",
         "/api/v1/runs/1%00/result",
         "/api/v1/runs/-1/result",

@@ -21,8 +21,8 @@ use super::{
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::library;
-use crate::measure::run_folder_path;
 use crate::outputs::write_json;
+use crate::run_folder;
 use crate::study_text::StudyText;
 use crate::update::{Say, Update};
 
@@ -76,7 +76,7 @@ pub(super) fn run(
     // JSON is YAML.
     let text = serde_json::to_string_pretty(&found.file).map_err(Failure::environment)?;
     let folder_of_study = wanted.subjects.first().map_or_else(PathBuf::new, |first| library::folder(first));
-    let folder = run_folder_path(wanted.folder, NAME);
+    let folder = run_folder::path_of(wanted.folder, NAME);
     let rounds = found.file.rounds.unwrap_or(ROUNDS);
     let text = StudyText { name: FILE_OF_STUDY.to_owned(), text, folder: folder_of_study };
     let result = measure(text, wanted, rounds, &folder, interrupt, say)?;

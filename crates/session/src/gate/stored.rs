@@ -11,11 +11,11 @@ use super::{Gated, Wanted};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::length::Asked;
-use crate::measure::{Like, Options, Place, complete, run_folder_path};
+use crate::measure::{Like, Options, Place, complete};
 use crate::store::{self, Filter};
 use crate::study_text::StudyText;
 use crate::update::Say;
-use crate::{environment, library, results};
+use crate::{environment, library, results, run_folder};
 
 /// Measures the study as it is, and compares it with the stored runs of `label`.
 pub(super) fn by_reference(
@@ -37,7 +37,7 @@ pub(super) fn by_reference(
     let store = store::path(store)?;
     // Read first: a reference that is missing should not be found after the measurement.
     let earlier = earlier(&store, &given.name, label, say)?;
-    let folder = run_folder_path(wanted.folder, &given.name);
+    let folder = run_folder::path_of(wanted.folder, &given.name);
     let asked = Asked { rounds: wanted.rounds, ..Asked::default() };
     let of_reference = earlier.iter().map(|one| &one.result).rfind(|result| result.verdict != Verdict::Void);
     let like = of_reference.map_or(Like::Nothing, Like::Result);

@@ -129,6 +129,7 @@ mod tests {
             no_latency: None,
             money: None,
             extrapolations: vec!["one".to_owned()],
+            services: Vec::new(),
         };
         SizeResult::new((), body)
     }

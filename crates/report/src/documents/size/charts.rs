@@ -1,17 +1,20 @@
 //! The charts of a sized graph: the functions of its proxies as parts of all cores, and the cores by rate.
 
-use hoptax_result::{Interval, SizeMoney, SizePoint, SizeResult, SizeSide, SizedFunction, Verdict};
+use hoptax_result::{
+    Interval, SizeMoney, SizePoint, SizeResult, SizeSide, SizedCall, SizedFunction, SizedService, Verdict,
+};
 
 use super::{cores, number};
 use crate::chart::{
-    Axis, Band, Chart, Line, Mark, Point, Series, Tone, Waterfall, WaterfallPart, WaterfallTotal, drawn,
+    Axis, Band, Chart, GraphCall, GraphService, Line, Mark, Point, Series, ServiceGraph, Tone, Waterfall,
+    WaterfallPart, WaterfallTotal, drawn,
 };
 use crate::document::{Block, Section};
 use crate::findings::listed;
 use crate::quantity::Quantity;
 
-/// Functions that have a switch, the most expensive first: a graph may have hundreds, which nobody would switch one by one.
-const MOST: usize = 40;
+/// Services that are drawn: of more, nobody would find one.
+const MOST_SERVICES: usize = 60;
 /// Rates of a curve.
 const LEAST_RATES: usize = 2;
 /// Hours of a month: a twelfth of 365 days.
@@ -23,7 +26,7 @@ pub(super) fn charts(result: &SizeResult) -> Vec<Section> {
         return Vec::new();
     }
     let waterfall = waterfall(result).map(|chart| {
-        let left_out = result.functions.len().saturating_sub(MOST);
+        let left_out = result.functions.len().saturating_sub(SizedFunction::MOST_SWITCHED);
         let rest = match left_out {
             0 => String::new(),
             _ => format!(" {left_out} cheaper ones are in the table below."),
@@ -119,7 +122,8 @@ impl Other {
 fn waterfall(result: &SizeResult) -> Option<Waterfall> {
     let mut functions: Vec<&SizedFunction> = result.functions.iter().collect();
     functions.sort_by(|one, other| other.saved_cores.estimate.total_cmp(&one.saved_cores.estimate));
-    functions.truncate(MOST);
+    // The most expensive have a switch.
+    functions.truncate(SizedFunction::MOST_SWITCHED);
     let others: Vec<&Other> = OTHERS.iter().filter(|other| (other.whole)(result).is_some()).collect();
     let part = |function: &&SizedFunction| WaterfallPart {
         name: name(function),
@@ -140,7 +144,40 @@ fn waterfall(result: &SizeResult) -> Option<Waterfall> {
         rate: None,
         price_per_core_hour: money.and_then(|money| money.price_per_core_hour),
         hours_per_month: money.map_or(HOURS_PER_MONTH, |money| money.hours_per_month),
+        graph: graph(result, &functions),
     })
+}
+
+/// The services with the functions that have a switch; none in a result of an earlier version, and of a graph of very many.
+fn graph(result: &SizeResult, functions: &[&SizedFunction]) -> Option<ServiceGraph> {
+    let place = |name: &str| result.services.iter().position(|one| one.service == name);
+    let call =
+        |call: &SizedCall| Some(GraphCall { to: place(&call.service)?, text: per_request(call.per_request) });
+    let service = |service: &SizedService| {
+        let of = |side: SizeSide| {
+            let all = functions.iter().enumerate();
+            let own = all.filter(|(_, one)| one.service == service.service && one.side == side);
+            own.map(|(place, _)| place).collect()
+        };
+        GraphService {
+            name: service.service.clone(),
+            has_proxy: service.has_proxy,
+            calls: service.calls.iter().filter_map(call).collect(),
+            inbound: of(SizeSide::Inbound),
+            outbound: of(SizeSide::Outbound),
+        }
+    };
+    (1..=MOST_SERVICES).contains(&result.services.len()).then(|| ServiceGraph {
+        title: "services, with the functions of their proxies on the calls".to_owned(),
+        services: result.services.iter().map(service).collect(),
+    })
+}
+
+/// How often a service is called, in words.
+fn per_request(calls: f64) -> String {
+    let calls = format!("{calls}");
+    let noun = if calls == "1" { "call" } else { "calls" };
+    format!("{calls} {noun} for each request")
 }
 
 /// The function and where it is performed: one function may be on several edges.
@@ -211,6 +248,26 @@ mod tests {
         let left = without(&result.cores, &functions);
         let widths: f64 = functions.iter().map(|one| one.saved_cores.half_width()).sum();
         assert!((left.half_width() - result.cores.half_width() - widths).abs() < 1e-9, "{left:?}");
+    }
+
+    #[test]
+    fn functions_are_on_the_calls_that_they_act_on() {
+        let mut result = sized();
+        result.functions[1].side = SizeSide::Outbound;
+        let chart = waterfall(&result).unwrap();
+        let graph = chart.graph.unwrap();
+        let [gateway, cart] = graph.services.as_slice() else { panic!("{graph:?}") };
+        assert_eq!((gateway.name.as_str(), gateway.has_proxy), ("gateway", true));
+        assert_eq!(gateway.calls, [GraphCall { to: 1, text: "2 calls for each request".to_owned() }]);
+        assert_eq!((gateway.inbound.as_slice(), gateway.outbound.as_slice()), (&[0][..], &[1][..]));
+        assert_eq!(chart.parts[1].name, "gateway: rbac{rules=50} (outbound)");
+        assert!(cart.calls.is_empty() && cart.inbound.is_empty(), "{cart:?}");
+        assert_eq!(per_request(1.0), "1 call for each request");
+        let one = result.services[0].clone();
+        result.services = vec![one; MOST_SERVICES + 1];
+        assert_eq!(waterfall(&result).unwrap().graph, None, "too many to find one");
+        result.services.clear();
+        assert_eq!(waterfall(&result).unwrap().graph, None, "a result of an earlier version");
     }
 
     #[test]

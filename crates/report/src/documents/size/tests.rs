@@ -1,6 +1,6 @@
 use hoptax_result::{
-    KubernetesResources, ProxyLatency, ProxyMoney, SizeBody, SizeBottleneck, SizeSide, SizedConnections,
-    WithheldTime,
+    KubernetesResources, ProxyLatency, ProxyMoney, SizeBody, SizeBottleneck, SizeSide, SizedCall,
+    SizedConnections, SizedService, WithheldTime,
 };
 
 use super::*;
@@ -117,6 +117,14 @@ pub(super) fn sized() -> SizeResult {
             per_month: Some(about(28.1, 0.03)),
         }),
         extrapolations: vec!["`cart` is busy for 1 % of the time, less than the 19 % measured".to_owned()],
+        services: vec![
+            SizedService {
+                service: "gateway".to_owned(),
+                has_proxy: true,
+                calls: vec![SizedCall { service: "cart".to_owned(), per_request: 2.0 }],
+            },
+            SizedService { service: "cart".to_owned(), has_proxy: true, calls: Vec::new() },
+        ],
     };
     SizeResult::new((), body).judged(Verdict::Caution, Vec::new())
 }

@@ -1,0 +1,141 @@
+import { describe, expect, test } from "vitest";
+import { bars, fills } from "../src/chart/bars";
+import { distribution, highestShare } from "../src/chart/distribution";
+import { heat } from "../src/chart/heat";
+import type { Scene, Shape } from "../src/chart/scene";
+import { slices } from "../src/chart/slices";
+import type { Bars, Bin, Distributions, Heat, Slices } from "../src/types/document";
+
+const WIDTH = 900;
+
+function of<K extends Shape["kind"]>(scene: Scene | undefined, kind: K, name: string): Extract<Shape, { kind: K }>[] {
+  return (scene?.shapes ?? []).filter((shape): shape is Extract<Shape, { kind: K }> => shape.kind === kind && shape.of.split(" ")[0] === name);
+}
+
+describe("bars of layers", () => {
+  const DATA: Bars = {
+    title: "CPU time by layer",
+    axis: "CPU time per request, us",
+    unit: "us",
+    pieces: ["kernel: tcp", "proxy: lua", "kernel: epoll"],
+    rows: [
+      { label: "baseline", value: "30.0", pieces: [{ piece: 0, length: 20, text: "20.0" }, { piece: 2, length: 10, text: "10.0" }] },
+      { label: "lua", value: "60.0", pieces: [{ piece: 0, length: 20, text: "20.0" }, { piece: 1, length: 40, text: "40.0" }] },
+    ],
+  };
+
+  test("each piece begins where the one before ends, on one scale, and has its name, its number and the whole", () => {
+    const scene = bars(DATA, WIDTH);
+    const [kernel, epoll, other, lua] = of(scene, "rect", "piece");
+    expect(epoll?.x).toBeCloseTo((kernel?.x ?? 0) + (kernel?.width ?? 0));
+    expect([kernel?.width, lua?.width]).toEqual([other?.width, expect.closeTo(2 * (kernel?.width ?? 0))]);
+    expect(scene.marks.at(-1)).toMatchObject({ name: "lua", values: ["proxy: lua: 40.0 us", "of 60.0"] });
+    expect(of(scene, "text", "axis").map((text) => text.text)).toEqual([DATA.axis]);
+  });
+
+  test("pieces are told apart: those of one place have shades of one hue", () => {
+    const [kernel, proxy, epoll] = fills(DATA.pieces).map((fill) => fill.split(" "));
+    expect(kernel?.[0]).toBe(epoll?.[0]);
+    expect(kernel?.[0]).not.toBe(proxy?.[0]);
+    expect(new Set(fills(DATA.pieces)).size).toBe(3);
+    expect(bars(DATA, WIDTH).legend.map((entry) => entry.name)).toEqual(DATA.pieces);
+  });
+});
+
+describe("a distribution", () => {
+  const bins: Bin[] = [
+    { from: 100, to: 200, count: 90 },
+    { from: 200, to: 400, count: 9 },
+    { from: 400, to: 800, count: 1 },
+  ];
+  const DATA: Distributions = {
+    title: "times",
+    axis: "time, us",
+    from: 100,
+    to: 800,
+    items: [
+      { name: "response time", words: "100 answered requests", tone: "own", bins },
+      { name: "send lag", words: "100 answered requests", tone: "third", bins: [{ from: 100, to: 200, count: 50 }, { from: 200, to: 400, count: 50 }] },
+    ],
+  };
+  const drawn = (place: 0 | 1) => {
+    const item = DATA.items[place];
+    return item && distribution(DATA, item, highestShare(DATA), WIDTH, 220);
+  };
+
+  test("says the count of each bin, and how many are up to it", () => {
+    expect(drawn(0)?.marks.map((mark) => mark.values)).toEqual([
+      ["90 responses, 90.0 %", "90 up to here, 90 %"],
+      ["9 responses, 9.00 %", "99 up to here, 99 %"],
+      ["1 response, 1.00 %", "100 up to here, 100 %"],
+    ]);
+    expect(of(drawn(0), "path", "curve")).toHaveLength(1);
+  });
+
+  test("has the scale of those beside it", () => {
+    const heights = [drawn(0), drawn(1)].map((scene) => of(scene, "rect", "bar")[0]?.height ?? 0);
+    expect(heights[1]).toBeCloseTo(((heights[0] ?? 0) * 0.5) / 0.9);
+  });
+});
+
+describe("a heat map", () => {
+  const DATA: Heat = {
+    title: "response times over time",
+    x: "time, s",
+    y: "response time, us",
+    columns: [
+      { from: 0, to: 1, bins: [{ from: 100, to: 200, count: 999_999 }, { from: 10_000, to: 20_000, count: 1 }] },
+      { from: 1, to: 2, bins: [{ from: 100, to: 200, count: 10 }] },
+    ],
+  };
+
+  test("shows one slow response among a million, fainter than the others and above them", () => {
+    const [many, one, second] = of(heat(DATA, WIDTH), "rect", "cell");
+    expect(one?.opacity).toBeGreaterThan(0.1);
+    expect(one?.opacity).toBeLessThan(many?.opacity ?? 0);
+    expect(one?.y).toBeLessThan(many?.y ?? 0);
+    expect(second?.opacity).toBeCloseTo(1);
+    expect(second?.x).toBeGreaterThan(many?.x ?? 0);
+  });
+
+  test("says what a cell has, and names both axes", () => {
+    const scene = heat(DATA, WIDTH);
+    expect(scene.marks[1]?.values[0]).toMatch(/^1 of 1,000,000 responses/);
+    expect(of(scene, "text", "axis")[0]?.text).toBe("time, s; vertical: response time, us");
+  });
+});
+
+describe("the slices behind a number", () => {
+  const slice = (round: number, s: number, value: number, aside?: string) => ({ round, s, value, ...(aside === undefined ? {} : { aside }) });
+  const usual = Array.from({ length: 60 }, (_, place) => slice(1, place, 50 + (place % 5)));
+  const DATA: Slices = {
+    axis: "CPU time per request, us",
+    headings: ["CPU us"],
+    load: "saturation",
+    arms: [
+      { arm: "lua", slices: [...usual, slice(2, 70, 5_000, "steal"), slice(2, 71, 52)] },
+      { arm: "baseline", slices: [slice(1, 0.5, 40)] },
+    ],
+  };
+
+  test("are those of the arm and of the other one, with the rounds told apart", () => {
+    const scene = slices(DATA, "lua", "baseline", WIDTH);
+    expect(of(scene, "circle", "dot").filter((dot) => dot.of.includes("other"))).toHaveLength(1);
+    expect(of(scene, "line", "event")).toHaveLength(2);
+    expect(scene?.legend.map((entry) => entry.name)).toEqual(["lua", "baseline", "set aside"]);
+  });
+
+  test("that were set aside are marked, say why, and do not stretch the axis", () => {
+    const scene = slices(DATA, "lua", null, WIDTH);
+    const [cut] = of(scene, "path", "dot");
+    expect(cut?.of).toContain("aside");
+    expect(scene?.marks.find((mark) => mark.values.length > 1)?.values).toEqual([expect.stringMatching(/^5,000 us in round 2/), "set aside: steal"]);
+    const [first, second] = of(scene, "circle", "dot");
+    expect(Math.abs((first?.y ?? 0) - (second?.y ?? 0))).toBeGreaterThan(10);
+  });
+
+  test("of an arm without any are no chart", () => {
+    expect(slices(DATA, "cors", "baseline", WIDTH)).toBeUndefined();
+    expect(slices({ ...DATA, arms: [{ arm: "lua", slices: [] }] }, "lua", null, WIDTH)).toBeUndefined();
+  });
+});
