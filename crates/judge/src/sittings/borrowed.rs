@@ -333,7 +333,9 @@ mod tests {
         assert!(of(18).iter().all(|id| costs(&parts).contains_key(&(id.clone(), None, CostMeasure::CpuUs))));
         // Without its level under the load of the others, they cannot borrow, whatever its own load says.
         let all = found(&parts);
-        parts.iter_mut().for_each(|part| part.result.arms[0].loads.clear());
+        for part in &mut parts {
+            part.result.arms[0].loads.clear();
+        }
         assert_eq!((all, found(&parts)), (18, 9));
     }
 
