@@ -32,7 +32,7 @@ study: build ## Build, fetch Envoy, run the quick study, print the table, write 
 .PHONY: build
 build: ## Build the program
 	@tools/packages build
-	$(CARGO) build --release --package hoptax
+	$(CARGO) build --release --package hoptax --features cluster
 
 .PHONY: install
 install: build ## Install hoptax in PREFIX/bin; the default PREFIX is ~/.local

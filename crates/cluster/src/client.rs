@@ -33,7 +33,8 @@ const MOST_BYTES: usize = 1 << 30;
 /// The path of the dump, with the endpoints of clusters.
 const PATH: &str = "/config_dump?include_eds";
 /// What an API server sends of objects if only their names are needed.
-const METADATA_ALONE: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
+const METADATA_ALONE: &str =
+    "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
 
 /// Takes the dump of the proxy in a pod.
 ///
@@ -81,7 +82,9 @@ impl<'a> Session<'a> {
         let config = config.map_err(|error| unusable(&error))?;
         let server = config.cluster_url.to_string();
         let client = Client::try_from(config).map_err(|error| match error {
-            kube_client::Error::Auth(error) => Refused::Credentials { context: context.clone(), why: why(&error) },
+            kube_client::Error::Auth(error) => {
+                Refused::Credentials { context: context.clone(), why: why(&error) }
+            }
             error => unusable(&error),
         })?;
         Ok(Self { client, wanted, context, server })
@@ -132,8 +135,7 @@ impl<'a> Session<'a> {
     /// The dump that the admin interface answers with.
     async fn dump(&self, admin: &Admin) -> Result<String, Refused> {
         let pod = self.wanted.pod;
-        let none =
-            |why: String| Refused::NoDump { pod: pod.clone(), admin: Box::new(admin.clone()), why };
+        let none = |why: String| Refused::NoDump { pod: pod.clone(), admin: Box::new(admin.clone()), why };
         let pods: Api<k8s_openapi::api::core::v1::Pod> =
             Api::namespaced(self.client.clone(), pod.namespace());
         let opened = timeout(SILENCE, pods.portforward(pod.name(), &[admin.port])).await;
@@ -200,7 +202,8 @@ where
     let (mut sender, connection) = within(handshake(TokioIo::new(stream))).await?;
     // It ends with the connection; what it fails with, the request fails with, too.
     let connection = tokio::spawn(connection);
-    let request = http::Request::get(PATH).header(http::header::HOST, "localhost").body(Empty::<Bytes>::new());
+    let request =
+        http::Request::get(PATH).header(http::header::HOST, "localhost").body(Empty::<Bytes>::new());
     let request = request.map_err(|error| error.to_string())?;
     let answer = within(sender.send_request(request)).await?;
     let status = answer.status().as_u16();

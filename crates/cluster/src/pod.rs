@@ -104,12 +104,7 @@ impl Pod {
     ///
     /// # Errors
     /// When the pod has no such container, none or several of known proxies, a proxy that is no Envoy, or shows no port.
-    pub fn admin(
-        &self,
-        pod: &PodName,
-        container: Option<&str>,
-        port: Option<u16>,
-    ) -> Result<Admin, Refused> {
+    pub fn admin(&self, pod: &PodName, container: Option<&str>, port: Option<u16>) -> Result<Admin, Refused> {
         let names = || self.beside().map(|container| container.name.clone()).collect::<Vec<_>>();
         let found = match container {
             Some(wanted) => {
@@ -131,12 +126,10 @@ impl Pod {
             }
             (Some((found, known)), None) => {
                 let stated = stated(found, &self.metadata.annotations);
-                let usual =
-                    || known.map(|known| (known.port, format!("the usual port of `{}`", found.name)));
-                let (port, source) = stated.or_else(usual).ok_or_else(|| Refused::NoPort {
-                    pod: pod.clone(),
-                    container: found.name.clone(),
-                })?;
+                let usual = || known.map(|known| (known.port, format!("the usual port of `{}`", found.name)));
+                let (port, source) = stated
+                    .or_else(usual)
+                    .ok_or_else(|| Refused::NoPort { pod: pod.clone(), container: found.name.clone() })?;
                 Ok(Admin { container: Some(found.name.clone()), port, source })
             }
             (None, None) if self.beside().any(|container| container.name == NO_ENVOY) => {
@@ -177,7 +170,10 @@ impl Pod {
             let because = reason.clone().or_else(|| statuses().find_map(waits));
             let because = because.map(|because| format!(" ({because})")).unwrap_or_default();
             let phase = if phase.is_empty() { "unknown" } else { phase.as_str() };
-            return Err(Refused::NotRunning { pod: pod.clone(), why: format!("its phase is {phase}{because}") });
+            return Err(Refused::NotRunning {
+                pod: pod.clone(),
+                why: format!("its phase is {phase}{because}"),
+            });
         }
         let status = container.and_then(|name| statuses().find(|status| status.name == name));
         match status {

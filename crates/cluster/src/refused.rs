@@ -223,7 +223,10 @@ fn by_hand(pod: &PodName, port: Option<u16>) -> String {
 fn no_context(wanted: Option<&str>, there: &[String]) -> String {
     match wanted {
         Some(wanted) => {
-            format!("the kubeconfig has no context `{wanted}`{}", hint(wanted, there.iter().map(String::as_str)))
+            format!(
+                "the kubeconfig has no context `{wanted}`{}",
+                hint(wanted, there.iter().map(String::as_str))
+            )
         }
         None => "the kubeconfig has no current context: name one with --kube-context".to_owned(),
     }
@@ -263,7 +266,8 @@ fn pods(context: &str, pod: &PodName, there: &[String]) -> String {
     }
     meant.truncate(3);
     let namespace = pod.namespace();
-    let command = format!("`kubectl --context {context} -n {namespace} get pods` lists those of its namespace");
+    let command =
+        format!("`kubectl --context {context} -n {namespace} get pods` lists those of its namespace");
     if there.is_empty() {
         return format!(", or you may not list them; {command}");
     }
@@ -347,7 +351,8 @@ mod tests {
             source: "the usual port of `istio-proxy`".to_owned(),
         };
         let of = |container| {
-            Refused::NoDump { pod: pod(), admin: Box::new(admin(container)), why: "refused".to_owned() }.to_string()
+            Refused::NoDump { pod: pod(), admin: Box::new(admin(container)), why: "refused".to_owned() }
+                .to_string()
         };
         let text = of(Some("istio-proxy"));
         let expected = "container `istio-proxy` of pod `shop/cart` gives no dump at port 15000 (the usual port of `istio-proxy`): refused";

@@ -9,6 +9,7 @@ mod order;
 mod passed;
 #[cfg(test)]
 mod plans;
+mod pod_dump;
 mod second_study;
 mod text;
 mod tries;
@@ -43,6 +44,7 @@ use crate::{library, outputs, run_folder};
 
 pub use self::budget::Budget;
 pub use self::laboratory::Laboratory;
+pub use self::pod_dump::{keep_pod_dump, pod_dump};
 pub use self::text::{outline, trials};
 pub use self::tries::Tries;
 pub use self::variants::Change;

@@ -45,29 +45,22 @@ const PORT_NAMES: [&str; 2] = ["admin", "envoy-admin"];
 pub(super) fn known(container: &str) -> Option<&'static Known> {
     let is_it = |known: &&Known| {
         let rest = container.strip_prefix(known.name);
-        rest.is_some_and(|rest| {
-            rest.is_empty() || known.name == "consul-dataplane" && rest.starts_with('-')
-        })
+        rest.is_some_and(|rest| rest.is_empty() || known.name == "consul-dataplane" && rest.starts_with('-'))
     };
     KNOWN.iter().find(is_it)
 }
 
 /// The port that a container or its pod states, and where.
-pub(super) fn stated(
-    container: &Container,
-    annotations: &BTreeMap<String, String>,
-) -> Option<(u16, String)> {
-    let with = |port: Option<u16>, source: &str| {
-        port.filter(|port| *port > 0).map(|port| (port, source.to_owned()))
-    };
+pub(super) fn stated(container: &Container, annotations: &BTreeMap<String, String>) -> Option<(u16, String)> {
+    let with =
+        |port: Option<u16>, source: &str| port.filter(|port| *port > 0).map(|port| (port, source.to_owned()));
     let number = |text: &str| text.trim().parse::<u16>().ok();
     let variable = |name: &str| {
         let variables = container.env.iter().filter(|variable| variable.name == name);
         variables.filter_map(|variable| variable.value.as_deref()).next_back()
     };
-    let annotation = |name: &str, of: &str| {
-        annotations.get(name).map(String::as_str).filter(|_| container.name == of)
-    };
+    let annotation =
+        |name: &str, of: &str| annotations.get(name).map(String::as_str).filter(|_| container.name == of);
     let named = || {
         let is_it = |port: &&super::Port| PORT_NAMES.contains(&port.name.as_str());
         container.ports.iter().find(is_it).map(|port| port.container_port)

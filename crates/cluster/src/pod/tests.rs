@@ -6,8 +6,11 @@ fn name() -> PodName {
 
 /// A pod that runs, from the flow mappings of its containers.
 fn pod(containers: &[&str]) -> Pod {
-    serde_saphyr::from_str(&format!("{{spec: {{containers: [{}]}}, status: {{phase: Running}}}}", containers.join(", ")))
-        .unwrap()
+    serde_saphyr::from_str(&format!(
+        "{{spec: {{containers: [{}]}}, status: {{phase: Running}}}}",
+        containers.join(", ")
+    ))
+    .unwrap()
 }
 
 fn admin(pod: &Pod) -> (Option<String>, u16, String) {
@@ -42,15 +45,39 @@ fn containers_of_known_proxies_have_their_usual_ports() {
 fn a_port_that_the_container_states_counts_before_the_usual_one() {
     let bootstrap = "admin:\\n  address:\\n    socket_address: {address: 127.0.0.1, port_value: 19001}\\n";
     for (container, port, source) in [
-        ("{name: consul-dataplane-web, args: [-addresses=a, -envoy-admin-bind-port=19001]}", 19001, "-envoy-admin"),
+        (
+            "{name: consul-dataplane-web, args: [-addresses=a, -envoy-admin-bind-port=19001]}",
+            19001,
+            "-envoy-admin",
+        ),
         ("{name: consul-dataplane, args: [--envoy-admin-bind-port, '19002']}", 19002, "-envoy-admin"),
-        ("{name: consul-dataplane, command: [a, -envoy-admin-bind-port=1, -envoy-admin-bind-port=2]}", 2, "-envoy-admin"),
-        ("{name: istio-proxy, env: [{name: PROXY_CONFIG, value: '{\"proxyAdminPort\": 15100}'}]}", 15100, "PROXY_CONFIG"),
-        ("{name: envoy, env: [{name: ENVOY_ADMIN_ACCESS_PORT, value: '9902'}]}", 9902, "ENVOY_ADMIN_ACCESS_PORT"),
-        ("{name: envoy, ports: [{containerPort: 80}, {name: admin, containerPort: 9903}]}", 9903, "name of its port"),
+        (
+            "{name: consul-dataplane, command: [a, -envoy-admin-bind-port=1, -envoy-admin-bind-port=2]}",
+            2,
+            "-envoy-admin",
+        ),
+        (
+            "{name: istio-proxy, env: [{name: PROXY_CONFIG, value: '{\"proxyAdminPort\": 15100}'}]}",
+            15100,
+            "PROXY_CONFIG",
+        ),
+        (
+            "{name: envoy, env: [{name: ENVOY_ADMIN_ACCESS_PORT, value: '9902'}]}",
+            9902,
+            "ENVOY_ADMIN_ACCESS_PORT",
+        ),
+        (
+            "{name: envoy, ports: [{containerPort: 80}, {name: admin, containerPort: 9903}]}",
+            9903,
+            "name of its port",
+        ),
         (format!("{{name: envoy, args: [--config-yaml, \"{bootstrap}\"]}}").as_str(), 19001, "--config-yaml"),
         // Nothing of these states a port.
-        ("{name: istio-proxy, env: [{name: PROXY_CONFIG, valueFrom: {secretKeyRef: {name: a}}}]}", 15000, "usual port"),
+        (
+            "{name: istio-proxy, env: [{name: PROXY_CONFIG, valueFrom: {secretKeyRef: {name: a}}}]}",
+            15000,
+            "usual port",
+        ),
         ("{name: istio-proxy, env: [{name: PROXY_CONFIG, value: '{}'}]}", 15000, "usual port"),
         ("{name: istio-proxy, env: [{name: PROXY_CONFIG, value: ': ['}]}", 15000, "usual port"),
         ("{name: consul-dataplane, args: [-envoy-admin-bind-port=0]}", 19000, "usual port"),
@@ -80,7 +107,8 @@ fn an_annotation_states_the_port_of_its_own_proxy_alone() {
 #[test]
 fn a_sidecar_may_be_an_init_container_that_is_always_restarted() {
     let of = |policy: &str| -> Pod {
-        let text = format!("spec: {{containers: [{{name: app}}], initContainers: [{{name: istio-proxy{policy}}}]}}");
+        let text =
+            format!("spec: {{containers: [{{name: app}}], initContainers: [{{name: istio-proxy{policy}}}]}}");
         serde_saphyr::from_str(&text).unwrap()
     };
     assert_eq!(admin(&of(", restartPolicy: Always")).1, 15000);
@@ -89,7 +117,10 @@ fn a_sidecar_may_be_an_init_container_that_is_always_restarted() {
 
 #[test]
 fn the_user_states_what_the_pod_does_not_show() {
-    let two = pod(&["{name: consul-dataplane-web}", "{name: consul-dataplane-admin, args: [-envoy-admin-bind-port=19001]}"]);
+    let two = pod(&[
+        "{name: consul-dataplane-web}",
+        "{name: consul-dataplane-admin, args: [-envoy-admin-bind-port=19001]}",
+    ]);
     let several = refused(&two, None, None);
     assert!(several.contains("`consul-dataplane-web`, `consul-dataplane-admin`"), "{several}");
     assert!(several.contains("--container"), "{several}");
@@ -144,7 +175,8 @@ fn a_pod_or_a_proxy_that_does_not_run_is_refused_with_the_reason_of_the_cluster(
     let runs = "{phase: Running, containerStatuses: [{name: istio-proxy, state: {running: {startedAt: a}}}]}";
     assert_eq!(check(runs, Some("istio-proxy")), Ok(()));
     assert_eq!(check(runs, None), Ok(()));
-    let init = "{phase: Pending, initContainerStatuses: [{name: init, state: {terminated: {reason: Completed}}}]}";
+    let init =
+        "{phase: Pending, initContainerStatuses: [{name: init, state: {terminated: {reason: Completed}}}]}";
     assert!(check(init, None).unwrap_err().contains("phase is Pending"), "no reason");
     assert!(!check(init, None).unwrap_err().contains("Completed"));
 }
