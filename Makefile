@@ -145,6 +145,18 @@ collector: ## Build an OpenTelemetry Collector for `make collector-check`; needs
 collector-check: collector ## Have the collector read results of `hoptax convert export --to otlp`
 	$(CARGO) test --package hoptax --test program -- --include-ignored collector::
 
+.PHONY: cluster
+cluster: ## Build a real Kubernetes of one node for `make test-cluster`, in some minutes; needs root and Go
+	tools/cluster build
+
+# `make test` leaves the client of Kubernetes out. It is built before the cluster runs, which has no network.
+.PHONY: test-cluster
+test-cluster: cluster ## Test `hoptax price --pod` on a real Kubernetes of one node; needs root and Go
+	@tools/packages build
+	$(LINTED) $(CARGO) test --package hoptax-cluster --features client
+	$(LINTED) $(CARGO) test --no-run --package hoptax --features cluster --test program
+	$(LINTED) tools/cluster run $(CARGO) test --offline --package hoptax --features cluster --test program -- --include-ignored pod::
+
 .PHONY: fortio-check
 fortio-check: $(TOOLS)/bin/fortio ## Have the report page of Fortio open a result of `hoptax convert export --to fortio`; needs Go
 	$(CARGO) test --package hoptax --test program -- --include-ignored fortio::

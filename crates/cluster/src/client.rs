@@ -41,8 +41,6 @@ const METADATA_ALONE: &str =
 /// # Errors
 /// Why there is none.
 pub fn config_dump(wanted: &Wanted<'_>) -> Result<Dump, Refused> {
-    // With two of them compiled in, rustls chooses none. Another one that is installed already is as good.
-    let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Refused::Machine { why: error.to_string() })?;
     let dump = runtime.block_on(async {

@@ -1,0 +1,162 @@
+//! `hoptax price --pod` on a real Kubernetes: that of `tools/cluster`, with real Envoys in its pods. `make test-cluster` starts it and runs
+//! these tests in its network namespace.
+
+use std::env;
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::support::{Ran, hoptax, ran, root, run, wait_at_pace};
+
+/// The pod with a sidecar.
+const CART: &str = "shop/cart-7d9f4-x2k";
+
+/// `kubectl` as the administrator of the cluster.
+fn kubectl(arguments: &[&str], input: &str) {
+    let cluster = env::var_os("HOPTAX_CLUSTER").expect("`make test-cluster` runs these tests");
+    let mut command = Command::new(Path::new(&cluster).join("bin/kubectl"));
+    command.args(["--context", "admin"]).args(arguments).stdin(Stdio::piped()).stdout(Stdio::null());
+    let mut process = command.spawn().unwrap();
+    process.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    assert!(process.wait().unwrap().success(), "{arguments:?}");
+}
+
+/// The folder of the pinned Envoy.
+fn envoy() -> String {
+    let list: Value = serde_json::from_str(&run(["lab", "envoy", "list", "--json"]).stdout).unwrap();
+    let pinned = list.as_array().unwrap().iter().find(|release| release["default"] == true);
+    let program = pinned.expect("`hoptax lab envoy install` installs it")["program"].as_str().unwrap();
+    Path::new(program).parent().unwrap().to_str().unwrap().to_owned()
+}
+
+/// Has the pods of the fixture run.
+fn pods() {
+    static RUN: OnceLock<()> = OnceLock::new();
+    RUN.get_or_init(|| {
+        let text = fs::read_to_string(root().join("crates/cli/tests/fixtures/pods.yaml")).unwrap();
+        kubectl(&["apply", "--filename", "-"], &text.replace("path: ENVOY", &format!("path: {}", envoy())));
+        // A negative time is a week.
+        let wait = ["--namespace", "shop", "wait", "--timeout=-1s"];
+        let ready = ["--for=condition=Ready", "pod/cart-7d9f4-x2k", "pod/gateway-0", "pod/tools-0"];
+        kubectl(&[&wait[..], &ready].concat(), "");
+        let reason = "--for=jsonpath={.status.containerStatuses[0].state.waiting.reason}=ErrImageNeverPull";
+        kubectl(&[&wait[..], &[reason, "pod/waiting-0"]].concat(), "");
+    });
+}
+
+/// Waits until something is so, which asking costs the start of a program.
+fn wait_until(what: &str, is_so: impl FnMut() -> bool) {
+    wait_at_pace(Duration::from_millis(200), what, is_so);
+}
+
+/// `hoptax price --dry-run` of a pod.
+fn outlined(pod: &str, arguments: &[&str]) -> Ran {
+    pods();
+    run([&["price", "--dry-run", "--pod", pod][..], arguments].concat())
+}
+
+#[test]
+#[ignore = "needs the cluster of `make test-cluster`"]
+fn the_dump_of_a_proxy_on_the_loopback_of_its_pod_is_read() {
+    for (pod, arguments, expected) in [
+        (CART, vec![], "container `istio-proxy`, port 15000, the usual port"),
+        ("shop/gateway-0", vec![], "container `envoy`, port 19001, its `--config-yaml`"),
+        (CART, vec!["--container", "istio-proxy", "--kube-context", "admin"], "container `istio-proxy`"),
+    ] {
+        // Envoy serves a moment after its container has begun.
+        wait_until("a dump", || outlined(pod, &arguments).code == Some(0));
+        let ran = outlined(pod, &arguments);
+        assert!(ran.stderr.contains(expected) && ran.stdout.contains("inbound"), "{ran:?}");
+    }
+}
+
+#[test]
+#[ignore = "needs the cluster of `make test-cluster`"]
+fn the_run_folder_keeps_the_dump_for_its_owner() {
+    wait_until("a dump", || outlined(CART, &[]).code == Some(0));
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let ran = run(["price", "--pod", CART, "--try", "--out", out.to_str().unwrap()]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let dump = out.join("pod-dump/shop.cart-7d9f4-x2k.json");
+    assert_eq!(fs::metadata(&dump).unwrap().permissions().mode() & 0o777, 0o600);
+    let dump: Value = serde_json::from_str(&fs::read_to_string(&dump).unwrap()).unwrap();
+    let types = dump["configs"].as_array().unwrap().iter().map(|section| section["@type"].as_str().unwrap());
+    assert!(
+        types.clone().any(|name| name.ends_with("EndpointsConfigDump")),
+        "{:?}",
+        types.collect::<Vec<_>>()
+    );
+}
+
+#[test]
+#[ignore = "needs the cluster of `make test-cluster`"]
+fn what_gives_no_dump_is_named_with_the_cause() {
+    wait_until("a dump", || outlined(CART, &[]).code == Some(0));
+    for (pod, arguments, code, expected) in [
+        (CART, vec!["--kube-context", "admn"], 2, "no context `admn`; did you mean `admin`?"),
+        (CART, vec!["--kube-context", "admn"], 2, "it has `admin`, `alice`, `expired`"),
+        (
+            CART,
+            vec!["--kube-context", "expired"],
+            3,
+            "does not accept the credentials of the kubeconfig: 401",
+        ),
+        ("shpo/cart-7d9f4-x2k", vec![], 2, "no namespace `shpo`; did you mean `shop`?"),
+        ("shop/cart", vec![], 2, "did you mean `cart-7d9f4-x2k`?"),
+        ("shop/tools-0", vec![], 2, "no container of a known proxy"),
+        ("shop/waiting-0", vec![], 3, "its phase is Pending (`envoy`: ErrImageNeverPull)"),
+        (CART, vec!["--container", "side"], 2, "has no container `side`"),
+        (CART, vec!["--admin-port", "15999"], 3, "refused"),
+        (CART, vec!["--admin-port", "8080"], 3, "it answered with status 503"),
+    ] {
+        let ran = outlined(pod, &arguments);
+        assert!(ran.code == Some(code) && ran.stderr.contains(expected), "{pod} {arguments:?}: {ran:?}");
+    }
+}
+
+#[test]
+#[ignore = "needs the cluster of `make test-cluster`"]
+fn a_kubeconfig_that_leads_nowhere_is_named_with_the_cause() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("kubeconfig");
+    let text = "current-context: a\ncontexts: [{name: a, context: {cluster: a, user: a}}]\nusers: [{name: a, user: {token: a}}]\n\
+                clusters: [{name: a, cluster: {server: 'https://127.0.0.1:1'}}]\n";
+    fs::write(&path, text).unwrap();
+    let of = |path: &Path| {
+        let mut command = hoptax();
+        ran(command.args(["price", "--dry-run", "--pod", CART]).env("KUBECONFIG", path))
+    };
+    let nobody = of(&path);
+    let expected = "cannot reach the API server of context `a` at https://127.0.0.1:1";
+    assert!(nobody.code == Some(3) && nobody.stderr.contains(expected), "{nobody:?}");
+    let none = of(&folder.path().join("none"));
+    assert!(none.code == Some(3) && none.stderr.contains("cannot use the kubeconfig"), "{none:?}");
+    fs::write(&path, "apiVersion: v1\nkind: Config\n").unwrap();
+    let empty = of(&path);
+    assert!(empty.code == Some(2) && empty.stderr.contains("no current context"), "{empty:?}");
+}
+
+#[test]
+#[ignore = "needs the cluster of `make test-cluster`"]
+fn the_printed_rule_grants_what_a_forbidden_request_lacked() {
+    let of_alice = || outlined(CART, &["--kube-context", "alice"]);
+    let forbidden = of_alice();
+    assert_eq!(forbidden.code, Some(3), "{forbidden:?}");
+    assert!(forbidden.stderr.contains("`alice` may not `get` `pods` in namespace `shop`"), "{forbidden:?}");
+    let (_, rule) = forbidden.stderr.split_once("\n\n").unwrap();
+    let forwards = |line: &&str| line.contains("pods/portforward");
+    assert_eq!(rule.lines().filter(forwards).count(), 1, "{rule}");
+    let half: Vec<&str> = rule.lines().filter(|line| !forwards(line)).collect();
+    kubectl(&["apply", "--filename", "-"], &half.join("\n"));
+    // The API server learns of a rule a moment after it was applied.
+    wait_until("the first right", || of_alice().stderr.contains("may not `get` `pods/portforward`"));
+    kubectl(&["apply", "--filename", "-"], rule);
+    wait_until("the second right", || of_alice().code == Some(0));
+}
