@@ -36,11 +36,11 @@ mod tests {
         assert_eq!(dump_of(200, dump.into()).as_deref(), Ok(dump));
         for (status, body, expected) in [
             (404, dump.as_bytes(), "status 404"),
-            (200, b"\xff", "no text"),
-            (200, b"<html>hunter2</html>", "no JSON object with `configs`"),
-            (200, b"[]", "no JSON object with `configs`"),
-            (200, b"{\"configs\": []}", "has no configuration"),
-            (200, b"{\"configs\": [", "no JSON object with `configs`"),
+            (200, &b"\xff"[..], "no text"),
+            (200, &b"<html>hunter2</html>"[..], "no JSON object with `configs`"),
+            (200, &b"[]"[..], "no JSON object with `configs`"),
+            (200, &b"{\"configs\": []}"[..], "has no configuration"),
+            (200, &b"{\"configs\": ["[..], "no JSON object with `configs`"),
         ] {
             let why = dump_of(status, body.to_vec()).unwrap_err();
             assert!(why.contains(expected) && !why.contains("hunter2"), "{why}");

@@ -47,7 +47,7 @@ impl Missing {
 
 /// The rule that grants a user all that a dump of a pod needs, as YAML: reading pods and forwarding their ports, in its namespace alone.
 ///
-/// A forwarding that begins as a WebSocket is a request to `get`; Kubernetes 1.35 and later also asks for `create`.
+/// A forwarding over web sockets is a request to `get`; Kubernetes 1.35 and later also asks for `create`.
 pub fn rule(pod: &PodName, user: Option<&str>) -> String {
     let namespace = pod.namespace();
     let subject = match user.and_then(|user| user.strip_prefix("system:serviceaccount:")?.split_once(':')) {
