@@ -5,7 +5,7 @@ use std::env;
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -17,10 +17,15 @@ use crate::support::{Ran, hoptax, ran, root, run, wait_at_pace};
 /// The pod with a sidecar.
 const CART: &str = "shop/cart-7d9f4-x2k";
 
+/// The folder of the programs of the cluster.
+fn programs() -> PathBuf {
+    let cluster = env::var_os("HOPTAX_CLUSTER").expect("`make test-cluster` runs these tests");
+    Path::new(&cluster).join("bin")
+}
+
 /// `kubectl` as the administrator of the cluster.
 fn kubectl(arguments: &[&str], input: &str) {
-    let cluster = env::var_os("HOPTAX_CLUSTER").expect("`make test-cluster` runs these tests");
-    let mut command = Command::new(Path::new(&cluster).join("bin/kubectl"));
+    let mut command = Command::new(programs().join("kubectl"));
     command.args(["--context", "admin"]).args(arguments).stdin(Stdio::piped()).stdout(Stdio::null());
     let mut process = command.spawn().unwrap();
     process.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
@@ -40,7 +45,9 @@ fn pods() {
     static RUN: OnceLock<()> = OnceLock::new();
     RUN.get_or_init(|| {
         let text = fs::read_to_string(root().join("crates/cli/tests/fixtures/pods.yaml")).unwrap();
-        kubectl(&["apply", "--filename", "-"], &text.replace("path: ENVOY", &format!("path: {}", envoy())));
+        let text = text.replace("path: ENVOY", &format!("path: {}", envoy()));
+        let text = text.replace("path: PROGRAMS", &format!("path: {}", programs().display()));
+        kubectl(&["apply", "--filename", "-"], &text);
         // A negative time is a week.
         let wait = ["--namespace", "shop", "wait", "--timeout=-1s"];
         let ready = ["--for=condition=Ready", "pod/cart-7d9f4-x2k", "pod/gateway-0", "pod/tools-0"];
@@ -74,6 +81,16 @@ fn the_dump_of_a_proxy_on_the_loopback_of_its_pod_is_read() {
         let ran = outlined(pod, &arguments);
         assert!(ran.stderr.contains(expected) && ran.stdout.contains("inbound"), "{ran:?}");
     }
+}
+
+#[test]
+#[ignore = "needs the cluster of `make test-cluster`"]
+fn the_dump_of_a_sidecar_of_consul_is_read() {
+    // Its listeners come from the agent, once that knows the service.
+    wait_until("its listener", || outlined("shop/web-0", &[]).stdout.contains("public_listener"));
+    let ran = outlined("shop/web-0", &[]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.stderr.contains("container `consul-dataplane`, port 19000, the usual port"), "{ran:?}");
 }
 
 #[test]
