@@ -10,7 +10,7 @@ use hyper::client::conn::http1::handshake;
 use hyper_util::rt::TokioIo;
 use kube_client::api::Api;
 use kube_client::client::AuthError;
-use kube_client::config::{KubeConfigOptions, Kubeconfig};
+use kube_client::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube_client::{Client, Config};
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
@@ -68,7 +68,11 @@ impl<'a> Session<'a> {
     /// Reads the kubeconfig, and makes the client of the context. Nothing is sent.
     async fn open(wanted: &'a Wanted<'a>) -> Result<Self, Refused> {
         let unusable = |error: &dyn Error| Refused::Kubeconfig { why: causes(error) };
-        let given = Kubeconfig::read().map_err(|error| unusable(&error))?;
+        let given = Kubeconfig::read().map_err(|error| match error {
+            // The lines around its place may hold a token.
+            KubeconfigError::Parse(error) => Refused::Kubeconfig { why: error.without_snippet().to_string() },
+            error => unusable(&error),
+        })?;
         let there: Vec<String> = given.contexts.iter().map(|context| context.name.clone()).collect();
         let context = wanted.context.map(str::to_owned).or_else(|| given.current_context.clone());
         let context = context.filter(|context| there.contains(context)).ok_or_else(|| {
@@ -236,6 +240,7 @@ fn why(error: &AuthError) -> String {
             let said = String::from_utf8_lossy(&out.stderr);
             format!("`{cmd}` ended with {}: {}", out.status, said.trim())
         }
+        AuthError::AuthExecParse(_) => "its `exec` printed something else than credentials".to_owned(),
         error => causes(error),
     }
 }

@@ -155,6 +155,17 @@ fn a_kubeconfig_that_leads_nowhere_is_named_with_the_cause() {
     assert!(nobody.code == Some(3) && nobody.stderr.contains(expected), "{nobody:?}");
     let none = of(&folder.path().join("none"));
     assert!(none.code == Some(3) && none.stderr.contains("cannot use the kubeconfig"), "{none:?}");
+    // Lines of a kubeconfig, and what a program for credentials prints, may hold a token.
+    let program =
+        "{exec: {apiVersion: client.authentication.k8s.io/v1, command: sh, args: [-c, echo hunter2]}}";
+    for (user, expected) in
+        [("{token: hunter2, [}", "cannot use the kubeconfig"), (program, "else than credentials")]
+    {
+        fs::write(&path, text.replace("{token: a}", user)).unwrap();
+        let hidden = of(&path);
+        assert!(hidden.code == Some(3) && hidden.stderr.contains(expected), "{user}: {hidden:?}");
+        assert!(!hidden.stderr.contains("hunter2"), "{hidden:?}");
+    }
     fs::write(&path, "apiVersion: v1\nkind: Config\n").unwrap();
     let empty = of(&path);
     assert!(empty.code == Some(2) && empty.stderr.contains("no current context"), "{empty:?}");
