@@ -1,7 +1,6 @@
 //! The client of Kubernetes: reads a pod, and asks the admin interface of its proxy for a dump over a forwarded port.
 
 use std::error::Error;
-use std::future::Future;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -201,11 +200,10 @@ async fn ask<S>(stream: S) -> Result<(u16, Vec<u8>), String>
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
-    let (mut sender, connection) = within(handshake(TokioIo::new(stream))).await?;
+    let (mut sender, connection) = within(handshake::<_, Empty<Bytes>>(TokioIo::new(stream))).await?;
     // It ends with the connection; what it fails with, the request fails with, too.
     let connection = tokio::spawn(connection);
-    let request =
-        http::Request::get(PATH).header(http::header::HOST, "localhost").body(Empty::<Bytes>::new());
+    let request = http::Request::get(PATH).header(http::header::HOST, "localhost").body(Empty::new());
     let request = request.map_err(|error| error.to_string())?;
     let answer = within(sender.send_request(request)).await?;
     let status = answer.status().as_u16();
