@@ -45,8 +45,11 @@ CARGO_TEST = $(CARGO) test --workspace --quiet --no-fail-fast --config 'target."
 # One build has the tests and the lints.
 LINTED = RUSTC_WORKSPACE_WRAPPER=$(CURDIR)/tools/linted
 
-# What tests start besides the program is made beside it. The second step compiles all that is left.
+# What tests start besides the program is made beside it. The second step compiles all that is left. Few read data for incremental builds
+# again, and Cargo compiles as many crates at a time as there are processors, so that most parts of a crate would wait for each other.
 .PHONY: test
+test: export CARGO_INCREMENTAL = 0
+test: export CARGO_PROFILE_DEV_CODEGEN_UNITS = 2
 test: ## Run all checks of CI
 	@tools/packages build tests
 	@rm -rf target/test-times

@@ -340,7 +340,7 @@ fn run_here(folder: &Path, ticks: runner::Ticks) -> StudyResult {
 ///
 /// Their guards in `make test`: the checks fire on modified results (`crates/checks/src/study`), the two hogs above, and the simulated
 /// coverage of bounds (`crates/stats/tests/bound_coverage.rs`). Of a stopped generator: a load states its lag (`sabotage.rs`), and a round the
-/// lag of its slices (`crates/run/src/runner/measure/tests.rs`); such slices are set aside (`crates/plan/src/disturbance.rs`), measured again
+/// lag of its slices (`crates/run/src/runner/meter/tests.rs`); such slices are set aside (`crates/plan/src/disturbance.rs`), measured again
 /// (`crates/run/src/runner/host_waits.rs`), and count for nothing (`crates/judge/src/summary/tests.rs`).
 mod long {
     use super::*;

@@ -46,10 +46,15 @@ pub fn most_connections(wanted: u64) -> u64 {
 pub fn confine(memory_bytes: u64, processor_s: u64) -> io::Result<()> {
     let limits = [(Resource::As, memory_bytes), (Resource::Cpu, processor_s), (Resource::Core, 0)];
     for (resource, most) in limits {
-        let maximum = getrlimit(resource).maximum.map_or(most, |maximum| maximum.min(most));
-        setrlimit(resource, Rlimit { current: Some(maximum), maximum: Some(maximum) })?;
+        setrlimit(resource, at_most(resource, most))?;
     }
     Ok(())
+}
+
+/// A limit of a resource, soft and hard: the hard limit of this process if that is lower, since it may not be raised.
+pub(crate) fn at_most(resource: Resource, most: u64) -> Rlimit {
+    let maximum = getrlimit(resource).maximum.map_or(most, |maximum| maximum.min(most));
+    Rlimit { current: Some(maximum), maximum: Some(maximum) }
 }
 
 #[cfg(test)]

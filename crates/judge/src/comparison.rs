@@ -8,7 +8,7 @@ use hoptax_result::{
     ArmKind, ArmResult, ComparedMeasure, ComparedSubject, ComparisonBody, Contrast, CostMeasure, Decision,
     Interval, StudyResult, SubjectName,
 };
-use hoptax_stats::{DECISIVE, decide, rounds_needed, sum_of_dependent};
+use hoptax_stats::{DECISIVE, decide, rounds_needed};
 
 use crate::precision::{Basis, half_width_at_looks};
 use crate::summary::once::resolution;
@@ -16,20 +16,6 @@ use crate::summary::once::resolution;
 pub use configurations::{ArmIn, Read, configuration_differences};
 pub use keys::key_differences;
 pub use of_studies::{ArmOfStudy, ComparedArm, LeftOut, OfStudies, StudyOfComparison, of_studies};
-
-/// The compared measures of slices; all measures of rounds that are decided on follow. CPU time is compared once, in us and as a
-/// share.
-const OF_SLICES: [CostMeasure; 6] = [
-    CostMeasure::CpuUs,
-    CostMeasure::MaxRate,
-    CostMeasure::ResponseP50Us,
-    CostMeasure::ResponseP90Us,
-    CostMeasure::ResponseP99Us,
-    CostMeasure::ResponseQuietP99Us,
-];
-
-/// Largest difference that does not matter, as a share of the reference, unless the user states another.
-pub const USUAL_MARGIN_SHARE: f64 = 0.02;
 
 /// The comparisons with arms that `compared_with` of the study file names, in the order of these arms. None of them is a
 /// baseline: the cost of an arm is its difference from the baseline.
@@ -39,20 +25,16 @@ pub fn with_named(result: &StudyResult, margin_share: f64) -> Vec<ComparisonBody
     named.map(|arm| compare(result, &arm.id, margin_share)).collect()
 }
 
-/// The same, for the decisions about a judged study. Where an identical arm differs by more than chance explains (the finding
-/// `same-differs`), a difference in that measure that is no larger than the largest of identical arms is undecided: the setup makes such
-/// differences by itself, and more rounds do not remove them.
-pub fn decisions(result: &StudyResult, margin_share: f64) -> Vec<ComparisonBody> {
-    let mut comparisons = with_named(result, margin_share);
-    for one in comparisons.iter_mut().flat_map(|one| &mut one.subjects).flat_map(|one| &mut one.measures) {
-        let of_same = largest_of_same(result, one.measure, margin_share);
-        if one.decision == Decision::Different
-            && of_same.is_some_and(|of_same| one.difference_share.estimate.abs() <= of_same)
-        {
-            one.decision = Decision::Undecided;
-        }
+/// A measure of an arm in comparison with the reference, in a judged study. Where an identical arm differs by more than chance explains
+/// (the finding `same-differs`), a difference in that measure that is no larger than the largest of identical arms is undecided: the
+/// setup makes such differences by itself, and more rounds do not remove them.
+fn beside_same(result: &StudyResult, one: ComparedMeasure, margin_share: f64) -> ComparedMeasure {
+    let of_same = largest_of_same(result, one.measure, margin_share);
+    let is_no_larger = of_same.is_some_and(|of_same| one.difference_share.estimate.abs() <= of_same);
+    if one.decision == Decision::Different && is_no_larger {
+        return ComparedMeasure { decision: Decision::Undecided, ..one };
     }
-    comparisons
+    one
 }
 
 /// The largest difference of an identical arm, as a share of its reference, in a measure in which they differ by more than chance explains.
@@ -74,24 +56,27 @@ fn largest_of_same(result: &StudyResult, measure: CostMeasure, margin_share: f64
 /// Compares all arms of `result` that have the reference `reference` with it. Differences of at most `margin_share` of
 /// the reference do not matter. Withheld numbers have no decision. Subjects are named by their arms.
 ///
-/// **Method.** [`decide`] for each measure. The share of CPU time has an interval of its own, in which reference and
-/// arm both vary; the shares of the other measures treat the level of the reference as known.
+/// **Method.** [`decide`] for each measure; a difference that identical arms have as well is undecided (`beside_same`). The share of CPU
+/// time has an interval of its own, in which reference and arm both vary; the shares of the other measures treat the level of the
+/// reference as known.
 pub fn compare(result: &StudyResult, reference: &str, margin_share: f64) -> ComparisonBody {
     let of = result.arm(reference);
     let others = result.arms.iter().filter(|arm| arm.compared_with.as_deref() == Some(reference));
-    let subject = |arm: &ArmResult| ComparedSubject {
-        subject: SubjectName::of_arm(&arm.id),
-        is_same: arm.kind == ArmKind::Same,
-        keys: Vec::new(),
-        differences: None,
-        answer_differences: of.map(|of| answer_differences(of, arm)).unwrap_or_default(),
-        measures: of.map_or_else(Vec::new, |of| {
-            OF_SLICES
-                .into_iter()
-                .chain(CostMeasure::of_rounds())
-                .filter_map(|measure| compared(result, of, arm, measure, margin_share))
-                .collect()
-        }),
+    let subject = |arm: &ArmResult| {
+        let is_same = arm.kind == ArmKind::Same;
+        let measured = |of: &ArmResult, measure: CostMeasure| {
+            let one = compared(result, of, arm, measure, margin_share)?;
+            Some(if is_same { one } else { beside_same(result, one, margin_share) })
+        };
+        let all = || CostMeasure::OF_SLICES.into_iter().chain(CostMeasure::of_rounds());
+        ComparedSubject {
+            subject: SubjectName::of_arm(&arm.id),
+            is_same,
+            keys: Vec::new(),
+            differences: None,
+            answer_differences: of.map(|of| answer_differences(of, arm)).unwrap_or_default(),
+            measures: of.map_or_else(Vec::new, |of| all().filter_map(|one| measured(of, one)).collect()),
+        }
     };
     ComparisonBody {
         study: result.name.clone(),
@@ -118,7 +103,7 @@ fn compared(
     measure: CostMeasure,
     margin_share: f64,
 ) -> Option<ComparedMeasure> {
-    let level = level(reference, measure)?.estimate;
+    let level = reference.level(measure)?.estimate;
     if level <= 0.0 {
         return None;
     }
@@ -169,24 +154,6 @@ pub(crate) fn rounds_to_complete(result: &StudyResult, needed: u32, counting: u3
     let completed = u64::from(result.plan.rounds_completed.max(counting));
     let rounds = (u64::from(needed) * completed).div_ceil(u64::from(counting.max(1)));
     u32::try_from(rounds).unwrap_or(u32::MAX)
-}
-
-/// The level of an arm in the unit of `measure`. Measures of rounds, such as memory, add up over several hops, which may depend on
-/// each other in any way.
-pub(crate) fn level(arm: &ArmResult, measure: CostMeasure) -> Option<Interval> {
-    let of_hops = |measure| {
-        let hops = arm.hops.iter().map(|hop| hop.of_rounds.get(measure));
-        sum_of_dependent(&hops.collect::<Option<Vec<Interval>>>()?)
-    };
-    match measure {
-        CostMeasure::CpuUs | CostMeasure::CpuShare => arm.cpu_us_per_request,
-        CostMeasure::ResponseP50Us => arm.response_us.p50,
-        CostMeasure::ResponseP90Us => arm.response_us.p90,
-        CostMeasure::ResponseP99Us => arm.response_us.p99,
-        CostMeasure::ResponseQuietP99Us => arm.response_us.quiet_p99,
-        CostMeasure::MaxRate => arm.max_rate,
-        CostMeasure::OfRounds(measure) => of_hops(measure),
-    }
 }
 
 #[cfg(test)]
@@ -311,7 +278,9 @@ mod tests {
                 let one = Finding::new("same-differs", Severity::Warn, nothing, String::new(), "");
                 Finding { measures: vec![measure], ..one }
             }));
-            let found = decisions(&result, 0.02);
+            let itself = &compare(&result, "baseline", 0.02).subjects[0];
+            assert_eq!(measure(itself, CostMeasure::CpuUs).unwrap().decision, Decision::Different);
+            let found = with_named(&result, 0.02);
             let [one] = found.as_slice() else { panic!("{found:?}") };
             let cpu = measure(&one.subjects[0], CostMeasure::CpuUs).unwrap();
             (cpu.decision, cpu.rounds_until_decided)

@@ -2,19 +2,19 @@
 //!
 //! | module | what it decides |
 //! |---|---|
-//! | [`length`], [`precision`] | whether another round begins |
-//! | [`mod@measure`] | the value of a slice in each measure |
+//! | [`length`], [`precision`] | if another round begins |
+//! | [`measures`] | the value of a slice in each measure |
 //! | [`summary`] | records to a [`hoptax_result::StudyResult`] |
-//! | [`mod@bill`] | what the parts of a given configuration cost |
+//! | [`mod@bill`] | the cost of each part of a given configuration |
 //! | [`comparison`] | which arms differ from a reference |
-//! | [`mod@gate`] | whether a candidate exceeds limits |
+//! | [`mod@gate`] | if a candidate exceeds limits |
 //! | [`sittings`] | several sittings of one study as one |
 
 pub mod bill;
 pub mod comparison;
 pub mod gate;
 pub mod length;
-pub mod measure;
+pub mod measures;
 pub mod precision;
 pub mod sittings;
 pub mod summary;

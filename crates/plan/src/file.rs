@@ -114,8 +114,9 @@ pub struct StudyFile {
     /// Events in each slice of a timeline, for example `[{at: 20s, origin: 2, slow: 500ms}]`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<EventSection>,
-    /// The offered loads. Costs in CPU time and the maximum rate come from the first closed loop, costs in response
-    /// time from the first open one; results list the others beside them.
+    /// The offered loads. Costs in CPU time come from the first open loop without `utilisation`, or else from the first closed one.
+    /// Costs in response time come from the first open loop, the maximum rate from the first closed one. Results list the others
+    /// beside them.
     #[schemars(length(min = 1, max = 8))]
     pub loads: Vec<LoadSection>,
 }
@@ -127,8 +128,8 @@ pub struct LoadSection {
     /// Its name, as results show it.
     #[schemars(length(min = 1))]
     pub name: String,
-    /// `closed`: a connection sends its next request when it is answered; measures CPU time per request and the maximum
-    /// rate. `open`: requests are sent at planned times; measures response time.
+    /// `closed`: a connection sends its next request when it is answered; measures the maximum rate. `open`: requests are sent at
+    /// planned times; measures CPU time per request and response time.
     #[serde(rename = "loop")]
     pub loop_: LoopWord,
     /// Request rate of an open loop as a share of each arm's own capacity, instead of `rate`: `30%`. Capacities are

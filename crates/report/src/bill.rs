@@ -124,25 +124,29 @@ pub(crate) struct Column {
     number: Number,
 }
 
-/// The cell of a charge, by the text of its intervals; none if it has no number.
-type Cell = fn(&Charge, Text) -> Option<String>;
-
 /// Number of a charge that a column shows.
 #[derive(Clone, Copy)]
 enum Number {
-    OfTime(CostMeasure, Cell),
-    OfRounds(RoundMeasure),
+    Of(CostMeasure),
+    Cores,
+    Money,
 }
 
 impl Column {
+    /// The cell of a charge, by the text of its intervals; none if it has no number.
     fn cell(&self, charge: &Charge, text: Text) -> Option<String> {
         let (measure, cell) = match self.number {
-            Number::OfTime(measure, cell) => (measure, cell(charge, text)?),
-            Number::OfRounds(measure) => {
-                let number = charge.of_rounds.get(measure)?;
-                let cell = precise(&number.times(1.0 / measure.definition().unit), text);
-                (CostMeasure::OfRounds(measure), cell)
+            Number::Of(measure) => {
+                let number = charge.number(measure)?;
+                let cell = match measure {
+                    CostMeasure::CpuShare => percent_difference(&number),
+                    CostMeasure::OfRounds(one) => precise(&number.times(1.0 / one.definition().unit), text),
+                    _ => text(&number),
+                };
+                (measure, cell)
             }
+            Number::Cores => (CostMeasure::CpuUs, precise(&charge.cores?, text)),
+            Number::Money => (CostMeasure::CpuUs, precise(&charge.money_per_month?, text)),
         };
         Some(cell + if charge.uncertain_signs.contains(&measure) { UNCERTAIN_SIGN } else { "" })
     }
@@ -150,29 +154,25 @@ impl Column {
 
 /// The columns of CPU time and of response times, the most important first. Tables leave out columns without any value.
 pub(crate) fn columns_of_time() -> Vec<Column> {
-    use CostMeasure::{CpuShare, CpuUs, ResponseP50Us, ResponseP90Us, ResponseP99Us, ResponseQuietP99Us};
-    let columns: [(&'static str, CostMeasure, Cell); 8] = [
-        ("CPU, us", CpuUs, |charge, text| charge.cpu_us_per_request.as_ref().map(text)),
-        ("of the whole", CpuShare, |charge, _| charge.cpu_share.as_ref().map(percent_difference)),
-        ("cores", CpuUs, |charge, text| charge.cores.as_ref().map(|cores| precise(cores, text))),
-        ("a month", CpuUs, |charge, text| charge.money_per_month.as_ref().map(|money| precise(money, text))),
-        ("p50, us", ResponseP50Us, |charge, text| charge.response_us.p50.as_ref().map(text)),
-        ("p90, us", ResponseP90Us, |charge, text| charge.response_us.p90.as_ref().map(text)),
-        ("quiet p99, us", ResponseQuietP99Us, |charge, text| charge.response_us.quiet_p99.as_ref().map(text)),
-        ("p99, us", ResponseP99Us, |charge, text| charge.response_us.p99.as_ref().map(text)),
-    ];
-    let column = |(heading, measure, cell): (&'static str, CostMeasure, Cell)| Column {
-        heading,
-        number: Number::OfTime(measure, cell),
-    };
-    columns.map(column).to_vec()
+    [
+        ("CPU, us", Number::Of(CostMeasure::CpuUs)),
+        ("of the whole", Number::Of(CostMeasure::CpuShare)),
+        ("cores", Number::Cores),
+        ("a month", Number::Money),
+        ("p50, us", Number::Of(CostMeasure::ResponseP50Us)),
+        ("p90, us", Number::Of(CostMeasure::ResponseP90Us)),
+        ("quiet p99, us", Number::Of(CostMeasure::ResponseQuietP99Us)),
+        ("p99, us", Number::Of(CostMeasure::ResponseP99Us)),
+    ]
+    .map(|(heading, number)| Column { heading, number })
+    .to_vec()
 }
 
 /// The columns of measures that are taken once per round.
 pub(crate) fn columns_of_rounds() -> Vec<Column> {
     let column = |measure: RoundMeasure| Column {
         heading: measure.definition().heading,
-        number: Number::OfRounds(measure),
+        number: Number::Of(CostMeasure::OfRounds(measure)),
     };
     RoundMeasure::ALL.map(column).to_vec()
 }

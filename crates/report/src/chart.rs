@@ -385,6 +385,8 @@ pub(crate) struct Waterfall {
     pub(crate) together: Option<Quantity>,
     /// The whole; none if it is not known.
     pub(crate) whole: Option<Quantity>,
+    /// Other numbers of the whole, which change with the parts too.
+    pub(crate) also: Vec<WaterfallTotal>,
     /// Requests per second that the numbers hold for.
     pub(crate) rate: Option<f64>,
     /// Price of a core for an hour, in a currency of the user's choice; none if none was given.
@@ -402,6 +404,19 @@ pub(crate) struct WaterfallPart {
     pub(crate) kind: String,
     /// Its cost.
     pub(crate) cost: Quantity,
+    /// What it adds to each of the other numbers of the whole; none where that is not known.
+    pub(crate) also: Vec<Option<Quantity>>,
+}
+
+/// Another number of the whole of a waterfall.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub(crate) struct WaterfallTotal {
+    /// Its name, with the unit.
+    pub(crate) name: String,
+    /// The number with all parts.
+    pub(crate) whole: Quantity,
+    /// Price of a unit of it for an hour, in the currency of that of a core; none if it has none.
+    pub(crate) price_per_hour: Option<f64>,
 }
 
 impl Axis {

@@ -66,14 +66,9 @@ pub(crate) fn missing(results: &[&ComparisonBody]) -> Option<String> {
     };
     let is_listed = |measure: &CostMeasure| !matches!(measure, CostMeasure::CpuUs | CostMeasure::CpuShare);
     let missing = CostMeasure::all().into_iter().filter(is_listed).filter(|measure| !has(*measure));
-    let missing: Vec<String> = missing.map(without_unit).collect();
+    let missing: Vec<&str> = missing.map(CostMeasure::name).collect();
     let reason = "the study has no such numbers or withholds them, see its findings";
     (!missing.is_empty()).then(|| format!("not compared: {}; {reason}", missing.join(", ")))
-}
-
-/// The name of a measure without its unit.
-pub(crate) fn without_unit(measure: CostMeasure) -> String {
-    measure.words().split(',').next().unwrap_or_default().to_owned()
 }
 
 /// Returns the differences between the reference and each subject, in the words of study files and in their configurations: a heading, then
@@ -279,7 +274,7 @@ pub(crate) fn decisions(comparisons: &[ComparisonBody]) -> SideTable {
         header: ["arm", "compared with"]
             .map(str::to_owned)
             .into_iter()
-            .chain(measures.iter().copied().map(without_unit))
+            .chain(measures.iter().map(|measure| measure.name().to_owned()))
             .collect(),
         rows: subjects().map(row).collect(),
     }

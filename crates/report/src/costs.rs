@@ -6,19 +6,8 @@ use hoptax_result::{
 
 use crate::by_load;
 use crate::chart::{ArmSlices, CostArm, CostView, Costs, Slice, Slices, drawn};
-use crate::rows::Row;
+use crate::rows::{OF_SLICES, Row};
 use crate::table::Cell;
-
-/// The measures of slices with their headings in tables, in the order of the main table.
-const OF_SLICES: [(CostMeasure, &str); 7] = [
-    (CostMeasure::CpuShare, "CPU %"),
-    (CostMeasure::CpuUs, "CPU us"),
-    (CostMeasure::ResponseP50Us, "p50 us"),
-    (CostMeasure::ResponseP90Us, "p90 us"),
-    (CostMeasure::ResponseQuietP99Us, "quiet p99 us"),
-    (CostMeasure::ResponseP99Us, "p99 us"),
-    (CostMeasure::MaxRate, "max rate/s"),
-];
 
 /// A measure of slices that is drawn slice by slice: its name in samples, in words, and the headings of the costs that it leads to.
 type Drawn = (&'static str, &'static str, &'static [&'static str]);
@@ -50,9 +39,9 @@ fn family(arm: &ArmResult) -> String {
 
 fn views(result: &StudyResult, rows: &[Row<'_>]) -> Vec<CostView> {
     let mut views = Vec::new();
-    for (measure, heading) in OF_SLICES {
+    for (measure, heading, _) in OF_SLICES {
         let usual = result.plan.usual_load(measure.measure());
-        let of_usual = rows.iter().map(|row| usual_cell(row, measure)).collect();
+        let of_usual = rows.iter().map(|row| row.cost(measure).clone()).collect();
         views.extend(view(result, measure, heading, usual, of_usual));
         let others = result.plan.loads.iter().filter(|load| {
             CostMeasure::BY_LOAD.contains(&measure) && Some(&load.name) != usual.map(|usual| &usual.name)
@@ -63,29 +52,12 @@ fn views(result: &StudyResult, rows: &[Row<'_>]) -> Vec<CostView> {
         }
     }
     for measure in RoundMeasure::compared() {
-        let of_rounds = |row: &Row<'_>| {
-            let found = row.of_rounds.iter().find(|(other, _)| *other == measure);
-            found.map_or(Cell::Empty, |(_, cell)| cell.clone())
-        };
         let heading = measure.definition().short_heading;
-        let cells = rows.iter().map(of_rounds).collect();
-        views.extend(view(result, CostMeasure::OfRounds(measure), heading, None, cells));
+        let measure = CostMeasure::OfRounds(measure);
+        let cells = rows.iter().map(|row| row.cost(measure).clone()).collect();
+        views.extend(view(result, measure, heading, None, cells));
     }
     views
-}
-
-/// Returns the cell of the main table.
-fn usual_cell(row: &Row<'_>, measure: CostMeasure) -> Cell {
-    match measure {
-        CostMeasure::CpuShare => row.cpu_share.clone(),
-        CostMeasure::CpuUs => row.cpu.clone(),
-        CostMeasure::ResponseP50Us => row.p50.clone(),
-        CostMeasure::ResponseP90Us => row.p90.clone(),
-        CostMeasure::ResponseP99Us => row.p99.clone(),
-        CostMeasure::ResponseQuietP99Us => row.quiet_p99.clone(),
-        CostMeasure::MaxRate => row.max_rate.clone(),
-        CostMeasure::OfRounds(_) => Cell::Empty,
-    }
 }
 
 /// A view; none without a number.

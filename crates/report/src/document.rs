@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::Serialize;
 
-use crate::chart::Chart;
+use crate::chart::{Chart, Differences};
 use crate::findings::{self, FindingGroup};
 pub(crate) use crate::next::Next;
 use crate::table::Table;
@@ -191,6 +191,11 @@ impl Section {
         let blocks = charts.into_iter().map(Block::chart);
         let blocks = std::iter::once(Block::Note(note.to_owned())).chain(blocks).collect();
         is_any.then(|| Self::new(title, blocks))
+    }
+
+    /// A section of one chart of differences; none without a difference.
+    pub(crate) fn of_differences(title: &str, chart: Differences) -> Option<Self> {
+        (!chart.rows.is_empty()).then(|| Self::new(title, vec![Block::chart(Chart::Differences(chart))]))
     }
 
     /// A section of sentences; none without any.

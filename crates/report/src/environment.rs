@@ -8,6 +8,9 @@ use crate::document::{Block, Section};
 use crate::numbers::{counted, grouped};
 use crate::rows::MIB;
 
+/// Letters that tell a commit from another.
+const LETTERS: usize = 8;
+
 /// The machine and the programs, shown when asked for; none if nothing is known of the machine, as for results of other tools.
 pub(crate) fn section(environment: &Environment, program: &Program) -> Option<Section> {
     let is_known = !environment.cpu_model.is_empty();
@@ -56,9 +59,12 @@ fn lines(environment: &Environment, program: &Program) -> Vec<String> {
     lines
 }
 
-/// The commit of a program, in parentheses; empty if it is not known.
+/// The first letters of the commit of a program, in parentheses, with what stands behind it; empty if it is not known.
 fn commit(program: &Program) -> String {
-    program.commit.as_ref().map_or_else(String::new, |commit| format!(" ({commit})"))
+    let Some(commit) = &program.commit else { return String::new() };
+    let (letters, dirty) = commit.split_at(commit.find('-').unwrap_or(commit.len()));
+    let first: String = letters.chars().take(LETTERS).collect();
+    format!(" ({first}{dirty})")
 }
 
 /// The memory; empty if it is not known.
@@ -86,6 +92,17 @@ mod tests {
     #[test]
     fn a_machine_that_is_not_known_has_no_section() {
         assert!(section(&Environment::default(), &Program::default()).is_none());
+    }
+
+    #[test]
+    fn a_commit_is_told_by_its_first_letters_and_by_changed_files() {
+        let short = |of: Option<&str>| {
+            commit(&Program { version: "1.2.3".to_owned(), commit: of.map(str::to_owned) })
+        };
+        let whole = "0123456789abcdef0123456789abcdef01234567";
+        assert_eq!(short(Some(whole)), " (01234567)");
+        assert_eq!(short(Some(&format!("{whole}-dirty"))), " (01234567-dirty)");
+        assert_eq!((short(Some("abc")).as_str(), short(None).as_str()), (" (abc)", ""));
     }
 
     #[test]

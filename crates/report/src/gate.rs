@@ -67,7 +67,7 @@ pub(crate) fn sentences(result: &GateResult) -> Vec<String> {
 /// One limit in a sentence.
 pub(crate) fn sentence(result: &GateResult, limit: &GateLimit) -> String {
     let GateLimit { arm, limit: text, .. } = limit;
-    let measure = name(limit);
+    let measure = limit.measure.name();
     if result.does_other_work(arm) {
         let change = limit.change_share.as_ref().map_or_else(
             || "by an unknown share".to_owned(),
@@ -118,23 +118,13 @@ fn remedy(result: &GateResult, limit: &GateLimit) -> String {
     }
 }
 
-/// The measure without its unit.
-pub(crate) fn name(limit: &GateLimit) -> &'static str {
-    limit.measure.words().split(',').next().unwrap_or_default()
-}
-
 /// All limits, and those of the A/A arm.
 pub(crate) fn table(result: &GateResult) -> SideTable {
     let row = |limit: &GateLimit, name: String| {
         let level = limit.reference.map(|reference| {
-            let half_width = limit.change_share.map_or(reference, |change| {
-                let in_unit = hoptax_result::Interval {
-                    estimate: change.estimate * reference,
-                    low: change.low * reference,
-                    high: change.high * reference,
-                };
-                scaled(in_unit, limit.measure).half_width()
-            });
+            let half_width = limit
+                .change_share
+                .map_or(reference, |change| scaled(change.times(reference), limit.measure).half_width());
             grouped(reference * unit(limit.measure), decimals(half_width))
         });
         let dash = || "-".to_owned();

@@ -1,50 +1,46 @@
 //! The table of the baselines: the cost of plain proxying.
 
-use hoptax_result::{ArmKind, ArmResult, RoundMeasure, StudyResult};
+use hoptax_result::{ArmKind, ArmResult, CostMeasure, RoundMeasure, StudyResult};
 
 use crate::numbers::{grouped, level};
 use crate::rows::{arm_level, baselines};
 use crate::side_table::SideTable;
 
-/// A column: its heading, and its value for an arm.
-type Column = (&'static str, fn(&ArmResult) -> Option<String>);
+/// A column: its heading and its measure.
+type Column = (&'static str, CostMeasure);
 
-const COLUMNS: [Column; 6] = [
-    ("CPU us", |arm| arm.cpu_us_per_request.as_ref().map(level)),
-    ("max rate/s", |arm| arm.max_rate.as_ref().map(level)),
-    ("p50 us", |arm| arm.response_us.p50.as_ref().map(level)),
-    ("p90 us", |arm| arm.response_us.p90.as_ref().map(level)),
-    ("quiet p99 us", |arm| arm.response_us.quiet_p99.as_ref().map(level)),
-    ("p99 us", |arm| arm.response_us.p99.as_ref().map(level)),
+/// The columns of measures of slices; those of rounds follow.
+const OF_SLICES: [Column; 6] = [
+    ("CPU us", CostMeasure::CpuUs),
+    ("max rate/s", CostMeasure::MaxRate),
+    ("p50 us", CostMeasure::ResponseP50Us),
+    ("p90 us", CostMeasure::ResponseP90Us),
+    ("quiet p99 us", CostMeasure::ResponseQuietP99Us),
+    ("p99 us", CostMeasure::ResponseP99Us),
 ];
 
 /// The levels of all baselines, the main one first; none if none of their numbers is left.
 pub(crate) fn levels(result: &StudyResult) -> Option<SideTable> {
     let arms = baselines(result);
-    let columns: Vec<&Column> =
-        COLUMNS.iter().filter(|column| arms.iter().any(|arm| column.1(arm).is_some())).collect();
-    let of_rounds = |arm: &ArmResult, measure| arm_level(arm, measure).as_ref().map(level);
-    let measures: Vec<RoundMeasure> = RoundMeasure::compared()
-        .filter(|measure| arms.iter().any(|arm| of_rounds(arm, *measure).is_some()))
-        .collect();
+    let of_rounds = RoundMeasure::compared()
+        .map(|measure| (measure.definition().short_heading, CostMeasure::OfRounds(measure)));
+    let is_stated = |column: &Column| arms.iter().any(|arm| arm.level(column.1).is_some());
+    let columns: Vec<Column> = OF_SLICES.into_iter().chain(of_rounds).filter(is_stated).collect();
     let cells = |arm: &ArmResult| -> Vec<String> {
-        let of_slices = columns.iter().map(|column| column.1(arm));
-        let all = of_slices.chain(measures.iter().map(|measure| of_rounds(arm, *measure)));
-        all.map(|cell| cell.unwrap_or_else(|| "-".to_owned())).collect()
+        let cell = |column: &Column| arm_level(arm, column.1).as_ref().map_or_else(|| "-".to_owned(), level);
+        columns.iter().map(cell).collect()
     };
     let what = if arms.iter().all(|arm| arm.hops.is_empty()) { "without a proxy" } else { "plain proxying" };
     let load = result.plan.response_load();
-    let at =
-        load.filter(|_| columns.iter().any(|column| column.0.contains("p9") || column.0.contains("p50")));
+    let at = load.filter(|_| columns.iter().any(|column| column.1.is_quantile()));
     let at = at.map_or_else(String::new, |load| match load.rate {
         Some(rate) => format!(", response times at {} requests/s", grouped(rate, 0)),
         None => format!(", response times under {}", load.name),
     });
-    (!columns.is_empty() || !measures.is_empty()).then(|| SideTable {
+    (!columns.is_empty()).then(|| SideTable {
         title: format!("{what}, per request{at}"),
         header: std::iter::once("arm")
             .chain(columns.iter().map(|column| column.0))
-            .chain(measures.iter().map(|measure| measure.definition().short_heading))
             .map(str::to_owned)
             .collect(),
         rows: arms.iter().map(|arm| (arm.id.clone(), cells(arm))).collect(),

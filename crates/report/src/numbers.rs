@@ -100,10 +100,7 @@ pub(crate) fn ends(interval: &Interval) -> String {
 
 /// A share with its interval as a percentage: `+18.1 ±1.2 %`.
 pub fn percent_difference(share: &Interval) -> String {
-    let percent = |share: f64| 100.0 * share;
-    let percent =
-        Interval { estimate: percent(share.estimate), low: percent(share.low), high: percent(share.high) };
-    format!("{} %", difference(&percent))
+    format!("{} %", difference(&share.times(100.0)))
 }
 
 /// A time in seconds, with a decimal place if it is not whole.

@@ -14,22 +14,32 @@ pub(crate) const MIB: f64 = 1_048_576.0;
 /// One percent as a share.
 const PERCENT: f64 = 0.01;
 
+/// The measures of slices in the order of tables, with their headings and the order in which narrow outputs drop them.
+pub(crate) const OF_SLICES: [(CostMeasure, &str, u8); 7] = [
+    (CostMeasure::CpuShare, "CPU %", 0),
+    (CostMeasure::CpuUs, "CPU us", 1),
+    (CostMeasure::ResponseP50Us, "p50 us", 2),
+    (CostMeasure::ResponseP90Us, "p90 us", 6),
+    (CostMeasure::ResponseQuietP99Us, "quiet p99 us", 4),
+    (CostMeasure::ResponseP99Us, "p99 us", 4),
+    (CostMeasure::MaxRate, "max rate/s", 3),
+];
+
 /// One compared arm.
 #[derive(Clone, Debug)]
 pub(crate) struct Row<'a> {
     pub(crate) arm: &'a ArmResult,
     pub(crate) name: String,
-    /// CPU time that it adds, percent of that of the arm compared with.
-    pub(crate) cpu_share: Cell,
-    /// The same in us.
-    pub(crate) cpu: Cell,
-    pub(crate) p50: Cell,
-    pub(crate) p90: Cell,
-    pub(crate) p99: Cell,
-    pub(crate) quiet_p99: Cell,
-    pub(crate) max_rate: Cell,
-    /// Its costs in the main measures that arms have once per round, in the order of the measures.
-    pub(crate) of_rounds: Vec<(RoundMeasure, Cell)>,
+    /// Its costs in the measures of slices, and then in the main measures that arms have once per round, in the order of tables.
+    pub(crate) costs: Vec<(CostMeasure, Cell)>,
+}
+
+impl Row<'_> {
+    /// Its cost in a measure.
+    pub(crate) fn cost(&self, measure: CostMeasure) -> &Cell {
+        let found = self.costs.iter().find(|(other, _)| *other == measure);
+        found.map_or(&Cell::Empty, |(_, cell)| cell)
+    }
 }
 
 /// The rows in descending order of cost, followed by arms without a CPU cost, and last the controls. Costs are in order of their shares,
@@ -64,22 +74,13 @@ pub(crate) fn compared_with<'a>(result: &'a StudyResult, arm: &ArmResult) -> Opt
     result.arms.iter().find(|other| Some(&other.id) == arm.compared_with.as_ref())
 }
 
-/// Returns the value of an arm in a measure of rounds, in the unit of tables: the sum over its proxies, or that of the first if the measure
-/// describes it alone; none without proxies, or if that of one of them is not known.
-pub(crate) fn arm_level(arm: &ArmResult, measure: RoundMeasure) -> Option<Interval> {
-    if measure.definition().is_of_first_proxy {
-        return hop_level(arm.hops.first()?, measure);
-    }
-    sum(arm.hops.iter().map(|hop| hop_level(hop, measure)))
-}
-
-/// The sum of the values of the proxies of an arm; none without proxies, or if that of one of them is not known.
-fn sum(proxies: impl Iterator<Item = Option<Interval>>) -> Option<Interval> {
-    let proxies: Option<Vec<Interval>> = proxies.collect();
-    let proxies = proxies.filter(|proxies| !proxies.is_empty())?;
-    let estimate = proxies.iter().map(|proxy| proxy.estimate).sum::<f64>();
-    let half = proxies.iter().fold(0.0, |half: f64, proxy| half.hypot(proxy.half_width()));
-    Some(Interval::around(estimate, half))
+/// Returns the level of an arm in a measure ([`ArmResult::level`]), in the unit of tables; of a share, the level that it is a share of.
+pub(crate) fn arm_level(arm: &ArmResult, measure: CostMeasure) -> Option<Interval> {
+    let level = arm.level(measure)?;
+    Some(match measure {
+        CostMeasure::OfRounds(measure) => in_units(&level, measure.definition().unit),
+        _ => level,
+    })
 }
 
 /// Returns the value of one proxy in a measure of rounds, in the unit of tables.
@@ -97,17 +98,25 @@ pub(crate) fn in_units(interval: &Interval, unit: f64) -> Interval {
 }
 
 fn row<'a>(result: &'a StudyResult, arm: &'a ArmResult) -> Row<'a> {
-    let cost = &arm.cost;
     let baseline = compared_with(result, arm);
     // Without a proxy there is neither its CPU time nor its rate to measure.
     let has_proxy = !arm.hops.is_empty();
     // Response times require an open loop.
     let has_schedule = result.plan.response_load().is_some();
-    let of_slices = |measure: CostMeasure, is_measurable: bool| {
-        let asked = Asked { measure, load: None, is_measurable };
-        cell(result, arm, &asked, measure.interval(cost))
+    let is_measurable = |measure: CostMeasure| match measure {
+        CostMeasure::CpuShare | CostMeasure::CpuUs => has_proxy,
+        CostMeasure::ResponseP50Us | CostMeasure::ResponseP90Us | CostMeasure::ResponseP99Us => has_schedule,
+        CostMeasure::ResponseQuietP99Us => {
+            has_quiet(result, arm) && baseline.is_some_and(|other| has_quiet(result, other))
+        }
+        CostMeasure::MaxRate => has_proxy && arm.kind != ArmKind::Position,
+        CostMeasure::OfRounds(_) => has_proxy && baseline.is_some(),
     };
-    let is_compared = arm.kind != ArmKind::Position;
+    let cost = |measure: CostMeasure| {
+        let asked = Asked { measure, load: None, is_measurable: is_measurable(measure) };
+        (measure, cell(result, arm, &asked, measure.interval(&arm.cost)))
+    };
+    let of_slices = OF_SLICES.into_iter().map(|(measure, ..)| measure);
     Row {
         arm,
         name: match arm.kind {
@@ -116,23 +125,7 @@ fn row<'a>(result: &'a StudyResult, arm: &'a ArmResult) -> Row<'a> {
             ArmKind::External => format!("{} (never restarted)", arm.id),
             ArmKind::Baseline | ArmKind::Function | ArmKind::Position => arm.id.clone(),
         },
-        cpu_share: of_slices(CostMeasure::CpuShare, has_proxy),
-        cpu: of_slices(CostMeasure::CpuUs, has_proxy),
-        p50: of_slices(CostMeasure::ResponseP50Us, has_schedule),
-        p90: of_slices(CostMeasure::ResponseP90Us, has_schedule),
-        p99: of_slices(CostMeasure::ResponseP99Us, has_schedule),
-        quiet_p99: of_slices(
-            CostMeasure::ResponseQuietP99Us,
-            has_quiet(result, arm) && baseline.is_some_and(|other| has_quiet(result, other)),
-        ),
-        max_rate: of_slices(CostMeasure::MaxRate, has_proxy && is_compared),
-        of_rounds: RoundMeasure::compared()
-            .map(|measure| {
-                let is_measurable = has_proxy && baseline.is_some();
-                let asked = Asked { measure: CostMeasure::OfRounds(measure), load: None, is_measurable };
-                (measure, cell(result, arm, &asked, cost.of_rounds.get(measure)))
-            })
-            .collect(),
+        costs: of_slices.chain(CostMeasure::of_rounds()).map(cost).collect(),
     }
 }
 
@@ -221,7 +214,10 @@ mod tests {
             rows.iter().filter_map(|row| row.arm.cost.cpu_share).map(|cost| cost.estimate).collect();
         assert!(costs.windows(2).all(|pair| pair[0] >= pair[1]), "{costs:?}");
         assert_eq!(rows.last().unwrap().arm.kind, ArmKind::Direct);
-        assert_eq!((rows.last().unwrap().cpu.text().as_str(), costs.len()), ("-", rows.len() - 1));
+        assert_eq!(
+            (rows.last().unwrap().cost(CostMeasure::CpuUs).text().as_str(), costs.len()),
+            ("-", rows.len() - 1)
+        );
     }
 
     #[test]
@@ -247,10 +243,11 @@ mod tests {
     #[test]
     fn a_withheld_number_is_unknown_by_its_checks() {
         let result = fixture::study();
-        let Cell::Quantity(rate) = row_of(&result, "control/delay").max_rate else { panic!("a quantity") };
+        let row = row_of(&result, "control/delay");
+        let Cell::Quantity(rate) = row.cost(CostMeasure::MaxRate) else { panic!("a quantity") };
         assert_eq!(rate.basis, Basis::Unknown("not-saturated".to_owned()));
         let void = fixture::void();
-        assert!(super::rows(&void).iter().all(|row| !row.p50.is_stated()));
+        assert!(super::rows(&void).iter().all(|row| !row.cost(CostMeasure::ResponseP50Us).is_stated()));
     }
 
     #[test]
@@ -266,20 +263,17 @@ mod tests {
             ];
         }
         let lua = row_of(&result, "lua");
-        assert_eq!(
-            (lua.cpu_share.text(), lua.p99.text()),
-            ("-1.2 to +3.4".to_owned(), "-20 to +300".to_owned())
-        );
-        assert!(lua.p99.is_faint() && lua.p99.is_stated() && !lua.p50.is_faint());
+        let [share, p50, p99] =
+            [CostMeasure::CpuShare, CostMeasure::ResponseP50Us, CostMeasure::ResponseP99Us]
+                .map(|one| lua.cost(one));
+        assert_eq!((share.text(), p99.text()), ("-1.2 to +3.4".to_owned(), "-20 to +300".to_owned()));
+        assert!(p99.is_faint() && p99.is_stated() && !p50.is_faint());
     }
 
     #[test]
     fn memory_is_that_of_all_proxies_above_the_baselines() {
         let result = fixture::study();
-        let of = |id: &str, measure| {
-            let row = row_of(&result, id);
-            row.of_rounds.iter().find(|(other, _)| *other == measure).map(|(_, cell)| cell.text()).unwrap()
-        };
+        let of = |id: &str, measure| row_of(&result, id).cost(CostMeasure::OfRounds(measure)).text();
         assert_eq!(of("lua", RoundMeasure::MEMORY), "+0.99 ±0.57");
         assert_eq!(of("direct", RoundMeasure::MEMORY), "-");
         assert_eq!(of("lua", RoundMeasure::MEMORY_PER_CONNECTION), "+0.25 ±0.90");

@@ -170,7 +170,7 @@ fn own(result: &StudyResult, measure: RoundMeasure) -> Option<SideTable> {
 /// Returns the value of an arm in a measure of rounds, over all its proxies. The values of several proxies per request that each handles do
 /// not add up, because a clone handles only a part of the requests. So the total of each round is taken; a result without rounds has none.
 fn of_whole_arm(result: &StudyResult, arm: &ArmResult, measure: RoundMeasure) -> Option<Interval> {
-    let sum_of_hops = arm_level(arm, measure)?;
+    let sum_of_hops = arm_level(arm, CostMeasure::OfRounds(measure))?;
     if arm.hops.len() < 2 || measure.definition().is_of_first_proxy {
         return Some(sum_of_hops);
     }

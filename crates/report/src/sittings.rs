@@ -1,6 +1,6 @@
 //! Tables of several sittings of a study: each cost by sitting and combined.
 
-use hoptax_result::{CostMeasure, HoldsFor, Interval, SittingCost, SittingsResult, StudyResult, Verdict};
+use hoptax_result::{CostMeasure, HoldsFor, Interval, SittingCost, SittingsResult, StudyResult};
 
 use crate::numbers::{UNCERTAIN_SIGN, counted, decimals, difference, ends, grouped};
 use crate::side_table::SideTable;
@@ -83,18 +83,13 @@ pub(crate) fn unit(measure: CostMeasure) -> f64 {
 
 /// An interval in the unit of tables.
 pub(crate) fn scaled(interval: Interval, measure: CostMeasure) -> Interval {
-    let unit = unit(measure);
-    Interval { estimate: interval.estimate * unit, low: interval.low * unit, high: interval.high * unit }
+    interval.times(unit(measure))
 }
 
 /// One line per sitting: its number, time, length and verdict.
 pub(crate) fn sittings(result: &SittingsResult) -> Vec<String> {
     let line = |(number, sitting): (usize, &hoptax_result::SittingRecord)| {
-        let verdict = match sitting.verdict {
-            Verdict::Sound => "sound",
-            Verdict::Caution => "caution",
-            Verdict::Void => "void",
-        };
+        let verdict = sitting.verdict.as_str();
         let stated = if result.states(number) { "" } else { ", without costs" };
         format!(
             "sitting {}: {}, {}, {verdict}{stated} ({})",
@@ -129,7 +124,7 @@ pub(crate) fn holds(result: &SittingsResult) -> String {
 #[cfg(test)]
 pub(crate) mod fixture {
     use hoptax_result::{
-        SittingArm, SittingEstimate, SittingRecord, SittingsBody, SittingsMachine, SittingsResult,
+        SittingArm, SittingEstimate, SittingRecord, SittingsBody, SittingsMachine, SittingsResult, Verdict,
     };
 
     use super::*;

@@ -1,8 +1,8 @@
 //! Use that a verdict permits: the measures of a result whose numbers may be used, and those that have a warning, only bounds, or nothing.
 
 use hoptax_result::{
-    BillResult, BilledPart, Charge, ComparedSubject, ComparisonBody, CostMeasure, Finding, GateResult,
-    Interval, Place, Severity, Standing, StudyResult, SubjectName, Verdict,
+    BillResult, BilledPart, ComparedSubject, ComparisonBody, CostMeasure, Finding, GateResult, Place,
+    Severity, Standing, StudyResult, SubjectName, Verdict,
 };
 
 use crate::findings::listed;
@@ -59,7 +59,7 @@ pub(crate) fn of_gate(result: &GateResult) -> String {
 pub(crate) fn of_bill<'b>(result: &'b BillResult) -> String {
     let numbers = |measure: CostMeasure| -> Vec<Number<'b>> {
         let number = |part: &'b BilledPart| {
-            let known = match (charged(&part.cost, measure), part.cost.bounds.cost(measure)) {
+            let known = match (part.cost.number(measure), part.cost.bounds.cost(measure)) {
                 (Some(_), _) => Known::Stated,
                 (None, Some(_)) => Known::Bounded,
                 (None, None) => Known::Withheld,
@@ -104,19 +104,6 @@ enum Known {
 
 fn place<'a>(arm: &'a str, compared_with: Option<&'a str>, measure: CostMeasure) -> Place<'a> {
     Place { arm, compared_with, load: None, measure: measure.measure() }
-}
-
-fn charged(charge: &Charge, measure: CostMeasure) -> Option<Interval> {
-    match measure {
-        CostMeasure::CpuUs => charge.cpu_us_per_request,
-        CostMeasure::CpuShare => charge.cpu_share,
-        CostMeasure::ResponseP50Us => charge.response_us.p50,
-        CostMeasure::ResponseP90Us => charge.response_us.p90,
-        CostMeasure::ResponseP99Us => charge.response_us.p99,
-        CostMeasure::ResponseQuietP99Us => charge.response_us.quiet_p99,
-        CostMeasure::MaxRate => None,
-        CostMeasure::OfRounds(measure) => charge.of_rounds.get(measure),
-    }
 }
 
 /// The measures of a result, each with its `numbers`. A measure that no arm has a number or a bound in was not asked for. A share

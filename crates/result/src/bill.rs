@@ -119,6 +119,22 @@ pub struct Charge {
     pub bounds: Bounds,
 }
 
+impl Charge {
+    /// Its number in a measure.
+    pub fn number(&self, measure: CostMeasure) -> Option<Interval> {
+        match measure {
+            CostMeasure::CpuUs => self.cpu_us_per_request,
+            CostMeasure::CpuShare => self.cpu_share,
+            CostMeasure::ResponseP50Us => self.response_us.p50,
+            CostMeasure::ResponseP90Us => self.response_us.p90,
+            CostMeasure::ResponseP99Us => self.response_us.p99,
+            CostMeasure::ResponseQuietP99Us => self.response_us.quiet_p99,
+            CostMeasure::MaxRate => None,
+            CostMeasure::OfRounds(measure) => self.of_rounds.get(measure),
+        }
+    }
+}
+
 /// A part of a configuration, and the cost that it adds to the whole.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -28,6 +28,11 @@ pub struct ComparisonBody {
 /// Its report.
 pub type ComparisonResult = Report<ComparisonBody>;
 
+impl ComparisonBody {
+    /// Largest difference that does not matter, as a share of the reference, unless the user states another.
+    pub const USUAL_MARGIN_SHARE: f64 = 0.02;
+}
+
 impl Body for ComparisonBody {
     const FORMAT: &'static str = "hoptax.comparison/2";
     type Environment = Environment;

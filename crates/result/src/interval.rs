@@ -37,4 +37,39 @@ impl Interval {
         let ends = [factor * self.low, factor * self.high];
         Self { estimate: factor * self.estimate, low: ends[0].min(ends[1]), high: ends[0].max(ends[1]) }
     }
+
+    /// The sum of numbers that may depend on each other in any way, each with an interval of the same confidence. None without a
+    /// number.
+    ///
+    /// **Method.** The distances from the estimates to the ends add up. A standard error of a sum is at most the sum of the
+    /// standard errors, whatever their correlation (the triangle inequality). So the interval covers at least as often as those of
+    /// the numbers, up to their critical values, and is wide if the numbers are independent.
+    pub fn sum_of_dependent(numbers: &[Self]) -> Option<Self> {
+        if numbers.is_empty() {
+            return None;
+        }
+        let estimate = numbers.iter().map(|number| number.estimate).sum::<f64>();
+        let below = numbers.iter().map(|number| number.estimate - number.low).sum::<f64>();
+        let above = numbers.iter().map(|number| number.high - number.estimate).sum::<f64>();
+        Some(Self { estimate, low: estimate - below, high: estimate + above })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ends_of_dependent_numbers_add_up_and_no_number_has_no_sum() {
+        let interval = |estimate: f64, below: f64, above: f64| Interval {
+            estimate,
+            low: estimate - below,
+            high: estimate + above,
+        };
+        let one = interval(10.0, 3.0, 1.0);
+        let sum = Interval::sum_of_dependent(&[one, interval(5.0, 4.0, 0.0)]);
+        assert_eq!(sum, Some(interval(15.0, 7.0, 1.0)));
+        assert_eq!(Interval::sum_of_dependent(&[one]), Some(one));
+        assert_eq!(Interval::sum_of_dependent(&[]), None);
+    }
 }

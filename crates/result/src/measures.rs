@@ -1,7 +1,7 @@
 //! Measures that an arm has once per round, such as the memory of its proxies: one file each, from which all else follows.
 //!
 //! A definition says how the measure is read from the record of a round, and how it is shown. Results, summaries, tables,
-//! findings, comparisons, gates and sittings loop over [`RoundMeasure::ALL`]. Measures of slices are in `hoptax_judge::measure`.
+//! findings, comparisons, gates and sittings loop over [`RoundMeasure::ALL`]. Measures of slices are in `hoptax_judge::measures`.
 
 mod memory;
 mod memory_per_connection;

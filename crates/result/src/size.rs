@@ -23,6 +23,8 @@ pub struct SizeBody {
     pub functions: Vec<SizedFunction>,
     /// Cores that all proxies use together.
     pub cores: Interval,
+    /// Memory of all proxies together; null if the results do not state that of each.
+    pub memory_bytes: Option<Interval>,
     /// The cores of all proxies at other rates, ascending up to that of the bottleneck: CPU time per request falls with the rate, so
     /// cores do not grow in proportion to it.
     pub curve: Vec<SizePoint>,
@@ -262,6 +264,14 @@ pub struct SizedFunction {
     /// Cores that the proxy would use less without it. A proxy that is less busy needs more CPU time per request, so this is less
     /// than its part where the results show that.
     pub saved_cores: Interval,
+    /// Memory that the proxy would use less without it; null if the results do not state it.
+    pub saved_memory_bytes: Option<Interval>,
+    /// Time by which the proxies would add less to a request to the entry without it, on average, us; null if the results do not state
+    /// response times, or if the graph has so many functions that they are not simulated one by one.
+    pub saved_mean_us: Option<Interval>,
+    /// True if a proxy is so little busy without the function that its response times were not measured there.
+    #[serde(default)]
+    pub saved_mean_is_extrapolated: bool,
 }
 
 /// Direction of the requests of a proxy.

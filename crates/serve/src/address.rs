@@ -1,10 +1,12 @@
 //! Values in the address of a request. One that cannot be read is answered as every other error is.
 
+use std::str::FromStr;
+
 use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
 use serde::de::DeserializeOwned;
 
-use crate::history::{MAX_RUNS, number};
+use crate::history::MAX_RUNS;
 use crate::problem::Problem;
 
 /// The parameters in a path.
@@ -20,6 +22,40 @@ impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for Segment
     }
 }
 
+/// The number of a run or a job in an address; none for any other text, so that no address names a file.
+pub(crate) fn number<T: FromStr>(text: &str) -> Option<T> {
+    text.parse().ok().filter(|_| text.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// The number of a run in a path.
+///
+/// # Errors
+/// When it is none, as of a run that does not exist.
+pub(crate) fn run_of(text: &str) -> Result<i64, Problem> {
+    number(text).ok_or_else(|| Problem::not_found("a run is named by its number"))
+}
+
+/// A value that the query of an address states.
+pub(crate) trait OfQuery: Sized {
+    /// Reads it.
+    ///
+    /// # Errors
+    /// When a parameter is not known, or its value is not valid.
+    fn of_query(query: &str) -> Result<Self, String>;
+}
+
+/// The query of an address.
+#[derive(Debug)]
+pub(crate) struct Query<T>(pub(crate) T);
+
+impl<S: Send + Sync, T: OfQuery + Send> FromRequestParts<S> for Query<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        T::of_query(parts.uri.query().unwrap_or_default()).map(Self).map_err(Problem::bad_input)
+    }
+}
+
 /// A part of the list of runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Page {
@@ -29,11 +65,7 @@ pub(crate) struct Page {
     pub(crate) before: Option<i64>,
 }
 
-impl Page {
-    /// The page in the query of an address.
-    ///
-    /// # Errors
-    /// When a parameter is not known, or its value is not valid.
+impl OfQuery for Page {
     fn of_query(query: &str) -> Result<Self, String> {
         let mut page = Self { limit: MAX_RUNS, before: None };
         for (name, value) in form_urlencoded::parse(query.as_bytes()) {
@@ -54,17 +86,19 @@ impl Page {
     }
 }
 
-impl<S: Send + Sync> FromRequestParts<S> for Page {
-    type Rejection = Problem;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
-        Self::of_query(parts.uri.query().unwrap_or_default()).map_err(Problem::bad_input)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_digits_are_a_number() {
+        assert_eq!(number::<i64>("12"), Some(12));
+        for text in
+            ["", "-1", "+1", " 1", "1.0", "1e3", "../1", "99999999999999999999", "nightly", "1/result"]
+        {
+            assert_eq!(number::<i64>(text), None, "{text}");
+        }
+    }
 
     #[test]
     fn a_page_has_a_bounded_number_of_runs_and_begins_after_any() {

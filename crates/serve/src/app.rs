@@ -15,6 +15,8 @@ use crate::targets::AllowedTargets;
 
 /// The most event streams at a time. Each keeps a connection open.
 pub(crate) const MAX_STREAMS: usize = 64;
+/// The most configurations that are received, or wait to be read, at a time. Each is in memory meanwhile.
+pub(crate) const MAX_UPLOADS: usize = 4;
 
 /// The state of a server.
 #[derive(Debug)]
@@ -31,7 +33,22 @@ pub(crate) struct App {
     /// Places of connections to this server.
     pub(crate) places: Arc<Semaphore>,
     streams: Arc<Semaphore>,
+    uploads: Arc<Semaphore>,
     turns: Arc<Semaphore>,
+    comparisons: Arc<Semaphore>,
+}
+
+/// The turn of a request, until it is dropped. Requests wait for it in the order in which they came.
+#[derive(Debug)]
+pub(crate) struct Turn {
+    _permit: Option<OwnedSemaphorePermit>,
+}
+
+impl Turn {
+    async fn of(turns: &Arc<Semaphore>) -> Self {
+        // Nobody closes them.
+        Self { _permit: Arc::clone(turns).acquire_owned().await.ok() }
+    }
 }
 
 impl App {
@@ -52,7 +69,9 @@ impl App {
             most_connections,
             places: Arc::new(Semaphore::new(MAX_CONNECTIONS)),
             streams: Arc::new(Semaphore::new(MAX_STREAMS)),
+            uploads: Arc::new(Semaphore::new(MAX_UPLOADS)),
             turns: Arc::new(Semaphore::new(1)),
+            comparisons: Arc::new(Semaphore::new(1)),
         }
     }
 
@@ -61,10 +80,20 @@ impl App {
         Arc::clone(&self.streams).try_acquire_owned().ok()
     }
 
-    /// The turn to look names up or to read a configuration, until it is dropped. One request has it at a time: a slow resolver or a large
-    /// configuration would keep the threads that the history needs.
-    pub(crate) async fn turn(&self) -> Option<OwnedSemaphorePermit> {
-        Arc::clone(&self.turns).acquire_owned().await.ok()
+    /// The right to send a configuration, until it is dropped; none if there are too many.
+    pub(crate) fn upload(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.uploads).try_acquire_owned().ok()
+    }
+
+    /// The turn to look names up, to read a configuration, and to begin a job. One request has it at a time: a slow resolver or a large
+    /// configuration would keep the threads that the history needs, and a reading would disturb a job that begins meanwhile.
+    pub(crate) async fn turn(&self) -> Turn {
+        Turn::of(&self.turns).await
+    }
+
+    /// The turn to compare runs. One request has it at a time, because the results of all of its runs are in memory.
+    pub(crate) async fn comparison(&self) -> Turn {
+        Turn::of(&self.comparisons).await
     }
 
     /// The metrics as text.
@@ -89,4 +118,27 @@ pub(crate) async fn blocking<T: Send + 'static>(
 ) -> Result<T, Problem> {
     let done = tokio::task::spawn_blocking(work).await;
     done.unwrap_or_else(|_| Err(Problem::internal("this is a bug in hoptax: a request panicked")))
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+    use super::*;
+    use crate::hosts::Hosts;
+
+    /// The address that the server of [`app`] listens on.
+    pub(crate) const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8419);
+
+    /// A server on loopback that allows bills, with a history.
+    pub(crate) fn app(history: History) -> Arc<App> {
+        let gate = Gate::new(Hosts::new(LISTEN.ip(), Vec::new()), None);
+        let targets = AllowedTargets::new(Vec::new(), LISTEN);
+        Arc::new(App::new(gate, targets, true, history, 100))
+    }
+
+    /// A history without a store.
+    pub(crate) fn no_history() -> History {
+        History::new("/nonexistent/store.sqlite".into(), |_| ())
+    }
 }

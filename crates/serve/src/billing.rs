@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use hoptax_result::BillResult;
-use hoptax_session::price::{self, Budget, Configuration, RequestLine, Studies, Wanted, outline, trials};
+use hoptax_session::price::{
+    self, Budget, Configuration, Laboratory, RequestLine, Studies, Wanted, outcomes, outline,
+};
 use hoptax_session::{Failure, Interrupt, Options, Say, Update};
 
 use crate::folder::Folder;
@@ -91,10 +93,10 @@ impl Dropped {
         let budget = Some(Budget::begin(self.priced.budget));
         let configuration = self.configuration()?;
         let folder = Configuration::create_run_folder(Some(run))?;
-        let laboratory = configuration.laboratory(None, &folder, interrupt, say)?;
+        let laboratory = Laboratory::set_up(&configuration, None, &folder, interrupt, say)?;
         say(Update::Note(&outline(configuration.described(), &laboratory.listed)));
         let tries = laboratory.try_variants(Some(MOST_BUDGETS_OF_TRIES * self.priced.budget))?;
-        say(Update::Note(&trials(&tries)));
+        say(Update::Note(&outcomes(&tries)));
         let studies = Studies { folder: &folder, is_resumed: false, budget, options: Options::default() };
         configuration.measure(&tries, &studies, interrupt, say)
     }

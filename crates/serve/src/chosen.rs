@@ -2,26 +2,24 @@
 
 use std::collections::BTreeSet;
 
-use axum::extract::FromRequestParts;
-use axum::http::request::Parts;
 use hoptax_report::document::Document;
 use hoptax_report::documents::{self, MOST_OVERLAID, Overlaid};
 
-use crate::history::{History, not_readable, number};
+use crate::address::{OfQuery, number};
+use crate::history::{History, not_readable};
 use crate::problem::Problem;
 
 /// The fewest runs that are beside each other.
 pub(crate) const FEWEST: usize = 2;
+/// The most bytes of the results of the runs together. All of them are in memory at a time, in a form that takes several times as much.
+const MAX_BYTES: u64 = 32 << 20;
 
 /// Runs of the store, the reference first: the numbers of `runs` in a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Chosen(Vec<i64>);
 
-impl Chosen {
-    /// The runs in the query of an address.
-    ///
-    /// # Errors
-    /// When it has another parameter, or `runs` are not from two to [`MOST_OVERLAID`] different numbers.
+impl OfQuery for Chosen {
+    /// Reads `runs`: from two to [`MOST_OVERLAID`] different numbers, and no other parameter.
     fn of_query(query: &str) -> Result<Self, String> {
         let asked =
             || format!("`runs`: name {FEWEST} to {MOST_OVERLAID} different runs, such as `runs=9,12`");
@@ -37,7 +35,9 @@ impl Chosen {
         let are_many_enough = (FEWEST..=MOST_OVERLAID).contains(&runs.len());
         if are_many_enough && different.len() == runs.len() { Ok(Self(runs)) } else { Err(asked()) }
     }
+}
 
+impl Chosen {
     /// Their numbers.
     pub(crate) fn runs(&self) -> &[i64] {
         &self.0
@@ -46,8 +46,9 @@ impl Chosen {
     /// Their document.
     ///
     /// # Errors
-    /// When one of them does not exist or has no result, and when another version of hoptax wrote it.
+    /// When one of them does not exist or has no result, or another version of hoptax wrote it; and when the results are too large.
     pub(crate) fn document(&self, history: &History) -> Result<Document, Problem> {
+        history.check_size(&self.0, MAX_BYTES)?;
         let read =
             |run: &i64| Overlaid::read(*run, &history.result(*run)?).map_err(|why| not_readable(*run, &why));
         let runs: Vec<Overlaid> = self.0.iter().map(read).collect::<Result<_, _>>()?;
@@ -55,17 +56,53 @@ impl Chosen {
     }
 }
 
-impl<S: Send + Sync> FromRequestParts<S> for Chosen {
-    type Rejection = Problem;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
-        Self::of_query(parts.uri.query().unwrap_or_default()).map_err(Problem::bad_input)
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc;
+
+    use axum::body::Body;
+    use axum::http::Request;
+    use axum::http::header::HOST;
+    use futures_util::FutureExt;
+    use tokio::{runtime, task};
+    use tower::ServiceExt;
+
     use super::*;
+    use crate::app::blocking;
+    use crate::app::tests::{LISTEN, app, no_history};
+    use crate::router::router;
+
+    #[test]
+    fn one_comparison_is_made_at_a_time_until_its_end() {
+        let app = app(no_history());
+        let ask = |path: &str| {
+            let request = Request::get(path).header(HOST, LISTEN.to_string()).body(Body::empty()).unwrap();
+            Box::pin(router(&app).oneshot(request))
+        };
+        // On one thread, work is done in its order.
+        let mut runtime = runtime::Builder::new_current_thread();
+        runtime.enable_time().max_blocking_threads(1).build().unwrap().block_on(async {
+            for path in ["/compare?runs=1,2", "/api/v1/compare?runs=1,2"] {
+                let another = app.comparison().await;
+                let mut asked = ask(path);
+                assert!(asked.as_mut().now_or_never().is_none(), "{path}");
+                blocking(|| Ok(())).await.unwrap();
+                assert!(asked.as_mut().now_or_never().is_none(), "{path}");
+                drop(another);
+                assert_eq!(asked.await.unwrap().status(), 404, "{path}");
+
+                let (end, ended) = mpsc::channel::<()>();
+                let busy = task::spawn_blocking(move || ended.recv());
+                let mut asked = ask(path);
+                assert!(asked.as_mut().now_or_never().is_none(), "{path}");
+                assert!(app.comparison().now_or_never().is_none(), "{path}: it has not been made yet");
+                end.send(()).unwrap();
+                busy.await.unwrap().unwrap();
+                assert_eq!(asked.await.unwrap().status(), 404, "{path}");
+                assert!(app.comparison().now_or_never().is_some(), "{path}");
+            }
+        });
+    }
 
     #[test]
     fn runs_are_different_numbers_in_the_order_of_the_address() {

@@ -48,7 +48,7 @@ pub(crate) fn found(of_job: &OfJob, search: &Search, interrupt: &Interrupt) -> R
     };
     // The default of the command: independent callers.
     let server = Server {
-        spec: search.load.closed_loop(&say)?,
+        spec: search.load.unscheduled(&say)?,
         arrivals: Arrivals::Poisson,
         goal: Goal::Objectives,
         each: false,

@@ -50,6 +50,25 @@ impl History {
         found.ok_or_else(|| Problem::not_found(format!("there is no run {run}, or it has no result")))
     }
 
+    /// Refuses runs whose results have more bytes together than this, before they are read. A run without a result has none.
+    ///
+    /// # Errors
+    /// When they have more; and when the store cannot be read.
+    pub(crate) fn check_size(&self, runs: &[i64], most_bytes: u64) -> Result<(), Problem> {
+        let sizes: Vec<Option<u64>> =
+            self.read(|store| runs.iter().map(|run| store.result_bytes(*run)).collect())?;
+        let all_bytes: u64 = sizes.into_iter().flatten().sum();
+        if all_bytes <= most_bytes {
+            return Ok(());
+        }
+        let names: Vec<String> = runs.iter().map(i64::to_string).collect();
+        Err(Problem::bad_input(format!(
+            "`runs`: their results have {all_bytes} bytes, and at most {most_bytes} are read here: name fewer, or use `hoptax runs \
+             compare {}` on the machine itself",
+            names.join(" ")
+        )))
+    }
+
     /// The document of the result of a run.
     ///
     /// # Errors
@@ -154,11 +173,6 @@ pub(crate) fn not_readable(run: i64, why: &str) -> Problem {
     ))
 }
 
-/// The number of a run or a job in an address; none for any other text, so that no address names a file.
-pub(crate) fn number<T: std::str::FromStr>(text: &str) -> Option<T> {
-    text.parse().ok().filter(|_| text.bytes().all(|byte| byte.is_ascii_digit()))
-}
-
 #[cfg(test)]
 mod tests {
     use hoptax_result::sample;
@@ -174,15 +188,5 @@ mod tests {
         let problem = document_of(12, &result.to_string()).unwrap_err();
         assert_eq!(problem.status.as_u16(), 501);
         assert!(problem.error.contains("run 12 cannot be shown: "), "{}", problem.error);
-    }
-
-    #[test]
-    fn only_digits_are_a_number() {
-        assert_eq!(number::<i64>("12"), Some(12));
-        for text in
-            ["", "-1", "+1", " 1", "1.0", "1e3", "../1", "99999999999999999999", "nightly", "1/result"]
-        {
-            assert_eq!(number::<i64>(text), None, "{text}");
-        }
     }
 }

@@ -27,10 +27,12 @@ pub(crate) enum Refused {
     Streams,
     /// A proxy forwarded it to a server without a token.
     Proxy,
+    /// Too many configurations were received or waited to be read.
+    Uploads,
 }
 
 /// Every reason, in the order of its counter.
-const REFUSED: [(Refused, &str); 7] = [
+const REFUSED: [(Refused, &str); 8] = [
     (Refused::Host, "host"),
     (Refused::Origin, "origin"),
     (Refused::Token, "token"),
@@ -38,6 +40,7 @@ const REFUSED: [(Refused, &str); 7] = [
     (Refused::Busy, "busy"),
     (Refused::Streams, "streams"),
     (Refused::Proxy, "proxy"),
+    (Refused::Uploads, "uploads"),
 ];
 /// The ends of jobs, in the order of their counters.
 const ENDS: [(State, &str); 3] =
@@ -156,6 +159,7 @@ mod tests {
             "hoptax_serve_refused_total{reason=\"busy\"} 5",
             "hoptax_serve_refused_total{reason=\"streams\"} 6",
             "hoptax_serve_refused_total{reason=\"proxy\"} 7",
+            "hoptax_serve_refused_total{reason=\"uploads\"} 8",
             "hoptax_serve_jobs_total{state=\"done\"} 0",
             "hoptax_serve_jobs_total{state=\"interrupted\"} 1",
             "hoptax_serve_jobs_running 1",

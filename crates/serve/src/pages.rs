@@ -1,4 +1,5 @@
-//! Pages: the history, one for each run, and runs beside each other. They are those of `report.html`, with their document inside, and are told where the API is.
+//! Pages: the history, one for each run, and runs beside each other. They are those of `report.html`, with their document inside, and are
+//! told where the API is.
 
 use std::sync::Arc;
 
@@ -10,11 +11,11 @@ use hoptax_report::document::Document;
 use hoptax_report::documents;
 use hoptax_report::render::html::{self, Served};
 
-use crate::address::Segments;
+use crate::address::{Query, Segments, run_of};
 use crate::api::BASE;
 use crate::app::{App, blocking};
 use crate::chosen::Chosen;
-use crate::history::{MAX_RUNS, number};
+use crate::history::MAX_RUNS;
 use crate::policy;
 use crate::problem::Problem;
 
@@ -41,14 +42,21 @@ pub(crate) async fn run(
     State(app): State<Arc<App>>,
     Segments(run): Segments<String>,
 ) -> Result<Page, Problem> {
-    let run = number(&run).ok_or_else(|| Problem::not_found("a run is named by its number"))?;
+    let run = run_of(&run)?;
     blocking(move || shown(&app.history.document(run)?, Served { run: Some(run), ..told(&app) })).await
 }
 
 /// The page of runs beside each other.
-pub(crate) async fn compare(State(app): State<Arc<App>>, chosen: Chosen) -> Result<Page, Problem> {
-    let page =
-        move || shown(&chosen.document(&app.history)?, Served { compared: chosen.runs(), ..told(&app) });
+pub(crate) async fn compare(
+    State(app): State<Arc<App>>,
+    Query(chosen): Query<Chosen>,
+) -> Result<Page, Problem> {
+    let turn = app.comparison().await;
+    let page = move || {
+        // A client that leaves ends no comparison, so the next one waits for this, too.
+        let _turn = turn;
+        shown(&chosen.document(&app.history)?, Served { compared: chosen.runs(), ..told(&app) })
+    };
     blocking(page).await
 }
 

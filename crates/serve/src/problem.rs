@@ -4,10 +4,14 @@ use std::fmt;
 
 use axum::Json;
 use axum::extract::rejection::{JsonRejection, PathRejection};
-use axum::http::StatusCode;
+use axum::http::header::RETRY_AFTER;
+use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
 use serde::Serialize;
+
+/// The time after which somebody may ask again who was refused because there are too many, seconds.
+const RETRY_AFTER_S: &str = "5";
 
 /// An error.
 #[derive(Debug)]
@@ -68,6 +72,10 @@ impl From<JsonRejection> for Problem {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        (self.status, Json(ErrorBody { error: self.error })).into_response()
+        let mut response = (self.status, Json(ErrorBody { error: self.error })).into_response();
+        if self.status == StatusCode::TOO_MANY_REQUESTS {
+            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static(RETRY_AFTER_S));
+        }
+        response
     }
 }

@@ -26,6 +26,10 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 const GRACE: Duration = Duration::from_secs(5);
 /// Threads for work that waits: the store and names.
 const BLOCKING_THREADS: usize = 4;
+/// The largest file that a process of a job writes, bytes. The output of a proxy is one, and may have a line for each request.
+const MAX_FILE_BYTES: u64 = 1 << 30;
+/// The most open files of a process of a job: for more connections than a built-in study without root has, on both sides of a proxy.
+const MAX_OPEN_FILES: u64 = 16_384;
 
 /// A server, as it is asked for.
 #[derive(Clone, Debug)]
@@ -121,6 +125,7 @@ impl Server {
     /// # Errors
     /// When the system refuses what serving needs.
     pub fn run(self, interrupt: &Interrupt) -> Result<(), Failure> {
+        machine::limit_processes(MAX_FILE_BYTES, MAX_OPEN_FILES);
         // One thread serves: loads have threads of their own, which should have the other processors.
         let runtime = Builder::new_current_thread()
             .enable_io()

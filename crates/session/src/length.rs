@@ -108,8 +108,9 @@ pub(crate) fn length_text(length: &Length) -> String {
     }
 }
 
-/// A running study: decides if another round begins, and forecasts the precision.
-pub(crate) struct Schedule<'a> {
+/// The [`Course`] of a running study with what `judge`, which neither reads a clock nor prints, leaves out: the time since the study began,
+/// the widths of intervals from a summary of the rounds so far, and notes that forecast precision and duration. The course decides.
+pub(crate) struct ClockedCourse<'a> {
     plan: &'a Plan,
     course: Course,
     began: Instant,
@@ -121,7 +122,7 @@ pub(crate) struct Schedule<'a> {
     estimate: Estimate,
 }
 
-impl<'a> Schedule<'a> {
+impl<'a> ClockedCourse<'a> {
     /// Starts a session of a study that has the rounds `complete`.
     pub(crate) fn begin(
         plan: &'a Plan,

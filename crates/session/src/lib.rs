@@ -20,6 +20,7 @@ pub mod gate;
 pub mod graph;
 pub mod history;
 mod interrupt;
+mod judged;
 pub mod length;
 pub mod library;
 pub mod lint;

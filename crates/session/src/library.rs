@@ -7,8 +7,6 @@ use std::path::{self, Path, PathBuf};
 
 use hoptax_functions::Catalogue;
 use hoptax_judge::length::Length;
-use hoptax_plan::configurations::Configurations;
-use hoptax_plan::file::StudyFile;
 use hoptax_plan::plan::{Load, Open, Plan, Rate};
 use hoptax_predict::size::NoSize;
 use hoptax_predict::size::graph::Graph;
@@ -17,7 +15,6 @@ use include_dir::{Dir, include_dir};
 
 use crate::estimate::Estimate;
 use crate::failure::Failure;
-use crate::update::{Say, Update};
 
 /// The built-in catalogue of functions.
 ///
@@ -180,15 +177,6 @@ fn names_in(folder: &Dir<'_>) -> Vec<String> {
     let mut names: Vec<String> = folder.files().filter_map(stem).collect();
     names.sort();
     names
-}
-
-/// The configurations that a study file names. Says which one was taken of a file that holds it inside of something else.
-pub fn configurations(file: &StudyFile, folder: &Path, say: Say<'_>) -> Configurations {
-    let configurations = hoptax_run::configurations::of_study(file, folder);
-    for (path, what) in configurations.described() {
-        say(Update::Note(&format!("the configuration in `{path}` is {what}")));
-    }
-    configurations
 }
 
 /// The path of this program, which starts itself as the origin.

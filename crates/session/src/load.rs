@@ -1,5 +1,6 @@
 //! A load as a user states it: its requests, its servers, its connections and its schedule. It becomes a trial, which is sent and judged.
 
+mod build_traffic;
 mod data;
 mod headers;
 mod intervals;
@@ -8,7 +9,7 @@ mod reflection;
 mod requests;
 mod schedule;
 mod send;
-mod traffic;
+mod trial_spec;
 
 use std::fmt;
 use std::ops::Deref;
@@ -16,17 +17,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use hoptax_host::running::Running;
-use hoptax_load::trial::{Accounted, TrialSpec};
 use hoptax_load::{
-    Expectation, Family, Lifetime, PoolOrder, Pooling, Protocol, ProxyProtocol, Source, StaticAddress,
-    without_user,
+    Expectation, Family, Lifetime, PoolOrder, Protocol, ProxyProtocol, Source, StaticAddress, without_user,
 };
-use hoptax_result::counted;
 
 use crate::failure::Failure;
-use crate::machine;
 use crate::tls::ClientTls;
-use crate::update::Say;
 
 pub use headers::GivenHeaders;
 pub use intervals::Lines;
@@ -257,43 +253,5 @@ impl Load {
             ));
         }
         Ok(())
-    }
-
-    /// A closed loop of this load. Asks the servers for their protocol and their services, as far as these are not stated.
-    ///
-    /// # Errors
-    /// When the load is not valid or its parts do not fit together, and when a server cannot be asked.
-    pub fn closed_loop(&self, say: Say<'_>) -> Result<TrialSpec, Failure> {
-        let traffic = traffic::read(self, say)?;
-        let Connections { number, order, lifetime, workers, .. } = self.connections;
-        let hosts = traffic.hosts();
-        if hosts > number as usize {
-            return Err(Failure::bad_input(format!(
-                "{} need at least one connection each, but there {} {}: raise --connections",
-                counted(hosts as u64, "host"),
-                if number == 1 { "is" } else { "are" },
-                counted(number.into(), "connection")
-            )));
-        }
-        // Each worker needs a connection to every host.
-        let max_workers = number as usize / hosts.max(1);
-        if workers as usize > max_workers {
-            return Err(Failure::bad_input(format!(
-                "{} cannot share {} to {}: each worker needs a connection to each host; raise --connections or lower --workers",
-                counted(workers.into(), "worker"),
-                counted(number.into(), "connection"),
-                counted(hosts as u64, "host")
-            )));
-        }
-        machine::allow_connections(number as usize)?;
-        Ok(TrialSpec {
-            connections: number as usize,
-            pooling: Pooling { order, lifetime, ..Pooling::default() },
-            workers: workers as usize,
-            timeout: self.requests.timeout,
-            seed: self.seed,
-            account: self.account.clone().map(Accounted::Running),
-            ..TrialSpec::new(traffic)
-        })
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::atomic::AtomicBool;
 
 use hoptax_host::awake::Awake;
+use hoptax_host::child::{self, ChildLimits};
 use hoptax_host::limits;
 use hoptax_host::machine::judgement::{advice, should_never_halt, supported_measurements};
 use hoptax_host::machine::{self as host};
@@ -38,6 +39,12 @@ pub fn allow_connections(connections: usize) -> Result<(), Failure> {
 /// allows then, at most that number.
 pub fn most_connections(wanted: usize) -> usize {
     limits::most_connections(wanted as u64) as usize
+}
+
+/// Limits each process that measurements start from now on: the largest file that it writes, bytes, and the number of its open files. It
+/// writes no core file. For a program that measures what strangers ask for. A second call changes nothing.
+pub fn limit_processes(file_bytes: u64, open_files: u64) {
+    child::limit_children(ChildLimits { file_bytes, open_files });
 }
 
 /// Raises the limit on open files for a study. If it cannot be raised as far as its proxies may need, a note says so: a proxy without

@@ -8,6 +8,7 @@ use hoptax_judge::length::Length;
 use hoptax_plan::file;
 use hoptax_plan::plan::Plan;
 use hoptax_result::{Loosened, StudyResult, counted};
+use hoptax_run::configurations;
 use hoptax_run::programs;
 use hoptax_run::runner::{self, Ending, Setting};
 use hoptax_subject::envoy::chosen::Envoys;
@@ -17,7 +18,8 @@ use crate::awake::NeverHalt;
 use crate::estimate::{Estimate, check_memory};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
-use crate::length::{Asked, Schedule, length, length_of_more, length_text};
+use crate::judged::judged_result;
+use crate::length::{Asked, ClockedCourse, length, length_of_more, length_text};
 use crate::machine::{adapt, allow_connections_of_plan, examine, is_wanted, probe, speeds};
 use crate::manifest::{Manifest, Programs};
 use crate::outputs::write_all;
@@ -25,7 +27,7 @@ use crate::placement::placement;
 use crate::recorder::Recorder;
 use crate::run_folder::{self, CompleteRounds, RunFolder};
 use crate::study_text::StudyText;
-use crate::trials::{self, Trials, Written, judged_result, note_precision};
+use crate::trials::{self, Trials, Written, note_precision};
 use crate::update::{Say, Update};
 use crate::{environment, flames, forecast, library, rates, requirements, sittings, thresholds};
 
@@ -111,8 +113,8 @@ impl Measured {
                     self.result.plan.rounds_planned,
                     self.folder.display()
                 );
-                let of = if error.is_bad_input() { Failure::bad_input } else { Failure::environment };
-                Err(of(message))
+                let failure = if error.is_bad_input() { Failure::bad_input } else { Failure::environment };
+                Err(failure(message))
             }
             // Each problem has been said.
             Ending::Complete if !self.problems.is_empty() => Err(Failure::environment(format!(
@@ -128,7 +130,7 @@ impl Measured {
 /// death signal of children are those of a thread.
 ///
 /// # Errors
-/// When the study cannot begin. How it ended is in [`Measured::ending`].
+/// When the study cannot begin. A study that began has its end in [`Measured::ending`], also if it failed.
 pub fn measure(
     place: &Place<'_>,
     options: &Options<'_>,
@@ -138,7 +140,7 @@ pub fn measure(
     interrupt.check()?;
     thread::scope(|scope| {
         let study = thread::Builder::new().name("study".to_owned());
-        let study = study.spawn_scoped(scope, || here(place, options, interrupt, say));
+        let study = study.spawn_scoped(scope, || measure_on_this_thread(place, options, interrupt, say));
         let study = study
             .map_err(|error: io::Error| Failure::environment(format!("cannot start a thread: {error}")))?;
         study.join().unwrap_or_else(|panic| panic::resume_unwind(panic))
@@ -181,8 +183,8 @@ fn interrupted(result: &StudyResult, folder: &Path) -> Failure {
     ))
 }
 
-/// Measures a study on this thread.
-fn here(
+/// Measures a study on the calling thread, which becomes the parent of its processes.
+fn measure_on_this_thread(
     place: &Place<'_>,
     options: &Options<'_>,
     interrupt: &Interrupt,
@@ -190,12 +192,12 @@ fn here(
 ) -> Result<Measured, Failure> {
     let note = |text: &str| say(Update::Note(text));
     let (file, stored) = read(place)?;
-    let then = stored.as_ref();
-    let set = thresholds::set(then, options.thresholds);
+    let earlier = stored.as_ref();
+    let set = thresholds::set(earlier, options.thresholds);
     let limits = thresholds::limits(&set)?;
-    let mut plan = plan(&file, options, then, say)?;
+    let mut plan = plan(&file, options, earlier, say)?;
     requirements::check(&plan, &file.folder)?;
-    let envoy = options.envoy.or(then.map(|manifest| manifest.envoy_version.as_str()));
+    let envoy = options.envoy.or(earlier.map(|manifest| manifest.envoy_version.as_str()));
     let envoy = Envoy::find(envoy, &mut { note }).map_err(Failure::environment)?;
     let envoys = Envoys::find(envoy, plan.envoys(), &mut { note }).map_err(Failure::environment)?;
     let envoy = envoys.usual();
@@ -208,17 +210,16 @@ fn here(
         None => check_memory(&estimate, |_| false, "compare or price fewer at a time, or free memory")?,
     }
     allow_connections_of_plan(&plan, say)?;
-    let directory = run_folder::create(&directory)?;
+    let directory = run_folder::make_folder(&directory)?;
     let mut recorder = Recorder::open(options.store.map(Path::to_owned), &directory, say)?;
     let placement = placement()?;
     let speeds = options.with_speeds.then(|| speeds(&placement, options.seed, options.smoke, say));
     let speeds = speeds.transpose()?;
     let is_short = estimate.is_short(&length(&options.asked, plan.rounds));
-    let machine = examine(then, &placement, options.never_halt, is_short, say)?;
-    // A length of the user replaces the choice for the machine.
+    let machine = examine(earlier, &placement, options.never_halt, is_short, say)?;
+    // A length that the user states replaces the number of rounds that would be chosen for the machine.
     plan.rounds_are_open &= options.asked == Asked::default();
     adapt(&mut plan, &machine.probe, machine.awake.is_some(), say);
-    let estimate = Estimate::from_plan(&plan);
     let environment = environment::of_study(envoy, &placement, machine.awake.is_some());
     let program = library::program()?;
     let setting = Setting {
@@ -236,8 +237,8 @@ fn here(
         Manifest::new(&file, &environment, programs, &machine.probe, machine.awake.is_some(), &plan)?;
     manifest.speeds = speeds;
     manifest.thresholds = set.into_iter().collect();
-    let Begun { folder, manifest, rounds } = match then {
-        Some(then) => resume(&options.asked, &directory, then, &manifest, say)?,
+    let Begun { folder, manifest, rounds } = match earlier {
+        Some(earlier) => resume(&options.asked, &directory, earlier, &manifest, say)?,
         None => start(&options.asked, &directory, &file.text, manifest, plan.rounds)?,
     };
     let length = manifest.length();
@@ -265,10 +266,10 @@ fn here(
     } else if let Some(text) = forecast::text(&directory, &manifest, &plan, estimate.rounds_of(&length)) {
         note(&text);
     }
-    let schedule = Schedule::begin(&plan, length, estimate, &rounds);
+    let clocked = ClockedCourse::begin(&plan, length, estimate, &rounds);
     let mut written = Written { folder: &folder, manifest: &manifest, recorder: &mut recorder };
     let trials = Trials { plan: &plan, setting: &setting, limits: &limits, interrupt, say };
-    let ran = trials::run(&trials, rounds.earlier, schedule, &mut written);
+    let ran = trials::run(&trials, rounds.earlier, clocked, &mut written);
     if plan.profile {
         flames::write(&plan, &directory, say);
     }
@@ -335,7 +336,10 @@ pub fn plan(
     let (mut file, positions) = file::read(name, text).map_err(Failure::bad_input)?;
     file.rounds = options.asked.rounds.or(stored.map(|manifest| manifest.rounds)).or(file.rounds);
     file.seed = stored.map(|manifest| manifest.seed).or(options.seed).unwrap_or(file.seed);
-    let configurations = library::configurations(&file, folder, say);
+    let configurations = configurations::of_study(&file, folder);
+    for note in configurations.notes() {
+        say(Update::Note(&note));
+    }
     let plan = Plan::with_configurations(&file, &positions, catalogue, configurations);
     let mut plan = plan.map_err(Failure::bad_input)?;
     if options.asked.until.is_some() && plan.timeline.is_some() {
@@ -383,7 +387,7 @@ fn start(
     rounds_of_file: u32,
 ) -> Result<Begun, Failure> {
     manifest.set_length(&length(asked, rounds_of_file));
-    let folder = RunFolder::create(directory, text, &manifest)?;
+    let folder = RunFolder::begin(directory, text, &manifest)?;
     Ok(Begun { folder, manifest, rounds: CompleteRounds::default() })
 }
 
@@ -391,15 +395,15 @@ fn start(
 fn resume(
     asked: &Asked,
     directory: &Path,
-    then: &Manifest,
-    now: &Manifest,
+    earlier: &Manifest,
+    current: &Manifest,
     say: Say<'_>,
 ) -> Result<Begun, Failure> {
-    let (folder, rounds) = RunFolder::resume(directory, then, now)?;
+    let (folder, rounds) = RunFolder::resume(directory, earlier, current)?;
     let measured = rounds.ended_s.len() as u32;
-    let mut manifest = then.clone();
-    manifest.thresholds.clone_from(&now.thresholds);
-    manifest.set_length(&length_of_more(asked, then, &rounds)?);
+    let mut manifest = earlier.clone();
+    manifest.thresholds.clone_from(&current.thresholds);
+    manifest.set_length(&length_of_more(asked, earlier, &rounds)?);
     if measured < manifest.rounds {
         manifest.resumed_after_rounds.push(measured);
     } else {

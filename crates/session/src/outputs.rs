@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use hoptax_judge::comparison::{USUAL_MARGIN_SHARE, decisions};
+use hoptax_judge::comparison::with_named;
 use hoptax_judge::summary::response_histograms;
 use hoptax_report::render::{OUTPUTS, html, markdown};
 use hoptax_report::{documents, histograms};
-use hoptax_result::{Body, Report, StudyResult};
+use hoptax_result::{Body, ComparisonBody, Report, StudyResult};
 
 use crate::failure::Failure;
 use crate::replaced::replace;
@@ -35,7 +35,8 @@ const FILES: [File; 7] = [
         (!times.is_empty()).then(|| page().map_err(|error| error.to_string()))
     }),
     ("decisions.md", |result| {
-        let document = documents::decisions(&decisions(result, USUAL_MARGIN_SHARE), &result.findings)?;
+        let document =
+            documents::decisions(&with_named(result, ComparisonBody::USUAL_MARGIN_SHARE), &result.findings)?;
         Some(Ok(markdown::text(&document)))
     }),
 ];

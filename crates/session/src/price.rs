@@ -1,16 +1,16 @@
 //! Measures the cost of a given Envoy configuration per request, and the cost that each of its parts adds.
 //!
-//! [`Configuration::laboratory`] tries the whole and the whole without each part; [`Configuration::measure`] measures those that
-//! answer alike in one study. If the parts do not add up, a second study measures them again, and pairs of them.
+//! A [`Laboratory`] tries the whole and the whole without each part; [`Configuration::measure`] measures those that answer alike in one
+//! study. If the parts do not add up, a second study measures them again, and pairs of them.
 
 mod budget;
 mod laboratory;
 mod order;
 mod passed;
-#[cfg(test)]
-mod plans;
 mod pod_dump;
 mod second_study;
+#[cfg(test)]
+mod tests;
 mod text;
 mod tries;
 mod variants;
@@ -20,7 +20,6 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use self::variants::study_file::{FEWEST_BLOCKS, MOST_BLOCKS, STUDY, Source, StudyOfBill, study_file};
-use hoptax_bootstrap::{Adapted, Replacement};
 use hoptax_functions::Catalogue;
 use hoptax_judge::bill::bill;
 use hoptax_judge::bill::second_study::is_in_doubt;
@@ -31,8 +30,7 @@ use hoptax_subject::envoy::given::{Given, GivenError};
 use hoptax_text::secrets::without_signatures;
 
 use self::budget::{Next, Pace};
-use self::laboratory::{adapt, create_folder};
-use self::passed::Passed;
+use self::laboratory::adapt;
 use self::second_study::First;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
@@ -44,16 +42,15 @@ use crate::{library, outputs, run_folder};
 
 pub use self::budget::Budget;
 pub use self::laboratory::Laboratory;
+pub use self::passed::Listed;
 pub use self::pod_dump::{keep_pod_dump, pod_dump};
-pub use self::text::{outline, trials};
+pub use self::text::{outcomes, outline};
 pub use self::tries::Tries;
 pub use self::variants::Change;
 pub use hoptax_bootstrap::request::RequestLine;
 
 /// Default number of rounds.
 const ROUNDS: u32 = 12;
-/// The folder of the tries, in the run folder.
-const TRIES: &str = "tries";
 /// The name of a study file in errors.
 const STUDY_FILE: &str = "price.yaml";
 /// The files of a bill in its run folder.
@@ -89,25 +86,6 @@ pub struct Configuration<'a> {
     catalogue: &'static Catalogue,
 }
 
-/// The listeners of a configuration that a bill may be about.
-pub struct Listed {
-    /// Each with its request and its parts.
-    listeners: Vec<Passed>,
-    adapted: Adapted,
-}
-
-impl Listed {
-    /// The parts of the listener that has the most.
-    pub fn most_parts(&self) -> usize {
-        self.listeners.iter().map(|one| one.parts.len()).max().unwrap_or_default()
-    }
-
-    /// Replacements of parts of the configuration that a lab cannot provide.
-    fn replacements(&self) -> &[Replacement] {
-        &self.adapted.replacements
-    }
-}
-
 /// Settings of the studies of a bill.
 #[derive(Clone, Copy)]
 pub struct Studies<'a> {
@@ -125,12 +103,12 @@ impl<'a> Configuration<'a> {
     /// Reads the configuration.
     ///
     /// # Errors
-    /// When it cannot be read, or is none.
+    /// When the file cannot be read, or is not a configuration.
     pub fn read(wanted: Wanted<'a>) -> Result<Self, Failure> {
         let shown = wanted.configuration.display().to_string();
         if shown.contains("://") {
             return Err(Failure::bad_input(format!(
-                "`{shown}` is an address, and a bill is of the file of a configuration: save that of the proxy first, from its admin \
+                "`{shown}` is an address, and `hoptax price` reads a file: save the configuration of the proxy first, from its admin \
                  port, with `curl -s http://127.0.0.1:9901/config_dump > config.json`"
             )));
         }
@@ -140,11 +118,11 @@ impl<'a> Configuration<'a> {
         Ok(Self { wanted, given, catalogue: library::catalogue()? })
     }
 
-    /// Reads a configuration of somebody who may not read files of this machine or run programs on it. [`Self::listed`] finds the rest of
-    /// what it may not have, and comes before anything else.
+    /// Reads a configuration whose sender may neither read files of this machine nor run programs on it. Call [`Self::listed`] before
+    /// anything else: it refuses what this function cannot find.
     ///
     /// # Errors
-    /// When it cannot be read, is none, or names a file.
+    /// When the file cannot be read, is not a configuration, or names another file.
     pub fn read_alone(wanted: Wanted<'a>) -> Result<Self, Failure> {
         let given = Given::read_alone(wanted.configuration).map_err(Failure::bad_input)?;
         Ok(Self { wanted, given, catalogue: library::catalogue()? })
@@ -160,11 +138,7 @@ impl<'a> Configuration<'a> {
     /// # Errors
     /// When the configuration cannot be adapted to this machine, or has no such listener or part.
     pub fn listed(&self) -> Result<Listed, Failure> {
-        self.listed_in(adapt(&self.given, Path::new("FOLDER"))?)
-    }
-
-    fn listed_in(&self, adapted: Adapted) -> Result<Listed, Failure> {
-        Ok(Listed { listeners: passed::passed(&adapted, &self.wanted, self.catalogue)?, adapted })
+        passed::listed(adapt(&self.given, Path::new("FOLDER"))?, &self.wanted, self.catalogue)
     }
 
     /// Checks that the files exist that the configuration names.
@@ -178,23 +152,9 @@ impl<'a> Configuration<'a> {
     /// The run folder of the bill, which is created; none for one that is named after the time.
     ///
     /// # Errors
-    /// When it cannot be created.
+    /// When it cannot be created, or its name is not UTF-8.
     pub fn create_run_folder(folder: Option<&Path>) -> Result<PathBuf, Failure> {
-        create_folder(&run_folder_path(folder, STUDY))
-    }
-
-    /// Has this Envoy accept the configuration, in a folder of the run folder.
-    ///
-    /// # Errors
-    /// When a requirement is missing, when Envoy refuses the configuration, and after an interrupt.
-    pub fn laboratory<'l>(
-        &'l self,
-        envoy: Option<&str>,
-        run_folder: &Path,
-        interrupt: &'l Interrupt,
-        say: Say<'l>,
-    ) -> Result<Laboratory<'l>, Failure> {
-        Laboratory::set_up(self, envoy, &run_folder.join(TRIES), interrupt, say)
+        run_folder::make_folder(&run_folder_path(folder, STUDY))
     }
 
     /// Measures the variants that answer as the whole does, and writes the bill to the run folder.
@@ -231,7 +191,7 @@ impl<'a> Configuration<'a> {
             let begun = run_folder::read(folder)?.0;
             // Its slices depend on the time that the tries left.
             let blocks = (FEWEST_BLOCKS..=MOST_BLOCKS)
-                .find(|blocks| is_same(&begun, &text_of(Source { blocks: *blocks, ..source })));
+                .find(|blocks| is_same_measurement(&begun, &text_of(Source { blocks: *blocks, ..source })));
             let Some(blocks) = blocks else {
                 return Err(Failure::bad_input(format!(
                     "`{}` holds the study of another bill (study.yaml): --resume needs the configuration and the options that it was \
@@ -295,7 +255,8 @@ impl Studies<'_> {
         self.budget.map(|budget| budget.of_last(Instant::now(), pace))
     }
 
-    /// Measures a study in `folder`. If the bill is resumed, the study of `folder` is continued if it is the same, and replaced otherwise.
+    /// Measures the study `text` in `folder`. A resumed bill continues the study that the folder holds if it asks for the same
+    /// measurement, and replaces any other.
     fn run(
         &self,
         text: &str,
@@ -306,7 +267,7 @@ impl Studies<'_> {
     ) -> Result<StudyResult, Failure> {
         let stored =
             Some(folder).filter(|_| self.is_resumed).and_then(|folder| run_folder::read(folder).ok());
-        let is_continued = stored.as_ref().is_some_and(|(then, _)| is_same(then, text));
+        let is_continued = stored.as_ref().is_some_and(|(earlier, _)| is_same_measurement(earlier, text));
         let place = if is_continued {
             Place::Resumed(folder)
         } else {
@@ -324,9 +285,9 @@ impl Studies<'_> {
     }
 }
 
-/// True if two study files ask for the same measurement. The token of the lab, which is signed again each time, does not count.
-fn is_same(then: &str, now: &str) -> bool {
-    without_signatures(then) == without_signatures(now)
+/// True if two study files ask for the same measurement. Signatures of the lab's token are ignored, because each run signs it anew.
+fn is_same_measurement(earlier: &str, current: &str) -> bool {
+    without_signatures(earlier) == without_signatures(current)
 }
 
 /// The page of the bill in a run folder.

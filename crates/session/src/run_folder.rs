@@ -47,16 +47,16 @@ pub(crate) struct CompleteRounds {
 /// # Errors
 /// When it is none that can be resumed.
 pub fn read(path: &Path) -> Result<(String, Manifest), Failure> {
-    let of = |error: &dyn std::fmt::Display| {
+    let refused = |error: &dyn std::fmt::Display| {
         Failure::bad_input(format!("`{}` is not a run folder that can be resumed: {error}", path.display()))
     };
-    let text = fs::read_to_string(path.join(STUDY)).map_err(|error| of(&error))?;
-    let manifest = fs::read_to_string(path.join(MANIFEST)).map_err(|error| of(&error))?;
-    let manifest: Manifest = serde_json::from_str(&manifest).map_err(|error| of(&error))?;
+    let text = fs::read_to_string(path.join(STUDY)).map_err(|error| refused(&error))?;
+    let manifest = fs::read_to_string(path.join(MANIFEST)).map_err(|error| refused(&error))?;
+    let manifest: Manifest = serde_json::from_str(&manifest).map_err(|error| refused(&error))?;
     if manifest.format == RUN_FOLDER_FORMAT {
         Ok((text, manifest))
     } else {
-        Err(of(&format!("unsupported format `{}`", manifest.format)))
+        Err(refused(&format!("unsupported format `{}`", manifest.format)))
     }
 }
 
@@ -72,12 +72,12 @@ fn lock(path: &Path) -> io::Result<File> {
     Ok(folder)
 }
 
-/// Creates the run folder and returns its absolute path, because Envoy writes there too. Its configuration is JSON, which
-/// has no other text than UTF-8.
+/// Makes a run folder, or a folder in one, and returns its absolute path, because Envoy reads and writes there too. Its configuration is
+/// JSON, which has no other text than UTF-8. A study in it begins with [`RunFolder::begin`].
 ///
 /// # Errors
-/// When it cannot be created, or has another name.
-pub fn create(path: &Path) -> Result<PathBuf, Failure> {
+/// When it cannot be made, or has another name.
+pub(crate) fn make_folder(path: &Path) -> Result<PathBuf, Failure> {
     if path.to_str().is_none() {
         return Err(Failure::bad_input(format!(
             "the folder `{}` is not valid UTF-8, as Envoy's configuration must be: choose another with --out",
@@ -137,7 +137,7 @@ pub(crate) fn results(parent: &Path, study: &str) -> Vec<(PathBuf, Manifest)> {
 
 impl RunFolder {
     /// Starts a study in a folder, and removes the result and the rounds of an earlier one.
-    pub(crate) fn create(path: &Path, study: &str, manifest: &Manifest) -> Result<Self, Failure> {
+    pub(crate) fn begin(path: &Path, study: &str, manifest: &Manifest) -> Result<Self, Failure> {
         let folder = Self::locked(path)?;
         let write = || -> io::Result<()> {
             remove_result(path)?;
@@ -155,10 +155,10 @@ impl RunFolder {
     /// Resumes a study with the complete rounds in its folder.
     pub(crate) fn resume(
         path: &Path,
-        then: &Manifest,
-        now: &Manifest,
+        earlier: &Manifest,
+        current: &Manifest,
     ) -> Result<(Self, CompleteRounds), Failure> {
-        let differences = then.resume_differences(now);
+        let differences = earlier.resume_differences(current);
         if !differences.is_empty() {
             return Err(Failure::bad_input(format!(
                 "cannot resume `{}`: its rounds differ in their conditions ({}); start a new study",
@@ -167,7 +167,7 @@ impl RunFolder {
             )));
         }
         let folder = Self::locked(path)?;
-        let mut complete = CompleteRounds { looks: then.looks.clone(), ..CompleteRounds::default() };
+        let mut complete = CompleteRounds { looks: earlier.looks.clone(), ..CompleteRounds::default() };
         // Stop at the first missing round, and at an incomplete one, which was being written.
         while let Ok(text) = fs::read_to_string(path.join(round_file(complete.ended_s.len() as u32))) {
             let Ok(round) = serde_json::from_str::<StoredRound>(&text) else { break };
@@ -234,7 +234,7 @@ mod tests {
     fn the_looks_of_a_session_are_known_when_the_study_is_resumed() {
         let folder = tempfile::tempdir().unwrap();
         let at = folder.path();
-        let first = RunFolder::create(at, "name: a\n", &manifest()).unwrap();
+        let first = RunFolder::begin(at, "name: a\n", &manifest()).unwrap();
         first.store_round(0, &RoundRecord::default(), 1.0).unwrap();
         first.record_looks(&manifest(), &[1]).unwrap();
         drop(first);
@@ -247,7 +247,7 @@ mod tests {
     fn a_study_goes_on_with_other_thresholds_but_not_with_another_limit_of_quiet_slices() {
         let folder = tempfile::tempdir().unwrap();
         let then = manifest();
-        drop(RunFolder::create(folder.path(), "name: a\n", &then).unwrap());
+        drop(RunFolder::begin(folder.path(), "name: a\n", &then).unwrap());
         let with = |set: &[(&str, f64)]| {
             let set = set.iter().map(|(name, value)| ((*name).to_owned(), *value));
             let mut now = manifest();
@@ -268,7 +268,7 @@ mod tests {
         let (at, result) = (folder.path(), folder.path().join(RESULT));
         let manifest = manifest();
         fs::write(&result, "{}").unwrap();
-        let first = RunFolder::create(at, "name: a\n", &manifest).unwrap();
+        let first = RunFolder::begin(at, "name: a\n", &manifest).unwrap();
         assert!(!result.exists(), "it was that of another study");
         first.store_round(0, &RoundRecord::default(), 1.0).unwrap();
         drop(first);

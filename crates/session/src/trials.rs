@@ -1,47 +1,48 @@
-//! Runs the trials of a study, writes each round when it is complete, and judges the measurements.
+//! Runs the trials of a study, writes each round when it is complete, and reports the costs so far.
 
 use std::cell::Cell;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use hoptax_checks::judge_study;
-use hoptax_checks::thresholds::{self, Limits};
+use hoptax_checks::thresholds::Limits;
 use hoptax_judge::length::Course;
 use hoptax_judge::precision::{self, Precision};
 use hoptax_judge::summary::{self, Conditions};
 use hoptax_plan::plan::Plan;
 use hoptax_plan::record::RoundRecord;
-use hoptax_result::{Environment, StudyResult};
+use hoptax_result::StudyResult;
 use hoptax_run::event::Event;
-use hoptax_run::runner::{self, Control, Earlier, Ending, Outcome, Setting};
+use hoptax_run::runner::{self, Control, Earlier, Outcome, Setting};
 
 use crate::interrupt::Interrupt;
-use crate::length::Schedule;
+use crate::length::ClockedCourse;
 use crate::manifest::Manifest;
 use crate::recorder::Recorder;
 use crate::run_folder::RunFolder;
 use crate::update::{Say, Update};
 use crate::words::{percent, precision_text};
 
-/// Complete rounds after which the costs so far are told for the first time, and then each time that their number has doubled.
-const FIRST_TOLD: u32 = 3;
+/// Complete rounds after which a line states the costs so far. A further line follows each time that their number has doubled.
+const FIRST_LINE: u32 = 3;
 
-/// True if the costs so far are told after this many complete rounds.
-fn is_told(rounds: usize) -> bool {
-    let times = rounds as u32 / FIRST_TOLD;
-    times.is_power_of_two() && times * FIRST_TOLD == rounds as u32
+/// True if a line states the costs so far after this number of complete rounds.
+fn is_line_due(rounds: usize) -> bool {
+    let times = rounds as u32 / FIRST_LINE;
+    times.is_power_of_two() && times * FIRST_LINE == rounds as u32
 }
 
-/// Tells the costs so far: in a line now and then, and otherwise as long as that takes next to no time.
+/// Sends the costs so far: after each round for a view that is redrawn, as long as summaries take little time, and always when a line is
+/// due.
 struct SoFar {
     /// End of the last summary, and how long it took; none before the first.
     last: Option<(Instant, Duration)>,
 }
 
 impl SoFar {
-    /// Tells them after these rounds, if they are due. They decide nothing.
+    /// Sends the costs after these rounds, if they are due. They decide nothing.
     fn tell(&mut self, plan: &Plan, rounds: &[RoundRecord], limits: &Limits, say: Say<'_>) {
-        let (begun, is_told) = (Instant::now(), is_told(rounds.len()));
+        let (begun, is_told) = (Instant::now(), is_line_due(rounds.len()));
         let is_cheap = self.last.is_some_and(|(at, took)| is_cheap(took, begun.duration_since(at)));
         if !(is_told || is_cheap) {
             return;
@@ -53,7 +54,7 @@ impl SoFar {
     }
 }
 
-/// True if something that took so long may be done again after this time: it then takes a hundredth of the time at most.
+/// True if a summary that took `took` may be repeated `since` after the last one: summaries then take at most a hundredth of the time.
 fn is_cheap(took: Duration, since: Duration) -> bool {
     took * 100 <= since
 }
@@ -84,7 +85,7 @@ pub(crate) struct Ran {
 pub(crate) fn run(
     trials: &Trials<'_>,
     earlier: Earlier,
-    mut schedule: Schedule<'_>,
+    mut clocked: ClockedCourse<'_>,
     written: &mut Written<'_, '_>,
 ) -> Ran {
     let Trials { plan, setting, limits, interrupt, say } = *trials;
@@ -93,7 +94,7 @@ pub(crate) fn run(
     say(Update::Begins { slices_per_round, rounds_done: earlier.rounds.len() as u32 });
     let (mut write_error, mut so_far) = (None, SoFar { last: None });
     let mut should_continue = |rounds: &[RoundRecord]| {
-        let (should_continue, note) = schedule.should_continue(rounds, &expected);
+        let (should_continue, note) = clocked.should_continue(rounds, &expected);
         say(Update::Rounds(expected.get()));
         if should_continue {
             so_far.tell(plan, rounds, limits, say);
@@ -122,7 +123,7 @@ pub(crate) fn run(
             setting.directory.display()
         )));
     }
-    let course = schedule.into_course();
+    let course = clocked.into_course();
     if let Err(error) = written.folder.record_looks(written.manifest, course.looked()) {
         let text = format!("if the study is resumed, it will not count the looks of this session: {error}");
         say(Update::Problem(&text));
@@ -130,52 +131,7 @@ pub(crate) fn run(
     Ran { outcome, course }
 }
 
-/// Summarises and judges the measured rounds.
-pub(crate) fn judged_result(
-    mut plan: Plan,
-    manifest: &Manifest,
-    environment: Environment,
-    Ran { outcome, course }: &Ran,
-    limits: &Limits,
-) -> StudyResult {
-    let ended_early = match &outcome.ending {
-        Ending::Complete => None,
-        Ending::Interrupted => Some("interrupted".to_owned()),
-        Ending::Failed(error) => Some(error.to_string()),
-    };
-    let conditions = Conditions {
-        // The start of the first round, even if the study was resumed later.
-        environment: Environment {
-            started_at: manifest.started_at.clone(),
-            proxy_sha256: Some(manifest.envoy_hash.clone()),
-            ..environment
-        },
-        programs: manifest.programs.clone(),
-        machine: Some(manifest.machine.clone()),
-        speeds: manifest.speeds.clone(),
-        never_halted: manifest.never_halted,
-        wall_s: outcome.wall_s,
-        budget_s: course.budget_s(),
-        sequential: course.sequential(),
-        ended_early,
-        quiet_wait_share: Some(limits.value(&thresholds::QUIET_WAIT)),
-    };
-    plan.rounds = match &outcome.ending {
-        // A study that completes has all its planned rounds.
-        Ending::Complete => outcome.rounds.len() as u32,
-        Ending::Interrupted | Ending::Failed(_) => course.expected_rounds().unwrap_or(plan.rounds),
-    };
-    let mut result = summary::summarise(&plan, &outcome.rounds, conditions);
-    // A session without a new round does not count as resumed.
-    let plan = &mut result.plan;
-    plan.resumed_after_rounds.clone_from(&manifest.resumed_after_rounds);
-    plan.resumed_after_rounds.retain(|after| *after < plan.rounds_completed);
-    plan.resumed_after_rounds.dedup();
-    judge_study(&mut result, limits);
-    result
-}
-
-/// Says so if a study ended before its intervals reached the requested precision.
+/// Sends a note if a study ended before its intervals reached the requested precision.
 pub(crate) fn note_precision(directory: &Path, result: &StudyResult, say: Say<'_>) {
     let Some(sequential) = result.plan.sequential.as_ref().filter(|sequential| !sequential.reached) else {
         return;
@@ -196,9 +152,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_costs_so_far_are_told_less_and_less_often() {
-        let told: Vec<usize> = (0..50).filter(|rounds| is_told(*rounds)).collect();
-        assert_eq!(told, [3, 6, 12, 24, 48]);
+    fn lines_with_the_costs_so_far_become_rarer() {
+        let due: Vec<usize> = (0..50).filter(|rounds| is_line_due(*rounds)).collect();
+        assert_eq!(due, [3, 6, 12, 24, 48]);
         let seconds = Duration::from_secs;
         assert!(is_cheap(Duration::from_millis(50), seconds(5)) && !is_cheap(seconds(5), seconds(499)));
     }

@@ -1,5 +1,4 @@
-//! Sums of numbers of which only the intervals are known: those of studies that share no rounds, and those whose dependence is
-//! unknown.
+//! Sums of independent numbers of which only the intervals are known: those of studies that share no rounds.
 
 use hoptax_result::Interval;
 
@@ -18,27 +17,14 @@ use hoptax_result::Interval;
 ///
 /// **Degenerate cases.** One number keeps its interval.
 pub fn sum_of_independent(numbers: &[Interval]) -> Option<Interval> {
-    sum(numbers, |distances| distances.map(|distance| distance * distance).sum::<f64>().sqrt())
-}
-
-/// The sum of numbers that may depend on each other in any way, each with an interval of the same confidence. None without a
-/// number.
-///
-/// **Method.** The distances from the estimates to the ends add up. A standard error of a sum is at most the sum of the
-/// standard errors, whatever their correlation (the triangle inequality). So the interval covers at least as often as those of
-/// the numbers, up to their critical values, and is wide if the numbers are independent.
-pub fn sum_of_dependent(numbers: &[Interval]) -> Option<Interval> {
-    sum(numbers, |distances| distances.sum())
-}
-
-/// The sum, with distances to the two ends that `combine` makes of those of the numbers.
-fn sum(numbers: &[Interval], combine: fn(&mut dyn Iterator<Item = f64>) -> f64) -> Option<Interval> {
     if numbers.is_empty() {
         return None;
     }
+    let distance =
+        |of: fn(&Interval) -> f64| numbers.iter().map(|number| of(number) * of(number)).sum::<f64>().sqrt();
     let estimate = numbers.iter().map(|number| number.estimate).sum::<f64>();
-    let below = combine(&mut numbers.iter().map(|number| number.estimate - number.low));
-    let above = combine(&mut numbers.iter().map(|number| number.high - number.estimate));
+    let below = distance(|number| number.estimate - number.low);
+    let above = distance(|number| number.high - number.estimate);
     Some(Interval { estimate, low: estimate - below, high: estimate + above })
 }
 
@@ -51,16 +37,15 @@ mod tests {
     }
 
     #[test]
-    fn independent_ends_add_as_squares_and_dependent_ones_as_they_are() {
+    fn ends_of_independent_numbers_add_as_squares() {
         let numbers = [interval(10.0, 3.0, 1.0), interval(5.0, 4.0, 0.0)];
         assert_eq!(sum_of_independent(&numbers), Some(interval(15.0, 5.0, 1.0)));
-        assert_eq!(sum_of_dependent(&numbers), Some(interval(15.0, 7.0, 1.0)));
     }
 
     #[test]
     fn one_number_keeps_its_interval_and_none_has_no_sum() {
         let one = interval(2.0, 0.5, 0.25);
-        assert_eq!([sum_of_independent(&[one]), sum_of_dependent(&[one])], [Some(one); 2]);
-        assert_eq!([sum_of_independent(&[]), sum_of_dependent(&[])], [None; 2]);
+        assert_eq!(sum_of_independent(&[one]), Some(one));
+        assert_eq!(sum_of_independent(&[]), None);
     }
 }

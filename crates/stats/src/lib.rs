@@ -107,7 +107,7 @@ pub use event_share::{EventCount, event_share};
 pub use exact_share::exact_share;
 pub use exponential::exponential_distance;
 pub use hodges_lehmann::hodges_lehmann;
-pub use independent::{sum_of_dependent, sum_of_independent};
+pub use independent::sum_of_independent;
 pub use jackknife::jackknife;
 pub use knee::{Knee, TimesAtRate, knee};
 pub use lateness::lateness;

@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use hoptax_result::Interval;
-use hoptax_stats::{mean_over_rounds, sum_of_dependent, sum_of_independent};
+use hoptax_stats::{mean_over_rounds, sum_of_independent};
 use rand::SeedableRng;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand_distr::{Distribution, StandardNormal};
@@ -59,7 +59,7 @@ fn sums_over_studies_are_covered_at_least_as_often_as_stated() {
 fn sums_of_numbers_that_share_an_error_need_the_wider_interval() {
     for (number, (rounds, deviations)) in CASES.into_iter().enumerate() {
         let seed = 91 + number as u64;
-        let wide = coverage(rounds, deviations, 0.8, sum_of_dependent, seed);
+        let wide = coverage(rounds, deviations, 0.8, Interval::sum_of_dependent, seed);
         assert!(wide >= 0.94, "{rounds:?}: {wide}");
         let narrow = coverage(rounds, deviations, 0.8, sum_of_independent, seed);
         assert!(narrow < wide, "{rounds:?}: {narrow}");

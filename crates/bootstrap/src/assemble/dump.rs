@@ -92,7 +92,7 @@ impl Configuration {
         let Some((index, mut bootstrap)) = bootstraps.into_iter().next() else {
             problems.push(self.problem(
                 "",
-                "the dump has no section BootstrapConfigDump; take all of it: `curl http://ADMIN/config_dump?include_eds`",
+                "the dump has no section BootstrapConfigDump; take all of it: `curl 'http://ADMIN/config_dump?include_eds'`",
             ));
             return resources;
         };

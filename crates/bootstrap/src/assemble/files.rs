@@ -10,7 +10,7 @@ use crate::place::Problem;
 use crate::tree::{self, join, text};
 
 /// Advice if resources come from a control plane.
-const TAKE_A_DUMP: &str = "comes from a control plane; give the dump of the running proxy instead: `curl http://ADMIN/config_dump?include_eds`";
+const TAKE_A_DUMP: &str = "comes from a control plane; give the dump of the running proxy instead: `curl 'http://ADMIN/config_dump?include_eds'`";
 
 /// Reads files once, and collects problems.
 struct Files<'a> {

@@ -1,48 +1,32 @@
 //! A/A arms: copies of the baseline must not differ from it.
 
-use hoptax_result::{
-    ArmKind, ArmResult, CostMeasure, Finding, Interval, Measure, Measured, Severity, StudyResult,
-};
+use hoptax_result::{ArmKind, ArmResult, CostMeasure, Finding, Interval, Measured, Severity, StudyResult};
 use hoptax_stats::chance_of_difference;
 
 use crate::check::Check;
 use crate::thresholds::{self, Limits};
-
-/// A measure of an A/A arm: its cost, and the level that the cost is a difference from.
-type Judged = (Measure, CostMeasure, fn(&ArmResult) -> Option<Interval>);
-
-const JUDGED: [Judged; 6] = [
-    (Measure::Cpu, CostMeasure::CpuUs, |other| other.cpu_us_per_request),
-    (Measure::MaxRate, CostMeasure::MaxRate, |other| other.max_rate),
-    (Measure::ResponseP50, CostMeasure::ResponseP50Us, |other| other.response_us.p50),
-    (Measure::ResponseP90, CostMeasure::ResponseP90Us, |other| other.response_us.p90),
-    (Measure::ResponseP99, CostMeasure::ResponseP99Us, |other| other.response_us.p99),
-    (Measure::ResponseQuietP99, CostMeasure::ResponseQuietP99Us, |other| other.response_us.quiet_p99),
-];
 
 /// Each interval of an A/A arm should cover zero, as nineteen in twenty do.
 pub(super) const SAME: Check<StudyResult> = Check {
     id: "same-differs",
     protects_from: "a setup that reports a difference where there is none",
     source: "A/A tests; Kohavi, Tang and Xu, Trustworthy Online Controlled Experiments (2020), chapter 19; several arms: Bonferroni",
-    judge: |result, limits| JUDGED.iter().filter_map(|judged| of_measure(result, limits, judged)).collect(),
+    judge: |result, limits| {
+        CostMeasure::OF_SLICES.into_iter().filter_map(|measure| of_measure(result, limits, measure)).collect()
+    },
     withhold: None,
 };
 
 /// The A/A arm that differs most in one measure, if by more than chance explains for their
 /// number.
-fn of_measure(
-    result: &StudyResult,
-    limits: &Limits,
-    (measure, cost_measure, level_of): &Judged,
-) -> Option<Finding> {
+fn of_measure(result: &StudyResult, limits: &Limits, measure: CostMeasure) -> Option<Finding> {
     let same: Vec<(&ArmResult, Interval)> = result
         .arms
         .iter()
         .filter(|arm| arm.kind == ArmKind::Same)
-        .filter_map(|arm| Some((arm, cost_measure.interval(&arm.cost)?)))
+        .filter_map(|arm| Some((arm, measure.interval(&arm.cost)?)))
         .collect();
-    let freedom = |arm: &ArmResult| result.degrees_of_freedom(arm.contrast(), *cost_measure, None);
+    let freedom = |arm: &ArmResult| result.degrees_of_freedom(arm.contrast(), measure, None);
     let chance = |(arm, cost): &(&ArmResult, Interval)| {
         let confidence = result.plan.quantile_confidence();
         chance_of_difference(cost, freedom(arm), confidence).unwrap_or(1.0) * same.len() as f64
@@ -53,7 +37,7 @@ fn of_measure(
         return None;
     }
     let other = result.arms.iter().find(|other| Some(&other.id) == arm.compared_with.as_ref())?;
-    let level = level_of(other)?.estimate;
+    let level = other.level(measure)?.estimate;
     let max = level * limits.value(&thresholds::SAME_COST_FAIL_SHARE);
     let is_rare = chance < limits.value(&thresholds::SAME_RARE);
     let severity = match (is_rare, cost.estimate.abs() > max) {
@@ -63,7 +47,7 @@ fn of_measure(
     let message = format!(
         "{} of `{}` differs by {:+.1} % ({:+.1} to {:+.1}) from an identical arm; by chance, this measure does \
          so in one of {:.0} studies",
-        measure.as_str(),
+        measure.measure().as_str(),
         arm.id,
         cost.estimate / level * 100.0,
         cost.low / level * 100.0,
@@ -80,7 +64,7 @@ fn of_measure(
     let measured =
         Measured::percent(cost.estimate.abs() / level, limits.value(&thresholds::SAME_COST_FAIL_SHARE));
     let one = Finding::new("same-differs", severity, measured, message, advice);
-    Some(Finding { measures: vec![*measure], ..one })
+    Some(Finding { measures: vec![measure.measure()], ..one })
 }
 
 /// Advice for a finding that chance explains. Of six measures that are independent of each other, one or more have such a finding in
@@ -90,9 +74,10 @@ const ONE_IN_TWENTY: &str = "one sound study in twenty has this finding in a giv
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{Disturbance, Interval, Sample, Severity, StudyResult, StudyRound, Verdict};
+    use hoptax_result::{
+        CostMeasure, Disturbance, Interval, Sample, Severity, StudyResult, StudyRound, Verdict,
+    };
 
-    use super::JUDGED;
     use crate::study::tests::{fired, withheld};
 
     fn differs(estimate: f64, half_width: f64) -> impl Fn(&mut StudyResult) {
@@ -158,7 +143,7 @@ mod tests {
             usual.starts_with("one sound study in twenty has this finding in a given measure"),
             "{usual}"
         );
-        assert!(usual.contains("one in four") && JUDGED.len() == 6, "{usual}");
+        assert!(usual.contains("one in four") && CostMeasure::OF_SLICES.len() == 6, "{usual}");
         let (_, result) = fired("same-differs", differs(-0.3, 0.28));
         let message = &result.findings[0].message;
         assert!(message.contains("; by chance, this measure does so in one of "), "{message}");

@@ -42,7 +42,7 @@ The run folder holds the study file, its result and report, and gate.json.
 
 Exit codes:
   0    no limit is shown to be exceeded; limits may be undecided or unknown
-  1    a limit is exceeded
+  1    a limit is exceeded, or the candidate answers otherwise than what it replaces
   2    invalid input
   3    a requirement is missing, such as Envoy or memory
   4    the study is void, or no limit can be judged

@@ -18,8 +18,8 @@ Examples:
   hoptax lint explain rate-limit-off           why, what happened, and what to do
 
 A file is a bootstrap, a list of listeners or clusters, or one of them alone, in YAML or JSON, or
-the dump of a running proxy: `curl http://ADMIN/config_dump?include_eds > dump.json`. Files that
-it names are read beside it. It may be inside a ConfigMap, a Secret or another object of
+the dump of a running proxy: `curl 'http://ADMIN/config_dump?include_eds' > dump.json`. Files
+that it names are read beside it. It may be inside a ConfigMap, a Secret or another object of
 Kubernetes; all of a file are read, or with `map.yaml#envoy.yaml` the one with that key. A file of
 `hoptax listeners` is rendered first, and findings have the lines of its listeners.
 

@@ -35,10 +35,10 @@ Examples:
   hoptax price --pod shop/cart-5f7d9 --listener public_listener --request 'GET https://cart/items'
 
 The configuration is a bootstrap in YAML or JSON, with the files that it names beside it, or the
-dump of a running proxy: `curl http://ADMIN/config_dump?include_eds > dump.json`. It may be inside
-a ConfigMap, a Secret or another object of Kubernetes, also among the documents of a rendered
-chart; of several, `map.yaml#envoy.yaml` names the one with that key. It is adapted
-to this machine: listeners and upstream servers on loopback, certificates and secrets of a lab,
+dump of a running proxy: `curl 'http://ADMIN/config_dump?include_eds' > dump.json`. It may be
+inside a ConfigMap, a Secret or another object of Kubernetes, also among the documents of a
+rendered chart; of several, `map.yaml#envoy.yaml` names the one with that key. It is adapted to
+this machine: listeners and upstream servers on loopback, certificates and secrets of a lab,
 external services answered by hoptax. Every replacement is listed, and secrets are never
 printed.
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use hoptax_report::documents;
-use hoptax_session::price::{Budget, Configuration, Studies, Wanted, outline, page, trials};
+use hoptax_session::price::{Budget, Configuration, Laboratory, Studies, Wanted, outcomes, outline, page};
 use hoptax_session::{Asked, Interrupt, Options, run_folder, thresholds};
 
 use super::pod_dump::Given;
@@ -73,7 +73,7 @@ fn price(
     budget: Option<Budget>,
     interrupt: &Interrupt,
 ) -> Result<Code, Failure> {
-    // A bill has stdout for itself.
+    // Stdout is for the bill alone.
     let print = |text: &str| {
         if arguments.only_try {
             return print::result(text);
@@ -82,10 +82,11 @@ fn price(
         Ok(())
     };
     let RunArguments { rounds, measure, json, .. } = &arguments.run;
-    let laboratory = configuration.laboratory(measure.envoy.named(), folder, interrupt, &print::say)?;
+    let laboratory =
+        Laboratory::set_up(configuration, measure.envoy.named(), folder, interrupt, &print::say)?;
     print(&outline(configuration.described(), &laboratory.listed))?;
     let tries = laboratory.try_variants(None)?;
-    print(&trials(&tries))?;
+    print(&outcomes(&tries))?;
     if arguments.only_try {
         return Ok(Code::Success);
     }

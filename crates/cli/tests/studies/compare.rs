@@ -1,26 +1,40 @@
 //! `hoptax compare` on real Envoy.
 
 use std::fs;
+use std::path::Path;
 use std::process::Stdio;
 
 use serde_json::Value;
 
 use crate::support::{Guarded, checked, hoptax, is_alive, origin, ran, root, run, wait_until};
 
+/// The beginning of the first filter of the fixture.
+const SCRIPT: &str = "                  - name: envoy.filters.http.lua\n";
+/// A filter that delays each request.
+const DELAY: &str = "                  - name: envoy.filters.http.fault
+                    typed_config:
+                      \"@type\": type.googleapis.com/envoy.extensions.filters.http.fault.v3.HTTPFault
+                      delay: {fixed_delay: 0.02s, percentage: {numerator: 100}}
+";
+
+/// The fixture with the delay. A comparison chooses its slices, and requests that wait leave the processors to other tests.
+fn delayed() -> String {
+    let given = fs::read_to_string(root().join("crates/cli/tests/fixtures/given.yaml")).unwrap();
+    let delayed = given.replacen(SCRIPT, &format!("{DELAY}{SCRIPT}"), 1);
+    assert!(delayed.contains(DELAY));
+    delayed
+}
+
 #[test]
-fn configurations_and_servers_that_already_run_are_compared() {
+fn two_configurations_and_a_second_copy_of_the_first_are_compared() {
     let folder = tempfile::tempdir().unwrap();
-    let fixture = root().join("crates/cli/tests/fixtures/given.yaml");
+    let given = delayed();
     // Two scripts that differ, and neither takes milliseconds.
-    let given = fs::read_to_string(fixture).unwrap();
     fs::write(folder.path().join("old.yaml"), given.replace("1, 100000 do", "1, 1000 do")).unwrap();
     fs::write(folder.path().join("new.yaml"), given.replace("1, 100000 do", "1, 100 do")).unwrap();
-    let (server, url) = origin(&[]);
-    let named = format!("{url}/+pid={}", server.0.id());
     let out = folder.path().join("out");
-    let subjects = ["old.yaml", "new.yaml", &named, &url];
     let mut command = hoptax();
-    command.current_dir(folder.path()).arg("compare").args(subjects);
+    command.current_dir(folder.path()).args(["compare", "old.yaml", "new.yaml"]);
     let ran = ran(command.args(["--rounds", "2", "--json", "-", "--out", "out"]));
     let comparison = checked("comparison", &ran.stdout);
     let kept: Value =
@@ -29,48 +43,57 @@ fn configurations_and_servers_that_already_run_are_compared() {
     assert_eq!((&comparison["reference"]["arm"], &comparison["margin_share"]), (&"A".into(), &0.02.into()));
     let subjects = comparison["subjects"].as_array().unwrap();
     let arms: Vec<&Value> = subjects.iter().map(|subject| &subject["subject"]["arm"]).collect();
-    assert_eq!(arms, ["B", "C", "D", "A-again"], "{}", ran.stderr);
+    assert_eq!(arms, ["B", "A-again"], "{}", ran.stderr);
     let subject = |arm: &str| subjects.iter().find(|subject| subject["subject"]["arm"] == arm).unwrap();
     assert_eq!((&subject("A-again")["is_same"], &subject("B")["is_same"]), (&true.into(), &false.into()));
-    let result: Value = serde_json::from_str(&fs::read_to_string(out.join("result.json")).unwrap()).unwrap();
-    let of = |id: &str| result["arms"].as_array().unwrap().iter().find(|arm| arm["id"] == id).unwrap();
-    assert_eq!((&of("A-again")["kind"], &of("C")["kind"]), (&"same".into(), &"external".into()));
-    assert_eq!(subject("D")["differences"], Value::Null);
+    let result = result(&out);
     let part = &subject("B")["differences"]["parts"][0];
     assert_eq!((&part["kind"], &part["name"]), (&"HTTP filter".into(), &"envoy.filters.http.lua".into()));
     assert!(part["place"].as_str().unwrap().starts_with("new.yaml:"), "{part}");
     let field = part["fields"][0].as_str().unwrap();
     assert!(field.starts_with("typed_config.") && !part.to_string().contains("100 do"), "{part}");
-    for id in ["A", "B", "C", "D", "A-again"] {
-        assert_eq!(of(id)["failures"], serde_json::json!({}), "{id}: {}", ran.stderr);
+    for id in ["A", "B", "A-again"] {
+        assert_eq!(arm(&result, id)["failures"], serde_json::json!({}), "{id}: {}", ran.stderr);
     }
-    assert_eq!(["A", "B"].map(|id| &of(id)["answer"]["reached_origin"]), [10, 10], "both were tried");
-    // The CPU time and memory of a server are compared if its process is named. On a busy machine, CPU time may be withheld; memory
-    // never is.
+    assert_eq!(arm(&result, "A-again")["kind"], "same");
+    let reached = |id: &str| arm(&result, id)["answer"]["reached_origin"].clone();
+    assert_eq!(["A", "B"].map(reached), [10, 10], "both were tried");
+    assert!(has_cpu_time(&result, "A"));
+    // The CPU time and memory of proxies are compared without a word.
+    assert!(!ran.stderr.contains("are not compared"), "{}", ran.stderr);
+}
+
+/// The result of the study of a comparison.
+fn result(out: &Path) -> Value {
+    serde_json::from_str(&fs::read_to_string(out.join("result.json")).unwrap()).unwrap()
+}
+
+fn arm<'a>(result: &'a Value, id: &str) -> &'a Value {
+    let arms = result["arms"].as_array().unwrap();
+    arms.iter().find(|arm| arm["id"] == id).unwrap_or_else(|| panic!("{id}"))
+}
+
+/// Returns true if CPU time of an arm was counted in the first round, also if a busy machine leaves it withheld.
+fn has_cpu_time(result: &Value, id: &str) -> bool {
+    let samples = result["rounds"][0]["samples"].as_array().unwrap().iter();
+    let of_arm = samples.filter(|sample| sample["arm"] == id);
+    let values = of_arm.flat_map(|sample| sample["values"]["cpu_us_per_request"].as_array().unwrap());
+    values.filter_map(Value::as_f64).any(|cpu_us| cpu_us > 0.0)
+}
+
+/// The note about a server without processes comes before the study, which here does not begin.
+#[test]
+fn a_server_without_its_processes_has_a_note_and_no_difference_to_wait_for() {
+    let (named, url) = ("http://127.0.0.1:1/+pid=1", "http://127.0.0.1:1");
+    let ran = run(["compare", named, url, "--until-decided", "1m"]);
+    assert_eq!(ran.code, Some(2), "{}", ran.stderr);
     let note = format!("the CPU time and memory of {url} are not compared");
     assert!(
         ran.stderr.contains(&note) && ran.stderr.matches("are not compared").count() == 1,
         "{}",
         ran.stderr
     );
-    assert_eq!(of("C")["subject"]["account"], format!("pid {}", server.0.id()));
-    let measures = |arm: &str| -> Vec<&str> {
-        let all = subject(arm)["measures"].as_array().unwrap().iter();
-        all.map(|one| one["measure"].as_str().unwrap()).collect()
-    };
-    assert!(measures("C").contains(&"memory_bytes"), "{comparison:#}");
-    assert!(
-        !measures("D").iter().any(|measure| ["cpu_us", "memory_bytes"].contains(measure)),
-        "{comparison:#}"
-    );
-    let counted = |id: &str| {
-        let samples = result["rounds"][0]["samples"].as_array().unwrap().iter();
-        let of_arm = samples.filter(|sample| sample["arm"] == id);
-        let values = of_arm.flat_map(|sample| sample["values"]["cpu_us_per_request"].as_array().unwrap());
-        values.filter_map(Value::as_f64).any(|cpu_us| cpu_us > 0.0)
-    };
-    assert_eq!(["A", "C", "D"].map(counted), [true, true, false]);
-    assert!(is_alive(server.0.id()));
+    assert!(ran.stderr.contains("`--until-decided` waits for differences of CPU time"), "{}", ran.stderr);
 }
 
 #[test]
@@ -80,12 +103,15 @@ fn a_subject_that_cannot_be_measured_is_refused_with_its_name() {
     assert!(ran.stderr.contains("unknown function `jtw`"), "{}", ran.stderr);
 }
 
+/// One of its subjects is a server that already runs, which it leaves alone.
 #[test]
 fn a_signal_to_the_program_ends_its_study() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");
+    let (server, url) = origin(&[]);
+    let named = format!("{url}/+pid={}", server.0.id());
     let child = hoptax()
-        .args(["compare", "baseline", "lua", "--rounds", "25", "--out"])
+        .args(["compare", &named, "lua", "--rounds", "25", "--out"])
         .arg(&out)
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -97,6 +123,7 @@ fn a_signal_to_the_program_ends_its_study() {
     running.signal("TERM");
     assert_eq!(running.0.wait().unwrap().code(), Some(130));
     assert!(children.iter().all(|child| !is_alive(*child)), "{children:?}");
+    assert!(is_alive(server.0.id()));
 }
 
 /// Envoy refuses a configuration with an extension that is disabled, so the flag must have reached it.
@@ -122,10 +149,13 @@ const LOADS: &str = "loads:
   - {name: saturation, loop: closed, connections: 8, blocks: 4, slice: 50ms}
 ";
 
+/// Configurations, functions, and a server that already runs, once with its processes and once without.
 #[test]
 fn the_arms_of_study_files_are_compared_by_their_names() {
     let folder = tempfile::tempdir().unwrap();
-    let given = fs::read_to_string(root().join("crates/cli/tests/fixtures/given.yaml")).unwrap();
+    let (server, url) = origin(&["--default", "delay=5ms"]);
+    let server_id = server.0.id();
+    let given = delayed();
     let write = |name: &str, text: &str| {
         let path = folder.path().join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -134,9 +164,18 @@ fn the_arms_of_study_files_are_compared_by_their_names() {
     write("old/envoy.yaml", &given.replace("1, 100000 do", "1, 100 do"));
     write("new/envoy.yaml", &given.replace("1, 100000 do", "1, 1000 do"));
     let head = "rounds: 2\narms:\n  - baseline\n  - {name: ours, hops: [{config: envoy.yaml}]}\n";
-    write("old/study.yaml", &format!("name: old\n{head}  - lua\n  - {{name: edge, envoy: 1.40.0}}\n{LOADS}"));
+    let servers = format!(
+        "  - {{name: mesh, url: '{url}/', account: {{pid: {server_id}}}}}\n  - {{name: bare, url: '{url}/'}}\n"
+    );
+    write(
+        "old/study.yaml",
+        &format!("name: old\n{head}  - lua\n  - {{name: edge, envoy: 1.40.0}}\n{servers}{LOADS}"),
+    );
     let edge = "{name: edge, functions: ['control/burn{us=100}']}";
-    write("new/study.yaml", &format!("name: new\n{head}  - lua\n  - {edge}\n  - cors\n{LOADS}"));
+    let others = format!(
+        "  - {{name: mesh, functions: [header-mutation]}}\n  - {{name: bare, url: '{url}/a?size=100'}}\n"
+    );
+    write("new/study.yaml", &format!("name: new\n{head}  - lua\n  - {edge}\n  - cors\n{others}{LOADS}"));
     let arguments = [
         "compare",
         "old/study.yaml",
@@ -157,8 +196,10 @@ fn the_arms_of_study_files_are_compared_by_their_names() {
     let left_out: Vec<&str> =
         comparison["left_out"].as_array().unwrap().iter().map(|one| one["arm"].as_str().unwrap()).collect();
     assert_eq!(left_out, ["cors", "lua"], "{comparison:#}");
-    let [ours, edge] = comparison["arms"].as_array().unwrap().as_slice() else { panic!("{comparison:#}") };
-    assert_eq!((&ours["arm"], &edge["arm"]), (&"ours".into(), &"edge".into()));
+    let [ours, edge, mesh, bare] = comparison["arms"].as_array().unwrap().as_slice() else {
+        panic!("{comparison:#}")
+    };
+    assert_eq!([ours, edge, mesh, bare].map(|one| one["arm"].clone()), ["ours", "edge", "mesh", "bare"]);
     let [other, again] = ours["comparison"]["subjects"].as_array().unwrap().as_slice() else {
         panic!("{ours:#}")
     };
@@ -179,6 +220,29 @@ fn the_arms_of_study_files_are_compared_by_their_names() {
         assert_ne!(cpu["decision"], "equivalent", "{cpu}");
         assert!(cpu["difference"]["estimate"].as_f64() > Some(0.0), "{cpu}");
     }
+    // The CPU time and memory of a server are compared if its process is named. On a busy machine, CPU time may be withheld; memory
+    // never is.
+    let result = result(&folder.path().join("out"));
+    for id in ["mesh.A", "mesh.B", "bare.A", "bare.B"] {
+        assert_eq!(arm(&result, id)["failures"], serde_json::json!({}), "{id}: {}", ran.stderr);
+    }
+    assert_eq!(["mesh.A", "bare.B"].map(|id| arm(&result, id)["kind"].clone()), ["external"; 2]);
+    assert_eq!(arm(&result, "mesh.A")["subject"]["account"], format!("pid {server_id}"));
+    let measures = |subjects: &Value| -> Vec<String> {
+        let [subject] = subjects.as_array().unwrap().as_slice() else { panic!("{subjects:#}") };
+        assert_eq!(subject["differences"], Value::Null);
+        let all = subject["measures"].as_array().unwrap().iter();
+        all.map(|one| one["measure"].as_str().unwrap().to_owned()).collect()
+    };
+    let of_proxy = measures(&mesh["comparison"]["subjects"]);
+    assert!(of_proxy.iter().any(|measure| measure == "memory_bytes"), "{mesh:#}");
+    let of_server = measures(&bare["comparison"]["subjects"]);
+    assert!(
+        !of_server.iter().any(|measure| ["cpu_us", "memory_bytes"].contains(&measure.as_str())),
+        "{bare:#}"
+    );
+    assert_eq!(["mesh.A", "mesh.B", "bare.A"].map(|id| has_cpu_time(&result, id)), [true, true, false]);
+    assert!(is_alive(server_id));
     for expected in
         ["`functions`: `control/burn{us=100}` only in", "arms not measured: `cors` (only in new/study.yaml)"]
     {

@@ -13,7 +13,8 @@ const LOADS: &str = "loads:
 
 #[test]
 fn a_server_that_already_runs_is_measured_and_left_alone() {
-    let (server, url) = origin(&[]);
+    // Closed loops over connections that wait leave the processors to other tests.
+    let (server, url) = origin(&["--default", "delay=5ms"]);
     let id = server.0.id();
     let folder = tempfile::tempdir().unwrap();
     let study = folder.path().join("study.yaml");

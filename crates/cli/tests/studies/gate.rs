@@ -25,7 +25,8 @@ fn a_candidate_that_costs_more_fails_and_reports_in_every_format() {
     fs::write(folder.path().join("edge.yaml"), STUDY.replace("  - baseline\n", "")).unwrap();
     let given = fs::read_to_string(root().join("crates/cli/tests/fixtures/given.yaml")).unwrap();
     fs::write(folder.path().join("conf/old.yaml"), given.replace("1, 100000 do", "1, 10 do")).unwrap();
-    fs::write(folder.path().join("new.yaml"), given).unwrap();
+    // A thousand times as much, and still about a millisecond, so that a slice ends soon after its time.
+    fs::write(folder.path().join("new.yaml"), given.replace("1, 100000 do", "1, 10000 do")).unwrap();
     let mut command = hoptax();
     command.current_dir(folder.path()).args(["gate", "edge.yaml", "--candidate", "config=new.yaml"]);
     command.args(["--fail-on", "cpu>+3%", "--fail-on", "cpu<-90%", "--out", "out", "--json", "gate.json"]);

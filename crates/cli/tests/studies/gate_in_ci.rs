@@ -24,7 +24,8 @@ pub(crate) fn project() -> tempfile::TempDir {
     let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
     write("edge.yaml", STUDY);
     write("old.yaml", &given.replace("1, 100000 do", "1, 10 do"));
-    write("new.yaml", &given);
+    // About a millisecond, so that a slice ends soon after its time.
+    write("new.yaml", &given.replace("1, 100000 do", "1, 10000 do"));
     fs::create_dir(folder.path().join("bin")).unwrap();
     symlink(env!("CARGO_BIN_EXE_hoptax"), folder.path().join("bin/hoptax")).unwrap();
     folder

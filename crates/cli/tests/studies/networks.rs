@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use self::outer::Outer;
-use crate::support::{Guarded, checked, hoptax, is_alive, ran, run, small_study, wait_until};
+use crate::support::{Guarded, checked, hoptax, is_alive, ran, run, smallest_study, wait_until};
 
 /// Arms in every kind of network, with programs of every package.
 const ARMS: &str = "baseline, {name: host, network: {servers: host}}, \
@@ -18,7 +18,7 @@ const ARMS: &str = "baseline, {name: host, network: {servers: host}}, \
 
 /// A study of [`ARMS`] in `folder`, as a command.
 fn study(folder: &Path, rounds: u32) -> Command {
-    fs::write(folder.join("study.yaml"), small_study(ARMS, rounds)).unwrap();
+    fs::write(folder.join("study.yaml"), smallest_study(ARMS, rounds)).unwrap();
     let mut command = hoptax();
     command.arg("study").arg(folder.join("study.yaml")).arg("--out").arg(out(folder));
     command

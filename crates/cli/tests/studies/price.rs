@@ -1,15 +1,17 @@
 //! `hoptax price` on real Envoy: a configuration of the user runs here, whole and without each of its parts.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io::ErrorKind;
 use std::net::UdpSocket;
+use std::os::unix::ffi::OsStrExt;
 use std::process::Command;
 use std::time::Duration;
 
 use hoptax_host::link::{FAR, Link, LinkSpec};
 use serde_json::json;
 
-use crate::support::{checked, program, ran, root, run};
+use crate::support::{checked, hoptax, program, ran, root, run};
 
 fn edge() -> String {
     root().join("crates/bootstrap/fixtures/edge.yaml").to_str().unwrap().to_owned()
@@ -226,7 +228,7 @@ fn the_dump_of_a_sidecar_has_a_request_for_each_listener_that_takes_connections(
 }
 
 #[test]
-fn listeners_of_a_sidecar_answer_without_the_extensions_that_envoy_lacks_and_these_are_named() {
+fn extensions_that_envoy_lacks_are_removed_from_a_sidecar_and_named() {
     let folder = tempfile::tempdir().unwrap();
     for (listener, more, lacking, acting) in [
         (
@@ -334,4 +336,15 @@ fn bad_input_is_refused_with_what_to_do() {
     assert!(ran.code == Some(2) && ran.stderr.contains("--rate"), "{}", ran.stderr);
     let ran = run(["price", &edge(), "--dry-run", "--request", "GET http://a.shop.example/cart"]);
     assert!(ran.stdout.contains("no request") && ran.stdout.contains("takes https"), "{}", ran.stdout);
+}
+
+#[test]
+fn a_folder_whose_name_is_not_text_is_refused_before_anything_is_tried() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join(OsStr::from_bytes(b"bill-\xff"));
+    let mut command = hoptax();
+    command.args(["price", &edge(), "--out"]).arg(&out);
+    let ran = ran(&mut command);
+    assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+    assert!(ran.stderr.contains("is not valid UTF-8") && !out.exists(), "{}", ran.stderr);
 }

@@ -1,5 +1,6 @@
 //! Studies and bills as jobs of `hoptax serve`, on real Envoy. The rest of its answers is tested in `crates/serve`.
 
+use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 use std::thread;
@@ -95,6 +96,14 @@ impl Served {
     }
 }
 
+/// The soft and the hard limit of a process, by the name that the kernel has for it; none if it has ended.
+fn limits_of(process_id: u32, name: &str) -> Option<[String; 2]> {
+    let all = fs::read_to_string(format!("/proc/{process_id}/limits")).ok()?;
+    let mut limits =
+        all.lines().find_map(|line| line.strip_prefix(name))?.split_whitespace().map(str::to_owned);
+    Some([limits.next()?, limits.next()?])
+}
+
 fn has_line(job: &Value, part: &str) -> bool {
     job["notes"].as_array().unwrap().iter().any(|line| line.as_str().unwrap().contains(part))
 }
@@ -103,7 +112,7 @@ fn has_line(job: &Value, part: &str) -> bool {
 fn a_configuration_that_is_sent_becomes_a_bill_under_its_name() {
     let lab = Lab::new();
     let served = Served::start(&lab);
-    served.post("/bills", &json!({"configuration": CONFIGURATION, "name": "mine.yaml", "budget": "10s"}));
+    served.post("/bills", &json!({"configuration": CONFIGURATION, "name": "mine.yaml", "budget": "3s"}));
     let job = served.ended();
     assert_eq!((job["state"].as_str(), job["run"].as_i64()), (Some("done"), Some(1)), "{job}");
     assert!(has_line(&job, "Variants of listener web"), "{job}");
@@ -120,11 +129,21 @@ fn a_configuration_that_is_sent_becomes_a_bill_under_its_name() {
 fn a_study_shows_its_steps_and_ends_with_its_processes_when_it_is_stopped() {
     let lab = Lab::new();
     let served = Served::start(&lab);
-    served.post("/studies", &json!({"study": "quick", "budget": "10m"}));
+    // A study of few proxies: its first slice comes once all have started.
+    served.post("/studies", &json!({"study": "anchors", "budget": "50s"}));
     let job = served.job_when(|job| job["step"]["done"].as_u64() > Some(0) || !job["ended_at"].is_null());
     assert!(job["step"]["line"].as_str().unwrap().starts_with("round 1"), "{job}");
     assert!(job["step"]["all"].as_u64() > job["step"]["done"].as_u64(), "{job}");
-    assert!(has_line(&job, "study `quick`"), "{job}");
+    assert!(has_line(&job, "study `anchors`"), "{job}");
+    // What a job starts fills neither the disk nor the table of open files.
+    let processes = served.process.children();
+    for (name, most) in [("Max file size", 1 << 30), ("Max open files", 16_384), ("Max core file size", 0)] {
+        let found: Vec<[String; 2]> = processes.iter().filter_map(|id| limits_of(*id, name)).collect();
+        assert!(!found.is_empty(), "{processes:?}");
+        for limit in found.iter().flatten() {
+            assert!(limit.parse::<u64>().is_ok_and(|limit| limit <= most), "{name}: {found:?}");
+        }
+    }
     served.post("/jobs/1/stop", &json!({}));
     let job = served.ended();
     assert_eq!((job["state"].as_str(), &job["problem"]), (Some("interrupted"), &Value::Null), "{job}");

@@ -6,14 +6,14 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::support::{Ran, checked, hoptax, ran, run, small_study};
+use crate::support::{Ran, checked, hoptax, ran, run, small_study, smallest_study};
 
 /// A folder with a study file of two arms.
 struct Studies(tempfile::TempDir);
 
 impl Studies {
     fn new() -> Self {
-        Self::with_file(&small_study("baseline, same", 2))
+        Self::with_file(&smallest_study("baseline, same", 2))
     }
 
     fn with_file(text: &str) -> Self {
@@ -131,7 +131,7 @@ fn a_short_budget_still_measures_two_rounds() {
 
 #[test]
 fn a_study_with_a_precision_records_its_looks_and_whether_it_reached_it() {
-    let studies = Studies::new();
+    let studies = Studies::with_file(&small_study("baseline, same", 2));
     let ran = studies.run("out", &["--until", "0.001%", "--rounds", "3"]);
     let result = studies.result("out");
     let sequential = &result["plan"]["sequential"];

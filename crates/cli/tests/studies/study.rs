@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::support;
-use crate::support::{Guarded, Ran, checked, hoptax, is_alive, name_of, ran, run, small_study, wait_until};
+use crate::support::{
+    Guarded, Ran, checked, hoptax, is_alive, name_of, ran, run, small_study, smallest_study, wait_until,
+};
 
 /// A folder with a study file.
 struct Study {
@@ -149,7 +151,8 @@ fn a_small_study_recovers_known_answers() {
 
 #[test]
 fn a_study_in_a_folder_with_odd_characters_is_judged_by_the_thresholds_of_its_arguments() {
-    let study = Study::new(&small_study("baseline, same, access-log/file, tls/terminate, ext-authz/http", 2));
+    let study =
+        Study::new(&smallest_study("baseline, same, access-log/file, tls/terminate, ext-authz/http", 2));
     let out = study.folder.path().join("my \"run\"; {$x}: #1's \\n %h");
     let mut command = hoptax();
     command.arg("study").arg(study.folder.path().join("study.yaml")).arg("--out").arg(&out);

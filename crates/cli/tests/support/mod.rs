@@ -267,6 +267,11 @@ pub(crate) fn small_study(arms: &str, rounds: u32) -> String {
     )
 }
 
+/// The same with one slice of each arm and load in a round, and one connection in the closed loop, for tests that read no costs.
+pub(crate) fn smallest_study(arms: &str, rounds: u32) -> String {
+    small_study(arms, rounds).replace("blocks: 2", "blocks: 1").replace("connections: 4", "connections: 1")
+}
+
 /// Certificates created by `hoptax lab certs`.
 pub(crate) struct Lab {
     pub(crate) folder: tempfile::TempDir,

@@ -6,7 +6,7 @@ use hoptax_result::{
 };
 
 use super::*;
-use crate::measure::CPU;
+use crate::measures::CPU;
 use crate::summary::{Conditions, fill, summarise};
 
 pub(super) const TEXT: &str = "

@@ -9,10 +9,10 @@ use hoptax_result::{
 use hoptax_stats::{FromReference, Sitting, from_reference, standard_error};
 
 use super::{Limit, unknown, with_other_work_failed};
-use crate::comparison::{answer_differences, level};
+use crate::comparison::answer_differences;
 use crate::sittings::differences_but_for_the_proxy;
 
-/// Runs of the reference that are needed: one says nothing of how much sittings differ.
+/// Fewest runs of a reference. A single run does not show how much sittings differ.
 const MIN_RUNS: usize = 2;
 
 /// A stored run that may belong to the reference.
@@ -175,7 +175,7 @@ fn judged(result: &StudyResult, arm: &str, earlier: &[Earlier], limit: &Limit, c
 /// The logarithm of a measure of an arm, with its standard error. None if it is withheld, or not positive.
 fn sitting(result: &StudyResult, arm: &str, measure: CostMeasure) -> Option<Sitting> {
     let arm = result.arm(arm)?;
-    let level = level(arm, measure).filter(|level| level.estimate > 0.0)?;
+    let level = arm.level(measure).filter(|level| level.estimate > 0.0)?;
     let freedom = result.degrees_of_freedom(Contrast { arm: &arm.id, other: None }, measure, None);
     let confidence = result.plan.quantile_confidence();
     let error = if level.high > level.low { standard_error(&level, freedom, confidence)? } else { 0.0 };

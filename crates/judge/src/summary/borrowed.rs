@@ -7,7 +7,7 @@ use hoptax_stats::{MOST_REPLICATES, Moderated, Replicates, costs_by_round, moder
 
 use super::samples::{Pairing, Rounds};
 use super::speed::Speed;
-use crate::measure::{self, Measure};
+use crate::measures::{self, Measure};
 
 /// The costs that borrow. Tails are no mean over rounds.
 pub(crate) const BORROWING: [CostMeasure; 4] =
@@ -91,10 +91,10 @@ impl<'a> Group<'a> {
 
     fn replicates(&self, measure: CostMeasure, arm: &ArmResult, reference: &ArmResult) -> Option<Replicates> {
         let (column, compare): (&Measure, fn(f64, f64) -> f64) = match measure {
-            CostMeasure::CpuUs => (&measure::CPU, |own, other| own - other),
-            CostMeasure::CpuShare => (&measure::CPU, |own, other| (own - other) / other),
-            CostMeasure::ResponseP50Us => (&measure::RESPONSE_P50, |own, other| own - other),
-            CostMeasure::MaxRate => (&measure::RATE, |own, other| own - other),
+            CostMeasure::CpuUs => (&measures::CPU, |own, other| own - other),
+            CostMeasure::CpuShare => (&measures::CPU, |own, other| (own - other) / other),
+            CostMeasure::ResponseP50Us => (&measures::RESPONSE_P50, |own, other| own - other),
+            CostMeasure::MaxRate => (&measures::RATE, |own, other| own - other),
             _ => return None,
         };
         let is_cpu = matches!(measure, CostMeasure::CpuUs | CostMeasure::CpuShare);
@@ -141,8 +141,8 @@ mod tests {
                 // Spread without a pattern that arms share.
                 let noise = ((7 * number + 13 * round + 5 * number * round) % 11) as f64 / 11.0;
                 let cpu_us = 20.0 + number as f64 + 0.4 * noise;
-                sample.values.insert(measure::CPU.id.to_string(), vec![Some(cpu_us)]);
-                sample.values.insert(measure::RATE.id.to_string(), vec![Some(1e6 / cpu_us)]);
+                sample.values.insert(measures::CPU.id.to_string(), vec![Some(cpu_us)]);
+                sample.values.insert(measures::RATE.id.to_string(), vec![Some(1e6 / cpu_us)]);
             }
         }
         result
@@ -160,7 +160,7 @@ mod tests {
         let (mut borrowed, mut own) = (0.0, 0.0);
         for arm in &result.arms[1..] {
             let found = arm.cost.cpu_us_per_request.unwrap();
-            let measure = &measure::CPU;
+            let measure = &measures::CPU;
             let pairing = Pairing::new(&arm.id, "baseline", "full", measure);
             let cost = alone.cost(pairing, |own, other| own - other);
             assert!((found.estimate - cost.unwrap().estimate).abs() < 0.1, "{found:?} {cost:?}");

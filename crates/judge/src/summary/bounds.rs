@@ -13,7 +13,7 @@ use hoptax_result::{
 use super::samples::{Pairing, Rounds};
 use super::speed::{Speed, speed};
 use super::times::{self, Times};
-use crate::measure::{self, Measure};
+use crate::measures::{self, Measure};
 use quantiles::{QUANTILES, QUIET_P99, Quantile, Side};
 
 /// The evidence that bounds are computed from.
@@ -85,17 +85,17 @@ impl<'a> Evidence<'a> {
             let other = arm.compared_with.as_deref()?;
             let factors = speed.map(|speed| speed.between(id, other));
             let factors = factors.as_ref();
-            rounds.cost(Pairing { arm: id, other, load, measure: &measure::CPU, factors }, compare)
+            rounds.cost(Pairing { arm: id, other, load, measure: &measures::CPU, factors }, compare)
         };
         let rate_cost = |rounds: &Rounds<'_>| {
             let other = arm.compared_with.as_deref()?;
-            rounds.cost(Pairing::new(id, other, load, &measure::RATE), |own, other| own - other)
+            rounds.cost(Pairing::new(id, other, load, &measures::RATE), |own, other| own - other)
         };
         let numbers: [(BoundOf, CostMeasure, Option<Interval>, Again<'_>); 5] = [
             (BoundOf::Level, CostMeasure::CpuUs, under.cpu_us_per_request, &|rounds, _| {
-                level(rounds, &measure::CPU)
+                level(rounds, &measures::CPU)
             }),
-            (BoundOf::Level, CostMeasure::MaxRate, under.rate, &|rounds, _| level(rounds, &measure::RATE)),
+            (BoundOf::Level, CostMeasure::MaxRate, under.rate, &|rounds, _| level(rounds, &measures::RATE)),
             (BoundOf::Cost, CostMeasure::CpuUs, under.cost.cpu_us_per_request, &|rounds, speed| {
                 cpu_cost(rounds, speed, |own, other| own - other)
             }),
@@ -128,7 +128,7 @@ impl<'a> Evidence<'a> {
         tail: &Tail<'_>,
     ) -> Vec<Bound> {
         let load = under.load.as_str();
-        let p50 = &measure::RESPONSE_P50;
+        let p50 = &measures::RESPONSE_P50;
         // Slices have a median of their own.
         let extended = |stated: Option<Interval>, again: Again<'_>| {
             let of_slices = quantile.measure == CostMeasure::ResponseP50Us;
@@ -188,7 +188,7 @@ impl AsPlanned {
 }
 
 /// The items at these indexes.
-fn kept<T: Clone + Default>(all: &[T], indexes: &[usize]) -> Vec<T> {
+fn pick<T: Clone + Default>(all: &[T], indexes: &[usize]) -> Vec<T> {
     indexes.iter().map(|index| all.get(*index).cloned().unwrap_or_default()).collect()
 }
 
@@ -205,12 +205,12 @@ fn first_of_each(sample: &Sample) -> Sample {
     Sample {
         arm: sample.arm.clone(),
         load: sample.load.clone(),
-        began_s: kept(&sample.began_s, &indexes),
-        block: kept(&sample.block, &indexes),
-        copy: kept(&sample.copy, &indexes),
+        began_s: pick(&sample.began_s, &indexes),
+        block: pick(&sample.block, &indexes),
+        copy: pick(&sample.copy, &indexes),
         set_aside: vec![Vec::new(); indexes.len()],
         slowdown: vec![None; indexes.len()],
-        values: sample.values.iter().map(|(name, values)| (name.clone(), kept(values, &indexes))).collect(),
+        values: sample.values.iter().map(|(name, values)| (name.clone(), pick(values, &indexes))).collect(),
         ..Sample::default()
     }
 }

@@ -5,7 +5,7 @@ use hoptax_stats::costs_by_round;
 
 use super::samples::{Pairing, Rounds};
 use super::speed::{Speed, speed};
-use crate::measure::CPU;
+use crate::measures::CPU;
 
 /// CPU times per request under one load, us, one number for each round of a result.
 pub struct CpuByRound<'a> {

@@ -10,7 +10,7 @@ use hoptax_plan::record::{RoundRecord, SliceRecord, Times};
 use hoptax_result::{ArmRound, Disturbance, Environment, QuietRule, QuietSlices, Sample, StudyRound};
 
 use super::{histogram, limits, speed};
-use crate::measure;
+use crate::measures;
 
 /// The evidence of all rounds.
 pub(super) struct Evidence {
@@ -69,8 +69,8 @@ fn round(plan: &Plan, record: &RoundRecord, judged: &[Judged<'_>], quiet: Option
     let mut samples = Vec::new();
     for (arm_number, arm) in plan.arms.iter().enumerate() {
         for (load_number, load) in plan.loads.iter().enumerate() {
-            let of = |one: &&Judged<'_>| one.slice.arm == arm_number && one.slice.load == load_number;
-            let slices: Vec<&Judged<'_>> = judged.iter().filter(of).collect();
+            let is_of_arm = |one: &&Judged<'_>| one.slice.arm == arm_number && one.slice.load == load_number;
+            let slices: Vec<&Judged<'_>> = judged.iter().filter(is_of_arm).collect();
             if !slices.is_empty() {
                 let mut sample = sample(record, arm, load, &slices);
                 let quiet = quiet.filter(|quiet| quiet::applies(arm, load, quiet.environment));
@@ -134,18 +134,18 @@ fn quiet_slices(record: &RoundRecord, slices: &[&Judged<'_>], rule: QuietRule) -
 }
 
 fn sample(record: &RoundRecord, arm: &Arm, load: &Load, slices: &[&Judged<'_>]) -> Sample {
-    let column = |measure: &measure::Measure| -> Vec<Option<f64>> {
+    let column = |measure: &measures::Measure| -> Vec<Option<f64>> {
         slices.iter().map(|one| measure.value(record, one.slice)).collect()
     };
     let hops = slices.iter().map(|one| one.slice.hops_cpu_ns.len()).max().unwrap_or(0);
-    let measures = measure::ALL.iter().cloned().chain(measure::hop_cpus(hops));
+    let measures = measures::ALL.iter().cloned().chain(measures::hop_cpus(hops));
     let columns = measures.map(|measure| (measure.id.to_string(), column(&measure)));
     let mut values: BTreeMap<String, Vec<Option<f64>>> =
         columns.filter(|(_, values)| values.iter().any(Option::is_some)).collect();
     if let Some(limit) = arm.limit().filter(|_| load.expect.len() > 1) {
         let numbered: Vec<(usize, &SliceRecord)> = slices.iter().map(|one| (one.number, one.slice)).collect();
         let admitted = limits::admitted(record, &numbered, limit);
-        values.insert(measure::ADMITTED.id.to_string(), admitted);
+        values.insert(measures::ADMITTED.id.to_string(), admitted);
     }
     let mut sample = Sample {
         arm: arm.id.clone(),

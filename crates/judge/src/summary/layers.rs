@@ -7,7 +7,7 @@ use hoptax_result::{ArmResult, Interval, LayerUse, RoundProfile, TopDownPart};
 use hoptax_stats::mean_over_rounds;
 
 use super::samples::Rounds;
-use crate::measure;
+use crate::measures;
 
 /// CPU time per request in each layer of a round, us; none without a profile, and if no slice counts.
 type ByLayer<'a> = Option<BTreeMap<&'a str, f64>>;
@@ -19,14 +19,14 @@ pub(super) fn layers(rounds: &Rounds<'_>, arm: &ArmResult, load: &str) -> Vec<La
     let other = arm.compared_with.as_deref().map(|other| by_round(rounds, other, load));
     let found = own.iter().chain(other.iter().flatten()).flatten().flat_map(|layers| layers.keys().copied());
     let found: BTreeSet<&str> = found.collect();
-    let of = |layers: &BTreeMap<&str, f64>, layer: &str| layers.get(layer).copied().unwrap_or(0.0);
+    let part = |layers: &BTreeMap<&str, f64>, layer: &str| layers.get(layer).copied().unwrap_or(0.0);
     let use_of = |layer: &str| -> Option<LayerUse> {
-        let level = own.iter().flatten().map(|layers| of(layers, layer));
+        let level = own.iter().flatten().map(|layers| part(layers, layer));
         let level = mean_over_rounds(&level.collect::<Vec<f64>>(), rounds.confidence)?;
         let added = other.as_ref().and_then(|other| {
             let pairs =
                 own.iter().zip(other).filter_map(|(own, other)| Some((own.as_ref()?, other.as_ref()?)));
-            let added = pairs.map(|(own, other)| of(own, layer) - of(other, layer));
+            let added = pairs.map(|(own, other)| part(own, layer) - part(other, layer));
             mean_over_rounds(&added.collect::<Vec<f64>>(), rounds.confidence)
         });
         Some(LayerUse { layer: layer.to_owned(), cpu_us_per_request: level, added_us_per_request: added })
@@ -36,7 +36,7 @@ pub(super) fn layers(rounds: &Rounds<'_>, arm: &ArmResult, load: &str) -> Vec<La
 
 /// CPU time per request that the profiler added, as a share of that without it.
 pub(super) fn profiler_share(rounds: &Rounds<'_>, arm: &str, load: &str) -> Option<Interval> {
-    let medians = rounds.medians(arm, load, &measure::CPU);
+    let medians = rounds.medians(arm, load, &measures::CPU);
     let share = |(profile, cpu_us): (Option<&RoundProfile>, Option<f64>)| {
         let profile = profile.filter(|profile| profile.requests > 0 && profile.cpu_ns > 0)?;
         let with_us = profile.cpu_ns as f64 / 1e3 / profile.requests as f64;
@@ -69,7 +69,7 @@ fn by_round<'a>(rounds: &Rounds<'a>, arm: &str, load: &str) -> Vec<ByLayer<'a>> 
         let cpu_us = cpu_us.filter(|_| all_ns > 0)?;
         Some(layers.iter().map(|(layer, ns)| (layer.as_str(), cpu_us * *ns as f64 / all_ns as f64)).collect())
     };
-    profiles(rounds, arm).zip(rounds.medians(arm, load, &measure::CPU)).map(of_round).collect()
+    profiles(rounds, arm).zip(rounds.medians(arm, load, &measures::CPU)).map(of_round).collect()
 }
 
 #[cfg(test)]
@@ -86,7 +86,7 @@ mod tests {
     type Profiled<'a> = (&'a str, f64, &'a [(&'a str, u64)]);
 
     fn round(arms: &[Profiled<'_>]) -> StudyRound {
-        let sample = |(arm, cpu_us, _): &Profiled<'_>| one_slice(arm, LOAD, &[(&measure::CPU, *cpu_us)]);
+        let sample = |(arm, cpu_us, _): &Profiled<'_>| one_slice(arm, LOAD, &[(&measures::CPU, *cpu_us)]);
         let arm = |(arm, cpu_us, layers): &Profiled<'_>| {
             let layers_ns = layers.iter().map(|(layer, ns)| ((*layer).to_owned(), *ns)).collect();
             let cpu_ns = (*cpu_us * 1.1 * 1e6) as u64;
@@ -149,7 +149,7 @@ mod tests {
             let all: Vec<StudyRound> = cpu_us.iter().map(of).collect();
             let rounds = Rounds { all: &all, times: &[], confidence: 0.95 };
             let sum: f64 = layers(&rounds, &arm(), LOAD).iter().map(|layer| layer.cpu_us_per_request.estimate).sum();
-            let whole = rounds.level("jwt", LOAD, &measure::CPU).unwrap().estimate;
+            let whole = rounds.level("jwt", LOAD, &measures::CPU).unwrap().estimate;
             prop_assert!((sum - whole).abs() < 1e-6 * whole, "{} {}", sum, whole);
         }
     }

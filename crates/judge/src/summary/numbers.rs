@@ -12,7 +12,7 @@ use super::bounds::Evidence;
 use super::samples::{Pairing, Rounds};
 use super::speed::{Factors, Speed, speed};
 use super::{borrowed, histogram, layers, once, parts, response, rules, signs, statuses, timeline};
-use crate::measure::{self, Measure};
+use crate::measures::{self, Measure};
 use crate::summary::times::{self, Times};
 
 /// The quantiles of send lag that checks evaluate.
@@ -43,7 +43,7 @@ pub fn fill(result: &mut StudyResult) {
     for arm in &mut arms {
         let takes_part = |load: &&LoadSpec| all.samples(&arm.id, &load.name).next().is_some();
         arm.loads =
-            result.plan.loads.iter().filter(takes_part).map(|load| under(&study, arm, load)).collect();
+            result.plan.loads.iter().filter(takes_part).map(|load| arm_load(&study, arm, load)).collect();
     }
     borrowed::borrow(&mut arms, &result.plan, &all, &study.speeds);
     for arm in &mut arms {
@@ -107,20 +107,20 @@ fn fill_arm(study: &Study<'_>, arm: &mut ArmResult) {
     let has_proxy = !arm.hops.is_empty();
     arm.rounds = rounds.all.len() as u32;
     arm.slices = slices(rounds, &arm.id);
-    // Of the list alone: the arm is written meanwhile.
-    let of = |load: &str| arm.loads.iter().find(|one| one.load == load);
-    let (cpu, responses) = (of(&cpu_load), of(&response_load));
+    // Borrows the list of loads alone, because other fields of the arm are written meanwhile.
+    let numbers_under = |load: &str| arm.loads.iter().find(|one| one.load == load);
+    let (cpu, responses) = (numbers_under(&cpu_load), numbers_under(&response_load));
     arm.cpu_us_per_request = cpu.and_then(|load| load.cpu_us_per_request);
     arm.companion_cpu_us_per_request = cpu.and_then(|load| load.companion_cpu_us_per_request);
-    arm.max_rate = of(&rate_load).filter(|_| has_proxy).and_then(|load| load.rate);
+    arm.max_rate = numbers_under(&rate_load).filter(|_| has_proxy).and_then(|load| load.rate);
     arm.response_us = responses.map(|load| load.response_us.clone()).unwrap_or_default();
     arm.cost = Cost {
         cpu_us_per_request: cpu.and_then(|load| load.cost.cpu_us_per_request),
         cpu_share: cpu.and_then(|load| load.cost.cpu_share),
         response_us: responses.map(|load| load.cost.response_us.clone()).unwrap_or_default(),
         over_1_ms_share: responses.and_then(|load| load.cost.over_1_ms_share),
-        max_rate: of(&rate_load).and_then(|load| load.cost.max_rate),
-        borrowed: borrowed_of_usual([cpu, responses, of(&rate_load)]),
+        max_rate: numbers_under(&rate_load).and_then(|load| load.cost.max_rate),
+        borrowed: borrowed_of_usual([cpu, responses, numbers_under(&rate_load)]),
         of_rounds: once::costs(rounds, arm),
         uncertain_signs: Vec::new(),
     };
@@ -139,13 +139,13 @@ fn fill_arm(study: &Study<'_>, arm: &mut ArmResult) {
     let unproven: BTreeSet<String> = rounds_of_arm().flat_map(|round| round.unproven.clone()).collect();
     arm.unproven = unproven.into_iter().collect();
     arm.capacity = rounds_of_arm().find_map(|round| round.capacity);
-    arm.proxy_use = of(&rate_load).and_then(|load| {
+    arm.proxy_use = numbers_under(&rate_load).and_then(|load| {
         let (core_share, processors_busy_share) = (load.proxy_core_share?, load.proxy_processors_busy_share);
         Some(ProxyUse { core_share, processors_busy_share })
     });
     let hop = |(number, hop): (usize, &HopUse)| HopUse {
         name: hop.name.clone(),
-        cpu_us_per_request: rounds.level(&arm.id, &cpu_load, &measure::hop_cpu(number)),
+        cpu_us_per_request: rounds.level(&arm.id, &cpu_load, &measures::hop_cpu(number)),
         of_rounds: once::levels(rounds, &arm.id, number),
     };
     arm.hops = arm.hops.iter().enumerate().map(hop).collect();
@@ -156,19 +156,20 @@ fn fill_arm(study: &Study<'_>, arm: &mut ArmResult) {
 
 /// Selects the costs that borrow from the costs under the loads of CPU time, of response time and of the rate.
 fn borrowed_of_usual([cpu, responses, rate]: [Option<&ArmLoad>; 3]) -> Vec<Borrowed> {
-    let of = |load: Option<&ArmLoad>, measures: &[CostMeasure]| -> Vec<Borrowed> {
+    let borrowed_in = |load: Option<&ArmLoad>, measures: &[CostMeasure]| -> Vec<Borrowed> {
         let all = load.iter().flat_map(|load| &load.cost.borrowed);
         all.filter(|one| measures.contains(&one.measure)).copied().collect()
     };
     [
-        of(cpu, &[CostMeasure::CpuUs, CostMeasure::CpuShare]),
-        of(responses, &[CostMeasure::ResponseP50Us]),
-        of(rate, &[CostMeasure::MaxRate]),
+        borrowed_in(cpu, &[CostMeasure::CpuUs, CostMeasure::CpuShare]),
+        borrowed_in(responses, &[CostMeasure::ResponseP50Us]),
+        borrowed_in(rate, &[CostMeasure::MaxRate]),
     ]
     .concat()
 }
 
-fn under(study: &Study<'_>, arm: &ArmResult, load: &LoadSpec) -> ArmLoad {
+/// Computes the numbers of an arm under one load.
+fn arm_load(study: &Study<'_>, arm: &ArmResult, load: &LoadSpec) -> ArmLoad {
     let rounds = &study.rounds;
     let (id, name) = (arm.id.as_str(), load.name.as_str());
     let other = arm.compared_with.as_deref();
@@ -187,7 +188,7 @@ fn under(study: &Study<'_>, arm: &ArmResult, load: &LoadSpec) -> ArmLoad {
     };
     // If the other side has no proxy, there is nothing to take a share of, and its rate is the generator's.
     let has_both = has_proxy && other.is_some_and(|other| study.proxied.contains(other));
-    let cpu = &measure::CPU;
+    let cpu = &measures::CPU;
     let times = response::rounds(rounds.times, id, other, name);
     let has_quiet =
         |arm: &str| rounds.samples(arm, name).any(|(_, sample): (usize, &Sample)| sample.quiet.is_some());
@@ -205,29 +206,29 @@ fn under(study: &Study<'_>, arm: &ArmResult, load: &LoadSpec) -> ArmLoad {
     let cpu_cost = cost(cpu, factors.as_ref(), |own, other| own - other);
     ArmLoad {
         load: load.name.clone(),
-        planned_rate: level(&measure::PLANNED_RATE).map(|rate| rate.estimate),
-        rate: level(&measure::RATE),
-        rate_ratio: cost(&measure::RATE, None, |own, other| own / other),
-        connections_per_second: new_connections(&measure::CONNECTED),
-        full_handshakes_per_second: handshakes(&measure::FULL_HANDSHAKES),
-        resumed_handshakes_per_second: handshakes(&measure::RESUMED_HANDSHAKES),
-        proxy_core_share: clean_mean(rounds, id, name, &measure::PROXY_CORE).filter(|_| has_proxy),
-        proxy_busy_share: clean_mean(rounds, id, name, &measure::PROXY_BUSY).filter(|_| has_proxy),
-        proxy_processors_busy_share: clean_mean(rounds, id, name, &measure::PROXY_PROCESSORS)
+        planned_rate: level(&measures::PLANNED_RATE).map(|rate| rate.estimate),
+        rate: level(&measures::RATE),
+        rate_ratio: cost(&measures::RATE, None, |own, other| own / other),
+        connections_per_second: new_connections(&measures::CONNECTED),
+        full_handshakes_per_second: handshakes(&measures::FULL_HANDSHAKES),
+        resumed_handshakes_per_second: handshakes(&measures::RESUMED_HANDSHAKES),
+        proxy_core_share: clean_mean(rounds, id, name, &measures::PROXY_CORE).filter(|_| has_proxy),
+        proxy_busy_share: clean_mean(rounds, id, name, &measures::PROXY_BUSY).filter(|_| has_proxy),
+        proxy_processors_busy_share: clean_mean(rounds, id, name, &measures::PROXY_PROCESSORS)
             .filter(|_| has_proxy),
         generator: Some(generator(rounds, Some(id), load)),
         cpu_us_per_request: has_proxy.then(|| level(cpu)).flatten(),
         parts: parts::level(rounds, id, name),
         added_parts: other.and_then(|other| parts::added(rounds, id, other, name)),
-        origin_cpu_us_per_request: level(&measure::ORIGIN_CPU),
-        companion_cpu_us_per_request: arm.asks_companion.then(|| level(&measure::COMPANION_CPU)).flatten(),
-        together_cpu_us_per_request: level(&measure::TOGETHER_CPU),
-        all_cpu_us_per_request: has_network.then(|| level(&measure::ALL_CPU)).flatten(),
-        received_packets_per_request: level(&measure::RECEIVED_PACKETS),
-        link_bytes_per_request: study.result.plan.link.and_then(|_| level(&measure::LINK_BYTES)),
+        origin_cpu_us_per_request: level(&measures::ORIGIN_CPU),
+        companion_cpu_us_per_request: arm.asks_companion.then(|| level(&measures::COMPANION_CPU)).flatten(),
+        together_cpu_us_per_request: level(&measures::TOGETHER_CPU),
+        all_cpu_us_per_request: has_network.then(|| level(&measures::ALL_CPU)).flatten(),
+        received_packets_per_request: level(&measures::RECEIVED_PACKETS),
+        link_bytes_per_request: study.result.plan.link.and_then(|_| level(&measures::LINK_BYTES)),
         response_us: if is_open {
             ResponseCost {
-                p50: level(&measure::RESPONSE_P50),
+                p50: level(&measures::RESPONSE_P50),
                 ..response::levels(&times, &quiet_levels, rounds.confidence)
             }
         } else {
@@ -239,7 +240,7 @@ fn under(study: &Study<'_>, arm: &ArmResult, load: &LoadSpec) -> ArmLoad {
                 .then(|| cost(cpu, factors.as_ref(), |own, other| (own - other) / other))
                 .flatten(),
             response_us: if is_open && other.is_some() {
-                let p50 = cost(&measure::RESPONSE_P50, None, |own, other| own - other);
+                let p50 = cost(&measures::RESPONSE_P50, None, |own, other| own - other);
                 ResponseCost { p50, ..response::costs(&times, &quiet_costs, rounds.confidence) }
             } else {
                 ResponseCost::default()
@@ -248,13 +249,13 @@ fn under(study: &Study<'_>, arm: &ArmResult, load: &LoadSpec) -> ArmLoad {
                 .filter(|_| is_open)
                 .and_then(|_| response::slow_share(&times, rounds.confidence)),
             max_rate: (has_both && !is_open)
-                .then(|| cost(&measure::RATE, None, |own, other| own - other))
+                .then(|| cost(&measures::RATE, None, |own, other| own - other))
                 .flatten(),
             ..Cost::default()
         },
         bounds: Bounds::default(),
         statuses: statuses::statuses(rounds, id, name),
-        admitted_ratio: level(&measure::ADMITTED),
+        admitted_ratio: level(&measures::ADMITTED),
         within_1_ms_share: response::share_within(&times, 1_000_000),
         over_10_ms_share: response::share_within(&times, 10_000_000).map(|share| 1.0 - share),
         cost_p99_half_width_us: other
@@ -311,7 +312,7 @@ fn clean_mean(rounds: &Rounds<'_>, arm: &str, load: &str, measure: &Measure) -> 
     let shares: Vec<f64> = rounds
         .samples(arm, load)
         .flat_map(|(_, sample)| {
-            let values = crate::measure::column(sample, measure).zip(&sample.set_aside);
+            let values = crate::measures::column(sample, measure).zip(&sample.set_aside);
             values.filter(|(_, by)| by.is_empty()).filter_map(|(value, _)| value).collect::<Vec<f64>>()
         })
         .collect();
@@ -344,9 +345,9 @@ fn generator(rounds: &Rounds<'_>, arm: Option<&str>, load: &LoadSpec) -> Generat
         own_lag_p90_us: p90,
         own_lag_p99_us: p99,
         quiet_own_lag_p99_us: at(&quiet, 0.99),
-        core_share: share(&measure::GENERATOR_CORE),
-        processors_share: share(&measure::PROCESSORS_BUSY),
-        run_delay_share: share(&measure::GENERATOR_RUN_DELAY),
+        core_share: share(&measures::GENERATOR_CORE),
+        processors_share: share(&measures::PROCESSORS_BUSY),
+        run_delay_share: share(&measures::GENERATOR_RUN_DELAY),
     }
 }
 
@@ -358,11 +359,11 @@ fn host(rounds: &Rounds<'_>, result: &StudyResult) -> HostUse {
         .plan
         .loads
         .iter()
-        .filter_map(|load| rounds.share(None, &load.name, &measure::PROXY_RUN_DELAY))
+        .filter_map(|load| rounds.share(None, &load.name, &measures::PROXY_RUN_DELAY))
         .collect();
     HostUse {
         steal_share: if total == 0 { 0.0 } else { steal as f64 / total as f64 },
-        handover_ns: median(&rounds.all_values(&measure::HANDOVER)),
+        handover_ns: median(&rounds.all_values(&measures::HANDOVER)),
         waited_s: rounds.all.iter().map(|round| round.waited_s).sum(),
         proxy_run_delay_share: delays.into_iter().fold(0.0, f64::max),
         drift_share: drift(rounds, result),
@@ -379,9 +380,9 @@ fn drift(rounds: &Rounds<'_>, result: &StudyResult) -> Option<f64> {
         let values: Vec<f64> = part
             .samples(&result.plan.baseline, load)
             .flat_map(|(_, sample)| {
-                let values = crate::measure::column(sample, &measure::CPU).zip(&sample.set_aside);
+                let values = crate::measures::column(sample, &measures::CPU).zip(&sample.set_aside);
                 values
-                    .filter(|(_, by)| !measure::CPU.is_invalidated_by(by))
+                    .filter(|(_, by)| !measures::CPU.is_invalidated_by(by))
                     .filter_map(|(value, _)| value)
                     .collect::<Vec<f64>>()
             })

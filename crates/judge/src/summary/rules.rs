@@ -6,7 +6,7 @@ use hoptax_result::{
 use hoptax_stats::{Line, Point, decide, line, median};
 
 use super::samples::{Pairing, Rounds};
-use crate::measure;
+use crate::measures;
 
 /// Most sag or bulge of a straight line, as a share of its rise.
 const LINEAR_SHARE: f64 = 0.1;
@@ -58,13 +58,13 @@ fn cost(
 ) -> Option<RuleCost> {
     let compared_with = series.first()?.compared_with.as_deref()?;
     let point = |arm: &&ArmResult| -> Point {
-        let measure = &measure::ALL_CPU;
+        let measure = &measures::ALL_CPU;
         let pairing = Pairing::new(&arm.id, compared_with, load, measure);
         let differences = rounds.pairs(pairing, |own, other| (own - other) * 1e3);
         Point { quantity: f64::from(rules(arm)), rounds: differences }
     };
     let line = line(&series.iter().map(point).collect::<Vec<Point>>(), confidence)?;
-    let packets = |arm: &&ArmResult| rounds.level(&arm.id, load, &measure::RECEIVED_PACKETS);
+    let packets = |arm: &&ArmResult| rounds.level(&arm.id, load, &measures::RECEIVED_PACKETS);
     let packets = series.iter().map(packets).collect::<Option<Vec<Interval>>>();
     let packets =
         packets.and_then(|all| median(&all.iter().map(|packets| packets.estimate).collect::<Vec<f64>>()));
@@ -130,7 +130,7 @@ mod tests {
     /// A round in which each arm takes this much CPU time per request, us, and receives two packets.
     fn round(cpu_us: &[(&str, f64)]) -> StudyRound {
         let sample = |(arm, cpu_us): &(&str, f64)| {
-            one_slice(arm, LOAD, &[(&measure::ALL_CPU, *cpu_us), (&measure::RECEIVED_PACKETS, 2.0)])
+            one_slice(arm, LOAD, &[(&measures::ALL_CPU, *cpu_us), (&measures::RECEIVED_PACKETS, 2.0)])
         };
         StudyRound { samples: cpu_us.iter().map(sample).collect(), ..StudyRound::default() }
     }

@@ -7,7 +7,7 @@ use hoptax_stats::{mean_over_rounds, median, paired_cost_of_copies};
 
 use super::speed::Factors;
 use super::times::Times;
-use crate::measure::{Measure, column};
+use crate::measures::{Measure, column};
 
 /// The evidence, and the confidence of intervals computed from it.
 #[derive(Clone, Copy)]
@@ -52,8 +52,8 @@ impl<'a> Rounds<'a> {
     /// The samples of an arm under a load, with the index of their round.
     pub(super) fn samples(&self, arm: &str, load: &str) -> impl Iterator<Item = (usize, &'a Sample)> {
         self.all.iter().enumerate().filter_map(move |(number, round)| {
-            let is_it = |sample: &&Sample| sample.arm == arm && sample.load == load;
-            Some((number, round.samples.iter().find(is_it)?))
+            let matches = |sample: &&Sample| sample.arm == arm && sample.load == load;
+            Some((number, round.samples.iter().find(matches)?))
         })
     }
 
@@ -66,8 +66,8 @@ impl<'a> Rounds<'a> {
         factors: Option<&Factors>,
     ) -> Vec<Vec<Counted>> {
         let of_round = |(number, round): (usize, &StudyRound)| {
-            let is_it = |sample: &Sample| sample.arm == arm && sample.load == load;
-            let Some(place) = round.samples.iter().position(is_it) else { return Vec::new() };
+            let matches = |sample: &Sample| sample.arm == arm && sample.load == load;
+            let Some(place) = round.samples.iter().position(matches) else { return Vec::new() };
             let factor = |index: usize| {
                 factors.and_then(|factors| factors.get(&(number, place, index))).copied().unwrap_or(1.0)
             };
@@ -123,7 +123,7 @@ impl<'a> Rounds<'a> {
         let of = |samples: &mut dyn Iterator<Item = &Sample>| {
             let (mut sum, mut seconds) = (0.0, 0.0);
             for sample in samples {
-                let wall: Vec<Option<f64>> = column(sample, &crate::measure::WALL).collect();
+                let wall: Vec<Option<f64>> = column(sample, &crate::measures::WALL).collect();
                 for (index, value) in last_of_each(sample, measure, |by| !measure.is_invalidated_by(by)) {
                     if let Some(wall) = wall.get(index).copied().flatten() {
                         sum += value * wall;
@@ -138,8 +138,8 @@ impl<'a> Rounds<'a> {
 
     /// The samples under a load, of one arm or of all.
     pub(super) fn of_load(&self, arm: Option<&str>, load: &str) -> impl Iterator<Item = &'a Sample> {
-        let is_it = move |sample: &&Sample| sample.load == load && arm.is_none_or(|arm| sample.arm == arm);
-        self.all.iter().flat_map(|round| &round.samples).filter(is_it)
+        let matches = move |sample: &&Sample| sample.load == load && arm.is_none_or(|arm| sample.arm == arm);
+        self.all.iter().flat_map(|round| &round.samples).filter(matches)
     }
 
     /// All values of a measure in slices that count.
@@ -159,9 +159,9 @@ fn counting(sample: &Sample, measure: &Measure, factor: impl Fn(usize) -> f64) -
     last_of_each(sample, measure, |by| !measure.is_invalidated_by(by)).map(counted).collect()
 }
 
-/// The values of a measure that count, one of each slice, with their indices. Of a slice that was repeated, the last measurement that
-/// counts: only the host's readings decide how often a slice is repeated, so which one is the last says nothing about its value, and
-/// each block keeps its weight.
+/// The values of a measure that count, one of each slice, with their indices. A slice that was repeated has its last measurement that
+/// counts: each block then keeps its weight, and the choice is not biased, because the host's readings alone decide how often a slice is
+/// repeated.
 fn last_of_each(
     sample: &Sample,
     measure: &Measure,
@@ -179,7 +179,7 @@ fn last_of_each(
 
 /// The recorded time of the slices of a sample that count for all measures, seconds.
 pub(super) fn seconds(sample: &Sample) -> f64 {
-    last_of_each(sample, &crate::measure::RECORDED, <[Disturbance]>::is_empty)
+    last_of_each(sample, &crate::measures::RECORDED, <[Disturbance]>::is_empty)
         .map(|(_, seconds)| seconds)
         .sum()
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use hoptax_result::StudyRound;
 use hoptax_stats::{Observation, Slowdowns, slowdowns};
 
-use crate::measure::{CPU, column};
+use crate::measures::{CPU, column};
 
 /// The indexes of a slice: its round, its sample in the round, and its position in the sample.
 type SliceIndex = (usize, usize, usize);

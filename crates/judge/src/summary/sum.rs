@@ -6,7 +6,7 @@ use hoptax_stats::{CostRounds, Moderated, Weighted, sum_of_costs, sum_of_moderat
 use super::borrowed::Group;
 use super::samples::{Pairing, Rounds};
 use super::speed::speed;
-use crate::measure::CPU;
+use crate::measures::CPU;
 
 /// The weighted sum of the costs in CPU time per request of arms, us, from the same slices as `arms[].cost.cpu_us_per_request`.
 /// `terms` are ids of arms.

@@ -8,7 +8,7 @@ use hoptax_result::{Book, Cost, ResponseCost, Sample};
 use hoptax_stats::Weighted;
 
 use super::*;
-use crate::measure;
+use crate::measures;
 use crate::precision::{self, Precision};
 
 const TEXT: &str = "
@@ -26,7 +26,7 @@ fn plan() -> Plan {
 }
 
 /// One slice of an arm with these values of measures, undisturbed.
-pub(super) fn one_slice(arm: &str, load: &str, values: &[(&measure::Measure, f64)]) -> Sample {
+pub(super) fn one_slice(arm: &str, load: &str, values: &[(&measures::Measure, f64)]) -> Sample {
     Sample {
         arm: arm.to_owned(),
         load: load.to_owned(),

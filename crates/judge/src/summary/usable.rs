@@ -4,7 +4,7 @@ use hoptax_result::{
     Contrast, CostMeasure, Disturbance, Program, SittingRecord, StudyResult, Verdict, sample,
 };
 
-use crate::measure;
+use crate::measures;
 
 #[test]
 fn rounds_in_which_an_arm_lost_its_slices_do_not_count() {
@@ -52,10 +52,10 @@ fn several_sittings_as_one_have_the_rounds_of_the_shortest_and_not_their_sum() {
 fn each_cost_is_counted_in_the_slices_of_its_measure() {
     let arms = [sample::arm("baseline"), sample::arm("lua")];
     let of_cost = [
-        (CostMeasure::CpuUs, &measure::CPU),
-        (CostMeasure::CpuShare, &measure::CPU),
-        (CostMeasure::ResponseP99Us, &measure::RESPONSE_P50),
-        (CostMeasure::MaxRate, &measure::RATE),
+        (CostMeasure::CpuUs, &measures::CPU),
+        (CostMeasure::CpuShare, &measures::CPU),
+        (CostMeasure::ResponseP99Us, &measures::RESPONSE_P50),
+        (CostMeasure::MaxRate, &measures::RATE),
     ];
     for (cost, measure) in of_cost {
         let mut result =

@@ -3,7 +3,7 @@
 use hoptax_host::clock::now_ns;
 
 use super::Worker;
-use crate::connection::{Action, End, Event, SlotId};
+use crate::connection::{Action, Closing, ConnectionId, End, Event, SlotId};
 use crate::current::Current;
 use crate::failure::FailedResponse;
 use crate::log::Outcome;
@@ -72,6 +72,39 @@ impl Worker {
                     self.finish_request(current, slot, end, backs_off, now);
                 }
             }
+        }
+    }
+
+    /// Writes the request in a slot.
+    fn write(&mut self, connection: ConnectionId, slot: SlotId, written_ns: u64) {
+        let request = self.request(slot);
+        let is_first = request.written_ns == 0;
+        if is_first {
+            request.written_ns = written_ns;
+        }
+        let picked = request.picked;
+        let target = &self.traffic.targets[picked.target];
+        let transport = &mut self.transports[connection];
+        let bytes = if target.placeholders.is_empty() {
+            &target.request.bytes
+        } else {
+            self.filled.clear();
+            self.filled.extend_from_slice(&target.request.bytes);
+            target.fill(&mut self.filled, picked.counter, picked.random);
+            &self.filled
+        };
+        let stream = self.connections.layout().stream(slot);
+        let sent = transport.send(stream, &target.request, bytes, &mut self.scratch);
+        if is_first && transport.is_corked() {
+            self.corked.push(slot);
+        }
+        if let Err(error) = sent {
+            let cause = self.reasons.cause(&error);
+            self.connections.handle(Event::Failed { connection, cause });
+        } else if transport.has_failed() {
+            self.read_after_failure(connection);
+        } else if transport.is_exhausted() {
+            self.connections.handle(Event::Drain { connection, why: Closing::Plan });
         }
     }
 

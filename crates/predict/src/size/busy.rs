@@ -172,7 +172,7 @@ impl<'a> Placement<'a> {
 }
 
 /// The function that is left out of the proxy with this number.
-fn left_out(without: Without<'_>, number: usize) -> Option<FunctionOf<'_>> {
+pub(crate) fn left_out(without: Without<'_>, number: usize) -> Option<FunctionOf<'_>> {
     without.filter(|(of, _)| *of == number).map(|(_, function)| function)
 }
 

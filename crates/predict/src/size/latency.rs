@@ -1,45 +1,28 @@
 //! Time that the proxies of a graph add to the response time of a request: simulated along its calls.
 
-use hoptax_result::{AddedTime, Interval, ProxyLatency, SizeLatency, percent};
-use hoptax_stats::{Weighted, jackknife, sum_of_independent};
+use hoptax_result::{AddedTime, ProxyLatency, SizeLatency};
+use hoptax_stats::Weighted;
 
-use crate::size::busy::{Busy, Placed, Placement, Processors};
+use crate::size::busy::Placed;
 use crate::size::flow::calls;
 use crate::size::graph::{Graph, Service};
-use crate::size::measured_at::{MeasuredAt, NEARLY};
-use crate::size::proxy::{LearnedFlow, Proxy};
-use crate::size::times::{
-    AllTimes, FlowTimes, Formula, LeftOut, SourceRounds, TAIL, Table, mean, measured_at,
-};
+use crate::size::proxy::Proxy;
+use crate::size::saved::{Saved, saved};
+use crate::size::simulation::{At, Simulated, all_at, intervals, walk};
+use crate::size::times::{AllTimes, LeftOut, TAIL, Table, mean};
 use crate::size::vague::withhold_vague;
-use crate::size::walk::{Walk, requests_to_simulate};
+use crate::size::walk::requests_to_simulate;
 
 /// Numbers of all proxies together, and of each: mean and tail, and of each also its part of the slowest way.
 const OF_ALL: usize = 2;
 const OF_EACH: usize = 3;
 
 /// Added time at a rate, and warnings about times that are known only from other busy shares.
-pub(crate) struct Latency {
+pub(crate) struct Latency<'a> {
     pub(crate) size: SizeLatency,
     pub(crate) extrapolations: Vec<String>,
-}
-
-/// The requests of a flow at the rate of a prediction.
-struct FlowAt {
-    /// Their number for each request to the entry.
-    per_request: f64,
-    /// The time that the proxy adds to each of them.
-    added: Formula,
-}
-
-/// A proxy at the rate of a prediction.
-struct At {
-    busy: f64,
-    /// The requests to its service, then those of each call that passes it.
-    flows: Vec<FlowAt>,
-    /// Time that a pass on its way to a service keeps passes of other proxies waiting, us.
-    ahead_us: f64,
-    is_extrapolated: bool,
+    /// The time that each function adds; empty if the graph has too many.
+    pub(crate) saved: Vec<Saved<'a>>,
 }
 
 /// Returns the time that the proxies of `graph` add to the response time of a request to its entry, at `rate` requests per second.
@@ -52,47 +35,38 @@ struct At {
 /// time added is the difference between the request and the same request without the times of proxies. Mean and quantile are those of
 /// many such requests, simulated with a fixed seed: the quantile of a sum is not the sum of quantiles.
 ///
-/// **Interval.** The simulation is repeated with the same random numbers and each round of a result left out ([`jackknife`]); the
+/// **Interval.** The simulation is repeated with the same random numbers and each round of a result left out ([`jackknife`](hoptax_stats::jackknife)); the
 /// intervals of several results are combined as those of independent numbers.
 ///
 /// # Errors
 /// The reason why there is no number.
-pub(crate) fn latency(
+pub(crate) fn latency<'a>(
     graph: &Graph,
-    placed: Placed<'_, '_>,
+    placed: Placed<'_, 'a>,
     rate: f64,
     times: &mut AllTimes<'_, '_>,
-) -> Result<Latency, String> {
+) -> Result<Latency<'a>, String> {
     let Placed { proxies, placement } = placed;
-    let (mut at, mut extrapolations) = (Vec::new(), Vec::new());
     let sharing = placement.sharing.as_ref().map(|sharing| (sharing.arm(), times.sharing(sharing)));
-    if let Some((arm, None)) = &sharing {
-        extrapolations.push(format!(
+    let unknown = match &sharing {
+        Some((arm, None)) => Some(format!(
             "the results do not state response times of `{}`: what sharing processors adds to them is left out",
             arm.id
-        ));
-    }
+        )),
+        _ => None,
+    };
     let sharing = sharing.and_then(|(_, times)| times);
-    for (proxy, busy) in proxies.iter().zip(placed.busy(rate)) {
-        if let Processors::Shared(count) = placement.processors
-            && busy.processors >= 1.0
-        {
-            let plural = if count == 1 { "" } else { "s" };
-            return Err(format!("all proxies share {count} processor{plural}: too few for the rate"));
-        }
-        let ahead_us = ahead_us(proxy, placement, rate, busy);
-        let (mut one, extrapolation) = at_busy_share(proxy, busy, ahead_us, sharing.as_ref(), times)?;
-        let has_others = placement.processors != Processors::Own && busy.part < 1.0 - NEARLY;
-        one.is_extrapolated |= has_others && sharing.is_none();
-        at.push(one);
-        extrapolations.extend(extrapolation);
-    }
+    let (at, beyond) = all_at(placed, rate, None, sharing.as_ref(), times)?;
+    let extrapolations = unknown.into_iter().chain(beyond).collect();
     let has_tail = |one: &At| {
         one.flows.iter().all(|flow| flow.per_request <= 0.0 || times.table().has_tail(&flow.added))
     };
     let have_tails: Vec<bool> = at.iter().map(has_tail).collect();
     let passes: f64 = at.iter().flat_map(|one| &one.flows).map(|flow| flow.per_request).sum();
     let requests = requests_to_simulate(passes, calls(graph))?;
+    let saved = saved(graph, placed, &at, requests, times, |without, times| {
+        all_at(placed, rate, Some(without), sharing.as_ref(), times).map(|(at, _)| at)
+    });
     let numbers = |left_out: LeftOut| simulated(&graph.services, &at, times.table(), left_out, requests);
     let intervals = intervals(numbers, &times.rounds()).ok_or("the results have too few rounds")?;
     let added = |from: usize, has_tail: bool| {
@@ -122,79 +96,14 @@ pub(crate) fn latency(
     };
     let mut size = size().ok_or("the results have too few rounds")?;
     withhold_vague(&mut size);
-    Ok(Latency { size, extrapolations })
-}
-
-/// Returns the time that a pass of a proxy on its way to a service keeps passes of other proxies waiting, us: half of its CPU time.
-fn ahead_us<'a>(proxy: &Proxy<'a>, placement: &Placement<'a>, rate: f64, busy: Busy) -> f64 {
-    let passes = rate * proxy.per_request();
-    match placement.processors {
-        Processors::Shared(count) if passes > 0.0 => {
-            let cores = placement.cores(proxy, rate, busy, None).estimate();
-            0.5 * 1e6 * cores / passes / f64::from(count)
-        }
-        _ => 0.0,
-    }
-}
-
-/// A proxy at a busy share of the processors that its requests wait for, and a sentence if that share is beyond the measured ones.
-fn at_busy_share(
-    proxy: &Proxy<'_>,
-    busy: Busy,
-    ahead_us: f64,
-    sharing: Option<&FlowTimes>,
-    times: &mut AllTimes<'_, '_>,
-) -> Result<(At, Option<String>), String> {
-    let name = &proxy.service.name;
-    let others = 1.0 - busy.part;
-    // Requests wait for all that processors do. With more processors than they need, a worker may still be busier.
-    let busy = busy.own.max(busy.processors);
-    if busy >= 1.0 {
-        return Err(format!("`{name}` has too few workers for the rate, so its queue grows without limit"));
-    }
-    let flows = proxy.flows.iter().map(|flow| times.flow(flow)).collect::<Result<Vec<FlowTimes>, _>>()?;
-    let MeasuredAt { least, most, only } = measured_at(flows.iter().chain(sharing));
-    if busy > most + NEARLY {
-        return Err(format!(
-            "`{name}` is busy for {} of the time, and response times were measured up to {}: beyond that queues grow fast. Give it more \
-             workers, or measure a study with a load such as `utilisation: 90%`",
-            percent(busy, 0),
-            percent(most, 0)
-        ));
-    }
-    let is_extrapolated = MeasuredAt { least, most, only }.is_beyond(busy);
-    let extrapolation = is_extrapolated.then(|| {
-        format!(
-            "`{name}` is busy for {} of the time, and its response times are those of proxies that are busy for {}",
-            percent(busy, 0),
-            percent(only.unwrap_or(least), 0)
-        )
-    });
-    let at = |(flow, times): (&LearnedFlow<'_>, &FlowTimes)| {
-        let mut added = times.at(busy);
-        if let Some(sharing) = sharing {
-            added.add_all(others, &sharing.at(busy));
-        }
-        FlowAt { per_request: flow.per_request, added }
-    };
-    let flows = proxy.flows.iter().zip(&flows).map(at).collect();
-    Ok((At { busy, flows, ahead_us, is_extrapolated }, extrapolation))
+    Ok(Latency { size, extrapolations, saved })
 }
 
 /// The numbers of all proxies and of each, us.
 fn simulated(services: &[Service], at: &[At], table: &Table, left_out: LeftOut, requests: usize) -> Vec<f64> {
     let formulas = at.iter().flat_map(|one| &one.flows).map(|flow| &flow.added);
     let values = table.values(formulas, left_out);
-    let mut proxies = at.iter();
-    let of_service = |service: &Service| service.has_proxy.then(|| proxies.next()).flatten();
-    let of_services: Vec<Option<&At>> = services.iter().map(of_service).collect();
-    let added_by = |one: Option<&At>| -> Vec<Vec<f64>> {
-        let flows = one.iter().flat_map(|one| &one.flows);
-        flows.map(|flow| values.sums(&flow.added)).collect()
-    };
-    let added: Vec<Vec<Vec<f64>>> = of_services.iter().copied().map(added_by).collect();
-    let ahead: Vec<f64> = of_services.iter().map(|one| one.map_or(0.0, |one| one.ahead_us)).collect();
-    let found = Walk::new(services, &added, &ahead).requests(requests);
+    let Simulated { found, added } = walk(services, at, &values, requests);
     let mut numbers = vec![mean(&found.added), tail(found.added)];
     let ways = services.iter().zip(&added).zip(&found.critical);
     let of_proxies = ways.filter(|((service, _), _)| service.has_proxy);
@@ -206,31 +115,6 @@ fn simulated(services: &[Service], at: &[At], table: &Table, left_out: LeftOut, 
         numbers.extend([of_mean, tail_of_mixture(parts()), *critical]);
     }
     numbers
-}
-
-/// The numbers with their intervals.
-pub(crate) fn intervals(
-    numbers: impl Fn(LeftOut) -> Vec<f64>,
-    rounds: &[SourceRounds],
-) -> Option<Vec<Interval>> {
-    let of_all = numbers(None);
-    let mut deviations: Vec<Vec<Interval>> = vec![Vec::new(); of_all.len()];
-    for SourceRounds { source, count, confidence } in rounds {
-        let without: Vec<Vec<f64>> = (0..*count).map(|round| numbers(Some((*source, round)))).collect();
-        for (place, deviations) in deviations.iter_mut().enumerate() {
-            let number = |left_out: Option<usize>| {
-                let of = left_out.map_or(Some(&of_all), |round| without.get(round));
-                of.and_then(|numbers| numbers.get(place)).copied().unwrap_or(f64::NAN)
-            };
-            let half_width = jackknife(*count, number, *confidence)?.half_width();
-            deviations.push(Interval { estimate: 0.0, low: -half_width, high: half_width });
-        }
-    }
-    let interval = |(estimate, deviations): (&f64, &Vec<Interval>)| {
-        let around = sum_of_independent(deviations)?;
-        Some(Interval { estimate: *estimate, low: estimate + around.low, high: estimate + around.high })
-    };
-    of_all.iter().zip(&deviations).map(interval).collect()
 }
 
 /// The tail of equally likely values: half-way between the neighbours of the quantile. NaN without values.
@@ -268,7 +152,9 @@ mod tests {
     use rand_distr::{Distribution, Exp1, StandardNormal};
 
     use super::*;
+    use crate::size::simulation::FlowAt;
     use crate::size::tests::graph::graph;
+    use crate::size::times::{Formula, SourceRounds};
 
     #[test]
     fn the_tail_has_one_value_of_a_hundred_above_it() {

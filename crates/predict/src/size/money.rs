@@ -1,7 +1,6 @@
 //! Price of the cores and the memory of proxies in a month.
 
 use hoptax_result::{Interval, ProxyMoney, SizeMoney, SizeResult, SizedProxy};
-use hoptax_stats::sum_of_dependent;
 
 /// Hours of a month: 365 days of 24 hours, divided by 12.
 pub const HOURS_PER_MONTH: f64 = 730.0;
@@ -22,7 +21,7 @@ pub struct Prices {
 /// memory that they use. None without a price.
 ///
 /// **Method.** The errors of CPU time and memory that are common to both are unknown, so the interval of a sum is the widest possible
-/// ([`sum_of_dependent`]).
+/// ([`Interval::sum_of_dependent`]).
 pub fn money(result: &SizeResult, prices: Prices) -> Option<SizeMoney> {
     let Prices { per_core_hour, per_gib_hour } = prices;
     if per_core_hour.is_none() && per_gib_hour.is_none() {
@@ -31,8 +30,9 @@ pub fn money(result: &SizeResult, prices: Prices) -> Option<SizeMoney> {
     let of_cores = |cores: &Interval| per_core_hour.map(|price| cores.times(price * HOURS_PER_MONTH));
     let of_memory =
         |proxy: &SizedProxy| Some(proxy.memory_bytes?.times(per_gib_hour? * HOURS_PER_MONTH / GIB));
-    let sum =
-        |parts: &[Option<Interval>]| sum_of_dependent(&parts.iter().copied().collect::<Option<Vec<_>>>()?);
+    let sum = |parts: &[Option<Interval>]| {
+        Interval::sum_of_dependent(&parts.iter().copied().collect::<Option<Vec<_>>>()?)
+    };
     let of_proxy = |proxy: &SizedProxy| {
         let (cpu, memory) = (of_cores(&proxy.cores), of_memory(proxy));
         let parts = match (per_core_hour, per_gib_hour) {

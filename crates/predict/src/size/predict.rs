@@ -16,6 +16,7 @@ use crate::size::latency::latency;
 use crate::size::learn::{Gap, Plain, Priced, Source};
 use crate::size::memory::LearnedItems;
 use crate::size::proxy::{FunctionOf, LearnedFlow, Proxy};
+use crate::size::saved::Saved;
 use crate::size::sharing::Sharing;
 use crate::size::sum::Sum;
 use crate::size::times::AllTimes;
@@ -106,6 +107,17 @@ pub fn size_on(
     let (latency, no_latency) = match latency {
         Ok(found) => {
             extrapolations.extend(found.extrapolations);
+            for function in &mut functions {
+                let is_it = |saved: &&Saved<'_>| {
+                    let (side, called) = saved.function;
+                    saved.service == function.service
+                        && side == function.side
+                        && called.text == function.function
+                };
+                let saved = found.saved.iter().find(is_it);
+                function.saved_mean_us = saved.map(|saved| saved.mean_us);
+                function.saved_mean_is_extrapolated = saved.is_some_and(|saved| saved.is_extrapolated);
+            }
             (Some(in_order_of_file(found.size, &proxies)), None)
         }
         Err(reason) => (None, Some(reason)),
@@ -113,6 +125,7 @@ pub fn size_on(
     let sources = used(&sources, &proxies, &placement);
     // Their findings are about arms of several studies.
     let verdict = sources.iter().map(|source| source.verdict).max().unwrap_or(Verdict::Sound);
+    let memory: Option<Vec<Interval>> = sized.iter().map(|proxy| proxy.memory_bytes).collect();
     let body = SizeBody {
         graph: graph.name.clone(),
         rate,
@@ -125,6 +138,7 @@ pub fn size_on(
         proxies: sized,
         functions,
         cores,
+        memory_bytes: memory.and_then(|memory| Interval::sum_of_dependent(&memory)),
         curve: curve(&proxies, &placement, bottleneck.rate.estimate),
         bottleneck,
     };
@@ -318,6 +332,9 @@ fn sized_function<'a>(
         cpu_us_per_request: cores.times(1e6 / requests_per_second),
         cores,
         saved_cores: saved.interval()?,
+        saved_memory_bytes: proxy.memory_of(function),
+        saved_mean_us: None,
+        saved_mean_is_extrapolated: false,
     })
 }
 

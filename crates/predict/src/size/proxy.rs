@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use hoptax_result::{Interval, RoundMeasure, SizeSide};
-use hoptax_stats::sum_of_dependent;
 
 use crate::size::connections::Connections;
 use crate::size::graph::{Called, Service};
@@ -40,12 +39,17 @@ impl<'a> Proxy<'a> {
         let plain = self.flows.first()?.plain.arm.hops.first()?.of_rounds.get(RoundMeasure::MEMORY)?;
         let mut numbers = vec![plain];
         for (side, called) in self.functions() {
-            let flow = self.flows.iter().find(|flow| flow.side == side)?;
-            let (_, priced) = flow.functions.iter().find(|(other, _)| *other == called)?;
-            numbers.push(priced.arm.cost.of_rounds.get(RoundMeasure::MEMORY)?);
+            numbers.push(self.memory_of((side, called))?);
         }
         numbers.extend(self.items.bytes());
-        sum_of_dependent(&numbers)
+        Interval::sum_of_dependent(&numbers)
+    }
+
+    /// The memory that a function adds, bytes.
+    pub(crate) fn memory_of(&self, (side, called): FunctionOf<'a>) -> Option<Interval> {
+        let flow = self.flows.iter().find(|flow| flow.side == side)?;
+        let (_, priced) = flow.functions.iter().find(|(other, _)| *other == called)?;
+        priced.arm.cost.of_rounds.get(RoundMeasure::MEMORY)
     }
 
     /// Requests for each request to the entry of the graph.

@@ -1,7 +1,7 @@
 //! Weighted sums of measured CPU times, with intervals that contain the errors that the times of one study have in common.
 
 use hoptax_result::Interval;
-use hoptax_stats::{Weighted, mean_over_rounds, sum_of_dependent, sum_of_independent};
+use hoptax_stats::{Weighted, mean_over_rounds, sum_of_independent};
 
 /// A CPU time of one study: a level of an arm, or its difference from another.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,7 +46,7 @@ impl<'a> Sum<'a> {
     /// ([`mean_over_rounds`]): costs share the error of their baseline and the speed of the machine, and rounds contain that.
     /// The width is that of the rounds; the estimate is the sum of the estimates that the result states. If a result has no
     /// rounds, or too few with all terms, the common errors of its numbers are unknown, and distances to the ends add up
-    /// ([`sum_of_dependent`]). Sums of different studies are independent ([`sum_of_independent`]).
+    /// ([`Interval::sum_of_dependent`]). Sums of different studies are independent ([`sum_of_independent`]).
     pub(crate) fn interval(&self) -> Option<Interval> {
         let mut sources: Vec<usize> = self.0.iter().map(|term| term.value.source).collect();
         sources.sort_unstable();
@@ -90,7 +90,7 @@ fn as_intervals(terms: &[Weighted<&Measured>]) -> Option<Interval> {
         }
     }
     let numbers: Vec<Interval> = merged.iter().map(|term| term.value.interval.times(term.weight)).collect();
-    sum_of_dependent(&numbers)
+    Interval::sum_of_dependent(&numbers)
 }
 
 #[cfg(test)]

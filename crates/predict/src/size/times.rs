@@ -10,7 +10,7 @@ use crate::size::arms::reference;
 use crate::size::interpolation::weighted;
 use crate::size::learn::{Plain, Priced, Source};
 use crate::size::measured_at::MeasuredAt;
-use crate::size::proxy::LearnedFlow;
+use crate::size::proxy::{FunctionOf, LearnedFlow};
 use crate::size::sharing::Sharing;
 
 /// The rounds of a result that numbers are learned from.
@@ -137,13 +137,20 @@ impl<'s, 'a> AllTimes<'s, 'a> {
         Self { sources, table: Table::default() }
     }
 
-    /// Returns the time that a proxy adds to the requests of a flow.
+    /// Returns the time that a proxy adds to the requests of a flow, without one function if one is given.
     ///
     /// # Errors
     /// A sentence that names the missing response times, and the study that measures them.
-    pub(crate) fn flow(&mut self, flow: &LearnedFlow<'_>) -> Result<FlowTimes, String> {
+    pub(crate) fn flow(
+        &mut self,
+        flow: &LearnedFlow<'_>,
+        without: Option<FunctionOf<'_>>,
+    ) -> Result<FlowTimes, String> {
         let mut curves = vec![self.added(&flow.plain)?];
         for (called, priced) in &flow.functions {
+            if without == Some((flow.side, *called)) {
+                continue;
+            }
             curves.push(self.of_function(priced).ok_or_else(|| {
                 let study = self.study(priced.source);
                 format!(

@@ -11,12 +11,13 @@ use crate::bill::{
     self, activity, adds_up, columns_of_rounds, columns_of_time, idle, method, not_measured,
     without_statistic,
 };
-use crate::chart::{Chart, Waterfall, WaterfallPart};
+use crate::chart::{Chart, Waterfall, WaterfallPart, WaterfallTotal};
 use crate::document::{Block, Document, FindingText, Judgement, Next, Section};
 use crate::environment;
 use crate::kind::Documented;
 use crate::more_rounds;
 use crate::quantity::{Form, Quantity};
+use crate::rows::unit_name;
 use crate::side_table::SideTable;
 use crate::sittings;
 use crate::table::{Cell, Column, Row, Table};
@@ -122,9 +123,9 @@ type Make = fn(&Interval, &'static str) -> Quantity;
 
 /// Intervals, or bounds of withheld numbers.
 fn cells(charge: &Charge, kind: &str, activity: &str, make: Make) -> Vec<Cell> {
-    let cell = |measure: CostMeasure, number: Option<Interval>, unit: &'static str| {
-        let scale = sittings::unit(measure);
-        if let Some(number) = number {
+    let cell = |measure: CostMeasure| {
+        let (scale, unit) = (sittings::unit(measure), unit_name(measure));
+        if let Some(number) = charge.number(measure) {
             let is_uncertain = charge.uncertain_signs.contains(&measure);
             return Cell::Quantity(make(&number.times(scale), unit).with_sign(is_uncertain));
         }
@@ -135,12 +136,11 @@ fn cells(charge: &Charge, kind: &str, activity: &str, make: Make) -> Vec<Cell> {
         let form = if bound.of == BoundOf::Cost { Form::Difference } else { Form::Level };
         Cell::Quantity(Quantity::bounded(low, high, unit, form))
     };
-    let memory = RoundMeasure::MEMORY;
     vec![
-        cell(CostMeasure::CpuUs, charge.cpu_us_per_request, "us"),
-        cell(CostMeasure::CpuShare, charge.cpu_share, "%"),
-        cell(CostMeasure::ResponseP50Us, charge.response_us.p50, "us"),
-        cell(CostMeasure::OfRounds(memory), charge.of_rounds.get(memory), "MiB"),
+        cell(CostMeasure::CpuUs),
+        cell(CostMeasure::CpuShare),
+        cell(CostMeasure::ResponseP50Us),
+        cell(CostMeasure::OfRounds(RoundMeasure::MEMORY)),
         Cell::Text(kind.to_owned()),
         Cell::Text(activity.to_owned()),
     ]
@@ -167,13 +167,34 @@ fn next(result: &BillResult) -> Option<Next> {
     })
 }
 
+/// Numbers besides the CPU time that a part adds to, with their names.
+const OTHERS: [(CostMeasure, &str); 2] = [
+    (CostMeasure::ResponseP50Us, "p50 of the response time, us"),
+    (CostMeasure::OfRounds(RoundMeasure::MEMORY), "memory, MiB"),
+];
+
+/// The number of a charge in a measure, in the unit of tables.
+fn quantity(charge: &Charge, measure: CostMeasure, make: Make) -> Option<Quantity> {
+    let number = charge.number(measure)?.times(sittings::unit(measure));
+    Some(make(&number, unit_name(measure)).with_sign(charge.uncertain_signs.contains(&measure)))
+}
+
 /// Returns the costs of the parts on top of the rest, up to the whole; none if no part has a cost.
 fn waterfall(result: &BillResult) -> Option<Waterfall> {
+    let (measures, also): (Vec<CostMeasure>, Vec<WaterfallTotal>) = OTHERS
+        .into_iter()
+        .filter_map(|(measure, name)| {
+            let whole = quantity(&result.whole, measure, Quantity::level)?;
+            Some((measure, WaterfallTotal { name: name.to_owned(), whole, price_per_hour: None }))
+        })
+        .unzip();
     let part = |part: &BilledPart| {
         let cost = part.cost.cpu_us_per_request?;
         let is_uncertain = part.cost.uncertain_signs.contains(&CostMeasure::CpuUs);
         let cost = Quantity::difference(&cost, "us").with_sign(is_uncertain);
-        Some(WaterfallPart { name: part.name.clone(), kind: part.kind.clone(), cost })
+        let also =
+            measures.iter().map(|measure| quantity(&part.cost, *measure, Quantity::difference)).collect();
+        Some(WaterfallPart { name: part.name.clone(), kind: part.kind.clone(), cost, also })
     };
     let parts: Vec<WaterfallPart> = result.parts.iter().filter_map(part).collect();
     let level = |charge: &Charge| charge.cpu_us_per_request.map(|us| Quantity::level(&us, "us"));
@@ -187,6 +208,7 @@ fn waterfall(result: &BillResult) -> Option<Waterfall> {
         parts,
         together: interaction.map(|us| Quantity::difference(&us, "us")),
         whole: level(&result.whole),
+        also,
         rate: result.rate,
         price_per_core_hour: result.price_per_core_hour,
         hours_per_month: result.hours_per_month,

@@ -51,12 +51,7 @@ pub fn decisions(comparisons: &[ComparisonBody], findings: &[Finding]) -> Option
     let mut document = Document::new(format!("study {}: decisions", first.study), "", Vec::new());
     document.answer.push(format!("Decisions about the arms of {}", first.study));
     document.table = Some(Table::from(decided(comparisons)).with_words(&["compared with"]));
-    if concerning.iter().any(|finding| finding.id == SAME_DIFFERS) {
-        document.notes.push(
-            "in a measure in which an identical arm differs, differences that are no larger than its own are undecided"
-                .to_owned(),
-        );
-    }
+    document.notes.extend(beside_same(&concerning));
     document.findings = FindingText::all(&concerning);
     document.sections.extend(Section::of_sentences("Method", &[method(first)]));
     Some(document)
@@ -64,6 +59,12 @@ pub fn decisions(comparisons: &[ComparisonBody], findings: &[Finding]) -> Option
 
 /// The check of identical arms, whose findings are about a measure of all arms.
 const SAME_DIFFERS: &str = "same-differs";
+
+/// The note on decisions in a measure in which identical arms differ; none without such a finding.
+fn beside_same(findings: &[Finding]) -> Option<String> {
+    let note = "in a measure in which an identical arm differs, differences that are no larger than its own are undecided";
+    findings.iter().any(|finding| finding.id == SAME_DIFFERS).then(|| note.to_owned())
+}
 
 /// True for a finding about an arm of the comparisons, or about identical arms in a measure of theirs.
 fn concerns(finding: &Finding, comparisons: &[ComparisonBody]) -> bool {
@@ -97,7 +98,8 @@ fn document(
     let table = Table::from(table(results)).with_words(&["measure", "decision"]);
     // The decision stays where there is no room for all.
     document.table = Some(table.with_priority("decision", 0));
-    document.notes = answers.chain(legend(results)).chain(missing(results)).chain(left_out).collect();
+    let notes = answers.chain(legend(results)).chain(missing(results)).chain(beside_same(findings));
+    document.notes = notes.chain(left_out).collect();
     document.next = Some(next(verdict, results, subjects));
     for (heading, lines) in results.iter().flat_map(|result| differences(result)) {
         let title = words::capitalised(heading.trim_end_matches(':'));
@@ -159,6 +161,12 @@ mod tests {
         result.findings = vec![finding];
         let text = terminal::screen(&comparison(&result), STYLE);
         assert!(text.contains("  x: the proxy waited\n"), "{text}");
+        let has_note = |result: &ComparisonResult| {
+            comparison(result).notes.iter().any(|note| note.contains("identical arm differs"))
+        };
+        assert!(!has_note(&result));
+        result.findings[0].id = SAME_DIFFERS.to_owned();
+        assert!(has_note(&result));
     }
 
     #[test]

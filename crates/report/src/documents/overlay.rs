@@ -125,7 +125,16 @@ fn of_command(plan: &impl Serialize, loosened: &[Loosened]) -> Result<Vec<Proper
 /// most [`MOST_OVERLAID`].
 pub fn overlay(runs: &[Overlaid]) -> Document {
     let differing = differences(&runs.iter().map(Overlaid::properties).collect::<Vec<_>>());
-    let mut document = of_loads(runs).or_else(|| of_studies(runs)).unwrap_or_else(|| side_by_side(runs));
+    let loads =
+        named(runs, |body| if let OverlaidBody::Load(result) = body { Some(&**result) } else { None });
+    let studies = || {
+        let all =
+            named(runs, |body| if let OverlaidBody::Study(result) = body { Some(&**result) } else { None });
+        // Studies may have no cost in common.
+        all.and_then(|studies| studies::overlaid(&studies))
+    };
+    let compared = loads.map(|loads| loads::overlaid(&loads)).or_else(studies);
+    let mut document = compared.unwrap_or_else(|| side_by_side(runs));
     let numbers: Vec<String> = runs.iter().map(|one| one.run.to_string()).collect();
     document.subject = format!("runs compare {}", numbers.join(" "));
     let mut sentences = std::mem::take(&mut document.answer).into_iter();
@@ -152,23 +161,6 @@ fn named<'a, T>(
     let named =
         |(one, tone): (&'a Overlaid, Tone)| Some(Named { name: one.name(), tone, result: of(&one.body)? });
     runs.iter().zip(TONES).map(named).collect()
-}
-
-fn of_loads(runs: &[Overlaid]) -> Option<Document> {
-    let loads = named(runs, |body| match body {
-        OverlaidBody::Load(result) => Some(&**result),
-        OverlaidBody::Study(_) | OverlaidBody::Other(_) => None,
-    })?;
-    Some(loads::overlaid(&loads))
-}
-
-/// None too if the studies have no cost in common.
-fn of_studies(runs: &[Overlaid]) -> Option<Document> {
-    let studies = named(runs, |body| match body {
-        OverlaidBody::Study(result) => Some(&**result),
-        OverlaidBody::Load(_) | OverlaidBody::Other(_) => None,
-    })?;
-    studies::overlaid(&studies)
 }
 
 /// Results without numbers that are compared: what each is about, and its answer.

@@ -14,7 +14,7 @@ use crate::in_use::by_load_charts;
 use crate::kind::Documented;
 use crate::layers::bars;
 use crate::numbers::{counted, grouped, level, percent_difference};
-use crate::rows::{Row, baselines, rows};
+use crate::rows::{OF_SLICES, Row, baselines, rows};
 use crate::side::{levels_by_load, side_tables, work};
 use crate::side_table::SideTable;
 use crate::table::{Cell, Column, Row as DocumentRow, Table};
@@ -202,7 +202,7 @@ fn costs(result: &StudyResult, rows: &[Row<'_>]) -> Vec<String> {
             format!("`{}` adds most CPU time: {cost}", row.name)
         }
     });
-    let measured = functions().filter(|row| row.cpu.is_stated()).count();
+    let measured = functions().filter(|row| row.cost(CostMeasure::CpuUs).is_stated()).count();
     let clear = functions().filter(|row| share(row).or(us(row)).is_some()).count();
     let clear = (measured > 1)
         .then(|| format!("{clear} of {measured} costs {} above zero", if clear == 1 { "is" } else { "are" }));
@@ -248,24 +248,16 @@ pub fn at_load(load: &LoadSpec) -> String {
     }
 }
 
-/// The columns of slices: heading, the order in which narrow outputs drop them, and the cell.
-type Cells = fn(&Row<'_>) -> Cell;
-const QUIET: &str = "quiet p99 us";
-const COLUMNS: [(&str, u8, Cells); 7] = [
-    ("CPU %", 0, |row| row.cpu_share.clone()),
-    ("CPU us", 1, |row| row.cpu.clone()),
-    ("p50 us", 2, |row| row.p50.clone()),
-    ("p90 us", 6, |row| row.p90.clone()),
-    (QUIET, 4, |row| row.quiet_p99.clone()),
-    ("p99 us", 4, |row| row.p99.clone()),
-    ("max rate/s", 3, |row| row.max_rate.clone()),
-];
+/// True if some arm has a quiet p99.
+fn has_quiet(rows: &[Row<'_>]) -> bool {
+    rows.iter().any(|row| row.cost(CostMeasure::ResponseQuietP99Us).is_stated())
+}
 
 fn table(result: &StudyResult, rows: &[Row<'_>]) -> Option<Table> {
     let mut columns: Vec<Column> =
-        COLUMNS.iter().map(|(heading, priority, _)| Column::new(*heading, *priority)).collect();
+        OF_SLICES.iter().map(|(_, heading, priority)| Column::new(*heading, *priority)).collect();
     // A narrow output keeps one of the two.
-    if rows.iter().any(|row| row.quiet_p99.is_stated()) {
+    if has_quiet(rows) {
         columns.iter_mut().filter(|column| column.heading == "p99 us").for_each(|column| column.priority = 7);
     }
     columns.extend(
@@ -273,15 +265,11 @@ fn table(result: &StudyResult, rows: &[Row<'_>]) -> Option<Table> {
             .zip(5..)
             .map(|(measure, priority)| Column::new(measure.definition().short_heading, priority)),
     );
-    let row = |row: &Row<'_>| {
-        let of_slices = COLUMNS.iter().map(|(_, _, cell)| cell(row));
-        let of_rounds = row.of_rounds.iter().map(|(_, cell)| cell.clone());
-        DocumentRow {
-            name: row.name.clone(),
-            summary: summary(result, row),
-            page: None,
-            cells: of_slices.chain(of_rounds).collect(),
-        }
+    let row = |row: &Row<'_>| DocumentRow {
+        name: row.name.clone(),
+        summary: summary(result, row),
+        page: None,
+        cells: row.costs.iter().map(|(_, cell)| cell.clone()).collect(),
     };
     let table = Table {
         title: match &others(rows)[..] {
@@ -295,7 +283,7 @@ fn table(result: &StudyResult, rows: &[Row<'_>]) -> Option<Table> {
     let mut table = table.without_empty_columns();
     let has = |names: &[&str]| table.columns.iter().any(|column| names.contains(&column.heading.as_str()));
     let cpu = result.plan.cpu_load().filter(|_| has(&["CPU %", "CPU us"]));
-    let times = result.plan.response_load().filter(|_| has(&["p50 us", "p90 us", QUIET, "p99 us"]));
+    let times = result.plan.response_load().filter(|_| has(&["p50 us", "p90 us", "quiet p99 us", "p99 us"]));
     table.title += &match (cpu, times) {
         (Some(cpu), Some(times)) if cpu == times => format!("; CPU time and response times {}", at_load(cpu)),
         (cpu, times) => {
@@ -327,13 +315,14 @@ fn summary(result: &StudyResult, row: &Row<'_>) -> String {
 /// The columns that the table lacks because no arm has a number in them, and loosened thresholds.
 fn notes(result: &StudyResult, rows: &[Row<'_>]) -> Vec<String> {
     let mut notes = words::loosened(&result.loosened);
-    if rows.iter().any(|row| row.quiet_p99.is_stated()) {
+    if has_quiet(rows) {
         notes.extend(words::quiet(result));
     }
-    let lacking = COLUMNS.iter().filter(|(_, _, cell)| {
-        rows.iter().any(|row| cell(row).is_faint()) && rows.iter().all(|row| !cell(row).is_stated())
+    let lacking = OF_SLICES.iter().filter(|(measure, ..)| {
+        let mut cells = rows.iter().map(|row| row.cost(*measure));
+        cells.clone().any(Cell::is_faint) && cells.all(|cell| !cell.is_stated())
     });
-    let lacking: Vec<&str> = lacking.map(|(heading, _, _)| *heading).collect();
+    let lacking: Vec<&str> = lacking.map(|(_, heading, _)| *heading).collect();
     if !lacking.is_empty() {
         notes.push(format!("withheld for all arms: {}", lacking.join(", ")));
     }

@@ -63,22 +63,30 @@ pub(crate) fn of_envelope(program: &Program, environment: Option<&Environment>) 
     let Some(environment) = environment.filter(|environment| !environment.cpu_model.is_empty()) else {
         return all;
     };
-    let yes_or_no = |is: bool| if is { "yes" } else { "no" };
     let stated = |value: Option<&String>| value.cloned().unwrap_or_else(|| "none".to_owned());
-    all.push(Property::new(PROXY, stated(environment.proxy_version.as_ref())));
-    let digest = environment.proxy_sha256.as_ref();
-    all.extend(digest.map(|digest| Property::new(DIGEST, digest.chars().take(DIGITS).collect::<String>())));
-    all.push(Property::new("processor", environment.cpu_model.clone()));
-    all.push(Property::new("processors online", environment.cpus.to_string()));
-    all.push(Property::new("virtual machine", yes_or_no(environment.virtual_machine)));
-    all.push(Property::new("memory", memory(environment)));
-    all.push(Property::new("Linux", environment.kernel.clone()));
-    all.push(Property::new("clock source", environment.clock_source.clone()));
-    all.push(Property::new("frequency governor", stated(environment.frequency_governor.as_ref())));
-    all.push(Property::new("proxy pinned to CPU", numbers(&environment.proxy_cpus)));
-    all.push(Property::new("generator and origin pinned to CPU", numbers(&environment.generator_cpus)));
-    // Not stated, or stated as nothing.
-    all.retain(|property| !property.value.is_empty());
+    let of_machine = [
+        (PROXY, stated(environment.proxy_version.as_ref())),
+        (
+            DIGEST,
+            environment
+                .proxy_sha256
+                .iter()
+                .flat_map(|digest| digest.chars().take(DIGITS))
+                .collect::<String>(),
+        ),
+        ("processor", environment.cpu_model.clone()),
+        ("processors online", environment.cpus.to_string()),
+        ("virtual machine", in_words(&environment.virtual_machine.into())),
+        ("memory", memory(environment)),
+        ("Linux", environment.kernel.clone()),
+        ("clock source", environment.clock_source.clone()),
+        ("frequency governor", stated(environment.frequency_governor.as_ref())),
+        ("proxy pinned to CPU", numbers(&environment.proxy_cpus)),
+        ("generator and origin pinned to CPU", numbers(&environment.generator_cpus)),
+    ];
+    // Others are not stated, or stated as nothing.
+    let stated = of_machine.into_iter().filter(|(_, value)| !value.is_empty());
+    all.extend(stated.map(|(name, value)| Property::new(name, value)));
     all
 }
 
@@ -183,9 +191,10 @@ pub(crate) fn sentence(differences: &[Difference]) -> String {
         format!("{} ({})", one.name, each.join(", "))
     };
     let mut named: Vec<String> = differences.iter().take(NAMED).map(values).collect();
-    let others = differences.len().saturating_sub(NAMED);
-    if others > 0 {
-        named.push(format!("{others} more {}", if others == 1 { "property" } else { "properties" }));
+    match differences.len().saturating_sub(NAMED) {
+        0 => {}
+        1 => named.push("1 more property".to_owned()),
+        others => named.push(format!("{others} more properties")),
     }
     let named: Vec<&str> = named.iter().map(String::as_str).collect();
     format!("the runs differ in {}", listed(&named))
@@ -262,6 +271,13 @@ mod tests {
             let expected: &[&str] = if not_stated.contains(&name) { &[] } else { &[name] };
             assert_eq!(differing(&program(), &environment), expected, "{name}");
         }
+    }
+
+    #[test]
+    fn two_builds_are_told_by_the_first_letters_of_their_commits() {
+        let of = |letter: &str| of_envelope(&Program { commit: Some(letter.repeat(40)), ..program() }, None);
+        let found = sentence(&differences(&[of("a"), of("b")]));
+        assert_eq!(found, "the runs differ in hoptax (0.1.0 (aaaaaaaa), 0.1.0 (bbbbbbbb))");
     }
 
     #[test]

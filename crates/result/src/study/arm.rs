@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Answer, Bounds, Cost, GeneratorUse, PlannedNetwork, PlannedSubject, ResponseCost};
+use super::{Answer, Bounds, Cost, CostMeasure, GeneratorUse, PlannedNetwork, PlannedSubject, ResponseCost};
 use crate::{Book, Capacity, Disturbance, Interval, Parts, Reasons, RoundNumbers};
 
 /// The results of one arm.
@@ -109,6 +109,26 @@ impl ArmResult {
     /// Its cost under a load, or without one that of the arm itself.
     pub fn cost_under(&self, load: Option<&str>) -> Option<&Cost> {
         load.map_or(Some(&self.cost), |load| Some(&self.under(load)?.cost))
+    }
+
+    /// Its level in the unit of a measure, from which a cost is the difference. Measures of rounds, such as memory, add up over several
+    /// proxies, which may depend on each other in any way, unless they are measures of the first proxy. None if it is withheld or
+    /// not measured, without a proxy, and if that of one of the proxies is not known.
+    pub fn level(&self, measure: CostMeasure) -> Option<Interval> {
+        match measure {
+            CostMeasure::CpuUs | CostMeasure::CpuShare => self.cpu_us_per_request,
+            CostMeasure::ResponseP50Us => self.response_us.p50,
+            CostMeasure::ResponseP90Us => self.response_us.p90,
+            CostMeasure::ResponseP99Us => self.response_us.p99,
+            CostMeasure::ResponseQuietP99Us => self.response_us.quiet_p99,
+            CostMeasure::MaxRate => self.max_rate,
+            CostMeasure::OfRounds(measure) => {
+                let of_first = measure.definition().is_of_first_proxy;
+                let proxies = self.hops.iter().take(if of_first { 1 } else { usize::MAX });
+                let numbers = proxies.map(|proxy| proxy.of_rounds.get(measure));
+                Interval::sum_of_dependent(&numbers.collect::<Option<Vec<Interval>>>()?)
+            }
+        }
     }
 
     /// True for an arm that checks the method by a known answer; its function is of no use in production.
@@ -341,5 +361,33 @@ impl ProxyUse {
     /// Busy share of the processors that the proxies may use, 0 to 1; see [`ArmLoad::busy_share`] for results of earlier versions.
     pub fn processors_busy_share(&self) -> f64 {
         self.processors_busy_share.unwrap_or(self.core_share)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::RoundMeasure;
+
+    #[test]
+    fn a_level_is_the_sum_of_all_proxies_or_that_of_the_first() {
+        let proxy = |numbers: &[(RoundMeasure, f64)]| {
+            let of = |(measure, estimate): &(RoundMeasure, f64)| {
+                (*measure, Some(Interval::around(*estimate, 3.0)))
+            };
+            HopUse { of_rounds: numbers.iter().map(of).collect(), ..HopUse::default() }
+        };
+        let (memory, per_connection) = (RoundMeasure::MEMORY, RoundMeasure::MEMORY_PER_CONNECTION);
+        let level = |hops: &[HopUse], measure| {
+            ArmResult { hops: hops.to_vec(), ..ArmResult::default() }.level(CostMeasure::OfRounds(measure))
+        };
+        let (first, second) = (proxy(&[(memory, 100.0), (per_connection, 20.0)]), proxy(&[(memory, 50.0)]));
+        let both = [first, second];
+        assert_eq!(level(&both, memory), Some(Interval::around(150.0, 6.0)));
+        // The generator opens connections to the first proxy only.
+        assert_eq!(level(&both, per_connection), Some(Interval::around(20.0, 3.0)));
+        assert_eq!(level(&both[1..], per_connection), None);
+        assert_eq!(level(&[both[0].clone(), proxy(&[])], memory), None, "one of them is not known");
+        assert_eq!(level(&[], memory), None);
     }
 }

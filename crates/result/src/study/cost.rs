@@ -101,6 +101,16 @@ impl CostMeasure {
         RoundMeasure::compared().map(Self::OfRounds)
     }
 
+    /// The measures of slices that arms are compared in, with CPU time once: in us.
+    pub const OF_SLICES: [Self; 6] = [
+        Self::CpuUs,
+        Self::MaxRate,
+        Self::ResponseP50Us,
+        Self::ResponseP90Us,
+        Self::ResponseP99Us,
+        Self::ResponseQuietP99Us,
+    ];
+
     /// The measures that results have for each load as well.
     pub const BY_LOAD: [Self; 6] = [
         Self::CpuUs,
@@ -141,6 +151,11 @@ impl CostMeasure {
             Self::MaxRate => Measure::MaxRate,
             Self::OfRounds(measure) => Measure::OfRounds(measure),
         }
+    }
+
+    /// Its name in words.
+    pub fn name(self) -> &'static str {
+        self.words().split(',').next().unwrap_or_default()
     }
 
     /// Its name with the unit of tables, as in their headings. Tables show a share in percent and bytes in MiB or kB.

@@ -14,7 +14,7 @@ use hoptax_subject::envoy::process::Proxy;
 
 use super::RunError;
 use super::busy::{Loaded, busy};
-use super::measure::{Meter, SETTLE, loaded_s, share};
+use super::meter::{Meter, SETTLE, loaded_s, share};
 use super::running::Running;
 use super::subject::Subject;
 use super::subjects::Subjects;

@@ -19,7 +19,7 @@ use hoptax_result::RoundProfile;
 use hoptax_subject::envoy::process::Proxy;
 
 use super::error::in_arm;
-use super::measure::{Meter, SETTLE};
+use super::meter::{Meter, SETTLE};
 use super::perf::{Perf, ProfileError, has_perf};
 use super::running::{Last, Running};
 use super::subjects::Subjects;

@@ -9,9 +9,10 @@ use hoptax_session::Kind as FailureKind;
 
 use super::operation::{Answer, Operation, Verb, of};
 use super::start::{self, BEGUN, BUSY, Begun, ENDING, NOT_IN_TIME, NOT_JSON, TOO_LARGE};
-use crate::app::{App, blocking};
+use crate::app::{App, MAX_UPLOADS, blocking};
 use crate::billing::{self, Dropped};
 use crate::job::{Kind, cut};
+use crate::metrics::Refused;
 use crate::problem::Problem;
 use crate::wanted::{MAX_CONFIGURATION_BYTES, WantedBill};
 
@@ -47,6 +48,10 @@ pub(super) const OPERATIONS: &[Operation] = &[Operation {
         TOO_LARGE,
         NOT_JSON,
         Answer::error(422, "The request is JSON, but no bill."),
+        Answer::error(
+            429,
+            "Too many configurations are received or wait to be read. `Retry-After` says when to ask again, in seconds.",
+        ),
         ENDING,
     ],
     route: || post(start).layer(DefaultBodyLimit::max(MAX_BODY_BYTES)),
@@ -56,20 +61,112 @@ async fn start(State(app): State<Arc<App>>, request: Request) -> Result<Begun, P
     if !app.allows_bills {
         return Err(Problem::new(StatusCode::FORBIDDEN, OFF));
     }
+    // Before the body is received: beside a job, it would take memory and a processor for nothing.
+    start::room(&app)?;
+    let upload = app.upload().ok_or_else(|| {
+        app.metrics.refused(Refused::Uploads);
+        let error =
+            format!("{MAX_UPLOADS} configurations are received or wait to be read already: ask again soon");
+        Problem::new(StatusCode::TOO_MANY_REQUESTS, error)
+    })?;
     let wanted: WantedBill = start::body(request).await?;
     let (text, priced) = wanted.bounded().map_err(Problem::bad_input)?;
-    start::room(&app)?;
-    let (name, turn) = (priced.name.clone(), app.turn().await);
-    let dropped = blocking(move || {
-        let _turn = turn;
-        Dropped::new(&text, priced).map_err(|failure| match failure.kind {
+    let (name, turn) = (priced.name.clone(), start::turn(&app).await?);
+    // A client that leaves ends no reading, so its place and its turn last until the end of that.
+    let (dropped, turn) = blocking(move || {
+        let _upload = upload;
+        let dropped = Dropped::new(&text, priced).map_err(|failure| match failure.kind {
             // Each line of a configuration may be a problem.
             FailureKind::BadInput => Problem::bad_input(cut(&format!("`configuration`: {failure}"))),
             _ => Problem::internal(failure),
-        })
+        })?;
+        Ok((dropped, turn))
     })
     .await?;
-    start::begin(&app, Kind::Bill, name, move |of_job, interrupt| {
+    start::begin(&app, turn, Kind::Bill, name, move |of_job, interrupt| {
         billing::priced(of_job, &dropped, interrupt)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::body::Body;
+    use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
+    use axum::response::IntoResponse;
+    use futures_util::FutureExt;
+    use serde_json::json;
+    use tokio::runtime::{self, Runtime};
+
+    use super::*;
+    use crate::app::now;
+    use crate::app::tests::{app, no_history};
+
+    /// A request with a text that is no configuration, so that a reading of it is seen by its error.
+    fn request() -> Request {
+        let body = json!({"configuration": "[]"}).to_string();
+        axum::http::Request::post("/")
+            .header(CONTENT_TYPE, "application/json")
+            .body(Body::from(body))
+            .unwrap()
+    }
+
+    fn runtime() -> Runtime {
+        runtime::Builder::new_current_thread().enable_time().build().unwrap()
+    }
+
+    #[test]
+    fn no_configuration_is_read_beside_a_job_that_began_while_its_request_waited() {
+        let app = app(no_history());
+        runtime().block_on(async {
+            assert_eq!(
+                start(State(Arc::clone(&app)), request()).await.unwrap_err().status,
+                400,
+                "it is read"
+            );
+            let turn = app.turn().await;
+            let mut waiting = Box::pin(start(State(Arc::clone(&app)), request()));
+            assert!(waiting.as_mut().now_or_never().is_none());
+            app.jobs.begin(Kind::Load, "http://127.0.0.1/".to_owned(), now()).unwrap();
+            drop(turn);
+            assert_eq!(waiting.await.unwrap_err().status, 409);
+        });
+    }
+
+    #[test]
+    fn few_configurations_wait_and_the_next_is_refused_before_it_is_received() {
+        let app = app(no_history());
+        runtime().block_on(async {
+            let turn = app.turn().await;
+            let mut waiting: Vec<_> =
+                (0..MAX_UPLOADS).map(|_| Box::pin(start(State(Arc::clone(&app)), request()))).collect();
+            assert!(waiting.iter_mut().all(|one| one.as_mut().now_or_never().is_none()));
+            // Its body never comes.
+            let next = || {
+                let endless =
+                    Body::from_stream(futures_util::stream::pending::<Result<Vec<u8>, axum::Error>>());
+                let request = axum::http::Request::post("/")
+                    .header(CONTENT_TYPE, "application/json")
+                    .body(endless)
+                    .unwrap();
+                Box::pin(start(State(Arc::clone(&app)), request))
+            };
+            let refused = next().as_mut().now_or_never().unwrap().unwrap_err();
+            assert!(refused.error.contains("4 configurations"), "{}", refused.error);
+            assert!(app.metrics_text().contains("refused_total{reason=\"uploads\"} 1"));
+            let response = refused.into_response();
+            assert_eq!(
+                (response.status().as_u16(), &response.headers()[RETRY_AFTER]),
+                (429, &"5".parse().unwrap())
+            );
+            // A client that leaves gives its place back, and so does one that has its answer.
+            drop(waiting.pop());
+            assert!(next().as_mut().now_or_never().is_none());
+            drop(turn);
+            for one in waiting {
+                assert_eq!(one.await.unwrap_err().status, 400);
+            }
+            let all: Vec<_> = (0..MAX_UPLOADS).map(|_| app.upload()).collect();
+            assert!(all.iter().all(Option::is_some) && app.upload().is_none());
+        });
+    }
 }

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
 use axum::routing::get;
 use hoptax_report::document::Document;
@@ -11,6 +10,8 @@ use hoptax_report::documents::MOST_OVERLAID;
 use schemars::{Schema, SchemaGenerator, json_schema};
 
 use super::operation::{Answer, Operation, Parameter, Verb, of};
+use super::runs::json;
+use crate::address::Query;
 use crate::app::{App, blocking};
 use crate::chosen::{Chosen, FEWEST};
 use crate::problem::Problem;
@@ -29,7 +30,10 @@ pub(super) const OPERATIONS: &[Operation] = &[Operation {
     body: None,
     answers: &[
         Answer::json(200, "The document.", of::<Document>),
-        Answer::error(400, "`runs` are not different numbers of runs, or too few or too many."),
+        Answer::error(
+            400,
+            "`runs` are not different numbers of runs, or too few or too many, or their results have more than 32 MiB together.",
+        ),
         Answer::error(404, "One of the runs does not exist, or has no result."),
         Answer::error(501, "Another version of hoptax wrote the result of one of the runs."),
     ],
@@ -46,8 +50,15 @@ fn run_numbers(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
-async fn compare(State(app): State<Arc<App>>, chosen: Chosen) -> Result<impl IntoResponse, Problem> {
-    // Made where `blocking` works, as other documents are.
-    let text = move || serde_json::to_string(&chosen.document(&app.history)?).map_err(Problem::internal);
-    Ok(([(CONTENT_TYPE, "application/json")], blocking(text).await?))
+async fn compare(
+    State(app): State<Arc<App>>,
+    Query(chosen): Query<Chosen>,
+) -> Result<impl IntoResponse, Problem> {
+    let turn = app.comparison().await;
+    blocking(move || {
+        // A client that leaves ends no comparison, so the next one waits for this, too.
+        let _turn = turn;
+        json(&chosen.document(&app.history)?)
+    })
+    .await
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use axum::extract::{Request, State};
 use axum::routing::post;
 
-use super::operation::{Answer, Operation, Verb, of};
-use super::start::{self, BEGUN, BUSY, Begun, ENDING, NOT_IN_TIME, NOT_JSON, TOO_LARGE};
+use super::operation::{Operation, Verb, of};
+use super::start::{self, Begun, TARGET_REFUSED};
 use crate::app::App;
 use crate::finding;
 use crate::job::Kind;
@@ -21,29 +21,22 @@ pub(super) const OPERATIONS: &[Operation] = &[Operation {
     summary: "Searches for the highest rate at which a server holds objectives, as a job.",
     parameters: &[],
     body: Some(of::<WantedFind>),
-    answers: &[
-        BEGUN,
-        Answer::error(400, "The search is not valid."),
-        Answer::error(
-            403,
-            "Its target is not allowed, or a page of another server or a proxy sent the request.",
-        ),
-        NOT_IN_TIME,
-        BUSY,
-        TOO_LARGE,
-        NOT_JSON,
-        Answer::error(422, "The request is JSON, but no search."),
-        ENDING,
-    ],
+    answers: &start::answers(
+        "The search is not valid.",
+        TARGET_REFUSED,
+        "The request is JSON, but no search.",
+    ),
     route: || post(start),
 }];
 
 async fn start(State(app): State<Arc<App>>, request: Request) -> Result<Begun, Problem> {
     let wanted: WantedFind = start::body(request).await?;
     let find = wanted.bounded(app.most_connections).map_err(Problem::bad_input)?;
-    start::room(&app)?;
-    let addresses = start::admitted(&app, find.load().target()).await?;
+    let turn = start::turn(&app).await?;
+    let (addresses, turn) = start::admitted(&app, turn, find.load().target()).await?;
     let name = find.load().shown_target();
     let search = find.search(addresses);
-    start::begin(&app, Kind::Find, name, move |of_job, interrupt| finding::found(of_job, &search, interrupt))
+    start::begin(&app, turn, Kind::Find, name, move |of_job, interrupt| {
+        finding::found(of_job, &search, interrupt)
+    })
 }

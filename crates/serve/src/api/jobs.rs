@@ -11,9 +11,8 @@ use schemars::json_schema;
 
 use super::operation::{Answer, Content, Operation, Parameter, Verb, of};
 use super::stream;
-use crate::address::Segments;
+use crate::address::{Segments, number};
 use crate::app::{App, MAX_STREAMS};
-use crate::history::number;
 use crate::job::Job;
 use crate::metrics::Refused;
 use crate::problem::Problem;
@@ -67,7 +66,10 @@ pub(super) const OPERATIONS: &[Operation] = &[
                 content: Content::Types(|_| vec![("text/event-stream", json_schema!({"type": "string"}))]),
             },
             NO_JOB,
-            Answer::error(429, "There are too many event streams."),
+            Answer::error(
+                429,
+                "There are too many event streams. `Retry-After` says when to ask again, in seconds.",
+            ),
         ],
         route: || get(follow),
     },

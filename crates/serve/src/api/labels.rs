@@ -8,9 +8,9 @@ use axum::routing::patch;
 use hoptax_result::StoredRun;
 
 use super::operation::{Answer, Operation, Verb, of};
-use super::runs::{RUN, run_of};
+use super::runs::RUN;
 use super::start::{self, NOT_IN_TIME, NOT_JSON, TOO_LARGE};
-use crate::address::Segments;
+use crate::address::{Segments, run_of};
 use crate::app::{App, blocking};
 use crate::labels::LabelChange;
 use crate::problem::Problem;

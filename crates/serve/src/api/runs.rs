@@ -14,9 +14,9 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 
 use super::operation::{Answer, Content, Operation, Parameter, Verb, of};
-use crate::address::{Page, Segments};
+use crate::address::{Page, Query, Segments, run_of};
 use crate::app::{App, blocking};
-use crate::history::{MAX_RUNS, number};
+use crate::history::MAX_RUNS;
 use crate::problem::Problem;
 
 const JSON: &str = "application/json";
@@ -117,15 +117,11 @@ fn endings() -> Vec<&'static str> {
     OUTPUTS.iter().map(|output| output.extension).collect()
 }
 
-pub(super) fn run_of(text: &str) -> Result<i64, Problem> {
-    number(text).ok_or_else(|| Problem::not_found("a run is named by its number"))
-}
-
 /// A text under its media type.
 type Typed = ([(HeaderName, &'static str); 1], String);
 
 /// A value as JSON, which is made where `blocking` works.
-fn json(value: &impl Serialize) -> Result<Typed, Problem> {
+pub(super) fn json(value: &impl Serialize) -> Result<Typed, Problem> {
     let text = serde_json::to_string(value).map_err(Problem::internal)?;
     Ok(([(CONTENT_TYPE, JSON)], text))
 }
@@ -136,7 +132,7 @@ fn file(media_type: &str, name: &str) -> [(HeaderName, String); 2] {
     [(CONTENT_TYPE, media_type.to_owned()), (CONTENT_DISPOSITION, disposition)]
 }
 
-async fn list(State(app): State<Arc<App>>, page: Page) -> Result<impl IntoResponse, Problem> {
+async fn list(State(app): State<Arc<App>>, Query(page): Query<Page>) -> Result<impl IntoResponse, Problem> {
     blocking(move || json(&app.history.runs(page.before, page.limit)?.0)).await
 }
 

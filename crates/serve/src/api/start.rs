@@ -14,7 +14,7 @@ use tokio::time;
 
 use super::BASE;
 use super::operation::{Answer, of};
-use crate::app::{App, blocking, now};
+use crate::app::{App, Turn, blocking, now};
 use crate::job::{Job, Kind, Outcome};
 use crate::jobs::NotBegun;
 use crate::metrics::Refused;
@@ -24,6 +24,30 @@ use crate::working::{self, OfJob};
 
 /// The time in which the body of a request has to come.
 const BODY_TIME: Duration = Duration::from_secs(10);
+
+/// The answers of a start: those of every kind of job, and three errors in words of this kind. The errors are that a value is not valid
+/// (400), that the job is refused (403), and that the request is JSON, but states nothing of this kind (422).
+pub(super) const fn answers(
+    not_valid: &'static str,
+    refused: &'static str,
+    not_this_kind: &'static str,
+) -> [Answer; 9] {
+    [
+        BEGUN,
+        Answer::error(400, not_valid),
+        Answer::error(403, refused),
+        NOT_IN_TIME,
+        BUSY,
+        TOO_LARGE,
+        NOT_JSON,
+        Answer::error(422, not_this_kind),
+        ENDING,
+    ]
+}
+
+/// When a start that sends requests to a target is refused.
+pub(super) const TARGET_REFUSED: &str =
+    "Its target is not allowed, or a page of another server or a proxy sent the request.";
 
 /// The answer of a start.
 pub(super) const BEGUN: Answer =
@@ -50,7 +74,7 @@ pub(super) async fn body<T: DeserializeOwned>(request: Request) -> Result<T, Pro
     Ok(wanted)
 }
 
-/// Decides whether a job may begin now. Nothing is looked up or read for somebody who would be refused anyway.
+/// Decides whether a job may begin now.
 ///
 /// # Errors
 /// When another one runs, or the server ends.
@@ -58,31 +82,50 @@ pub(super) fn room(app: &App) -> Result<(), Problem> {
     app.jobs.room().map_err(|why| not_begun(app, why))
 }
 
-/// The addresses of an allowed target.
+/// The turn of a request that begins a job. Until its end, no other job begins, so nothing is looked up or read beside a measurement,
+/// whose processor it would take, or for somebody who would be refused anyway.
+///
+/// # Errors
+/// As [`room`].
+pub(super) async fn turn(app: &App) -> Result<Turn, Problem> {
+    room(app)?;
+    let turn = app.turn().await;
+    // Another request may have begun one while this one waited.
+    room(app)?;
+    Ok(turn)
+}
+
+/// The addresses of an allowed target, and the turn in which they were looked up.
 ///
 /// # Errors
 /// When it is not allowed, or is no target.
-pub(super) async fn admitted(app: &Arc<App>, target: &str) -> Result<Vec<StaticAddress>, Problem> {
-    let (turn, of_names, target) = (app.turn().await, Arc::clone(app), target.to_owned());
+pub(super) async fn admitted(
+    app: &Arc<App>,
+    turn: Turn,
+    target: &str,
+) -> Result<(Vec<StaticAddress>, Turn), Problem> {
+    let (of_names, target) = (Arc::clone(app), target.to_owned());
+    // A client that leaves ends no lookup, so the turn lasts until the end of that.
     blocking(move || {
-        // A client that leaves ends no lookup, so the next one waits for this, too.
-        let _turn = turn;
-        of_names.targets.admit(&target).map_err(|why| refused(&of_names, why))
+        let addresses = of_names.targets.admit(&target).map_err(|why| refused(&of_names, why))?;
+        Ok((addresses, turn))
     })
     .await
 }
 
-/// Begins a job.
+/// Begins a job, and ends the turn of its request.
 ///
 /// # Errors
 /// When another one runs, or the server ends.
 pub(super) fn begin(
     app: &Arc<App>,
+    turn: Turn,
     kind: Kind,
     name: String,
     work: impl FnOnce(&OfJob, &Interrupt) -> Result<Outcome, Failure> + Send + 'static,
 ) -> Result<Begun, Problem> {
     let begun = app.jobs.begin(kind, name, now());
+    drop(turn);
     let (job, interrupt) = begun.map_err(|why| not_begun(app, why))?;
     working::begin(app, job.job, kind, interrupt, work)
         .map_err(|error| Problem::internal(format!("the thread of the job cannot be started: {error}")))?;
@@ -117,4 +160,33 @@ fn refused(app: &App, why: NotAdmitted) -> Problem {
 
 fn address(job: u64) -> String {
     format!("{BASE}/jobs/{job}")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+
+    use futures_util::FutureExt;
+    use tokio::runtime;
+
+    use super::*;
+    use crate::app::tests::{app, no_history};
+
+    #[test]
+    fn a_request_waits_for_the_turn_of_another_and_is_refused_if_that_begins_a_job() {
+        let app = app(no_history());
+        runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+            let first = turn(&app).await.unwrap();
+            let mut second = pin!(turn(&app));
+            let mut third = pin!(turn(&app));
+            assert!(second.as_mut().now_or_never().is_none() && third.as_mut().now_or_never().is_none());
+            drop(first);
+            let second = second.await.unwrap();
+            assert!(third.as_mut().now_or_never().is_none());
+            app.jobs.begin(Kind::Load, "http://127.0.0.1/".to_owned(), now()).unwrap();
+            drop(second);
+            assert_eq!(third.await.unwrap_err().status, StatusCode::CONFLICT);
+            assert_eq!(turn(&app).await.unwrap_err().status, StatusCode::CONFLICT);
+        });
+    }
 }

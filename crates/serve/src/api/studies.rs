@@ -60,10 +60,10 @@ async fn list() -> Result<Json<&'static [BuiltInStudy]>, Problem> {
 
 async fn start(State(app): State<Arc<App>>, request: Request) -> Result<Begun, Problem> {
     let wanted: WantedStudy = start::body(request).await?;
-    start::room(&app)?;
+    let turn = start::turn(&app).await?;
     let study = wanted.bounded(all().await?).map_err(Problem::bad_input)?;
     let name = wanted.name().to_owned();
-    start::begin(&app, Kind::Study, name, move |of_job, interrupt| {
+    start::begin(&app, turn, Kind::Study, name, move |of_job, interrupt| {
         studying::measured(of_job, &study, interrupt)
     })
 }

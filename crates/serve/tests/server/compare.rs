@@ -61,6 +61,24 @@ fn the_page_of_compared_runs_has_their_document_and_is_told_which_they_are() {
 }
 
 #[test]
+fn results_that_would_fill_the_memory_are_not_read() {
+    let site = Site::new();
+    for day in [1, 2] {
+        let study = sample::study("ours", &format!("2026-11-0{day}T00:00:00Z"), 5.0);
+        // Each may be shown; together they have more than 32 MiB.
+        site.store(&format!("{}{}", serde_json::to_string(&study).unwrap(), " ".repeat(17 << 20)));
+    }
+    assert_eq!(site.get("/api/v1/runs/1").status, 200);
+    for path in ["/compare?runs=1,2", "/api/v1/compare?runs=1,2"] {
+        let answer = site.get(path);
+        assert_eq!(answer.status, 400, "{path}: {}", answer.body.len());
+        let why = answer.error();
+        assert!(why.contains("at most 33554432 are read here") && why.contains("runs compare 1 2"), "{why}");
+    }
+    assert_eq!(site.get("/api/v1/compare?runs=1,9").status, 404, "a run that is not there has no bytes");
+}
+
+#[test]
 fn only_numbers_of_runs_of_the_store_are_compared() {
     let site = site();
     for (query, status, why) in [

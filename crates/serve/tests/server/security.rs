@@ -293,7 +293,7 @@ fn a_thousand_event_streams_are_sixty_four() {
     let (open, refused): (Vec<_>, Vec<_>) =
         (0..1_000).map(|_| follow()).partition(|stream| stream.status() == 200);
     assert_eq!((open.len(), refused.len()), (64, 936));
-    assert!(refused.iter().all(|stream| stream.status() == 429));
+    assert!(refused.iter().all(|stream| stream.status() == 429 && stream.headers()["retry-after"] == "5"));
     let text = site.get("/metrics").body;
     for line in [
         "hoptax_serve_event_streams 64",

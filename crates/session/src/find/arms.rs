@@ -12,6 +12,7 @@ use hoptax_load::Arrivals;
 use hoptax_plan::file;
 use hoptax_plan::plan::{Arm, CONFIDENCE, Plan};
 use hoptax_result::{Environment, FindArmsBody, FindArmsResult, FindEnd};
+use hoptax_run::configurations;
 use hoptax_run::runner::{self, Setting};
 use hoptax_stats::search::{Limits, Repetition, Search, WIDER};
 use hoptax_subject::envoy::chosen::Envoys;
@@ -62,7 +63,10 @@ impl ArmsOfStudy {
         let StudyText { name, text, folder } = study;
         let (mut file, positions) = file::read(&name, &text).map_err(Failure::bad_input)?;
         file.seed = instead.seed.unwrap_or(file.seed);
-        let configurations = library::configurations(&file, &folder, say);
+        let configurations = configurations::of_study(&file, &folder);
+        for note in configurations.notes() {
+            say(Update::Note(&note));
+        }
         let plan = Plan::with_configurations(&file, &positions, library::catalogue()?, configurations)
             .map_err(Failure::bad_input)?;
         let mut plan = plan.searched(ids).map_err(Failure::bad_input)?;

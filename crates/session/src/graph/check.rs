@@ -111,6 +111,7 @@ mod tests {
             proxies: vec![proxy("back", back_us), proxy("front", front_us)],
             functions: Vec::new(),
             cores: about((front_us + 2.0 * back_us) * 4e-4),
+            memory_bytes: None,
             curve: Vec::new(),
             bottleneck: SizeBottleneck { service: "front".to_owned(), rate: about(9_000.0), or: Vec::new() },
             latency: Some(SizeLatency {

@@ -1,13 +1,10 @@
 //! The laboratory in which variants of a configuration are tried: its files, the servers behind the proxy, and Envoy.
 
-use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use super::variants::{
-    Answers, LabError, Stubs, Trial, TrialError, Variant, difference, make_folders, write_files,
-};
+use super::variants::{Answers, LabError, Stubs, TryOut, TryOutError, Variant, make_folders, write_files};
 use hoptax_bootstrap::request::DerivedRequest;
 use hoptax_bootstrap::{Adapted, Lab, missing_extension};
 use hoptax_subject::envoy::given::{FilesError, Given};
@@ -15,33 +12,17 @@ use hoptax_subject::envoy::process::ProxyError;
 use hoptax_subject::envoy::release::Envoy;
 use serde_json::Value;
 
+use super::passed::listed;
 use super::{Configuration, Listed};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
-use crate::library;
 use crate::update::{Say, Update};
+use crate::{library, run_folder};
 
-/// Number of extensions that Envoy lacks which are removed before the laboratory gives up.
+/// The folder of the tries, in the run folder.
+const TRIES: &str = "tries";
+/// Most extensions that are removed because this Envoy lacks them. With more, the laboratory gives up.
 const MOST_MISSING: usize = 50;
-
-/// A variant and the responses to its requests.
-pub(super) struct Tried {
-    /// Name of the variant in texts.
-    pub(super) name: String,
-    pub(super) variant: Variant,
-    /// Responses to its requests, or the reason why it got none.
-    pub(super) outcome: Result<Answers, TrialError>,
-}
-
-impl Tried {
-    /// Returns the reason why the variant cannot be an arm beside a whole that answers `whole`; None if it can.
-    pub(super) fn obstacle(&self, whole: &Answers) -> Option<String> {
-        match &self.outcome {
-            Ok(answers) => difference(whole, answers),
-            Err(error) => Some(error.to_string()),
-        }
-    }
-}
 
 /// A configuration with everything around it that runs. It must end before a study begins: its servers wake up now and then.
 pub struct Laboratory<'a> {
@@ -73,11 +54,15 @@ struct Accepted {
 }
 
 impl<'a> Laboratory<'a> {
-    /// Writes the files, starts the servers, and has Envoy validate the whole without the extensions that it lacks.
-    pub(super) fn set_up(
+    /// Writes the files to a folder of the run folder, starts the servers, and has Envoy accept the whole without the extensions that it
+    /// lacks.
+    ///
+    /// # Errors
+    /// When a requirement is missing, when Envoy refuses the configuration, and after an interrupt.
+    pub fn set_up(
         configuration: &'a Configuration<'a>,
         envoy: Option<&str>,
-        folder: &Path,
+        run_folder: &Path,
         interrupt: &'a Interrupt,
         say: Say<'a>,
     ) -> Result<Self, Failure> {
@@ -86,7 +71,7 @@ impl<'a> Laboratory<'a> {
         let given = &configuration.given;
         let envoy = Envoy::find(envoy, &mut |text| say(Update::Note(text))).map_err(Failure::environment)?;
         let program = library::program()?;
-        let folder = create_folder(folder)?;
+        let folder = run_folder::make_folder(&run_folder.join(TRIES))?;
         // The certificates of the origin depend on the configuration, and the configuration on the address of the origin.
         let names = adapt(given, &folder)?;
         let certificates = write_files(given, &names, &folder).map_err(|error| match error {
@@ -98,7 +83,7 @@ impl<'a> Laboratory<'a> {
         let adapted = adapt_to(given, addresses(&stubs), &folder)?;
         let bench = Bench { stubs, envoy, program, folder, certificates };
         let Accepted { adapted, lacking } = bench.accept(adapted, interrupt)?;
-        let listed = configuration.listed_in(adapted)?;
+        let listed = listed(adapted, &configuration.wanted, configuration.catalogue)?;
         Ok(Self { configuration, listed, lacking, bench, interrupt, say, began })
     }
 
@@ -107,20 +92,24 @@ impl<'a> Laboratory<'a> {
         self.bench.folder_of(arm)
     }
 
-    /// Tries a variant with its request.
+    /// Tries a variant with its request. Returns the responses, or the reason why it got none.
     ///
     /// # Errors
     /// When its configuration cannot be made, and after an interrupt.
-    pub(super) fn attempt(&self, name: String, variant: Variant, listener: &str) -> Result<Tried, Failure> {
+    pub(super) fn attempt(
+        &self,
+        variant: &Variant,
+        listener: &str,
+    ) -> Result<Result<Answers, TryOutError>, Failure> {
         let mut note = |text: &str| (self.say)(Update::Note(text));
         let other = variant.envoy.as_deref().map(|envoy| Envoy::find(Some(envoy), &mut note));
         let other = other.transpose().map_err(Failure::environment)?;
-        let bootstrap = self.bootstrap(&variant)?;
+        let bootstrap = self.bootstrap(variant)?;
         let request: &DerivedRequest = &variant.request;
-        let trial = self.bench.trial(&variant.arm, other.as_ref().unwrap_or(&self.bench.envoy));
-        let outcome = trial.run(bootstrap, listener, request, self.interrupt.flag());
+        let try_out = self.bench.try_out(&variant.arm, other.as_ref().unwrap_or(&self.bench.envoy));
+        let outcome = try_out.run(bootstrap, listener, request, self.interrupt.flag());
         self.interrupt.check()?;
-        Ok(Tried { name, variant, outcome })
+        Ok(outcome)
     }
 
     fn bootstrap(&self, variant: &Variant) -> Result<Value, Failure> {
@@ -144,13 +133,14 @@ impl Bench {
     fn accept(&self, mut adapted: Adapted, interrupt: &Interrupt) -> Result<Accepted, Failure> {
         let mut lacking = Vec::new();
         for _ in 0..MOST_MISSING {
-            let validated = self.trial("whole", &self.envoy).validate(adapted.bootstrap(), interrupt.flag());
+            let validated =
+                self.try_out("whole", &self.envoy).validate(adapted.bootstrap(), interrupt.flag());
             interrupt.check()?;
             let Err(error) = validated else {
                 adapted.check_extensions().map_err(Failure::bad_input)?;
                 return Ok(Accepted { adapted, lacking });
             };
-            let TrialError::Proxy(ProxyError::Refused { reason, config }) = &error else {
+            let TryOutError::Proxy(ProxyError::Refused { reason, config }) = &error else {
                 return Err(Failure::environment(error));
             };
             let missing = missing_extension(reason);
@@ -173,8 +163,8 @@ impl Bench {
         )))
     }
 
-    fn trial<'t>(&'t self, arm: &str, envoy: &'t Envoy) -> Trial<'t> {
-        Trial {
+    fn try_out<'t>(&'t self, arm: &str, envoy: &'t Envoy) -> TryOut<'t> {
+        TryOut {
             envoy,
             program: &self.program,
             folder: self.folder_of(arm),
@@ -193,22 +183,17 @@ fn addresses(stubs: &Stubs) -> [SocketAddr; 2] {
     [stubs.origin.address, stubs.companion.address]
 }
 
-fn unknown() -> SocketAddr {
+/// Stands for the address of a server that does not run yet.
+fn placeholder() -> SocketAddr {
     SocketAddr::from((Ipv4Addr::LOCALHOST, 0))
 }
 
 /// The configuration on this machine before any server runs, with its files in `folder`.
 pub(super) fn adapt(given: &Given, folder: &Path) -> Result<Adapted, Failure> {
-    adapt_to(given, [unknown(), unknown()], folder)
+    adapt_to(given, [placeholder(), placeholder()], folder)
 }
 
 fn adapt_to(given: &Given, [origin, companion]: [SocketAddr; 2], folder: &Path) -> Result<Adapted, Failure> {
     let lab = Lab { admin_port: 0, listener_ports: Vec::new(), origin, companion, folder: folder.to_owned() };
     given.adapt(&lab).map_err(Failure::bad_input)
-}
-
-/// Creates a folder, and returns its absolute path: Envoy reads its files from there.
-pub(super) fn create_folder(path: &Path) -> Result<PathBuf, Failure> {
-    let created = fs::create_dir_all(path).and_then(|()| path.canonicalize());
-    created.map_err(|error| Failure::environment(format!("cannot create `{}`: {error}", path.display())))
 }

@@ -14,17 +14,14 @@ use super::tries::{TriedChange, Tries};
 /// The bill without its numbers.
 pub(super) fn order(wanted: &Wanted<'_>, tries: &Tries) -> Order {
     let passed = &tries.passed;
-    let parts = passed.parts.iter().zip(&tries.parts).map(|(part, tried)| {
-        let obstacle = tried.obstacle(&tries.answers);
-        BilledPart {
-            kind: part.kind.to_string(),
-            name: part.name.clone(),
-            place: part.place.to_string(),
-            arm: obstacle.is_none().then(|| tried.variant.arm.clone()),
-            not_measured: obstacle,
-            activity: activity(part, &tries.answers, tried.outcome.as_ref().ok()),
-            cost: Charge::default(),
-        }
+    let parts = passed.parts.iter().zip(&tries.parts).map(|(part, tried)| BilledPart {
+        kind: part.kind.to_string(),
+        name: part.name.clone(),
+        place: part.place.to_string(),
+        arm: tried.obstacle.is_none().then(|| tried.variant.arm.clone()),
+        not_measured: tried.obstacle.clone(),
+        activity: activity(part, &tries.answers, tried.outcome.as_ref().ok()),
+        cost: Charge::default(),
     });
     let request = &tries.whole.variant.request;
     let scheme = if request.tls.is_some() { "https" } else { "http" };
@@ -48,7 +45,6 @@ pub(super) fn order(wanted: &Wanted<'_>, tries: &Tries) -> Order {
 /// A change without its difference.
 fn change(change: &TriedChange, whole: &Answers) -> BilledChange {
     let TriedChange { change, proof, tried } = change;
-    let obstacle = tried.obstacle(whole);
     let mut moved =
         tried.outcome.as_ref().map(|answers| answers.answer.statistics.keys()).into_iter().flatten();
     let is_own = |name: &&String| proof.iter().any(|pattern| is_matched(name, pattern));
@@ -59,8 +55,8 @@ fn change(change: &TriedChange, whole: &Answers) -> BilledChange {
     };
     BilledChange {
         change: change.to_string(),
-        arm: obstacle.is_none().then(|| tried.variant.arm.clone()),
-        not_measured: obstacle,
+        arm: tried.obstacle.is_none().then(|| tried.variant.arm.clone()),
+        not_measured: tried.obstacle.clone(),
         answer_differences: tried
             .outcome
             .as_ref()

@@ -3,7 +3,7 @@
 use super::variants::{NameError, named};
 use hoptax_bootstrap::parts::{Part, PartKind, parts, with_joined_tags};
 use hoptax_bootstrap::request::{DerivedRequest, RequestLine, StatedRequest, stated};
-use hoptax_bootstrap::{Adapted, Listener, Problem};
+use hoptax_bootstrap::{Adapted, Listener, Problem, Replacement};
 use hoptax_functions::Catalogue;
 
 use super::Wanted;
@@ -20,17 +20,40 @@ pub(super) struct Passed {
     pub(super) parts: Vec<Part>,
 }
 
-/// The listeners, or the one that is asked for, with the parts that are asked for.
-pub(super) fn passed(
-    adapted: &Adapted,
+/// The listeners of a configuration that a bill may be about.
+pub struct Listed {
+    /// Each with its request and its parts.
+    pub(super) listeners: Vec<Passed>,
+    pub(super) adapted: Adapted,
+}
+
+impl Listed {
+    /// The parts of the listener that has the most.
+    pub fn most_parts(&self) -> usize {
+        self.listeners.iter().map(|one| one.parts.len()).max().unwrap_or_default()
+    }
+
+    /// Replacements of parts of the configuration that a lab cannot provide.
+    pub(super) fn replacements(&self) -> &[Replacement] {
+        &self.adapted.replacements
+    }
+}
+
+/// The listeners of an adapted configuration, or the one that is asked for, with the parts that are asked for.
+pub(super) fn listed(
+    adapted: Adapted,
     wanted: &Wanted<'_>,
     catalogue: &Catalogue,
-) -> Result<Vec<Passed>, Failure> {
+) -> Result<Listed, Failure> {
+    Ok(Listed { listeners: passed(&adapted, wanted, catalogue)?, adapted })
+}
+
+fn passed(adapted: &Adapted, wanted: &Wanted<'_>, catalogue: &Catalogue) -> Result<Vec<Passed>, Failure> {
     let headers = headers(wanted, catalogue)?;
     if adapted.listeners.is_empty() {
         return Err(Failure::bad_input(format!(
             "`{}` has no listener, so no request goes through it: give the bootstrap of a proxy with one, or the dump of the \
-             running proxy, `curl http://ADMIN/config_dump?include_eds`",
+             running proxy, `curl 'http://ADMIN/config_dump?include_eds'`",
             wanted.configuration.display()
         )));
     }

@@ -7,11 +7,12 @@ use hoptax_judge::bill::second_study::{Pair, second_study, suspects};
 use hoptax_result::{BillResult, BilledSecondStudy};
 
 use super::budget::{Pace, Second};
-use super::laboratory::{Laboratory, Tried, create_folder};
-use super::tries::Tries;
+use super::laboratory::Laboratory;
+use super::tries::{Tried, Tries, obstacle};
 use super::{Configuration, Length, Studies};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
+use crate::run_folder;
 use crate::update::{Say, Update};
 
 /// The first study of a bill.
@@ -55,7 +56,8 @@ pub(super) fn measure(
     let Pairs { pairs, variants } = if parts.is_empty() {
         Pairs::default()
     } else {
-        let laboratory = configuration.laboratory(studies.options.envoy, studies.folder, interrupt, say)?;
+        let laboratory =
+            Laboratory::set_up(configuration, studies.options.envoy, studies.folder, interrupt, say)?;
         try_pairs(&laboratory, tries, &parts)?
     };
     let measured: Vec<&str> = bill.parts.iter().filter_map(|part| part.arm.as_deref()).collect();
@@ -64,7 +66,7 @@ pub(super) fn measure(
     let arms: Vec<Variant> = tries.measured().into_iter().filter(is_of_sum).chain(variants).collect();
     // The rate of the first study, which it may have chosen.
     let text = study_file(source, StudyOfBill::Second, &tries.whole.variant, &arms, bill.rate);
-    let folder = create_folder(&studies.folder.join(BillResult::SECOND_STUDY))?;
+    let folder = run_folder::make_folder(&studies.folder.join(BillResult::SECOND_STUDY))?;
     let length = Length { rounds: bill.rounds, budget: studies.left(pace) };
     let result = studies.run(&text, length, &folder, interrupt, say)?;
     Ok(second_study(&result, &measured, &pairs))
@@ -89,13 +91,13 @@ fn try_pairs(
     for (index, (first, one)) in parts.iter().enumerate() {
         for (second, other) in parts.iter().skip(index + 1) {
             let variant = Variant::of_pair(pairs.len() + 1, [*first, *second], &tries.whole.variant.request);
-            let name = format!("without {} and {}", first.name, second.name);
-            let tried = laboratory.attempt(name, variant, &tries.passed.listener.name)?;
-            let both = if let Some(obstacle) = tried.obstacle(&tries.answers) {
+            let outcome = laboratory.attempt(&variant, &tries.passed.listener.name)?;
+            let both = if let Some(obstacle) = obstacle(&tries.answers, &outcome) {
                 Err(obstacle)
             } else {
-                variants.push(tried.variant.clone());
-                Ok(tried.variant.arm)
+                let arm = variant.arm.clone();
+                variants.push(variant);
+                Ok(arm)
             };
             let named = |part: &Part| format!("{} {}", part.kind, part.name);
             pairs.push(Pair {

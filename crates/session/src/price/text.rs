@@ -7,9 +7,8 @@ use hoptax_result::Activity;
 use hoptax_text::secrets::is_name;
 
 use super::Listed;
-use super::laboratory::Tried;
 use super::order::lacking;
-use super::tries::Tries;
+use super::tries::{Tried, Tries};
 
 /// Describes a configuration: the kind of its file, the listeners with their requests and parts, and all replacements.
 pub fn outline(described: Option<&str>, listed: &Listed) -> String {
@@ -78,8 +77,8 @@ fn part(part: &Part) -> [String; 3] {
     [part.kind.to_string(), part.name.clone(), format!("{}{needs}", part.place)]
 }
 
-/// Describes the responses of the variants, and the parts that acted.
-pub fn trials(tries: &Tries) -> String {
+/// Describes the outcomes of the tries: the responses of the variants, and the parts that acted.
+pub fn outcomes(tries: &Tries) -> String {
     let passed = &tries.passed;
     let mut text = format!("\nVariants of listener {}\n", passed.listener.name);
     let rows: Vec<[String; 3]> = tries

@@ -1,14 +1,27 @@
-//! Tries the variants of a listener: the whole, the whole without each part, changed, and with everything off.
+//! Tries the variants of a listener: the whole, the whole without each part, changed, and with everything off. Those that answer as the
+//! whole does can be arms of a study beside it.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::variants::{Answers, Change, Changed, Variant};
+use super::variants::{Answers, Change, Changed, TryOutError, Variant};
 use hoptax_bootstrap::Replacement;
 use hoptax_bootstrap::request::DerivedRequest;
 
-use super::laboratory::{Laboratory, Tried};
+use super::laboratory::Laboratory;
 use super::passed::Passed;
 use crate::failure::Failure;
+
+/// A variant and the responses to its requests.
+pub(super) struct Tried {
+    /// Name of the variant in texts.
+    pub(super) name: String,
+    pub(super) variant: Variant,
+    /// Responses to its requests, or the reason why it got none.
+    pub(super) outcome: Result<Answers, TryOutError>,
+    /// The reason why it cannot be an arm beside the whole; None if it can.
+    pub(super) obstacle: Option<String>,
+}
 
 /// A change, tried.
 pub(super) struct TriedChange {
@@ -48,7 +61,7 @@ impl Tries {
     /// The variants besides the whole that can be arms, each once: a change may be the removal of a part.
     pub(super) fn measured(&self) -> Vec<Variant> {
         let mut variants: Vec<Variant> = Vec::new();
-        for tried in self.all().skip(1).filter(|tried| tried.obstacle(&self.answers).is_none()) {
+        for tried in self.all().skip(1).filter(|tried| tried.obstacle.is_none()) {
             if variants.iter().all(|variant| variant.arm != tried.variant.arm) {
                 variants.push(tried.variant.clone());
             }
@@ -72,25 +85,30 @@ impl Laboratory<'_> {
             ));
         };
         let changes = self.changes(passed, request)?;
-        let attempt = |name: String, variant: Variant| {
+        let attempt = |variant: &Variant| {
             check_time(self.began.elapsed(), within)?;
-            self.attempt(name, variant, &passed.listener.name)
+            self.attempt(variant, &passed.listener.name)
         };
-        let whole = attempt("whole".to_owned(), Variant::whole(request))?;
-        let answers = self.answers(&whole, passed)?;
+        let whole = Variant::whole(request);
+        let outcome = attempt(&whole)?;
+        let answers = self.answers(&outcome, passed)?;
+        let whole = Tried { name: "whole".to_owned(), variant: whole, outcome, obstacle: None };
+        let beside = |name: String, variant: Variant| -> Result<Tried, Failure> {
+            let outcome = attempt(&variant)?;
+            Ok(Tried { name, variant, obstacle: obstacle(&answers, &outcome), outcome })
+        };
         let mut parts = Vec::new();
         for (part, variant) in passed.parts.iter().zip(Variant::of_parts(&passed.parts, request)) {
-            parts.push(attempt(format!("without {} {}", part.kind, part.name), variant)?);
+            parts.push(beside(format!("without {} {}", part.kind, part.name), variant)?);
         }
         let mut tried_changes = Vec::new();
         for (change, Changed { variant, proof }) in changes {
-            let tried = attempt(format!("what if {change}"), variant)?;
+            let tried = beside(format!("what if {change}"), variant)?;
             tried_changes.push(TriedChange { change, proof, tried });
         }
-        let is_removable = |tried: &Tried| tried.obstacle(&answers).is_none();
-        let removable = passed.parts.iter().zip(&parts).filter(|(_, tried)| is_removable(tried));
+        let removable = passed.parts.iter().zip(&parts).filter(|(_, tried)| tried.obstacle.is_none());
         let all_off = Variant::all_off(&removable.map(|(part, _)| part).collect::<Vec<_>>(), request);
-        let all_off = all_off.map(|variant| attempt("everything off".to_owned(), variant)).transpose()?;
+        let all_off = all_off.map(|variant| beside("everything off".to_owned(), variant)).transpose()?;
         let count = 1 + parts.len() + tried_changes.len() + usize::from(all_off.is_some());
         Ok(Tries {
             of_each: self.began.elapsed() / count as u32,
@@ -120,8 +138,8 @@ impl Laboratory<'_> {
     }
 
     /// Returns the responses of the whole.
-    fn answers(&self, whole: &Tried, passed: &Passed) -> Result<Answers, Failure> {
-        match &whole.outcome {
+    fn answers(&self, whole: &Result<Answers, TryOutError>, passed: &Passed) -> Result<Answers, Failure> {
+        match whole {
             Ok(answers) if !answers.answer.statuses.is_empty() => Ok(answers.clone()),
             Ok(answers) => {
                 let kinds = answers.failures.keys().cloned().collect::<Vec<_>>().join(", ");
@@ -137,6 +155,49 @@ impl Laboratory<'_> {
     }
 }
 
+/// Returns the reason why a variant with this outcome cannot be an arm beside a whole that answers `whole`; None if it can.
+pub(super) fn obstacle(whole: &Answers, outcome: &Result<Answers, TryOutError>) -> Option<String> {
+    match outcome {
+        Ok(answers) => difference(whole, answers),
+        Err(error) => Some(error.to_string()),
+    }
+}
+
+/// Statuses with which filters refuse requests.
+const REFUSALS: [u16; 3] = [401, 403, 429];
+
+/// Returns the reason why a variant cannot be compared with the whole: its responses have other statuses. None if it can. Another size
+/// of bodies is no obstacle: it may be the work of the part that it lacks.
+fn difference(whole: &Answers, variant: &Answers) -> Option<String> {
+    // The numbers of each kind are random where a filter decides at random, and are not compared.
+    let kinds = |answers: &Answers| {
+        let statuses = answers.answer.statuses.keys().map(|status| format!("status {status}"));
+        let failures = answers.failures.keys().filter(|kind| !kind.starts_with("status"));
+        statuses.chain(failures.cloned()).collect::<BTreeSet<String>>()
+    };
+    let (expected, found) = (kinds(whole), kinds(variant));
+    let listed = |kinds: BTreeSet<String>| {
+        if kinds.is_empty() {
+            "nothing".to_owned()
+        } else {
+            kinds.into_iter().collect::<Vec<_>>().join(" and ")
+        }
+    };
+    if expected == found {
+        return None;
+    }
+    let is_refused =
+        |answers: &Answers| answers.answer.statuses.keys().any(|status| REFUSALS.contains(status));
+    let reason = match (is_refused(whole), is_refused(variant)) {
+        (true, false) => {
+            "it refuses the request, and refusing costs less than serving: state a request that it admits (--request, --header)"
+        }
+        (false, true) => "without it, another part refuses the request, so it cannot be removed alone",
+        _ => "the response depends on it, so a variant without it cannot be compared",
+    };
+    Some(format!("the response is {} instead of {}: {reason}", listed(found), listed(expected)))
+}
+
 /// Checks that tries are still within their time.
 fn check_time(elapsed: Duration, within: Option<Duration>) -> Result<(), Failure> {
     match within {
@@ -150,6 +211,8 @@ fn check_time(elapsed: Duration, within: Option<Duration>) -> Result<(), Failure
 
 #[cfg(test)]
 mod tests {
+    use hoptax_result::Answer;
+
     use super::*;
 
     #[test]
@@ -158,5 +221,26 @@ mod tests {
         assert!(check_time(long, None).is_ok() && check_time(short, Some(short)).is_ok());
         let refused = check_time(long, Some(short)).unwrap_err().to_string();
         assert!(refused.contains("longer than 10 s"), "{refused}");
+    }
+
+    #[test]
+    fn a_variant_that_responds_differently_is_described() {
+        let answers = |statuses: &[(u16, u64)], failures: &[(&str, u64)]| Answers {
+            answer: Answer { statuses: statuses.iter().copied().collect(), ..Answer::default() },
+            failures: failures.iter().map(|(kind, number)| ((*kind).to_owned(), *number)).collect(),
+        };
+        let mixed = answers(&[(200, 6), (503, 4)], &[("status", 4)]);
+        assert_eq!(difference(&mixed, &answers(&[(200, 3), (503, 7)], &[("status", 7)])), None);
+        assert_eq!(
+            difference(&mixed, &answers(&[(200, 10)], &[])).unwrap(),
+            "the response is status 200 instead of status 200 and status 503: the response depends on it, so a variant without \
+             it cannot be compared"
+        );
+        let refused = answers(&[(403, 10)], &[]);
+        let why = |whole: &Answers, variant: &Answers| difference(whole, variant).unwrap();
+        assert!(why(&refused, &answers(&[(200, 10)], &[])).contains("state a request that it admits"));
+        assert!(why(&answers(&[(200, 10)], &[]), &refused).contains("cannot be removed alone"));
+        let broken = answers(&[], &[]);
+        assert!(difference(&mixed, &broken).unwrap().contains("is nothing instead"));
     }
 }

@@ -9,7 +9,7 @@ mod change;
 mod lab;
 mod named;
 pub(crate) mod study_file;
-mod trial;
+mod try_out;
 mod variant;
 
 pub(crate) use activity::activity;
@@ -17,5 +17,5 @@ pub use change::Change;
 pub(crate) use change::Changed;
 pub(crate) use lab::{LabError, make_folders, write_files};
 pub(crate) use named::{NameError, named};
-pub(crate) use trial::{Answers, Stubs, Trial, TrialError};
-pub(crate) use variant::{Variant, difference};
+pub(crate) use try_out::{Answers, Stubs, TryOut, TryOutError};
+pub(crate) use variant::Variant;

@@ -16,7 +16,7 @@ use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use hoptax_host::child::{Child, ChildSpec};
+use hoptax_host::child::{Child, ChildSpec, ending};
 use hoptax_host::command::CommandError;
 use serde_json::Value;
 
@@ -155,7 +155,7 @@ pub enum ProxyError {
         source: CommandError,
     },
     /// It exited on its own.
-    #[error("the proxy exited ({status}); its log `{}` ends with:\n{last_lines}", log.display())]
+    #[error("the proxy exited ({}); its log `{}` ends with:\n{last_lines}", ending(*status), log.display())]
     Ended {
         /// Its exit status.
         status: ExitStatus,

@@ -1,6 +1,6 @@
 //! Predictions and checks of response times, on studies whose truth is known.
 
-use hoptax_result::{ArmResult, LoadSpec, PlannedHop, SizeLatency, StudyResult};
+use hoptax_result::{ArmResult, LoadSpec, PlannedHop, SizeLatency, SizeResult, StudyResult};
 
 use super::graph::graph;
 use super::{MORE_LOADS, additive, study_with_times};
@@ -83,6 +83,28 @@ fn proxies_add_what_they_add_at_their_busy_share() {
     let critical = gateway.critical_path_us.unwrap().estimate + cart.critical_path_us.unwrap().estimate;
     assert!((critical - latency.added.mean_us.unwrap().estimate).abs() < 1e-6 * critical);
     assert_eq!(result.no_latency, None);
+}
+
+#[test]
+fn a_function_that_is_switched_off_saves_its_time_and_makes_its_proxy_less_busy() {
+    let study = [measured(ARMS, stretched)];
+    let on = size(&graph(TWO), RATE, &study).unwrap();
+    let off = size(&graph(&TWO.replace("functions: [jwt], ", "")), RATE, &study).unwrap();
+    let mean_us = |result: &SizeResult| result.latency.as_ref().unwrap().added.mean_us.unwrap().estimate;
+    let saved = on.functions[0].saved_mean_us.unwrap();
+    let truth = mean_us(&on) - mean_us(&off);
+    // Fewer requests are simulated for it.
+    assert!((saved.estimate - truth).abs() < 0.01 * truth && saved.half_width() > 0.0, "{saved:?} {truth}");
+    let alone = MEAN * 50.0 * (1.0 + way(on.latency.as_ref().unwrap().proxies[0].busy_share));
+    assert!(saved.estimate > 1.1 * alone, "{saved:?} {alone}");
+    // Without the function, the gateway is less busy than any proxy that was measured; at a higher rate it is not.
+    let is_extrapolated = |rate: f64| {
+        let sized = size(&graph(TWO), rate, &study).unwrap();
+        sized.functions[0].saved_mean_is_extrapolated
+    };
+    let proxy = off.latency.as_ref().unwrap().proxies.clone();
+    assert_eq!(is_extrapolated(RATE), proxy.iter().any(|proxy| proxy.is_extrapolated), "{proxy:?}");
+    assert!(is_extrapolated(0.5 * RATE));
 }
 
 #[test]

@@ -2,9 +2,8 @@
 
 use hoptax_result::{ComparedMeasure, ComparedSubject, ComparisonBody};
 
-use crate::chart::{Chart, DifferenceRow, Differences};
-use crate::comparison::without_unit;
-use crate::document::{Block, Section};
+use crate::chart::{DifferenceRow, Differences};
+use crate::document::Section;
 use crate::numbers::{decimals, difference, grouped};
 use crate::quantity::Quantity;
 use crate::sittings::{scaled, unit};
@@ -32,15 +31,13 @@ pub(super) fn charts(results: &[&ComparisonBody]) -> Option<Section> {
         _ => "the reference",
     };
     let title = format!("Differences from {reference}");
-    (!rows.is_empty()).then(|| {
-        let chart = Chart::Differences(Differences {
-            title: title.clone(),
-            axis: format!("difference from {reference}, %"),
-            margin: Some(PERCENT * first.margin_share),
-            rows,
-        });
-        Section::new(title, vec![Block::chart(chart)])
-    })
+    let chart = Differences {
+        title: title.clone(),
+        axis: format!("difference from {reference}, %"),
+        margin: Some(PERCENT * first.margin_share),
+        rows,
+    };
+    Section::of_differences(&title, chart)
 }
 
 fn row(subject: &str, one: &ComparedMeasure) -> DifferenceRow {
@@ -48,7 +45,7 @@ fn row(subject: &str, one: &ComparedMeasure) -> DifferenceRow {
     let reference = grouped(one.reference * unit(one.measure), decimals(in_unit.half_width()));
     DifferenceRow {
         subject: subject.to_owned(),
-        measure: without_unit(one.measure),
+        measure: one.measure.name().to_owned(),
         share: Quantity::difference(&one.difference_share.times(PERCENT), "%"),
         text: format!("{}: {} from {reference}", one.measure.words(), difference(&in_unit)),
         limit: None,
@@ -61,7 +58,9 @@ mod tests {
     use hoptax_result::ComparisonResult;
 
     use super::*;
+    use crate::chart::Chart;
     use crate::comparison::fixture;
+    use crate::document::Block;
 
     fn differences(results: &[&ComparisonBody]) -> Option<Differences> {
         let section = charts(results)?;

@@ -2,9 +2,8 @@
 
 use hoptax_result::{GateLimit, GateOutcome, GateResult};
 
-use crate::chart::{Chart, DifferenceRow, Differences, Outcome};
-use crate::document::{Block, Section};
-use crate::gate::name;
+use crate::chart::{DifferenceRow, Differences, Outcome};
+use crate::document::Section;
 use crate::quantity::Quantity;
 
 const PERCENT: f64 = 100.0;
@@ -14,15 +13,13 @@ pub(super) fn charts(result: &GateResult) -> Option<Section> {
     let own = result.limits.iter().filter_map(|limit| row(limit, limit.arm.clone()));
     let same = result.same.iter().filter_map(|limit| row(limit, format!("{} (A/A)", limit.arm)));
     let rows: Vec<DifferenceRow> = own.chain(same).collect();
-    (!rows.is_empty()).then(|| {
-        let chart = Chart::Differences(Differences {
-            title: "changes from the reference, with their limits".to_owned(),
-            axis: "change from the reference, %".to_owned(),
-            margin: None,
-            rows,
-        });
-        Section::new("Changes and limits", vec![Block::chart(chart)])
-    })
+    let chart = Differences {
+        title: "changes from the reference, with their limits".to_owned(),
+        axis: "change from the reference, %".to_owned(),
+        margin: None,
+        rows,
+    };
+    Section::of_differences("Changes and limits", chart)
 }
 
 /// A limit with its change; none if that is not known.
@@ -35,7 +32,7 @@ fn row(limit: &GateLimit, subject: String) -> Option<DifferenceRow> {
     };
     Some(DifferenceRow {
         subject,
-        measure: name(limit).to_owned(),
+        measure: limit.measure.name().to_owned(),
         share: Quantity::difference(&change.times(PERCENT), "%"),
         text: format!("limit {}", limit.limit),
         limit: Some(PERCENT * limit.limit_share),
@@ -46,6 +43,8 @@ fn row(limit: &GateLimit, subject: String) -> Option<DifferenceRow> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::chart::Chart;
+    use crate::document::Block;
     use crate::gate::fixture;
 
     fn rows(result: &GateResult) -> Vec<DifferenceRow> {

@@ -1,14 +1,18 @@
-//! The difference of a number of one run from that of another, and what is decided about it.
+//! The difference of a number of one run from that of another, what is decided about it, and its table and chart.
 
-use hoptax_result::{Decision, Interval};
+use hoptax_result::{ComparisonBody, Decision, Interval};
 use hoptax_stats::{decide_by_interval, sum_of_independent};
 
+use crate::chart::{DifferenceRow, Differences};
+use crate::document::Section;
+use crate::numbers::{decimals, grouped};
 use crate::quantity::Quantity;
+use crate::table::{Cell, Column, Row, Table};
 
-/// Largest difference that does not matter, as a share of the reference: that of `hoptax compare`, unless its user states another.
-pub(super) const MARGIN_SHARE: f64 = 0.02;
+/// Largest difference that does not matter, as a share of the reference.
+pub(super) const MARGIN_SHARE: f64 = ComparisonBody::USUAL_MARGIN_SHARE;
 
-pub(super) const PERCENT: f64 = 100.0;
+const PERCENT: f64 = 100.0;
 
 /// A difference of two runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -47,6 +51,96 @@ impl Decided {
     pub(super) fn in_words(&self) -> String {
         format!("{}, {}", self.percent().with_unit(), self.decision.as_str())
     }
+}
+
+/// A number of a run, compared with that of the reference.
+pub(super) struct Compared {
+    /// The run.
+    pub(super) run: String,
+    /// The part of the run that it is a number of, for tables: a percentile, or an arm.
+    pub(super) part: String,
+    /// Its measure, for charts.
+    pub(super) measure: String,
+    /// Its measure with the unit.
+    pub(super) words: String,
+    /// The unit.
+    pub(super) unit: &'static str,
+    /// The number of the reference.
+    pub(super) reference: Interval,
+    /// The difference, as a share of the number of the reference.
+    pub(super) found: Decided,
+}
+
+impl Compared {
+    /// The difference in the unit of the number.
+    fn difference(&self) -> Quantity {
+        Quantity::difference(&self.found.difference, self.unit)
+    }
+}
+
+/// The table of differences from `reference`, a row for each; none without one. Columns of numbers have the unit `unit`, or, without one
+/// that all have, each row states its measure.
+pub(super) fn table(
+    title: String,
+    names: &str,
+    reference: &str,
+    unit: Option<&str>,
+    all: &[Compared],
+) -> Option<Section> {
+    let has_measures = unit.is_none();
+    let heading = |of: &str| unit.map_or_else(|| of.to_owned(), |unit| format!("{of} {unit}"));
+    let row = |one: &Compared| {
+        let numbers = [
+            Cell::level(Some(&one.reference), one.unit),
+            Cell::Quantity(one.difference()),
+            Cell::Quantity(one.found.percent()),
+            Cell::words(one.found.decision.as_str()),
+        ];
+        let measure = has_measures.then(|| Cell::words(&one.words));
+        Row::new(format!("{}: {}", one.run, one.part), measure.into_iter().chain(numbers).collect())
+    };
+    let numbers = [
+        Column::new(heading(reference), 2),
+        Column::new(heading("difference"), 3),
+        Column::new("relative %", 1),
+        Column::text("decision", 0),
+    ];
+    let measure = has_measures.then(|| Column::text("measure", 0));
+    (!all.is_empty()).then(|| {
+        Section::of_table(Table {
+            title,
+            names: names.to_owned(),
+            columns: measure.into_iter().chain(numbers).collect(),
+            rows: all.iter().map(row).collect(),
+        })
+    })
+}
+
+/// The chart of differences; none without one. Each belongs to the subject that `subject` names.
+pub(super) fn chart(
+    title: &str,
+    axis: String,
+    all: &[Compared],
+    subject: impl Fn(&Compared) -> String,
+) -> Option<Section> {
+    let row = |one: &Compared| {
+        let reference = grouped(one.reference.estimate, decimals(one.found.difference.half_width()));
+        DifferenceRow {
+            subject: subject(one),
+            measure: one.measure.clone(),
+            share: one.found.percent(),
+            text: format!("{}: {} from {reference}", one.words, one.difference().text()),
+            limit: None,
+            outcome: one.found.decision.into(),
+        }
+    };
+    let chart = Differences {
+        title: title.to_owned(),
+        axis,
+        margin: Some(PERCENT * MARGIN_SHARE),
+        rows: all.iter().map(row).collect(),
+    };
+    Section::of_differences(title, chart)
 }
 
 /// The notes on how all differences are made and decided.

@@ -3,11 +3,11 @@
 use hoptax_result::{Interval, LoadResult};
 
 use super::Named;
-use super::decided::{Decided, MARGIN_SHARE, PERCENT, decided, notes};
-use crate::chart::{Chart, DifferenceRow, Differences, Line};
+use super::decided::{Compared, chart, decided, notes, table as differences};
+use crate::chart::{Chart, Line};
 use crate::document::{Block, Document, Section};
 use crate::documents::load::{by_percentile, quantity, response_curve};
-use crate::numbers::{counted, decimals, grouped};
+use crate::numbers::{counted, grouped};
 use crate::quantity::{Basis, Quantity};
 use crate::table::{Cell, Column, Row, Table};
 
@@ -15,18 +15,6 @@ use crate::table::{Cell, Column, Row, Table};
 const PERCENTILES: [(f64, &str); 4] = [(50.0, "p50"), (90.0, "p90"), (99.0, "p99"), (99.9, "p99.9")];
 /// Those that a sentence names.
 const IN_SENTENCE: [&str; 2] = ["p50", "p99"];
-
-/// A percentile of a load, compared with that of the reference.
-struct Compared {
-    /// The run.
-    run: String,
-    /// The percentile.
-    name: &'static str,
-    /// That of the reference, us.
-    reference: Interval,
-    /// The difference.
-    found: Decided,
-}
 
 /// The document of loads, of which the first is the reference.
 pub(super) fn overlaid(runs: &[Named<'_, LoadResult>]) -> Document {
@@ -40,11 +28,13 @@ pub(super) fn overlaid(runs: &[Named<'_, LoadResult>]) -> Document {
         document.answer.push(sentence(&reference.name, &run.name, &of_run));
         all.extend(of_run);
     }
-    document.plots.extend(chart(&reference.name, &all));
-    document
-        .sections
-        .extend((!all.is_empty()).then(|| Section::of_table(differences(&reference.name, &all))));
-    document.notes.extend(notes(&reference.name));
+    let reference = &reference.name;
+    let axis = format!("difference of response time from {reference}, %");
+    let of_run = |one: &Compared| one.run.clone();
+    document.plots.extend(chart(&format!("Differences from {reference}"), axis, &all, of_run));
+    let title = format!("differences of response time from {reference}");
+    document.sections.extend(differences(title, "run", reference, Some("us"), &all));
+    document.notes.extend(notes(reference));
     document
 }
 
@@ -116,72 +106,25 @@ fn compared(reference: &LoadResult, run: &Named<'_, LoadResult>) -> Vec<Compared
     let one = |(percentile, name): (f64, &'static str)| {
         let of_reference = interval(reference, percentile)?;
         let found = decided(&of_reference, &interval(run.result, percentile)?, of_reference.estimate)?;
-        Some(Compared { run: run.name.clone(), name, reference: of_reference, found })
+        Some(Compared {
+            run: run.name.clone(),
+            part: name.to_owned(),
+            measure: name.to_owned(),
+            words: format!("{name} of response time, us"),
+            unit: "us",
+            reference: of_reference,
+            found,
+        })
     };
     PERCENTILES.into_iter().filter_map(one).collect()
 }
 
 /// One run against the reference.
 fn sentence(reference: &str, run: &str, all: &[Compared]) -> String {
-    let named = all.iter().filter(|one| IN_SENTENCE.contains(&one.name));
-    let each: Vec<String> = named.map(|one| format!("{} {}", one.name, one.found.in_words())).collect();
+    let named = all.iter().filter(|one| IN_SENTENCE.contains(&one.part.as_str()));
+    let each: Vec<String> = named.map(|one| format!("{} {}", one.part, one.found.in_words())).collect();
     if each.is_empty() {
         return format!("no p50 or p99 of response time has an interval in both {run} and {reference}");
     }
     format!("{run} against {reference}: {}", each.join("; "))
-}
-
-/// The differences as a chart; none without one.
-fn chart(reference: &str, all: &[Compared]) -> Option<Section> {
-    let row = |one: &Compared| {
-        let difference = Quantity::difference(&one.found.difference, "us");
-        let digits = decimals(one.found.difference.half_width());
-        DifferenceRow {
-            subject: one.run.clone(),
-            measure: one.name.to_owned(),
-            share: one.found.percent(),
-            text: format!(
-                "{} of response time: {} from {} us",
-                one.name,
-                difference.with_unit(),
-                grouped(one.reference.estimate, digits)
-            ),
-            limit: None,
-            outcome: one.found.decision.into(),
-        }
-    };
-    let title = format!("Differences from {reference}");
-    (!all.is_empty()).then(|| {
-        let chart = Chart::Differences(Differences {
-            title: title.clone(),
-            axis: format!("difference of response time from {reference}, %"),
-            margin: Some(PERCENT * MARGIN_SHARE),
-            rows: all.iter().map(row).collect(),
-        });
-        Section::new(title, vec![Block::chart(chart)])
-    })
-}
-
-/// The same as a table.
-fn differences(reference: &str, all: &[Compared]) -> Table {
-    let row = |one: &Compared| {
-        let cells = vec![
-            Cell::level(Some(&one.reference), "us"),
-            Cell::Quantity(Quantity::difference(&one.found.difference, "us")),
-            Cell::Quantity(one.found.percent()),
-            Cell::words(one.found.decision.as_str()),
-        ];
-        Row::new(format!("{}: {}", one.run, one.name), cells)
-    };
-    Table {
-        title: format!("differences of response time from {reference}"),
-        names: "run".to_owned(),
-        columns: vec![
-            Column::new(format!("{reference} us"), 2),
-            Column::new("difference us", 3),
-            Column::new("relative %", 1),
-            Column::text("decision", 0),
-        ],
-        rows: all.iter().map(row).collect(),
-    }
 }

@@ -1,20 +1,20 @@
 //! Studies beside each other: the costs of the arms that they have in common, and the levels of the arms that these are compared with.
 
-use hoptax_result::{ArmKind, ArmResult, CostMeasure, Decision, Interval, StudyResult};
+use std::collections::BTreeSet;
+
+use hoptax_result::{ArmKind, ArmResult, CostMeasure, Decision, StudyResult};
 
 use super::Named;
-use super::decided::{Decided, MARGIN_SHARE, PERCENT, decided, notes};
-use crate::chart::{
-    Chart, DifferenceRow, Differences, Outcome, OverlaidRun, Overlay, OverlayDifference, OverlayRow,
-    OverlayView,
-};
-use crate::comparison::without_unit;
+use super::decided::{Compared, MARGIN_SHARE, chart, decided, notes, table as differences};
+use crate::chart::{Chart, Outcome, OverlaidRun, Overlay, OverlayDifference, OverlayRow, OverlayView};
 use crate::document::{Block, Document, Section};
-use crate::numbers::{counted, decimals, grouped};
+use crate::findings::named;
+use crate::numbers::counted;
 use crate::quantity::Quantity;
 use crate::rows::{Asked, arm_level, baselines, cell, rows, unit_name};
 use crate::sittings::scaled;
 use crate::table::{Cell, Column, Row, Table};
+use crate::words::capitalised;
 
 /// Arms of a note that are named.
 const NAMED: usize = 6;
@@ -22,14 +22,8 @@ const NAMED: usize = 6;
 /// The word for differing costs without a decision.
 const NOT_DECIDED: &str = "not decided";
 
-/// The level of an arm that costs are differences from, in a measure, compared with that of the reference.
-struct Level {
-    run: String,
-    arm: String,
-    measure: CostMeasure,
-    reference: Interval,
-    found: Decided,
-}
+/// The title of the levels.
+const LEVELS: &str = "levels of the arms that costs are differences from";
 
 /// The document of studies, of which the first is the reference. None if no arm has a cost in two of them.
 pub(super) fn overlaid(runs: &[Named<'_, StudyResult>]) -> Option<Document> {
@@ -49,8 +43,9 @@ pub(super) fn overlaid(runs: &[Named<'_, StudyResult>]) -> Option<Document> {
     let mut document = Document::new("", "", Vec::new());
     for (place, run) in runs.iter().enumerate().skip(1) {
         // The levels of other arms are in a table of their own.
-        let level = levels.iter().find(|level| level.run == run.name && level.measure == CostMeasure::CpuUs);
-        let level = level.map(|level| format!("CPU time of {} {}", level.arm, level.found.in_words()));
+        let is_cpu = |level: &&Compared| level.run == run.name && level.words == CostMeasure::CpuUs.words();
+        let level = levels.iter().find(is_cpu);
+        let level = level.map(|level| format!("CPU time of {} {}", level.part, level.found.in_words()));
         let parts: Vec<String> = decisions(first, place).into_iter().chain(level).collect();
         document.answer.push(match parts.as_slice() {
             [] => format!("{} has no cost in {} in common with {}", run.name, first.heading, reference.name),
@@ -59,7 +54,7 @@ pub(super) fn overlaid(runs: &[Named<'_, StudyResult>]) -> Option<Document> {
     }
     document.table = Some(table(runs, first));
     let folded = views.iter().skip(1).map(|view| Section::folded(table(runs, view)));
-    document.sections.extend(levels_table(&reference.name, &levels).map(Section::of_table));
+    document.sections.extend(differences(LEVELS.to_owned(), "arm", &reference.name, None, &levels));
     document.sections.extend(folded);
     document.notes.extend(not_in_all(runs));
     document.notes.extend(notes(&reference.name));
@@ -71,17 +66,21 @@ pub(super) fn overlaid(runs: &[Named<'_, StudyResult>]) -> Option<Document> {
     }
     let title = "Costs of the same arms in each run";
     let names = runs.iter().map(|run| OverlaidRun { name: run.name.clone(), tone: run.tone }).collect();
-    let chart = Chart::Overlay(Overlay { title: title.to_owned(), runs: names, views });
-    document.plots.push(Section::new(title, vec![Block::chart(chart)]));
-    document.plots.extend(levels_chart(&reference.name, &levels));
+    let overlay = Chart::Overlay(Overlay { title: title.to_owned(), runs: names, views });
+    document.plots.push(Section::new(title, vec![Block::chart(overlay)]));
+    let axis = format!("difference from {}, %", reference.name);
+    let subject = |one: &Compared| match others {
+        [_] => one.part.clone(),
+        _ => format!("{} in {}", one.part, one.run),
+    };
+    document.plots.extend(chart(&capitalised(LEVELS), axis, &levels, subject));
     Some(document)
 }
 
 /// The costs of all arms in a measure; none if no arm has one in two runs.
 fn view(runs: &[Named<'_, StudyResult>], arms: &[&ArmResult], measure: CostMeasure) -> Option<OverlayView> {
-    let found: Vec<(OverlayRow, Option<f64>)> = arms.iter().map(|arm| row(runs, arm, measure)).collect();
-    let found: Vec<(OverlayRow, Option<f64>)> =
-        found.into_iter().filter(|(row, _)| row.costs.iter().any(Option::is_some)).collect();
+    let mut found: Vec<(OverlayRow, Option<f64>)> = arms.iter().map(|arm| row(runs, arm, measure)).collect();
+    found.retain(|(row, _)| row.costs.iter().any(Option::is_some));
     let has_differences = found.iter().any(|(row, _)| {
         row.differences.iter().any(Option::is_some) || (1..runs.len()).any(|place| is_not_decided(row, place))
     });
@@ -92,31 +91,34 @@ fn view(runs: &[Named<'_, StudyResult>], arms: &[&ArmResult], measure: CostMeasu
     let margin = margins.next();
     let is_same = margin.is_some_and(|margin| margins.all(|other| (other - margin).abs() < 1e-9 * margin));
     Some(OverlayView {
-        heading: without_unit(measure),
+        heading: measure.name().to_owned(),
         axis: measure.words().to_owned(),
         margin: margin.filter(|_| is_same),
         rows: found.into_iter().map(|(row, _)| row).collect(),
     })
 }
 
+/// The arm of a run that is compared with the same arm as `arm` of the reference.
+fn counterpart<'a>(run: &Named<'a, StudyResult>, arm: &ArmResult) -> Option<&'a ArmResult> {
+    run.result.arm(&arm.id).filter(|own| own.compared_with == arm.compared_with)
+}
+
 /// An arm of the reference in each run, and the level in the reference that its differences are shares of.
 fn row(runs: &[Named<'_, StudyResult>], arm: &ArmResult, measure: CostMeasure) -> (OverlayRow, Option<f64>) {
     let of = |run: &Named<'_, StudyResult>| {
-        let own = run.result.arm(&arm.id).filter(|own| own.compared_with == arm.compared_with)?;
+        let own = counterpart(run, arm)?;
         let asked = Asked { measure, load: None, is_measurable: !own.hops.is_empty() };
         match cell(run.result, own, &asked, measure.interval(&own.cost)) {
             Cell::Quantity(quantity) => Some(quantity),
             Cell::Empty | Cell::Text(_) => None,
         }
     };
-    let interval = |run: &Named<'_, StudyResult>| {
-        let own = run.result.arm(&arm.id).filter(|own| own.compared_with == arm.compared_with)?;
-        Some(scaled(measure.interval(&own.cost)?, measure))
-    };
+    let interval =
+        |run: &Named<'_, StudyResult>| Some(scaled(measure.interval(&counterpart(run, arm)?.cost)?, measure));
     let reference = runs.first();
     let of_reference = reference.and_then(interval);
     let compared_with = arm.compared_with.as_deref().unwrap_or_default();
-    let level = reference.and_then(|run| Some(level(run.result.arm(compared_with)?, measure)?.estimate));
+    let level = reference.and_then(|run| Some(arm_level(run.result.arm(compared_with)?, measure)?.estimate));
     let difference = |run: &Named<'_, StudyResult>| {
         let found = decided(&of_reference?, &interval(run)?, level?)?;
         Some(OverlayDifference {
@@ -135,26 +137,21 @@ fn row(runs: &[Named<'_, StudyResult>], arm: &ArmResult, measure: CostMeasure) -
     (row, level)
 }
 
-/// The level of an arm in a measure, in the unit of tables.
-fn level(arm: &ArmResult, measure: CostMeasure) -> Option<Interval> {
-    match measure {
-        CostMeasure::CpuUs | CostMeasure::CpuShare => arm.cpu_us_per_request,
-        CostMeasure::ResponseP50Us => arm.response_us.p50,
-        CostMeasure::ResponseP90Us => arm.response_us.p90,
-        CostMeasure::ResponseP99Us => arm.response_us.p99,
-        CostMeasure::ResponseQuietP99Us => arm.response_us.quiet_p99,
-        CostMeasure::MaxRate => arm.max_rate,
-        CostMeasure::OfRounds(measure) => arm_level(arm, measure),
-    }
-}
-
 /// The levels of the arms that others are compared with, in a measure.
-fn levels_of(reference: &StudyResult, run: &Named<'_, StudyResult>, measure: CostMeasure) -> Vec<Level> {
+fn levels_of(reference: &StudyResult, run: &Named<'_, StudyResult>, measure: CostMeasure) -> Vec<Compared> {
     let one = |arm: &ArmResult| {
-        let of_reference = level(arm, measure)?;
-        let other = level(run.result.arm(&arm.id)?, measure)?;
+        let of_reference = arm_level(arm, measure)?;
+        let other = arm_level(run.result.arm(&arm.id)?, measure)?;
         let found = decided(&of_reference, &other, of_reference.estimate)?;
-        Some(Level { run: run.name.clone(), arm: arm.id.clone(), measure, reference: of_reference, found })
+        Some(Compared {
+            run: run.name.clone(),
+            part: arm.id.clone(),
+            measure: measure.name().to_owned(),
+            words: measure.words().to_owned(),
+            unit: unit_name(measure),
+            reference: of_reference,
+            found,
+        })
     };
     baselines(reference).into_iter().filter_map(one).collect()
 }
@@ -231,85 +228,16 @@ fn words(outcome: Outcome) -> &'static str {
     }
 }
 
-/// The levels as a table; none without one.
-fn levels_table(reference: &str, levels: &[Level]) -> Option<Table> {
-    let row = |one: &Level| {
-        let cells = vec![
-            Cell::words(one.measure.words()),
-            Cell::level(Some(&one.reference), unit_name(one.measure)),
-            Cell::Quantity(Quantity::difference(&one.found.difference, unit_name(one.measure))),
-            Cell::Quantity(one.found.percent()),
-            Cell::words(one.found.decision.as_str()),
-        ];
-        Row::new(format!("{}: {}", one.run, one.arm), cells)
-    };
-    (!levels.is_empty()).then(|| Table {
-        title: "levels of the arms that costs are differences from".to_owned(),
-        names: "arm".to_owned(),
-        columns: vec![
-            Column::text("measure", 0),
-            Column::new(reference.to_owned(), 2),
-            Column::new("difference", 3),
-            Column::new("relative %", 1),
-            Column::text("decision", 0),
-        ],
-        rows: levels.iter().map(row).collect(),
-    })
-}
-
-/// The levels as a chart; none without one.
-fn levels_chart(reference: &str, levels: &[Level]) -> Option<Section> {
-    let is_of_two = levels.iter().all(|one| Some(&one.run) == levels.first().map(|first| &first.run));
-    let row = |one: &Level| {
-        let difference = Quantity::difference(&one.found.difference, unit_name(one.measure));
-        let digits = decimals(one.found.difference.half_width());
-        DifferenceRow {
-            subject: if is_of_two { one.arm.clone() } else { format!("{} in {}", one.arm, one.run) },
-            measure: without_unit(one.measure),
-            share: one.found.percent(),
-            text: format!(
-                "{}: {} from {}",
-                one.measure.words(),
-                difference.text(),
-                grouped(one.reference.estimate, digits)
-            ),
-            limit: None,
-            outcome: one.found.decision.into(),
-        }
-    };
-    (!levels.is_empty()).then(|| {
-        let title = "Levels of the arms that costs are differences from";
-        let chart = Chart::Differences(Differences {
-            title: title.to_owned(),
-            axis: format!("difference from {reference}, %"),
-            margin: Some(PERCENT * MARGIN_SHARE),
-            rows: levels.iter().map(row).collect(),
-        });
-        Section::new(title, vec![Block::chart(chart)])
-    })
-}
-
 /// The arms that some run lacks, or compares with another arm; none without one.
 fn not_in_all(runs: &[Named<'_, StudyResult>]) -> Option<String> {
-    let mut all: Vec<(&str, Option<&str>)> = Vec::new();
-    for arm in runs.iter().flat_map(|run| &run.result.arms) {
-        let one = (arm.id.as_str(), arm.compared_with.as_deref());
-        if !all.contains(&one) {
-            all.push(one);
-        }
-    }
-    let is_in = |run: &Named<'_, StudyResult>, (id, compared_with): (&str, Option<&str>)| {
-        run.result.arm(id).is_some_and(|arm| arm.compared_with.as_deref() == compared_with)
-    };
-    let mut lacking: Vec<&str> =
-        all.into_iter().filter(|one| !runs.iter().all(|run| is_in(run, *one))).map(|(id, _)| id).collect();
-    lacking.sort_unstable();
-    lacking.dedup();
-    let named: Vec<&str> = lacking.iter().copied().take(NAMED).collect();
-    let others = lacking.len() - named.len();
-    let more = if others > 0 { format!(" and {others} more") } else { String::new() };
+    let arms = runs.iter().flat_map(|run| &run.result.arms);
+    let lacking: BTreeSet<&str> = arms
+        .filter(|arm| runs.iter().any(|run| counterpart(run, arm).is_none()))
+        .map(|arm| arm.id.as_str())
+        .collect();
+    let lacking: Vec<&str> = lacking.into_iter().collect();
     (!lacking.is_empty()).then(|| {
         let count = counted(lacking.len() as u64, "arm");
-        format!("{count} not in every run, or compared with another arm there: {}{more}", named.join(", "))
+        format!("{count} not in every run, or compared with another arm there: {}", named(&lacking, NAMED))
     })
 }

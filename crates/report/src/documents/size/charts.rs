@@ -1,10 +1,13 @@
 //! The charts of a sized graph: the functions of its proxies as parts of all cores, and the cores by rate.
 
-use hoptax_result::{Interval, SizePoint, SizeResult, SizeSide, SizedFunction, Verdict};
+use hoptax_result::{Interval, SizeMoney, SizePoint, SizeResult, SizeSide, SizedFunction, Verdict};
 
 use super::{cores, number};
-use crate::chart::{Axis, Band, Chart, Line, Mark, Point, Series, Tone, Waterfall, WaterfallPart, drawn};
+use crate::chart::{
+    Axis, Band, Chart, Line, Mark, Point, Series, Tone, Waterfall, WaterfallPart, WaterfallTotal, drawn,
+};
 use crate::document::{Block, Section};
+use crate::findings::listed;
 use crate::quantity::Quantity;
 
 /// Functions that have a switch, the most expensive first: a graph may have hundreds, which nobody would switch one by one.
@@ -25,6 +28,7 @@ pub(super) fn charts(result: &SizeResult) -> Vec<Section> {
             0 => String::new(),
             _ => format!(" {left_out} cheaper ones are in the table below."),
         };
+        let rest = rest + &beyond(result);
         let note = format!(
             "Each function with the cores that its proxy would use less without it, at {} requests/s.{rest}",
             number(result.rate)
@@ -37,9 +41,78 @@ pub(super) fn charts(result: &SizeResult) -> Vec<Section> {
     waterfall.into_iter().chain(curve).collect()
 }
 
+/// The proxies with functions whose costs are beyond measurements, and the functions whose time is, as sentences; empty without any.
+fn beyond(result: &SizeResult) -> String {
+    let times = result.functions.iter().filter(|function| function.saved_mean_is_extrapolated);
+    let times: Vec<String> = times.map(|function| format!("`{}`", name(function))).collect();
+    let times: Vec<&str> = times.iter().map(String::as_str).collect();
+    let of_times = if times.is_empty() {
+        String::new()
+    } else {
+        format!(" Response times are beyond measurements without {}.", listed(&times))
+    };
+    let has_function = |service: &str| result.functions.iter().any(|function| function.service == service);
+    let proxies = result.proxies.iter().filter(|proxy| proxy.is_extrapolated && has_function(&proxy.service));
+    let names: Vec<String> = proxies.map(|proxy| format!("`{}`", proxy.service)).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    if names.is_empty() {
+        return of_times;
+    }
+    format!(" Beyond measurements: those of {}.{of_times}", listed(&names))
+}
+
 /// Returns true if a chart has the cores by rate.
 pub(super) fn has_curve(result: &SizeResult) -> bool {
     result.verdict != Verdict::Void && result.curve.len() >= LEAST_RATES
+}
+
+/// A number besides the cores that changes if a function is switched off.
+struct Other {
+    name: &'static str,
+    unit: &'static str,
+    /// The unit, in that of the result.
+    factor: f64,
+    /// The number with all functions; none if it is not predicted.
+    whole: fn(&SizeResult) -> Option<Interval>,
+    /// What is saved without a function; none if it is not known.
+    saved: fn(&SizedFunction) -> Option<Interval>,
+    /// The price of a unit of the result for an hour.
+    price: fn(&SizeMoney) -> Option<f64>,
+}
+
+const GIB: f64 = 1_073_741_824.0;
+
+const OTHERS: [Other; 2] = [
+    Other {
+        name: "memory of all proxies, MiB",
+        unit: "MiB",
+        factor: 1.0 / 1_048_576.0,
+        whole: |result| result.memory_bytes,
+        saved: |function| function.saved_memory_bytes,
+        price: |money| money.price_per_gib_hour.map(|price| price / GIB),
+    },
+    Other {
+        name: "time that the proxies add to a request on average, us",
+        unit: "us",
+        factor: 1.0,
+        whole: |result| result.latency.as_ref().and_then(|latency| latency.added.mean_us),
+        saved: |function| function.saved_mean_us,
+        price: |_| None,
+    },
+];
+
+impl Other {
+    fn total(&self, result: &SizeResult) -> Option<WaterfallTotal> {
+        let whole = (self.whole)(result)?.times(self.factor);
+        let whole = Quantity::level(&whole, self.unit).predicted();
+        let price_per_hour = result.money.as_ref().and_then(self.price).map(|price| price / self.factor);
+        Some(WaterfallTotal { name: self.name.to_owned(), whole, price_per_hour })
+    }
+
+    fn saved(&self, function: &SizedFunction) -> Option<Quantity> {
+        let saved = (self.saved)(function)?.times(self.factor);
+        Some(Quantity::difference(&saved, self.unit).predicted())
+    }
 }
 
 /// The functions on top of what the proxies would use without them; none without a function.
@@ -47,10 +120,12 @@ fn waterfall(result: &SizeResult) -> Option<Waterfall> {
     let mut functions: Vec<&SizedFunction> = result.functions.iter().collect();
     functions.sort_by(|one, other| other.saved_cores.estimate.total_cmp(&one.saved_cores.estimate));
     functions.truncate(MOST);
+    let others: Vec<&Other> = OTHERS.iter().filter(|other| (other.whole)(result).is_some()).collect();
     let part = |function: &&SizedFunction| WaterfallPart {
         name: name(function),
         kind: format!("{} requests of `{}`", function.side.as_str(), function.service),
         cost: Quantity::difference(&function.saved_cores, "cores").predicted(),
+        also: others.iter().map(|other| other.saved(function)).collect(),
     };
     let money = result.money.as_ref();
     (!functions.is_empty()).then(|| Waterfall {
@@ -61,6 +136,7 @@ fn waterfall(result: &SizeResult) -> Option<Waterfall> {
         parts: functions.iter().map(part).collect(),
         together: None,
         whole: Some(cores(&result.cores)),
+        also: others.iter().filter_map(|other| other.total(result)).collect(),
         rate: None,
         price_per_core_hour: money.and_then(|money| money.price_per_core_hour),
         hours_per_month: money.map_or(HOURS_PER_MONTH, |money| money.hours_per_month),
@@ -142,6 +218,22 @@ mod tests {
         let mut other = sized().functions[0].clone();
         other.side = SizeSide::Outbound;
         assert_eq!(name(&other), "gateway: jwt (outbound)");
+    }
+
+    #[test]
+    fn functions_of_proxies_beyond_measurements_are_named_above_the_chart() {
+        let mut result = sized();
+        let note = |result: &SizeResult| match &charts(result)[0].blocks[0] {
+            Block::Note(note) => note.clone(),
+            other => panic!("{other:?}"),
+        };
+        assert!(note(&result).ends_with("at 12,000 requests/s."), "{}", note(&result));
+        // `cart` has no functions.
+        result.proxies.iter_mut().for_each(|proxy| proxy.is_extrapolated = true);
+        assert!(note(&result).ends_with(" Beyond measurements: those of `gateway`."), "{}", note(&result));
+        result.functions[0].saved_mean_is_extrapolated = true;
+        let times = " Response times are beyond measurements without `gateway: jwt`.";
+        assert!(note(&result).ends_with(times), "{}", note(&result));
     }
 
     #[test]

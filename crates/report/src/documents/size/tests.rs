@@ -60,6 +60,9 @@ pub(super) fn sized() -> SizeResult {
         cpu_us_per_request: about(cores / 0.012, 0.1),
         cores: about(cores, 0.1),
         saved_cores: about(0.8 * cores, 0.2),
+        saved_memory_bytes: (name == "jwt").then(|| about(1.5e6, 0.1)),
+        saved_mean_us: Some(about(400.0 * cores, 0.1)),
+        saved_mean_is_extrapolated: false,
     };
     let body = SizeBody {
         graph: "shop".to_owned(),
@@ -77,6 +80,7 @@ pub(super) fn sized() -> SizeResult {
         proxies: vec![proxy("gateway", 12_000.0, 105.4, 2), proxy("cart", 6.5, 160.0, 1)],
         functions: vec![function("jwt", 0.494), function("rbac{rules=50}", 0.0768)],
         cores: about(1.266, 0.03),
+        memory_bytes: Some(about(145e6, 0.01)),
         curve: vec![
             SizePoint { rate: 1_897.5, cores: about(0.31, 0.04) },
             SizePoint { rate: 9_487.5, cores: about(1.14, 0.03) },

@@ -149,7 +149,7 @@ fn costs_by_measure_use_the_units_of_tables() {
     let rows = rows(&result);
     let lua = rows.iter().find(|row| row.arm.id == "lua").unwrap();
     let share = CostMeasure::CpuShare.interval(&lua.arm.cost).unwrap();
-    let Cell::Quantity(quantity) = &lua.cpu_share else { panic!("a quantity") };
+    let Cell::Quantity(quantity) = lua.cost(CostMeasure::CpuShare) else { panic!("a quantity") };
     assert!((quantity.estimate.unwrap() - 100.0 * share.estimate).abs() < 1e-9);
 }
 

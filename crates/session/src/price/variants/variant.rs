@@ -8,8 +8,6 @@ use hoptax_bootstrap::request::DerivedRequest;
 use hoptax_result::BillResult;
 use serde_json::Value;
 
-use crate::price::variants::trial::Answers;
-
 /// A variant of a configuration: an arm of the study, if it answers as the whole does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Variant {
@@ -87,45 +85,9 @@ fn id_of(name: &str) -> String {
     short.chars().map(|c| if c.is_ascii_alphanumeric() || "._".contains(c) { c } else { '-' }).collect()
 }
 
-/// Statuses with which filters refuse requests.
-const REFUSALS: [u16; 3] = [401, 403, 429];
-
-/// Returns the reason why a variant cannot be compared with the whole: its responses have other statuses. None if it can. Another size
-/// of bodies is no obstacle: it may be the work of the part that it lacks.
-pub(crate) fn difference(whole: &Answers, variant: &Answers) -> Option<String> {
-    // The numbers of each kind are random where a filter decides at random, and are not compared.
-    let kinds = |answers: &Answers| {
-        let statuses = answers.answer.statuses.keys().map(|status| format!("status {status}"));
-        let failures = answers.failures.keys().filter(|kind| !kind.starts_with("status"));
-        statuses.chain(failures.cloned()).collect::<BTreeSet<String>>()
-    };
-    let (expected, found) = (kinds(whole), kinds(variant));
-    let listed = |kinds: BTreeSet<String>| {
-        if kinds.is_empty() {
-            "nothing".to_owned()
-        } else {
-            kinds.into_iter().collect::<Vec<_>>().join(" and ")
-        }
-    };
-    if expected == found {
-        return None;
-    }
-    let is_refused =
-        |answers: &Answers| answers.answer.statuses.keys().any(|status| REFUSALS.contains(status));
-    let reason = match (is_refused(whole), is_refused(variant)) {
-        (true, false) => {
-            "it refuses the request, and a refusal costs less than what it spares; state a request that it admits (--request, --header)"
-        }
-        (false, true) => "other parts refuse what this one prepares, so it cannot be removed alone",
-        _ => "the answer depends on it, so no proxy does the same without it",
-    };
-    Some(format!("the response is {} instead of {}: {reason}", listed(found), listed(expected)))
-}
-
 #[cfg(test)]
 pub(crate) mod tests {
     use hoptax_bootstrap::Place;
-    use hoptax_result::Answer;
 
     use super::*;
 
@@ -181,26 +143,5 @@ pub(crate) mod tests {
         let all_off = of(&parts).unwrap();
         assert_eq!((all_off.removed.len(), all_off.request.tls), (2, None));
         assert_eq!(of(&parts[..1]), None);
-    }
-
-    #[test]
-    fn a_variant_that_answers_otherwise_is_described() {
-        let answers = |statuses: &[(u16, u64)], failures: &[(&str, u64)]| Answers {
-            answer: Answer { statuses: statuses.iter().copied().collect(), ..Answer::default() },
-            failures: failures.iter().map(|(kind, number)| ((*kind).to_owned(), *number)).collect(),
-        };
-        let mixed = answers(&[(200, 6), (503, 4)], &[("status", 4)]);
-        assert_eq!(difference(&mixed, &answers(&[(200, 3), (503, 7)], &[("status", 7)])), None);
-        assert_eq!(
-            difference(&mixed, &answers(&[(200, 10)], &[])).unwrap(),
-            "the response is status 200 instead of status 200 and status 503: the answer depends on it, so no proxy does the \
-             same without it"
-        );
-        let refused = answers(&[(403, 10)], &[]);
-        let why = |whole: &Answers, variant: &Answers| difference(whole, variant).unwrap();
-        assert!(why(&refused, &answers(&[(200, 10)], &[])).contains("state a request that it admits"));
-        assert!(why(&answers(&[(200, 10)], &[]), &refused).contains("cannot be removed alone"));
-        let broken = answers(&[], &[]);
-        assert!(difference(&mixed, &broken).unwrap().contains("is nothing instead"));
     }
 }

@@ -102,6 +102,19 @@ fn a_run_comes_back_as_it_was_and_shares_equal_contents() {
 }
 
 #[test]
+fn the_size_of_a_result_is_that_of_its_text_and_a_run_without_one_has_none() {
+    let folder = Folder::new();
+    let mut store = folder.open();
+    let (_, result) = study_text("a", "2026-11-01T00:00:00Z", 5.0);
+    let run = store.put_result(&result, "a test").unwrap();
+    assert_eq!(store.result_bytes(run).unwrap(), Some(result.len() as u64));
+    let (manifest, _) = study_text("b", "2026-11-01T00:00:00Z", 5.0);
+    let unfinished = describe::unfinished(&manifest, 1).unwrap();
+    let other = store.put(&unfinished, "runs/b", &[document(MANIFEST, &manifest)]).unwrap();
+    assert_eq!((store.result_bytes(other).unwrap(), store.result_bytes(99).unwrap()), (None, None));
+}
+
+#[test]
 fn a_study_grows_by_rounds_into_one_run() {
     let folder = Folder::new();
     let mut store = folder.open();

@@ -1,4 +1,5 @@
-//! Starts one Envoy on a bootstrap, sends requests through a listener, and reads which statistics moved.
+//! Tries a variant out: starts one Envoy on a bootstrap, sends requests through a listener, and reads which statistics moved. The requests
+//! are those of a whole `hoptax load`, which runs as a child process and whose JSON is read.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -37,11 +38,11 @@ pub(crate) struct Stubs {
 }
 
 impl Stubs {
-    /// Starts both. `program` is hoptax; certificates are those of [`crate::price::variants::write_files`]. Both request one of the proxy if
-    /// `presents_certificate`.
+    /// Starts both servers. `program` is hoptax, and `certificates` is the folder of [`crate::price::variants::write_files`]. If the proxy
+    /// `presents_certificate`, both servers request it.
     ///
     /// # Errors
-    /// When one does not start.
+    /// When one of them does not start.
     pub(crate) fn start(
         program: &Path,
         certificates: &Path,
@@ -72,7 +73,7 @@ fn tls_flags(certificates: &Path, requests_certificates: bool) -> Vec<OsString> 
 
 /// One variant of the configuration.
 #[derive(Debug)]
-pub(crate) struct Trial<'a> {
+pub(crate) struct TryOut<'a> {
     /// The Envoy to run.
     pub(crate) envoy: &'a Envoy,
     /// hoptax, which sends the requests.
@@ -85,7 +86,7 @@ pub(crate) struct Trial<'a> {
     pub(crate) origin: SocketAddr,
 }
 
-/// Responses to the requests of a trial.
+/// Responses to the requests of a try.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Answers {
     /// The responses, and how far the statistics moved.
@@ -96,7 +97,7 @@ pub(crate) struct Answers {
 
 /// Reason why a variant cannot be tried.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum TrialError {
+pub(crate) enum TryOutError {
     /// Envoy refuses it, or does not serve.
     #[error(transparent)]
     Proxy(#[from] ProxyError),
@@ -136,7 +137,7 @@ impl Drop for HeadersFile {
     }
 }
 
-impl Trial<'_> {
+impl TryOut<'_> {
     fn spec(&self, bootstrap: Value, listener: &str) -> ProxySpec {
         ProxySpec {
             envoy: self.envoy.clone(),
@@ -154,7 +155,7 @@ impl Trial<'_> {
     ///
     /// # Errors
     /// When Envoy refuses it, with its reason.
-    pub(crate) fn validate(&self, bootstrap: Value, stop: &AtomicBool) -> Result<(), TrialError> {
+    pub(crate) fn validate(&self, bootstrap: Value, stop: &AtomicBool) -> Result<(), TryOutError> {
         let spec = self.spec(bootstrap, "");
         spec.configure()?;
         Ok(spec.validate(stop)?)
@@ -170,7 +171,7 @@ impl Trial<'_> {
         listener: &str,
         request: &DerivedRequest,
         stop: &AtomicBool,
-    ) -> Result<Answers, TrialError> {
+    ) -> Result<Answers, TryOutError> {
         let spec = self.spec(bootstrap, listener);
         spec.configure()?;
         let proxy = spec.start()?.wait_unless(stop).map_err(|error| spec.explained(error, stop))?;
@@ -192,10 +193,10 @@ impl Trial<'_> {
         address: SocketAddr,
         request: &DerivedRequest,
         stop: &AtomicBool,
-    ) -> Result<LoadResult, TrialError> {
+    ) -> Result<LoadResult, TryOutError> {
         let file = self.folder.join("answers.json");
         let headers = HeadersFile::write(self.folder.join("headers"), request)
-            .map_err(|error| TrialError::NotSent(format!("cannot write their headers: {error}")))?;
+            .map_err(|error| TryOutError::NotSent(format!("cannot write their headers: {error}")))?;
         let scheme = if request.tls.is_some() { "https" } else { "http" };
         let mut command = Command::new(self.program);
         command.arg("load").arg("--json").arg(&file);
@@ -230,10 +231,10 @@ impl Trial<'_> {
         }
         command.arg(format!("{scheme}://{address}{}", request.path));
         let output = command::run(command, TIMEOUT, stop)
-            .map_err(|source| TrialError::Run { program: self.program.to_owned(), source })?;
+            .map_err(|source| TryOutError::Run { program: self.program.to_owned(), source })?;
         let text = fs::read_to_string(&file);
         let result = text.ok().and_then(|text| serde_json::from_str(&text).ok());
-        result.ok_or_else(|| TrialError::NotSent(last_lines_of(&output.text, LOG_LINES)))
+        result.ok_or_else(|| TryOutError::NotSent(last_lines_of(&output.text, LOG_LINES)))
     }
 }
 

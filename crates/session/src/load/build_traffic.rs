@@ -22,8 +22,8 @@ use crate::update::{Say, Update};
 /// Default body size of TCP and WebSocket, which need a body, bytes.
 const DEFAULT_BYTES: usize = 64;
 
-/// Builds the traffic of a load. The server chooses a protocol that is not stated.
-pub(super) fn read(load: &Load, say: Say<'_>) -> Result<Traffic, Failure> {
+/// The traffic of a load, as the engine sends it. The server chooses a protocol that is not stated.
+pub(super) fn traffic_of(load: &Load, say: Say<'_>) -> Result<Traffic, Failure> {
     let Load { requests: wanted, servers, connections, tls, .. } = load;
     let (resolver, dial) = (resolver(servers), dial(servers)?);
     let services = match &wanted.services {
@@ -73,7 +73,7 @@ pub(super) fn read(load: &Load, say: Say<'_>) -> Result<Traffic, Failure> {
             let placed = |error| if place.is_empty() { error } else { format!("{place}: {error}") };
             target(&request?).map_err(placed)
         });
-        weighted(all(targets)?, &wanted.weights)
+        weighted(values_or_errors(targets)?, &wanted.weights)
     };
     let mut traffic = in_protocol(wanted.protocol)?;
     if servers.resolve_every.is_some() && !traffic.has_refreshed_names() {
@@ -239,8 +239,8 @@ fn dial(servers: &Servers) -> Result<Dial, Failure> {
     })
 }
 
-/// All values, or all errors.
-fn all<T>(read: impl Iterator<Item = Result<T, String>>) -> Result<Vec<T>, Failure> {
+/// All values, or an error that lists the errors of all that are invalid.
+fn values_or_errors<T>(read: impl Iterator<Item = Result<T, String>>) -> Result<Vec<T>, Failure> {
     let (mut values, mut errors) = (Vec::new(), Vec::new());
     for one in read {
         match one {
