@@ -152,13 +152,18 @@ collector-check: collector ## Have the collector read results of `hoptax convert
 cluster: ## Build a real Kubernetes of one node for `make test-cluster`, in some minutes; needs root and Go
 	tools/cluster build
 
-# `make test` leaves the client of Kubernetes out. It is built before the cluster runs, which has no network.
+# One choice of packages and features, so that dependencies are compiled once.
+CLUSTER_TEST = $(CARGO) test --package hoptax-cluster --package hoptax --features hoptax/cluster
+
+# `make test` leaves the client of Kubernetes out. All is built before the cluster runs, which has no network.
 .PHONY: test-cluster
-test-cluster: cluster ## Test `hoptax price --pod` on a real Kubernetes of one node; needs root and Go
+test-cluster: ## Test `hoptax price --pod` on a real Kubernetes of one node; needs root and Go
+	@[ "$$(id -u)" = 0 ] || { echo "make test-cluster needs root, for a network namespace and containers" >&2; exit 1; }
 	@tools/packages build
-	$(LINTED) $(CARGO) test --package hoptax-cluster --features client
-	$(LINTED) $(CARGO) test --no-run --package hoptax --features cluster --test program
-	$(LINTED) tools/cluster run $(CARGO) test --offline --package hoptax --features cluster --test program -- --include-ignored pod::
+	@$(MAKE) --no-print-directory cluster
+	$(LINTED) $(CLUSTER_TEST) --lib
+	$(LINTED) $(CLUSTER_TEST) --test program -- --include-ignored --exact pod::the_pinned_envoy_is_installed
+	$(LINTED) tools/cluster run $(CLUSTER_TEST) --offline --test program -- --include-ignored pod::
 
 .PHONY: fortio-check
 fortio-check: $(TOOLS)/bin/fortio ## Have the report page of Fortio open a result of `hoptax convert export --to fortio`; needs Go

@@ -4,6 +4,7 @@ use std::error::Error;
 use std::time::Duration;
 
 use bytes::Bytes;
+use hoptax_text::secrets::users_of_urls;
 use http_body_util::{BodyExt, Empty};
 use hyper::client::conn::http1::handshake;
 use hyper_util::rt::TokioIo;
@@ -20,7 +21,7 @@ use crate::admin::Admin;
 use crate::answer::dump_of;
 use crate::pod::Pod;
 use crate::refused::Refused;
-use crate::rights::Request;
+use crate::rights::{Missing, Request};
 use crate::{Dump, Wanted};
 
 /// Longest time without an answer, or a further part of one.
@@ -29,9 +30,16 @@ const SILENCE: Duration = Duration::from_secs(30);
 const REASON: Duration = Duration::from_secs(2);
 /// Most bytes of a dump. A mesh of some thousand services has some hundred million.
 const MOST_BYTES: usize = 1 << 30;
+/// Most letters of a message of a server or a program that an error repeats: a proxy before an API server answers with whole pages.
+const MOST_LETTERS: usize = 500;
+/// The user that an API server takes a request without credentials for.
+const NOBODY: &str = "system:anonymous";
 /// The path of the dump, with the endpoints of clusters.
 const PATH: &str = "/config_dump?include_eds";
-/// What an API server sends of objects if only their names are needed.
+/// Reasons that an API server states. Other servers, such as a proxy before it, answer with the same codes.
+const NOT_FOUND: &str = "NotFound";
+const FORBIDDEN: &str = "Forbidden";
+/// The form of lists of which only the names are needed.
 const METADATA_ALONE: &str =
     "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
 
@@ -61,6 +69,8 @@ struct Session<'a> {
     wanted: &'a Wanted<'a>,
     context: String,
     server: String,
+    /// The program of the kubeconfig that prints credentials, if it names one.
+    program: Option<String>,
 }
 
 impl<'a> Session<'a> {
@@ -68,8 +78,12 @@ impl<'a> Session<'a> {
     async fn open(wanted: &'a Wanted<'a>) -> Result<Self, Refused> {
         let unusable = |error: &dyn Error| Refused::Kubeconfig { why: causes(error) };
         let given = Kubeconfig::read().map_err(|error| match error {
-            // The lines around its place may hold a token.
-            KubeconfigError::Parse(error) => Refused::Kubeconfig { why: error.without_snippet().to_string() },
+            // The error repeats the text at its place, which may be a token.
+            KubeconfigError::Parse(error) => {
+                let place =
+                    error.location().map(|at| format!(" at line {}, column {}", at.line(), at.column()));
+                Refused::Kubeconfig { why: format!("it is no kubeconfig{}", place.unwrap_or_default()) }
+            }
             error => unusable(&error),
         })?;
         let there: Vec<String> = given.contexts.iter().map(|context| context.name.clone()).collect();
@@ -80,15 +94,24 @@ impl<'a> Session<'a> {
         })?;
         let options = KubeConfigOptions { context: Some(context.clone()), ..KubeConfigOptions::default() };
         let config = Config::from_custom_kubeconfig(given, &options).await;
-        let config = config.map_err(|error| unusable(&error))?;
-        let server = config.cluster_url.to_string();
-        let client = Client::try_from(config).map_err(|error| match error {
+        let mut config = config.map_err(|error| unusable(&error))?;
+        // A server that answers with 503 would be asked again until its answer is not known.
+        config.default_retry = false;
+        let server = without_users(&config.cluster_url.to_string());
+        let program = config.auth_info.exec.as_ref().and_then(|exec| exec.command.clone());
+        let client = Client::try_from(config).map_err(|error| match &error {
             kube_client::Error::Auth(error) => {
-                Refused::Credentials { context: context.clone(), why: why(&error) }
+                Refused::Credentials { context: context.clone(), why: why(error, program.as_deref()) }
             }
-            error => unusable(&error),
+            // They repeat the address of the proxy, which may have a password.
+            kube_client::Error::ProxyProtocolUnsupported { .. }
+            | kube_client::Error::ProxyProtocolDisabled { .. } => Refused::Kubeconfig {
+                why: "its `proxy-url`, or the variable HTTPS_PROXY, is no `http://` and no `https://`"
+                    .to_owned(),
+            },
+            error => unusable(error),
         })?;
-        Ok(Self { client, wanted, context, server })
+        Ok(Self { client, wanted, context, server, program })
     }
 
     /// The pod.
@@ -97,7 +120,7 @@ impl<'a> Session<'a> {
         let pod = self.get(&format!("/api/v1/namespaces/{namespace}/pods/{name}"), "application/json").await;
         match pod {
             Ok(pod) => Ok(pod),
-            Err(kube_client::Error::Api(status)) if status.is_not_found() => Err(self.missing().await),
+            Err(kube_client::Error::Api(status)) if status.reason == NOT_FOUND => Err(self.missing().await),
             Err(error) => Err(self.refused(error, Request::Read)),
         }
     }
@@ -109,7 +132,7 @@ impl<'a> Session<'a> {
         let there = self.names(&format!("{of_namespace}/pods")).await;
         if there.is_empty() {
             let namespace = self.get::<IgnoredAny>(&of_namespace, "application/json").await;
-            if matches!(&namespace, Err(kube_client::Error::Api(status)) if status.is_not_found()) {
+            if matches!(&namespace, Err(kube_client::Error::Api(status)) if status.reason == NOT_FOUND) {
                 let there = self.names("/api/v1/namespaces").await;
                 return Refused::NoNamespace { context, wanted: pod.namespace().to_owned(), there };
             }
@@ -152,7 +175,7 @@ impl<'a> Session<'a> {
             Err(why) => {
                 // The connection ends before the node says why.
                 let reason = timeout(REASON, reason).await.ok().flatten();
-                Err(none(reason.map_or(why, |reason| reason.trim().to_owned())))
+                Err(none(reason.map_or(why, |reason| short(&reason))))
             }
         };
         forwarder.abort();
@@ -162,21 +185,49 @@ impl<'a> Session<'a> {
     /// The reason of a request that failed.
     fn refused(&self, error: kube_client::Error, request: Request) -> Refused {
         let (pod, context) = (self.wanted.pod.clone(), self.context.clone());
+        if let Some(error) = of_credentials(&error) {
+            return Refused::Credentials { context, why: why(error, self.program.as_deref()) };
+        }
         match error {
             kube_client::Error::Api(status) if status.code == 401 => {
-                Refused::Credentials { context, why: format!("401 {}", status.message) }
+                Refused::Credentials { context, why: format!("401 {}", short(&status.message)) }
             }
-            kube_client::Error::Api(status) if status.is_forbidden() => {
-                Refused::Forbidden { pod, request, said: status.message }
+            kube_client::Error::Api(status) if status.reason == FORBIDDEN => {
+                let said = short(&status.message);
+                match Missing::of(&said, request).user {
+                    // Who grants a right to nobody grants it to everybody.
+                    Some(user) if user == NOBODY => {
+                        let why = format!("it has none for this context, which makes you `{NOBODY}`");
+                        Refused::Credentials { context, why }
+                    }
+                    _ => Refused::Forbidden { pod, request, said },
+                }
             }
             kube_client::Error::Api(status) => {
-                let said = format!("{} {}", status.code, status.message);
+                let said = format!("{} {}", status.code, short(&status.message));
                 Refused::Api { context, pod, request, said }
             }
-            kube_client::Error::Auth(error) => Refused::Credentials { context, why: why(&error) },
+            // The error repeats a part of the answer.
+            kube_client::Error::SerdeError(_) | kube_client::Error::FromUtf8(_) => {
+                let said =
+                    format!("{} answered with something else than an object of Kubernetes", self.server);
+                Refused::Api { context, pod, request, said }
+            }
             error => Refused::Unreachable { context, server: self.server.clone(), why: causes(&error) },
         }
     }
+}
+
+/// The error of credentials in a failed request: they are renewed while it is sent.
+fn of_credentials(error: &(dyn Error + 'static)) -> Option<&AuthError> {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(found) = error.downcast_ref::<AuthError>() {
+            return Some(found);
+        }
+        next = error.source();
+    }
+    None
 }
 
 /// A list of objects, of which only the names are needed.
@@ -231,15 +282,37 @@ fn silent() -> String {
     format!("no answer within {} s", SILENCE.as_secs())
 }
 
-/// The reason why there are no credentials. What a program for them printed on stdout may be one.
-fn why(error: &AuthError) -> String {
+/// The reason why there are no credentials. The output of a program for them may be one, and its arguments and variables may hold one.
+fn why(error: &AuthError, program: Option<&str>) -> String {
+    let program = program.map_or("its program for them".to_owned(), |program| format!("`{program}`"));
     match error {
-        AuthError::AuthExecRun { cmd, out } => {
-            let said = String::from_utf8_lossy(&out.stderr);
-            format!("`{cmd}` ended with {}: {}", out.status, said.trim())
+        AuthError::AuthExecRun { out, .. } => {
+            let said = short(&String::from_utf8_lossy(&out.stderr));
+            let said = if said.is_empty() { said } else { format!(": {said}") };
+            format!("{program} ended with {}{said}", out.status)
         }
-        AuthError::AuthExecParse(_) => "its `exec` printed something else than credentials".to_owned(),
+        AuthError::AuthExecStart(error) => format!("cannot start {program}: {error}"),
+        AuthError::AuthExecParse(_) => format!("{program} printed something else than credentials"),
         error => causes(error),
+    }
+}
+
+/// The address of a server, without users and passwords.
+fn without_users(url: &str) -> String {
+    let mut shown = url.to_owned();
+    for user in users_of_urls(url).into_iter().rev() {
+        shown.replace_range(user, "x");
+    }
+    shown
+}
+
+/// A message of somebody else, as far as an error repeats it: no controls of a terminal, and not all of a page.
+fn short(message: &str) -> String {
+    let words = message.split(|letter: char| letter.is_whitespace() || letter.is_control());
+    let words = words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
+    match words.char_indices().nth(MOST_LETTERS) {
+        Some((end, _)) => format!("{} ...", words.get(..end).unwrap_or_default()),
+        None => words,
     }
 }
 

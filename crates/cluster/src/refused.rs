@@ -72,8 +72,12 @@ pub enum Refused {
         /// The cause.
         why: String,
     },
-    /// The API server refuses the request for another reason.
-    #[error("the API server of context `{context}` refuses to {}: {said}", doing(*request, pod))]
+    /// The API server refuses the request for another reason, or another server answers.
+    #[error(
+        "the API server of context `{context}` does not {}: {said}; `{}` shows whether another client can",
+        doing(*request, pod),
+        by_kubectl(context, *request, pod)
+    )]
     Api {
         /// The context.
         context: String,
@@ -81,7 +85,7 @@ pub enum Refused {
         pod: PodName,
         /// The refused request.
         request: Request,
-        /// Its message.
+        /// The answer.
         said: String,
     },
     /// The cluster has no such namespace.
@@ -234,7 +238,7 @@ fn no_context(wanted: Option<&str>, there: &[String]) -> String {
 
 fn contexts(there: &[String]) -> String {
     if there.is_empty() {
-        return "it has no contexts: the variable KUBECONFIG names another file".to_owned();
+        return "it has no contexts: set the variable KUBECONFIG to another file".to_owned();
     }
     format!("it has {}", listed(there))
 }
@@ -248,6 +252,16 @@ fn forbidden(pod: &PodName, request: Request, said: &str) -> String {
         pod.namespace(),
         rule(pod, user.as_deref())
     )
+}
+
+/// The command line that sends the same request without hoptax.
+fn by_kubectl(context: &str, request: Request, pod: &PodName) -> String {
+    let (namespace, name) = (pod.namespace(), pod.name());
+    let command = match request {
+        Request::Read => format!("get pod {name}"),
+        Request::Forward => format!("port-forward {name} :15000"),
+    };
+    format!("kubectl --context {context} -n {namespace} {command}")
 }
 
 fn doing(request: Request, pod: &PodName) -> String {
@@ -344,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn what_gives_no_dump_is_named_with_its_port_and_where_it_is_from() {
+    fn a_proxy_without_a_dump_is_named_with_its_port_and_where_it_is_from() {
         let admin = |container: Option<&str>| Admin {
             container: container.map(str::to_owned),
             port: 15000,
@@ -358,6 +372,19 @@ mod tests {
         let expected = "container `istio-proxy` of pod `shop/cart` gives no dump at port 15000 (the usual port of `istio-proxy`): refused";
         assert!(text.starts_with(expected) && text.contains("port-forward cart 15000"), "{text}");
         assert!(of(None).starts_with("pod `shop/cart` gives no dump"));
+    }
+
+    #[test]
+    fn a_request_that_is_refused_otherwise_is_named_with_the_answer_and_the_same_request_of_kubectl() {
+        let of = |request| {
+            let (context, said) = ("c".to_owned(), "503 busy".to_owned());
+            Refused::Api { context, pod: pod(), request, said }.to_string()
+        };
+        let text = of(Request::Read);
+        assert!(text.contains("of context `c` does not show pod `shop/cart`: 503 busy"), "{text}");
+        assert!(text.contains("`kubectl --context c -n shop get pod cart`"), "{text}");
+        assert!(of(Request::Forward).contains("does not forward a port of pod `shop/cart`"));
+        assert!(of(Request::Forward).contains("-n shop port-forward cart :15000`"));
     }
 
     #[test]

@@ -127,12 +127,12 @@ pub(crate) struct PodArguments {
     #[arg(long, value_name = "NAMESPACE/NAME", conflicts_with = "config")]
     pub(crate) pod: Option<PodName>,
     /// Context of the kubeconfig [default: its current one]
-    #[arg(long, value_name = "NAME", requires = "pod")]
+    #[arg(long, value_name = "NAME", requires = "pod", conflicts_with = "config")]
     pub(crate) kube_context: Option<String>,
     /// Container of the proxy [default: a known one, such as `istio-proxy` or `consul-dataplane`]
-    #[arg(long, value_name = "NAME", requires = "pod")]
+    #[arg(long, value_name = "NAME", requires = "pod", conflicts_with = "config")]
     pub(crate) container: Option<String>,
     /// Port of the admin interface of the proxy [default: what the pod states, else the usual one of the container]
-    #[arg(long, value_name = "PORT", requires = "pod", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "PORT", requires = "pod", conflicts_with = "config", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) admin_port: Option<u16>,
 }

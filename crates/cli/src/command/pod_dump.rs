@@ -56,6 +56,12 @@ impl Given {
         let container = admin.container.map(|name| format!("container `{name}`, ")).unwrap_or_default();
         let of = format!("{container}port {}, {}", admin.port, admin.source);
         print::note(&format!("took the dump of pod `{pod}` ({of})"));
+        if given.run_folder.is_some() {
+            print::note(&format!(
+                "it is `{}`, which only you can read: Envoy masks private keys and passwords in it, and no other secret",
+                given.path.display()
+            ));
+        }
         Ok(given)
     }
 

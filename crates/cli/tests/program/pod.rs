@@ -3,16 +3,20 @@
 
 use std::env;
 use std::fs;
-use std::io::Write;
+use std::io::{Read, Write};
+use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
+use std::thread;
 use std::time::Duration;
 
+use hoptax_subject::envoy::release::PINNED_VERSION;
 use serde_json::Value;
 
-use crate::support::{Ran, hoptax, ran, root, run, wait_at_pace};
+use crate::support::{Guarded, Ran, hoptax, ran, root, run, wait_at_pace};
 
 /// The pod with a sidecar.
 const CART: &str = "shop/cart-7d9f4-x2k";
@@ -32,12 +36,18 @@ fn kubectl(arguments: &[&str], input: &str) {
     assert!(process.wait().unwrap().success(), "{arguments:?}");
 }
 
-/// The folder of the pinned Envoy.
+/// The folder of the pinned Envoy, which is installed if it is missing.
 fn envoy() -> String {
-    let list: Value = serde_json::from_str(&run(["lab", "envoy", "list", "--json"]).stdout).unwrap();
-    let pinned = list.as_array().unwrap().iter().find(|release| release["default"] == true);
-    let program = pinned.expect("`hoptax lab envoy install` installs it")["program"].as_str().unwrap();
+    let ran = run(["lab", "envoy", "install", PINNED_VERSION]);
+    let (_, program) = ran.stdout.trim().split_once(" is at ").unwrap_or_else(|| panic!("{ran:?}"));
     Path::new(program).parent().unwrap().to_str().unwrap().to_owned()
+}
+
+/// The cluster has no network: `make test-cluster` runs this before.
+#[test]
+#[ignore = "installs Envoy for the cluster of `make test-cluster`"]
+fn the_pinned_envoy_is_installed() {
+    assert!(Path::new(&envoy()).join("envoy").is_file());
 }
 
 /// Has the pods of the fixture run.
@@ -114,7 +124,7 @@ fn the_run_folder_keeps_the_dump_for_its_owner() {
 
 #[test]
 #[ignore = "needs the cluster of `make test-cluster`"]
-fn what_gives_no_dump_is_named_with_the_cause() {
+fn a_pod_without_a_dump_is_named_with_the_cause() {
     wait_until("a dump", || outlined(CART, &[]).code == Some(0));
     for (pod, arguments, code, expected) in [
         (CART, vec!["--kube-context", "admn"], 2, "no context `admn`; did you mean `admin`?"),
@@ -125,6 +135,7 @@ fn what_gives_no_dump_is_named_with_the_cause() {
             3,
             "does not accept the credentials of the kubeconfig: 401",
         ),
+        (CART, vec!["--kube-context", "nobody"], 3, "which makes you `system:anonymous`"),
         ("shpo/cart-7d9f4-x2k", vec![], 2, "no namespace `shpo`; did you mean `shop`?"),
         ("shop/cart", vec![], 2, "did you mean `cart-7d9f4-x2k`?"),
         ("shop/tools-0", vec![], 2, "no container of a known proxy"),
@@ -138,37 +149,110 @@ fn what_gives_no_dump_is_named_with_the_cause() {
     }
 }
 
+/// A kubeconfig with one cluster and one user, whose part is `user`.
+fn kubeconfig(server: &str, user: &str) -> String {
+    format!(
+        "current-context: a\ncontexts: [{{name: a, context: {{cluster: a, user: a}}}}]\nusers: [{{name: a, user: {user}}}]\n\
+         clusters: [{{name: a, cluster: {{server: '{server}', insecure-skip-tls-verify: true}}}}]\n"
+    )
+}
+
+/// `hoptax price --dry-run` of a pod with the kubeconfig of a path.
+fn outlined_by(kubeconfig: &Path) -> Ran {
+    ran(hoptax().args(["price", "--dry-run", "--pod", CART]).env("KUBECONFIG", kubeconfig))
+}
+
 #[test]
-#[ignore = "needs the cluster of `make test-cluster`"]
+#[ignore = "needs the client of Kubernetes, which `make test-cluster` builds"]
 fn a_kubeconfig_that_leads_nowhere_is_named_with_the_cause() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("kubeconfig");
-    let text = "current-context: a\ncontexts: [{name: a, context: {cluster: a, user: a}}]\nusers: [{name: a, user: {token: a}}]\n\
-                clusters: [{name: a, cluster: {server: 'https://127.0.0.1:1'}}]\n";
-    fs::write(&path, text).unwrap();
-    let of = |path: &Path| {
-        let mut command = hoptax();
-        ran(command.args(["price", "--dry-run", "--pod", CART]).env("KUBECONFIG", path))
-    };
-    let nobody = of(&path);
-    let expected = "cannot reach the API server of context `a` at https://127.0.0.1:1";
+    fs::write(&path, kubeconfig("https://me:hunter2@127.0.0.1:1", "{token: hunter2}")).unwrap();
+    let nobody = outlined_by(&path);
+    let expected = "cannot reach the API server of context `a` at https://x@127.0.0.1:1";
     assert!(nobody.code == Some(3) && nobody.stderr.contains(expected), "{nobody:?}");
-    let none = of(&folder.path().join("none"));
+    assert!(!nobody.stderr.contains("hunter2"), "{nobody:?}");
+    let none = outlined_by(&folder.path().join("none"));
     assert!(none.code == Some(3) && none.stderr.contains("cannot use the kubeconfig"), "{none:?}");
-    // Lines of a kubeconfig, and what a program for credentials prints, may hold a token.
-    let program =
-        "{exec: {apiVersion: client.authentication.k8s.io/v1, command: sh, args: [-c, echo hunter2]}}";
-    for (user, expected) in
-        [("{token: hunter2, [}", "cannot use the kubeconfig"), (program, "else than credentials")]
-    {
-        fs::write(&path, text.replace("{token: a}", user)).unwrap();
-        let hidden = of(&path);
+    fs::write(&path, "apiVersion: v1\nkind: Config\n").unwrap();
+    let empty = outlined_by(&path);
+    assert!(empty.code == Some(2) && empty.stderr.contains("no current context"), "{empty:?}");
+}
+
+#[test]
+#[ignore = "needs the client of Kubernetes, which `make test-cluster` builds"]
+fn no_error_repeats_a_secret_of_a_kubeconfig_or_of_a_program_for_credentials() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("kubeconfig");
+    let program = |end: &str| {
+        format!(
+            "{{exec: {{apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never, command: sh, \
+             args: [-c, 'echo hunter2; {end}'], env: [{{name: A, value: hunter2}}]}}}}"
+        )
+    };
+    let server = "https://127.0.0.1:1";
+    let proxy = "https://127.0.0.1:1', proxy-url: 'socks5://me:hunter2@127.0.0.1:1";
+    for (server, user, expected) in [
+        (server, "{token: hunter2, [}".to_owned(), "it is no kubeconfig"),
+        (server, "hunter2".to_owned(), "it is no kubeconfig"),
+        (server, program("exit 0"), "`sh` printed something else than credentials"),
+        (server, program("exit 3"), "`sh` ended with exit status: 3"),
+        (proxy, "{token: hunter2}".to_owned(), "the variable HTTPS_PROXY"),
+    ] {
+        fs::write(&path, kubeconfig(server, &user)).unwrap();
+        let hidden = outlined_by(&path);
         assert!(hidden.code == Some(3) && hidden.stderr.contains(expected), "{user}: {hidden:?}");
         assert!(!hidden.stderr.contains("hunter2"), "{hidden:?}");
     }
-    fs::write(&path, "apiVersion: v1\nkind: Config\n").unwrap();
-    let empty = of(&path);
-    assert!(empty.code == Some(2) && empty.stderr.contains("no current context"), "{empty:?}");
+}
+
+#[test]
+#[ignore = "needs the client of Kubernetes, which `make test-cluster` builds"]
+fn a_server_that_is_no_api_server_is_not_taken_for_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("kubeconfig");
+    for (answer, expected) in [
+        ("404 Not Found", "does not show pod `shop/cart-7d9f4-x2k`: 404 <p>page</p>"),
+        ("403 Forbidden", "does not show pod `shop/cart-7d9f4-x2k`: 403 <p>page</p>"),
+        ("200 OK", "answered with something else than an object of Kubernetes"),
+    ] {
+        let server = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("http://{}", server.local_addr().unwrap());
+        fs::write(&path, kubeconfig(&address, "{token: hunter2}")).unwrap();
+        let answering = thread::spawn(move || {
+            let (mut connection, _) = server.accept().unwrap();
+            assert!(connection.read(&mut [0; 4096]).unwrap() > 0);
+            let text = format!("HTTP/1.1 {answer}\r\ncontent-length: 11\r\n\r\n<p>page</p>");
+            connection.write_all(text.as_bytes()).unwrap();
+        });
+        let page = outlined_by(&path);
+        assert!(page.code == Some(3) && page.stderr.contains(expected), "{page:?}");
+        assert!(!page.stderr.contains("hunter2"), "{page:?}");
+        answering.join().unwrap();
+    }
+}
+
+#[test]
+#[ignore = "needs the client of Kubernetes, which `make test-cluster` builds"]
+fn a_signal_ends_the_wait_for_an_api_server_that_does_not_answer_and_leaves_no_run_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("kubeconfig");
+    let server = TcpListener::bind("127.0.0.1:0").unwrap();
+    server.set_nonblocking(true).unwrap();
+    let address = format!("http://{}", server.local_addr().unwrap());
+    fs::write(&path, kubeconfig(&address, "{token: a}")).unwrap();
+    let out = folder.path().join("out");
+    let mut command = hoptax();
+    command.args(["price", "--pod", CART, "--out", out.to_str().unwrap()]).env("KUBECONFIG", &path);
+    let mut process = Guarded(command.stdin(Stdio::null()).spawn().unwrap());
+    let mut connection = None;
+    wait_until("its connection", || {
+        connection = server.accept().ok();
+        connection.is_some()
+    });
+    process.signal("TERM");
+    assert_eq!(process.0.wait().unwrap().signal(), Some(15));
+    assert!(!out.exists());
 }
 
 #[test]

@@ -153,7 +153,8 @@ fn options_of_a_pod_need_one_and_its_bill_continues_where_its_dump_is() {
         (vec!["--pod", "shop/cart-1", "--resume", of], "no bill of pod `shop/cart-1`"),
         (vec!["--pod", "cart-1"], "NAMESPACE/NAME"),
         (vec!["--pod", "shop/cart-1", "envoy.yaml"], "cannot be used with"),
-        (vec!["--kube-context", "prod", "envoy.yaml"], "--pod"),
+        (vec!["--kube-context", "prod", "envoy.yaml"], "cannot be used with"),
+        (vec!["--kube-context", "prod"], "--pod"),
         (vec!["--pod", "shop/cart-1", "--admin-port", "0"], "--admin-port"),
         (vec![], "CONFIG"),
     ] {

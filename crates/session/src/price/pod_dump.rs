@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::failure::Failure;
 use crate::replaced::write_private;
 use crate::run_files::POD_DUMP;
+use crate::run_folder::check_free;
 
 /// The place of the dump of a pod in the run folder of its bill.
 pub fn pod_dump(run_folder: &Path, namespace: &str, pod: &str) -> PathBuf {
@@ -17,8 +18,9 @@ pub fn pod_dump(run_folder: &Path, namespace: &str, pod: &str) -> PathBuf {
 /// store leaves it out.
 ///
 /// # Errors
-/// When it cannot be written.
+/// When it cannot be written, or the folder holds a bill, which would go on with another configuration.
 pub fn keep_pod_dump(run_folder: &Path, namespace: &str, pod: &str, dump: &str) -> Result<PathBuf, Failure> {
+    check_free(run_folder, false)?;
     let path = pod_dump(run_folder, namespace, pod);
     let folder = path.parent().unwrap_or(run_folder);
     let written = fs::create_dir_all(folder).and_then(|()| write_private(&path, dump));
@@ -43,5 +45,14 @@ mod tests {
         fs::write(folder.path().join("file"), "").unwrap();
         let failure = keep_pod_dump(&folder.path().join("file"), "a", "b", "{}").unwrap_err().to_string();
         assert!(failure.contains("a.b.json"), "{failure}");
+    }
+
+    #[test]
+    fn the_dump_of_a_measured_bill_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = keep_pod_dump(folder.path(), "shop", "cart-1", "{\"configs\": []}").unwrap();
+        fs::write(folder.path().join("result.json"), "{}").unwrap();
+        assert!(keep_pod_dump(folder.path(), "shop", "cart-1", "{}").is_err());
+        assert_eq!(fs::read_to_string(&path).unwrap(), "{\"configs\": []}");
     }
 }
