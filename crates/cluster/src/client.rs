@@ -1,5 +1,8 @@
 //! The client of Kubernetes: reads a pod, and asks the admin interface of its proxy for a dump over a forwarded port.
 
+mod direct;
+
+use std::env;
 use std::error::Error;
 use std::time::Duration;
 
@@ -10,13 +13,14 @@ use hyper::client::conn::http1::handshake;
 use hyper_util::rt::TokioIo;
 use kube_client::api::Api;
 use kube_client::client::AuthError;
-use kube_client::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
+use kube_client::config::{KubeConfigOptions, Kubeconfig, KubeconfigError, NamedCluster};
 use kube_client::{Client, Config};
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::timeout;
 
+use self::direct::is_direct;
 use crate::admin::Admin;
 use crate::answer::dump_of;
 use crate::pod::Pod;
@@ -92,11 +96,15 @@ impl<'a> Session<'a> {
             let current = given.current_context.clone().filter(|current| !current.is_empty());
             Refused::NoContext { wanted: wanted.context.map(str::to_owned).or(current), there }
         })?;
+        let has_proxy = states_proxy(&given, &context);
         let options = KubeConfigOptions { context: Some(context.clone()), ..KubeConfigOptions::default() };
         let config = Config::from_custom_kubeconfig(given, &options).await;
         let mut config = config.map_err(|error| unusable(&error))?;
         // A server that answers with 503 would be asked again until its answer is not known.
         config.default_retry = false;
+        if !has_proxy && is_without_proxy(&config.cluster_url) {
+            config.proxy_url = None;
+        }
         let server = without_users(&config.cluster_url.to_string());
         let program = config.auth_info.exec.as_ref().and_then(|exec| exec.command.clone());
         let client = Client::try_from(config).map_err(|error| match &error {
@@ -228,6 +236,22 @@ fn of_credentials(error: &(dyn Error + 'static)) -> Option<&AuthError> {
         next = error.source();
     }
     None
+}
+
+/// True if a kubeconfig states a proxy for the cluster of a context.
+fn states_proxy(given: &Kubeconfig, context: &str) -> bool {
+    let context = given.contexts.iter().find(|one| one.name == context).and_then(|one| one.context.as_ref());
+    let is_it = |cluster: &&NamedCluster| context.is_some_and(|context| context.cluster == cluster.name);
+    let cluster = given.clusters.iter().find(is_it).and_then(|one| one.cluster.as_ref());
+    cluster.and_then(|cluster| cluster.proxy_url.as_deref()).is_some_and(|url| !url.is_empty())
+}
+
+/// True if no proxy of the environment is asked for a server.
+fn is_without_proxy(server: &http::Uri) -> bool {
+    let variable = |name| env::var(name).ok().filter(|value| !value.is_empty());
+    let no_proxy = variable("NO_PROXY").or_else(|| variable("no_proxy")).unwrap_or_default();
+    let usual = if server.scheme_str() == Some("http") { 80 } else { 443 };
+    server.host().is_some_and(|host| is_direct(host, server.port_u16().unwrap_or(usual), &no_proxy))
 }
 
 /// A list of objects, of which only the names are needed.

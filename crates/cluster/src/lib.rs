@@ -15,6 +15,8 @@ pub mod pod;
 mod refused;
 pub mod rights;
 
+use std::fmt;
+
 pub use admin::Admin;
 pub use answer::dump_of;
 #[cfg(feature = "client")]
@@ -36,12 +38,20 @@ pub struct Wanted<'a> {
 }
 
 /// The dump of a proxy in a pod.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Dump {
     /// The answer of `/config_dump?include_eds`, as Envoy wrote it. Envoy masks private keys and passwords in it, and no other secret.
     pub text: String,
     /// The admin interface that answered.
     pub admin: Admin,
+}
+
+/// Shows the length of the dump, which may hold secrets, and none of it.
+impl fmt::Debug for Dump {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { text, admin } = self;
+        write!(f, "Dump({} bytes, {admin:?})", text.len())
+    }
 }
 
 /// Takes the dump of the proxy in a pod.
