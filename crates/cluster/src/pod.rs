@@ -12,9 +12,6 @@ use crate::admin::Admin;
 use crate::name::PodName;
 use crate::refused::Refused;
 
-/// The container of Linkerd's proxy, which is no Envoy.
-const NO_ENVOY: &str = "linkerd-proxy";
-
 /// A pod as the API of Kubernetes describes it, as far as it is needed.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
@@ -93,6 +90,15 @@ struct Cause {
     reason: Option<String>,
 }
 
+/// The proxy of a container if it is known to be no Envoy. The container of ztunnel has the name of a sidecar of Istio.
+fn other_proxy(container: &Container) -> Option<&'static str> {
+    if container.name == "linkerd-proxy" {
+        return Some("that of Linkerd");
+    }
+    let is_ztunnel = container.command.iter().chain(&container.args).any(|word| word == "ztunnel");
+    is_ztunnel.then_some("Istio's ztunnel")
+}
+
 impl Pod {
     /// The containers that run beside each other: sidecars may be init containers that are always restarted.
     fn beside(&self) -> impl Iterator<Item = &Container> {
@@ -119,8 +125,15 @@ impl Pod {
             None => self.only_known(pod)?,
         };
         let of_user = port.map(|port| (port, "--admin-port".to_owned()));
+        let other = match found {
+            Some((found, _)) => other_proxy(found),
+            None if of_user.is_some() => None,
+            None => self.beside().find_map(other_proxy),
+        };
+        if let Some(proxy) = other {
+            return Err(Refused::NoEnvoy { pod: pod.clone(), proxy });
+        }
         match (found, of_user) {
-            (Some((found, _)), _) if found.name == NO_ENVOY => Err(Refused::NoEnvoy { pod: pod.clone() }),
             (found, Some((port, source))) => {
                 Ok(Admin { container: found.map(|(found, _)| found.name.clone()), port, source })
             }
@@ -131,9 +144,6 @@ impl Pod {
                     .or_else(usual)
                     .ok_or_else(|| Refused::NoPort { pod: pod.clone(), container: found.name.clone() })?;
                 Ok(Admin { container: Some(found.name.clone()), port, source })
-            }
-            (None, None) if self.beside().any(|container| container.name == NO_ENVOY) => {
-                Err(Refused::NoEnvoy { pod: pod.clone() })
             }
             (None, None) => Err(Refused::NoProxy { pod: pod.clone(), there: names() }),
         }

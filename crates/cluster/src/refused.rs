@@ -166,11 +166,13 @@ pub enum Refused {
     },
     /// The proxy of the pod is no Envoy.
     #[error(
-        "the proxy of pod `{pod}` is that of Linkerd, which is no Envoy and has no dump; measure it where it runs, as an arm with a `url`"
+        "the proxy of pod `{pod}` is {proxy}, which is no Envoy and has no dump of one; measure it where it runs, as an arm with a `url`"
     )]
     NoEnvoy {
         /// The pod.
         pod: PodName,
+        /// The proxy.
+        proxy: &'static str,
     },
     /// The admin interface does not answer with a dump.
     #[error("{}", no_dump(pod, admin, why))]

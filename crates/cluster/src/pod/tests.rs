@@ -141,11 +141,15 @@ fn the_user_states_what_the_pod_does_not_show() {
 }
 
 #[test]
-fn the_proxy_of_linkerd_is_no_envoy() {
+fn the_proxy_of_linkerd_and_ztunnel_are_no_envoys() {
     let linkerd = pod(&["{name: app}", "{name: linkerd-proxy}"]);
     for text in [refused(&linkerd, None, None), refused(&linkerd, Some("linkerd-proxy"), Some(4191))] {
-        assert!(text.contains("no Envoy") && text.contains("`url`"), "{text}");
+        assert!(text.contains("that of Linkerd, which is no Envoy") && text.contains("`url`"), "{text}");
     }
+    let ztunnel = refused(&pod(&["{name: istio-proxy, args: [proxy, ztunnel]}"]), None, None);
+    assert!(ztunnel.contains("is Istio's ztunnel, which is no Envoy"), "{ztunnel}");
+    // The user may know of an Envoy beside it.
+    assert_eq!(linkerd.admin(&name(), None, Some(9901)).unwrap().port, 9901);
 }
 
 #[test]
