@@ -32,7 +32,7 @@ study: build ## Build, fetch Envoy, run the quick study, print the table, write 
 .PHONY: build
 build: ## Build the program
 	@tools/packages build
-	$(CARGO) build --release --package hoptax
+	$(CARGO) build --release --package hoptax --features cluster
 
 .PHONY: install
 install: build ## Install hoptax in PREFIX/bin; the default PREFIX is ~/.local
@@ -154,6 +154,23 @@ collector: ## Build an OpenTelemetry Collector for `make collector-check`; needs
 .PHONY: collector-check
 collector-check: collector ## Have the collector read results of `hoptax convert export --to otlp`
 	$(CARGO) test --package hoptax --test program -- --include-ignored collector::
+
+.PHONY: cluster
+cluster: ## Build a real Kubernetes of one node for `make test-cluster`, in some minutes; needs root and Go
+	tools/cluster build
+
+# One choice of packages and features, so that dependencies are compiled once.
+CLUSTER_TEST = $(CARGO) test --package hoptax-cluster --package hoptax --features hoptax/cluster
+
+# `make test` leaves the client of Kubernetes out. All is built before the cluster runs, which has no network.
+.PHONY: test-cluster
+test-cluster: ## Test `hoptax price --pod` on a real Kubernetes of one node; needs root and Go
+	@[ "$$(id -u)" = 0 ] || { echo "make test-cluster needs root, for a network namespace and containers" >&2; exit 1; }
+	@tools/packages build
+	@$(MAKE) --no-print-directory cluster
+	$(LINTED) $(CLUSTER_TEST) --lib
+	$(LINTED) $(CLUSTER_TEST) --test program -- --include-ignored --exact pod::the_pinned_envoy_is_installed
+	$(LINTED) tools/cluster run $(CLUSTER_TEST) --offline --test program -- --include-ignored pod::
 
 .PHONY: fortio-check
 fortio-check: $(TOOLS)/bin/fortio ## Have the report page of Fortio open a result of `hoptax convert export --to fortio`; needs Go

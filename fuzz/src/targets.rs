@@ -33,6 +33,8 @@ mod origin_http2;
 mod origin_request;
 #[path = "../targets/plans.rs"]
 mod plans;
+#[path = "../targets/pods.rs"]
+mod pods;
 #[path = "../targets/profile.rs"]
 mod profile;
 #[path = "../targets/request.rs"]

@@ -53,7 +53,7 @@ pub(crate) use listeners_run::{RunListenersArguments, StatusArguments};
 pub(crate) use load::LoadArguments;
 pub(crate) use merge::MergeArguments;
 pub(crate) use predict::PredictCommand;
-pub(crate) use price::PriceArguments;
+pub(crate) use price::{PodArguments, PriceArguments};
 pub(crate) use prices::PricesArguments;
 pub(crate) use runs::{CleanupArguments, HistoryArguments, RunsAction, RunsArguments, StoreChoice};
 pub(crate) use scale::ScaleArguments;

@@ -24,6 +24,7 @@ mod log;
 mod merge;
 mod origin;
 mod parquet;
+mod pod_dump;
 mod price;
 mod prices;
 mod runs;

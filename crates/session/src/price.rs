@@ -7,6 +7,7 @@ mod budget;
 mod laboratory;
 mod order;
 mod passed;
+mod pod_dump;
 mod second_study;
 #[cfg(test)]
 mod tests;
@@ -42,6 +43,7 @@ use crate::{library, outputs, run_folder};
 pub use self::budget::Budget;
 pub use self::laboratory::Laboratory;
 pub use self::passed::Listed;
+pub use self::pod_dump::{keep_pod_dump, pod_dump};
 pub use self::text::{outcomes, outline};
 pub use self::tries::Tries;
 pub use self::variants::Change;

@@ -18,16 +18,15 @@ pub(crate) fn replace(path: &Path, text: &str) -> io::Result<()> {
 
 /// Writes a study file. One that states secrets, such as the user's own headers, can be read by its owner only.
 pub(crate) fn write_study(path: &Path, text: &str) -> io::Result<()> {
+    if has_secrets(text) { write_private(path, text) } else { replace(path, text) }
+}
+
+/// Writes a file that its owner alone can read.
+pub(crate) fn write_private(path: &Path, text: &str) -> io::Result<()> {
     let unfinished = path.with_extension("unfinished");
-    let file = if has_secrets(text) {
-        let file =
-            File::options().write(true).create(true).truncate(true).mode(OWNER_ONLY).open(&unfinished)?;
-        // A file that an earlier run left has the mode of that time.
-        file.set_permissions(Permissions::from_mode(OWNER_ONLY))?;
-        file
-    } else {
-        File::create(&unfinished)?
-    };
+    let file = File::options().write(true).create(true).truncate(true).mode(OWNER_ONLY).open(&unfinished)?;
+    // A file that an earlier run left has the mode of that time.
+    file.set_permissions(Permissions::from_mode(OWNER_ONLY))?;
     replace_by(path, text, file)
 }
 

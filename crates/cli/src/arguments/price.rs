@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueHint};
 use hoptax_bootstrap::request::RequestLine;
+use hoptax_cluster::PodName;
 use hoptax_session::load::GivenHeaders;
 use hoptax_session::price::Change;
 
@@ -31,7 +32,7 @@ const MEASURED: [&str; 11] = [
 Examples:
   hoptax price envoy.yaml --rate 3000 --price-per-core-hour 0.04
   hoptax price envoy.yaml --what-if 'jwt -> check-token/lua' --what-if 'envoy -> 1.39.3'
-  hoptax price dump.json --listener public_listener --request 'GET https://shop.example/cart'
+  hoptax price --pod shop/cart-5f7d9 --listener public_listener --request 'GET https://cart/items'
 
 The configuration is a bootstrap in YAML or JSON, with the files that it names beside it, or the
 dump of a running proxy: `curl 'http://ADMIN/config_dump?include_eds' > dump.json`. It may be
@@ -40,6 +41,11 @@ rendered chart; of several, `map.yaml#envoy.yaml` names the one with that key. I
 this machine: listeners and upstream servers on loopback, certificates and secrets of a lab,
 external services answered by hoptax. Every replacement is listed, and secrets are never
 printed.
+
+--pod takes the dump of the Envoy in a pod of Kubernetes, by the kubeconfig: the API server forwards
+the port of its admin interface (the rights `get pods` and `get, create pods/portforward`). Nothing
+runs in the pod, and the bill is measured on this machine. The run folder keeps the dump, for its
+owner only.
 
 Variants are the whole, the whole without each of its parts, and everything off. Those that
 answer the request as the whole does are measured side by side in one study, with a second copy
@@ -60,8 +66,10 @@ Exit codes:
   130  interrupted; --resume continues the bill")]
 pub(crate) struct PriceArguments {
     /// Envoy bootstrap or `/config_dump`, YAML or JSON
-    #[arg(value_name = "CONFIG", value_hint = ValueHint::FilePath)]
-    pub(crate) config: PathBuf,
+    #[arg(value_name = "CONFIG", value_hint = ValueHint::FilePath, required_unless_present = "pod")]
+    pub(crate) config: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) of_pod: PodArguments,
     /// Print listeners, requests, parts and replacements, and start nothing
     #[arg(long, conflicts_with_all = MEASURED)]
     pub(crate) dry_run: bool,
@@ -107,7 +115,24 @@ pub(crate) struct PriceArguments {
     pub(crate) run: RunArguments,
     /// Continue an interrupted or killed bill in its run folder, with the same configuration and the same options
     ///
-    /// All variants are tried again, and complete rounds are kept. --rounds is the new total [default: as before].
+    /// All variants are tried again, and complete rounds are kept. With --pod, the dump is that of the run folder. --rounds is the new total [default: as before].
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "out")]
     pub(crate) resume: Option<PathBuf>,
+}
+
+/// The pod whose Envoy is priced.
+#[derive(Debug, Args)]
+pub(crate) struct PodArguments {
+    /// Instead of CONFIG, the dump of the Envoy in this pod of Kubernetes
+    #[arg(long, value_name = "NAMESPACE/NAME", conflicts_with = "config")]
+    pub(crate) pod: Option<PodName>,
+    /// Context of the kubeconfig [default: its current one]
+    #[arg(long, value_name = "NAME", requires = "pod", conflicts_with = "config")]
+    pub(crate) kube_context: Option<String>,
+    /// Container of the proxy [default: a known one, such as `istio-proxy` or `consul-dataplane`]
+    #[arg(long, value_name = "NAME", requires = "pod", conflicts_with = "config")]
+    pub(crate) container: Option<String>,
+    /// Port of the admin interface of the proxy [default: what the pod states, else the usual one of the container]
+    #[arg(long, value_name = "PORT", requires = "pod", conflicts_with = "config", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) admin_port: Option<u16>,
 }

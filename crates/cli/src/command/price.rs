@@ -6,6 +6,7 @@ use hoptax_report::documents;
 use hoptax_session::price::{Budget, Configuration, Laboratory, Studies, Wanted, outcomes, outline, page};
 use hoptax_session::{Asked, Interrupt, Options, run_folder, thresholds};
 
+use super::pod_dump::Given;
 use crate::arguments::{PriceArguments, RunArguments};
 use crate::exit::{Code, Failure};
 use crate::{interrupt, print, progress};
@@ -13,11 +14,20 @@ use crate::{interrupt, print, progress};
 /// Runs the command.
 pub(crate) fn run(arguments: &PriceArguments) -> Result<Code, Failure> {
     // Before the tries, which take seconds.
-    let RunArguments { out, measure, .. } = &arguments.run;
-    thresholds::limits(&measure.checks.thresholds)?;
+    thresholds::limits(&arguments.run.measure.checks.thresholds)?;
+    let given = Given::of(arguments)?;
+    let ended = price_given(arguments, &given);
+    if ended.is_err() {
+        given.keep();
+    }
+    ended
+}
+
+/// Prices the configuration in a file.
+fn price_given(arguments: &PriceArguments, given: &Given) -> Result<Code, Failure> {
     let headers: Vec<_> = arguments.headers.iter().flat_map(|headers| headers.0.clone()).collect();
     let configuration = Configuration::read(Wanted {
-        configuration: &arguments.config,
+        configuration: &given.path,
         listener: arguments.listener.as_deref(),
         request: arguments.request.as_ref(),
         headers: &headers,
@@ -36,7 +46,7 @@ pub(crate) fn run(arguments: &PriceArguments) -> Result<Code, Failure> {
         // Before the tries, which take seconds.
         run_folder::read(folder)?;
     }
-    let folder = arguments.resume.as_deref().or(out.as_deref());
+    let folder = arguments.resume.as_deref().or(given.run_folder.as_deref()).or(arguments.run.out.as_deref());
     let folder = Configuration::create_run_folder(folder)?;
     let budget = arguments.budget.map(Budget::begin);
     let interrupt = interrupt::listen()?;

@@ -32,6 +32,7 @@ mod multiplexed;
 mod network;
 mod overload;
 mod page;
+mod pod;
 mod protocols;
 mod reference;
 mod requests;

@@ -135,6 +135,34 @@ fn misspelt_names_get_a_suggestion() {
     }
 }
 
+/// With a client of Kubernetes, `make test-cluster` tests the rest.
+#[cfg(not(feature = "cluster"))]
+#[test]
+fn a_pod_needs_a_program_with_a_client_of_kubernetes() {
+    let ran = run(["price", "--pod", "shop/cart-1", "--dry-run"]);
+    assert_eq!(ran.code, Some(3), "{}", ran.stderr);
+    assert!(ran.stderr.contains("--features cluster"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("`kubectl -n shop port-forward cart-1 "), "{}", ran.stderr);
+}
+
+#[test]
+fn options_of_a_pod_need_one_and_its_bill_continues_where_its_dump_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let of = folder.path().to_str().unwrap();
+    for (arguments, expected) in [
+        (vec!["--pod", "shop/cart-1", "--resume", of], "no bill of pod `shop/cart-1`"),
+        (vec!["--pod", "cart-1"], "NAMESPACE/NAME"),
+        (vec!["--pod", "shop/cart-1", "envoy.yaml"], "cannot be used with"),
+        (vec!["--kube-context", "prod", "envoy.yaml"], "cannot be used with"),
+        (vec!["--kube-context", "prod"], "--pod"),
+        (vec!["--pod", "shop/cart-1", "--admin-port", "0"], "--admin-port"),
+        (vec![], "CONFIG"),
+    ] {
+        let ran = run([&["price"][..], arguments.as_slice()].concat());
+        assert!(ran.code == Some(2) && ran.stderr.contains(expected), "{arguments:?}: {}", ran.stderr);
+    }
+}
+
 #[test]
 fn functions_are_listed_with_their_knobs() {
     let text = run(["functions"]).stdout;

@@ -10,14 +10,14 @@ use std::path::{Component, Path, PathBuf};
 use hoptax_report::render::OUTPUTS;
 use hoptax_text::secrets::has_private_key;
 
-use crate::run_files::{MANIFEST, RESULT, STUDY};
+use crate::run_files::{MANIFEST, POD_DUMP, RESULT, STUDY};
 use crate::store::StoreError;
 use crate::store::secrets::Secrets;
 
 /// Endings of the files that are kept, besides those of reports.
 const KEPT: [&str; 8] = ["json", "yaml", "csv", "md", "html", "svg", "txt", "folded"];
-/// Folders that are left out: certificates, the tries of a bill, and files that functions write.
-const LEFT_OUT: [&str; 3] = ["certificates", "tries", "files"];
+/// Folders that are left out: certificates, the tries of a bill, the dump of a pod that a bill is of, and files that functions write.
+const LEFT_OUT: [&str; 4] = ["certificates", "tries", POD_DUMP, "files"];
 
 /// A file of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -210,6 +210,7 @@ mod tests {
         file(at, "arms/lua/envoy.log", "authorization: abc");
         file(at, "arms/lua/files/access.json", "{}");
         file(at, "certificates/ca.txt", "-----BEGIN CERTIFICATE-----");
+        file(at, "pod-dump/shop.cart-1.json", "{\"token\": \"abcdefgh1\"}");
         file(at, "notes.txt", "-----BEGIN PRIVATE KEY-----");
         file(at, "second-study/result.json", "{}");
         folder
@@ -224,7 +225,8 @@ mod tests {
         let expected =
             [("arms/lua/bootstrap.json", false), (RESULT, true), ("rounds/0.json", false), (STUDY, true)];
         assert_eq!(kept, expected);
-        assert_eq!(contents.left_out, ["arms/lua/envoy.log", "arms/lua/files", "certificates", "notes.txt"]);
+        let left_out = ["arms/lua/envoy.log", "arms/lua/files", "certificates", "notes.txt", "pod-dump"];
+        assert_eq!(contents.left_out, left_out);
         assert!(contents.documents.iter().all(|one| !one.text.contains("abcdefgh1")));
         assert_eq!(
             runs_in(folder.path()).unwrap(),

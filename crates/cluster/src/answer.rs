@@ -1,0 +1,49 @@
+//! Reads the answer of an admin interface.
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+/// The form of a dump.
+#[derive(Deserialize)]
+struct Form {
+    configs: Vec<IgnoredAny>,
+}
+
+/// The dump in the answer of an admin interface with a status and a body.
+///
+/// # Errors
+/// Why it is no dump. The body is not repeated, as it may be that of anything.
+pub fn dump_of(status: u16, body: Vec<u8>) -> Result<String, String> {
+    if status != 200 {
+        return Err(format!("it answered with status {status}"));
+    }
+    let text = String::from_utf8(body).map_err(|_| "its answer is no text".to_owned())?;
+    let form = serde_json::from_str::<Form>(&text)
+        .map_err(|_| "its answer is no JSON object with `configs`".to_owned())?;
+    if form.configs.is_empty() {
+        return Err("its answer has no configuration".to_owned());
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_answer_with_configurations_is_a_dump() {
+        let dump = "{\"configs\": [{\"@type\": \"a\"}]}";
+        assert_eq!(dump_of(200, dump.into()).as_deref(), Ok(dump));
+        for (status, body, expected) in [
+            (404, dump.as_bytes(), "status 404"),
+            (200, &b"\xff"[..], "no text"),
+            (200, &b"<html>hunter2</html>"[..], "no JSON object with `configs`"),
+            (200, &b"[]"[..], "no JSON object with `configs`"),
+            (200, &b"{\"configs\": []}"[..], "has no configuration"),
+            (200, &b"{\"configs\": ["[..], "no JSON object with `configs`"),
+        ] {
+            let why = dump_of(status, body.to_vec()).unwrap_err();
+            assert!(why.contains(expected) && !why.contains("hunter2"), "{why}");
+        }
+    }
+}

@@ -1,0 +1,79 @@
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{ExitStatus, Output};
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
+
+use super::*;
+
+/// The result of `ask` for the bytes that an admin interface answers with, and the request that it got.
+fn asked(answer: &'static [u8]) -> (Result<(u16, Vec<u8>), String>, String) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let (ours, mut theirs): (DuplexStream, DuplexStream) = duplex(1 << 16);
+        let server = tokio::spawn(async move {
+            let mut request = vec![0; 4096];
+            let length = theirs.read(&mut request).await.unwrap();
+            theirs.write_all(answer).await.unwrap();
+            String::from_utf8(request[..length].to_vec()).unwrap()
+        });
+        let asked = ask(ours).await;
+        (asked, server.await.unwrap())
+    })
+}
+
+#[test]
+fn an_admin_interface_is_asked_for_its_dump_with_endpoints() {
+    let chunked = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\n{\"c\r\n4\r\n\": 1\r\n1\r\n}\r\n0\r\n\r\n";
+    let (answer, request) = asked(chunked);
+    assert_eq!(answer, Ok((200, b"{\"c\": 1}".to_vec())));
+    assert!(request.starts_with("GET /config_dump?include_eds HTTP/1.1\r\n"), "{request}");
+    let (answer, _) = asked(b"HTTP/1.1 404 Not Found\r\ncontent-length: 2\r\n\r\nno");
+    assert_eq!(answer, Ok((404, b"no".to_vec())));
+}
+
+#[test]
+fn an_answer_that_ends_early_or_is_no_http_is_no_answer() {
+    let (early, _) = asked(b"HTTP/1.1 200 OK\r\ncontent-length: 20\r\n\r\n{");
+    assert!(early.unwrap_err().contains("ended early"));
+    for other in [&b"SSH-2.0-OpenSSH_9.2\r\n"[..], b""] {
+        let (answer, _) = asked(other);
+        assert!(!answer.unwrap_err().is_empty());
+    }
+}
+
+#[test]
+fn causes_are_said_once_each() {
+    #[derive(Debug, thiserror::Error)]
+    #[error("outer: inner")]
+    struct Outer(#[source] io::Error);
+    assert_eq!(causes(&Outer(io::Error::other("inner"))), "outer: inner");
+    assert_eq!(causes(&Outer(io::Error::other("deep"))), "outer: inner: deep");
+}
+
+#[test]
+fn failed_credentials_name_their_program_and_repeat_no_secret() {
+    let out = Output {
+        status: ExitStatus::from_raw(1 << 8),
+        stdout: b"hunter2".to_vec(),
+        stderr: b"log in\n\x1b again\n".to_vec(),
+    };
+    let error =
+        AuthError::AuthExecRun { cmd: "KEY=hunter2 aws --key hunter2".to_owned(), out: Box::new(out) };
+    // They are renewed while a request is sent.
+    let failed = kube_client::Error::Service(Box::new(error));
+    let found = of_credentials(&failed).unwrap();
+    assert_eq!(why(found, Some("aws")), "`aws` ended with exit status: 1: log in again");
+    let start = AuthError::AuthExecStart(io::Error::other("no such file"));
+    assert_eq!(why(&start, Some("aws")), "cannot start `aws`: no such file");
+    assert!(of_credentials(&kube_client::Error::Service(silent().into())).is_none());
+}
+
+#[test]
+fn addresses_are_shown_without_passwords_and_messages_of_others_in_short() {
+    assert_eq!(without_users("https://me:hunter2@api.example:6443/"), "https://x@api.example:6443/");
+    assert_eq!(without_users("https://10.0.0.1:6443/"), "https://10.0.0.1:6443/");
+    assert_eq!(short("  pods \"a\"\r\n\tnot\u{7} found "), "pods \"a\" not found");
+    let page = short(&"ä ".repeat(10_000));
+    assert_eq!(page.chars().count(), MOST_LETTERS + " ...".len());
+}

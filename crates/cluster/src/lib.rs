@@ -1,0 +1,64 @@
+//! Takes the dump of an Envoy that runs in a pod of a Kubernetes cluster, through the API of the cluster.
+//!
+//! [`config_dump`] reads the pod, finds the port of Envoy's admin interface ([`pod`]), has the API server forward it, and asks for
+//! `/config_dump`. Forwarding reaches an interface that listens on the loopback of the pod, and runs nothing in it.
+//!
+//! Only `client` knows the client of Kubernetes, and opens sockets. It is behind the feature `client`; without it, [`config_dump`] says
+//! how to get a program that has it.
+
+mod admin;
+mod answer;
+#[cfg(feature = "client")]
+mod client;
+mod name;
+pub mod pod;
+mod refused;
+pub mod rights;
+
+use std::fmt;
+
+pub use admin::Admin;
+pub use answer::dump_of;
+#[cfg(feature = "client")]
+pub use client::config_dump;
+pub use name::PodName;
+pub use refused::Refused;
+
+/// The pod with the wanted dump, and what the user says about it.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted<'a> {
+    /// The pod.
+    pub pod: &'a PodName,
+    /// The context of the kubeconfig; none for the current one.
+    pub context: Option<&'a str>,
+    /// The container of the proxy; none for one that is known by its name.
+    pub container: Option<&'a str>,
+    /// The port of Envoy's admin interface; none for the one that the pod shows.
+    pub admin_port: Option<u16>,
+}
+
+/// The dump of a proxy in a pod.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Dump {
+    /// The answer of `/config_dump?include_eds`, as Envoy wrote it. Envoy masks private keys and passwords in it, and no other secret.
+    pub text: String,
+    /// The admin interface that answered.
+    pub admin: Admin,
+}
+
+/// Shows the length of the dump, which may hold secrets, and none of it.
+impl fmt::Debug for Dump {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { text, admin } = self;
+        write!(f, "Dump({} bytes, {admin:?})", text.len())
+    }
+}
+
+/// Takes the dump of the proxy in a pod.
+///
+/// # Errors
+/// Always: this build has no client of Kubernetes.
+#[cfg(not(feature = "client"))]
+pub fn config_dump(wanted: &Wanted<'_>) -> Result<Dump, Refused> {
+    Err(Refused::NotBuilt { pod: wanted.pod.clone() })
+}

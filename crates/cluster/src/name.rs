@@ -1,0 +1,91 @@
+//! The name of a pod, as a user states it.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// Most letters of the name of a namespace, a label of DNS (RFC 1123).
+const MOST_OF_NAMESPACE: usize = 63;
+/// Most letters of the name of a pod, a name of DNS (RFC 1123).
+const MOST_OF_POD: usize = 253;
+
+/// The name of a pod, with its namespace. Both have letters, digits, `-` and `.` alone, so they may be parts of a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PodName {
+    namespace: String,
+    name: String,
+}
+
+impl PodName {
+    /// The namespace.
+    pub fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    /// The name in the namespace.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+impl FromStr for PodName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let Some((namespace, name)) = text.split_once('/') else {
+            return Err("a pod is named `NAMESPACE/NAME`, such as `shop/cart-5f7d9`".to_owned());
+        };
+        if !is_name(namespace, MOST_OF_NAMESPACE) || namespace.contains('.') {
+            return Err(format!("no namespace can be named `{namespace}`: it has a-z, 0-9 and `-` alone"));
+        }
+        if !is_name(name, MOST_OF_POD) {
+            return Err(format!("no pod can be named `{name}`: it has a-z, 0-9, `-` and `.` alone"));
+        }
+        Ok(Self { namespace: namespace.to_owned(), name: name.to_owned() })
+    }
+}
+
+impl fmt::Display for PodName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.namespace, self.name)
+    }
+}
+
+/// True if Kubernetes accepts a name. Its labels begin and end with a letter or a digit.
+fn is_name(name: &str, most: usize) -> bool {
+    let is_end = |letter: Option<u8>| letter.is_some_and(|letter| letter.is_ascii_alphanumeric());
+    let is_label = |label: &str| {
+        label.bytes().all(|letter| matches!(letter, b'a'..=b'z' | b'0'..=b'9' | b'-'))
+            && is_end(label.bytes().next())
+            && is_end(label.bytes().last())
+    };
+    name.len() <= most && name.split('.').all(is_label)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_has_a_namespace_and_is_one_that_kubernetes_accepts() {
+        let name: PodName = "shop/cart-5f7d9.a".parse().unwrap();
+        assert_eq!((name.namespace(), name.name()), ("shop", "cart-5f7d9.a"));
+        assert_eq!(name.to_string(), "shop/cart-5f7d9.a");
+        for (text, expected) in [
+            ("cart", "NAMESPACE/NAME"),
+            ("/cart", "no namespace can be named ``"),
+            ("shop.eu/cart", "no namespace can be named `shop.eu`"),
+            ("shop/", "no pod can be named ``"),
+            ("shop/../secrets", "no pod can be named `../secrets`"),
+            ("shop/a..b", "no pod can be named `a..b`"),
+            ("shop/-a", "no pod can be named `-a`"),
+            ("shop/Cart", "no pod can be named `Cart`"),
+            ("shop/cart?x", "no pod can be named `cart?x`"),
+            ("shop/cart/log", "no pod can be named `cart/log`"),
+        ] {
+            let error = text.parse::<PodName>().unwrap_err();
+            assert!(error.contains(expected), "{text}: {error}");
+        }
+        assert!(format!("a/{}", "b".repeat(253)).parse::<PodName>().is_ok());
+        assert!(format!("a/{}", "b".repeat(254)).parse::<PodName>().is_err());
+    }
+}

@@ -1,0 +1,200 @@
+//! The admin interface of the proxy in a pod, by what the pod says of itself.
+
+mod port;
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+use self::port::{Known, known, stated};
+use crate::admin::Admin;
+use crate::name::PodName;
+use crate::refused::Refused;
+
+/// A pod as the API of Kubernetes describes it, as far as it is needed.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Pod {
+    metadata: Metadata,
+    spec: Spec,
+    status: Status,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct Metadata {
+    annotations: BTreeMap<String, String>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Spec {
+    containers: Vec<Container>,
+    init_containers: Vec<Container>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Container {
+    name: String,
+    command: Vec<String>,
+    args: Vec<String>,
+    env: Vec<Variable>,
+    ports: Vec<Port>,
+    restart_policy: Option<String>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct Variable {
+    name: String,
+    /// None if it comes from elsewhere, such as a secret.
+    value: Option<String>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Port {
+    name: String,
+    container_port: u16,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Status {
+    phase: String,
+    reason: Option<String>,
+    container_statuses: Vec<ContainerStatus>,
+    init_container_statuses: Vec<ContainerStatus>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct ContainerStatus {
+    name: String,
+    state: State,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct State {
+    running: Option<IgnoredAny>,
+    waiting: Option<Cause>,
+    terminated: Option<Cause>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct Cause {
+    reason: Option<String>,
+}
+
+/// The proxy of a container if it is known to be no Envoy. The container of ztunnel has the name of a sidecar of Istio.
+fn other_proxy(container: &Container) -> Option<&'static str> {
+    if container.name == "linkerd-proxy" {
+        return Some("that of Linkerd");
+    }
+    let is_ztunnel = container.command.iter().chain(&container.args).any(|word| word == "ztunnel");
+    is_ztunnel.then_some("Istio's ztunnel")
+}
+
+impl Pod {
+    /// The containers that run beside each other: sidecars may be init containers that are always restarted.
+    fn beside(&self) -> impl Iterator<Item = &Container> {
+        let is_sidecar = |container: &&Container| container.restart_policy.as_deref() == Some("Always");
+        self.spec.containers.iter().chain(self.spec.init_containers.iter().filter(is_sidecar))
+    }
+
+    /// The admin interface of its proxy. The user may state the container and the port.
+    ///
+    /// # Errors
+    /// When the pod has no such container, none or several of known proxies, a proxy that is no Envoy, or shows no port.
+    pub fn admin(&self, pod: &PodName, container: Option<&str>, port: Option<u16>) -> Result<Admin, Refused> {
+        let names = || self.beside().map(|container| container.name.clone()).collect::<Vec<_>>();
+        let found = match container {
+            Some(wanted) => {
+                let found = self.beside().find(|container| container.name == wanted);
+                let found = found.ok_or_else(|| Refused::NoContainer {
+                    pod: pod.clone(),
+                    wanted: wanted.to_owned(),
+                    there: names(),
+                })?;
+                Some((found, known(wanted)))
+            }
+            None => self.only_known(pod)?,
+        };
+        let of_user = port.map(|port| (port, "--admin-port".to_owned()));
+        let other = match found {
+            Some((found, _)) => other_proxy(found),
+            None if of_user.is_some() => None,
+            None => self.beside().find_map(other_proxy),
+        };
+        if let Some(proxy) = other {
+            return Err(Refused::NoEnvoy { pod: pod.clone(), proxy });
+        }
+        match (found, of_user) {
+            (found, Some((port, source))) => {
+                Ok(Admin { container: found.map(|(found, _)| found.name.clone()), port, source })
+            }
+            (Some((found, known)), None) => {
+                let stated = stated(found, &self.metadata.annotations);
+                let usual = || known.map(|known| (known.port, format!("the usual port of `{}`", found.name)));
+                let (port, source) = stated
+                    .or_else(usual)
+                    .ok_or_else(|| Refused::NoPort { pod: pod.clone(), container: found.name.clone() })?;
+                Ok(Admin { container: Some(found.name.clone()), port, source })
+            }
+            (None, None) => Err(Refused::NoProxy { pod: pod.clone(), there: names() }),
+        }
+    }
+
+    /// The only container of a known proxy; none if there is none.
+    fn only_known(&self, pod: &PodName) -> Result<Option<(&Container, Option<&'static Known>)>, Refused> {
+        let found = self.beside().filter_map(|container| Some((container, known(&container.name)?)));
+        let found: Vec<_> = found.collect();
+        match found.as_slice() {
+            [] => Ok(None),
+            [(container, known)] => Ok(Some((*container, Some(*known)))),
+            several => Err(Refused::SeveralProxies {
+                pod: pod.clone(),
+                there: several.iter().map(|(container, _)| container.name.clone()).collect(),
+            }),
+        }
+    }
+
+    /// Checks that the container of the proxy runs, or, without one, the pod.
+    ///
+    /// # Errors
+    /// When it does not, with the reason that the cluster states.
+    pub fn check_running(&self, pod: &PodName, container: Option<&str>) -> Result<(), Refused> {
+        let Status { phase, reason, container_statuses, init_container_statuses } = &self.status;
+        let statuses = || container_statuses.iter().chain(init_container_statuses);
+        let waits = |status: &ContainerStatus| {
+            let State { running, waiting, terminated } = &status.state;
+            let reason = waiting.as_ref().or(terminated.as_ref())?.reason.as_deref()?;
+            // An init container that has ended well is no reason.
+            (running.is_none() && reason != "Completed").then(|| format!("`{}`: {reason}", status.name))
+        };
+        if phase != "Running" {
+            let because = reason.clone().or_else(|| statuses().find_map(waits));
+            let because = because.map(|because| format!(" ({because})")).unwrap_or_default();
+            let phase = if phase.is_empty() { "unknown" } else { phase.as_str() };
+            return Err(Refused::NotRunning {
+                pod: pod.clone(),
+                why: format!("its phase is {phase}{because}"),
+            });
+        }
+        let status = container.and_then(|name| statuses().find(|status| status.name == name));
+        match status {
+            Some(status) if status.state.running.is_none() => {
+                let why = waits(status).unwrap_or_else(|| format!("`{}` has not begun", status.name));
+                Err(Refused::NotRunning { pod: pod.clone(), why })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

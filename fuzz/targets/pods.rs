@@ -1,0 +1,24 @@
+//! Pods of strangers and messages of API servers: a pod gives an admin interface or a reason, and a user's name breaks no line of a rule.
+#![cfg_attr(feature = "run", no_main)]
+
+use hoptax_cluster::pod::Pod;
+use hoptax_cluster::rights::{Missing, Request, rule};
+use hoptax_cluster::{PodName, dump_of};
+use hoptax_fuzz::fuzz_target;
+
+fuzz_target!(|input: (&str, &str)| {
+    let (text, message) = input;
+    let _ = message.parse::<PodName>();
+    let _ = dump_of(200, text.as_bytes().to_vec());
+    let Ok(name) = "shop/cart".parse::<PodName>() else { return };
+    let missing = Missing::of(message, Request::Read);
+    let lines = |user| rule(&name, user).lines().count();
+    assert_eq!(lines(missing.user.as_deref()), lines(None));
+    assert_eq!(lines(Some(message)), lines(None));
+    let Ok(pod) = serde_json::from_str::<Pod>(text) else { return };
+    let _ = pod.check_running(&name, Some(message)).map_err(|refused| refused.to_string());
+    match pod.admin(&name, None, None) {
+        Ok(admin) => assert!(admin.port > 0),
+        Err(refused) => assert!(!refused.to_string().is_empty()),
+    }
+});
