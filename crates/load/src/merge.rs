@@ -193,6 +193,7 @@ fn merged_run(part: &Part<'_>) -> MergedRun {
         rate: result.rate,
         connections: result.plan.connections,
         seed: result.plan.seed,
+        share: result.plan.share,
         response: result.latency.response,
         bounds: result.bounds.response,
         environment: result.environment.clone(),

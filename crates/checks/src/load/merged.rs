@@ -104,11 +104,13 @@ pub(super) const SAME_SEED: Check<LoadResult> = Check {
         let Some(merged) = result.merged.as_ref().filter(|_| is_random(arrivals)) else {
             return Vec::new();
         };
-        let mut by_seed: BTreeMap<u64, Vec<&str>> = BTreeMap::new();
+        // Shares of one load have its seed, and sequences of their own.
+        let mut by_sequence: BTreeMap<_, Vec<&str>> = BTreeMap::new();
         for run in &merged.runs {
-            by_seed.entry(run.seed).or_default().push(&run.file);
+            let share = run.share.map(|share| (share.index, share.of));
+            by_sequence.entry((run.seed, share)).or_default().push(&run.file);
         }
-        let finding = |(seed, files): (u64, Vec<&str>)| -> Option<Finding> {
+        let finding = |((seed, _), files): ((u64, Option<(u32, u32)>), Vec<&str>)| -> Option<Finding> {
             let number = files.len();
             (number > 1).then(|| {
                 Finding::new(
@@ -123,7 +125,7 @@ pub(super) const SAME_SEED: Check<LoadResult> = Check {
                 )
             })
         };
-        by_seed.into_iter().filter_map(finding).collect()
+        by_sequence.into_iter().filter_map(finding).collect()
     },
     withhold: None,
 };
@@ -156,7 +158,7 @@ pub(super) const MACHINES: Check<LoadResult> = Check {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{LoadRate, MergedRun, Verdict};
+    use hoptax_result::{LoadRate, MergedRun, PlanShare, Verdict};
 
     use super::*;
     use crate::judge_merged;
@@ -173,6 +175,7 @@ mod tests {
             rate: LoadRate { target: Some(rate), offered: rate, achieved: Some(rate) },
             connections: 16,
             seed,
+            share: None,
             response: load.body.latency.response,
             bounds: hoptax_result::LatencyBounds::default(),
             environment: load.environment,
@@ -253,6 +256,17 @@ mod tests {
         );
         assert_eq!(with("jitter=10%").0, Some(Severity::Warn));
         assert_eq!(with("uniform").0, None);
+        for (index, expected) in [(0, Some(Severity::Warn)), (1, None)] {
+            let (severity, _) = fired("same-seed", |result| {
+                result.plan.arrivals = Some("poisson".to_owned());
+                let mut merged = two();
+                merged.runs[1].seed = 1;
+                merged.runs[0].share = Some(PlanShare { index: 0, of: 2 });
+                merged.runs[1].share = Some(PlanShare { index, of: 2 });
+                result.merged = Some(merged);
+            });
+            assert_eq!(severity, expected, "{index}");
+        }
     }
 
     #[test]
