@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use hoptax_session::targets::{AllowedTarget, AllowedTargets, is_local};
 use hoptax_session::{Failure, Interrupt, machine};
 use tokio::runtime::Builder;
 use tokio::time;
@@ -14,9 +15,8 @@ use crate::app::App;
 use crate::connections::{self, MAX_CONNECTIONS};
 use crate::gate::Gate;
 use crate::history::{History, Tell};
-use crate::hosts::{AllowedHost, Hosts, is_local};
+use crate::hosts::{AllowedHost, Hosts};
 use crate::router;
-use crate::targets::{AllowedTarget, AllowedTargets};
 use crate::token::Token;
 use crate::wanted;
 

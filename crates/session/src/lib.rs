@@ -46,6 +46,7 @@ pub mod sittings;
 pub mod store;
 mod study_text;
 pub mod tables;
+pub mod targets;
 pub mod thresholds;
 pub mod tls;
 mod trials;
