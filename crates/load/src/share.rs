@@ -142,9 +142,8 @@ mod tests {
 
     fn plans() -> impl Strategy<Value = Plan> {
         let count = prop_oneof![Just(None), (0..2_000_u64).prop_map(Some)];
-        (arrivals(), paces(), any::<u64>(), 1_000_000..100_000_000_u64, count).prop_map(
-            |(arrivals, pace, seed, end_ns, count)| Plan { arrivals, pace, seed, end_ns, count },
-        )
+        (arrivals(), paces(), any::<u64>(), 1_000_000..100_000_000_u64, count)
+            .prop_map(|(arrivals, pace, seed, end_ns, count)| Plan { arrivals, pace, seed, end_ns, count })
     }
 
     proptest! {

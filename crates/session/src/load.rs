@@ -30,6 +30,7 @@ pub use intervals::Lines;
 pub use schedule::{ArrivalsOf, Schedule};
 pub use send::{Files, Sending, Sent, send};
 pub use shared::{SharedLoad, check as check_shared};
+pub use trial_spec::Lengths;
 
 /// A load, without its schedule.
 #[derive(Clone, Debug)]

@@ -131,8 +131,7 @@ fn plan(spec: &TrialSpec, workers: usize) -> LoadPlan {
         warmup_s: spec.warmup.as_secs_f64(),
         timeout_s: spec.timeout.as_secs_f64(),
         seed: spec.seed,
-        share: (!spec.share.is_whole())
-            .then(|| PlanShare { index: spec.share.index(), of: spec.share.of() }),
+        share: (!spec.share.is_whole()).then(|| PlanShare { index: spec.share.index(), of: spec.share.of() }),
         never_halted: spec.never_halted,
         max_error_share: spec.max_error_share,
     }
@@ -289,7 +288,9 @@ fn pacing(course: &Course, spec: &TrialSpec) -> Option<Pacing> {
     let is_poisson = matches!((pace, arrivals), (Pace::Constant(_), Arrivals::Poisson));
     Some(Pacing {
         gap_error: course.gap_error.summary(),
-        exponential_distance: is_poisson.then(|| exponential_distance(&gaps, spec.share.of_rate(pace.mean_rate()))).flatten(),
+        exponential_distance: is_poisson
+            .then(|| exponential_distance(&gaps, spec.share.of_rate(pace.mean_rate())))
+            .flatten(),
         gaps: gaps.len() as u64,
     })
 }

@@ -16,9 +16,9 @@ pub struct Agents {
 }
 
 impl Agents {
-    /// The agents whose part was to be sent and was not reported, so that what they sent is not known exactly.
+    /// The agents that had a share of the load and did not report it, so that what they sent is not known exactly.
     pub fn lost(&self) -> impl Iterator<Item = &Agent> {
-        self.all.iter().filter(|agent| agent.outcome.is_lost())
+        self.all.iter().filter(|agent| agent.index.is_some() && agent.outcome.is_lost())
     }
 }
 
@@ -78,8 +78,8 @@ pub enum AgentOutcome {
 }
 
 impl AgentOutcome {
-    /// True if it had a part of the load, whose numbers it did not report.
-    pub fn is_lost(self) -> bool {
+    /// True if it did not report.
+    fn is_lost(self) -> bool {
         match self {
             Self::Merged | Self::Void | Self::Absent => false,
             Self::Died | Self::Silent | Self::Late | Self::Failed => true,

@@ -28,8 +28,8 @@ pub struct SharedLoad {
     pub never_halt: NeverHalt,
     /// Percentiles beside the usual ones.
     pub percentiles: Vec<f64>,
-    /// The share of requests that may fail.
-    pub max_error_share: f64,
+    /// The share of requests that may fail; none for the usual one.
+    pub max_error_share: Option<f64>,
     /// Receives the intervals.
     pub intervals: Vec<IntervalSink>,
 }
@@ -60,7 +60,7 @@ impl SharedLoad {
             start: Some(self.start.clone()),
             requests: spec.requests.map(|requests| share.of_number(requests)),
             percentiles: self.percentiles.clone(),
-            max_error_share: self.max_error_share,
+            max_error_share: self.max_error_share.unwrap_or(spec.max_error_share),
             intervals: self.intervals.clone(),
             ..spec
         })
@@ -106,20 +106,23 @@ mod tests {
                 connections: Connections { number: 8, workers: 2, ..Connections::default() },
                 ..Load::default()
             },
-            schedule: Schedule { pace: Some(Pace::Constant(100.0)), count: Some(1_001), ..Schedule::default() },
+            schedule: Schedule {
+                pace: Some(Pace::Constant(100.0)),
+                count: Some(1_001),
+                ..Schedule::default()
+            },
             share: Share::new(index, of).unwrap(),
             start: Start::new(|| 0),
             never_halt: NeverHalt::Never,
             percentiles: Vec::new(),
-            max_error_share: 0.001,
+            max_error_share: None,
             intervals: Vec::new(),
         }
     }
 
     #[test]
     fn generators_share_connections_and_requests_and_each_has_the_time_limit_of_all() {
-        let specs: Vec<TrialSpec> =
-            (0..3).map(|index| shared(index, 3).spec(&|_| ()).unwrap()).collect();
+        let specs: Vec<TrialSpec> = (0..3).map(|index| shared(index, 3).spec(&|_| ()).unwrap()).collect();
         assert_eq!(specs.iter().map(|spec| spec.connections).collect::<Vec<_>>(), [3, 3, 2]);
         assert_eq!(
             specs.iter().map(|spec| spec.requests).collect::<Vec<_>>(),
@@ -132,7 +135,8 @@ mod tests {
     #[test]
     fn a_load_is_shared_by_no_more_workers_than_it_has_connections_and_requests() {
         assert!(check(3, 6, Some(6), 2).is_ok() && check(3, 6, None, 2).is_ok());
-        for (connections, requests, option) in [(5, None, "--connections to 6"), (6, Some(5), "--count to 6")] {
+        for (connections, requests, option) in [(5, None, "--connections to 6"), (6, Some(5), "--count to 6")]
+        {
             let refused = check(3, connections, requests, 2).unwrap_err().to_string();
             assert!(refused.contains(option), "{refused}");
         }

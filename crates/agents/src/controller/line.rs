@@ -1,0 +1,463 @@
+//! The controller's side of the line to one agent: decisions without I/O.
+
+use hoptax_result::{AgentOutcome, LoadResult, Program};
+
+use crate::clock::{Exchange, Offset};
+use crate::message::{FromAgent, FromController, Greeting, Second, VERSION};
+use crate::planned::PlannedShare;
+
+/// Exchanges before the start, and after the end. Of a few exchanges, one meets an idle machine at both ends.
+const EXCHANGES_BEFORE: u32 = 8;
+const EXCHANGES_AFTER: u32 = 4;
+/// The interval at which an agent is asked for its clock, which shows that it is there, nanoseconds.
+const ASK_EVERY_NS: u64 = 1_000_000_000;
+/// The time without a word of an agent after which it is given up, nanoseconds: five questions.
+pub(crate) const SILENCE_NS: u64 = 5_000_000_000;
+/// The time in which an agent answers the greeting, nanoseconds.
+const GREETING_NS: u64 = 5_000_000_000;
+
+/// Something that happens.
+#[derive(Debug)]
+pub(crate) enum Input {
+    /// The agent says something.
+    Frame {
+        /// The message.
+        message: FromAgent,
+        /// When it came, nanoseconds.
+        at_ns: u64,
+    },
+    /// The controller decides something.
+    Order(Order),
+    /// Some time has passed.
+    Tick,
+    /// The connection is lost, for this reason.
+    Lost(String),
+}
+
+/// A decision of the controller for one agent.
+#[derive(Debug)]
+pub(crate) enum Order {
+    /// Prepare a share.
+    Plan {
+        /// The share.
+        share: Box<PlannedShare>,
+        /// When it has to be ready, nanoseconds.
+        until_ns: u64,
+    },
+    /// Start it.
+    Start {
+        /// The instant, nanoseconds.
+        at_ns: u64,
+        /// When its report has to be there, nanoseconds.
+        until_ns: u64,
+    },
+    /// End the load early.
+    Stop,
+    /// End the conversation.
+    Goodbye {
+        /// True if the agent should end, too.
+        ends: bool,
+    },
+}
+
+/// Something to do.
+#[derive(Debug)]
+pub(crate) enum Output {
+    /// Say something to the agent.
+    Send(FromController),
+    /// Tell the controller.
+    Tell(Told),
+    /// Close the connection.
+    Close,
+}
+
+/// What the controller hears of an agent.
+#[derive(Debug)]
+pub(crate) enum Told {
+    /// It came, and its clock is known.
+    Greeted(Box<Greeting>, Offset),
+    /// Its connections are open. With the best offset of its clock.
+    Ready(Offset),
+    /// A second of its load.
+    Second(Box<Second>),
+    /// Its result, and the offset of its clock at the end.
+    Reported(Box<LoadResult>, Option<Offset>),
+    /// It has no result, for this reason.
+    Ended(AgentOutcome, String),
+}
+
+#[derive(Debug)]
+enum State {
+    Greeting,
+    Comparing { greeting: Box<Greeting>, left: u32 },
+    Idle,
+    Preparing,
+    Ready,
+    Sending,
+    Reporting { result: Box<LoadResult>, left: u32 },
+    Ended,
+}
+
+/// The line to one agent.
+#[derive(Debug)]
+pub(crate) struct Line {
+    state: State,
+    heard_ns: u64,
+    asked_ns: u64,
+    /// When the state has to be over; none without a limit.
+    until_ns: Option<u64>,
+    /// The best offset before the start.
+    before: Option<Offset>,
+    /// The best offset after the end.
+    after: Option<Offset>,
+}
+
+impl Line {
+    /// A line that was just connected, and its first message.
+    pub(crate) fn begin(now_ns: u64) -> (Self, FromController) {
+        let line = Self {
+            state: State::Greeting,
+            heard_ns: now_ns,
+            asked_ns: now_ns,
+            until_ns: Some(now_ns + GREETING_NS),
+            before: None,
+            after: None,
+        };
+        (line, FromController::Hello { version: VERSION })
+    }
+
+    /// Decides what to do.
+    pub(crate) fn on(&mut self, input: Input, now_ns: u64) -> Vec<Output> {
+        match input {
+            Input::Frame { message, at_ns } => {
+                self.heard_ns = now_ns;
+                self.hear(message, at_ns, now_ns)
+            }
+            Input::Order(order) => self.obey(order),
+            Input::Tick => self.tick(now_ns),
+            Input::Lost(reason) => {
+                let mut outputs = self.end(AgentOutcome::Died, reason);
+                outputs.push(Output::Close);
+                outputs
+            }
+        }
+    }
+
+    fn hear(&mut self, message: FromAgent, at_ns: u64, now_ns: u64) -> Vec<Output> {
+        match message {
+            FromAgent::Clock { sent_ns, received_ns, replied_ns } => {
+                let exchange = Exchange { sent_ns, received_ns, replied_ns, returned_ns: at_ns };
+                self.compare(exchange.offset(), now_ns)
+            }
+            FromAgent::Hello(greeting) if matches!(self.state, State::Greeting) => {
+                if let Some(reason) = stranger(&greeting) {
+                    return self.end(AgentOutcome::Failed, reason);
+                }
+                self.state = State::Comparing { greeting, left: EXCHANGES_BEFORE };
+                self.until_ns = None;
+                vec![self.ask(now_ns)]
+            }
+            FromAgent::Ready => match (&self.state, self.before) {
+                (State::Preparing, Some(before)) => {
+                    (self.state, self.until_ns) = (State::Ready, None);
+                    vec![Output::Tell(Told::Ready(before))]
+                }
+                _ => Vec::new(),
+            },
+            FromAgent::Second(second) if matches!(self.state, State::Sending) => {
+                vec![Output::Tell(Told::Second(second))]
+            }
+            FromAgent::Report(result) if matches!(self.state, State::Sending) => {
+                self.state = State::Reporting { result, left: EXCHANGES_AFTER };
+                vec![self.ask(now_ns)]
+            }
+            FromAgent::Failed { reason } => self.end(AgentOutcome::Failed, reason),
+            FromAgent::Busy => {
+                let reason = "it serves another controller: wait for its end, or use another agent";
+                self.end(AgentOutcome::Failed, reason.to_owned())
+            }
+            // A load that was stopped before its start reports, too.
+            FromAgent::Hello(_) | FromAgent::Second(_) | FromAgent::Report(_) => Vec::new(),
+        }
+    }
+
+    /// Takes an answer about the clock, and asks again while exchanges are left.
+    fn compare(&mut self, offset: Option<Offset>, now_ns: u64) -> Vec<Output> {
+        let better = |known: Option<Offset>| offset.map(|offset| offset.better(known)).or(known);
+        match &mut self.state {
+            State::Comparing { left, .. } => {
+                self.before = better(self.before);
+                *left -= 1;
+                if *left > 0 {
+                    return vec![self.ask(now_ns)];
+                }
+                let Some(before) = self.before else {
+                    let reason = "its clock runs backwards, or its answers are made up".to_owned();
+                    return self.end(AgentOutcome::Failed, reason);
+                };
+                match std::mem::replace(&mut self.state, State::Idle) {
+                    State::Comparing { greeting, .. } => vec![Output::Tell(Told::Greeted(greeting, before))],
+                    _ => Vec::new(),
+                }
+            }
+            State::Idle | State::Preparing | State::Ready => {
+                self.before = better(self.before);
+                Vec::new()
+            }
+            State::Reporting { left, .. } => {
+                self.after = better(self.after);
+                *left -= 1;
+                if *left > 0 {
+                    return vec![self.ask(now_ns)];
+                }
+                self.until_ns = None;
+                match std::mem::replace(&mut self.state, State::Ended) {
+                    State::Reporting { result, .. } => {
+                        vec![Output::Tell(Told::Reported(result, self.after))]
+                    }
+                    _ => Vec::new(),
+                }
+            }
+            State::Greeting | State::Sending | State::Ended => Vec::new(),
+        }
+    }
+
+    fn obey(&mut self, order: Order) -> Vec<Output> {
+        match order {
+            Order::Plan { share, until_ns } if matches!(self.state, State::Idle) => {
+                (self.state, self.until_ns) = (State::Preparing, Some(until_ns));
+                vec![Output::Send(FromController::Plan(share))]
+            }
+            Order::Start { at_ns, until_ns } if matches!(self.state, State::Ready) => {
+                (self.state, self.until_ns) = (State::Sending, Some(until_ns));
+                let offset_ns = self.before.map_or(0, |before| before.offset_ns);
+                vec![Output::Send(FromController::Start { at_ns, offset_ns })]
+            }
+            Order::Stop if matches!(self.state, State::Preparing | State::Ready | State::Sending) => {
+                vec![Output::Send(FromController::Stop)]
+            }
+            Order::Goodbye { ends } => {
+                self.state = State::Ended;
+                vec![Output::Send(FromController::Goodbye { ends }), Output::Close]
+            }
+            // It ended before the order reached it.
+            Order::Plan { .. } | Order::Start { .. } | Order::Stop => Vec::new(),
+        }
+    }
+
+    fn tick(&mut self, now_ns: u64) -> Vec<Output> {
+        if matches!(self.state, State::Ended) {
+            return Vec::new();
+        }
+        if now_ns.saturating_sub(self.heard_ns) > SILENCE_NS {
+            let reason = format!(
+                "it said nothing for {} s: its machine, its process or the network stands still",
+                SILENCE_NS / 1_000_000_000
+            );
+            return self.end(AgentOutcome::Silent, reason);
+        }
+        if self.until_ns.is_some_and(|until_ns| now_ns > until_ns) {
+            let reason = match self.state {
+                State::Greeting => "it did not answer the greeting: it is no agent, or it is overloaded",
+                State::Preparing => {
+                    "its connections were not open in time: look at the server and at its machine"
+                }
+                _ => "it did not report in time: its machine is overloaded, or its way to here",
+            };
+            return self.end(AgentOutcome::Late, reason.to_owned());
+        }
+        let asks =
+            !matches!(self.state, State::Greeting) && now_ns.saturating_sub(self.asked_ns) >= ASK_EVERY_NS;
+        // While clocks are compared, the answers ask the next question; a lost one is none of a stream.
+        let is_comparing = matches!(self.state, State::Comparing { .. } | State::Reporting { .. });
+        if asks && !is_comparing { vec![self.ask(now_ns)] } else { Vec::new() }
+    }
+
+    fn ask(&mut self, now_ns: u64) -> Output {
+        self.asked_ns = now_ns;
+        Output::Send(FromController::Clock { sent_ns: now_ns })
+    }
+
+    /// Ends it without a result, once.
+    fn end(&mut self, outcome: AgentOutcome, reason: String) -> Vec<Output> {
+        self.until_ns = None;
+        match std::mem::replace(&mut self.state, State::Ended) {
+            State::Ended => Vec::new(),
+            // All of the load is there; the clock at the end is not.
+            State::Reporting { result, .. } => vec![Output::Tell(Told::Reported(result, self.after))],
+            _ => vec![Output::Tell(Told::Ended(outcome, reason))],
+        }
+    }
+}
+
+/// Reason why an agent cannot work with this controller.
+fn stranger(greeting: &Greeting) -> Option<String> {
+    let own = Program::this();
+    if greeting.version != VERSION || greeting.program.version != own.version {
+        return Some(format!(
+            "it is hoptax {} with version {} of the protocol, and this is hoptax {} with version {VERSION}: use one hoptax for both",
+            greeting.program.version, greeting.version, own.version
+        ));
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use hoptax_result::{Environment, sample};
+
+    use super::*;
+    use crate::planned::PlannedLoad;
+
+    const SECOND_NS: u64 = 1_000_000_000;
+
+    fn greeting() -> FromAgent {
+        let (program, environment) = (Program::this(), Environment::default());
+        FromAgent::Hello(Box::new(Greeting { version: VERSION, program, environment }))
+    }
+
+    fn hear(line: &mut Line, message: FromAgent, now_ns: u64) -> Vec<Output> {
+        line.on(Input::Frame { message, at_ns: now_ns }, now_ns)
+    }
+
+    /// Answers questions of the line by a clock that is 100 ns ahead, over ways of 10 ns, as long as it asks. Returns what else it does.
+    fn answer(line: &mut Line, mut outputs: Vec<Output>) -> Vec<Output> {
+        while let [Output::Send(FromController::Clock { sent_ns })] = outputs.as_slice() {
+            let sent_ns = *sent_ns;
+            let clock = FromAgent::Clock { sent_ns, received_ns: sent_ns + 110, replied_ns: sent_ns + 110 };
+            outputs = hear(line, clock, sent_ns + 20);
+        }
+        outputs
+    }
+
+    fn told(outputs: &[Output]) -> Vec<&Told> {
+        outputs
+            .iter()
+            .filter_map(|output| match output {
+                Output::Tell(told) => Some(told),
+                _ => None,
+            })
+            .collect()
+    }
+
+    fn idle() -> Line {
+        let (mut line, hello) = Line::begin(0);
+        assert!(matches!(hello, FromController::Hello { version: VERSION }));
+        let outputs = hear(&mut line, greeting(), 1);
+        let outputs = answer(&mut line, outputs);
+        let [Told::Greeted(_, offset)] = told(&outputs)[..] else { panic!("{outputs:?}") };
+        assert_eq!((offset.offset_ns, offset.error_ns), (100, 11));
+        line
+    }
+
+    fn ready() -> Line {
+        let mut line = idle();
+        let share = Box::new(PlannedShare { index: 0, of: 1, load: PlannedLoad::default() });
+        let outputs = line.on(Input::Order(Order::Plan { share, until_ns: 3 * SECOND_NS }), 300);
+        assert!(matches!(outputs.as_slice(), [Output::Send(FromController::Plan(_))]));
+        let outputs = hear(&mut line, FromAgent::Ready, 400);
+        assert!(matches!(told(&outputs)[..], [Told::Ready(_)]));
+        line
+    }
+
+    fn sending() -> Line {
+        let mut line = ready();
+        let start = Order::Start { at_ns: SECOND_NS, until_ns: 4 * SECOND_NS };
+        let outputs = line.on(Input::Order(start), 500);
+        let [Output::Send(FromController::Start { at_ns: SECOND_NS, offset_ns: 100 })] = outputs.as_slice()
+        else {
+            panic!("{outputs:?}")
+        };
+        line
+    }
+
+    fn ended(outputs: &[Output]) -> Option<AgentOutcome> {
+        told(outputs).into_iter().find_map(|told| match told {
+            Told::Ended(outcome, _) => Some(*outcome),
+            _ => None,
+        })
+    }
+
+    #[test]
+    fn an_agent_is_compared_planned_started_and_reports_once() {
+        let mut line = sending();
+        let outputs = hear(&mut line, FromAgent::Second(Box::default()), 2 * SECOND_NS);
+        assert!(matches!(told(&outputs)[..], [Told::Second(_)]));
+        let outputs = hear(&mut line, FromAgent::Report(Box::new(sample::load())), 3 * SECOND_NS);
+        let outputs = answer(&mut line, outputs);
+        let [Told::Reported(_, Some(after))] = told(&outputs)[..] else { panic!("{outputs:?}") };
+        assert_eq!(after.offset_ns, 100);
+        assert!(line.on(Input::Tick, 100 * SECOND_NS).is_empty());
+        let outputs = line.on(Input::Lost("its connection ended".to_owned()), 101 * SECOND_NS);
+        assert!(matches!(outputs.as_slice(), [Output::Close]));
+    }
+
+    #[test]
+    fn an_agent_that_dies_is_silent_late_or_fails_is_told_once_with_its_outcome() {
+        let mut line = sending();
+        let lost = line.on(Input::Lost("its connection ended".to_owned()), SECOND_NS);
+        assert_eq!(ended(&lost), Some(AgentOutcome::Died));
+        assert_eq!(ended(&line.on(Input::Lost("again".to_owned()), SECOND_NS)), None);
+        // Heard last at 400 ns.
+        let mut line = sending();
+        line.until_ns = None;
+        assert_eq!(ended(&line.on(Input::Tick, SILENCE_NS + 400)), None);
+        assert_eq!(ended(&line.on(Input::Tick, SILENCE_NS + 401)), Some(AgentOutcome::Silent));
+        let mut line = sending();
+        assert_eq!(ended(&line.on(Input::Tick, 4 * SECOND_NS)), None);
+        assert_eq!(ended(&line.on(Input::Tick, 4 * SECOND_NS + 1)), Some(AgentOutcome::Late));
+        let failed = FromAgent::Failed { reason: "no route".to_owned() };
+        assert_eq!(ended(&hear(&mut ready(), failed, 500)), Some(AgentOutcome::Failed));
+        let (mut line, _) = Line::begin(0);
+        assert_eq!(ended(&hear(&mut line, FromAgent::Busy, 1)), Some(AgentOutcome::Failed));
+    }
+
+    #[test]
+    fn an_agent_is_asked_every_second_also_while_it_waits_and_sends() {
+        for mut line in [idle(), ready(), sending()] {
+            let now_ns = line.asked_ns + ASK_EVERY_NS;
+            assert!(line.on(Input::Tick, now_ns - 1).is_empty());
+            let outputs = line.on(Input::Tick, now_ns);
+            assert!(
+                matches!(outputs.as_slice(), [Output::Send(FromController::Clock { .. })]),
+                "{outputs:?}"
+            );
+            assert!(line.on(Input::Tick, now_ns + 1).is_empty());
+        }
+    }
+
+    #[test]
+    fn the_best_exchange_before_the_start_counts() {
+        let mut line = ready();
+        let worse = FromAgent::Clock { sent_ns: 500, received_ns: 900, replied_ns: 900 };
+        hear(&mut line, worse, 1_500);
+        let outputs = line.on(Input::Order(Order::Start { at_ns: 1, until_ns: 2 }), 1_600);
+        assert!(matches!(outputs.as_slice(), [Output::Send(FromController::Start { offset_ns: 100, .. })]));
+    }
+
+    #[test]
+    fn another_program_or_an_impossible_clock_is_refused() {
+        let (mut line, _) = Line::begin(0);
+        let program = Program { version: "0.0.0".to_owned(), commit: None };
+        let other = Greeting { version: VERSION, program, environment: Environment::default() };
+        let outputs = hear(&mut line, FromAgent::Hello(Box::new(other)), 1);
+        assert_eq!(ended(&outputs), Some(AgentOutcome::Failed));
+        let (mut line, _) = Line::begin(0);
+        let mut outputs = hear(&mut line, greeting(), 1);
+        while let [Output::Send(FromController::Clock { sent_ns })] = outputs.as_slice() {
+            let sent_ns = *sent_ns;
+            // It replies before it receives.
+            let clock = FromAgent::Clock { sent_ns, received_ns: 9, replied_ns: 8 };
+            outputs = hear(&mut line, clock, sent_ns + 20);
+        }
+        assert_eq!(ended(&outputs), Some(AgentOutcome::Failed));
+    }
+
+    #[test]
+    fn a_report_is_kept_if_the_agent_dies_while_clocks_are_compared_again() {
+        let mut line = sending();
+        hear(&mut line, FromAgent::Report(Box::new(sample::load())), 2 * SECOND_NS);
+        let outputs = line.on(Input::Lost("its connection ended".to_owned()), 2 * SECOND_NS);
+        assert!(matches!(told(&outputs)[..], [Told::Reported(_, None)]), "{outputs:?}");
+    }
+}
