@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hoptax_result::{Finding, LoadResult, Measured, Merged, RunLeftOut, Severity};
+use hoptax_result::{Agents, Finding, LoadResult, Measured, Merged, RunLeftOut, Severity};
 
 use crate::check::{Check, severity_above};
 use crate::thresholds;
@@ -29,7 +29,11 @@ pub(super) const LEFT_OUT: Check<LoadResult> = Check {
                 "if it was sent, the server had that load too: find the result or repeat all runs",
             )
         };
-        merged.left_out.iter().map(finding).collect()
+        // Those of agents have a check of their own.
+        let is_agent = |one: &RunLeftOut| {
+            result.agents.iter().flat_map(Agents::lost).any(|agent| agent.name == one.file)
+        };
+        merged.left_out.iter().filter(|one| !is_agent(one)).map(finding).collect()
     },
     withhold: None,
 };
