@@ -12,5 +12,6 @@ pub mod controller;
 mod frame;
 pub mod message;
 mod planned;
+mod task;
 
 pub use planned::{PlannedLoad, PlannedShare};

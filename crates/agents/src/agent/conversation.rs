@@ -8,6 +8,8 @@ use crate::planned::PlannedShare;
 
 /// The time without a word of the controller after which it is gone, nanoseconds. It speaks every second.
 pub(crate) const SILENCE_NS: u64 = 10_000_000_000;
+/// The time between two ticks above which this machine itself stood still, nanoseconds: nobody could be heard in it. Ticks come every second.
+const STALL_NS: u64 = 2_000_000_000;
 
 /// Something that happens.
 #[derive(Debug)]
@@ -82,11 +84,12 @@ pub(crate) struct Conversation {
     greeting: Greeting,
     state: State,
     heard_ns: u64,
+    ticked_ns: u64,
 }
 
 impl Conversation {
     pub(crate) fn new(greeting: Greeting, now_ns: u64) -> Self {
-        Self { greeting, state: State::Greeting, heard_ns: now_ns }
+        Self { greeting, state: State::Greeting, heard_ns: now_ns, ticked_ns: now_ns }
     }
 
     /// True if there is a load, which has to end before the next.
@@ -109,10 +112,7 @@ impl Conversation {
                 };
                 vec![Output::Send(message)]
             }
-            Input::Tick if now_ns.saturating_sub(self.heard_ns) > SILENCE_NS => {
-                self.gone("it said nothing for 10 s".to_owned())
-            }
-            Input::Tick => Vec::new(),
+            Input::Tick => self.tick(now_ns),
             Input::Lost(reason) => self.gone(reason),
             Input::Deadline => {
                 let reason = "the agent's time was over: start it with a longer --deadline".to_owned();
@@ -120,6 +120,18 @@ impl Conversation {
                 said.into_iter().chain([Output::Stop, Output::End(End::Deadline)]).collect()
             }
         }
+    }
+
+    fn tick(&mut self, now_ns: u64) -> Vec<Output> {
+        let since_ns = now_ns.saturating_sub(self.ticked_ns);
+        self.ticked_ns = now_ns;
+        if since_ns > STALL_NS {
+            self.heard_ns = self.heard_ns.saturating_add(since_ns);
+        }
+        if now_ns.saturating_sub(self.heard_ns) > SILENCE_NS {
+            return self.gone("it said nothing for 10 s".to_owned());
+        }
+        Vec::new()
     }
 
     fn hear(&mut self, message: FromController, at_ns: u64, now_ns: u64) -> Vec<Output> {
@@ -220,6 +232,12 @@ mod tests {
         conversation
     }
 
+    /// Ticks every second from one time up to another, nanoseconds. Returns the first outputs.
+    fn ticks(conversation: &mut Conversation, from_ns: u64, to_ns: u64) -> Vec<Output> {
+        let times = (from_ns..=to_ns).step_by(SECOND_NS as usize);
+        times.map(|at_ns| conversation.on(Input::Tick, at_ns)).find(|all| !all.is_empty()).unwrap_or_default()
+    }
+
     fn end(outputs: &[Output]) -> Option<&End> {
         outputs.iter().find_map(|output| match output {
             Output::End(end) => Some(end),
@@ -263,8 +281,7 @@ mod tests {
         let outputs = conversation.on(Input::Lost("its connection ended".to_owned()), 3);
         assert!(stops(&outputs) && matches!(end(&outputs), Some(End::Gone(_))));
         let mut conversation = ready();
-        assert!(conversation.on(Input::Tick, SILENCE_NS).is_empty());
-        let outputs = conversation.on(Input::Tick, SILENCE_NS + 1);
+        let outputs = ticks(&mut conversation, 2, SILENCE_NS + 3 * SECOND_NS);
         assert!(stops(&outputs) && matches!(end(&outputs), Some(End::Gone(_))));
         for message in [plan(), FromController::Hello { version: VERSION }] {
             let outputs = say(&mut ready(), message, 3);
@@ -275,13 +292,24 @@ mod tests {
     #[test]
     fn a_word_of_the_controller_is_a_sign_of_life() {
         let mut conversation = ready();
-        let outputs = say(&mut conversation, FromController::Clock { sent_ns: 7 }, SILENCE_NS);
-        let [Output::Send(FromAgent::Clock { sent_ns: 7, received_ns: SILENCE_NS, replied_ns: SILENCE_NS })] =
-            outputs.as_slice()
+        assert!(ticks(&mut conversation, 2, 9 * SECOND_NS).is_empty());
+        let outputs = say(&mut conversation, FromController::Clock { sent_ns: 7 }, 9 * SECOND_NS);
+        let [Output::Send(FromAgent::Clock { sent_ns: 7, received_ns, replied_ns })] = outputs.as_slice()
         else {
             panic!("{outputs:?}");
         };
-        assert!(conversation.on(Input::Tick, SILENCE_NS + 2).is_empty());
+        assert_eq!((*received_ns, *replied_ns), (9 * SECOND_NS, 9 * SECOND_NS));
+        assert!(ticks(&mut conversation, 10 * SECOND_NS, 19 * SECOND_NS).is_empty());
+        assert!(!ticks(&mut conversation, 20 * SECOND_NS, 21 * SECOND_NS).is_empty());
+    }
+
+    #[test]
+    fn a_machine_that_stood_still_has_heard_nobody_and_nobody_is_gone_for_it() {
+        let mut conversation = ready();
+        assert!(ticks(&mut conversation, 2, 5 * SECOND_NS).is_empty());
+        // A minute later, what was said meanwhile waits to be read.
+        assert!(conversation.on(Input::Tick, 65 * SECOND_NS).is_empty());
+        assert!(!ticks(&mut conversation, 66 * SECOND_NS, 80 * SECOND_NS).is_empty());
     }
 
     #[test]

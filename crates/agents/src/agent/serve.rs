@@ -13,6 +13,7 @@ use super::conversation::{Conversation, End, Input, Output};
 use crate::frame;
 use crate::message::{FromAgent, FromController, Greeting};
 use crate::planned::PlannedShare;
+use crate::task::Ending;
 
 /// Messages of both sides that wait to be handled. Whoever has more to say waits.
 const WAITING: usize = 256;
@@ -65,7 +66,7 @@ pub async fn serve(
     let (mut from, mut to) = tokio::io::split(stream);
     let (sender, mut inbox) = mpsc::channel(WAITING);
     let heard = sender.clone();
-    let reader = tokio::spawn(async move {
+    let _reader = Ending::spawn(async move {
         loop {
             let (input, is_end) = match frame::read::<FromController>(&mut from).await {
                 Ok(Some(message)) => (Input::Frame { message, at_ns: now_ns() }, false),
@@ -110,7 +111,6 @@ pub async fn serve(
             }
         }
     };
-    reader.abort();
     if matches!(end, End::Served { ends: false }) && conversation.has_load() {
         return ended(&mut inbox, end).await;
     }

@@ -13,6 +13,9 @@ const EXCHANGES_AFTER: u32 = 4;
 const ASK_EVERY_NS: u64 = 1_000_000_000;
 /// The time without a word of an agent after which it is given up, nanoseconds: five questions.
 pub(crate) const SILENCE_NS: u64 = 5_000_000_000;
+/// The time between two ticks above which the controller itself stood still, nanoseconds: nobody could be heard in it. Ticks come four times
+/// a second.
+const STALL_NS: u64 = 1_000_000_000;
 /// The time in which an agent answers the greeting, nanoseconds.
 const GREETING_NS: u64 = 5_000_000_000;
 
@@ -103,6 +106,7 @@ enum State {
 pub(crate) struct Line {
     state: State,
     heard_ns: u64,
+    ticked_ns: u64,
     asked_ns: u64,
     /// When the state has to be over; none without a limit.
     until_ns: Option<u64>,
@@ -118,6 +122,7 @@ impl Line {
         let line = Self {
             state: State::Greeting,
             heard_ns: now_ns,
+            ticked_ns: now_ns,
             asked_ns: now_ns,
             until_ns: Some(now_ns + GREETING_NS),
             before: None,
@@ -249,6 +254,12 @@ impl Line {
         if matches!(self.state, State::Ended) {
             return Vec::new();
         }
+        let since_ns = now_ns.saturating_sub(self.ticked_ns);
+        self.ticked_ns = now_ns;
+        if since_ns > STALL_NS {
+            self.heard_ns = self.heard_ns.saturating_add(since_ns);
+            self.until_ns = self.until_ns.map(|until_ns| until_ns.saturating_add(since_ns));
+        }
         if now_ns.saturating_sub(self.heard_ns) > SILENCE_NS {
             let reason = format!(
                 "it said nothing for {} s: its machine, its process or the network stands still",
@@ -371,6 +382,12 @@ mod tests {
         line
     }
 
+    /// Ticks four times a second from one time up to another, nanoseconds. Returns the first outcome.
+    fn ticks(line: &mut Line, from_ns: u64, to_ns: u64) -> Option<AgentOutcome> {
+        let mut times = (from_ns..=to_ns).step_by(SECOND_NS as usize / 4);
+        times.find_map(|at_ns| ended(&line.on(Input::Tick, at_ns)))
+    }
+
     fn ended(outputs: &[Output]) -> Option<AgentOutcome> {
         told(outputs).into_iter().find_map(|told| match told {
             Told::Ended(outcome, _) => Some(*outcome),
@@ -401,15 +418,24 @@ mod tests {
         // Heard last at 400 ns.
         let mut line = sending();
         line.until_ns = None;
-        assert_eq!(ended(&line.on(Input::Tick, SILENCE_NS + 400)), None);
-        assert_eq!(ended(&line.on(Input::Tick, SILENCE_NS + 401)), Some(AgentOutcome::Silent));
+        assert_eq!(ticks(&mut line, 400, SILENCE_NS + 400), None);
+        assert_eq!(ticks(&mut line, SILENCE_NS + 401, SILENCE_NS + 401), Some(AgentOutcome::Silent));
         let mut line = sending();
-        assert_eq!(ended(&line.on(Input::Tick, 4 * SECOND_NS)), None);
-        assert_eq!(ended(&line.on(Input::Tick, 4 * SECOND_NS + 1)), Some(AgentOutcome::Late));
+        assert_eq!(ticks(&mut line, 400, 4 * SECOND_NS), None);
+        assert_eq!(ticks(&mut line, 4 * SECOND_NS + 1, 4 * SECOND_NS + 1), Some(AgentOutcome::Late));
         let failed = FromAgent::Failed { reason: "no route".to_owned() };
         assert_eq!(ended(&hear(&mut ready(), failed, 500)), Some(AgentOutcome::Failed));
         let (mut line, _) = Line::begin(0);
         assert_eq!(ended(&hear(&mut line, FromAgent::Busy, 1)), Some(AgentOutcome::Failed));
+    }
+
+    #[test]
+    fn a_controller_that_stood_still_has_heard_nobody_and_gives_nobody_up_for_it() {
+        let mut line = sending();
+        assert_eq!(ticks(&mut line, 400, SECOND_NS), None);
+        // A minute later, what was said meanwhile waits to be read.
+        assert_eq!(ended(&line.on(Input::Tick, 61 * SECOND_NS)), None);
+        assert!(ticks(&mut line, 61 * SECOND_NS + 1, 70 * SECOND_NS).is_some());
     }
 
     #[test]

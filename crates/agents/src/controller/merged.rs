@@ -147,3 +147,127 @@ fn lost(reason: &str, known: Known) -> String {
         known.answered
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use hoptax_load::encoded::encode;
+    use hoptax_load::{Distribution, Pace};
+    use hoptax_result::{Book, LoadHistograms, LoadRate, PlanShare, sample};
+    use hoptax_session::load::Schedule;
+    use proptest::prelude::*;
+
+    use super::super::ledger::Ledger;
+    use super::super::line::Told;
+    use super::*;
+    use crate::clock::Offset;
+    use crate::message::Second;
+
+    const AGENTS: u32 = 5;
+
+    /// The words of an agent, in their order. The last agent dies.
+    fn words(index: u32) -> Vec<Told> {
+        let offset = Offset { offset_ns: i64::from(index) * 1_000, error_ns: u64::from(index + 1) * 1_000 };
+        let mut all = vec![Told::Ready(offset)];
+        all.extend((0..3).map(|number: u64| {
+            let (from_ns, to_ns) = (number * 1_000_000_000, (number + 1) * 1_000_000_000);
+            let sent = u64::from(index) + 10;
+            Told::Second(Box::new(Second { from_ns, to_ns, sent, answered: sent, ..Second::default() }))
+        }));
+        all.push(if index + 1 == AGENTS {
+            Told::Ended(AgentOutcome::Died, "its connection ended".to_owned())
+        } else {
+            Told::Reported(Box::new(part(index)), Some(Offset { error_ns: 1, ..offset }))
+        });
+        all
+    }
+
+    /// The part of an agent, whose requests take longer the higher its index.
+    fn part(index: u32) -> LoadResult {
+        let mut times = Distribution::default();
+        (1..=1_000).for_each(|us| times.record((us + u64::from(index) * 100) * 1_000));
+        let mut result = sample::load();
+        result.book = Book { planned: 1_000, sent: 1_000, answered: 1_000, ..Book::default() };
+        result.statuses = [(200, 1_000)].into();
+        result.rate = LoadRate { target: Some(100.0), offered: 100.0, achieved: Some(100.0) };
+        result.plan.share = Some(PlanShare { index, of: AGENTS });
+        (result.latency.response, result.latency.service) = (times.summary(), times.summary());
+        result.windows = Vec::new();
+        let times = encode(&times.histogram());
+        result.histograms =
+            Some(LoadHistograms { response: times.clone(), service: times, ..LoadHistograms::default() });
+        result
+    }
+
+    /// The result, if agents speak in the order of these numbers.
+    fn merged(order: &[u32]) -> LoadResult {
+        let mut ledger = Ledger::new((0..AGENTS).map(|index| format!("agent-{index}")));
+        for (index, entry) in (0..AGENTS).zip(&mut ledger.entries) {
+            (entry.index, entry.standing) = (Some(index), Standing::Planned);
+        }
+        let mut left: Vec<_> = (0..AGENTS).map(|index| words(index).into_iter()).collect();
+        let all_at_the_end = (0..AGENTS).flat_map(|index| [index; 5]);
+        for index in order.iter().copied().chain(all_at_the_end) {
+            if let Some(told) = left[index as usize].next() {
+                ledger.take(index as usize, told);
+            }
+        }
+        let schedule = Schedule { pace: Some(Pace::Constant(500.0)), ..Schedule::default() };
+        let sending = Sending { schedule, ..Sending::default() };
+        let common = Common { rate: Some(500.0), of: AGENTS, from_unix_s: 1_767_323_045.0 };
+        gathered(ledger.entries, common, &sending).unwrap().result
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(16))]
+
+        #[test]
+        fn the_order_in_which_agents_speak_changes_nothing(
+            order in prop::collection::vec(0..AGENTS, 0..40),
+        ) {
+            prop_assert_eq!(merged(&order), merged(&[]));
+        }
+    }
+
+    #[test]
+    fn parts_are_added_and_the_lost_one_is_bounded_by_what_it_told() {
+        let result = merged(&[]);
+        assert_eq!((result.book.sent, result.latency.response.count), (4_000, 4_000));
+        let agents = result.agents.as_ref().unwrap();
+        // The two largest errors, of 5 and 4 us.
+        assert!((agents.start_error_us - 9.0).abs() < 1e-9, "{}", agents.start_error_us);
+        let lost: Vec<&Agent> = agents.lost().collect();
+        let [lost] = lost.as_slice() else { panic!("{lost:?}") };
+        assert_eq!((lost.name.as_str(), lost.sent, lost.known_until_s), ("agent-4", Some(42), Some(3.0)));
+        let left_out = &result.merged.as_ref().unwrap().left_out;
+        assert_eq!((left_out.len(), left_out[0].planned_rate), (1, Some(100.0)));
+        assert!(result.findings.iter().any(|finding| finding.id == "agent-lost"));
+    }
+
+    #[test]
+    fn a_part_that_its_own_checks_void_is_left_out_and_named() {
+        let mut ledger = Ledger::new(["a".to_owned(), "b".to_owned()]);
+        for (index, entry) in (0..2).zip(&mut ledger.entries) {
+            let mut result = part(index);
+            // Requests are missing in the accounts of the second.
+            result.book.answered -= u64::from(index);
+            (entry.index, entry.standing) = (Some(index), Standing::Reported(Box::new(result)));
+        }
+        let common = Common { rate: Some(200.0), of: 2, from_unix_s: 1_767_323_045.0 };
+        let result = gathered(ledger.entries, common, &Sending::default()).unwrap().result;
+        let agents = &result.agents.as_ref().unwrap().all;
+        assert_eq!((agents[0].outcome, agents[1].outcome), (AgentOutcome::Merged, AgentOutcome::Void));
+        assert!(agents[1].reason.as_ref().unwrap().contains("void"), "{:?}", agents[1]);
+        assert_eq!(result.book.answered, 1_000);
+        assert!(result.findings.iter().any(|finding| finding.id == "runs-left-out"));
+    }
+
+    #[test]
+    fn without_a_report_there_is_no_result() {
+        let mut ledger = Ledger::new(["a".to_owned()]);
+        ledger.entries[0].index = Some(0);
+        ledger.take(0, Told::Ended(AgentOutcome::Silent, "it said nothing for 5 s".to_owned()));
+        let common = Common { rate: None, of: 1, from_unix_s: 0.0 };
+        let why = gathered(ledger.entries, common, &Sending::default()).unwrap_err().to_string();
+        assert!(why.contains("no agent reported") && why.contains("`a`: it said nothing for 5 s"), "{why}");
+    }
+}

@@ -14,6 +14,7 @@ use tokio::time::{Instant, sleep, timeout, timeout_at};
 use super::line::{Input, Line, Output, Told};
 use crate::frame;
 use crate::message::FromAgent;
+use crate::task::Ending;
 
 /// The time between two looks at the clock.
 const TICK: Duration = Duration::from_millis(250);
@@ -75,7 +76,7 @@ pub(super) async fn speak(
         }
     };
     let (mut from, mut to) = tokio::io::split(stream);
-    let reader = tokio::spawn(async move {
+    let _reader = Ending::spawn(async move {
         loop {
             let (input, is_end) = match frame::read::<FromAgent>(&mut from).await {
                 Ok(Some(message)) => (Input::Frame { message, at_ns: now_ns() }, false),
@@ -127,5 +128,4 @@ pub(super) async fn speak(
         };
         outputs = line.on(input, now_ns());
     }
-    reader.abort();
 }
