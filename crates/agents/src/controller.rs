@@ -258,8 +258,13 @@ impl<'a> Control<'a> {
 
     /// Hears what agents say, for a short time.
     async fn hear(&mut self) {
-        let Ok(Some((number, told))) = timeout(LOOK_EVERY, self.heard.recv()).await else { return };
-        for news in self.ledger.take(number, told) {
+        let Ok(heard) = timeout(LOOK_EVERY, self.heard.recv()).await else { return };
+        let all = match heard {
+            Some((number, told)) => self.ledger.take(number, told),
+            // Every line tells its end.
+            None => self.ledger.give_up("its line broke, which is a bug in hoptax"),
+        };
+        for news in all {
             match news {
                 News::Problem(problem) => (self.tell)(Notice::Problem(&problem)),
                 News::Live(line) => (self.tell)(Notice::Live(&line)),

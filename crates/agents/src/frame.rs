@@ -17,7 +17,8 @@ pub(crate) enum FrameError {
     Stream(#[from] std::io::Error),
     /// A message is longer than any of the protocol.
     #[error(
-        "a message of {0} bytes is longer than {MAX_BYTES}: the other side is no hoptax, or its load is too large"
+        "a message of {0} bytes is longer than {most}: the other side is no hoptax, or its load is too large",
+        most = MAX_BYTES
     )]
     TooLong(usize),
     /// A message is not one of the protocol.

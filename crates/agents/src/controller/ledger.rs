@@ -110,6 +110,16 @@ impl Ledger {
         }
     }
 
+    /// Gives up all agents of which more was to be heard.
+    pub(crate) fn give_up(&mut self, reason: &str) -> Vec<News> {
+        let is_open = |standing: &Standing| !matches!(standing, Standing::Reported(_) | Standing::Ended(..));
+        let entries = self.entries.iter().enumerate();
+        let open = entries.filter(|(_, entry)| is_open(&entry.standing)).map(|(number, _)| number);
+        let open: Vec<usize> = open.collect();
+        let ended = || Told::Ended(AgentOutcome::Failed, reason.to_owned());
+        open.into_iter().flat_map(|number| self.take(number, ended())).collect()
+    }
+
     fn watched(&mut self, of: impl FnOnce(&mut Seconds) -> Vec<LiveLine>) -> Vec<News> {
         self.seconds.as_mut().map(of).unwrap_or_default().into_iter().map(News::Live).collect()
     }
