@@ -152,7 +152,7 @@ fn after(end: End) -> Option<Result<(), Failure>> {
 async fn refuse(mut stream: TcpStream) {
     let refusal = async {
         // Its greeting first: what is unread when a connection is closed resets it, and the refusal would be lost.
-        let _ = frame::read::<FromController>(&mut stream).await;
+        let _ = frame::read::<FromController>(&mut stream, || ()).await;
         // Whoever does not listen learns it from the end of the connection.
         let _ = frame::write(&mut stream, &FromAgent::Busy).await;
     };

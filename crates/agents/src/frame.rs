@@ -46,9 +46,11 @@ pub(crate) async fn write(
     Ok(to.flush().await?)
 }
 
-/// Reads a message; None at the end of the stream. It is not to be cancelled: what was read of a frame would be lost.
+/// Reads a message; None at the end of the stream. It is not to be cancelled: what was read of a frame would be lost. `heard` is called for
+/// every piece of it, because a long message over a slow way is a sign of life, too.
 pub(crate) async fn read<T: DeserializeOwned>(
     from: &mut (impl AsyncRead + Unpin),
+    mut heard: impl FnMut(),
 ) -> Result<Option<T>, FrameError> {
     let mut head = [0; 4];
     let mut filled = 0;
@@ -64,9 +66,12 @@ pub(crate) async fn read<T: DeserializeOwned>(
         return Err(FrameError::TooLong(length));
     }
     let mut bytes = Vec::with_capacity(length.min(FIRST_BYTES));
-    from.take(length as u64).read_to_end(&mut bytes).await?;
-    if bytes.len() < length {
-        return Err(ended());
+    let mut body = from.take(length as u64);
+    while bytes.len() < length {
+        if body.read_buf(&mut bytes).await? == 0 {
+            return Err(ended());
+        }
+        heard();
     }
     Ok(Some(serde_json::from_slice(&bytes)?))
 }
@@ -92,7 +97,7 @@ mod tests {
             let writer = tokio::spawn(async move { to.write_all(&bytes).await });
             let mut all = Vec::new();
             let end = loop {
-                match read::<Vec<u8>>(&mut from).await {
+                match read::<Vec<u8>>(&mut from, || ()).await {
                     Ok(Some(message)) => all.push(message),
                     Ok(None) => break Ok(()),
                     Err(error) => break Err(error.to_string()),

@@ -68,7 +68,7 @@ pub async fn serve(
     let heard = sender.clone();
     let _reader = Ending::spawn(async move {
         loop {
-            let (input, is_end) = match frame::read::<FromController>(&mut from).await {
+            let (input, is_end) = match frame::read::<FromController>(&mut from, || ()).await {
                 Ok(Some(message)) => (Input::Frame { message, at_ns: now_ns() }, false),
                 Ok(None) => (Input::Lost("its connection ended".to_owned()), true),
                 Err(error) => (Input::Lost(error.to_string()), true),

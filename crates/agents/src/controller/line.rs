@@ -29,6 +29,8 @@ pub(crate) enum Input {
         /// When it came, nanoseconds.
         at_ns: u64,
     },
+    /// A message is coming.
+    Heard,
     /// The controller decides something.
     Order(Order),
     /// Some time has passed.
@@ -137,6 +139,10 @@ impl Line {
             Input::Frame { message, at_ns } => {
                 self.heard_ns = now_ns;
                 self.hear(message, at_ns, now_ns)
+            }
+            Input::Heard => {
+                self.heard_ns = now_ns;
+                Vec::new()
             }
             Input::Order(order) => self.obey(order),
             Input::Tick => self.tick(now_ns),
@@ -423,6 +429,12 @@ mod tests {
         let mut line = sending();
         assert_eq!(ticks(&mut line, 400, 4 * SECOND_NS), None);
         assert_eq!(ticks(&mut line, 4 * SECOND_NS + 1, 4 * SECOND_NS + 1), Some(AgentOutcome::Late));
+        // A long message is coming.
+        let mut line = sending();
+        line.until_ns = None;
+        assert_eq!(ticks(&mut line, 400, SILENCE_NS), None);
+        assert!(line.on(Input::Heard, SILENCE_NS).is_empty());
+        assert_eq!(ticks(&mut line, SILENCE_NS + 401, 2 * SILENCE_NS), None);
         let failed = FromAgent::Failed { reason: "no route".to_owned() };
         assert_eq!(ended(&hear(&mut ready(), failed, 500)), Some(AgentOutcome::Failed));
         let (mut line, _) = Line::begin(0);

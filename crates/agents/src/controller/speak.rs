@@ -20,6 +20,8 @@ use crate::task::Ending;
 const TICK: Duration = Duration::from_millis(250);
 /// The time in which an agent has to take a message.
 const WRITE_TIME: Duration = Duration::from_secs(5);
+/// The least time between two words that a message is coming, nanoseconds.
+const SAY_EVERY_NS: u64 = 1_000_000_000;
 /// The time between two attempts to connect.
 const AGAIN_AFTER: Duration = Duration::from_millis(200);
 
@@ -77,8 +79,17 @@ pub(super) async fn speak(
     };
     let (mut from, mut to) = tokio::io::split(stream);
     let _reader = Ending::spawn(async move {
+        let mut said_ns = 0;
         loop {
-            let (input, is_end) = match frame::read::<FromAgent>(&mut from).await {
+            let heard = || {
+                let now = now_ns();
+                if now.saturating_sub(said_ns) >= SAY_EVERY_NS {
+                    said_ns = now;
+                    // The line may have ended, which the message tells soon enough.
+                    let _ = sender.send(Input::Heard);
+                }
+            };
+            let (input, is_end) = match frame::read::<FromAgent>(&mut from, heard).await {
                 Ok(Some(message)) => (Input::Frame { message, at_ns: now_ns() }, false),
                 Ok(None) => (Input::Lost("its connection ended".to_owned()), true),
                 Err(error) => (Input::Lost(error.to_string()), true),
