@@ -21,8 +21,8 @@ pub(crate) enum FrameError {
         most = MAX_BYTES
     )]
     TooLong(usize),
-    /// A message is not one of the protocol.
-    #[error("a message is not one of this protocol: {0}")]
+    /// A message is not one of the protocol. What it has there may be a secret of a request.
+    #[error("a message is not one of this protocol, from byte {} on", .0.column())]
     Invalid(#[from] serde_json::Error),
 }
 
