@@ -33,9 +33,24 @@ pub struct PlannedShare {
 }
 
 impl PlannedShare {
-    /// The share; None if it is none.
-    pub(crate) fn share(&self) -> Option<Share> {
+    /// Refuses a share that no controller of this program sends: an agent does not rely on its controller.
+    ///
+    /// # Errors
+    /// The first reason.
+    pub fn check(&self) -> Result<(), String> {
+        self.share()?;
+        self.load.check_bounds()?;
+        self.load.load(Vec::new())?;
+        self.load.schedule().map(|_| ())
+    }
+
+    /// The share.
+    ///
+    /// # Errors
+    /// When it is none.
+    pub(crate) fn share(&self) -> Result<Share, String> {
         Share::new(self.index, self.of)
+            .ok_or_else(|| format!("the plan has share {} of {}", self.index, self.of))
     }
 }
 
@@ -190,11 +205,11 @@ impl PlannedLoad {
         check_shared(agents as u64, self.connections.into(), self.count, self.workers.into())
     }
 
-    /// Refuses numbers that no command states: an agent does not rely on its controller.
+    /// Refuses numbers that no command states.
     ///
     /// # Errors
     /// The first that is out of its bounds.
-    pub(crate) fn check_bounds(&self) -> Result<(), String> {
+    fn check_bounds(&self) -> Result<(), String> {
         let is_share = |share: &f64| (0.0..=1.0).contains(share);
         let is_percentile = |percentile: &f64| *percentile > 0.0 && *percentile < 100.0;
         let checks = [

@@ -61,8 +61,8 @@ fn send(
     events: &Events,
 ) -> Result<LoadResult, String> {
     let planned = &share.load;
-    let of = share.share().ok_or("the plan has no such share")?;
-    planned.check_bounds()?;
+    share.check()?;
+    let of = share.share()?;
     let addresses = admitted(targets, planned.urls())?;
     let (load, schedule) = (planned.load(addresses)?, planned.schedule()?);
     let (sender, parts) = channel();
