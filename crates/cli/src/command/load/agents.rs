@@ -6,8 +6,8 @@ use std::time::Duration;
 use hoptax_agents::controller::{self, Asked, Called, Notice, by_address};
 use hoptax_report::openmetrics;
 use hoptax_result::Agents;
-use hoptax_session::Update;
 use hoptax_session::load::Sending;
+use hoptax_session::{Update, machine};
 
 use super::{Outputs, write};
 use crate::exit::{Code, Failure};
@@ -39,6 +39,8 @@ pub(super) fn sent(
     }
     let called =
         |address: &String| Called { name: address.clone(), stream: by_address(address.clone(), ARRIVAL) };
+    // Each is a connection of this process.
+    machine::allow_connections(addresses.len())?;
     let interrupt = interrupt::listen()?;
     let mut progress = LoadProgress::of_agents();
     let asked = Asked {
