@@ -66,6 +66,13 @@ try {
   assert.equal(await page.locator("main .figure").first().locator("tbody tr").count() >= all, true, "the table has every row");
   await page.getByRole("button", { name: "Show as chart" }).first().click();
 
+  // Nothing opens on paper.
+  const advice = page.locator(".findings details p").last();
+  assert.equal(await advice.isVisible(), false, "the last finding is folded");
+  await page.emulateMedia({ media: "print" });
+  assert.equal(await advice.isVisible(), true, "what is folded is on paper");
+  await page.emulateMedia({ media: null });
+
   const measures = await page.getByLabel("Measure").locator("option").allTextContents();
   await page.getByLabel("Measure").selectOption(measures.at(-1));
   assert.match(page.url(), /measure=/);

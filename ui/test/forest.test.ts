@@ -29,6 +29,12 @@ describe("a forest plot", () => {
     expect(of(scene, "circle", "point").map((point) => point.of)).toEqual(["point", "point", "point near"]);
   });
 
+  test("greys out a number whose sign is not supported", () => {
+    const scene = forest([row("jwt", 20, 1), { ...row("lua", 5, 1), isUncertain: true }], OPTIONS, 900);
+    expect(of(scene, "circle", "point").map((point) => point.of)).toEqual(["point", "point near"]);
+    expect(of(scene, "line", "interval").some((line) => line.of === "interval near")).toBe(true);
+  });
+
   test("cuts off an arm that is far beyond the next, with an arrow", () => {
     const rows = [row("slow", 5000, 10), row("jwt", 20, 1), row("lua", 5, 1)];
     const scene = forest(rows, OPTIONS, 900);

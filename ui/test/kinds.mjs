@@ -1,5 +1,5 @@
 // Opens pages of results of all kinds in Chromium from disk with the network off: each chart is drawn, says its values by key, and has a table;
-// no page is wider than a phone; axe finds nothing serious in either theme.
+// parts of a bill and functions of a graph are switched off; no page is wider than a phone; axe finds nothing serious in either theme.
 //
 //   node ui/test/kinds.mjs FOLDER [SCREENSHOTS]
 //
@@ -44,6 +44,32 @@ async function useCharts(page, name) {
   return count;
 }
 
+/** Pages whose parts can be switched off. */
+const SWITCHED = ["bill.html", "size.html"];
+
+/** Switches each part off and on again: what is left and what is saved are said, and the address has it. */
+async function useSwitches(page, name) {
+  const boxes = page.locator("fieldset.parts input");
+  const count = await boxes.count();
+  const numbers = page.locator("main dl.numbers").first();
+  for (let place = 0; place < count; place += 1) {
+    const whole = await numbers.innerText();
+    await boxes.nth(place).uncheck();
+    await page.waitForFunction((whole) => document.querySelector("main dl.numbers").innerText !== whole, whole);
+    const lines = (await numbers.locator("dd").allInnerTexts()).map((text) => text.replaceAll(/\s+/g, " "));
+    for (const [line, text] of lines.entries()) {
+      // A result may not state what a part adds to memory or response time.
+      const isUnknown = line > 0 && /^[\d,.]+ ±[\d,.]+ → not known$/.test(text);
+      assert.ok(isUnknown || /^[\d,.]+ ±[\d,.]+ → [\d,.]+ ±[\d,.]+; saves -?[\d,.]+ ±[\d,.]+$/.test(text), `${name}: what is left and saved: ${text}`);
+    }
+    assert.match(await page.evaluate(() => location.hash), /off=/, `${name}: the address has what is off`);
+    await page.getByText("Predicted: the whole less what each part costs alone.").waitFor();
+    await boxes.nth(place).check();
+    await page.waitForFunction((whole) => document.querySelector("main dl.numbers").innerText === whole, whole);
+  }
+  return count;
+}
+
 try {
   const context = await browser.newContext({ offline: true, viewport: { width: 1400, height: 900 } });
   let charts = 0;
@@ -57,6 +83,8 @@ try {
     await page.goto(pathToFileURL(resolve(folder, name)).href);
     await page.locator("h1").waitFor();
     charts += await useCharts(page, name);
+    const switches = await useSwitches(page, name);
+    assert.ok(switches > 1 || !SWITCHED.includes(name), `${name} has switches`);
     await page.evaluate(axe);
     for (const theme of ["dark", "light"]) {
       const button = page.getByRole("button", { name: theme === "dark" ? "Dark theme" : "Light theme" });

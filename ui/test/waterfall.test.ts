@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { otherWithout, steps, without } from "../src/chart/waterfall";
+import { otherSaved, saved, steps, without } from "../src/chart/waterfall";
 import type { Quantity, Waterfall } from "../src/types/document";
 
 function us(estimate: number, half: number): Quantity {
@@ -43,12 +43,22 @@ test("without a part, the whole costs what it costs less what the part costs alo
   expect(steps(BILL, new Set(["jwt", "lua"])).at(-1)).toMatchObject({ to: 37, tone: "level" });
 });
 
+test("what is saved has the interval of the parts alone, which is narrower than that of what is left", () => {
+  expect(saved(BILL, new Set())).toEqual({ estimate: 0, low: 0, high: 0 });
+  expect(saved(BILL, new Set(["jwt", "lua"]))).toEqual({ estimate: 25, low: 22, high: 28 });
+});
+
+test("a part whose sign is not supported is as grey as one whose interval contains zero", () => {
+  const toneOf = (cost: Quantity) => steps({ ...BILL, parts: [{ name: "lua", kind: "HTTP filter", cost }] }, new Set()).find((step) => step.name === "lua")?.tone;
+  expect([us(5, 1), us(5, 6), { ...us(5, 1), has_uncertain_sign: true }].map(toneOf)).toEqual(["part", "near", "near"]);
+});
+
 test("without a known whole, nothing is predicted", () => {
   expect(without({ ...BILL, whole: null }, new Set(["jwt"]))).toBeUndefined();
 });
 
 test("other numbers change with the parts, unless it is not known what a part adds", () => {
-  expect(otherWithout(BILL, new Set(["jwt", "lua"]), 0)).toEqual({ estimate: 139, low: 133, high: 145 });
-  expect(otherWithout(BILL, new Set(["jwt"]), 1)).toEqual({ estimate: 63, low: 61, high: 65 });
-  expect(otherWithout(BILL, new Set(["jwt", "lua"]), 1)).toBeUndefined();
+  expect(otherSaved(BILL, new Set(["jwt", "lua"]), 0)).toEqual({ estimate: 11, low: 9, high: 13 });
+  expect(otherSaved(BILL, new Set(["jwt"]), 1)).toEqual({ estimate: 3, low: 2, high: 4 });
+  expect(otherSaved(BILL, new Set(["jwt", "lua"]), 1)).toBeUndefined();
 });

@@ -111,7 +111,7 @@ impl Condition {
         matches!(self.metric, Metric::Processes(_))
     }
 
-    /// Evaluates the condition. Bounds decide it if all values between them do.
+    /// Evaluates the condition. Bounds decide it if all values between them give the same outcome.
     fn judge(&self, result: &LoadResult) -> FailOn {
         let (known, unit) = self.known(result);
         let (low, high) = known.ends();
@@ -119,7 +119,7 @@ impl Condition {
             low.map(|low| self.relation.holds(low, self.limit)),
             high.map(|high| self.relation.holds(high, self.limit)),
         );
-        // It holds for all values up to some limit, or for all from it on.
+        // `nearest` is the end of the bounds at which the condition holds last, and `farthest` the other end.
         let (nearest, farthest) =
             if self.relation.is_below() { (at_high, at_low) } else { (at_low, at_high) };
         let outcome = match (nearest, farthest) {
@@ -169,22 +169,22 @@ pub fn judge(result: &mut LoadResult, conditions: &[Condition]) -> bool {
 
 fn time(result: &LoadResult, distribution: Distribution, statistic: Statistic) -> Known {
     let all = &result.latency;
-    let of = match statistic {
+    let time_of = match statistic {
         Statistic::Min => TimeOf::Min,
         Statistic::Mean => TimeOf::Mean,
         Statistic::Max => TimeOf::Max,
         Statistic::Percentile(percentile) => TimeOf::Percentile(percentile),
     };
     let latency = match distribution {
-        Distribution::Response => return result.response(of),
-        Distribution::Service => return result.service(of),
+        Distribution::Response => return result.response(time_of),
+        Distribution::Service => return result.service(time_of),
         Distribution::SendLag => &all.send_lag,
         Distribution::OwnLag => &all.own_lag,
         Distribution::FirstByte => &all.first_byte,
         Distribution::LastByte => &all.last_byte,
         Distribution::Connect => &all.connect,
     };
-    latency.known(&LatencyBounds::default(), of)
+    latency.known(&LatencyBounds::default(), time_of)
 }
 
 /// The number of requests of a kind, and the total that it is a share of.
@@ -203,7 +203,7 @@ fn count(result: &LoadResult, kind: &Kind) -> (u64, u64) {
 }
 
 impl Relation {
-    /// Returns true if it holds for small values.
+    /// Returns true if the relation holds for values below the limit.
     pub(crate) fn is_below(self) -> bool {
         matches!(self, Self::Below | Self::AtMost)
     }

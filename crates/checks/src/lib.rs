@@ -120,8 +120,8 @@ fn run_checks<R>(checks: &[Check<R>], result: &mut R, limits: &Limits) -> Vec<Fi
     findings
 }
 
-/// Names, in the message of each finding, the thresholds that were set and without which it would not be the same: not
-/// there, of another severity, or of another limit.
+/// Adds to the message of each finding the thresholds that were set and that changed it: with their defaults, the finding would be absent,
+/// or have another severity or another limit.
 fn name_thresholds<R>(check: &Check<R>, result: &R, limits: &Limits, found: &mut [Finding]) {
     if found.is_empty() {
         return;

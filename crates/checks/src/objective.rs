@@ -78,8 +78,8 @@ impl Objective {
         let (known, unit) = self.0.known(result);
         let value = known.value();
         if let Some((percentile, limit_us)) = self.late() {
-            let is_it = |one: &&Within| one.limit_us.to_bits() == limit_us.to_bits();
-            let loss_ratio = share(result.within.iter().find(is_it).map_or(0, |one| one.answered));
+            let is_limit = |one: &&Within| one.limit_us.to_bits() == limit_us.to_bits();
+            let loss_ratio = share(result.within.iter().find(is_limit).map_or(0, |one| one.answered));
             // The share that the percentile permits is a decimal fraction, which binary numbers approximate.
             let holds = loss_ratio <= 1.0 - percentile / 100.0 + 1e-9;
             return Held { holds, loss_ratio, value, unit };
@@ -122,8 +122,8 @@ impl Objective {
         match self.criterion() {
             Criterion::Late { .. } => {
                 let limit_us = self.limit_us().unwrap_or_default();
-                let is_it = |one: &&Within| one.limit_us.to_bits() == limit_us.to_bits();
-                let within = result.within.iter().find(is_it);
+                let is_limit = |one: &&Within| one.limit_us.to_bits() == limit_us.to_bits();
+                let within = result.within.iter().find(is_limit);
                 let by_window = windows.iter().zip(within.map_or(&[][..], |within| &within.by_window));
                 Sample::Share {
                     all: share(result.book.planned, within.map_or(0, |within| within.answered)),

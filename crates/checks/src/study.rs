@@ -403,7 +403,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_warning_about_a_number_of_one_sitting_is_replaced_by_the_judgement_of_the_combined_number() {
+    fn the_judgement_of_a_combined_number_replaces_the_warnings_of_sittings() {
         let warning = || vec![of_sitting("same-differs", Severity::Warn, false)];
         assert_eq!(combined(|_| {}, warning()).findings, []);
         let result = combined(

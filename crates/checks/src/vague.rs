@@ -11,16 +11,16 @@ pub enum Beside {
     Reference,
     /// The lower level of the two arms.
     Lower,
-    /// The least that the cost is, because that is larger than the level.
+    /// The least absolute value of the cost, if it is larger than the level.
     LeastCost,
 }
 
 /// The half-width of a cost.
 #[derive(Clone, Copy, Debug)]
 pub struct Width {
-    /// As a share of the number that it is judged beside; infinite if that is not above zero.
+    /// The half-width as a share of `beside`; infinite if that number is not above zero.
     pub share: f64,
-    /// That number.
+    /// The number that the half-width is judged beside.
     pub beside: Beside,
 }
 
@@ -41,10 +41,10 @@ impl Width {
     }
 
     fn beside(cost: &Interval, level: f64, beside: Beside) -> Self {
-        // Not the estimate, which disturbances inflate together with the interval.
+        // The near end of the interval: disturbances inflate the estimate together with the interval.
         let least = cost.estimate.abs() - cost.half_width();
-        let of = level.max(least);
-        let share = if of > 0.0 { cost.half_width() / of } else { f64::INFINITY };
+        let divisor = level.max(least);
+        let share = if divisor > 0.0 { cost.half_width() / divisor } else { f64::INFINITY };
         Self { share, beside: if least > level { Beside::LeastCost } else { beside } }
     }
 }

@@ -56,7 +56,7 @@ fn write(parts: &[&[u8]]) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
     let written = parts.iter().try_for_each(|part| stdout.write_all(part)).and_then(|()| stdout.flush());
     match written {
-        Err(error) if !is_unread(&error) => {
+        Err(error) if !is_closed(&error) => {
             Err(Failure::environment(format!("cannot write to stdout: {error}")))
         }
         _ => Ok(()),
@@ -64,7 +64,7 @@ fn write(parts: &[&[u8]]) -> Result<(), Failure> {
 }
 
 /// Returns true if stdout could not be written because nobody reads it any more: a closed pipe, or a terminal that was closed.
-fn is_unread(error: &io::Error) -> bool {
+fn is_closed(error: &io::Error) -> bool {
     // A closed terminal is still a character device, but no longer a terminal. A file on a broken disk is neither.
     let is_device =
         || fstat(io::stdout()).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode).is_char_device());
@@ -75,26 +75,26 @@ fn is_unread(error: &io::Error) -> bool {
 /// Lines on stdout while a command runs. Those that nobody reads any more are lost, which is no error.
 #[derive(Debug, Default)]
 pub(crate) struct Lines {
-    is_unread: bool,
+    is_closed: bool,
 }
 
 impl Write for Lines {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = if self.is_unread { Ok(()) } else { io::stdout().lock().write_all(bytes) };
-        self.unless_unread(written).map(|()| bytes.len())
+        let written = if self.is_closed { Ok(()) } else { io::stdout().lock().write_all(bytes) };
+        self.unless_closed(written).map(|()| bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        let flushed = if self.is_unread { Ok(()) } else { io::stdout().flush() };
-        self.unless_unread(flushed)
+        let flushed = if self.is_closed { Ok(()) } else { io::stdout().flush() };
+        self.unless_closed(flushed)
     }
 }
 
 impl Lines {
-    fn unless_unread(&mut self, written: io::Result<()>) -> io::Result<()> {
+    fn unless_closed(&mut self, written: io::Result<()>) -> io::Result<()> {
         match written {
-            Err(error) if is_unread(&error) => {
-                self.is_unread = true;
+            Err(error) if is_closed(&error) => {
+                self.is_closed = true;
                 Ok(())
             }
             written => written,
@@ -102,7 +102,7 @@ impl Lines {
     }
 }
 
-/// What is printed, and how. The command line sets it once.
+/// Settings of all output. The command line sets them once.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Settings {
     /// True if all details of a document are printed.
@@ -189,7 +189,7 @@ pub(crate) fn passed(line: &[u8]) {
     let _ = stdout.write_all(line).and_then(|()| stdout.flush());
 }
 
-/// The same for its stderr.
+/// Passes on a line that another program wrote to its stderr. If nobody reads it, it is lost.
 pub(crate) fn passed_as_note(line: &[u8]) {
     let _ = io::stderr().lock().write_all(line);
 }

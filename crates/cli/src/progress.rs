@@ -85,15 +85,15 @@ impl View {
     }
 }
 
-/// What is shown of studies and searches.
+/// The view or the lines of studies and searches.
 struct Shown {
-    /// None for plain lines, and for nothing.
+    /// None if progress is shown as plain lines, or not at all.
     view: Option<View>,
-    /// The study that measures.
+    /// The study that is being measured.
     study: Option<Study>,
 }
 
-/// A study that measures.
+/// The progress of a study that is being measured.
 struct Study {
     progress: Progress,
     /// Its costs so far, for a view.
@@ -139,7 +139,7 @@ impl Shown {
         if let Some(lines) = &study.lines {
             lines.show(study.progress, matches!(update, Update::Event(Event::RoundBegan { .. })));
         }
-        // Slices follow each other fast. Whatever else happens is rare, and is followed by what takes time.
+        // Slices follow each other fast. All other events are rare, and come before something that takes time.
         self.draw(!matches!(update, Update::Rounds(_) | Update::Event(Event::SliceEnded { .. })));
     }
 
@@ -150,7 +150,7 @@ impl Shown {
         }
     }
 
-    /// Removes what is left of a view. A search says nothing at its end.
+    /// Removes the view. A search sends no update when it ends.
     fn end(&mut self) {
         if let Some(view) = &mut self.view {
             view.screen.clear();
@@ -158,7 +158,7 @@ impl Shown {
     }
 }
 
-/// What is shown of a load.
+/// The view or the lines of a load.
 pub(crate) struct LoadProgress {
     /// None for plain lines.
     view: Option<View>,

@@ -59,7 +59,7 @@ pub fn judge(
         .flat_map(|pair| measured(result, pair).into_iter().map(move |(arm, subject)| (pair, arm, subject)))
         .collect();
     let comparisons = limits.len() * found.iter().filter(|(pair, ..)| !pair.is_same).count();
-    let of = |is_same: bool| {
+    let limits_of = |is_same: bool| {
         let rows = found.iter().filter(|(pair, ..)| pair.is_same == is_same);
         rows.flat_map(|(_, arm, subject)| {
             limits.iter().map(|limit| judged(result, arm, subject, limit, comparisons))
@@ -77,8 +77,8 @@ pub fn judge(
         confidence: result.plan.confidence,
         rounds: result.plan.rounds_completed,
         wall_seconds: result.plan.wall_seconds,
-        limits: of(false),
-        same: of(true),
+        limits: limits_of(false),
+        same: limits_of(true),
         unchanged: side_by_side.unchanged.clone(),
         answer_differences: answers.filter(|answer| !answer.differences.is_empty()).collect(),
     };
@@ -101,14 +101,14 @@ fn measured(result: &StudyResult, pair: &Pair) -> Vec<(String, ComparedSubject)>
         (rest.is_empty() || rest.starts_with([' ', '{'])).then(|| rest.to_owned())
     };
     let arms = result.arms.iter().filter_map(|arm| Some((arm, conditions(&arm.id)?)));
-    let of = |(arm, conditions): (&hoptax_result::ArmResult, String)| {
+    let compared = |(arm, conditions): (&hoptax_result::ArmResult, String)| {
         let reference = arm.compared_with.as_deref()?;
         // The margin only matters for decisions that a gate does not use.
         let comparison = compare(result, reference, ComparisonBody::USUAL_MARGIN_SHARE);
         let subject = comparison.subjects.into_iter().find(|subject| subject.subject.arm == arm.id)?;
         Some((format!("{}{conditions}", pair.arm), subject))
     };
-    arms.filter_map(of).collect()
+    arms.filter_map(compared).collect()
 }
 
 fn judged(

@@ -2,12 +2,12 @@
 //!
 //! | module | what it decides |
 //! |---|---|
-//! | [`length`], [`precision`] | whether another round begins |
+//! | [`length`], [`precision`] | if another round begins |
 //! | [`measures`] | the value of a slice in each measure |
 //! | [`summary`] | records to a [`hoptax_result::StudyResult`] |
-//! | [`mod@bill`] | what the parts of a given configuration cost |
+//! | [`mod@bill`] | the cost of each part of a given configuration |
 //! | [`comparison`] | which arms differ from a reference |
-//! | [`mod@gate`] | whether a candidate exceeds limits |
+//! | [`mod@gate`] | if a candidate exceeds limits |
 //! | [`sittings`] | several sittings of one study as one |
 
 pub mod bill;

@@ -10,15 +10,15 @@ use hoptax_result::{Disturbance, Sample};
 pub struct Measure {
     /// Its name, with its unit.
     pub id: Cow<'static, str>,
-    of: Of,
+    source: Source,
     /// True if time that the proxy waited for its processor invalidates it.
     is_timed: bool,
 }
 
-/// Source of the value of a slice; none if the slice has none.
+/// Source of the value of a slice.
 #[derive(Clone, Copy, Debug)]
-enum Of {
-    /// From this function.
+enum Source {
+    /// This function, which returns None if the slice has no value.
     Slice(fn(&RoundRecord, &SliceRecord) -> Option<f64>),
     /// CPU time of the proxy with this index.
     Hop(usize),
@@ -137,7 +137,7 @@ pub fn hop_cpus(hops: usize) -> impl Iterator<Item = Measure> {
 /// CPU time of the proxy with index `hop` per answered request, us.
 pub fn hop_cpu(hop: usize) -> Measure {
     let id = format!("hop_{}_cpu_us_per_request", hop + 1);
-    Measure { id: id.into(), of: Of::Hop(hop), is_timed: false }
+    Measure { id: id.into(), source: Source::Hop(hop), is_timed: false }
 }
 
 /// All measures of a slice but those of its proxies ([`hop_cpus`]).
@@ -172,9 +172,9 @@ pub const ALL: &[Measure] = &[
 impl Measure {
     /// Its value in a slice, whether or not the slice was disturbed; none if the slice has none.
     pub fn value(&self, round: &RoundRecord, slice: &SliceRecord) -> Option<f64> {
-        match self.of {
-            Of::Slice(of) => of(round, slice),
-            Of::Hop(hop) => {
+        match self.source {
+            Source::Slice(value) => value(round, slice),
+            Source::Hop(hop) => {
                 let late_ns = slice.late_hops_cpu_ns.get(hop).copied().unwrap_or(0);
                 let cpu_ns = slice.hops_cpu_ns.get(hop)? + late_ns;
                 // Records of earlier versions have a zero for each proxy that the arm does not have.
@@ -191,13 +191,13 @@ impl Measure {
 
 /// A measure of resources spent. A proxy that waits for its processor spends nothing meanwhile, so waiting does
 /// not invalidate it.
-const fn counted(id: &'static str, of: fn(&RoundRecord, &SliceRecord) -> Option<f64>) -> Measure {
-    Measure { id: Cow::Borrowed(id), of: Of::Slice(of), is_timed: false }
+const fn counted(id: &'static str, value: fn(&RoundRecord, &SliceRecord) -> Option<f64>) -> Measure {
+    Measure { id: Cow::Borrowed(id), source: Source::Slice(value), is_timed: false }
 }
 
 /// A measure of time or rate.
-const fn timed(id: &'static str, of: fn(&RoundRecord, &SliceRecord) -> Option<f64>) -> Measure {
-    Measure { id: Cow::Borrowed(id), of: Of::Slice(of), is_timed: true }
+const fn timed(id: &'static str, value: fn(&RoundRecord, &SliceRecord) -> Option<f64>) -> Measure {
+    Measure { id: Cow::Borrowed(id), source: Source::Slice(value), is_timed: true }
 }
 
 fn per_request(slice: &SliceRecord, value: f64) -> Option<f64> {

@@ -78,8 +78,8 @@ pub fn half_widths(result: &StudyResult, precision: &Precision) -> Vec<f64> {
         compared.filter_map(|arm| Some((arm, proxied(arm.compared_with.as_ref()?)?))).collect();
     let is_asked = |(_, other): &(&ArmResult, &ArmResult)| other.kind != ArmKind::Baseline;
     let equals = |id: &str| {
-        let of = with_other.iter().filter(|(arm, other)| arm.kind == ArmKind::Same && other.id == id);
-        of.count()
+        let equal = with_other.iter().filter(|(arm, other)| arm.kind == ArmKind::Same && other.id == id);
+        equal.count()
     };
     // A plain proxy may have any number of A/A arms.
     let is_known = |(arm, other): &(&ArmResult, &ArmResult)| {

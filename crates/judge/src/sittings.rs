@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn as_one_result_every_number_is_combined_and_reasons_remain_for_those_that_no_sitting_has() {
+    fn every_number_is_combined_and_missing_numbers_keep_their_reasons() {
         let withheld = |result: &mut StudyResult, arm: &str, measure: Measure| {
             let nothing = Measured::count(0.0, 0.0, "");
             result.findings.push(Finding {

@@ -192,7 +192,7 @@ fn arm_result(
     // Every round repeats what was measured once.
     let answer = last.and_then(|round| round.answers.get(&index));
     let hop = |hop: &Hop| HopUse { name: hop.name.clone(), ..HopUse::default() };
-    // Accounted for like a proxy. Without an account, its CPU time is as absent as without a proxy.
+    // A server that already runs is accounted for like a proxy. Without an account, it has no CPU time, like an arm without a proxy.
     let account = arm.external.as_ref().and_then(|external| external.account.as_ref());
     let external = account.map(|_| HopUse { name: EXTERNAL.to_owned(), ..HopUse::default() });
     ArmResult {

@@ -8,8 +8,8 @@ const PLAIN: &str = "proxy";
 
 /// The name of an entry and its proxies as a chain; None if it cannot be written as one.
 pub fn as_chain(entry: &ArmEntry) -> Option<(String, ChainEntry)> {
-    let of = |function: &str| match function {
-        // An entry that says nothing of its proxy is invalid, so the plain proxy is a hop.
+    let chain_of = |function: &str| match function {
+        // An entry without a key that describes its proxy is invalid, so the plain proxy is written as a hop.
         BASELINE => {
             ChainEntry { hops: Some(vec![HopEntry::Name(PLAIN.to_owned())]), ..ChainEntry::default() }
         }
@@ -17,9 +17,9 @@ pub fn as_chain(entry: &ArmEntry) -> Option<(String, ChainEntry)> {
     };
     let is_plain = |name: &str| name != DIRECT && number_of_same(name).is_none();
     match entry {
-        ArmEntry::Name(name) if is_plain(name) => Some((name.clone(), of(name))),
+        ArmEntry::Name(name) if is_plain(name) => Some((name.clone(), chain_of(name))),
         ArmEntry::Function(FunctionEntry { function, at, protocol, .. }) if is_plain(function) => {
-            let chain = ChainEntry { at: at.clone(), protocol: *protocol, ..of(function) };
+            let chain = ChainEntry { at: at.clone(), protocol: *protocol, ..chain_of(function) };
             Some((function.clone(), chain))
         }
         ArmEntry::Chain(entry) => {

@@ -1,4 +1,4 @@
-//! The Envoy configurations of the user that a study names, as the study is planned with them. Who plans it reads them, once.
+//! The Envoy configurations of the user that a study names, as its plan uses them. The caller reads each file once, before planning.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,7 +16,7 @@ use crate::file::{ArmEntry, HopEntry, StudyFile};
 
 /// The address that stands for the origin behind a proxy until it runs; nothing connects to it.
 pub const ORIGIN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 1);
-/// The address that stands for the companion likewise.
+/// The address that stands for the companion until it runs; nothing connects to it.
 pub const COMPANION: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 2);
 
 /// The configurations by their paths, as in the study file.
@@ -74,7 +74,7 @@ impl Configurations {
         }
     }
 
-    /// A note for each that is no file of its own: which one was taken of the file that holds it inside of something else.
+    /// A note for each configuration that was taken from inside another file, with its place there.
     pub fn notes(&self) -> impl Iterator<Item = String> {
         let read = self.0.iter().filter_map(|(path, read)| Some((path, read.as_ref().ok()?)));
         read.filter_map(|(path, one)| {

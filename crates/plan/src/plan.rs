@@ -238,8 +238,7 @@ impl Plan {
         let link = file.link.as_ref().map(|link| link.plan(file.seed, positions, &mut problems));
         // One entry may be several arms.
         if problems.is_empty() && arms.len() < 2 {
-            let message =
-                "a study compares arms, and this is one: add what it is compared with, as `baseline`";
+            let message = "a study compares arms, and this file has one: add another, such as `baseline`";
             problems.push(positions.problem("/arms", message.to_owned()));
         }
         if !problems.is_empty() {
@@ -450,8 +449,8 @@ impl Arm {
         self.functions.asks_companion() || self.chain.hops.iter().any(asks)
     }
 
-    /// Evidence that the functions of one of its proxies were active, or that requests went through its given configuration: each proof with the prefix of its failure, which
-    /// names the function and the proxy if the arm has several.
+    /// Evidence that the functions of one of its proxies were active, or that requests went through its given configuration. Each proof has
+    /// the prefix of the message of its failure, which names the function, and the proxy if the arm has several.
     pub fn proofs(&self, hop: &Hop) -> Vec<(String, Proof)> {
         let place = self.place(hop);
         let protocol = self.conditions.protocol;

@@ -12,8 +12,8 @@ use crate::plan::{Arm, Load, Plan, USUAL_BYTES};
 /// The gRPC method that is called: the origin's echo.
 const ECHO: &str = "/hoptax.echo.v1.Echo/Unary";
 
-/// The expected statuses of responses of an arm: those that the load states, or else those of the first answer if the user gave
-/// its configuration or its server. All below 400 if empty.
+/// The expected statuses of responses of an arm; all below 400 if empty. The load states them; if it does not, and the user gave the
+/// configuration or the server of the arm, they are those of its first answer.
 pub fn expected_statuses(arm: &Arm, load: &Load, answer: Option<&Answer>) -> Vec<u16> {
     match answer.filter(|_| arm.request.is_some()) {
         Some(answer) if load.expect.is_empty() => answer.statuses.keys().copied().collect(),

@@ -33,6 +33,7 @@ mod predict;
 mod proxy;
 mod saved;
 mod sharing;
+mod simulation;
 mod sum;
 mod times;
 mod vague;

@@ -269,6 +269,9 @@ pub struct SizedFunction {
     /// Time by which the proxies would add less to a request to the entry without it, on average, us; null if the results do not state
     /// response times, or if the graph has so many functions that they are not simulated one by one.
     pub saved_mean_us: Option<Interval>,
+    /// True if a proxy is so little busy without the function that its response times were not measured there.
+    #[serde(default)]
+    pub saved_mean_is_extrapolated: bool,
 }
 
 /// Direction of the requests of a proxy.

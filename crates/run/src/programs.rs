@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_a_command_reads_is_an_input_of_its_program_and_one_that_it_writes_is_none() {
+    fn files_that_a_command_reads_are_inputs_and_files_that_it_writes_are_not() {
         let folder = tempfile::tempdir().unwrap();
         install(folder.path(), "interpreter", "");
         let load = |script: &str| {

@@ -38,8 +38,8 @@ pub(crate) fn start(placement: &Placement) -> Result<Awake, Failure> {
     })
 }
 
-/// Keeps the processors of a placement from halting if `when` selects it. `Auto` probes the machine for half a second, and
-/// says the probe's advice if it selects it.
+/// Keeps the processors of a placement from halting, if `when` asks for it. `Auto` probes the machine for half a second, and decides by
+/// the result; if it keeps them from halting, a note states the advice of the probe.
 ///
 /// # Errors
 /// When the machine cannot be probed, or the kernel allows no way to keep processors from halting.

@@ -14,11 +14,11 @@ use crate::failure::Failure;
 use crate::run_folder;
 use crate::update::{Say, Update};
 
-/// Removes them in a run folder, or in all run folders of a folder, and names each file or folder to `on_removed`. Studies that run are
-/// skipped.
+/// Removes such files in a run folder, or in all run folders of a folder, and calls `on_removed` with each path. Skips studies that are
+/// running.
 ///
 /// # Errors
-/// When a folder cannot be read or a file cannot be removed, and those of `on_removed`.
+/// When a folder cannot be read or a file cannot be removed, and errors of `on_removed`.
 pub fn clean_up(
     root: &Path,
     on_removed: &mut dyn FnMut(&Path) -> Result<(), Failure>,

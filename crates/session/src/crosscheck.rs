@@ -74,7 +74,7 @@ pub fn crosscheck(
         placement,
         folder: folder.path().to_owned(),
     };
-    match run(&options, environment::here(awake.is_some()), interrupt.flag(), on_step) {
+    match run(&options, environment::current(awake.is_some()), interrupt.flag(), on_step) {
         Err(CrosscheckError::Interrupted) => Err(Failure::interrupted()),
         found => found.map_err(Failure::environment),
     }

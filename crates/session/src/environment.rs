@@ -30,10 +30,10 @@ pub(crate) fn store_calibration(result: &CalibrationResult) -> io::Result<Option
 }
 
 /// The environment of a result: this machine, and the stored calibration for this halting mode.
-pub fn here(never_halted: bool) -> Environment {
-    let mut here = hoptax_host::environment::capture();
-    here.calibration = calibration(&here, never_halted);
-    here
+pub fn current(never_halted: bool) -> Environment {
+    let mut environment = hoptax_host::environment::capture();
+    environment.calibration = calibration(&environment, never_halted);
+    environment
 }
 
 /// Returns the environment of a study with this Envoy.
@@ -42,19 +42,19 @@ pub fn of_study(envoy: &Envoy, placement: &Placement, never_halts: bool) -> Envi
         proxy_version: Some(envoy.version.clone()),
         proxy_cpus: placement.proxy.clone(),
         generator_cpus: placement.generator.clone(),
-        ..here(never_halts)
+        ..current(never_halts)
     }
 }
 
 /// The stored calibration, if it was measured on this machine in its current state. Unreadable files are ignored.
-fn calibration(here: &Environment, never_halted: bool) -> Option<Calibrated> {
+fn calibration(current: &Environment, never_halted: bool) -> Option<Calibrated> {
     let stored: CalibrationResult = serde_json::from_slice(&fs::read(path(never_halted)?).ok()?).ok()?;
-    let then = &stored.environment;
-    let is_here = then.cpu_model == here.cpu_model
-        && then.cpus == here.cpus
-        && then.kernel == here.kernel
-        && then.clock_source == here.clock_source;
-    is_here.then(|| Calibrated {
+    let calibrated = &stored.environment;
+    let is_unchanged = calibrated.cpu_model == current.cpu_model
+        && calibrated.cpus == current.cpus
+        && calibrated.kernel == current.kernel
+        && calibrated.clock_source == current.clock_source;
+    is_unchanged.then(|| Calibrated {
         measured_at: stored.environment.started_at,
         floor_p50_us: stored.body.floor.p50_us,
         floor_p99_us: stored.body.floor.p99_us,

@@ -118,7 +118,7 @@ fn price(list: &StudyResult, id: &str) -> String {
         list.environment.started_at
     );
     for arm in arms {
-        let of = |measure: CostMeasure, write: fn(&Interval) -> String| {
+        let written = |measure: CostMeasure, write: fn(&Interval) -> String| {
             let Some(cost) = measure.interval(&arm.cost) else { return "withheld".to_owned() };
             write(&cost) + if arm.cost.uncertain_signs.contains(&measure) { UNCERTAIN_SIGN } else { "" }
         };
@@ -126,9 +126,9 @@ fn price(list: &StudyResult, id: &str) -> String {
             text,
             "  {}: CPU {} ({} us), p50 {} us",
             arm.id,
-            of(CostMeasure::CpuShare, percent_difference),
-            of(CostMeasure::CpuUs, difference),
-            of(CostMeasure::ResponseP50Us, difference),
+            written(CostMeasure::CpuShare, percent_difference),
+            written(CostMeasure::CpuUs, difference),
+            written(CostMeasure::ResponseP50Us, difference),
         );
         if let Some(companion) = &arm.companion_cpu_us_per_request {
             let _ = write!(text, ", and {:.1} us of the companion's CPU", companion.estimate);

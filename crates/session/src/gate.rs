@@ -123,7 +123,7 @@ fn asked(wanted: &Wanted<'_>, rounds_of_file: Option<u32>, comparisons: usize) -
     let smallest = of_cpu.map(|limit| limit.share.abs()).fold(f64::INFINITY, f64::min);
     let half_width_share = half_width_for_limit(smallest, comparisons).ok_or_else(|| {
         Failure::bad_input(
-            "`--until-decided` measures until CPU time is decided: add a limit such as `--fail-on 'cpu>+3%'`, and none of 0 %",
+            "`--until-decided` measures until CPU time is decided: add a limit such as `--fail-on 'cpu>+3%'`, and remove limits of 0 %",
         )
     })?;
     Ok(Asked::until_decided(half_width_share, budget))

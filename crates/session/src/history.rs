@@ -62,10 +62,10 @@ pub fn history(path: &Path, wanted: &Wanted<'_>, say: Say<'_>) -> Result<History
 
 /// The series that are wanted. A number that comes from a usual load is not repeated for that load.
 fn chosen(all: Vec<Series>, wanted: &Wanted<'_>) -> Vec<Series> {
-    let is = |wanted: Option<&str>, found: &str| wanted.is_none_or(|wanted| wanted == found);
+    let fits = |wanted: Option<&str>, found: &str| wanted.is_none_or(|wanted| wanted == found);
     let has_usual = all.iter().any(|series| series.load.is_empty());
     all.into_iter()
-        .filter(|series| is(wanted.study, &series.name) && is(wanted.arm, &series.arm))
+        .filter(|series| fits(wanted.study, &series.name) && fits(wanted.arm, &series.arm))
         .filter(|series| match wanted.load {
             Some(load) => load == series.load,
             None => series.load.is_empty() || !has_usual,

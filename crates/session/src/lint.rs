@@ -15,7 +15,7 @@ use hoptax_text::yaml::file;
 use serde_json::Value;
 
 use crate::failure::Failure;
-use crate::listeners::{Own, is_own, own};
+use crate::listeners::{ListenersFile, is_listeners_file, listeners_file};
 use crate::results::read_run;
 use crate::update::{Say, Update};
 
@@ -73,16 +73,17 @@ pub fn rule(id: &str) -> Result<&'static Rule, Failure> {
     })
 }
 
-/// Mends files if that is wanted, and finds the faults that they have then.
+/// Mends the faults that need no decision if `how` says so, and then finds the faults of the files.
 ///
 /// # Errors
-/// When a rule is unknown, when no file can be read or another one that `how` names cannot, and when a file cannot be written.
+/// When a rule is unknown, when none of `paths` can be read, when a file that `how` names cannot be read, and when a file cannot be
+/// written.
 pub fn lint(paths: &[PathBuf], how: &Examination<'_>, say: Say<'_>) -> Result<Examined, Failure> {
     how.only.iter().try_for_each(|id| rule(id).map(drop))?;
     let is_mended = how.mends && mend(paths, how, say)?;
     let mut examined = examine(paths, how)?;
     if is_mended {
-        // It was refused, and would be again.
+        // The first pass refused these fixes, and a second one would refuse them again.
         let is_left = |finding: &&mut LintFinding| finding.is_mendable(!how.only.is_empty());
         let findings = examined.result.files.iter_mut().flat_map(|file| &mut file.findings);
         findings.filter(is_left).for_each(|finding| finding.fix.clear());
@@ -93,11 +94,11 @@ pub fn lint(paths: &[PathBuf], how: &Examination<'_>, say: Say<'_>) -> Result<Ex
 /// Finds faults in files.
 ///
 /// # Errors
-/// When no file can be read, and when another one that `how` names cannot.
+/// When none of `paths` can be read, and when a file that `how` names cannot be read.
 fn examine(paths: &[PathBuf], how: &Examination<'_>) -> Result<Examined, Failure> {
     let costs = how.prices.map(costs).transpose()?.unwrap_or_default();
     let mut allowances = how.allow.map(allowances).transpose()?;
-    if how.services.is_some() && !paths.iter().any(|path| is_own(path)) {
+    if how.services.is_some() && !paths.iter().any(|path| is_listeners_file(path)) {
         let message = "`--services` is for listeners files, and none of these files is one: remove it";
         return Err(Failure::bad_input(message));
     }
@@ -170,8 +171,8 @@ fn examine_one(
         all.findings.extend(linted.findings);
         all.allowed.extend(linted.allowed);
     };
-    match own(path, how.services)? {
-        Some(own) => add(of_own(&name, own)?),
+    match listeners_file(path, how.services)? {
+        Some(listeners) => add(lint_listeners_file(&name, listeners)?),
         None => {
             for read in read(path)? {
                 add(rules::lint(&read));
@@ -184,8 +185,8 @@ fn examine_one(
 }
 
 /// Finds faults in the bootstrap of a listeners file, at the lines of the file.
-fn of_own(name: &str, own: Own) -> Result<Linted, Failure> {
-    let Own { text, bootstrap, lines } = own;
+fn lint_listeners_file(name: &str, listeners: ListenersFile) -> Result<Linted, Failure> {
+    let ListenersFile { text, bootstrap, lines } = listeners;
     let read = hoptax_bootstrap::of_value(name, bootstrap).map_err(Failure::bad_input)?;
     Ok(rules::lint_generated(&read, name, &text, &|pointer| lines.line(pointer)))
 }
@@ -207,8 +208,9 @@ fn keep_meant(linted: &mut Linted, only: &[String]) {
 /// # Errors
 /// When a file cannot be written.
 fn mend(paths: &[PathBuf], how: &Examination<'_>, say: Say<'_>) -> Result<bool, Failure> {
-    let (listeners, others): (Vec<&PathBuf>, Vec<&PathBuf>) = paths.iter().partition(|path| is_own(path));
-    let is_read = |path: &&PathBuf| matches!(own(path, how.services), Ok(Some(_)));
+    let (listeners, others): (Vec<&PathBuf>, Vec<&PathBuf>) =
+        paths.iter().partition(|path| is_listeners_file(path));
+    let is_read = |path: &&PathBuf| matches!(listeners_file(path, how.services), Ok(Some(_)));
     if !listeners.iter().all(is_read) || others.iter().any(|path| read(path).is_err()) {
         return Ok(false);
     }
@@ -251,7 +253,7 @@ fn mend_one(
         }
         for text in mended {
             let Some(old) = read.configuration.texts().nth(text.text) else { continue };
-            // A text inside of a value has a name of its own, which is no path.
+            // A configuration inside a value of another file has the name of its place, which is not a path.
             let file = PathBuf::from(old.name);
             let outer = fs::read_to_string(&file).ok();
             let Some(new) = outer.and_then(|outer| in_file(&outer, &old, &text.changed)) else {
@@ -278,9 +280,9 @@ mod tests {
 
     use super::*;
 
-    /// It has findings that can be mended.
+    /// A configuration with findings that can be mended.
     const FILE: &str = include_str!("../../lint/tests/rules/outlier-ejects-none/fires.yaml");
-    /// It has an error.
+    /// A configuration with an error.
     const WITH_ERROR: &str = include_str!("../../lint/tests/rules/unknown-cluster/fires.yaml");
 
     fn findings(path: &PathBuf) -> usize {
@@ -391,7 +393,7 @@ listeners:
     }
 
     /// Mends files, and returns the notes.
-    fn said(paths: &[PathBuf], how: &Examination<'_>) -> Vec<String> {
+    fn notes_of(paths: &[PathBuf], how: &Examination<'_>) -> Vec<String> {
         let notes = Mutex::new(Vec::new());
         let note = |update: Update<'_>| {
             if let Update::Note(text) = update {
@@ -403,7 +405,7 @@ listeners:
     }
 
     #[test]
-    fn a_listeners_file_stays_as_it_is_which_is_said_and_other_files_are_mended() {
+    fn a_listeners_file_is_left_alone_with_a_note_and_other_files_are_mended() {
         let folder = tempfile::tempdir().unwrap();
         let [file, other, services] =
             ["a.yaml", "b.yaml", "services.yaml"].map(|name| folder.path().join(name));
@@ -411,11 +413,11 @@ listeners:
         fs::write(&other, FILE).unwrap();
         fs::write(&services, "a: {port: 80, upstream: a.example.org}\n").unwrap();
         let paths = [file.clone(), other.clone()];
-        // Without its services it cannot be read, so nothing is mended.
-        assert_eq!(said(&paths, &Examination::default()), Vec::<String>::new());
+        // Without its services, the listeners file cannot be read, so nothing is mended.
+        assert_eq!(notes_of(&paths, &Examination::default()), Vec::<String>::new());
         assert_eq!(fs::read_to_string(&other).unwrap(), FILE);
-        let said = said(&paths, &Examination { services: Some(&services), ..Examination::default() });
-        assert!(said.len() == 2 && said[0].contains("a.yaml: nothing to mend"), "{said:?}");
+        let notes = notes_of(&paths, &Examination { services: Some(&services), ..Examination::default() });
+        assert!(notes.len() == 2 && notes[0].contains("a.yaml: nothing to mend"), "{notes:?}");
         assert_eq!(fs::read_to_string(&file).unwrap(), LISTENERS);
         assert_ne!(fs::read_to_string(&other).unwrap(), FILE);
     }
@@ -427,8 +429,8 @@ listeners:
         let mut found = 0;
         for (name, services) in [("listeners.yaml", Some(services.as_path())), ("edge.yaml", None)] {
             let path = folder.join(name);
-            let own = own(&path, services).unwrap().unwrap();
-            for finding in of_own(name, own).unwrap().findings {
+            let listeners = listeners_file(&path, services).unwrap().unwrap();
+            for finding in lint_listeners_file(name, listeners).unwrap().findings {
                 found += 1;
                 assert!(
                     finding.found.fix.is_empty(),

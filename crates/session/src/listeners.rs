@@ -17,35 +17,35 @@ use serde_json::Value;
 
 use crate::failure::Failure;
 
-/// A listeners file with the bootstrap that it stands for.
+/// A listeners file with the bootstrap that is rendered from it.
 #[derive(Debug)]
-pub(crate) struct Own {
-    /// The file.
+pub(crate) struct ListenersFile {
+    /// The text of the file.
     pub(crate) text: String,
-    /// The bootstrap.
+    /// The bootstrap that it stands for.
     pub(crate) bootstrap: Value,
-    /// The lines of the file that it is from.
+    /// The line of the file that each node of the bootstrap comes from.
     pub(crate) lines: Lines,
 }
 
-/// True if a file is one of listeners.
-pub fn is_own(path: &Path) -> bool {
+/// True if a file is a listeners file.
+pub fn is_listeners_file(path: &Path) -> bool {
     file::configuration(path).is_ok_and(|text| is_listeners(&text))
 }
 
-/// A listeners file with the services of another one, and its bootstrap; none for another file.
+/// Reads a listeners file, with the services of another file, and renders its bootstrap; None if the file is not a listeners file.
 ///
 /// # Errors
 /// All problems of the files.
-pub(crate) fn own(path: &Path, services: Option<&Path>) -> Result<Option<Own>, Failure> {
-    // Other files are read, and refused, elsewhere.
+pub(crate) fn listeners_file(path: &Path, services: Option<&Path>) -> Result<Option<ListenersFile>, Failure> {
+    // The caller reads other files, and reports their problems.
     let Ok(text) = file::configuration(path) else { return Ok(None) };
     if !is_listeners(&text) {
         return Ok(None);
     }
     let rendered = render(&plan(path, services)?).map_err(Failure::bad_input)?;
     let (bootstrap, lines) = rendered.traced();
-    Ok(Some(Own { text, bootstrap, lines }))
+    Ok(Some(ListenersFile { text, bootstrap, lines }))
 }
 
 /// Returns the plan of a file, with the services of another one.
@@ -63,10 +63,10 @@ pub fn plan(path: &Path, services: Option<&Path>) -> Result<Plan, Failure> {
 /// The listeners file that an Envoy configuration becomes, and what it does not express.
 ///
 /// # Errors
-/// When the file cannot be read, is a listeners file already, holds several configurations, or becomes nothing.
+/// When the file cannot be read, is a listeners file already, holds several configurations, or has nothing that listeners can express.
 pub fn import(path: &Path) -> Result<Imported, Failure> {
     let file = path.display();
-    if is_own(path) {
+    if is_listeners_file(path) {
         let already = format!(
             "`{file}` is a listeners file already; `hoptax listeners render {file}` makes a configuration of it"
         );

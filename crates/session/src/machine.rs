@@ -41,8 +41,8 @@ pub fn most_connections(wanted: usize) -> usize {
     limits::most_connections(wanted as u64) as usize
 }
 
-/// Limits each process that measurements start from now on, for a program that measures what others ask for: the largest file that it
-/// writes, bytes, and the files that it has open. It leaves no core file. The first limits hold.
+/// Limits each process that measurements start from now on: the largest file that it writes, bytes, and the number of its open files. It
+/// writes no core file. For a program that measures what strangers ask for. A second call changes nothing.
 pub fn limit_processes(file_bytes: u64, open_files: u64) {
     child::limit_children(ChildLimits { file_bytes, open_files });
 }

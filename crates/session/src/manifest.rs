@@ -139,13 +139,14 @@ impl Manifest {
     pub(crate) fn sitting_differences(&self, other: &Self) -> Vec<String> {
         let mut all = self.differences(other);
         if self.never_halted != other.never_halted {
-            all.push("processors kept from halting in one of them only".to_owned());
+            all.push("the processors were kept from halting in only one of them".to_owned());
         }
         all
     }
 
-    /// Reasons why the study cannot go on under the conditions of `now`; empty if it can. Other thresholds judge what was measured. The one
-    /// of quiet slices selects what the quiet p99 is taken from, in all rounds: after a look at the result, it could be chosen by that.
+    /// Reasons why the study cannot go on under the conditions of `now`; empty if it can. The threshold of quiet slices must stay the same:
+    /// it selects the slices of all rounds from which the quiet p99 is taken, so it could be chosen by a look at the result. All other
+    /// thresholds only judge what was measured.
     pub(crate) fn resume_differences(&self, now: &Self) -> Vec<String> {
         let mut all = self.differences(now);
         let limit = |of: &Self| of.thresholds.get(QUIET_WAIT.name).copied().unwrap_or(QUIET_WAIT.default);

@@ -113,8 +113,8 @@ impl Measured {
                     self.result.plan.rounds_planned,
                     self.folder.display()
                 );
-                let of = if error.is_bad_input() { Failure::bad_input } else { Failure::environment };
-                Err(of(message))
+                let failure = if error.is_bad_input() { Failure::bad_input } else { Failure::environment };
+                Err(failure(message))
             }
             // Each problem has been said.
             Ending::Complete if !self.problems.is_empty() => Err(Failure::environment(format!(
@@ -130,7 +130,7 @@ impl Measured {
 /// death signal of children are those of a thread.
 ///
 /// # Errors
-/// When the study cannot begin. How it ended is in [`Measured::ending`].
+/// When the study cannot begin. A study that began has its end in [`Measured::ending`], also if it failed.
 pub fn measure(
     place: &Place<'_>,
     options: &Options<'_>,
@@ -140,7 +140,7 @@ pub fn measure(
     interrupt.check()?;
     thread::scope(|scope| {
         let study = thread::Builder::new().name("study".to_owned());
-        let study = study.spawn_scoped(scope, || here(place, options, interrupt, say));
+        let study = study.spawn_scoped(scope, || measure_on_this_thread(place, options, interrupt, say));
         let study = study
             .map_err(|error: io::Error| Failure::environment(format!("cannot start a thread: {error}")))?;
         study.join().unwrap_or_else(|panic| panic::resume_unwind(panic))
@@ -183,8 +183,8 @@ fn interrupted(result: &StudyResult, folder: &Path) -> Failure {
     ))
 }
 
-/// Measures a study on this thread.
-fn here(
+/// Measures a study on the calling thread, which becomes the parent of its processes.
+fn measure_on_this_thread(
     place: &Place<'_>,
     options: &Options<'_>,
     interrupt: &Interrupt,
@@ -192,12 +192,12 @@ fn here(
 ) -> Result<Measured, Failure> {
     let note = |text: &str| say(Update::Note(text));
     let (file, stored) = read(place)?;
-    let then = stored.as_ref();
-    let set = thresholds::set(then, options.thresholds);
+    let earlier = stored.as_ref();
+    let set = thresholds::set(earlier, options.thresholds);
     let limits = thresholds::limits(&set)?;
-    let mut plan = plan(&file, options, then, say)?;
+    let mut plan = plan(&file, options, earlier, say)?;
     requirements::check(&plan, &file.folder)?;
-    let envoy = options.envoy.or(then.map(|manifest| manifest.envoy_version.as_str()));
+    let envoy = options.envoy.or(earlier.map(|manifest| manifest.envoy_version.as_str()));
     let envoy = Envoy::find(envoy, &mut { note }).map_err(Failure::environment)?;
     let envoys = Envoys::find(envoy, plan.envoys(), &mut { note }).map_err(Failure::environment)?;
     let envoy = envoys.usual();
@@ -216,8 +216,8 @@ fn here(
     let speeds = options.with_speeds.then(|| speeds(&placement, options.seed, options.smoke, say));
     let speeds = speeds.transpose()?;
     let is_short = estimate.is_short(&length(&options.asked, plan.rounds));
-    let machine = examine(then, &placement, options.never_halt, is_short, say)?;
-    // A length of the user replaces the choice for the machine.
+    let machine = examine(earlier, &placement, options.never_halt, is_short, say)?;
+    // A length that the user states replaces the number of rounds that would be chosen for the machine.
     plan.rounds_are_open &= options.asked == Asked::default();
     adapt(&mut plan, &machine.probe, machine.awake.is_some(), say);
     let environment = environment::of_study(envoy, &placement, machine.awake.is_some());
@@ -237,8 +237,8 @@ fn here(
         Manifest::new(&file, &environment, programs, &machine.probe, machine.awake.is_some(), &plan)?;
     manifest.speeds = speeds;
     manifest.thresholds = set.into_iter().collect();
-    let Begun { folder, manifest, rounds } = match then {
-        Some(then) => resume(&options.asked, &directory, then, &manifest, say)?,
+    let Begun { folder, manifest, rounds } = match earlier {
+        Some(earlier) => resume(&options.asked, &directory, earlier, &manifest, say)?,
         None => start(&options.asked, &directory, &file.text, manifest, plan.rounds)?,
     };
     let length = manifest.length();
@@ -395,15 +395,15 @@ fn start(
 fn resume(
     asked: &Asked,
     directory: &Path,
-    then: &Manifest,
-    now: &Manifest,
+    earlier: &Manifest,
+    current: &Manifest,
     say: Say<'_>,
 ) -> Result<Begun, Failure> {
-    let (folder, rounds) = RunFolder::resume(directory, then, now)?;
+    let (folder, rounds) = RunFolder::resume(directory, earlier, current)?;
     let measured = rounds.ended_s.len() as u32;
-    let mut manifest = then.clone();
-    manifest.thresholds.clone_from(&now.thresholds);
-    manifest.set_length(&length_of_more(asked, then, &rounds)?);
+    let mut manifest = earlier.clone();
+    manifest.thresholds.clone_from(&current.thresholds);
+    manifest.set_length(&length_of_more(asked, earlier, &rounds)?);
     if measured < manifest.rounds {
         manifest.resumed_after_rounds.push(measured);
     } else {

@@ -101,12 +101,12 @@ impl<'a> Configuration<'a> {
     /// Reads the configuration.
     ///
     /// # Errors
-    /// When it cannot be read, or is none.
+    /// When the file cannot be read, or is not a configuration.
     pub fn read(wanted: Wanted<'a>) -> Result<Self, Failure> {
         let shown = wanted.configuration.display().to_string();
         if shown.contains("://") {
             return Err(Failure::bad_input(format!(
-                "`{shown}` is an address, and a bill is of the file of a configuration: save that of the proxy first, from its admin \
+                "`{shown}` is an address, and `hoptax price` reads a file: save the configuration of the proxy first, from its admin \
                  port, with `curl -s http://127.0.0.1:9901/config_dump > config.json`"
             )));
         }
@@ -116,11 +116,11 @@ impl<'a> Configuration<'a> {
         Ok(Self { wanted, given, catalogue: library::catalogue()? })
     }
 
-    /// Reads a configuration of somebody who may not read files of this machine or run programs on it. [`Self::listed`] finds the rest of
-    /// what it may not have, and comes before anything else.
+    /// Reads a configuration whose sender may neither read files of this machine nor run programs on it. Call [`Self::listed`] before
+    /// anything else: it refuses what this function cannot find.
     ///
     /// # Errors
-    /// When it cannot be read, is none, or names a file.
+    /// When the file cannot be read, is not a configuration, or names another file.
     pub fn read_alone(wanted: Wanted<'a>) -> Result<Self, Failure> {
         let given = Given::read_alone(wanted.configuration).map_err(Failure::bad_input)?;
         Ok(Self { wanted, given, catalogue: library::catalogue()? })
@@ -189,7 +189,7 @@ impl<'a> Configuration<'a> {
             let begun = run_folder::read(folder)?.0;
             // Its slices depend on the time that the tries left.
             let blocks = (FEWEST_BLOCKS..=MOST_BLOCKS)
-                .find(|blocks| is_same(&begun, &text_of(Source { blocks: *blocks, ..source })));
+                .find(|blocks| is_same_measurement(&begun, &text_of(Source { blocks: *blocks, ..source })));
             let Some(blocks) = blocks else {
                 return Err(Failure::bad_input(format!(
                     "`{}` holds the study of another bill (study.yaml): --resume needs the configuration and the options that it was \
@@ -253,7 +253,8 @@ impl Studies<'_> {
         self.budget.map(|budget| budget.of_last(Instant::now(), pace))
     }
 
-    /// Measures a study in `folder`. If the bill is resumed, the study of `folder` is continued if it is the same, and replaced otherwise.
+    /// Measures the study `text` in `folder`. A resumed bill continues the study that the folder holds if it asks for the same
+    /// measurement, and replaces any other.
     fn run(
         &self,
         text: &str,
@@ -264,7 +265,7 @@ impl Studies<'_> {
     ) -> Result<StudyResult, Failure> {
         let stored =
             Some(folder).filter(|_| self.is_resumed).and_then(|folder| run_folder::read(folder).ok());
-        let is_continued = stored.as_ref().is_some_and(|(then, _)| is_same(then, text));
+        let is_continued = stored.as_ref().is_some_and(|(earlier, _)| is_same_measurement(earlier, text));
         let place = if is_continued {
             Place::Resumed(folder)
         } else {
@@ -282,9 +283,9 @@ impl Studies<'_> {
     }
 }
 
-/// True if two study files ask for the same measurement. The token of the lab, which is signed again each time, does not count.
-fn is_same(then: &str, now: &str) -> bool {
-    without_signatures(then) == without_signatures(now)
+/// True if two study files ask for the same measurement. Signatures of the lab's token are ignored, because each run signs it anew.
+fn is_same_measurement(earlier: &str, current: &str) -> bool {
+    without_signatures(earlier) == without_signatures(current)
 }
 
 /// The page of the bill in a run folder.

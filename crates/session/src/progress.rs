@@ -141,8 +141,8 @@ impl Progress {
     }
 
     fn round_in_words(&self) -> Option<String> {
-        let of = self.rounds.map_or_else(String::new, |rounds| format!(" of {rounds}"));
-        self.round.map(|round| format!("round {}{of}", round + 1))
+        let of_total = self.rounds.map_or_else(String::new, |rounds| format!(" of {rounds}"));
+        self.round.map(|round| format!("round {}{of_total}", round + 1))
     }
 }
 

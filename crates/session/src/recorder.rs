@@ -6,8 +6,8 @@ use crate::failure::Failure;
 use crate::store;
 use crate::update::{Say, Update};
 
-/// The store of a study, if it is to be stored. The store is opened for each round, so that it is free meanwhile. Its errors never
-/// end a study: the folder has everything.
+/// Puts the rounds of a study into a store, if there is one. The store is opened for each round, so that other processes can use it in
+/// between. Errors of the store never end a study, because its folder has everything.
 pub(crate) struct Recorder<'a> {
     say: Say<'a>,
     store: Option<PathBuf>,

@@ -60,7 +60,7 @@ fn missing(plan: &Plan, search_path: &OsStr) -> Vec<String> {
     let missing: Vec<_> =
         needs.iter().filter(|needed| in_search_path(needed.program, search_path).is_none()).collect();
     let packages: BTreeSet<&str> = missing.iter().map(|needed| needed.package).collect();
-    let of = |package: &&str| {
+    let problem = |package: &&str| {
         let programs = missing.iter().filter(|needed| needed.package == *package);
         let programs: Vec<&str> = programs.map(|needed| needed.program).collect();
         format!(
@@ -68,7 +68,7 @@ fn missing(plan: &Plan, search_path: &OsStr) -> Vec<String> {
             programs.join("` and `")
         )
     };
-    packages.iter().map(of).collect()
+    packages.iter().map(problem).collect()
 }
 
 /// The missing programs of applications and of callers: those of `apps/`, and commands of the user.

@@ -12,19 +12,19 @@ use crate::run_files::RESULT;
 use crate::run_folder;
 use crate::store::folder;
 
-/// The results in a run folder, those that a command made of a study before that of the study.
+/// The names of results in a run folder, by precedence: the result of a command that measured a study comes before that of the study.
 const SHOWN: [&str; 4] = ["bill.json", "comparison.json", "gate.json", RESULT];
 
-/// True if a word names a file or a run folder, and not a run of a store. The names of these have no `/`.
+/// True if a word names a file or a run folder. Otherwise it names a run of a store, whose numbers and labels have no `/`.
 pub fn is_path(word: &str) -> bool {
     let path = Path::new(word);
     word.contains('/') || path.is_file() || folder::is_run(path)
 }
 
-/// The text of a result of any kind: of its file, or of the result that the command which measured a run folder printed.
+/// The text of a result of any kind: of the file, or of the result of a run folder that its command printed.
 ///
 /// # Errors
-/// When there is none, with the kind of the file or folder.
+/// When the file or the folder has no result; the message says what the folder is instead.
 pub fn text(path: &Path) -> Result<String, Failure> {
     let file = if path.is_dir() { shown(path)? } else { path.to_owned() };
     fs::read_to_string(&file)
@@ -43,11 +43,11 @@ fn shown(folder: &Path) -> Result<PathBuf, Failure> {
         format!("has no result: its study did not end. `hoptax study --resume {shown}` continues it")
     } else {
         match folder::runs_in(folder)?.as_slice() {
-            [] => "is no run folder, and has none".to_owned(),
-            [one] => format!("is no run folder; name `{}`", one.display()),
+            [] => "is not a run folder, and contains none".to_owned(),
+            [one] => format!("is not a run folder; name `{}`", one.display()),
             [first, .., last] => {
                 format!(
-                    "is no run folder; name one of those in it, `{}` to `{}`",
+                    "is not a run folder; name one of those in it, `{}` to `{}`",
                     first.display(),
                     last.display()
                 )
@@ -87,9 +87,9 @@ pub fn parse(what: &str, text: &str) -> Result<StudyResult, Failure> {
 /// Reason why a file has no result of a load. The text follows the name of the file.
 #[derive(Debug)]
 pub enum NoResult {
-    /// It is missing, or its end is.
+    /// The file is missing, or its end is missing.
     Lost(String),
-    /// It is a file of another kind, or cannot be read.
+    /// The file is of another kind, or cannot be read.
     Other(String),
 }
 
@@ -126,7 +126,7 @@ mod tests {
     fn a_folder_without_a_result_says_what_it_has_instead() {
         let folder = tempfile::tempdir().unwrap();
         let refused = |path: &Path| text(path).unwrap_err().to_string();
-        assert!(refused(folder.path()).contains("is no run folder, and has none"));
+        assert!(refused(folder.path()).contains("is not a run folder, and contains none"));
         let run = folder.path().join("quick-1");
         fs::create_dir(&run).unwrap();
         fs::write(run.join("run.json"), "{}").unwrap();

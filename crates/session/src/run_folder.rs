@@ -47,16 +47,16 @@ pub(crate) struct CompleteRounds {
 /// # Errors
 /// When it is none that can be resumed.
 pub fn read(path: &Path) -> Result<(String, Manifest), Failure> {
-    let of = |error: &dyn std::fmt::Display| {
+    let refused = |error: &dyn std::fmt::Display| {
         Failure::bad_input(format!("`{}` is not a run folder that can be resumed: {error}", path.display()))
     };
-    let text = fs::read_to_string(path.join(STUDY)).map_err(|error| of(&error))?;
-    let manifest = fs::read_to_string(path.join(MANIFEST)).map_err(|error| of(&error))?;
-    let manifest: Manifest = serde_json::from_str(&manifest).map_err(|error| of(&error))?;
+    let text = fs::read_to_string(path.join(STUDY)).map_err(|error| refused(&error))?;
+    let manifest = fs::read_to_string(path.join(MANIFEST)).map_err(|error| refused(&error))?;
+    let manifest: Manifest = serde_json::from_str(&manifest).map_err(|error| refused(&error))?;
     if manifest.format == RUN_FOLDER_FORMAT {
         Ok((text, manifest))
     } else {
-        Err(of(&format!("unsupported format `{}`", manifest.format)))
+        Err(refused(&format!("unsupported format `{}`", manifest.format)))
     }
 }
 
@@ -155,10 +155,10 @@ impl RunFolder {
     /// Resumes a study with the complete rounds in its folder.
     pub(crate) fn resume(
         path: &Path,
-        then: &Manifest,
-        now: &Manifest,
+        earlier: &Manifest,
+        current: &Manifest,
     ) -> Result<(Self, CompleteRounds), Failure> {
-        let differences = then.resume_differences(now);
+        let differences = earlier.resume_differences(current);
         if !differences.is_empty() {
             return Err(Failure::bad_input(format!(
                 "cannot resume `{}`: its rounds differ in their conditions ({}); start a new study",
@@ -167,7 +167,7 @@ impl RunFolder {
             )));
         }
         let folder = Self::locked(path)?;
-        let mut complete = CompleteRounds { looks: then.looks.clone(), ..CompleteRounds::default() };
+        let mut complete = CompleteRounds { looks: earlier.looks.clone(), ..CompleteRounds::default() };
         // Stop at the first missing round, and at an incomplete one, which was being written.
         while let Ok(text) = fs::read_to_string(path.join(round_file(complete.ended_s.len() as u32))) {
             let Ok(round) = serde_json::from_str::<StoredRound>(&text) else { break };

@@ -20,17 +20,17 @@ impl StudyText {
     /// A study file by its path, or a built-in study by its name.
     ///
     /// # Errors
-    /// When there is neither.
+    /// When there is no file with this path and no built-in study with this name.
     pub fn named(study: &str) -> Result<Self, Failure> {
         let (name, text) = library::read(study)?;
         let folder = library::folder(&name);
         Ok(Self { name, text, folder })
     }
 
-    /// A built-in study by its name. Opens no file, whatever the name is.
+    /// A built-in study by its name. Never opens a file, so the name may come from a stranger.
     ///
     /// # Errors
-    /// When there is none.
+    /// When no built-in study has this name.
     pub fn built_in(study: &str) -> Result<Self, Failure> {
         let (name, text) = library::read_built_in(study)?;
         let folder = library::folder(&name);

@@ -1,4 +1,4 @@
-//! Runs the trials of a study, writes each round when it is complete, and tells the costs so far.
+//! Runs the trials of a study, writes each round when it is complete, and reports the costs so far.
 
 use std::cell::Cell;
 use std::path::Path;
@@ -23,25 +23,26 @@ use crate::run_folder::RunFolder;
 use crate::update::{Say, Update};
 use crate::words::{percent, precision_text};
 
-/// Complete rounds after which the costs so far are told for the first time, and then each time that their number has doubled.
-const FIRST_TOLD: u32 = 3;
+/// Complete rounds after which a line states the costs so far. A further line follows each time that their number has doubled.
+const FIRST_LINE: u32 = 3;
 
-/// True if the costs so far are told after this many complete rounds.
-fn is_told(rounds: usize) -> bool {
-    let times = rounds as u32 / FIRST_TOLD;
-    times.is_power_of_two() && times * FIRST_TOLD == rounds as u32
+/// True if a line states the costs so far after this number of complete rounds.
+fn is_line_due(rounds: usize) -> bool {
+    let times = rounds as u32 / FIRST_LINE;
+    times.is_power_of_two() && times * FIRST_LINE == rounds as u32
 }
 
-/// Tells the costs so far: in a line now and then, and otherwise as long as that takes next to no time.
+/// Sends the costs so far: after each round for a view that is redrawn, as long as summaries take little time, and always when a line is
+/// due.
 struct SoFar {
     /// End of the last summary, and how long it took; none before the first.
     last: Option<(Instant, Duration)>,
 }
 
 impl SoFar {
-    /// Tells them after these rounds, if they are due. They decide nothing.
+    /// Sends the costs after these rounds, if they are due. They decide nothing.
     fn tell(&mut self, plan: &Plan, rounds: &[RoundRecord], limits: &Limits, say: Say<'_>) {
-        let (begun, is_told) = (Instant::now(), is_told(rounds.len()));
+        let (begun, is_told) = (Instant::now(), is_line_due(rounds.len()));
         let is_cheap = self.last.is_some_and(|(at, took)| is_cheap(took, begun.duration_since(at)));
         if !(is_told || is_cheap) {
             return;
@@ -53,7 +54,7 @@ impl SoFar {
     }
 }
 
-/// True if something that took so long may be done again after this time: it then takes a hundredth of the time at most.
+/// True if a summary that took `took` may be repeated `since` after the last one: summaries then take at most a hundredth of the time.
 fn is_cheap(took: Duration, since: Duration) -> bool {
     took * 100 <= since
 }
@@ -130,7 +131,7 @@ pub(crate) fn run(
     Ran { outcome, course }
 }
 
-/// Says so if a study ended before its intervals reached the requested precision.
+/// Sends a note if a study ended before its intervals reached the requested precision.
 pub(crate) fn note_precision(directory: &Path, result: &StudyResult, say: Say<'_>) {
     let Some(sequential) = result.plan.sequential.as_ref().filter(|sequential| !sequential.reached) else {
         return;
@@ -151,9 +152,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_costs_so_far_are_told_less_and_less_often() {
-        let told: Vec<usize> = (0..50).filter(|rounds| is_told(*rounds)).collect();
-        assert_eq!(told, [3, 6, 12, 24, 48]);
+    fn lines_with_the_costs_so_far_become_rarer() {
+        let due: Vec<usize> = (0..50).filter(|rounds| is_line_due(*rounds)).collect();
+        assert_eq!(due, [3, 6, 12, 24, 48]);
         let seconds = Duration::from_secs;
         assert!(is_cheap(Duration::from_millis(50), seconds(5)) && !is_cheap(seconds(5), seconds(499)));
     }

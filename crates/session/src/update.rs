@@ -35,5 +35,5 @@ pub enum Update<'a> {
     Search(&'a Search),
 }
 
-/// Shows updates. A study runs on a thread of its own, and tells from there.
+/// The callback that shows updates. It is `Sync`, because a study sends updates from a thread of its own.
 pub type Say<'a> = &'a (dyn Fn(Update<'_>) + Sync);

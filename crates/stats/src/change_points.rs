@@ -91,7 +91,7 @@ fn chance(
     significance: f64,
     random: &mut SmallRng,
 ) -> Option<f64> {
-    let of = |extreme: usize| (1 + extreme) as f64 / (1 + PERMUTATIONS) as f64;
+    let chance = |extreme: usize| (1 + extreme) as f64 / (1 + PERMUTATIONS) as f64;
     let mut permuted = values.to_vec();
     let mut extreme = 0;
     for _ in 0..PERMUTATIONS {
@@ -102,11 +102,11 @@ fn chance(
         }
         let best = best_split(&permuted, ends).map_or(0.0, |split| split.statistic);
         extreme += usize::from(best >= statistic);
-        if of(extreme) > significance {
+        if chance(extreme) > significance {
             return None;
         }
     }
-    Some(of(extreme))
+    Some(chance(extreme))
 }
 
 /// The best split of all segments, which end at `ends`; none if no split has a positive statistic.
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn students_test_of_the_best_split_finds_changes_in_nine_of_a_hundred_series_without_one() {
+    fn students_test_of_the_best_split_finds_false_changes_in_nine_series_of_a_hundred() {
         let has_change = |seed: &u64| {
             let values = series(&[(0.0, 30)], 5_000 + seed);
             best_split_of(&values).is_some_and(|split| student(&values, split.at) <= 0.01)

@@ -15,9 +15,9 @@ const HALVINGS: usize = 22;
 /// Costs against one reference.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct AgainstOne {
-    /// Processes of the reference that a cost is the mean over, at least 1.
+    /// Number of processes of the reference, at least 1. A cost is the mean over them.
     pub copies_of_reference: u32,
-    /// The same of each of its arms.
+    /// Number of processes of each arm that is compared with the reference.
     pub copies: Vec<u32>,
 }
 

@@ -30,7 +30,7 @@ pub fn exact_share(events: u64, trials: u64, confidence: f64) -> Option<Interval
     Some(Interval { estimate: count / all, low, high })
 }
 
-/// The share from which on a condition holds that does not hold for small shares.
+/// The share at which a condition begins to hold: `holds` is false below it and true above it.
 fn crossing(holds: impl Fn(f64) -> bool) -> f64 {
     let (mut low, mut high) = (0.0, 1.0);
     for _ in 0..BISECTIONS {

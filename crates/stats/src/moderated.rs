@@ -31,7 +31,7 @@ pub struct Replicates {
     /// Expected variation of the cost for the arm's own sake, relative to that of other arms: the standard deviation of its
     /// own part, in the unit of `values` and but for a factor that is the same for all costs and for their reference.
     pub own: f64,
-    /// The same of the part that it shares with the other costs, that of the reference.
+    /// Expected variation of the part that it shares with the other costs, the part of the reference, in the same unit.
     pub shared: f64,
 }
 

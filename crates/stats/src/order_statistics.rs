@@ -103,13 +103,13 @@ fn low_rank(values: f64, p: f64) -> Option<f64> {
     (values >= 1.0 && is_low(1.0)).then(|| last(1.0, values, is_low))
 }
 
-/// The lowest rank that is at or above the true quantile, with the same exception.
+/// The lowest rank that is at or above the true quantile, except with the probability beyond an end.
 fn high_rank(values: f64, p: f64) -> Option<f64> {
     let is_low = |rank: f64| at_least(rank, values, p) > BEYOND_EACH_END;
     (values >= 1.0 && !is_low(values)).then(|| if is_low(1.0) { last(1.0, values, is_low) } else { 1.0 })
 }
 
-/// Returns the last place of a range at which a condition holds that holds at its lower end, and from some place on no more.
+/// Returns the largest value from `from` to `to` at which a condition holds that holds at `from` and stops to hold once.
 fn last(mut from: f64, mut to: f64, holds: impl Fn(f64) -> bool) -> f64 {
     if holds(to) {
         return to;

@@ -62,12 +62,13 @@ fn ends(mixture: &Mixture, p: f64, confidence: f64) -> Ends {
 
 /// Number of parts of a side of the quantile, between which its end is sought.
 const STEPS: u32 = 40;
-/// Number of rounds that have responses beyond an end, at least, or all rounds of a study with fewer. Otherwise the variation between rounds is not known.
+/// Fewest rounds with responses beyond an end; in a study with fewer rounds, all of them. With less, the variation between rounds is not
+/// known.
 const ROUNDS_BEYOND: usize = 5;
 
-/// The end on the side of a quantile that has this share: the value nearest to the quantile that leaves so few responses beyond it; else
-/// the outermost value, if it is hardly likely that none lies beyond the quantile. `at` is the value that a share lies beyond, from
-/// the quantile on to the outermost.
+/// The end on one side of a quantile, which holds `share` of the distribution. It is the value nearest to the quantile with so few
+/// responses beyond it that as few or fewer have a probability of at most `chance`; if there is none, the outermost value, if it
+/// is that unlikely that no response lies beyond the quantile. `at` returns the value beyond which a share of the responses lies.
 fn end(mixture: &Mixture, share: f64, chance: f64, at: impl Fn(f64) -> f64) -> Option<f64> {
     let mut largest = 1.0_f64;
     let factor = spread_factor(mixture)?;
@@ -81,11 +82,11 @@ fn end(mixture: &Mixture, share: f64, chance: f64, at: impl Fn(f64) -> f64) -> O
             break;
         }
         let responses = mixture.effective() / largest;
-        if so_few(smaller * responses, responses, share) <= chance {
+        if chance_of_at_most(smaller * responses, responses, share) <= chance {
             return Some(value);
         }
     }
-    (so_few(0.0, mixture.effective() / largest, share) <= chance).then_some(outermost)
+    (chance_of_at_most(0.0, mixture.effective() / largest, share) <= chance).then_some(outermost)
 }
 
 /// Returns the factor by which the variance between rounds may be larger than it looks.
@@ -107,9 +108,9 @@ fn beyond(mixture: &Mixture, value: f64, outermost: f64) -> (usize, f64) {
     (below.iter().filter(is_beyond).count(), design_effect)
 }
 
-/// The chance that so few of `responses` independent ones, or fewer, lie on a side that has this share: the binomial distribution, for
-/// numbers that need not be whole.
-fn so_few(count: f64, responses: f64, share: f64) -> f64 {
+/// The chance that at most `count` of `responses` independent responses are on a side that holds this share of the distribution: the
+/// binomial distribution, continued to numbers that are not whole.
+fn chance_of_at_most(count: f64, responses: f64, share: f64) -> f64 {
     beta_reg((responses - count).max(f64::MIN_POSITIVE), count + 1.0, 1.0 - share)
 }
 
@@ -136,11 +137,11 @@ mod tests {
     }
 
     #[test]
-    fn the_chance_of_so_few_is_that_of_the_binomial_distribution() {
+    fn the_chance_of_at_most_a_count_is_binomial() {
         // Of 100 independent values, 4 or fewer lie beyond the p90 with a chance of 2.37 %.
-        assert!((so_few(4.0, 100.0, 0.1) - 0.023_711_083).abs() < 1e-6);
+        assert!((chance_of_at_most(4.0, 100.0, 0.1) - 0.023_711_083).abs() < 1e-6);
         // The largest of 368 values is above the p99 with 97.5 %, that of 366 with a little less.
-        assert!(so_few(0.0, 368.0, 0.01) < 0.025 && so_few(0.0, 366.0, 0.01) > 0.025);
+        assert!(chance_of_at_most(0.0, 368.0, 0.01) < 0.025 && chance_of_at_most(0.0, 366.0, 0.01) > 0.025);
     }
 
     #[test]

@@ -163,8 +163,8 @@ fn fitted_points(
     let deviations = |curve: Curve, means: &[f64]| -> Vec<f64> {
         rounds.sizes.iter().zip(means).map(|(size, mean)| mean / curve.rate(*size) - 1.0).collect()
     };
-    let of = |means: &[f64]| Some(deviations(Curve::free(rounds.sizes, means, support)?, means));
-    let without_each = rounds.without_each(of).ok_or(NoScalability::TooCloseSizes)?;
+    let deviations_of = |means: &[f64]| Some(deviations(Curve::free(rounds.sizes, means, support)?, means));
+    let without_each = rounds.without_each(deviations_of).ok_or(NoScalability::TooCloseSizes)?;
     let point = |(index, (size, estimate)): (usize, (&f64, f64))| {
         let values: Vec<f64> =
             without_each.iter().filter_map(|deviations| deviations.get(index).copied()).collect();

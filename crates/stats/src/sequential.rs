@@ -69,8 +69,9 @@ pub fn precise_enough(half_widths: &[f64], target: f64) -> bool {
     reached > 0 && reached as f64 >= NEARLY_ALL * half_widths.len() as f64
 }
 
-/// The half-width `half_width` of the cost `cost`, scaled down so that it is at most `target` exactly if it is at most `target` or at most
-/// the share `of_cost` of the cost. All in one unit. With 0 for `of_cost`, it stays as it is.
+/// Scales the half-width of a cost so that one comparison with `target` applies two rules: the result is at most `target` exactly if
+/// `half_width` is at most `target`, or at most the share `of_cost` of `cost`. All are in one unit. With 0 for `of_cost`, the result is
+/// `half_width`.
 pub fn scaled_half_width(half_width: f64, cost: f64, target: f64, of_cost: f64) -> f64 {
     let wider = of_cost * cost.abs() / target;
     if wider > 1.0 { half_width / wider } else { half_width }

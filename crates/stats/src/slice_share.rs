@@ -14,9 +14,9 @@ pub struct ChosenSlices {
 /// The slices of an arm in a round, and of the arm that it is compared with, of all its copies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ChosenInRound {
-    /// Those of the arm.
+    /// Slices of the arm.
     pub arm: ChosenSlices,
-    /// Those of the arm that it is compared with.
+    /// Slices of the arm that it is compared with.
     pub other: ChosenSlices,
 }
 
@@ -63,7 +63,7 @@ fn complete(rounds: &[ChosenInRound]) -> impl Iterator<Item = &ChosenInRound> {
     rounds.iter().filter(|round| round.arm.all > 0 && round.other.all > 0)
 }
 
-/// How much more the differences of shares vary from round to round than those of independent slices would: 1 if slices are independent.
+/// The dispersion of slices: the variation of differences of shares from round to round as a multiple of that of independent slices.
 /// `arms` has the rounds of each arm of a study.
 ///
 /// **Method.** Cochran's Q of the differences of the rounds, weighted by their binomial variances, summed over arms and divided by its
@@ -72,8 +72,8 @@ fn complete(rounds: &[ChosenInRound]) -> impl Iterator<Item = &ChosenInRound> {
 ///
 /// **Source.** P. McCullagh and J. A. Nelder, *Generalized Linear Models*, second edition, 1989, section 4.5 (heterogeneity factor).
 ///
-/// **Degenerate cases.** Rounds in which one of both has no slice are left out, and so are arms of which a rule chose all slices or none, on
-/// both sides. 1 without two rounds of an arm.
+/// **Degenerate cases.** Rounds in which one of the two sides has no slice are left out, and so are arms of which a rule chose all slices
+/// or none, on both sides. 1 without two rounds of an arm.
 pub fn slice_dispersion(arms: &[Vec<ChosenInRound>]) -> f64 {
     let (mut squares, mut freedom) = (0.0, 0.0);
     for rounds in arms {
@@ -105,7 +105,7 @@ pub fn slice_dispersion(arms: &[Vec<ChosenInRound>]) -> f64 {
 /// **Source.** A. Agresti and B. Caffo, "Simple and Effective Confidence Intervals for Proportions and Differences of Proportions Result
 /// from Adding Two Successes and Two Failures", *The American Statistician* 54(4), 2000.
 ///
-/// **Degenerate cases.** Rounds in which one of both has no slice are left out. `None` without a round.
+/// **Degenerate cases.** Rounds in which one of the two sides has no slice are left out. `None` without a round.
 pub fn share_difference(rounds: &[ChosenInRound], dispersion: f64) -> Option<ShareDifference> {
     complete(rounds).next()?;
     let mut sum = sums(rounds);
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn arms_that_differ_by_twice_the_limit_hardly_ever_pass_for_alike_however_few_the_slices() {
+    fn arms_that_differ_by_twice_the_limit_rarely_pass_even_with_few_slices() {
         // The worst is 17 slices against 17 that are always chosen.
         for (slices, copies) in [(4, 1), (8, 2), (17, 1), (24, 1), (40, 1), (80, 2)] {
             for others in [1.0, 0.95, 0.8, 0.7] {

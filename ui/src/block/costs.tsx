@@ -26,12 +26,23 @@ export function chosenView(costs: Costs, view: View): CostView | undefined {
   return ofMeasure.find((one) => (one.load ?? "") === (view["load"] ?? "")) ?? ofMeasure[0];
 }
 
-/** The arms that the filters leave, with their numbers, in their order. */
-export function rowsOf(costs: Costs, shown: CostView, view: View): { rows: ForestRow[]; lacking: { arm: CostArm; cell: Cell }[] } {
+/** The arms that the filters leave. */
+interface Rows {
+  /** Those that are drawn, with their numbers, in their order. */
+  rows: ForestRow[];
+  /** Those without an interval. */
+  lacking: { arm: CostArm; cell: Cell }[];
+  /** Those that are drawn only if the text of the filter names them. */
+  beside: CostArm[];
+}
+
+/** The arms that the filters leave. */
+export function rowsOf(costs: Costs, shown: CostView, view: View): Rows {
   const text = (view["text"] ?? "").toLowerCase();
   const family = view["family"] ?? "";
   const rows: ForestRow[] = [];
-  const lacking: { arm: CostArm; cell: Cell }[] = [];
+  const lacking: Rows["lacking"] = [];
+  const beside: CostArm[] = [];
   const hasFunctions = costs.arms.some((arm) => arm.kind === "function" && !arm.is_control);
   costs.arms.forEach((arm, place) => {
     const cell = shown.cells[place] ?? "empty";
@@ -39,7 +50,11 @@ export function rowsOf(costs: Costs, shown: CostView, view: View): { rows: Fores
     // An arm without a proxy lies so far on the other side of zero that it would leave only half of the axis for the others, and known
     // answers are no costs to compare.
     const isBeside = arm.kind === "direct" || (hasFunctions && arm.is_control && family !== arm.family);
-    if (!isFound || (isBeside && text === "")) {
+    if (!isFound) {
+      return;
+    }
+    if (isBeside && text === "") {
+      beside.push(arm);
       return;
     }
     if (cell === "empty" || !("quantity" in cell) || typeof cell.quantity.low !== "number" || typeof cell.quantity.high !== "number") {
@@ -48,7 +63,7 @@ export function rowsOf(costs: Costs, shown: CostView, view: View): { rows: Fores
       }
       return;
     }
-    const { low, high, estimate, text: value, unit } = cell.quantity;
+    const { low, high, estimate, text: value, unit, has_uncertain_sign: isUncertain = false } = cell.quantity;
     const isBounded = cell.quantity.basis === "bounded";
     rows.push({
       id: arm.id,
@@ -58,11 +73,12 @@ export function rowsOf(costs: Costs, shown: CostView, view: View): { rows: Fores
       low,
       high,
       isBounded,
-      note: isBounded ? `${unit}; only bounds are known` : unit,
+      isUncertain,
+      note: isBounded ? `${unit}; only bounds are known` : isUncertain ? `${unit}; may be zero, or of the other sign` : unit,
       family: arm.family,
     });
   });
-  return { rows: sorted(rows, (view["order"] as Order | undefined) ?? "cost"), lacking };
+  return { rows: sorted(rows, (view["order"] as Order | undefined) ?? "cost"), lacking, beside };
 }
 
 function sorted(rows: ForestRow[], order: Order): ForestRow[] {
@@ -91,7 +107,7 @@ export function CostsBlock({ costs, view, change }: CostsProps) {
   const headings = unique(costs.views.map((one) => one.heading));
   const loads = costs.views.filter((one) => one.heading === shown.heading && typeof one.load === "string");
   const families = unique(costs.arms.filter((arm) => arm.kind === "function").map((arm) => arm.family));
-  const { rows, lacking } = rowsOf(costs, shown, view);
+  const { rows, lacking, beside } = rowsOf(costs, shown, view);
   const same = costs.arms.findIndex((arm) => arm.kind === "same");
   const band = same >= 0 ? quantityEnds(shown.cells[same]) : null;
   const chosen = costs.arms.find((arm) => arm.id === view["arm"]);
@@ -128,8 +144,10 @@ export function CostsBlock({ costs, view, change }: CostsProps) {
           onChoose={(arm) => change({ arm: arm === view["arm"] ? "" : arm })}
           note={
             <>
-              Point and line: estimate and interval. Hollow and grey: the interval contains zero, or only bounds are known. Arrow: it goes beyond the axis.
-              {band ? " Shaded: the interval of the A/A arm, whose true cost is zero." : ""} Select an arm to see what is behind it.
+              Point and line: estimate and interval. Hollow and grey: the interval contains zero, the sign is not supported (?), or only bounds are known. Arrow: it goes
+              beyond the axis.{band ? " Shaded: the interval of the A/A arm, whose true cost is zero." : ""}
+              {beside.length > 0 ? ` Drawn only if the filter names them: ${beside.map((arm) => arm.name).join(", ")}.` : ""} Select an arm to see what is behind
+              it.
             </>
           }
         />
@@ -196,6 +214,7 @@ function Behind({ costs, arm, shown, close }: { costs: Costs; arm: CostArm; show
   // The list may be longer than the window.
   useEffect(() => element.current?.scrollIntoView({ block: "nearest" }), [arm.id]);
   const of = costs.slices.find((one) => one.headings.includes(shown.heading)) ?? costs.slices[0];
+  const isOfShown = of !== undefined && of.headings.includes(shown.heading) && (shown.load === null || shown.load === of.load);
   return (
     <section ref={element} class="behind" aria-label={`Behind ${arm.name}`}>
       <h3>
@@ -232,7 +251,7 @@ function Behind({ costs, arm, shown, close }: { costs: Costs; arm: CostArm; show
               .filter((one) => one.arm === arm.id || one.arm === arm.compared_with)
               .flatMap((one) => one.slices.map((slice) => [one.arm, String(slice.round), String(slice.s), String(slice.value), slice.aside ?? ""])),
           ]}
-          note="Hollow: slices that were set aside for a disturbance of the host, whatever their value. Arrow: beyond the axis."
+          note={`${isOfShown ? "" : `This page has no slices of ${shown.heading}${shown.load_words ? ` under ${shown.load_words}` : ""}: these are of another measure or load. `}Hollow: slices that were set aside for a disturbance of the host, whatever their value. Arrow: beyond the axis.`}
         />
       ) : (
         <p class="note">The result of several sittings has no slices: those of each sitting are in its own report.</p>

@@ -1,6 +1,6 @@
-// A waterfall of a configuration or a graph: switches for what-if, and the cores, the money, the memory and the response time of what is left.
+// A waterfall of a configuration or a graph: switches for what-if, and the cores, money, memory and response time of what is left.
 
-import { ends, otherWithout, steps, waterfall, without, type Ends } from "../chart/waterfall";
+import { ends, less, otherSaved, saved, steps, waterfall, without, type Ends } from "../chart/waterfall";
 import { plain, withHalf } from "../chart/scale";
 import { Figure } from "../figure";
 import type { Waterfall } from "../types/document";
@@ -37,6 +37,7 @@ export function WaterfallBlock({ data, view, change }: WaterfallProps) {
   const price = stated(view, "price", data.price_per_core_hour);
   const whole = ends(data.whole);
   const left = off.size > 0 ? without(data, off) : undefined;
+  const whatIf = left && { left, saved: saved(data, off) };
   const isOfRequest = data.unit === "us";
   // Cores of a unit of the costs; not known without a rate.
   const perUnit = isOfRequest ? (rate === undefined ? undefined : rate / US) : 1;
@@ -65,22 +66,12 @@ export function WaterfallBlock({ data, view, change }: WaterfallProps) {
       </div>
       {whole && (
         <dl class="numbers" aria-live="polite">
-          {isOfRequest && <Amount name="CPU time per request, us" whole={whole} left={left} factor={1} />}
-          {perUnit !== undefined && <Amount name={isOfRequest ? `cores at ${plain(rate ?? 0)} requests/s` : "cores"} whole={whole} left={left} factor={perUnit} />}
-          {perUnit !== undefined && price !== undefined && <Amount name="for these cores, a month" whole={whole} left={left} factor={perUnit * price * data.hours_per_month} />}
-          {data.also.map((other, place) => {
-            const all = ends(other.whole);
-            const left = off.size > 0 ? (otherWithout(data, off, place) ?? "not known") : undefined;
-            const month = typeof other.price_per_hour === "number" ? other.price_per_hour * data.hours_per_month : undefined;
-            return (
-              all && (
-                <>
-                  <Amount name={other.name} whole={all} left={left} factor={1} />
-                  {month !== undefined && <Amount name={`for the ${other.name.split(",")[0] ?? ""}, a month`} whole={all} left={left} factor={month} />}
-                </>
-              )
-            );
-          })}
+          {isOfRequest && <Amount name="CPU time per request, us" whole={whole} whatIf={whatIf} factor={1} />}
+          {perUnit !== undefined && <Amount name={isOfRequest ? `cores at ${plain(rate ?? 0)} requests/s` : "cores"} whole={whole} whatIf={whatIf} factor={perUnit} />}
+          {perUnit !== undefined && price !== undefined && <Amount name="for these cores, a month" whole={whole} whatIf={whatIf} factor={perUnit * price * data.hours_per_month} />}
+          {data.also.map((_, place) => (
+            <Other key={place} data={data} off={off} place={place} />
+          ))}
         </dl>
       )}
       {off.size > 0 && (
@@ -93,20 +84,54 @@ export function WaterfallBlock({ data, view, change }: WaterfallProps) {
         scene={(width) => waterfall(data, off, width)}
         rows={() => [["", data.axis], ...steps(data, off).map((step) => [step.name, step.value])]}
         onChoose={(name) => data.parts.some((part) => part.name === name) && toggle(name)}
-        note="Thin lines: intervals. Grey: a part that is switched off, or whose interval contains zero. Select a part to switch it."
+        note="Thin lines: intervals. Grey: a part that is switched off, or whose cost may be zero. Select a part to switch it."
       />
     </>
   );
 }
 
-function Amount({ name, whole, left, factor }: { name: string; whole: Ends; left: Ends | "not known" | undefined; factor: number }) {
+interface WhatIf {
+  left: Ends;
+  saved: Ends;
+}
+
+interface AmountProps {
+  name: string;
+  whole: Ends;
+  /** The whole without the parts that are switched off, and what that saves, whose interval is narrower. */
+  whatIf: WhatIf | "not known" | undefined;
+  factor: number;
+}
+
+/** Another number of the whole, with its money if it has a price. */
+function Other({ data, off, place }: { data: Waterfall; off: ReadonlySet<string>; place: number }) {
+  const other = data.also[place];
+  const whole = ends(other?.whole);
+  if (other === undefined || whole === undefined) {
+    return null;
+  }
+  const added = otherSaved(data, off, place);
+  const whatIf = off.size === 0 ? undefined : added === undefined ? "not known" : { left: less(whole, added), saved: added };
+  const price = other.price_per_hour ?? undefined;
+  return (
+    <>
+      <Amount name={other.name} whole={whole} whatIf={whatIf} factor={1} />
+      {price !== undefined && (
+        <Amount name={`for the ${other.name.split(",")[0] ?? ""}, a month`} whole={whole} whatIf={whatIf} factor={price * data.hours_per_month} />
+      )}
+    </>
+  );
+}
+
+/** A number of the whole, and what is left of it. */
+function Amount({ name, whole, whatIf, factor }: AmountProps) {
   const words = (of: Ends) => withHalf(of.estimate * factor, ((of.high - of.low) / 2) * factor);
   return (
     <div>
       <dt>{name}</dt>
       <dd>
         {words(whole)}
-        {left && <small> → {left === "not known" ? left : words(left)}</small>}
+        {whatIf && <small> → {whatIf === "not known" ? whatIf : `${words(whatIf.left)}; saves ${words(whatIf.saved)}`}</small>}
       </dd>
     </div>
   );

@@ -24,6 +24,8 @@ export interface ForestRow {
   high: number;
   /** Whether only its ends are known. */
   isBounded: boolean;
+  /** Whether its sign is not supported, though its interval may exclude zero: one of many intervals that were judged together. */
+  isUncertain?: boolean;
   /** What else to say of it. */
   note: string;
   family: string;
@@ -154,7 +156,7 @@ function tone(row: ForestRow): string {
   if (row.tone !== undefined) {
     return ` ${row.tone}`;
   }
-  return isNearZero(row) || row.isBounded ? " near" : "";
+  return isNearZero(row) || row.isBounded || row.isUncertain === true ? " near" : "";
 }
 
 /** Where a row is drawn. */

@@ -27,33 +27,33 @@ export function ends(quantity: Quantity | null | undefined): Ends | undefined {
 }
 
 /**
- * What the whole would cost without some parts, if each saves what it costs alone. The errors of parts that were measured against one
- * whole are not independent, so their half-widths are added, which is never too narrow.
+ * What is saved without some parts, if each saves what it costs alone. The errors of parts that were measured against one whole are not
+ * independent, so their half-widths are added, which is never too narrow.
  */
+export function saved(data: Waterfall, off: ReadonlySet<string>): Ends {
+  return sum(data.parts.filter((part) => off.has(part.name)).flatMap((part) => ends(part.cost) ?? []));
+}
+
+/** What the whole would cost without some parts. Its half-width is that of the whole and of what is saved, added for the same reason. */
 export function without(data: Waterfall, off: ReadonlySet<string>): Ends | undefined {
-  return less(
-    data.whole,
-    data.parts.filter((part) => off.has(part.name)).map((part) => part.cost),
-  );
+  const whole = ends(data.whole);
+  return whole && less(whole, saved(data, off));
 }
 
-/** The same for another number of the whole, by its place. Undefined if it is not known what one of the parts adds to it. */
-export function otherWithout(data: Waterfall, off: ReadonlySet<string>, place: number): Ends | undefined {
-  const added = data.parts.filter((part) => off.has(part.name)).map((part) => part.also[place]);
-  return added.some((quantity) => ends(quantity) === undefined) ? undefined : less(data.also[place]?.whole, added);
+/** What is saved of another number of the whole, by its place. Undefined if it is not known what one of the parts adds to it. */
+export function otherSaved(data: Waterfall, off: ReadonlySet<string>, place: number): Ends | undefined {
+  const added = data.parts.filter((part) => off.has(part.name)).map((part) => ends(part.also[place]));
+  return added.includes(undefined) ? undefined : sum(added.flatMap((one) => one ?? []));
 }
 
-/** A number less others. */
-function less(whole: Quantity | null | undefined, parts: readonly (Quantity | null | undefined)[]): Ends | undefined {
-  return parts
-    .map((part) => ends(part))
-    .reduce<Ends | undefined>(
-      (left, cost) =>
-        left === undefined || cost === undefined
-          ? left
-          : { estimate: left.estimate - cost.estimate, low: left.low - cost.high, high: left.high - cost.low },
-      ends(whole),
-    );
+function sum(all: readonly Ends[]): Ends {
+  const none = { estimate: 0, low: 0, high: 0 };
+  return all.reduce<Ends>((left, one) => ({ estimate: left.estimate + one.estimate, low: left.low + one.low, high: left.high + one.high }), none);
+}
+
+/** A number less another, whose errors are not independent. */
+export function less(whole: Ends, other: Ends): Ends {
+  return { estimate: whole.estimate - other.estimate, low: whole.low - other.high, high: whole.high - other.low };
 }
 
 /** The chart. */
@@ -121,7 +121,7 @@ export function steps(data: Waterfall, off: ReadonlySet<string>): Step[] {
     if (of === undefined) {
       return;
     }
-    const isNear = of.low <= 0 && of.high >= 0;
+    const isNear = (of.low <= 0 && of.high >= 0) || cost.has_uncertain_sign === true;
     all.push({ name, value: cost.text, from: at, to: at + of.estimate, low: at + of.low, high: at + of.high, tone: tone === "part" && isNear ? "near" : tone, notes });
     at += of.estimate;
   };

@@ -777,6 +777,10 @@ export interface Waterfall {
    */
   whole: Quantity | null;
   /**
+   * Other numbers of the whole, which change with the parts too.
+   */
+  also: WaterfallTotal[];
+  /**
    * Requests per second that the numbers hold for.
    */
   rate: number | null;
@@ -802,11 +806,72 @@ export interface WaterfallPart {
    */
   kind: string;
   cost: Quantity1;
+  /**
+   * What it adds to each of the other numbers of the whole; none where that is not known.
+   */
+  also: (Quantity | null)[];
 }
 /**
  * A quantity as documents have it: with its text, so that nothing else has to format it.
  */
 export interface Quantity1 {
+  /**
+   * Its text without the unit: `27.41 ±0.32`.
+   */
+  text: string;
+  /**
+   * The estimate; absent if only bounds are known.
+   */
+  estimate?: number | null;
+  /**
+   * The lower end; absent if there is none.
+   */
+  low?: number | null;
+  /**
+   * The upper end; absent if there is none.
+   */
+  high?: number | null;
+  /**
+   * The unit: `us`, `%`, `requests/s`.
+   */
+  unit: string;
+  /**
+   * The form: an amount or a difference.
+   */
+  form: "level" | "difference";
+  /**
+   * Its basis.
+   */
+  basis:
+    | "measured"
+    | "bounded"
+    | "predicted"
+    | {
+        unknown: string;
+      };
+  /**
+   * True if it is a difference whose sign is not supported once all of its column are judged together.
+   */
+  has_uncertain_sign?: boolean;
+}
+/**
+ * Another number of the whole of a waterfall.
+ */
+export interface WaterfallTotal {
+  /**
+   * Its name, with the unit.
+   */
+  name: string;
+  whole: Quantity2;
+  /**
+   * Price of a unit of it for an hour, in the currency of that of a core; none if it has none.
+   */
+  price_per_hour: number | null;
+}
+/**
+ * A quantity as documents have it: with its text, so that nothing else has to format it.
+ */
+export interface Quantity2 {
   /**
    * Its text without the unit: `27.41 ±0.32`.
    */
@@ -917,7 +982,7 @@ export interface DifferenceRow {
    * The measure, without its unit.
    */
   measure: string;
-  share: Quantity2;
+  share: Quantity3;
   /**
    * The same in other words: in the unit of the measure, or with the limit.
    */
@@ -934,7 +999,7 @@ export interface DifferenceRow {
 /**
  * A quantity as documents have it: with its text, so that nothing else has to format it.
  */
-export interface Quantity2 {
+export interface Quantity3 {
   /**
    * Its text without the unit: `27.41 ±0.32`.
    */
@@ -1015,7 +1080,7 @@ export interface IntervalRow {
    * The colour of its kind.
    */
   tone: "own" | "other" | "failed" | "third" | "fourth" | "fifth";
-  number: Quantity3;
+  number: Quantity4;
   /**
    * A sentence about it.
    */
@@ -1024,7 +1089,7 @@ export interface IntervalRow {
 /**
  * A quantity as documents have it: with its text, so that nothing else has to format it.
  */
-export interface Quantity3 {
+export interface Quantity4 {
   /**
    * Its text without the unit: `27.41 ±0.32`.
    */
@@ -1140,7 +1205,7 @@ export interface OverlayRow {
  * The difference of a run from the reference.
  */
 export interface OverlayDifference {
-  value: Quantity4;
+  value: Quantity5;
   /**
    * The same as a share of the level that the margin is a share of.
    */
@@ -1153,7 +1218,7 @@ export interface OverlayDifference {
 /**
  * A quantity as documents have it: with its text, so that nothing else has to format it.
  */
-export interface Quantity4 {
+export interface Quantity5 {
   /**
    * Its text without the unit: `27.41 ±0.32`.
    */

@@ -90,7 +90,7 @@ pub(super) const DEVIATIONS: Check<LoadResult> = Check {
                 if count == 1 { "once".to_owned() } else { format!("{count} times") },
                 each.join(", ")
             ),
-            "correct the subject: other clients and proxies may reject such responses, or find another end of them",
+            "correct the subject: other clients and proxies may reject such responses, or read them differently",
         )]
     },
     withhold: None,

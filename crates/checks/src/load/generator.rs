@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_busy_generator_keeps_rate_and_times_and_bounds_the_rate_of_a_server_without_a_schedule() {
+    fn a_busy_generator_bounds_the_rate_only_without_a_schedule() {
         let closed = |id: &str, think: Option<&str>| {
             fired(id, |result| {
                 result.plan.loop_ = Loop::Closed;

@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_late_generator_leaves_bounds_of_the_times_that_it_lengthened_and_keeps_everything_else() {
+    fn a_late_generator_bounds_the_times_that_it_lengthened_and_nothing_else() {
         // p50 is 100 us, and p99 200 us.
         let (severity, result) = fired("send-lag", |result| {
             result.latency.own_lag.p99_us = Some(3_000.0);

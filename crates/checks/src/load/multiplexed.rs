@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_that_a_server_refuses_one_by_one_are_not_those_of_a_connection_that_it_drains() {
+    fn requests_refused_one_by_one_are_told_from_drained_connections() {
         let finding = |drained: u64, refused: u64| {
             let (_, mut result) = fired("sent-again", |result| {
                 result.book.sent_again = 9_000;

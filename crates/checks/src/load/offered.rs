@@ -168,7 +168,7 @@ pub(super) const LOAD_CONSTANT: Check<LoadResult> = Check {
                 "the generator stalled or all connections were busy: see send-lag and connections-busy"
             },
         );
-        // By how much that lengthened times is in each response time: see send-lag.
+        // Response times contain the delay, and `send-lag` judges it.
         vec![finding.about(&["times"]).keeping()]
     },
     withhold: None,
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn a_subject_that_answers_only_the_backlog_of_the_warm_up_is_told_the_rate_that_it_sustains() {
+    fn the_advice_states_the_sustained_rate_if_only_the_backlog_was_answered() {
         let (severity, result) = fired("offered", |result| {
             let planned = result.book.planned;
             result.book = hoptax_result::Book { planned, unsent: planned, ..Default::default() };

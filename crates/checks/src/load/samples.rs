@@ -114,7 +114,7 @@ pub(super) const TOO_FEW: Check<LoadResult> = Check {
                 }
             }
         }
-        // A call has at least one message, so they are too few only where calls are.
+        // A call has at least one message, so messages are too few only if calls are too few.
         if let Some(messages) = &mut result.messages {
             let count = messages.count;
             for quantile in QUANTILES.iter().filter(|quantile| is_too_few(count, quantile.p, limits)) {
@@ -138,7 +138,7 @@ pub(super) const VAGUE: Check<LoadResult> = Check {
             .chain(requested)
             .filter(|(half, _)| *half > limits.value(&thresholds::INTERVAL_SHARE))
             .collect();
-        // Too few responses have that reason.
+        // `too-few-samples` reports the quantiles that are vague because responses are too few.
         let few = too_few(result, limits);
         vague.retain(|(_, name)| !few.iter().any(|(_, few)| few == name));
         let mut seen = std::collections::BTreeSet::new();

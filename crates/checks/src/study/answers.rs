@@ -4,8 +4,8 @@ use hoptax_result::{ArmKind, ArmResult, Finding, Measured, Severity, StudyResult
 
 use crate::check::Check;
 
-/// An arm must answer as the arm that it is compared with. Costs over baselines are not judged, because another answer may be a part of the
-/// work of a function.
+/// An arm must answer like the arm that it is compared with. Comparisons with a baseline are not judged, because a different answer may be
+/// a part of the work of a function.
 pub(super) const DIFFERENT_ANSWERS: Check<StudyResult> = Check {
     id: "different-answers",
     protects_from: "a cheaper answer that is taken for a cheaper proxy",

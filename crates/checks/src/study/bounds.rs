@@ -10,7 +10,7 @@ use super::{arms, generator, host, known, missing, quiet, same, samples};
 
 /// Remainder of a number after a finding.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Left {
+enum Remainder {
     /// Nothing: the number is that of other work, or of an instrument that is wrong by an unknown amount.
     Nothing,
     /// Its interval, which is only too wide to be used.
@@ -100,41 +100,42 @@ impl Before {
         let evidence = self.evidence(slot, slot.of);
         let withholding: Vec<&Finding> = findings.iter().filter(|one| withholds(one, &place)).collect();
         if withholding.is_empty() {
-            // A number that was never stated. Only quantiles lack for nothing but responses.
+            // The number was never stated. Only a quantile can be missing for lack of responses alone.
             return evidence.filter(|_| slot.measure.is_quantile()).cloned();
         }
-        let left: Vec<Left> = withholding.iter().map(|one| self.left(result, one, slot)).collect();
-        let is_from_evidence = left.iter().any(|one| match one {
-            Left::Evidence | Left::Shorter | Left::OfAllSlices => true,
-            Left::AtLeast | Left::AtMost => slot.measure.is_quantile(),
-            Left::Nothing | Left::Interval | Left::Within(_) => false,
+        let remainders: Vec<Remainder> =
+            withholding.iter().map(|one| self.remainder(result, one, slot)).collect();
+        let is_from_evidence = remainders.iter().any(|one| match one {
+            Remainder::Evidence | Remainder::Shorter | Remainder::OfAllSlices => true,
+            Remainder::AtLeast | Remainder::AtMost => slot.measure.is_quantile(),
+            Remainder::Nothing | Remainder::Interval | Remainder::Within(_) => false,
         });
         let of_interval = before.filter(|_| !is_from_evidence);
         let mut bound = match of_interval {
             Some(stated) => Bound::new(slot.of, slot.measure, Some(stated.low), Some(stated.high))?,
             None => evidence.cloned()?,
         };
-        for one in left {
+        for one in remainders {
             match one {
-                Left::Nothing => return None,
-                Left::Interval | Left::Evidence => {}
-                Left::Shorter => {
+                Remainder::Nothing => return None,
+                Remainder::Interval | Remainder::Evidence => {}
+                Remainder::Shorter => {
                     let longest = |of: &Slot| self.evidence(of, BoundOf::Level)?.high;
                     let least = match slot.of {
                         BoundOf::Level => Some(0.0),
                         BoundOf::Cost => {
-                            slot.other(result).and_then(|other| longest(&other)).map(|high| -high)
+                            slot.reference(result).and_then(|other| longest(&other)).map(|high| -high)
                         }
                     };
                     (bound.low, bound.high) = (least, longest(slot));
                 }
-                Left::AtLeast => bound.high = None,
-                Left::AtMost => bound.low = None,
-                Left::Within(reach) => {
+                Remainder::AtLeast => bound.high = None,
+                Remainder::AtMost => bound.low = None,
+                Remainder::Within(reach) => {
                     bound.low = bound.low.map(|low| low - reach);
                     bound.high = bound.high.map(|high| high + reach);
                 }
-                Left::OfAllSlices => {
+                Remainder::OfAllSlices => {
                     let of_all = Slot { measure: CostMeasure::ResponseP99Us, ..*slot };
                     let all = self.evidence(&of_all, slot.of)?;
                     bound.low = bound.low.zip(all.low).map(|(low, of_all)| low.min(of_all));
@@ -156,45 +157,45 @@ impl Before {
     }
 
     /// Returns the remainder of a number in the scope of a finding.
-    fn left(&self, result: &StudyResult, finding: &Finding, slot: &Slot) -> Left {
-        let other = slot.other(result).and_then(|other| result.arms.get(other.arm));
+    fn remainder(&self, result: &StudyResult, finding: &Finding, slot: &Slot) -> Remainder {
+        let other = slot.reference(result).and_then(|other| result.arms.get(other.arm));
         let is_cost = slot.of == BoundOf::Cost;
         // A difference is at least its number if its arm is, and at most if the arm that it is compared with is at least.
         let if_higher = || match &finding.arm {
-            _ if !is_cost => Left::AtLeast,
-            None => Left::Nothing,
-            Some(id) if other.is_some_and(|other| other.id == *id) => Left::AtMost,
-            Some(_) => Left::AtLeast,
+            _ if !is_cost => Remainder::AtLeast,
+            None => Remainder::Nothing,
+            Some(id) if other.is_some_and(|other| other.id == *id) => Remainder::AtMost,
+            Some(_) => Remainder::AtLeast,
         };
         let is_median = slot.measure == CostMeasure::ResponseP50Us;
         let of_rounds = matches!(slot.measure, CostMeasure::OfRounds(_));
         let id = finding.id.as_str();
         if id == samples::VAGUE.id || id == samples::VAGUE_LEVEL.id {
-            Left::Interval
+            Remainder::Interval
         } else if [samples::TOO_FEW.id, missing::MISSING.id, generator::SEND_LAG.id].contains(&id) {
-            Left::Evidence
+            Remainder::Evidence
         } else if [generator::SATURATED.id, host::SHARED_PROCESSOR.id].contains(&id) {
-            if slot.measure.is_quantile() { Left::Shorter } else { if_higher() }
+            if slot.measure.is_quantile() { Remainder::Shorter } else { if_higher() }
         } else if id == quiet::QUIET.id {
-            Left::OfAllSlices
+            Remainder::OfAllSlices
         } else if [host::STEAL.id, host::PROXY_RUN_DELAY.id, host::SET_ASIDE.id].contains(&id) {
             match slot.measure {
                 // Measured once in each round, whatever happens to slices.
-                _ if of_rounds => Left::Interval,
-                _ if is_median || !slot.measure.is_quantile() => Left::Evidence,
-                _ if id == host::STEAL.id => Left::Shorter,
-                _ => Left::Nothing,
+                _ if of_rounds => Remainder::Interval,
+                _ if is_median || !slot.measure.is_quantile() => Remainder::Evidence,
+                _ if id == host::STEAL.id => Remainder::Shorter,
+                _ => Remainder::Nothing,
             }
         } else if id == arms::NOT_SATURATED.id || (id == arms::OFFERED.id && slot.measure.is_quantile()) {
             if_higher()
         } else if id == same::SAME.id {
-            self.null_reach(result, slot).map_or(Left::Nothing, Left::Within)
+            self.null_reach(result, slot).map_or(Remainder::Nothing, Remainder::Within)
         } else if id == known::RESPONSE_TIME.id && self.explains_known_times(result) {
-            Left::Evidence
+            Remainder::Evidence
         } else {
-            // Among them are arms that were not equally busy: idling makes a request dearer and slower where wake-ups are slow, but the
+            // For example, arms that were not equally busy: idling makes a request dearer and slower where wake-ups are slow, but the
             // same cause may make it cheaper, so the truth may lie on either side of the number.
-            Left::Nothing
+            Remainder::Nothing
         }
     }
 
@@ -270,7 +271,7 @@ impl Slot {
     }
 
     /// The same number of the arm that its arm is compared with.
-    fn other(&self, result: &StudyResult) -> Option<Self> {
+    fn reference(&self, result: &StudyResult) -> Option<Self> {
         let arm = result.arms.get(self.arm)?;
         let id = arm.compared_with.as_ref()?;
         let other = result.arms.iter().position(|other| other.id == *id)?;

@@ -7,7 +7,7 @@ use crate::check::Check;
 /// A server that is never restarted.
 pub(super) const NOT_RESTARTED: Check<StudyResult> = Check {
     id: "not-restarted",
-    protects_from: "an interval over one start read as one over many",
+    protects_from: "the interval of a single start read as one over restarts",
     source: "hysteresis: Treadmill (ISCA 2016); the level of CPU time of a process stays the same until it exits",
     judge: |result, _| {
         let found = external(result).map(|(arm, _)| {
@@ -28,7 +28,7 @@ pub(super) const NOT_RESTARTED: Check<StudyResult> = Check {
 /// A server whose processes are not named.
 pub(super) const NO_ACCOUNT: Check<StudyResult> = Check {
     id: "no-account",
-    protects_from: "a missing cost in CPU time read as no cost",
+    protects_from: "an unknown CPU cost read as zero",
     source: "CPU time and memory of a server that already runs are those of the processes that `account` names",
     judge: |result, _| {
         let unknown = external(result).filter(|(_, subject)| subject.account.is_none());

@@ -11,7 +11,7 @@ pub(super) const SEND_LAG: Check<StudyResult> = Check {
     protects_from: "send lag of the generator reported as latency of the subject",
     source: "Treadmill (ISCA 2016); wrk2, which documents a lag of one millisecond",
     judge: |result, limits| {
-        each(result, |used| {
+        findings_by_load(result, |used| {
             let baseline = result.arm(&result.plan.baseline);
             let under = baseline.and_then(|arm| arm.under(&used.load));
             let Some(response) = under.map(|load| &load.response_us) else { return Vec::new() };
@@ -77,7 +77,7 @@ pub(super) const SATURATED: Check<StudyResult> = Check {
     protects_from: "the client's limit reported as the proxy's",
     source: "RFC 9411 (headroom of the test equipment); Lancet (ATC 2019)",
     judge: |result, limits| {
-        each(result, |used| {
+        findings_by_load(result, |used| {
             let (severity, threshold) = severity_above(
                 used.core_share,
                 limits.value(&thresholds::GENERATOR_BUSY),
@@ -99,7 +99,7 @@ pub(super) const RUN_DELAY: Check<StudyResult> = Check {
     protects_from: "generator and origin competing for their processors",
     source: "kernel documentation, scheduler/sched-stats: time waiting on a run queue",
     judge: |result, limits| {
-        each(result, |used| {
+        findings_by_load(result, |used| {
             let (severity, threshold) = severity_above(
                 used.processors_share,
                 limits.value(&thresholds::PROCESSORS_BUSY),
@@ -129,7 +129,7 @@ pub(super) const CALLERS: Check<StudyResult> = Check {
         let limit = limits.value(&thresholds::CALLERS_BUSY);
         let is_other =
             |name: &str| result.plan.loads.iter().any(|load| load.name == name && load.caller != "hoptax");
-        each(result, |used| {
+        findings_by_load(result, |used| {
             let share = used.processors_share;
             if !is_other(&used.load) || share <= limit {
                 return None;
@@ -151,9 +151,9 @@ pub(super) const CALLERS: Check<StudyResult> = Check {
     withhold: None,
 };
 
-/// The findings about the generator under each load. If it was good enough for some arms, there is one about each of the others. If it
-/// was not good enough for any arm, there is one about the load, and one about each arm for which it is more severe.
-fn each<F: IntoIterator<Item = Finding>>(
+/// The findings about the generator under each load. If it was too slow for some arms only, there is a finding about each of these. If it
+/// was too slow for all arms, there is a finding about the load, and one about each arm for which it is more severe.
+fn findings_by_load<F: IntoIterator<Item = Finding>>(
     result: &StudyResult,
     judge: impl Fn(&GeneratorUse) -> F,
 ) -> Vec<Finding> {
@@ -174,8 +174,8 @@ fn each<F: IntoIterator<Item = Finding>>(
         let concerns_all =
             |one: &Finding| arms.iter().all(|of_arm| of_arm.iter().any(|other| is_as_severe(other, one)));
         let of_load: Vec<Finding> = of_load.into_iter().filter(concerns_all).collect();
-        let is_said = |one: &Finding| of_load.iter().any(|other| is_as_severe(other, one));
-        found.extend(arms.iter().flatten().filter(|one| !is_said(one)).cloned());
+        let is_covered = |one: &Finding| of_load.iter().any(|other| is_as_severe(other, one));
+        found.extend(arms.iter().flatten().filter(|one| !is_covered(one)).cloned());
         found.extend(of_load);
     }
     found

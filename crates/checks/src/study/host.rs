@@ -36,18 +36,18 @@ pub(super) const PROXY_RUN_DELAY: Check<StudyResult> = Check {
             format!("the proxies waited for their processor for {:.1} % of their slices", share * 100.0);
         let advice = "CPU costs are valid, and include the cost of switching to other tasks and back; for rates and response \
                       times, stop other work on the machine";
-        let of_slices = |slices: &Slices, whose: Whose| {
+        let of_slices = |slices: &Slices, scope: Scope| {
             let delayed = share_of(slices.delayed, slices.used + slices.delayed);
             let (severity, threshold) = severity_above(
                 delayed,
                 limits.value(&thresholds::DELAYED),
                 limits.value(&thresholds::DELAYED_FAIL),
             )?;
-            let message = match whose {
-                Whose::All => {
+            let message = match scope {
+                Scope::AllArms => {
                     format!("{waited}; {:.0} % of the slices count only for CPU time", delayed * 100.0)
                 }
-                Whose::OfArm => format!("{:.0} % of its slices count only for CPU time", delayed * 100.0),
+                Scope::OneArm => format!("{:.0} % of its slices count only for CPU time", delayed * 100.0),
             };
             let measured = Measured::percent(delayed, threshold);
             let one = Finding::new("proxy-run-delay", severity, measured, message, advice);
@@ -72,15 +72,15 @@ pub(super) const SET_ASIDE: Check<StudyResult> = Check {
     source: "own",
     judge: |result, limits| {
         let (warn, fail) = (limits.value(&thresholds::SET_ASIDE), limits.value(&thresholds::SET_ASIDE_FAIL));
-        let missing = all_and_each(result, |slices, whose| {
+        let missing = all_and_each(result, |slices, scope| {
             // A slice of which only the CPU time counts is not missing.
             let lost = slices.lost;
             let planned = slices.used + slices.delayed + lost;
             let lost_share = share_of(lost, planned);
             let (severity, threshold) = severity_above(lost_share, warn, fail)?;
-            let slices = match whose {
-                Whose::All => "the planned slices",
-                Whose::OfArm => "its planned slices",
+            let slices = match scope {
+                Scope::AllArms => "the planned slices",
+                Scope::OneArm => "its planned slices",
             };
             let message = format!(
                 "{:.0} % of {slices} ({lost} of {planned}) are missing because the host disturbed them",
@@ -109,20 +109,20 @@ pub(super) const SET_ASIDE: Check<StudyResult> = Check {
     withhold: None,
 };
 
-/// Whose slices are judged.
+/// The arms whose slices a finding is about.
 #[derive(Clone, Copy, Debug)]
-enum Whose {
-    All,
-    OfArm,
+enum Scope {
+    AllArms,
+    OneArm,
 }
 
 /// The finding about the slices of all arms, and those about arms for which it is more severe: one of twenty arms may have lost
 /// most of its slices when few are missing in all.
-fn all_and_each(result: &StudyResult, judge: impl Fn(&Slices, Whose) -> Option<Finding>) -> Vec<Finding> {
-    let about_all = judge(&of_all(result), Whose::All);
+fn all_and_each(result: &StudyResult, judge: impl Fn(&Slices, Scope) -> Option<Finding>) -> Vec<Finding> {
+    let about_all = judge(&of_all(result), Scope::AllArms);
     let severity = about_all.as_ref().map(|finding| finding.severity);
     let each = result.arms.iter().filter_map(|arm| {
-        let one = judge(&arm.slices, Whose::OfArm).filter(|one| Some(one.severity) > severity)?;
+        let one = judge(&arm.slices, Scope::OneArm).filter(|one| Some(one.severity) > severity)?;
         Some(Finding { arm: Some(arm.id.clone()), ..one })
     });
     about_all.into_iter().chain(each).collect()

@@ -14,8 +14,8 @@ const TAILS: [(Measure, f64); 4] = [
     (Measure::ResponseQuietP99, 0.01),
 ];
 
-/// Requests that were not sent before their slice ended, or not answered, are usually the slowest. A few of them are much of a
-/// tail, long before they are much of the load ([`super::arms::OFFERED`]) or of its failures ([`super::arms::ERRORS`]). In a
+/// Requests that were not sent before their slice ended, or not answered, are usually the slowest. A few of them are a large part of a
+/// tail, long before they are a large part of the load ([`super::arms::OFFERED`]) or of its failures ([`super::arms::ERRORS`]). In a
 /// closed loop, a request is sent when the response before it has arrived, so none waits unsent.
 pub(super) const MISSING: Check<StudyResult> = Check {
     id: "missing-times",

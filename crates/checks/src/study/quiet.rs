@@ -64,11 +64,11 @@ fn differences(result: &StudyResult) -> BTreeMap<(&str, &str), ShareDifference> 
 
 /// The slices of both arms in a round; none if the rule of quiet slices does not apply to both.
 fn in_round(round: &StudyRound, arm: &str, other: &str, load: &str) -> Option<ChosenInRound> {
-    let of = |id: &str| {
+    let slices = |id: &str| {
         let sample = round.samples.iter().find(|sample| sample.arm == id && sample.load == load)?;
         Some(ChosenSlices { chosen: sample.quiet.as_ref()?.slices, all: counting(sample) })
     };
-    Some(ChosenInRound { arm: of(arm)?, other: of(other)? })
+    Some(ChosenInRound { arm: slices(arm)?, other: slices(other)? })
 }
 
 /// Number of planned slices with a measurement that counts for response times. Quiet slices are among these.
@@ -120,7 +120,7 @@ fn differs(Shares { own, others, slices }: Shares, limits: &Limits) -> Option<Fi
     );
     let advice = match slices.map(|slices| slices.may_be_chance()) {
         Some(false) => {
-            "chance hardly makes such a difference: the arm makes somebody wait, or spares it; its cost in quiet p99 is only bounded, by \
+            "the difference is larger than chance explains: the arm changes how long threads wait; its cost in quiet p99 is only bounded, by \
              quiet slices and all slices together"
         }
         Some(true) => {
@@ -227,7 +227,10 @@ mod tests {
         // 80 % and 79 %, 80 % and 65 % of 200 slices.
         assert_eq!(found(20, [|_| 16, |round| if round < 2 { 15 } else { 16 }]), None);
         let different = found(20, [|_| 16, |_| 13]).unwrap();
-        assert!(different.advice.starts_with("chance hardly makes"), "{different:?}");
+        assert!(
+            different.advice.starts_with("the difference is larger than chance explains"),
+            "{different:?}"
+        );
         assert!((different.value - 15.0).abs() < 1e-9 && (different.threshold - 10.0).abs() < 1e-9);
     }
 

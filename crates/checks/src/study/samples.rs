@@ -84,21 +84,21 @@ pub(super) const VAGUE: Check<StudyResult> = Check {
                     continue;
                 }
                 let name = measure.as_str();
-                let of = match beside {
+                let base = match beside {
                     Beside::LeastCost => "what the cost is at least".to_owned(),
                     Beside::Lower => format!("the lower {name} of the two arms"),
                     Beside::Reference => format!("the baseline's {name}"),
                 };
                 let message = match beside {
                     _ if share.is_finite() => {
-                        format!("the interval of its {name} cost is ±{:.0} % of {of}", share * 100.0)
+                        format!("the interval of its {name} cost is ±{:.0} % of {base}", share * 100.0)
                     }
                     Beside::Reference => format!(
                         "the interval of its {name} cost contains zero, and `{}` has no {name}",
                         other.id
                     ),
                     Beside::Lower | Beside::LeastCost => {
-                        format!("the interval of its {name} cost contains zero, and {of} is not above zero")
+                        format!("the interval of its {name} cost contains zero, and {base} is not above zero")
                     }
                 };
                 let advice = match measure {
@@ -128,7 +128,7 @@ pub(super) const VAGUE: Check<StudyResult> = Check {
 const WIDEST: f64 = 100.0;
 
 /// Advice to narrow an interval over sittings.
-pub(super) const ANOTHER_SITTING: &str = "measure another sitting (`hoptax study NAME --again`): its number determines the width, before that of their rounds";
+pub(super) const ANOTHER_SITTING: &str = "measure another sitting (`hoptax study NAME --again`): the number of sittings limits the width more than the number of rounds";
 
 /// The half-widths of an arm's costs against the arm `other` that it is compared with, each with its load.
 fn cost_widths<'a>(

@@ -62,7 +62,7 @@ pub(super) const SATURATED: Check<StudyResult> = Check {
 /// An event that happened after its time.
 pub(super) const LATE_EVENT: Check<StudyResult> = Check {
     id: "late-event",
-    protects_from: "what a failure does to callers counted as what it does not do yet",
+    protects_from: "effects of an event counted in the phase before it",
     source: "own: a phase begins at the planned time of its event",
     judge: |result, limits| {
         let Some(timeline) = &result.plan.timeline else { return Vec::new() };
@@ -83,7 +83,7 @@ pub(super) const LATE_EVENT: Check<StudyResult> = Check {
 /// An event that lasted for the rest of its slice.
 pub(super) const UNFINISHED_EVENT: Check<StudyResult> = Check {
     id: "unfinished-event",
-    protects_from: "what callers see while an event lasts read as what they see after it",
+    protects_from: "an event that still lasts, read as the state after it",
     source: "own; a cold restart that took 30 s lasted until the load ended, and its proxy received nothing meanwhile",
     judge: |result, limits| {
         // The time that an event took, as a share of the time that was left for it.
@@ -109,7 +109,7 @@ pub(super) const UNFINISHED_EVENT: Check<StudyResult> = Check {
 /// An arm that fails before anything happens.
 pub(super) const FAILS_BEFORE: Check<StudyResult> = Check {
     id: "fails-before-events",
-    protects_from: "a set-up that does not work read as the effect of an event",
+    protects_from: "a broken setup read as the effect of an event",
     source: "own",
     judge: |result, limits| {
         let limit = limits.value(&thresholds::FAILS_BEFORE);
@@ -143,7 +143,7 @@ fn worst(
     value: impl Fn(&Course) -> Option<f64>,
     judge: impl Fn(f64) -> Option<Finding>,
 ) -> Vec<Finding> {
-    let of = |arm: &str, load: &str| {
+    let worst_of = |arm: &str, load: &str| {
         let courses = result.rounds.iter().flat_map(|round| &round.courses);
         let values = courses.filter(|course| course.arm == arm && course.load == load).filter_map(&value);
         let found = judge(values.reduce(f64::max)?)?;
@@ -154,7 +154,7 @@ fn worst(
             ..found
         })
     };
-    result.timelines.iter().filter_map(|timeline| of(&timeline.arm, &timeline.load)).collect()
+    result.timelines.iter().filter_map(|timeline| worst_of(&timeline.arm, &timeline.load)).collect()
 }
 
 #[cfg(test)]

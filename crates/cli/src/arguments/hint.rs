@@ -46,10 +46,10 @@ fn flag_of_others(command: &str, flag: &str) -> Option<&'static str> {
         _ => return None,
     };
     // Only the letter of a short flag with a value is unknown, as of `-t4`.
-    let is = |other: &&str| {
+    let matches = |other: &&str| {
         *other == flag || (other.len() == 2 && !flag.starts_with("--") && flag.starts_with(other))
     };
-    own.iter().chain(&OF_BOTH).find(|(flags, _)| flags.iter().any(&is)).map(|(_, meant)| *meant)
+    own.iter().chain(&OF_BOTH).find(|(flags, _)| flags.iter().any(&matches)).map(|(_, meant)| *meant)
 }
 
 /// The error with a suggestion, if one is known. Other errors are unchanged.
@@ -61,7 +61,7 @@ pub(super) fn added(error: clap::Error, program: &clap::Command, line: &[OsStrin
     }
 }
 
-/// The error about an unknown flag. That it could be passed as a value is no help: no argument of hoptax begins with a dash.
+/// The error about an unknown flag. Removes clap's tip to pass it as a value, because no argument of hoptax begins with a dash.
 fn of_flag(mut error: clap::Error, line: &[OsString]) -> clap::Error {
     error.remove(ContextKind::Suggested);
     let Some(ContextValue::String(flag)) = error.get(ContextKind::InvalidArg) else { return error };
@@ -81,7 +81,7 @@ fn with_tip(mut error: clap::Error, tip: &str) -> clap::Error {
     error
 }
 
-/// Returns the command that takes `word`, which is no command: `load` takes a URL, and `show` any other word, if the command above has it.
+/// Returns the command that takes `word`, which is not a command: `load` takes a URL, and `show` takes any other word, where it exists.
 fn taken_by(word: &str, program: &clap::Command, line: &[OsString]) -> Option<String> {
     let words: Vec<&str> = line.iter().filter_map(|word| word.to_str()).collect();
     if word.contains("://") {
@@ -98,8 +98,8 @@ fn taken_by(word: &str, program: &clap::Command, line: &[OsString]) -> Option<St
     command.find_subcommand("show").map(|_| format!("{named} show {word}"))
 }
 
-/// The error about an unknown command, with the commands that have its name, or one like it, after another word, or that take it. One to
-/// which clap knows a similar name in its place is unchanged.
+/// The error about an unknown command, with a suggestion: commands with this name or a similar one below other commands, or the command
+/// that takes the word. The error is unchanged if clap suggests a similar command at the same place.
 fn of_command(error: clap::Error, program: &clap::Command, line: &[OsString]) -> clap::Error {
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else { return error };
     let known = commands(program.get_name(), program);

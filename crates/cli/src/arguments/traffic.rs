@@ -19,7 +19,7 @@ use super::security::SecurityArguments;
 use super::shared::AwakeArguments;
 use super::values::{self, ProtocolChoice};
 
-/// No heading of the help: that of a group before would count.
+/// Ends the heading of an earlier group, which clap would otherwise continue.
 pub(super) const NONE: Resettable<Str> = Resettable::Reset;
 /// Headings of the help.
 pub(super) const REQUESTS: &str = "Requests";

@@ -21,7 +21,7 @@ pub(crate) fn run(arguments: &FindArguments) -> Result<Code, Failure> {
     let limits = thresholds::limits(&arguments.checks.thresholds)?;
     match &arguments.arms {
         Some(chosen) => on_arms(arguments, &chosen.0, &options(arguments, &limits)),
-        None => on_one(arguments, &options(arguments, &limits)),
+        None => search_server(arguments, &options(arguments, &limits)),
     }
 }
 
@@ -39,7 +39,7 @@ fn options<'a>(arguments: &'a FindArguments, limits: &'a Limits) -> Options<'a> 
 }
 
 /// Searches on a server.
-fn on_one(arguments: &FindArguments, options: &Options<'_>) -> Result<Code, Failure> {
+fn search_server(arguments: &FindArguments, options: &Options<'_>) -> Result<Code, Failure> {
     refuse_study(arguments)?;
     if arguments.objectives.is_empty() && arguments.goal != Goal::FastestMode {
         return Err(Failure::bad_input("name an objective that must hold, as `--slo 'p99<5ms'`"));
@@ -117,14 +117,14 @@ fn study(arguments: &FindArguments) -> Result<&str, Failure> {
     }
 }
 
-/// The exit code of a result. A fastest mode that the generator did not let be seen is as unknown as a rate that it did not produce.
+/// The exit code of a result. A fastest mode that the generator hid counts like a rate that the generator could not produce.
 fn code_of(result: &FindResult) -> Code {
     let unknown = result.fastest_mode.as_ref().and_then(FastestMode::unknown);
     let states = result.goals.iter().map(|goal| goal.state);
     code(result.ended_by, states.chain(unknown.map(|_| FindState::GeneratorLimited)))
 }
 
-/// The exit code of a result of arms. A ratio that is not known is a result that is not, unless a rate was not searched for.
+/// The exit code of a result of arms. An unknown ratio makes the result void, unless an arm held at the highest rate.
 fn code_of_arms(result: &FindArmsResult) -> Code {
     let any = |is: fn(&FoundArm) -> bool| result.arms.iter().any(is);
     let has_no_ratio = |arm: &FoundArm| {

@@ -107,8 +107,8 @@ fn note(OriginReport { connections, answered, broken }: OriginReport) {
 
 /// Replaces the default parameters by those in the file at each SIGHUP. A file that is invalid then is reported.
 fn read_again_at_hangup(file: PathBuf, defaults: Arc<Defaults>) -> Result<(), Failure> {
-    let of = |error| Failure::environment(format!("cannot listen for SIGHUP: {error}"));
-    let mut signals = Signals::new([SIGHUP]).map_err(of)?;
+    let failed = |error| Failure::environment(format!("cannot listen for SIGHUP: {error}"));
+    let mut signals = Signals::new([SIGHUP]).map_err(failed)?;
     let listen = move || {
         for _ in signals.forever() {
             if let Err(error) = defaults.replace_by(&file) {
@@ -116,5 +116,5 @@ fn read_again_at_hangup(file: PathBuf, defaults: Arc<Defaults>) -> Result<(), Fa
             }
         }
     };
-    thread::Builder::new().name("hangup".to_owned()).spawn(listen).map(drop).map_err(of)
+    thread::Builder::new().name("hangup".to_owned()).spawn(listen).map(drop).map_err(failed)
 }

@@ -27,7 +27,7 @@ const MOST_PROCESSOR_S: u64 = 60;
 pub(super) fn csv(file: &Path) -> Result<String, Failure> {
     let run = || {
         let input = if file == Path::new("-") { Stdio::inherit() } else { Stdio::from(File::open(file)?) };
-        // A panic is for developers of the library.
+        // The message of a panic helps only developers of the library.
         Command::new(env::current_exe()?).args(COMMAND).stdin(input).stderr(Stdio::null()).output()
     };
     let output = run().map_err(|error| unreadable(file, &error))?;

@@ -63,7 +63,7 @@ fn price(
     budget: Option<Budget>,
     interrupt: &Interrupt,
 ) -> Result<Code, Failure> {
-    // A bill has stdout for itself.
+    // Stdout is for the bill alone.
     let print = |text: &str| {
         if arguments.only_try {
             return print::result(text);

@@ -15,7 +15,7 @@ use crate::{interrupt, print, progress};
 /// Runs the command.
 pub(crate) fn run(arguments: &PricesArguments) -> Result<Code, Failure> {
     let list = arguments.list.as_deref().map_or_else(published, read_run)?;
-    let prices = if arguments.here { carried(&list, &here(arguments)?)? } else { listed(&list) };
+    let prices = if arguments.here { carried(&list, &anchors(arguments)?)? } else { listed(&list) };
     let document = documents::prices(&prices);
     if arguments.markdown {
         print::result(&markdown::text(&document))?;
@@ -26,8 +26,8 @@ pub(crate) fn run(arguments: &PricesArguments) -> Result<Code, Failure> {
     Ok(Code::Success)
 }
 
-/// The anchors on this machine: as measured before, or now.
-fn here(arguments: &PricesArguments) -> Result<StudyResult, Failure> {
+/// The costs of the anchor functions on this machine: of an earlier measurement that the user names, or measured now.
+fn anchors(arguments: &PricesArguments) -> Result<StudyResult, Failure> {
     if let Some(path) = &arguments.measured {
         return read_run(path);
     }

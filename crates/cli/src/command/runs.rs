@@ -26,7 +26,7 @@ pub(super) fn run(action: &RunsAction) -> Result<Code, Failure> {
         RunsAction::Compare { runs, store } => compare(store, runs)?,
         RunsAction::Label { run, label, remove: true, store, .. } => unlabel(store, run, label)?,
         // With `only`, the label is taken from all other runs.
-        RunsAction::Label { run, label, only, store, .. } => with(store, |store| {
+        RunsAction::Label { run, label, only, store, .. } => with_store(store, |store| {
             let id = store.resolve(run)?;
             store.label(id, label, *only)
         })?,
@@ -44,13 +44,13 @@ pub(super) fn run(action: &RunsAction) -> Result<Code, Failure> {
 /// The file of a store.
 ///
 /// # Errors
-/// When none is named and there is no home for the usual one.
+/// When no file is named, and there is no home directory for the usual one.
 fn path(choice: &StoreChoice) -> Result<PathBuf, Failure> {
     store::path(choice.file.as_deref())
 }
 
-/// Works with the store, which exists.
-fn with<T>(
+/// Calls `work` with the store, which must exist.
+fn with_store<T>(
     choice: &StoreChoice,
     work: impl FnMut(&mut Store) -> Result<T, StoreError>,
 ) -> Result<T, Failure> {
@@ -58,11 +58,11 @@ fn with<T>(
 }
 
 fn list(choice: &StoreChoice, filter: &Filter, json: bool) -> Result<(), Failure> {
-    let runs = with(choice, |store| store.list(filter))?;
+    let runs = with_store(choice, |store| store.list(filter))?;
     if let (true, Some(name)) = (runs.is_empty(), &filter.name) {
-        let all = with(choice, |store| store.list(&Filter::default()))?;
+        let all = with_store(choice, |store| store.list(&Filter::default()))?;
         let names: BTreeSet<&str> = all.iter().map(|run| run.name.as_str()).collect();
-        print::note(&format!("no such run is of `{name}`{}", nearest::hint(name, names)));
+        print::note(&format!("no run of `{name}` matches{}", nearest::hint(name, names)));
     }
     let result = RunsResult::new((), RunsBody { runs });
     let json = json.then(|| Path::new("-"));
@@ -70,7 +70,7 @@ fn list(choice: &StoreChoice, filter: &Filter, json: bool) -> Result<(), Failure
 }
 
 fn show(choice: &StoreChoice, name: &str, json: bool) -> Result<(), Failure> {
-    let (run, paths, text) = with(choice, |store| {
+    let (run, paths, text) = with_store(choice, |store| {
         let id = store.resolve(name)?;
         Ok((store.run(id)?, store.paths(id)?, store.result(id)?))
     })?;
@@ -92,14 +92,15 @@ fn show(choice: &StoreChoice, name: &str, json: bool) -> Result<(), Failure> {
 
 /// Prints the runs beside each other, of which the first is the reference.
 fn compare(choice: &StoreChoice, names: &[String]) -> Result<(), Failure> {
-    let ids =
-        with(choice, |store| names.iter().map(|name| store.resolve(name)).collect::<Result<Vec<_>, _>>())?;
+    let ids = with_store(choice, |store| {
+        names.iter().map(|name| store.resolve(name)).collect::<Result<Vec<_>, _>>()
+    })?;
     let mut runs = Vec::new();
     for (place, id) in ids.iter().enumerate() {
         if ids.iter().take(place).any(|other| other == id) {
             return Err(Failure::bad_input(format!("run {id} is named twice: name different runs")));
         }
-        let text = with(choice, |store| store.result(*id))?;
+        let text = with_store(choice, |store| store.result(*id))?;
         let text = text.ok_or_else(|| {
             Failure::bad_input(format!("run {id} has no result: `hoptax runs show {id}` says why"))
         })?;
@@ -123,7 +124,7 @@ fn print_result(text: &str, run: &str, what: &str) -> Result<(), Failure> {
 }
 
 fn collect(choice: &StoreChoice) -> Result<(), Failure> {
-    let Compacted { verified, before_bytes, after_bytes } = with(choice, Store::compact)?;
+    let Compacted { verified, before_bytes, after_bytes } = with_store(choice, Store::compact)?;
     let [before, after] = [before_bytes, after_bytes].map(|bytes| bytes as f64 / f64::from(1 << 20));
     let store = path(choice)?;
     print::result(&format!(
@@ -133,7 +134,7 @@ fn collect(choice: &StoreChoice) -> Result<(), Failure> {
 }
 
 fn unlabel(choice: &StoreChoice, run: &str, label: &str) -> Result<(), Failure> {
-    let (id, had_it) = with(choice, |store| {
+    let (id, had_it) = with_store(choice, |store| {
         let id = store.resolve(run)?;
         Ok((id, store.unlabel(id, label)?))
     })?;
@@ -141,7 +142,7 @@ fn unlabel(choice: &StoreChoice, run: &str, label: &str) -> Result<(), Failure> 
 }
 
 fn remove(choice: &StoreChoice, names: &[String]) -> Result<(), Failure> {
-    let ids = with(choice, |store| {
+    let ids = with_store(choice, |store| {
         // All names are resolved first, so that a wrong one removes nothing.
         let ids = names.iter().map(|name| store.resolve(name)).collect::<Result<Vec<_>, _>>()?;
         ids.iter().try_for_each(|id| store.remove(*id))?;
@@ -151,7 +152,7 @@ fn remove(choice: &StoreChoice, names: &[String]) -> Result<(), Failure> {
 }
 
 fn export(choice: &StoreChoice, run: &str, target: &Path) -> Result<(), Failure> {
-    let (id, documents) = with(choice, |store| {
+    let (id, documents) = with_store(choice, |store| {
         let id = store.resolve(run)?;
         Ok((id, store.documents(id)?))
     })?;

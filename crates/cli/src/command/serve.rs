@@ -33,7 +33,7 @@ pub(super) fn run(arguments: &ServeArguments) -> Result<Code, Failure> {
     })?;
     print::result(&format!("listening on http://{}/", server.address()))?;
     if let Some(token) = drawn {
-        // Without it, nobody could ask.
+        // Requests need the token, so `--quiet` does not suppress it.
         print::on_stderr(&format!("token: {}", token.secret()));
     }
     server.run(&interrupt)?;

@@ -71,7 +71,7 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
     Ok(code)
 }
 
-/// Says how a study ended, and what continues it.
+/// Reports how a study ended, with the command that continues an interrupted one.
 fn ended(measured: Measured, is_smoke: bool) -> Result<Code, Failure> {
     match measured.ending {
         Ending::Interrupted => {
@@ -79,7 +79,7 @@ fn ended(measured: Measured, is_smoke: bool) -> Result<Code, Failure> {
             print::note(&format!("`hoptax study --resume {folder}` continues this study"));
             return Ok(Code::Interrupted);
         }
-        // The problems are printed.
+        // The problems have been printed.
         Ending::Complete if !measured.problems.is_empty() => return Ok(Code::Environment),
         Ending::Complete | Ending::Failed(_) => {}
     }
@@ -91,7 +91,7 @@ fn ended(measured: Measured, is_smoke: bool) -> Result<Code, Failure> {
     Ok(code)
 }
 
-/// The study on a command line. Of a study that is continued, the file is in its folder.
+/// The study that a command line names; for a study that is continued, the study file in its folder.
 fn source(arguments: &StudyArguments) -> String {
     match &arguments.resume {
         Some(folder) => folder.join("study.yaml").display().to_string(),

@@ -3,7 +3,7 @@
 use crate::support::{checked, origin, run};
 
 #[test]
-fn a_record_that_the_backlog_of_the_warm_up_eats_up_tells_the_rate_that_the_server_sustained() {
+fn a_backlog_of_the_warm_up_does_not_hide_the_sustained_rate() {
     let (_origin, url) = origin(&["--default", "delay=50ms"]);
     // Two connections carry at most 40 requests per second.
     let load = ["load", "-q", "400", "-c", "2", "--warmup", "1s", "-d", "1s", "--json", "-", &url];

@@ -96,7 +96,7 @@ fn a_report_is_read_and_used_from_disk_without_a_network_and_axe_finds_nothing_s
 }
 
 #[test]
-fn the_charts_of_every_kind_of_result_and_of_compared_runs_are_drawn_said_by_key_and_have_a_table() {
+fn every_chart_is_drawn_reacts_to_keys_and_has_a_table() {
     let folder = tempfile::tempdir().unwrap();
     let recorded = fs::read_dir(repository().join("crates/report/recorded")).unwrap();
     let mut count = 0;

@@ -324,7 +324,7 @@ fn a_client_without_a_required_certificate_is_rejected() {
 }
 
 #[test]
-fn a_server_that_only_requests_certificates_accepts_none_and_refuses_those_of_strangers() {
+fn a_server_that_requests_certificates_accepts_anonymous_clients_and_no_strangers() {
     let (lab, stranger) = (Lab::new(), Lab::new());
     let ca = lab.file("ca.pem");
     let (_origin, address) = lab.origin(&["--client-ca", &ca, "--accept-anonymous-clients"]);

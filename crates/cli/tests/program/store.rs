@@ -312,7 +312,7 @@ fn a_lasting_change_is_in_the_history_and_a_spike_is_not() {
 }
 
 #[test]
-fn stored_runs_are_printed_beside_each_other_with_what_was_decided_and_what_else_differs() {
+fn stored_runs_are_compared_with_decisions_and_other_differences() {
     let runs = Runs::new();
     for (number, cost_us, version) in [(0, 5.0, "1.39.3"), (1, 8.0, "1.40.0")] {
         let mut study = sample::study("quick", &day(number), cost_us);

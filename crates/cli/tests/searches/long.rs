@@ -146,7 +146,7 @@ fn a_server_stays_in_its_fastest_mode_at_a_low_rate_and_not_at_one_that_crowds_i
 
 #[test]
 #[ignore = "takes minutes: run by `make test-long`"]
-fn a_fastest_mode_that_a_late_generator_would_show_is_not_known_and_a_single_mode_is_none() {
+fn a_late_generator_hides_the_fastest_mode_and_a_single_mode_is_none() {
     let (_origin, url) = origin(&["--default", "delay=5ms&crowded=2:50ms"]);
     // With this threshold, no generator is good enough.
     let strict = ["--threshold", "own-lag-fail-us=0", "--threshold", "own-lag-fail-share=0"];

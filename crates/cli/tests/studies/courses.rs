@@ -14,10 +14,18 @@ pub(crate) fn courses<'a>(result: &'a serde_json::Value, arm: &str) -> Vec<&'a s
     all.filter(|course| course["arm"] == arm).collect()
 }
 
-/// Sum of a kind of failures over all intervals of courses.
-fn failures(courses: &[&serde_json::Value], kind: &str) -> u64 {
-    let intervals = courses.iter().flat_map(|course| course["intervals"].as_array().unwrap());
-    intervals.filter_map(|interval| interval["failures"][kind].as_u64()).sum()
+/// Answers with an error of a server in the intervals from one event of a course to the next.
+fn errors_from(course: &serde_json::Value, what: &str) -> u64 {
+    let events = course["events"].as_array().unwrap();
+    let first = events.iter().position(|event| event["what"] == what).unwrap();
+    let [from_s, to_s] = [first, first + 1].map(|event| events[event]["planned_s"].as_f64().unwrap());
+    // The ends of intervals may be a rounding error beyond the event.
+    let within = |interval: &&serde_json::Value| {
+        let end_s = interval["to_s"].as_f64().unwrap() - 1e-6;
+        from_s < end_s && end_s < to_s
+    };
+    let intervals = course["intervals"].as_array().unwrap().iter().filter(within);
+    intervals.filter_map(|interval| interval["failures"]["status-5xx"].as_u64()).sum()
 }
 
 #[test]
@@ -39,13 +47,17 @@ fn an_origin_that_fails_is_seen_by_callers_unless_requests_are_retried() {
             assert_eq!(course["events"].as_array().unwrap().len(), 6);
         }
     }
-    let failed = |arm: &str| failures(&courses(&result, arm), "status-5xx");
-    // A retry of a request to a silent origin may come to the same one again.
-    assert!(failed("plain") > 2 * failed("retries"), "{} {}", failed("plain"), failed("retries"));
+    // Only while the origin answers with an error: when all are slow, since the machine is busy, retries against a timeout run out.
+    let failed = |arm: &str| -> u64 {
+        courses(&result, arm).iter().map(|course| errors_from(course, "origin 2 status 503")).sum()
+    };
+    // A retry may come to the same origin again.
+    let [plain, retries] = ["plain", "retries"].map(failed);
+    assert!(plain > 2 * retries, "{plain} {retries}");
 }
 
 #[test]
-fn a_hot_restart_loses_no_request_and_a_broken_configuration_leaves_the_old_process_serving() {
+fn a_hot_restart_loses_no_request_and_a_broken_one_keeps_the_old_process() {
     let folder = tempfile::tempdir().unwrap();
     let (file, out) = (folder.path().join("study.yaml"), folder.path().join("out"));
     // Some connections are kept over the restarts, and others are opened while they happen.

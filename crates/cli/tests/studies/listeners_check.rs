@@ -307,7 +307,7 @@ fn each_promise_of_which_a_configuration_does_less_is_named() {
 }
 
 #[test]
-fn a_refusal_without_the_header_of_circuit_breakers_is_named_and_connections_of_http2_are_not_tried() {
+fn a_refusal_without_the_overload_header_is_named_and_http2_connections_are_not_tried() {
     let lab = Lab::new();
     let file = lab.file(
         "listeners:\n  - {name: a, port: 6001, timeout: 500ms, keepalive: 200ms, circuit_breakers: {max_requests: 2}, \

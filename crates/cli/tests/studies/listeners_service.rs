@@ -47,7 +47,7 @@ fn memories(container: &Container) -> Vec<String> {
 }
 
 #[test]
-fn the_first_process_of_a_container_restarts_envoy_waits_for_orphans_and_ends_on_sigterm() {
+fn the_first_process_of_a_container_restarts_envoy_reaps_orphans_and_ends_on_sigterm() {
     if let Some(why) = container::missing() {
         eprintln!("not tested: {why}");
         return;

@@ -228,7 +228,7 @@ fn the_dump_of_a_sidecar_has_a_request_for_each_listener_that_takes_connections(
 }
 
 #[test]
-fn listeners_of_a_sidecar_answer_without_the_extensions_that_envoy_lacks_and_these_are_named() {
+fn extensions_that_envoy_lacks_are_removed_from_a_sidecar_and_named() {
     let folder = tempfile::tempdir().unwrap();
     for (listener, more, lacking, acting) in [
         (

@@ -178,7 +178,7 @@ loads:";
     }
 
     #[test]
-    fn pairs_are_those_of_three_or_more_parts_and_a_second_study_is_made_if_they_may_not_add_up() {
+    fn doubtful_sums_are_measured_again_and_pairs_need_three_parts() {
         let three = [("lua", Some("no-lua")), ("cors", Some("no-cors")), ("rbac", Some("no-rbac"))];
         let study = study_with_pairs(cpu_us);
         let bill = bill_of(&study, &three);

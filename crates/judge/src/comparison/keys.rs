@@ -102,7 +102,7 @@ fn mappings(
     }
 }
 
-/// A value as a line, with this between items.
+/// A value as one line, with `separator` between the items of a list.
 fn text(value: &Value, separator: &str) -> String {
     match value {
         Value::String(text) => text.clone(),

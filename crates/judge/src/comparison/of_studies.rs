@@ -97,8 +97,8 @@ pub fn of_studies(studies: &[StudyOfComparison]) -> Result<OfStudies, String> {
     for (number, other) in (1..).zip(others) {
         refuse_other_surroundings(first, other)?;
         let arms = comparable(other, &mut left_out);
-        let of = |reference: &Comparable| counterpart(reference, &references, &arms);
-        let found: Result<Vec<Option<usize>>, String> = references.iter().map(of).collect();
+        let counterpart_of = |reference: &Comparable| counterpart(reference, &references, &arms);
+        let found: Result<Vec<Option<usize>>, String> = references.iter().map(counterpart_of).collect();
         let found = found.map_err(|arm| {
             format!(
                 "arm `{arm}` has other conditions in `{}` than in `{}`, and arms are compared under the same conditions: make `at` equal",

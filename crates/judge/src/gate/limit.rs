@@ -85,7 +85,9 @@ impl FromStr for Limit {
         })?;
         let is_upper = rest.starts_with('>');
         if (percent < 0.0 && is_upper) || (percent > 0.0 && !is_upper) {
-            return Err(format!("no change would exceed it too: write `{name}>+3%` or `{name}<-3%`"));
+            return Err(format!(
+                "a change of zero would exceed `{text}`: write `{name}>+3%` or `{name}<-3%`"
+            ));
         }
         Ok(Self { text: text.to_owned(), measure, is_upper, share: percent / 100.0 })
     }

@@ -98,7 +98,7 @@ pub fn side_by_side(file: &StudyFile, candidate: &Candidate) -> Result<SideBySid
     Ok(SideBySide { file, pairs, unchanged })
 }
 
-/// The name of an entry that is not measured, unless the gate has one of its kind anyway.
+/// The name under which the gate reports an entry that it does not measure; None for functions and for arms that every gate has.
 fn left_out(entry: &ArmEntry) -> Option<String> {
     match entry {
         ArmEntry::Name(_) | ArmEntry::Function(_) => None,
@@ -123,7 +123,7 @@ impl Candidate {
         }
         if let Some(config) = &self.config {
             for hop in changed.hops.iter_mut().flatten() {
-                // A proxy that is only named has a generated configuration.
+                // A proxy that has only a name runs a generated configuration.
                 let HopEntry::Hop(hop) = hop else { continue };
                 if let Some(own) = &mut hop.config {
                     own.clone_from(config);

@@ -12,7 +12,7 @@ use super::{Limit, unknown, with_other_work_failed};
 use crate::comparison::answer_differences;
 use crate::sittings::differences_but_for_the_proxy;
 
-/// Runs of the reference that are needed: one says nothing of how much sittings differ.
+/// Fewest runs of a reference. A single run does not show how much sittings differ.
 const MIN_RUNS: usize = 2;
 
 /// A stored run that may belong to the reference.

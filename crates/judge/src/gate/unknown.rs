@@ -45,7 +45,7 @@ fn of_arm(arm: &ArmResult) -> Option<&'static str> {
     } else if arm.hops.len() > 1 {
         Some("a thread that waits for another proxy of its arm does not count as waiting")
     } else if arm.asks_companion {
-        Some("it asks a service that runs on the generator's processors")
+        Some("it calls a service that runs on the generator's processors")
     } else {
         None
     }
@@ -96,7 +96,7 @@ mod tests {
             (|result| result.arms[0].kind = ArmKind::External, "already ran"),
             (|result| result.arms[0].hops.clear(), "no proxy"),
             (|result| result.arms[0].hops.push(HopUse::default()), "another proxy"),
-            (|result| result.arms[0].asks_companion = true, "asks a service"),
+            (|result| result.arms[0].asks_companion = true, "calls a service"),
         ];
         for (change, expected) in cases {
             let found = with(change);

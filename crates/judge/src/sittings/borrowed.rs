@@ -37,9 +37,10 @@ pub(super) fn costs(parts: &[Part]) -> Costs {
     all
 }
 
-/// Gives the costs of all sittings as `one` their intervals, and those of no other the degrees of freedom of a sitting.
-pub(super) fn apply(one: &mut StudyResult, costs: &Costs) {
-    for arm in &mut one.arms {
+/// Replaces the intervals of the costs that borrow in `combined`, the sittings as one result. All others lose the degrees of freedom that
+/// they had in a sitting.
+pub(super) fn apply(combined: &mut StudyResult, costs: &Costs) {
+    for arm in &mut combined.arms {
         let id = arm.id.clone();
         let of_loads = arm.loads.iter_mut().map(|under| (Some(under.load.clone()), &mut under.cost));
         for (load, cost) in std::iter::once((None, &mut arm.cost)).chain(of_loads) {

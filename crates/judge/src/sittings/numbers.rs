@@ -129,8 +129,8 @@ fn numbers(result: &mut StudyResult, evidence: &StudyResult) -> BTreeMap<Key, Fo
     found
 }
 
-/// Degrees of freedom of an interval that borrows its variance from other costs. A place may be that of several intervals, so that
-/// of the interval itself tells which it is.
+/// Degrees of freedom of an interval that borrows its variance from other costs. Several intervals may share a place, so the interval is
+/// found by its value.
 fn borrowed(evidence: &StudyResult, place: &Place<'_>, interval: &Interval) -> Option<f64> {
     let arm = evidence.arms.iter().find(|arm| arm.id == place.arm && place.compared_with.is_some())?;
     let costs = arm.loads.iter().map(|load| &load.cost).chain([&arm.cost]);
@@ -140,7 +140,8 @@ fn borrowed(evidence: &StudyResult, place: &Place<'_>, interval: &Interval) -> O
     Some(one.degrees_of_freedom)
 }
 
-/// Rounds behind the interval of a number: all of them for measures that no cost has, and where the slices of the arm do not tell.
+/// Number of rounds behind the interval of a number. All rounds count for measures without costs, and if the slices of the arm do not tell
+/// how many count.
 fn rounds_of(evidence: &StudyResult, place: &Place<'_>) -> u32 {
     let completed = evidence.plan.rounds_completed;
     let measure = match place.measure {

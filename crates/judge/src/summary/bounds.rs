@@ -188,7 +188,7 @@ impl AsPlanned {
 }
 
 /// The items at these indexes.
-fn kept<T: Clone + Default>(all: &[T], indexes: &[usize]) -> Vec<T> {
+fn pick<T: Clone + Default>(all: &[T], indexes: &[usize]) -> Vec<T> {
     indexes.iter().map(|index| all.get(*index).cloned().unwrap_or_default()).collect()
 }
 
@@ -205,12 +205,12 @@ fn first_of_each(sample: &Sample) -> Sample {
     Sample {
         arm: sample.arm.clone(),
         load: sample.load.clone(),
-        began_s: kept(&sample.began_s, &indexes),
-        block: kept(&sample.block, &indexes),
-        copy: kept(&sample.copy, &indexes),
+        began_s: pick(&sample.began_s, &indexes),
+        block: pick(&sample.block, &indexes),
+        copy: pick(&sample.copy, &indexes),
         set_aside: vec![Vec::new(); indexes.len()],
         slowdown: vec![None; indexes.len()],
-        values: sample.values.iter().map(|(name, values)| (name.clone(), kept(values, &indexes))).collect(),
+        values: sample.values.iter().map(|(name, values)| (name.clone(), pick(values, &indexes))).collect(),
         ..Sample::default()
     }
 }

@@ -69,8 +69,8 @@ fn round(plan: &Plan, record: &RoundRecord, judged: &[Judged<'_>], quiet: Option
     let mut samples = Vec::new();
     for (arm_number, arm) in plan.arms.iter().enumerate() {
         for (load_number, load) in plan.loads.iter().enumerate() {
-            let of = |one: &&Judged<'_>| one.slice.arm == arm_number && one.slice.load == load_number;
-            let slices: Vec<&Judged<'_>> = judged.iter().filter(of).collect();
+            let is_of_arm = |one: &&Judged<'_>| one.slice.arm == arm_number && one.slice.load == load_number;
+            let slices: Vec<&Judged<'_>> = judged.iter().filter(is_of_arm).collect();
             if !slices.is_empty() {
                 let mut sample = sample(record, arm, load, &slices);
                 let quiet = quiet.filter(|quiet| quiet::applies(arm, load, quiet.environment));

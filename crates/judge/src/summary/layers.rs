@@ -19,14 +19,14 @@ pub(super) fn layers(rounds: &Rounds<'_>, arm: &ArmResult, load: &str) -> Vec<La
     let other = arm.compared_with.as_deref().map(|other| by_round(rounds, other, load));
     let found = own.iter().chain(other.iter().flatten()).flatten().flat_map(|layers| layers.keys().copied());
     let found: BTreeSet<&str> = found.collect();
-    let of = |layers: &BTreeMap<&str, f64>, layer: &str| layers.get(layer).copied().unwrap_or(0.0);
+    let part = |layers: &BTreeMap<&str, f64>, layer: &str| layers.get(layer).copied().unwrap_or(0.0);
     let use_of = |layer: &str| -> Option<LayerUse> {
-        let level = own.iter().flatten().map(|layers| of(layers, layer));
+        let level = own.iter().flatten().map(|layers| part(layers, layer));
         let level = mean_over_rounds(&level.collect::<Vec<f64>>(), rounds.confidence)?;
         let added = other.as_ref().and_then(|other| {
             let pairs =
                 own.iter().zip(other).filter_map(|(own, other)| Some((own.as_ref()?, other.as_ref()?)));
-            let added = pairs.map(|(own, other)| of(own, layer) - of(other, layer));
+            let added = pairs.map(|(own, other)| part(own, layer) - part(other, layer));
             mean_over_rounds(&added.collect::<Vec<f64>>(), rounds.confidence)
         });
         Some(LayerUse { layer: layer.to_owned(), cpu_us_per_request: level, added_us_per_request: added })

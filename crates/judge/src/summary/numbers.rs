@@ -43,7 +43,7 @@ pub fn fill(result: &mut StudyResult) {
     for arm in &mut arms {
         let takes_part = |load: &&LoadSpec| all.samples(&arm.id, &load.name).next().is_some();
         arm.loads =
-            result.plan.loads.iter().filter(takes_part).map(|load| under(&study, arm, load)).collect();
+            result.plan.loads.iter().filter(takes_part).map(|load| arm_load(&study, arm, load)).collect();
     }
     borrowed::borrow(&mut arms, &result.plan, &all, &study.speeds);
     for arm in &mut arms {
@@ -107,20 +107,20 @@ fn fill_arm(study: &Study<'_>, arm: &mut ArmResult) {
     let has_proxy = !arm.hops.is_empty();
     arm.rounds = rounds.all.len() as u32;
     arm.slices = slices(rounds, &arm.id);
-    // Of the list alone: the arm is written meanwhile.
-    let of = |load: &str| arm.loads.iter().find(|one| one.load == load);
-    let (cpu, responses) = (of(&cpu_load), of(&response_load));
+    // Borrows the list of loads alone, because other fields of the arm are written meanwhile.
+    let numbers_under = |load: &str| arm.loads.iter().find(|one| one.load == load);
+    let (cpu, responses) = (numbers_under(&cpu_load), numbers_under(&response_load));
     arm.cpu_us_per_request = cpu.and_then(|load| load.cpu_us_per_request);
     arm.companion_cpu_us_per_request = cpu.and_then(|load| load.companion_cpu_us_per_request);
-    arm.max_rate = of(&rate_load).filter(|_| has_proxy).and_then(|load| load.rate);
+    arm.max_rate = numbers_under(&rate_load).filter(|_| has_proxy).and_then(|load| load.rate);
     arm.response_us = responses.map(|load| load.response_us.clone()).unwrap_or_default();
     arm.cost = Cost {
         cpu_us_per_request: cpu.and_then(|load| load.cost.cpu_us_per_request),
         cpu_share: cpu.and_then(|load| load.cost.cpu_share),
         response_us: responses.map(|load| load.cost.response_us.clone()).unwrap_or_default(),
         over_1_ms_share: responses.and_then(|load| load.cost.over_1_ms_share),
-        max_rate: of(&rate_load).and_then(|load| load.cost.max_rate),
-        borrowed: borrowed_of_usual([cpu, responses, of(&rate_load)]),
+        max_rate: numbers_under(&rate_load).and_then(|load| load.cost.max_rate),
+        borrowed: borrowed_of_usual([cpu, responses, numbers_under(&rate_load)]),
         of_rounds: once::costs(rounds, arm),
         uncertain_signs: Vec::new(),
     };
@@ -139,7 +139,7 @@ fn fill_arm(study: &Study<'_>, arm: &mut ArmResult) {
     let unproven: BTreeSet<String> = rounds_of_arm().flat_map(|round| round.unproven.clone()).collect();
     arm.unproven = unproven.into_iter().collect();
     arm.capacity = rounds_of_arm().find_map(|round| round.capacity);
-    arm.proxy_use = of(&rate_load).and_then(|load| {
+    arm.proxy_use = numbers_under(&rate_load).and_then(|load| {
         let (core_share, processors_busy_share) = (load.proxy_core_share?, load.proxy_processors_busy_share);
         Some(ProxyUse { core_share, processors_busy_share })
     });
@@ -156,19 +156,20 @@ fn fill_arm(study: &Study<'_>, arm: &mut ArmResult) {
 
 /// Selects the costs that borrow from the costs under the loads of CPU time, of response time and of the rate.
 fn borrowed_of_usual([cpu, responses, rate]: [Option<&ArmLoad>; 3]) -> Vec<Borrowed> {
-    let of = |load: Option<&ArmLoad>, measures: &[CostMeasure]| -> Vec<Borrowed> {
+    let borrowed_in = |load: Option<&ArmLoad>, measures: &[CostMeasure]| -> Vec<Borrowed> {
         let all = load.iter().flat_map(|load| &load.cost.borrowed);
         all.filter(|one| measures.contains(&one.measure)).copied().collect()
     };
     [
-        of(cpu, &[CostMeasure::CpuUs, CostMeasure::CpuShare]),
-        of(responses, &[CostMeasure::ResponseP50Us]),
-        of(rate, &[CostMeasure::MaxRate]),
+        borrowed_in(cpu, &[CostMeasure::CpuUs, CostMeasure::CpuShare]),
+        borrowed_in(responses, &[CostMeasure::ResponseP50Us]),
+        borrowed_in(rate, &[CostMeasure::MaxRate]),
     ]
     .concat()
 }
 
-fn under(study: &Study<'_>, arm: &ArmResult, load: &LoadSpec) -> ArmLoad {
+/// Computes the numbers of an arm under one load.
+fn arm_load(study: &Study<'_>, arm: &ArmResult, load: &LoadSpec) -> ArmLoad {
     let rounds = &study.rounds;
     let (id, name) = (arm.id.as_str(), load.name.as_str());
     let other = arm.compared_with.as_deref();

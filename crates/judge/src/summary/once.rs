@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn clones_that_share_the_requests_of_a_proxy_receive_and_send_no_more_bytes_than_it_does() {
+    fn clones_together_carry_the_bytes_of_the_proxy_before_them() {
         let traffic = |requests: u64| ProxyTraffic {
             requests,
             received_bytes: 500 * requests,

@@ -14,7 +14,7 @@ pub(super) fn level(rounds: &Rounds<'_>, arm: &str, load: &str) -> Option<Parts>
     parts(by_round.into_iter().flatten(), rounds.confidence)
 }
 
-/// Their activity beyond that of another arm's proxies: the difference in each round.
+/// The activity of an arm's proxies less that of another arm's proxies, as a difference in each round.
 pub(super) fn added(rounds: &Rounds<'_>, arm: &str, other: &str, load: &str) -> Option<Parts> {
     let both = by_round(rounds, arm, load).into_iter().zip(by_round(rounds, other, load));
     let difference = |(own, other): (Option<Numbers>, Option<Numbers>)| -> Option<Numbers> {

@@ -38,17 +38,17 @@ fn both<'a>(rounds: &[Round<'a>]) -> Vec<RoundTimes<'a>> {
 
 /// A quantile of an arm's own response times, us.
 pub(super) fn level(rounds: &[Round<'_>], p: f64, confidence: f64) -> Option<Interval> {
-    quantile_level(&own(rounds), p, confidence).map(in_us)
+    quantile_level(&times_of_arm(rounds), p, confidence).map(in_us)
 }
 
-/// The times of the arm itself.
-fn own<'a>(rounds: &[Round<'a>]) -> Vec<&'a [CountedTime]> {
+/// The response times of the arm itself, without those of the arm that it is compared with.
+fn times_of_arm<'a>(rounds: &[Round<'a>]) -> Vec<&'a [CountedTime]> {
     rounds.iter().map(|round| round.own).collect()
 }
 
 /// The number of responses of the arm by which [`level`] decides if there are enough of them; see [`responses`] for all that there are.
 pub(super) fn effective(rounds: &[Round<'_>]) -> u64 {
-    effective_responses(&own(rounds))
+    effective_responses(&times_of_arm(rounds))
 }
 
 /// The tails of an arm's own response times, us; without the median. A machine that stalls for a few percent of the time makes up the

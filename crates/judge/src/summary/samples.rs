@@ -52,8 +52,8 @@ impl<'a> Rounds<'a> {
     /// The samples of an arm under a load, with the index of their round.
     pub(super) fn samples(&self, arm: &str, load: &str) -> impl Iterator<Item = (usize, &'a Sample)> {
         self.all.iter().enumerate().filter_map(move |(number, round)| {
-            let is_it = |sample: &&Sample| sample.arm == arm && sample.load == load;
-            Some((number, round.samples.iter().find(is_it)?))
+            let matches = |sample: &&Sample| sample.arm == arm && sample.load == load;
+            Some((number, round.samples.iter().find(matches)?))
         })
     }
 
@@ -66,8 +66,8 @@ impl<'a> Rounds<'a> {
         factors: Option<&Factors>,
     ) -> Vec<Vec<Counted>> {
         let of_round = |(number, round): (usize, &StudyRound)| {
-            let is_it = |sample: &Sample| sample.arm == arm && sample.load == load;
-            let Some(place) = round.samples.iter().position(is_it) else { return Vec::new() };
+            let matches = |sample: &Sample| sample.arm == arm && sample.load == load;
+            let Some(place) = round.samples.iter().position(matches) else { return Vec::new() };
             let factor = |index: usize| {
                 factors.and_then(|factors| factors.get(&(number, place, index))).copied().unwrap_or(1.0)
             };
@@ -138,8 +138,8 @@ impl<'a> Rounds<'a> {
 
     /// The samples under a load, of one arm or of all.
     pub(super) fn of_load(&self, arm: Option<&str>, load: &str) -> impl Iterator<Item = &'a Sample> {
-        let is_it = move |sample: &&Sample| sample.load == load && arm.is_none_or(|arm| sample.arm == arm);
-        self.all.iter().flat_map(|round| &round.samples).filter(is_it)
+        let matches = move |sample: &&Sample| sample.load == load && arm.is_none_or(|arm| sample.arm == arm);
+        self.all.iter().flat_map(|round| &round.samples).filter(matches)
     }
 
     /// All values of a measure in slices that count.
@@ -159,9 +159,9 @@ fn counting(sample: &Sample, measure: &Measure, factor: impl Fn(usize) -> f64) -
     last_of_each(sample, measure, |by| !measure.is_invalidated_by(by)).map(counted).collect()
 }
 
-/// The values of a measure that count, one of each slice, with their indices. Of a slice that was repeated, the last measurement that
-/// counts: only the host's readings decide how often a slice is repeated, so which one is the last says nothing about its value, and
-/// each block keeps its weight.
+/// The values of a measure that count, one of each slice, with their indices. A slice that was repeated has its last measurement that
+/// counts: each block then keeps its weight, and the choice is not biased, because the host's readings alone decide how often a slice is
+/// repeated.
 fn last_of_each(
     sample: &Sample,
     measure: &Measure,

@@ -67,8 +67,8 @@ struct Together {
     freedom_bits: u64,
 }
 
-/// Returns true if the interval of a cost contains zero once it is as wide as it must be to hold together with the others; none without
-/// a cost. Without degrees of freedom there is no wider interval, and its own decides.
+/// Returns true if the interval of a cost contains zero after it was widened to hold together with those of the other costs; none without
+/// a cost. Without degrees of freedom, the interval cannot be widened, and decides as it is.
 fn is_uncertain(
     result: &StudyResult,
     arm: &ArmResult,

@@ -38,7 +38,7 @@ pub(super) fn planned(timeline: &plan::Timeline) -> TimelinePlan {
 /// The timelines of all arms under all loads, in the order of the plan; empty if the study observed costs.
 pub(super) fn timelines(rounds: &[StudyRound], arms: &[&str], plan: &StudyPlan) -> Vec<Timeline> {
     let Some(observed) = &plan.timeline else { return Vec::new() };
-    let of = |arm: &str, load: &LoadSpec| {
+    let timeline_of = |arm: &str, load: &LoadSpec| {
         let courses = rounds.iter().flat_map(|round| &round.courses);
         let courses: Vec<&Course> =
             courses.filter(|course| course.arm == arm && course.load == load.name).collect();
@@ -46,7 +46,7 @@ pub(super) fn timelines(rounds: &[StudyRound], arms: &[&str], plan: &StudyPlan) 
             .then(|| Of { courses, load, observed, confidence: plan.confidence }.timeline(arm))
     };
     let pairs = arms.iter().flat_map(|arm| plan.loads.iter().map(move |load| (arm, load)));
-    pairs.filter_map(|(arm, load)| of(arm, load)).collect()
+    pairs.filter_map(|(arm, load)| timeline_of(arm, load)).collect()
 }
 
 /// The courses of an arm under a load, one per round.

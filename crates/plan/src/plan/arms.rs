@@ -271,6 +271,7 @@ impl Planned<'_> {
         Ok(())
     }
 
+    /// Adds an A/A arm: a further copy of the baseline, called `same` or `same#2`.
     fn same(&mut self, spelling: &str, requested: &Requested, index: usize) -> Result<(), Vec<String>> {
         let name = match number_of_same(spelling) {
             Some(number) if number > 1 => format!("{SAME}#{number}"),
@@ -356,10 +357,10 @@ impl Planned<'_> {
             self.named.iter().filter(|(_, entry)| self.file.arms.get(**entry).is_some_and(is_entry));
         let mut candidates = of_entry.map(|(arm, _)| *arm);
         let has_conditions = |arm: &usize| {
-            let is_it = |arm: &Arm| {
+            let matches = |arm: &Arm| {
                 (arm.has_proxy() || arm.external.is_some()) && arm.conditions == resolved.conditions
             };
-            self.arms.get(*arm).is_some_and(is_it)
+            self.arms.get(*arm).is_some_and(matches)
         };
         candidates.find(has_conditions).ok_or_else(|| {
             vec![format!(
@@ -368,8 +369,7 @@ impl Planned<'_> {
         })
     }
 
-    /// Adds an arm with these proxies and their functions, called by a name and described by a line; `index` is that of the
-    /// entry that names it.
+    /// Adds an arm with these proxies and their functions, called by a name, described by a line, and named by an entry.
     fn with_functions(
         &mut self,
         name: &str,
@@ -393,7 +393,7 @@ impl Planned<'_> {
             summary = format!("A plain proxy after a function was removed: {summary}");
         }
         // Compared by their content: a knob may be stated at its default, so equal arms may differ in their ids.
-        let is_it = |arm: &Arm| {
+        let is_equal = |arm: &Arm| {
             arm.kind == ArmKind::Function
                 && arm.chain.is_same(&chain)
                 && arm.is_unloaded == is_unloaded
@@ -402,12 +402,12 @@ impl Planned<'_> {
                 && arm.conditions == resolved.conditions
         };
         let reference = compared_with.map(|name| self.reference(name, &resolved)).transpose()?;
-        let same = self.arms.iter().position(&is_it);
+        let same = self.arms.iter().position(&is_equal);
         // An arm that is compared with a named one may equal further arms: those of other comparisons.
         if let Some(place) = same.filter(|_| reference.is_none()) {
             return self.name_again(place, &id, index);
         }
-        let is_same = reference.and_then(|place| self.arms.get(place)).is_some_and(is_it);
+        let is_same = reference.and_then(|place| self.arms.get(place)).is_some_and(is_equal);
         let kind = if is_same { ArmKind::Same } else { ArmKind::Function };
         let compared_with = reference.unwrap_or_else(|| self.baseline(&resolved));
         let arm = Arm {

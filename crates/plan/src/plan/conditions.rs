@@ -86,8 +86,8 @@ impl fmt::Display for Conditions {
 const MOST_KEPT: usize = 500;
 /// Time limit of responses after a slice, over one connection.
 pub const DRAIN: Duration = Duration::from_secs(1);
-/// The same for each further connection: in a closed loop each has a request in the queue of a proxy, which takes tens to hundreds of
-/// microseconds for it.
+/// Additional time for each further connection. In a closed loop, each has a request in the queue of a proxy, which takes tens to
+/// hundreds of microseconds for it.
 const DRAIN_PER_CONNECTION: Duration = Duration::from_micros(500);
 
 impl Plan {

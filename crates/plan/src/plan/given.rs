@@ -78,8 +78,8 @@ pub(super) fn resolve(
         return Err(problems);
     }
     let (listener, mut request) = found;
-    // Requests stay those of the whole configuration, so that a part is measured with the requests that it acts on. Only
-    // The TLS of requests follows from the nodes that remain.
+    // Requests are those of the whole configuration, so that a part is measured with the requests that it acts on. Only their TLS
+    // follows from the nodes that remain.
     adapted.remove(&section.without);
     // Extensions that this Envoy lacks are removed by `without`.
     adapted
@@ -102,10 +102,10 @@ fn security(tls: &RequestTls) -> Tls {
     if tls.presents_certificate { Tls::Mtls } else { Tls::Tls }
 }
 
-/// The listener that is named, or the first that forwards a request, or else the first for which there is one, with the request.
+/// The listener `wanted`, or the first that forwards a request, or else the first that answers one; with that request.
 ///
 /// # Errors
-/// The reason why there is none, with the key that it concerns.
+/// The reason why no listener has a request, with the key of the study file that it concerns.
 pub fn listener_with_request(
     adapted: &Adapted,
     wanted: Option<&str>,
@@ -127,7 +127,7 @@ pub fn listener_with_request(
     Err(("config", format!("{}{advice}", reasons.join("; "))))
 }
 
-/// Keys that do not go with `config`, or not without it.
+/// Keys that cannot be combined with `config`, and keys that need it.
 fn misplaced_keys(section: &HopSection, place: &str) -> Placed {
     let (keys, why): (Vec<(&str, bool)>, &str) = if section.config.is_some() {
         (

@@ -122,7 +122,7 @@ pub(super) fn problems_of_name(name: &str, catalogue: &Catalogue, place: &str) -
     vec![(place.to_owned(), format!("`{name}` is the name of {whose}: choose another"))]
 }
 
-/// Keys of a proxy beside `hops`, and an entry that says nothing of its proxy.
+/// Problems of an entry with keys of a proxy beside `hops`, or without any key that describes its proxy.
 fn problems_of_keys(entry: &ChainEntry, pointer: &str) -> Placed {
     let keys = [
         ("functions", !entry.functions.is_empty()),
@@ -132,7 +132,7 @@ fn problems_of_keys(entry: &ChainEntry, pointer: &str) -> Placed {
         ("env", !entry.env.is_empty()),
     ];
     let name = &entry.name;
-    // An order says nothing without functions.
+    // `order` alone describes no proxy: it needs functions.
     let mut describing = keys.iter().filter(|(key, _)| *key != "order");
     if entry.hops.is_none() && entry.network.is_none() && !describing.any(|(_, is_set)| *is_set) {
         let message = format!(
@@ -376,7 +376,7 @@ fn problems_beside_given(chain: &Chain, sections: &[PlacedSection]) -> Placed {
 fn across(hops: &[Hop], sections: &[PlacedSection]) -> Result<Composition, Placed> {
     let each: Vec<&Composition> = hops.iter().map(|hop| &hop.functions).collect();
     Composition::across(&each).map_err(|conflicts| {
-        // The place of each function, in the order in which conflicts count them.
+        // The places of all functions, in the order of the indexes of conflicts.
         let places: Vec<String> = hops
             .iter()
             .zip(sections)

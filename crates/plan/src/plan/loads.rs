@@ -73,7 +73,7 @@ pub(super) fn plan(
             if section.loop_ == LoopWord::Open {
                 problem("/caller", format!("{caller} support only a closed loop: set `loop: closed`"));
             }
-            for (key, why) in not_of_callers(section) {
+            for (key, why) in ignored_by_callers(section) {
                 problem(
                     &format!("/{key}"),
                     format!("{caller} {why}: remove `{key}`, or set `caller: hoptax`"),
@@ -81,7 +81,7 @@ pub(super) fn plan(
             }
         }
         let is_timeline = observe == Observe::Timeline;
-        for (key, why) in not_of_timeline(section).into_iter().filter(|_| is_timeline) {
+        for (key, why) in excluded_by_timeline(section).into_iter().filter(|_| is_timeline) {
             problem(&format!("/{key}"), format!("{why} in a timeline"));
         }
         let slices = if is_timeline { SLICES_OF_TIMELINE } else { SHORTEST_SLICE..=LONGEST_SLICE };
@@ -121,7 +121,7 @@ fn default_slice(section: &LoadSection) -> Duration {
 }
 
 /// The settings of a load that a timeline excludes or lacks, with the reasons.
-fn not_of_timeline(section: &LoadSection) -> Vec<(&'static str, &'static str)> {
+fn excluded_by_timeline(section: &LoadSection) -> Vec<(&'static str, &'static str)> {
     [
         (section.loop_ == LoopWord::Closed, "loop", "the loop must be `open`"),
         (section.loop_ == LoopWord::Open && section.rate.is_none(), "rate", "the load needs a `rate`"),
@@ -134,7 +134,7 @@ fn not_of_timeline(section: &LoadSection) -> Vec<(&'static str, &'static str)> {
 }
 
 /// The settings of a load that callers other than hoptax do not follow, with the reasons.
-fn not_of_callers(section: &LoadSection) -> Vec<(&'static str, &'static str)> {
+fn ignored_by_callers(section: &LoadSection) -> Vec<(&'static str, &'static str)> {
     let keeps = section.requests_per_connection.is_some_and(|requests| requests != 1);
     [
         (!section.expect.is_empty(), "expect", "accept every status below 400 and no other"),

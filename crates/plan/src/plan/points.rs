@@ -113,22 +113,22 @@ impl Point {
     /// All combinations of the values of a section.
     fn all(section: &ConditionsSection) -> Vec<Self> {
         let points = vec![Self::default()];
-        let points = each(&points, section.protocol.as_ref(), |point, value| point.protocol = Some(value));
-        let points = each(&points, section.tls.as_ref(), |point, value| point.tls = Some(value));
+        let points = vary(&points, section.protocol.as_ref(), |point, value| point.protocol = Some(value));
+        let points = vary(&points, section.tls.as_ref(), |point, value| point.tls = Some(value));
         let points =
-            each(&points, section.request_bytes.as_ref(), |point, value| point.request_bytes = Some(value));
+            vary(&points, section.request_bytes.as_ref(), |point, value| point.request_bytes = Some(value));
         let points =
-            each(&points, section.response_bytes.as_ref(), |point, value| point.response_bytes = Some(value));
-        let points = each(&points, section.headers.as_ref(), |point, value| point.headers = Some(value));
+            vary(&points, section.response_bytes.as_ref(), |point, value| point.response_bytes = Some(value));
+        let points = vary(&points, section.headers.as_ref(), |point, value| point.headers = Some(value));
         let points =
-            each(&points, section.connections.as_ref(), |point, value| point.connections = Some(value));
-        let points = each(&points, section.workers.as_ref(), |point, value| point.workers = Some(value));
-        each(&points, section.envoy.as_ref(), |point, value| point.envoy = Some(value))
+            vary(&points, section.connections.as_ref(), |point, value| point.connections = Some(value));
+        let points = vary(&points, section.workers.as_ref(), |point, value| point.workers = Some(value));
+        vary(&points, section.envoy.as_ref(), |point, value| point.envoy = Some(value))
     }
 }
 
-/// Each point with each value.
-fn each<T: Clone>(points: &[Point], values: Option<&OneOrMore<T>>, set: fn(&mut Point, T)) -> Vec<Point> {
+/// Combines each point with each value, which `set` puts into it.
+fn vary<T: Clone>(points: &[Point], values: Option<&OneOrMore<T>>, set: fn(&mut Point, T)) -> Vec<Point> {
     let Some(values) = values else { return points.to_vec() };
     let with = |point: &Point| {
         let at = |value: &T| {
@@ -350,14 +350,14 @@ fn refuse_sizes(
     response_bytes: Option<u64>,
     headers: Option<u64>,
 ) -> Result<(), String> {
-    let is = |key: &str, value: u64| {
+    let refused = |key: &str, value: u64| {
         format!("`{name}`: `protocol: {}` does not support `{key}: {value}`", protocol.as_str())
     };
     match protocol {
         Protocol::Http1 | Protocol::Http2 => Ok(()),
         Protocol::Grpc | Protocol::WebSocket => response_bytes.map_or(Ok(()), |bytes| {
-            let is = is("response_bytes", bytes);
-            Err(format!("{is}, since the response repeats the request message; set `request_bytes`"))
+            let refused = refused("response_bytes", bytes);
+            Err(format!("{refused}, since the response repeats the request message; set `request_bytes`"))
         }),
         Protocol::Tcp => {
             let sizes = [
@@ -366,11 +366,11 @@ fn refuse_sizes(
                 ("headers", headers, 0),
             ];
             let mut unusual = sizes.into_iter().filter_map(|(key, value, usual)| {
-                value.filter(|value| *value != usual).map(|value| is(key, value))
+                value.filter(|value| *value != usual).map(|value| refused(key, value))
             });
-            unusual.next().map_or(Ok(()), |is| {
+            unusual.next().map_or(Ok(()), |refused| {
                 Err(format!(
-                    "{is}, since requests and responses are {USUAL_BYTES} bytes without headers: remove it"
+                    "{refused}, since requests and responses are {USUAL_BYTES} bytes without headers: remove it"
                 ))
             })
         }

@@ -5,10 +5,9 @@ use hoptax_load::Arrivals;
 use super::{Arm, CAPACITY_LOOP, CAPACITY_TURNS, Open, Plan, Rate};
 
 impl Plan {
-    /// The plan of a search on the arms with these ids, in this order, each with one copy. Parts of one id, which commas separate, may be
-    /// parts of the list. The trials of a search state rates of
-    /// their own, and open connections of their own; requests, connections, arrivals and expected statuses are those of the first open
-    /// loop, or of the first closed one if there is none.
+    /// The plan of a search on the arms with these ids, in this order, each with one copy. An id that contains commas may come as several
+    /// items of the list. Each trial of a search states its own rate and opens its own connections. Requests, the number of connections,
+    /// arrivals and expected statuses are those of the first open loop, or of the first closed loop if there is none.
     ///
     /// # Errors
     /// The part of the study that cannot be searched, and how to correct it.
@@ -64,7 +63,7 @@ impl Plan {
         })
     }
 
-    /// Joins parts to ids where several of them are one: `baseline @ http2` and `response_bytes=1024`.
+    /// Joins items that together are the id of one arm, such as `baseline @ http2` and `response_bytes=1024`.
     fn joined(&self, parts: &[String]) -> Vec<String> {
         let mut ids = Vec::new();
         let mut rest = parts;

@@ -59,19 +59,19 @@ pub(super) fn check(
 /// compared with it.
 fn entry_of(file: &StudyFile, arm: &Arm) -> Option<String> {
     let is_by_proxies = arm.kind == ArmKind::Position || (arm.kind == ArmKind::Baseline && !arm.has_proxy());
-    let is_it =
+    let describes_arm =
         |entry: &ArmEntry| matches!(entry, ArmEntry::Subject(entry) if entry.subject.to_string() == arm.id);
-    let index = file.arms.iter().position(is_it).filter(|_| is_by_proxies)?;
+    let index = file.arms.iter().position(describes_arm).filter(|_| is_by_proxies)?;
     Some(format!("/arms/{index}"))
 }
 
 fn lacks(file: &StudyFile, arm: &Arm, arms: &[Arm], loads: &[Load]) -> Vec<Lack> {
     let mut lacks = Vec::new();
     if let Some(application) = arm.application() {
-        lacks.extend(not_of_application(arm, application));
+        lacks.extend(unmet_by_application(arm, application));
     }
-    lacks.extend(not_of_quic(arm));
-    lacks.extend(not_of_proxies_behind(arm));
+    lacks.extend(unmet_by_quic(arm));
+    lacks.extend(unmet_by_proxies_behind(arm));
     if let Some(other) = arms.iter().find(|other| clashes(arm, other)) {
         lacks.push(Lack {
             needs: "an origin that takes TLS without a client certificate".to_owned(),
@@ -80,10 +80,10 @@ fn lacks(file: &StudyFile, arm: &Arm, arms: &[Arm], loads: &[Load]) -> Vec<Lack>
     }
     for load in loads.iter().filter(|load| arm.takes_part(load)) {
         if let Some(caller) = &load.caller {
-            lacks.extend(not_of_callers(arm, load, caller));
+            lacks.extend(unmet_by_callers(arm, load, caller));
         }
     }
-    lacks.extend(not_of_other_proxies(arm));
+    lacks.extend(unmet_by_other_proxies(arm));
     if file.link.is_some() && arm.external.is_some() {
         lacks.push(Lack {
             needs: "the addresses of this machine for its `url`".to_owned(),
@@ -98,13 +98,13 @@ fn lacks(file: &StudyFile, arm: &Arm, arms: &[Arm], loads: &[Load]) -> Vec<Lack>
         });
     }
     if arm.network.is_some() {
-        lacks.extend(not_in_network(file, arm, loads));
+        lacks.extend(unmet_by_network(file, arm, loads));
     }
     lacks
 }
 
 /// Returns the needs of an arm that its network does not meet.
-fn not_in_network(file: &StudyFile, arm: &Arm, loads: &[Load]) -> Vec<Lack> {
+fn unmet_by_network(file: &StudyFile, arm: &Arm, loads: &[Load]) -> Vec<Lack> {
     let lack = |needs: &str, but: &str| Lack {
         needs: needs.to_owned(),
         but: format!("{but}: remove it, or remove `network`"),
@@ -121,7 +121,7 @@ fn not_in_network(file: &StudyFile, arm: &Arm, loads: &[Load]) -> Vec<Lack> {
 }
 
 /// Returns the needs of an arm that its proxies other than Envoy do not meet.
-fn not_of_other_proxies(arm: &Arm) -> Vec<Lack> {
+fn unmet_by_other_proxies(arm: &Arm) -> Vec<Lack> {
     let tls = arm.tls();
     let mut lacks = Vec::new();
     let hops = arm.chain.hops.iter().enumerate();
@@ -157,7 +157,7 @@ fn clashes(arm: &Arm, other: &Arm) -> bool {
 }
 
 /// Returns the needs of an arm that only the origin meets, and its application does not.
-fn not_of_application(arm: &Arm, application: &Application) -> Vec<Lack> {
+fn unmet_by_application(arm: &Arm, application: &Application) -> Vec<Lack> {
     let lack = |needs: String, does: &str| Lack {
         needs,
         but: format!("{application} {does}: remove it, or set `application: origin`"),
@@ -199,8 +199,8 @@ fn not_of_application(arm: &Arm, application: &Application) -> Vec<Lack> {
     lacks
 }
 
-/// A protocol that a function over QUIC, which is HTTP/3, does not have.
-fn not_of_quic(arm: &Arm) -> Option<Lack> {
+/// Returns the protocol that an arm states although one of its functions uses QUIC, and therefore HTTP/3.
+fn unmet_by_quic(arm: &Arm) -> Option<Lack> {
     let protocol = arm.conditions.protocol;
     (arm.uses_quic() && protocol != Protocol::Http1).then(|| Lack {
         needs: format!("`protocol: {}`", protocol.as_str()),
@@ -208,8 +208,8 @@ fn not_of_quic(arm: &Arm) -> Option<Lack> {
     })
 }
 
-/// HTTP/2 up to the origin that a function needs of the proxies behind its own, which have the protocol of the arm.
-fn not_of_proxies_behind(arm: &Arm) -> Option<Lack> {
+/// Returns the need of HTTP/2 up to the origin that a function has and that the proxies behind its own proxy do not meet.
+fn unmet_by_proxies_behind(arm: &Arm) -> Option<Lack> {
     let stages = arm.chain.stages();
     let (_, before_last) = stages.split_last()?;
     let mut hops = before_last.iter().flatten().map(|place| place.hop);
@@ -222,7 +222,7 @@ fn not_of_proxies_behind(arm: &Arm) -> Option<Lack> {
 }
 
 /// Returns the needs of an arm that only hoptax as the caller meets.
-fn not_of_callers(arm: &Arm, load: &Load, caller: &Caller) -> Vec<Lack> {
+fn unmet_by_callers(arm: &Arm, load: &Load, caller: &Caller) -> Vec<Lack> {
     let lack = |needs: String, does: &str| Lack {
         needs,
         but: format!("the {caller} of load `{}` {does}: remove it, or set `caller: hoptax`", load.name),

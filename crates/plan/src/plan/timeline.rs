@@ -91,11 +91,11 @@ impl fmt::Display for Change {
                 }
             }
             Self::Restart { proxy, how } => {
-                let of = proxy.as_ref().map_or_else(String::new, |name| format!(" of {name}"));
+                let of_proxy = proxy.as_ref().map_or_else(String::new, |name| format!(" of {name}"));
                 match how {
-                    RestartWord::Cold => write!(f, "restart{of}"),
-                    RestartWord::Hot => write!(f, "hot restart{of}"),
-                    RestartWord::Broken => write!(f, "restart{of} with a broken configuration"),
+                    RestartWord::Cold => write!(f, "restart{of_proxy}"),
+                    RestartWord::Hot => write!(f, "hot restart{of_proxy}"),
+                    RestartWord::Broken => write!(f, "restart{of_proxy} with a broken configuration"),
                 }
             }
         }
@@ -278,7 +278,7 @@ fn misfits(
     }
     match &event.change {
         Change::Origin { .. } if arms.iter().any(|arm| arm.application().is_some()) => {
-            found.push("an application does not change: remove `application`".to_owned());
+            found.push("events cannot change an application: remove `application`".to_owned());
         }
         Change::Origin { number, .. } => {
             let needed = number.map_or(1, |number| number + 1);

@@ -52,9 +52,9 @@ impl Folded {
 
     /// Each stack with its CPU time here and in `other`: the format of differential flame graphs.
     pub(crate) fn differences<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = String> {
-        let of = |stacks: &Self, stack: &str| stacks.0.get(stack).copied().unwrap_or(0);
+        let time_ns = |stacks: &Self, stack: &str| stacks.0.get(stack).copied().unwrap_or(0);
         let all: std::collections::BTreeSet<&String> = self.0.keys().chain(other.0.keys()).collect();
-        let drawn = move |stacks: &Self, stack: &str| of(stacks, stack).min(LONGEST_NS);
+        let drawn = move |stacks: &Self, stack: &str| time_ns(stacks, stack).min(LONGEST_NS);
         all.into_iter()
             .map(move |stack| format!("{} {} {}", drawable(stack), drawn(other, stack), drawn(self, stack)))
     }

@@ -337,10 +337,10 @@ pub fn layer_of(sample: &Sample) -> &'static str {
 
 fn first_match<'a>(mut frames: impl Iterator<Item = &'a Frame>, side: Side) -> Option<&'static str> {
     frames.find_map(|frame| {
-        let is_it = |layer: &&Layer| {
+        let names_frame = |layer: &&Layer| {
             layer.side == side && layer.patterns.iter().any(|pattern| matches(frame, pattern))
         };
-        LAYERS.iter().find(is_it).map(|layer| layer.name)
+        LAYERS.iter().find(names_frame).map(|layer| layer.name)
     })
 }
 

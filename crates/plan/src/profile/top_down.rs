@@ -45,7 +45,7 @@ pub fn shares(text: &str) -> BTreeMap<String, f64> {
             found.entry(name).or_default().push(percent / 100.0);
         }
     }
-    // Each is divided by itself: a sum of large numbers is infinite.
+    // Values are divided before they are added, because the sum of large numbers may be infinite.
     let mean = |values: &[f64]| values.iter().map(|value| value / values.len() as f64).sum();
     found.into_iter().map(|(name, values)| (name, mean(&values))).collect()
 }

@@ -5,8 +5,9 @@ use hoptax_checks::vague::vague_level;
 use hoptax_result::{ArmResult, CheckedResponse, CheckedTime, ErrorSummary, Interval};
 
 use crate::size::busy::Placed;
-use crate::size::latency::{intervals, tail};
+use crate::size::latency::tail;
 use crate::size::measured_at::MeasuredAt;
+use crate::size::simulation::intervals;
 use crate::size::times::{AllTimes, FlowTimes, Formula, LeftOut, TimesCurve, mean, measured_at};
 
 /// Parts of the response time of a chain.

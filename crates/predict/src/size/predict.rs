@@ -4,7 +4,6 @@ use hoptax_result::{
     Interval, SizeBody, SizeBottleneck, SizeLatency, SizePoint, SizeResult, SizeSource, SizedConnections,
     SizedFunction, SizedProxy, StudyResult, Verdict,
 };
-use hoptax_stats::sum_of_dependent;
 use thiserror::Error;
 
 use crate::size::busy::{Busy, Placed, Placement, Processors};
@@ -111,9 +110,13 @@ pub fn size_on(
             for function in &mut functions {
                 let is_it = |saved: &&Saved<'_>| {
                     let (side, called) = saved.function;
-                    saved.service == function.service && side == function.side && called.text == function.function
+                    saved.service == function.service
+                        && side == function.side
+                        && called.text == function.function
                 };
-                function.saved_mean_us = found.saved.iter().find(is_it).map(|saved| saved.mean_us);
+                let saved = found.saved.iter().find(is_it);
+                function.saved_mean_us = saved.map(|saved| saved.mean_us);
+                function.saved_mean_is_extrapolated = saved.is_some_and(|saved| saved.is_extrapolated);
             }
             (Some(in_order_of_file(found.size, &proxies)), None)
         }
@@ -135,7 +138,7 @@ pub fn size_on(
         proxies: sized,
         functions,
         cores,
-        memory_bytes: memory.and_then(|memory| sum_of_dependent(&memory)),
+        memory_bytes: memory.and_then(|memory| Interval::sum_of_dependent(&memory)),
         curve: curve(&proxies, &placement, bottleneck.rate.estimate),
         bottleneck,
     };
@@ -331,6 +334,7 @@ fn sized_function<'a>(
         saved_cores: saved.interval()?,
         saved_memory_bytes: proxy.memory_of(function),
         saved_mean_us: None,
+        saved_mean_is_extrapolated: false,
     })
 }
 

@@ -4,8 +4,8 @@ use hoptax_result::Interval;
 
 use crate::size::busy::Placed;
 use crate::size::graph::Graph;
-use crate::size::latency::{At, intervals, walk};
 use crate::size::proxy::FunctionOf;
+use crate::size::simulation::{At, intervals, walk};
 use crate::size::times::{AllTimes, LeftOut, mean};
 
 /// Functions that are simulated one by one: as many as the page of a prediction has switches for.
@@ -22,13 +22,15 @@ pub(crate) struct Saved<'a> {
     pub(crate) function: FunctionOf<'a>,
     /// On average, us.
     pub(crate) mean_us: Interval,
+    /// True if a proxy without it is less busy or busier than those whose response times were measured.
+    pub(crate) is_extrapolated: bool,
 }
 
 /// Returns the mean time that the proxies add with each function, less that without it. `at` has the proxies with all functions, and
 /// `at_without` finds them without the function of the proxy with a number. Empty if the graph has more than [`MOST`] functions, or if one
 /// cannot be simulated.
 ///
-/// **Method.** As [`latency()`](crate::size::latency::latency()): the proxy without the function is less busy, so its other work takes
+/// **Method.** As that of the time of all proxies (`latency`): the proxy without the function is less busy, so its other work takes
 /// less time too. The interval is that of the difference, with each round left out of both sides.
 pub(crate) fn saved<'a>(
     graph: &Graph,
@@ -58,9 +60,10 @@ pub(crate) fn saved<'a>(
         others.iter().map(|other| with - mean_us(other)).collect()
     };
     let found = intervals(numbers, &times.rounds()).unwrap_or_default();
-    let saved = |((number, function), mean_us): (&(usize, FunctionOf<'a>), Interval)| {
-        let service = placed.proxies.get(*number)?.service;
-        Some(Saved { service: service.name.as_str(), function: *function, mean_us })
+    let saved = |(((number, function), other), mean_us): ((&(usize, FunctionOf<'a>), &Vec<At>), Interval)| {
+        let service = placed.proxies.get(*number)?.service.name.as_str();
+        let is_extrapolated = other.iter().any(|proxy| proxy.is_extrapolated);
+        Some(Saved { service, function: *function, mean_us, is_extrapolated })
     };
-    functions.iter().zip(found).filter_map(saved).collect()
+    functions.iter().zip(&others).zip(found).filter_map(saved).collect()
 }

@@ -167,51 +167,33 @@ fn next(result: &BillResult) -> Option<Next> {
     })
 }
 
-/// A number besides the CPU time that a part adds to.
-struct Other {
-    name: &'static str,
-    measure: CostMeasure,
-    unit: &'static str,
-    of: fn(&Charge) -> Option<Interval>,
-}
-
-const OTHERS: [Other; 2] = [
-    Other {
-        name: "p50 of the response time, us",
-        measure: CostMeasure::ResponseP50Us,
-        unit: "us",
-        of: |charge| charge.response_us.p50,
-    },
-    Other {
-        name: "memory, MiB",
-        measure: CostMeasure::OfRounds(RoundMeasure::MEMORY),
-        unit: "MiB",
-        of: |charge| charge.of_rounds.get(RoundMeasure::MEMORY),
-    },
+/// Numbers besides the CPU time that a part adds to, with their names.
+const OTHERS: [(CostMeasure, &str); 2] = [
+    (CostMeasure::ResponseP50Us, "p50 of the response time, us"),
+    (CostMeasure::OfRounds(RoundMeasure::MEMORY), "memory, MiB"),
 ];
 
-impl Other {
-    fn total(&self, whole: &Charge) -> Option<WaterfallTotal> {
-        let whole = (self.of)(whole)?.times(sittings::unit(self.measure));
-        let whole = Quantity::level(&whole, self.unit);
-        Some(WaterfallTotal { name: self.name.to_owned(), whole, price_per_hour: None })
-    }
-
-    fn added(&self, part: &Charge) -> Option<Quantity> {
-        let added = (self.of)(part)?.times(sittings::unit(self.measure));
-        let is_uncertain = part.uncertain_signs.contains(&self.measure);
-        Some(Quantity::difference(&added, self.unit).with_sign(is_uncertain))
-    }
+/// The number of a charge in a measure, in the unit of tables.
+fn quantity(charge: &Charge, measure: CostMeasure, make: Make) -> Option<Quantity> {
+    let number = charge.number(measure)?.times(sittings::unit(measure));
+    Some(make(&number, unit_name(measure)).with_sign(charge.uncertain_signs.contains(&measure)))
 }
 
 /// Returns the costs of the parts on top of the rest, up to the whole; none if no part has a cost.
 fn waterfall(result: &BillResult) -> Option<Waterfall> {
-    let others: Vec<&Other> = OTHERS.iter().filter(|other| (other.of)(&result.whole).is_some()).collect();
+    let (measures, also): (Vec<CostMeasure>, Vec<WaterfallTotal>) = OTHERS
+        .into_iter()
+        .filter_map(|(measure, name)| {
+            let whole = quantity(&result.whole, measure, Quantity::level)?;
+            Some((measure, WaterfallTotal { name: name.to_owned(), whole, price_per_hour: None }))
+        })
+        .unzip();
     let part = |part: &BilledPart| {
         let cost = part.cost.cpu_us_per_request?;
         let is_uncertain = part.cost.uncertain_signs.contains(&CostMeasure::CpuUs);
         let cost = Quantity::difference(&cost, "us").with_sign(is_uncertain);
-        let also = others.iter().map(|other| other.added(&part.cost)).collect();
+        let also =
+            measures.iter().map(|measure| quantity(&part.cost, *measure, Quantity::difference)).collect();
         Some(WaterfallPart { name: part.name.clone(), kind: part.kind.clone(), cost, also })
     };
     let parts: Vec<WaterfallPart> = result.parts.iter().filter_map(part).collect();
@@ -226,7 +208,7 @@ fn waterfall(result: &BillResult) -> Option<Waterfall> {
         parts,
         together: interaction.map(|us| Quantity::difference(&us, "us")),
         whole: level(&result.whole),
-        also: others.iter().filter_map(|other| other.total(&result.whole)).collect(),
+        also,
         rate: result.rate,
         price_per_core_hour: result.price_per_core_hour,
         hours_per_month: result.hours_per_month,

@@ -103,7 +103,7 @@ impl Tried<'_> {
         self.proxies.get(number)
     }
 
-    /// Checks that later responses of a configuration or a server of the user can be expected to be as the first ones.
+    /// Checks that the first responses of a configuration or a server of the user predict later ones.
     fn judge(self, plan: &Plan, recording: &Recording) -> Result<(), ArmError> {
         let number = |count: u64| count.to_string();
         let words = |(kind, count): (&Failure, &u64)| recording.reasons.words(kind.as_str(), *count, number);
@@ -138,8 +138,7 @@ fn send(
     Ok(recording)
 }
 
-/// Checks that later responses can be expected to be as the first ones. `are_stated` is true if all loads state the statuses that they
-/// expect.
+/// Checks that the first responses predict later ones. `are_stated` is true if all loads state the statuses that they expect.
 fn judge(statuses: &BTreeMap<u16, u64>, failures: &[String], are_stated: bool) -> Result<(), String> {
     let counts = || {
         let counts: Vec<String> =

@@ -29,8 +29,8 @@ pub(super) struct CallerTarget {
     pub(super) authority: Option<PathBuf>,
 }
 
-/// Runs the callers for the length of a slice, unless `stop` is set meanwhile, and records their responses as if they had begun at `record_from_ns`, so
-/// the start of a hundred processes is not part of the slice.
+/// Runs the callers for the length of a slice, or until `stop` is set. Records their responses as if they had begun at `record_from_ns`, so
+/// that the start of a hundred processes is not part of the slice.
 pub(super) fn call(
     caller: &Caller,
     target: &CallerTarget,

@@ -94,7 +94,7 @@ pub enum ArmError {
     Trial(#[from] TrialError),
     /// Its proxy does not state the statistics that show its functions at work.
     #[error(
-        "its proxy does not state `{0}`, so nothing shows whether its functions work; this is a bug in hoptax"
+        "its proxy does not state `{0}`, which would show that its functions work; this is a bug in hoptax"
     )]
     Unstated(String),
     /// A function that is to be removed was not active before.
@@ -127,7 +127,7 @@ pub enum ArmError {
     Security(String),
 }
 
-/// The error that the plan promises something of an arm, and it is not there.
+/// The error of a part of an arm that is in the plan and not in the run.
 pub(super) fn missing(arm: &str, what: &str) -> RunError {
     RunError::Missing { arm: arm.to_owned(), what: what.to_owned() }
 }

@@ -38,15 +38,15 @@ pub(super) fn spec(
         admin_port: 0,
         listener_ports: Vec::new(),
         origin: next.first().copied().unwrap_or(ORIGIN),
-        // Only a configuration that is planned to call it leads to it.
+        // Without a companion, the plan has made sure that no address of the configuration leads to it.
         companion: companion.unwrap_or(COMPANION),
         folder: directory.join(FILES),
     };
-    let of = |error: &dyn std::fmt::Display| ArmError::Given(error.to_string());
+    let unusable = |error: &dyn std::fmt::Display| ArmError::Given(error.to_string());
     let user = configuration.given.with(&given.replaced);
     let user = user.map_err(|missing| ArmError::Given(no_such_nodes(&missing)))?;
-    let adapted = user.adapt(&place).map_err(|error| of(&error))?;
-    user.write_files(&adapted, lab.certificates()).map_err(|error| of(&error))?;
+    let adapted = user.adapt(&place).map_err(|error| unusable(&error))?;
+    user.write_files(&adapted, lab.certificates()).map_err(|error| unusable(&error))?;
     Ok(ProxySpec {
         envoy: setting.envoy(arm.envoy(hop))?.clone(),
         directory,
@@ -66,7 +66,7 @@ pub(super) fn spec(
 pub(super) fn explain(plan: &Plan, given: &GivenConfig, error: ProxyError) -> ArmError {
     let ProxyError::Refused { reason, config } = error else { return error.into() };
     let adapted = plan.configurations.get(&given.path).and_then(|found| found.adapted_with(&given.replaced));
-    // The specification of this proxy was made from it before.
+    // Its adaptation succeeded before, when the proxy was specified.
     let Ok(adapted) = adapted else { return ProxyError::Refused { reason, config }.into() };
     let refusal = adapted.refusal(&reason, &given.without);
     let missing = missing_extension(&reason).map(|name| (name, adapted.extensions(name)));

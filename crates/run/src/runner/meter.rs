@@ -397,7 +397,7 @@ impl<'a> Meter<'a> {
         if arm.external.is_some() {
             return Ok(());
         }
-        // Its last work belonged to no slice, or it had none.
+        // The subject has not worked yet, or its last work belonged to no slice.
         let Some(Last { reading: last, slice: Some(place) }) = &running.last else { return Ok(()) };
         let slice = self.record.slices.get_mut(*place);
         let slice = slice.ok_or_else(|| missing(&arm.id, &format!("slice {place} in the record")))?;

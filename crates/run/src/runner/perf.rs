@@ -22,7 +22,7 @@ const POLL: Duration = Duration::from_millis(2);
 /// Reason why an arm cannot be profiled.
 #[derive(Debug, thiserror::Error)]
 pub enum ProfileError {
-    /// perf does not run, or not as expected.
+    /// perf does not run, or its output is not as expected.
     #[error("`perf` of the package linux-perf {what}; its log is `{}`", log.display())]
     Perf {
         /// Its fault, as the end of the message.

@@ -104,7 +104,7 @@ impl Reading {
         Some(Used { origin_cpu_ns, companion_cpu_ns, ..of_proxies })
     }
 
-    /// The same of the proxies alone. The use of all others is 0.
+    /// Returns the use of the proxies alone since an earlier reading, with 0 for all other processes; None as in [`Self::since`].
     pub(super) fn proxies_since(&self, earlier: &Self) -> Option<Used> {
         let mut hops_cpu_ns = Vec::with_capacity(self.hops.len());
         let (mut now, mut before) = (ProcessUse::default(), ProcessUse::default());

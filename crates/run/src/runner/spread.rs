@@ -62,7 +62,7 @@ impl<'a> Spread<'a> {
 
     /// The values now, by proxy if the arm has several, and by the part of the name that the last wildcard matches.
     fn read(&self, subject: &Subject) -> Result<BTreeMap<String, u64>, RunError> {
-        // Nothing should be even.
+        // The study names no statistics that should be even.
         let Some(pattern) = self.pattern else { return Ok(BTreeMap::new()) };
         let mut values = BTreeMap::new();
         for (hop, proxy) in self.arm.chain.hops.iter().zip(&subject.proxies) {

@@ -43,7 +43,7 @@ fn statistics(
 /// The values of the statistics with these names, which show functions at work.
 ///
 /// # Errors
-/// Also if the proxy states none of them: nothing would show then that its functions did not work.
+/// When the statistics cannot be read, and when the proxy lacks one of them: a function that does not work would then go unnoticed.
 pub(super) fn stated(
     arm: &Arm,
     proxy: &Proxy,
@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_that_a_function_needs_and_its_proxy_has_not_opened_is_named_with_what_the_kernel_says() {
+    fn a_needed_file_that_the_proxy_has_not_opened_is_named_with_the_reason() {
         let missing = not_open(std::process::id(), hoptax_host::open_files::RING).unwrap();
         assert!(missing.starts_with("the proxy has no `anon_inode:[io_uring]` among its files"), "{missing}");
         assert!(missing.contains("io_uring_disabled"), "{missing}");

@@ -105,7 +105,7 @@ impl<'p> Started<'p> {
         self.proxies.iter().skip(first).map(|proxy| proxy.address).collect()
     }
 
-    /// The same with the proxies in the order in which a request passes them.
+    /// Turns the proxies and their CPU times from the order of their starts to that in which a request passes them.
     fn into_passing_order(mut self) -> Self {
         self.proxies.reverse();
         self.start_cpu_us.reverse();
@@ -246,10 +246,10 @@ impl<'p> Subjects<'p> {
 
     /// The running copy that was planned as `planned`.
     pub(super) fn running(&mut self, planned: plan::Subject<'_>) -> Result<&mut Running<'p>, RunError> {
-        let is_it = |running: &&mut Running<'_>| {
+        let is_planned = |running: &&mut Running<'_>| {
             running.planned.arm.id == planned.arm.id && running.planned.copy == planned.copy
         };
-        let running = self.all.get_mut(planned.number).filter(is_it);
+        let running = self.all.get_mut(planned.number).filter(is_planned);
         running.ok_or_else(|| missing(&planned.arm.id, &format!("running copy {}", planned.copy + 1)))
     }
 
@@ -281,7 +281,7 @@ impl<'p> Subjects<'p> {
         self.end_all()
     }
 
-    /// The same; nothing if it was done before.
+    /// Ends connections, then proxies, then origins; does nothing if they have ended already.
     fn end_all(&mut self) -> Result<(), RunError> {
         let mut proxies: Vec<Proxy> =
             std::mem::take(&mut self.all).into_iter().flat_map(|running| running.subject.proxies).collect();

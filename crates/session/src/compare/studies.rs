@@ -94,11 +94,11 @@ fn comparison(
     let studies = names(wanted.subjects, |number| number.to_string());
     let stems: Vec<&str> = studies.iter().map(|study| study.name.as_str()).collect();
     let named = Named { given: wanted.subjects, stems: &stems, say };
-    let of = |comparison: ComparisonBody| named.arms(comparison, &found.arms);
+    let with_names = |comparison: ComparisonBody| named.arms(comparison, &found.arms);
     let left_out = found.left_out.iter();
     let body = StudiesComparisonBody {
         studies: wanted.subjects.to_vec(),
-        arms: with_named(result, wanted.margin_share).into_iter().filter_map(of).collect(),
+        arms: with_named(result, wanted.margin_share).into_iter().filter_map(with_names).collect(),
         left_out: left_out
             .map(|one| ArmLeftOut { arm: one.arm.clone(), reason: one.reason.clone() })
             .collect(),

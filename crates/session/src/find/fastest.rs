@@ -15,13 +15,13 @@ use crate::failure::Failure;
 
 /// Length of the loads that show modes.
 pub(super) const LENGTH: Duration = Duration::from_secs(5);
-/// Percentage of the requests that is nearly all.
+/// Percentage of the requests that must be in the fastest mode.
 const WANTED_PERCENT: f64 = 95.0;
 /// Maximum ratio of the peaks of two modes that count as different.
 const FASTER: f64 = 0.7;
-/// Share of the rate of the closed loop at which to look for a faster mode if that has only one.
+/// Rate at which to look for a faster mode if the closed loop shows a single one, as a share of the rate of the closed loop.
 const PROBE: f64 = 0.1;
-/// Factor above a rate at which all responses were fast where the search begins.
+/// The rate at which the search begins, as a multiple of a rate at which all responses were fast.
 const ABOVE_PROBE: f64 = 2.0;
 
 /// A fastest mode beside a slower one.
@@ -64,7 +64,7 @@ pub(super) fn look(trials: &mut Trials<'_>, mut first: LoadResult) -> Result<Opt
     loads.insert(0, closed);
     let aim = match fast {
         Some(fast) => {
-            // So many responses per second leave in the fast mode if all requests in flight are in it.
+            // Little's law: the responses per second if all requests in flight are in the fast mode.
             let most = in_flight / (fast.mode.peak_us / 1e6);
             Some((objective(fast.limit_us)?, Near { start: fast.start, most }))
         }
@@ -111,7 +111,7 @@ fn between_modes(closed: &ModesOfLoad) -> Option<Fast> {
 /// The mode at a low rate, if it is faster than the one of a closed loop: under full load, a server may never be fast.
 fn beside(closed: &ModesOfLoad, alone: &ModesOfLoad) -> Option<Fast> {
     let (slow, fast) = (closed.modes.first()?, alone.modes.first()?);
-    // Between them, a response time belongs to the one to which its ratio is less.
+    // The geometric mean: a response time between the peaks belongs to the mode whose peak is nearer by ratio.
     let limit_us = (fast.peak_us * slow.peak_us).sqrt();
     (fast.peak_us < FASTER * slow.peak_us).then(|| Fast {
         mode: *fast,

@@ -60,7 +60,7 @@ pub fn on_server(
     let servers = server.spec.traffic.addresses().map(|address| address.ip());
     let awake = awake::for_servers(servers, options.never_halt, say)?;
     server.spec.never_halted = awake.is_some();
-    let environment = environment::here(server.spec.never_halted);
+    let environment = environment::current(server.spec.never_halted);
     let of_machine = environment.clone();
     let send_load = move |spec: &TrialSpec| trial::run(spec, of_machine.clone(), interrupt.flag(), None);
     search(server, options, environment, Box::new(send_load), interrupt, say)

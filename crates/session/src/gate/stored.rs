@@ -28,7 +28,10 @@ pub(super) fn by_reference(
     let (name, text) = library::read(wanted.study)?;
     let (given, _) = file::read(&name, &text).map_err(Failure::bad_input)?;
     if given.observe == Observe::Timeline {
-        return Err(Failure::bad_input(format!("`{}` observes a timeline, which has no limits", given.name)));
+        return Err(Failure::bad_input(format!(
+            "`{}` observes a timeline, and limits are for costs: name a study of costs",
+            given.name
+        )));
     }
     check_limits(&given, wanted.limits).map_err(Failure::bad_input)?;
     let store = store::path(store)?;
@@ -63,10 +66,10 @@ fn earlier(store: &Path, study: &str, label: &str, say: Say<'_>) -> Result<Vec<E
             Ok(Earlier { run, result: results::parse(&format!("the result of run {run}"), &text)? })
         })
         .collect::<Result<_, Failure>>()?;
-    let here = environment::here(false);
+    let this_machine = environment::current(false);
     let (mut usable, mut elsewhere) = (0, String::new());
     for one in earlier.iter().filter(|earlier| earlier.result.verdict != Verdict::Void) {
-        match machine_differences(&one.result.environment, &here).join("; ") {
+        match machine_differences(&one.result.environment, &this_machine).join("; ") {
             same if same.is_empty() => usable += 1,
             differences => elsewhere += &format!("\n  run {} is of another machine: {differences}", one.run),
         }

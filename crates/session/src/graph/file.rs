@@ -13,7 +13,7 @@ use crate::{Failure, Say, Update, library};
 /// assumptions of these. `entry` is the service or the workload that requests from outside arrive at.
 ///
 /// # Errors
-/// When a file cannot be read, or is neither.
+/// When a file cannot be read, or has none of these forms.
 pub fn graph_text(path: &Path, entry: Option<&str>, say: Say<'_>) -> Result<String, Failure> {
     let imported = if path.is_dir() {
         kubernetes(path, entry)?
@@ -35,10 +35,10 @@ pub fn graph_text(path: &Path, entry: Option<&str>, say: Say<'_>) -> Result<Stri
     Ok(imported.to_yaml())
 }
 
-/// The file of an imported graph, which `hoptax predict size` accepts.
+/// The text of an imported graph as a graph file.
 ///
 /// # Errors
-/// When it would not.
+/// The problems for which `hoptax predict size` would refuse the file, with its text.
 pub fn checked(imported: &Imported) -> Result<String, Failure> {
     let text = imported.to_yaml();
     let problem =

@@ -140,7 +140,7 @@ fn unproven(result: &GraphRunResult) -> Option<Finding> {
     let first = result.rounds.iter().flat_map(|round| &round.unproven).next()?;
     let rounds = result.rounds.iter().filter(|round| !round.unproven.is_empty()).count();
     let message = format!("in {rounds} rounds, a function had no work: {first}");
-    let advice = "the requests of the graph do not make it work: remove it";
+    let advice = "the requests of the graph do not exercise the function: remove it";
     Some(Finding::new(
         "functions",
         Severity::Fail,

@@ -111,7 +111,7 @@ pub struct GraphText {
 /// The file of a graph: `graph` is a path or the name of a graph that comes with the program. `entry` is as for [`file::graph_text`].
 ///
 /// # Errors
-/// When there is neither, or the file cannot be read.
+/// When there is no file with this path and no graph with this name, or the file cannot be read.
 pub fn read(graph: &str, entry: Option<&str>, say: Say<'_>) -> Result<GraphText, Failure> {
     let path = Path::new(graph);
     let is_path = graph.contains('/') || path.extension().is_some() || path.exists();

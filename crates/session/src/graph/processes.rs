@@ -75,14 +75,14 @@ pub(crate) enum GraphError {
     /// The load cannot be run.
     #[error("the load on the graph: {0}")]
     Load(#[from] TrialError),
-    /// A service calls one that was not started before it.
+    /// A service calls another one that was not started before it.
     #[error(
         "the service `{service}` calls `{called}`, which was not started before it; this is a bug in hoptax"
     )]
     NotStarted {
         /// The service.
         service: String,
-        /// The one that it calls.
+        /// The service that it calls.
         called: String,
     },
     /// A proxy lacks statistics that show its functions at work.

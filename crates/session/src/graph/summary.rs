@@ -37,7 +37,7 @@ pub(crate) fn result(
         workers: proxy.workers,
         per_request: proxy.per_request,
     });
-    let mut result = unfilled(&plan.name, proxies, rounds, environment);
+    let mut result = without_numbers(&plan.name, proxies, rounds, environment);
     (result.rate, result.slice_s, result.seed) = (spec.rate, spec.slice.as_secs_f64(), spec.seed);
     fill(&mut result);
     findings::judge(&mut result, limits);
@@ -52,8 +52,8 @@ struct Counted<'a> {
     per_request: f64,
 }
 
-/// A result that has its rounds and no numbers yet.
-fn unfilled<'a>(
+/// A result with its rounds, whose numbers are not computed yet.
+fn without_numbers<'a>(
     graph: &str,
     proxies: impl Iterator<Item = Counted<'a>>,
     rounds: Vec<GraphRound>,
@@ -232,7 +232,7 @@ pub(crate) mod tests {
             per_request,
         });
         let environment = Environment { proxy_cpus: vec![1], ..Environment::default() };
-        let mut result = unfilled("pair", proxies.into_iter(), rounds, environment);
+        let mut result = without_numbers("pair", proxies.into_iter(), rounds, environment);
         fill(&mut result);
         result
     }

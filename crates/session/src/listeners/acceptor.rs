@@ -10,7 +10,7 @@ use std::time::Duration;
 /// Time after which a server that got no connection, or no thread for one, tries again: this process has too many files or threads.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// The server.
+/// A running server; it stops when dropped.
 #[derive(Debug)]
 pub(super) struct Acceptor {
     address: SocketAddr,
@@ -19,7 +19,7 @@ pub(super) struct Acceptor {
 }
 
 impl Acceptor {
-    /// Starts it; `serve` gets each connection.
+    /// Starts a server, which calls `serve` with each connection.
     pub(super) fn start(serve: impl Fn(&TcpStream) + Send + Sync + 'static) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let address = listener.local_addr()?;
@@ -54,7 +54,7 @@ impl Drop for Acceptor {
         self.stop.store(true, Ordering::SeqCst);
         // A thread that cannot be woken is not waited for; it ends with the program.
         if TcpStream::connect(self.address).is_ok() {
-            // One that panicked has ended, too.
+            // A panic of the thread is an end, too.
             let _ = self.accepting.take().map(JoinHandle::join);
         }
     }

@@ -27,7 +27,7 @@ use crate::interrupt::Interrupt;
 const PATIENCE: Duration = Duration::from_secs(20);
 /// The most trials of a promise that a busy machine may have broken, or that say nothing.
 const MOST_TRIALS: usize = 3;
-/// The most requests until one goes the way of a share. Of a share of 1 %, so many miss it once in 10^8.
+/// The most requests that are sent until one takes the way of a traffic share. With a share of 1 %, all of them miss it once in 10^8.
 const MOST_REQUESTS: u32 = 2000;
 /// Interval at which a wait for a server checks it.
 const POLL: Duration = Duration::from_micros(200);
@@ -200,7 +200,7 @@ impl Bench<'_> {
         }
     }
 
-    /// A new mark, of requests that the server of a cluster, or every server, answers so.
+    /// A new mark. The server of `cluster`, or every server, gives `answer` to requests with this mark.
     fn mark(&self, cluster: Option<&str>, answer: Answer) -> String {
         let mark = self.marks.fetch_add(1, Ordering::Relaxed).to_string();
         self.servers.expect(&mark, cluster, answer);

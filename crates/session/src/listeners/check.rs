@@ -30,7 +30,7 @@ use super::deaf::Deaf;
 use super::limits::Limits;
 use super::plan;
 use super::servers::{Security, Servers};
-use crate::environment::here;
+use crate::environment::current;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::update::{Say, Update};
@@ -84,7 +84,7 @@ pub fn check(
     let tls = LabTls::create(folder.path())?;
     let servers = tls.servers(&plan, &courses)?;
     let limits = Limits::start().map_err(cannot_start)?;
-    let deaf = Deaf::start().map_err(|error| format!("no address is deaf: {error}"));
+    let deaf = Deaf::start().map_err(|error| format!("cannot fill the queue of a listening socket: {error}"));
     // The proxy has the limit of the program that starts it.
     let no_crowd = room_for_crowds(&courses);
     let lab = lab(&servers, &limits, deaf.as_ref().ok(), &tls, folder.path())?;
@@ -118,7 +118,7 @@ pub fn check(
     for proxy in proxies.into_values() {
         proxy.end().map_err(Failure::environment)?;
     }
-    let environment = Environment { proxy_version: Some(envoy.version.clone()), ..here(false) };
+    let environment = Environment { proxy_version: Some(envoy.version.clone()), ..current(false) };
     let file = wanted.file.display().to_string();
     Ok(ListenersCheckResult::new(environment, body(file, envoy.version, &courses, tried)))
 }

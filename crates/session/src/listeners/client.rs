@@ -180,7 +180,11 @@ impl Connection {
 /// Takes a complete response from the bytes that were read.
 fn complete(unread: &mut Vec<u8>) -> Result<Option<Response>, String> {
     let Some(end) = unread.windows(4).position(|end| end == b"\r\n\r\n") else {
-        return if unread.len() < MOST_BYTES { Ok(None) } else { Err("it has no end".to_owned()) };
+        return if unread.len() < MOST_BYTES {
+            Ok(None)
+        } else {
+            Err(format!("its head has {MOST_BYTES} bytes or more"))
+        };
     };
     let head = String::from_utf8_lossy(unread.get(..end).unwrap_or_default()).into_owned();
     let mut lines = head.lines();

@@ -57,10 +57,10 @@ struct Shared {
 #[derive(Debug, Default)]
 struct Marked {
     answer: Answer,
-    /// The cluster at which it is answered so, and elsewhere with success; none for all.
+    /// The cluster whose server gives this answer, while all others answer with success; none if all give it.
     cluster: Option<String>,
     arrivals: Vec<Arrival>,
-    /// The place of each among the requests of its connection, from 1.
+    /// For each arrival, its place among the requests of its connection, from 1.
     places: Vec<u32>,
     /// Time that a connection was idle until the client ended it.
     idle: Option<Duration>,
@@ -110,7 +110,7 @@ impl Servers {
         self.arrived_in_places(mark).0
     }
 
-    /// The same, and the place of each among the requests of its connection.
+    /// Like [`Self::arrived`], with the place of each request among those of its connection.
     pub(super) fn arrived_in_places(&self, mark: &str) -> (Vec<Arrival>, Vec<u32>) {
         let marked = self.shared.marks().remove(mark).unwrap_or_default();
         (marked.arrivals, marked.places)
@@ -128,7 +128,7 @@ impl Servers {
         self.shared.marks().get(mark)?.idle
     }
 
-    /// Has the server of a cluster show a certificate with another name from now on, or no longer.
+    /// From now on, the server of a cluster shows a certificate with another name if `is_wrong`, and its own certificate otherwise.
     pub(super) fn set_wrong(&self, cluster: &str, is_wrong: bool) {
         if let Some((server, _)) = self.by_cluster.get(cluster) {
             server.is_wrong.store(is_wrong, Ordering::SeqCst);

@@ -73,7 +73,7 @@ pub(super) fn traffic_of(load: &Load, say: Say<'_>) -> Result<Traffic, Failure> 
             let placed = |error| if place.is_empty() { error } else { format!("{place}: {error}") };
             target(&request?).map_err(placed)
         });
-        weighted(all(targets)?, &wanted.weights)
+        weighted(values_or_errors(targets)?, &wanted.weights)
     };
     let mut traffic = in_protocol(wanted.protocol)?;
     if servers.resolve_every.is_some() && !traffic.has_refreshed_names() {
@@ -239,8 +239,8 @@ fn dial(servers: &Servers) -> Result<Dial, Failure> {
     })
 }
 
-/// All values, or all errors.
-fn all<T>(read: impl Iterator<Item = Result<T, String>>) -> Result<Vec<T>, Failure> {
+/// All values, or an error that lists the errors of all that are invalid.
+fn values_or_errors<T>(read: impl Iterator<Item = Result<T, String>>) -> Result<Vec<T>, Failure> {
     let (mut values, mut errors) = (Vec::new(), Vec::new());
     for one in read {
         match one {

@@ -115,7 +115,7 @@ pub fn send(
         ..spec
     };
     interrupt.check()?;
-    let result = trial::run(&spec, environment::here(spec.never_halted), interrupt.flag(), on_live);
+    let result = trial::run(&spec, environment::current(spec.never_halted), interrupt.flag(), on_live);
     drop(awake);
     let mut result = result.map_err(Failure::environment)?;
     judge_load(&mut result, &sending.limits);

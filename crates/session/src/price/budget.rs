@@ -18,10 +18,11 @@ const FIRST_SHARE: f64 = 0.55;
 const ROUNDS: f64 = 4.0;
 /// Share of the budget that rounds get: the first also measures capacities.
 const OF_ROUNDS: f64 = 0.8;
-/// Fewest rounds of a second study. As many more of the first narrow every line of the bill, and say more than a second study of two.
+/// Fewest rounds of a second study. If there is time for fewer, more rounds of the first study are worth more: they narrow every line of
+/// the bill.
 const FEWEST_OF_SECOND: u32 = 3;
-/// Share of the budget by which the last round may end later than it: rounds are whole, so without it a bill would end half a round
-/// early on average.
+/// Share of the budget by which the end of the last round may exceed it. Without this allowance, a bill would end half a round early on
+/// average, because rounds are whole.
 const TOLERANCE: f64 = 0.05;
 
 /// The time that a bill may take.
@@ -64,7 +65,8 @@ pub(super) struct Second {
     pub(super) pairs: usize,
 }
 
-/// Copies of arms of a study in which so many variants are compared with the whole, with its copies and the plain proxy.
+/// Number of copies of arms in a study that compares `compared` variants with the whole: the variants, the copies of the whole, and the
+/// plain proxy.
 pub(super) fn subjects(compared: usize) -> usize {
     compared + copies_for(compared) as usize + 1
 }
@@ -112,7 +114,7 @@ impl Budget {
 }
 
 impl Pace {
-    /// Returns the pace of a study that took so long, after tries that took `of_try` each.
+    /// Returns the pace of a study that took `took`, after tries that took `of_try` each.
     pub(super) fn of(result: &StudyResult, took: Duration, of_try: Duration) -> Self {
         let rounds_s = result.plan.wall_seconds;
         let round_s = longest_round_s(result)
@@ -126,8 +128,7 @@ impl Pace {
         }
     }
 
-    /// The time that a second study takes at least, with the tries of its pairs, but for the time before its first round and after its
-    /// last.
+    /// The least time of a second study and of the tries of its pairs, without the time before its first round and after its last one.
     fn second(&self, second: Second) -> Duration {
         let round = self.round.mul_f64(subjects(second.compared) as f64 / self.subjects as f64);
         // The servers of the tries start once more.

@@ -21,7 +21,7 @@ use crate::{library, run_folder};
 
 /// The folder of the tries, in the run folder.
 const TRIES: &str = "tries";
-/// Number of extensions that Envoy lacks which are removed before the laboratory gives up.
+/// Most extensions that are removed because this Envoy lacks them. With more, the laboratory gives up.
 const MOST_MISSING: usize = 50;
 
 /// A configuration with everything around it that runs. It must end before a study begins: its servers wake up now and then.
@@ -183,13 +183,14 @@ fn addresses(stubs: &Stubs) -> [SocketAddr; 2] {
     [stubs.origin.address, stubs.companion.address]
 }
 
-fn unknown() -> SocketAddr {
+/// Stands for the address of a server that does not run yet.
+fn placeholder() -> SocketAddr {
     SocketAddr::from((Ipv4Addr::LOCALHOST, 0))
 }
 
 /// The configuration on this machine before any server runs, with its files in `folder`.
 pub(super) fn adapt(given: &Given, folder: &Path) -> Result<Adapted, Failure> {
-    adapt_to(given, [unknown(), unknown()], folder)
+    adapt_to(given, [placeholder(), placeholder()], folder)
 }
 
 fn adapt_to(given: &Given, [origin, companion]: [SocketAddr; 2], folder: &Path) -> Result<Adapted, Failure> {

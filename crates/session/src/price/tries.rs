@@ -190,10 +190,10 @@ fn difference(whole: &Answers, variant: &Answers) -> Option<String> {
         |answers: &Answers| answers.answer.statuses.keys().any(|status| REFUSALS.contains(status));
     let reason = match (is_refused(whole), is_refused(variant)) {
         (true, false) => {
-            "it refuses the request, and a refusal costs less than what it spares; state a request that it admits (--request, --header)"
+            "it refuses the request, and refusing costs less than serving: state a request that it admits (--request, --header)"
         }
-        (false, true) => "other parts refuse what this one prepares, so it cannot be removed alone",
-        _ => "the answer depends on it, so no proxy does the same without it",
+        (false, true) => "without it, another part refuses the request, so it cannot be removed alone",
+        _ => "the response depends on it, so a variant without it cannot be compared",
     };
     Some(format!("the response is {} instead of {}: {reason}", listed(found), listed(expected)))
 }
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_variant_that_answers_otherwise_is_described() {
+    fn a_variant_that_responds_differently_is_described() {
         let answers = |statuses: &[(u16, u64)], failures: &[(&str, u64)]| Answers {
             answer: Answer { statuses: statuses.iter().copied().collect(), ..Answer::default() },
             failures: failures.iter().map(|(kind, number)| ((*kind).to_owned(), *number)).collect(),
@@ -233,8 +233,8 @@ mod tests {
         assert_eq!(difference(&mixed, &answers(&[(200, 3), (503, 7)], &[("status", 7)])), None);
         assert_eq!(
             difference(&mixed, &answers(&[(200, 10)], &[])).unwrap(),
-            "the response is status 200 instead of status 200 and status 503: the answer depends on it, so no proxy does the \
-             same without it"
+            "the response is status 200 instead of status 200 and status 503: the response depends on it, so a variant without \
+             it cannot be compared"
         );
         let refused = answers(&[(403, 10)], &[]);
         let why = |whole: &Answers, variant: &Answers| difference(whole, variant).unwrap();

@@ -11,7 +11,7 @@ pub(crate) struct StoredFile {
     pub(crate) is_redacted: bool,
 }
 
-/// Stores a content, and returns its number. One that is there already is repaired if its bytes have changed.
+/// Stores a content, and returns its number. A content that is already stored is repaired if its bytes have changed.
 pub(crate) fn put(connection: &Connection, bytes: &[u8]) -> Result<i64> {
     let sha256 = sha256_bytes(bytes);
     let mut find = connection.prepare_cached("SELECT id, bytes = ?2 FROM contents WHERE sha256 = ?1")?;
@@ -27,7 +27,7 @@ pub(crate) fn put(connection: &Connection, bytes: &[u8]) -> Result<i64> {
     insert.insert(params![sha256, bytes])
 }
 
-/// A content. The error says that it is damaged if it is missing or has changed.
+/// Reads a content. The inner result is an error if the content is missing or has changed.
 pub(crate) fn get(connection: &Connection, content: i64) -> Result<Result<Vec<u8>, String>> {
     let mut select = connection.prepare_cached("SELECT sha256, bytes FROM contents WHERE id = ?1")?;
     let found: Option<(Vec<u8>, Vec<u8>)> =

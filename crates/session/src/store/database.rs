@@ -68,13 +68,13 @@ impl Store {
         Self { path: path.to_owned(), connection, _lock: None }
     }
 
-    /// Closes it, so that its log is part of its file.
+    /// Closes the store, which moves its log into its file.
     pub(crate) fn close(self) -> Result<(), StoreError> {
         let Self { path, connection, .. } = self;
         connection.close().map_err(|(_, error)| StoreError::new(&path, error))
     }
 
-    /// Its file.
+    /// The path of its file.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
@@ -284,11 +284,11 @@ pub(crate) fn create(path: &Path) -> Result<(), StoreError> {
     // Only the owner may read it.
     let file = tempfile::Builder::new().prefix(".store-").tempfile_in(folder);
     let file = file.map_err(|error| StoreError::file("create a file in", folder, error))?;
-    let of = |error| StoreError::new(path, error);
-    let mut connection = Connection::open(file.path()).map_err(of)?;
-    schema::migrate(&mut connection, &STEPS).map_err(of)?;
-    connection.pragma_update(None, "journal_mode", "WAL").map_err(of)?;
-    connection.close().map_err(|(_, error)| of(error))?;
+    let failed = |error| StoreError::new(path, error);
+    let mut connection = Connection::open(file.path()).map_err(failed)?;
+    schema::migrate(&mut connection, &STEPS).map_err(failed)?;
+    connection.pragma_update(None, "journal_mode", "WAL").map_err(failed)?;
+    connection.close().map_err(|(_, error)| failed(error))?;
     match file.persist_noclobber(path) {
         Err(error) if error.error.kind() != std::io::ErrorKind::AlreadyExists => {
             Err(StoreError::file("create", path, error.error))
@@ -299,11 +299,11 @@ pub(crate) fn create(path: &Path) -> Result<(), StoreError> {
 
 /// Connects to a store that exists, and brings it to this version.
 pub(crate) fn connect(path: &Path) -> Result<Connection, StoreError> {
-    let of = |error| StoreError::new(path, error);
+    let failed = |error| StoreError::new(path, error);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let mut connection = Connection::open_with_flags(path, flags).map_err(of)?;
-    connection.busy_timeout(LONGEST_WAIT).map_err(of)?;
-    let header = schema::header(&mut connection).map_err(of)?;
+    let mut connection = Connection::open_with_flags(path, flags).map_err(failed)?;
+    connection.busy_timeout(LONGEST_WAIT).map_err(failed)?;
+    let header = schema::header(&mut connection).map_err(failed)?;
     if header.application_id != APPLICATION_ID {
         let what = "it is empty, or a database of another program".to_owned();
         return Err(StoreError::Foreign { path: path.to_owned(), what });
@@ -317,8 +317,8 @@ pub(crate) fn connect(path: &Path) -> Result<Connection, StoreError> {
     }
     // FULL: a round that was reported as stored is there after a power failure, too.
     let settings = "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA cell_size_check = ON;";
-    connection.execute_batch(settings).map_err(of)?;
-    schema::migrate(&mut connection, &STEPS).map_err(of)?;
+    connection.execute_batch(settings).map_err(failed)?;
+    schema::migrate(&mut connection, &STEPS).map_err(failed)?;
     Ok(connection)
 }
 

@@ -106,7 +106,7 @@ pub(crate) fn result(text: &str) -> Result<Described, String> {
     let described = match kind.format {
         StudyResult::FORMAT => serde_json::from_str(text).map(|result| study(&result, text)),
         LoadResult::FORMAT => serde_json::from_str(text).map(|result| load(&result, text)),
-        _ => (kind.read)(text).map(|head| other(head, text)),
+        _ => (kind.read)(text).map(|head| without_numbers(head, text)),
     };
     described.map_err(|error| error.to_string())
 }
@@ -212,17 +212,18 @@ fn load(result: &LoadResult, text: &str) -> Described {
     }
 }
 
-fn other(head: Head, text: &str) -> Described {
-    let here = head.environment.as_ref();
+/// Describes a result of a kind whose numbers the store does not keep.
+fn without_numbers(head: Head, text: &str) -> Described {
+    let environment = head.environment.as_ref();
     Described {
         identity: content_identity(text),
         kind: head.kind.to_owned(),
         name: head.subject,
-        started_at: here.map(|here| here.started_at.clone()).unwrap_or_default(),
+        started_at: environment.map(|one| one.started_at.clone()).unwrap_or_default(),
         rounds: 0,
         verdict: Some(head.verdict),
-        proxy_version: here.and_then(|here| here.proxy_version.clone()),
-        machine: here.map(of_environment).unwrap_or_default(),
+        proxy_version: environment.and_then(|one| one.proxy_version.clone()),
+        machine: environment.map(of_environment).unwrap_or_default(),
         quiet_wait_share: None,
         numbers: Some(Vec::new()),
     }

@@ -37,7 +37,7 @@ impl Imported {
 }
 
 impl Store {
-    /// Puts a run folder in, as far as it is: with its result, or the complete rounds of a study that was killed.
+    /// Imports a run folder: with its result, or with the complete rounds of a study that was killed.
     ///
     /// # Errors
     /// When the folder is not that of a run, or cannot be read; or the store cannot be written.
@@ -57,7 +57,7 @@ impl Store {
         self.import_from(source, &described, contents)
     }
 
-    /// Puts the file of a result in, without other files of its folder.
+    /// Imports the file of a result, without other files of its folder.
     ///
     /// # Errors
     /// When it is not a result that can be read, or the store cannot be written.
@@ -74,7 +74,7 @@ impl Store {
         self.import(file, &described, contents)
     }
 
-    /// Puts a result in that is in no file, and returns its number; `source` says where it is from.
+    /// Imports the text of a result, and returns the number of the run; `source` says where the result comes from.
     ///
     /// # Errors
     /// When it is not a result that can be read, or the store cannot be written.
@@ -85,8 +85,8 @@ impl Store {
         self.put(&described, source, &[document])
     }
 
-    /// Puts the rounds `first..end` of a running study in, with its study file and manifest, in one transaction. Rounds are
-    /// counted from 0, and all up to `end` are complete.
+    /// Imports the rounds `first..end` of a running study, with its study file and manifest, in one transaction. Rounds are
+    /// counted from 0, and all rounds before `end` are complete.
     ///
     /// # Errors
     /// When its folder cannot be read, or the store cannot be written.
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_without_a_file_is_stored_under_the_name_of_its_source_and_other_texts_are_refused() {
+    fn a_result_without_a_file_is_stored_under_its_source_and_other_texts_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         let mut store = Store::open(&folder.path().join("store.sqlite")).unwrap();
         let text = serde_json::to_string(&hoptax_result::sample::load()).unwrap();

@@ -120,10 +120,10 @@ type Copied = (usize, Vec<(i64, Vec<String>)>, Vec<i64>);
 
 /// Copies all runs that can be read.
 fn copy_runs(from: &Path, to: &Path) -> Result<Copied, StoreError> {
-    let of = |error| StoreError::new(from, error);
-    let old = Connection::open(from).map_err(of)?;
+    let failed = |error| StoreError::new(from, error);
+    let old = Connection::open(from).map_err(failed)?;
     // With this setting, SQLite reads a file that is shorter than its header says.
-    old.execute_batch("PRAGMA writable_schema = ON").map_err(of)?;
+    old.execute_batch("PRAGMA writable_schema = ON").map_err(failed)?;
     let mut new = Store::new(to, connect(to)?);
     let (mut runs, mut incomplete, mut lost) = (0, Vec::new(), Vec::new());
     let named = numbers_of_runs(&old);
@@ -151,7 +151,7 @@ fn copy_runs(from: &Path, to: &Path) -> Result<Copied, StoreError> {
     new.change(|connection| {
         let raise = "UPDATE sqlite_sequence SET seq = max(seq, ?1) WHERE name = 'runs'";
         if connection.execute(raise, [highest])? == 0 {
-            // There is no such row before the first run.
+            // Before the first run, the table has no row for runs.
             connection.execute("INSERT INTO sqlite_sequence (name, seq) VALUES ('runs', ?1)", [highest])?;
         }
         Ok(())
@@ -180,12 +180,12 @@ fn numbers_of_runs(old: &Connection) -> BTreeSet<i64> {
     all
 }
 
-/// The numbers, and those between them.
+/// The numbers of `named`, and the numbers in the gaps between them that are not too large.
 fn with_gaps(named: &BTreeSet<i64>) -> Vec<i64> {
     let mut all = Vec::new();
     let mut next: i64 = 1;
     for &id in named {
-        // Numbers in a damaged store may be any.
+        // A damaged number may be of any size, and would open a gap that is too large to try.
         if id.saturating_sub(next) <= LARGEST_GAP {
             all.extend(next..id);
         }
@@ -195,13 +195,13 @@ fn with_gaps(named: &BTreeSet<i64>) -> Vec<i64> {
     all
 }
 
-/// The number of the last run that was put in, also of one that was removed.
+/// The number of the run that was imported last, also if it was removed.
 fn sequence(old: &Connection) -> Option<i64> {
     old.query_row("SELECT seq FROM sqlite_sequence WHERE name = 'runs'", [], |row| row.get(0)).ok()
 }
 
-/// The highest number that a run had, also one that is lost or was removed: it is given to no other run. A number far above the
-/// others is a damaged one.
+/// The highest number of any run, including lost and removed runs, whose numbers are not given to other runs. A number far above all
+/// others is taken for damaged.
 fn highest_number(named: &BTreeSet<i64>, sequence: Option<i64>) -> i64 {
     let all: BTreeSet<i64> = named.iter().copied().chain(sequence).collect();
     all.into_iter().fold(

@@ -45,7 +45,7 @@ pub(crate) fn has_secrets(study_file: &str) -> bool {
 #[derive(Clone, Default, PartialEq, Eq)]
 pub(crate) struct Secrets(BTreeSet<String>);
 
-/// Tells only how many there are.
+/// Shows the number of secrets, and none of them.
 impl std::fmt::Debug for Secrets {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Secrets({})", self.0.len())
@@ -95,13 +95,13 @@ impl Secrets {
         Masked { had_secrets: masked != text, text: masked }
     }
 
-    /// All else than the strings with secrets stays byte for byte: numbers, keys, spaces and their order.
+    /// Masks the secrets in the strings of a JSON text. Everything else stays byte for byte: numbers, keys, spaces and the order.
     fn mask_json(&self, json: &str) -> String {
         let mut masked = String::with_capacity(json.len());
         let mut done = 0;
         for (place, key) in strings(json) {
             let quoted = json.get(place.clone()).unwrap_or_default();
-            // Most strings have no secret. One with escapes has to be parsed to know.
+            // Most strings have no secret. A string with escapes must be parsed before it can be compared.
             if !quoted.contains('\\') && !self.0.iter().any(|secret| quoted.contains(secret.as_str())) {
                 continue;
             }
@@ -110,7 +110,7 @@ impl Secrets {
             let without = if self.0.contains(&value) && !is_word {
                 mask(&value)
             } else {
-                // It may be a text that holds JSON.
+                // The string may itself hold JSON.
                 self.mask(&value).text
             };
             if without != value {

@@ -26,8 +26,8 @@ pub(crate) struct Series {
     pub(crate) points: Vec<HistoryPoint>,
 }
 
-/// All series of a number (1): series after series, each in chronological order. Where the number rests on quiet slices (2), runs with
-/// another limit of these state another number.
+/// Selects all series of the number `?1`, one after the other, each in chronological order. If `?2` is true, the number rests on quiet slices,
+/// and runs with different limits of quiet slices are different series.
 pub(crate) const QUERY: &str = "
     SELECT runs.name, machine, arm, compared_with, load, proxy, run, started_at, proxy_version, estimate, low, high,
         iif(?2, quiet_wait_share, NULL) AS quiet

@@ -64,8 +64,8 @@ pub(super) struct FreeCurve<'a> {
 impl<'a> FreeCurve<'a> {
     /// None if the sizes are too close together to tell the three times apart.
     pub(super) fn new(rounds: &'a Rounds<'a>) -> Option<Self> {
-        let of = |means: &[f64]| Curve::free(rounds.sizes, means, ALL);
-        Some(Self { rounds, curve: of(&rounds.means)?, without_each: rounds.without_each(of)? })
+        let fitted = |means: &[f64]| Curve::free(rounds.sizes, means, ALL);
+        Some(Self { rounds, curve: fitted(&rounds.means)?, without_each: rounds.without_each(fitted)? })
     }
 
     fn values(&self, shares: [f64; 3]) -> Vec<f64> {

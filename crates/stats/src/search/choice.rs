@@ -79,7 +79,7 @@ fn step(ladder: &Ladder, come: u32) -> u32 {
     come.clamp(first, most.max(first))
 }
 
-/// The rung at which a near trial tells most; None if none would.
+/// The rung at which a near trial narrows the interval most; None if no near trial would narrow it.
 fn aim(known: &Known, open: Open, view: &View<'_>) -> Option<u32> {
     let near = known.near.as_ref()?;
     match known.root {
@@ -88,8 +88,8 @@ fn aim(known: &Known, open: Open, view: &View<'_>) -> Option<u32> {
     }
 }
 
-/// As far below or above the root as the odds change by a factor of two, where there were fewer requests. An error of the slope then moves
-/// the root least, and the line is straight enough.
+/// The rung on the side of the root with fewer requests, at the distance over which the odds change by a factor of two. An error of the
+/// slope moves the root least if both sides have trials, and the line is straight enough over that distance.
 fn beside(known: &Known, near: &Near, root: &Root, open: Open, view: &View<'_>) -> Option<u32> {
     let distance = (2.0_f64.ln() / root.slope).clamp(view.ladder.step(), FURTHEST);
     let planned = |is_below: bool| -> f64 {
@@ -100,7 +100,7 @@ fn beside(known: &Known, near: &Near, root: &Root, open: Open, view: &View<'_>) 
     place(known, open, view, root.estimate, side * distance)
 }
 
-/// Beyond the near load at an end. A few trials may have made it one by chance, so it is tried again first.
+/// The rung beyond the near load at an end. If few trials made that load a near one, perhaps by chance, the load itself is tried first.
 fn toward(known: &Known, near: &Near, open: Open, view: &View<'_>) -> Option<u32> {
     let (end, side) = near.end()?;
     if !end.is_known {
@@ -109,7 +109,7 @@ fn toward(known: &Known, near: &Near, open: Open, view: &View<'_>) -> Option<u32
     place(known, open, view, end.at, side * BESIDE)
 }
 
-/// A place at a distance, or nearer if the load there is decided and not near.
+/// The rung at a distance from a load, or at a shorter distance if the load there is decided and not near.
 fn place(known: &Known, open: Open, view: &View<'_>, from: f64, distance: f64) -> Option<u32> {
     let rung = |at: f64| view.ladder.nearest(at.exp());
     let distances = std::iter::successors(Some(distance), |distance| Some(distance / 2.0));

@@ -19,11 +19,12 @@ const NEAR: f64 = 4.0;
 const FEWEST_PERMITTED: f64 = 5.0;
 /// Groups of late requests that near loads must permit: their sizes vary much, and a few tell nothing about it.
 const FEWEST_GROUPS: f64 = 50.0;
-/// The same for a near load at an end before the search goes beyond it.
+/// Groups that a near load at an end must permit before the search goes beyond that end.
 const FEWEST_GROUPS_OF_END: f64 = 10.0;
 /// Fewest degrees of freedom of a dispersion, and so of an interval.
 const FREEDOM: f64 = 40.0;
-/// The same for blocks that are longer than need be: the largest of several estimates is too large by as much as they vary.
+/// Fewest degrees of freedom of the estimates over longer blocks. The largest of several estimates is used, and is too large by as much as
+/// they vary.
 const FREEDOM_OF_LONGER: f64 = 60.0;
 /// The lowest slope: 1 % more load adds 0.3 % to the odds of a late request. In a queue it is at least ln(1/p) times the utilisation.
 const LEAST_SLOPE: f64 = 0.3;
@@ -82,16 +83,16 @@ pub(crate) struct Dispersion {
 /// The near loads of a criterion about a share.
 #[derive(Clone, Debug)]
 pub(crate) struct Near {
-    /// Ascending.
+    /// The near loads, ascending.
     pub(crate) loads: Vec<NearLoad>,
-    /// None if the trials do not tell.
+    /// The dispersion of late requests; None if the trials do not tell it.
     pub(crate) dispersion: Option<Dispersion>,
     /// The ratio of the dispersion before the trials tell, at the highest near load.
     usual: f64,
     /// Groups of late requests that the criterion permits at each near load.
     groups: Vec<f64>,
-    /// The load of which least is known: one of the two between which the share of all loads, made to ascend, crosses the permitted
-    /// one, or the one in their middle.
+    /// The load to try next. The shares of all loads, made to ascend, cross the permitted share between two loads: it is one of these, or
+    /// the load in their middle.
     pub(crate) least_known: Option<u32>,
     target: f64,
 }
@@ -129,13 +130,13 @@ impl Near {
         Some(Self { loads, dispersion, usual, groups, least_known, target })
     }
 
-    /// Returns true if a load is one of them.
+    /// Returns true if the load of a rung is a near load.
     pub(crate) fn has(&self, rung: u32) -> bool {
         self.loads.iter().any(|near| near.rung == rung)
     }
 
-    /// The near load beyond which the line would be known better, and the direction: the lowest if more is late than permitted, and
-    /// otherwise the highest.
+    /// The near load beyond which a trial would tell most about the line, and the direction: the lowest near load if more is late than
+    /// permitted, and otherwise the highest.
     pub(crate) fn end(&self) -> Option<(End, f64)> {
         let excess = self.excess(Share::sum(self.loads.iter().map(|near| &near.share)));
         let mut ends = self.loads.iter().zip(&self.groups);
@@ -242,7 +243,7 @@ fn ascending(shares: &[Share]) -> Vec<Share> {
 /// it, and the estimates rise until blocks are independent (H. Flyvbjerg and H. Petersen, "Error estimates on averages of correlated
 /// data", *Journal of Chemical Physics* 91, 1989).
 fn dispersion(loads: &[Tried<'_>], number: usize, memory: Duration) -> Option<Dispersion> {
-    let of = |memories: u32| {
+    let estimate = |memories: u32| {
         let (mut sum, mut freedom) = (0.0, 0.0);
         for Tried { at, share, .. } in loads {
             let p = (share.lost + 0.5) / (share.planned + 1.0);
@@ -262,7 +263,7 @@ fn dispersion(loads: &[Tried<'_>], number: usize, memory: Duration) -> Option<Di
         (freedom >= least).then(|| Dispersion { ratio: sum / freedom, freedom })
     };
     let lengths = std::iter::successors(Some(1_u32), |length| length.checked_mul(2));
-    let found = lengths.map_while(of).max_by(|one, other| one.ratio.total_cmp(&other.ratio));
+    let found = lengths.map_while(estimate).max_by(|one, other| one.ratio.total_cmp(&other.ratio));
     found.map(|found| Dispersion { ratio: found.ratio.max(1.0), ..found })
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// Requests that a percentile lets be late and that a trial should have: ten groups of six.
+/// Late requests that a percentile permits in a trial of sufficient length: ten groups of six.
 const LATE: f64 = 60.0;
 /// Least and largest dispersion of late requests before it is known.
 const LEAST: f64 = 5.0;
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn the_memory_is_that_of_a_queue_at_which_the_percentile_just_holds_or_of_one_near_saturation() {
+    fn the_memory_is_that_of_a_queue_at_the_limit_or_near_saturation() {
         // M/M/1 with a service rate of `rate` forgets at the rate (sqrt(rate) - sqrt(load))^2, and its p99 is ln(100) / (rate - load).
         let limit = Duration::from_millis(20);
         for rate in [300.0_f64, 500.0, 1e3, 1e4, 1e5] {

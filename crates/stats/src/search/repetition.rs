@@ -31,7 +31,7 @@ pub struct Repetition {
 
 impl Repetition {
     /// A repetition of a search for criteria that found about `near`, with loads up to `max`. `part` is drawn uniformly from 0
-    /// to 1 for each repetition, independently of all others. `of` has the width of the search, the budget and the warm-up.
+    /// to 1 for each repetition, independently of all others. `search` has the width of the longer search, the budget and the warm-up.
     ///
     /// # Errors
     /// As [`Search::new`].
@@ -40,12 +40,12 @@ impl Repetition {
         near: f64,
         max: f64,
         part: f64,
-        of: Limits,
+        search: Limits,
     ) -> Result<Self, SearchError> {
-        let width = (of.width * WIDER).min(0.5);
+        let width = (search.width * WIDER).min(0.5);
         // From half a step below to half a step above: the distance of the bounds is the step, halved until it is within the width.
         let start = near * (1.0 - FIRST_STEP).powf(0.5 - part);
-        let limits = Limits { min: start / REACH, max: (start * REACH).min(max), start, width, ..of };
+        let limits = Limits { min: start / REACH, max: (start * REACH).min(max), start, width, ..search };
         Ok(Self { search: Search::new(criteria, &[(0..criteria.len()).collect()], limits)? })
     }
 

@@ -318,7 +318,7 @@ impl Search {
 
     /// About how long this search takes, from its beginning, if the highest load that meets the goals is not far below the start.
     pub fn expected_duration(&self) -> Duration {
-        let of = |capacity: f64| {
+        let played = |capacity: f64| {
             let mut search = Self { trials: Trials::new(), spent: Duration::ZERO, ..self.clone() };
             let mut random = SmallRng::seed_from_u64(1);
             while let Step::Trial(planned) = search.next() {
@@ -329,7 +329,7 @@ impl Search {
             search.spent
         };
         let capacities = CAPACITIES.map(|part| (self.limits.start * part).max(self.limits.min * 1.01));
-        capacities.into_iter().map(of).max().unwrap_or_default()
+        capacities.into_iter().map(played).max().unwrap_or_default()
     }
 }
 

@@ -190,14 +190,32 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_is_measured_and_larger_operations_take_longer() {
-        let found = &*FOUND;
-        let ns = |kind| found.speeds.iter().find(|speed| speed.kind == kind).unwrap().ns.estimate;
-        assert!(found.speeds.iter().all(|speed| speed.ns.estimate > 0.0), "{found:#?}");
-        assert!(ns(SpeedKind::SystemCall) < ns(SpeedKind::Pipe), "{found:#?}");
-        assert!(ns(SpeedKind::Pipe) < ns(SpeedKind::Switch), "{found:#?}");
-        assert!(ns(SpeedKind::NearLoad) < ns(SpeedKind::FarLoad), "{found:#?}");
-        assert!(ns(SpeedKind::Digest) < ns(SpeedKind::Signature), "{found:#?}");
+    fn every_kind_is_measured() {
+        assert!(FOUND.speeds.iter().all(|speed| speed.ns.estimate > 0.0), "{:#?}", *FOUND);
+    }
+
+    #[test]
+    fn larger_operations_take_longer() {
+        let mut works = compute::works().unwrap();
+        works.extend(kernel::works(processors::allowed().unwrap()[0]).unwrap());
+        works.iter_mut().try_for_each(Work::size).unwrap();
+        let pairs = [
+            [SpeedKind::SystemCall, SpeedKind::Pipe],
+            [SpeedKind::Pipe, SpeedKind::Switch],
+            [SpeedKind::NearLoad, SpeedKind::FarLoad],
+            [SpeedKind::Digest, SpeedKind::Signature],
+        ];
+        for pair in pairs {
+            // Other tests take the caches, so the burst of each that was disturbed least is compared.
+            let mut least_ns = [f64::MAX; 2];
+            for _ in 0..40 {
+                for (least_ns, kind) in least_ns.iter_mut().zip(pair) {
+                    let work = works.iter_mut().find(|work| work.kind == kind).unwrap();
+                    *least_ns = least_ns.min(work.burst_ns().unwrap());
+                }
+            }
+            assert!(least_ns[0] < least_ns[1], "{pair:?}: {least_ns:?}");
+        }
     }
 
     #[test]

@@ -99,13 +99,13 @@ fn rounds_for(result: &StudyResult, tail: &Tail, load: &str, limits: &Limits) ->
         let fewest = (tail.responses)(&own).min((tail.responses)(&others)).max(1.0);
         let by_responses = (responses_needed(limits) * f64::from(measured) / fewest).ceil() as u32;
         // A lower quantile is a lower limit of p99, so the forecast errs towards more rounds.
-        let of = |load: &ArmLoad| {
+        let level_of = |load: &ArmLoad| {
             let level = (tail.level)(load).or(load.response_us.p90).or(load.response_us.p50);
             level.map(|level| level.estimate)
         };
         // As the width of the cost is judged.
-        let level = of(&others)?;
-        let level = of(&own).map_or(level, |own| own.min(level));
+        let level = level_of(&others)?;
+        let level = level_of(&own).map_or(level, |own| own.min(level));
         let target = limits.value(&thresholds::INTERVAL_FAIL_SHARE) * level;
         let by_width = rounds_needed((tail.cost_half_width_us)(&own)?, measured, target)?;
         Some(by_responses.max(by_width))

@@ -47,7 +47,7 @@ fn by_first_study(mut bill: Value) -> Value {
 /// The bill has two parts, of which one calculates for each request that the other passes on, so a second study measures both again.
 #[test]
 #[ignore = "takes minutes: run by `make test-long`"]
-fn a_bill_of_two_parts_continues_in_its_second_study_and_no_secret_is_in_its_files_or_pages() {
+fn a_bill_continues_in_its_second_study_and_writes_no_secret() {
     let folder = tempfile::tempdir().unwrap();
     let config = configuration(folder.path());
     let header = format!("x-session-token: {OWN}");

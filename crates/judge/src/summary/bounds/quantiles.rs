@@ -11,7 +11,7 @@ pub(super) struct Quantile {
     pub(super) level: fn(&ResponseCost) -> Option<Interval>,
 }
 
-/// Those of all slices that count.
+/// The quantiles that are taken from all slices that count.
 pub(super) const QUANTILES: [Quantile; 3] = [
     Quantile { measure: CostMeasure::ResponseP50Us, p: 0.5, level: |times| times.p50 },
     Quantile { measure: CostMeasure::ResponseP90Us, p: 0.9, level: |times| times.p90 },
@@ -33,7 +33,7 @@ pub(super) struct Side<'a> {
     pub(super) stated: Option<Interval>,
 }
 
-/// Drops a lower bound that only says that a response time is not negative: `least` is the lower bound that follows from that alone.
+/// Drops a lower bound that carries no information: `least` is the bound that holds because response times are not negative.
 fn informative(ends: Ends, least: f64) -> Ends {
     let low = ends.low.filter(|low| ends.high.is_some() || *low > least);
     Ends { low, high: ends.high }

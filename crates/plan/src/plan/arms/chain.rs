@@ -92,7 +92,7 @@ fn problems_of_unloading(resolved: &hops::Resolved) -> Vec<String> {
     }
     let of_hop = |hop: &Hop| {
         let given = hop.given.as_ref().map(|given| {
-            format!("`{}` is a configuration as a whole, of which no function can be removed", given.path)
+            format!("`{}` is a given configuration, whose functions cannot be removed", given.path)
         });
         // Functions of the catalogue were rendered when it was loaded.
         let obstacle = |component: &Component| {

@@ -48,7 +48,7 @@ fn no_proxy_is_an_empty_list() {
 }
 
 #[test]
-fn a_release_of_an_arm_is_compared_with_the_usual_one_and_a_release_of_conditions_with_itself() {
+fn a_release_of_an_arm_has_the_usual_baseline_and_a_release_of_conditions_its_own() {
     let plan = plan(
         "baseline, {name: previous, envoy: 1.39.3}, {function: lua, at: {envoy: [1.36.5, 1.40.0]}}, \
          {name: mixed, hops: [{envoy: 1.39.3}, server], at: {envoy: 1.36.5}}",

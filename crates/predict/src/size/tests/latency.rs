@@ -97,6 +97,14 @@ fn a_function_that_is_switched_off_saves_its_time_and_makes_its_proxy_less_busy(
     assert!((saved.estimate - truth).abs() < 0.01 * truth && saved.half_width() > 0.0, "{saved:?} {truth}");
     let alone = MEAN * 50.0 * (1.0 + way(on.latency.as_ref().unwrap().proxies[0].busy_share));
     assert!(saved.estimate > 1.1 * alone, "{saved:?} {alone}");
+    // Without the function, the gateway is less busy than any proxy that was measured; at a higher rate it is not.
+    let is_extrapolated = |rate: f64| {
+        let sized = size(&graph(TWO), rate, &study).unwrap();
+        sized.functions[0].saved_mean_is_extrapolated
+    };
+    let proxy = off.latency.as_ref().unwrap().proxies.clone();
+    assert_eq!(is_extrapolated(RATE), proxy.iter().any(|proxy| proxy.is_extrapolated), "{proxy:?}");
+    assert!(is_extrapolated(0.5 * RATE));
 }
 
 #[test]

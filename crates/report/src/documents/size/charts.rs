@@ -7,6 +7,7 @@ use crate::chart::{
     Axis, Band, Chart, Line, Mark, Point, Series, Tone, Waterfall, WaterfallPart, WaterfallTotal, drawn,
 };
 use crate::document::{Block, Section};
+use crate::findings::listed;
 use crate::quantity::Quantity;
 
 /// Functions that have a switch, the most expensive first: a graph may have hundreds, which nobody would switch one by one.
@@ -27,6 +28,7 @@ pub(super) fn charts(result: &SizeResult) -> Vec<Section> {
             0 => String::new(),
             _ => format!(" {left_out} cheaper ones are in the table below."),
         };
+        let rest = rest + &beyond(result);
         let note = format!(
             "Each function with the cores that its proxy would use less without it, at {} requests/s.{rest}",
             number(result.rate)
@@ -37,6 +39,26 @@ pub(super) fn charts(result: &SizeResult) -> Vec<Section> {
     let curve = curve(result).map(Chart::Series).into_iter().collect();
     let curve = Section::of_charts("Cores by rate", note, curve);
     waterfall.into_iter().chain(curve).collect()
+}
+
+/// The proxies with functions whose costs are beyond measurements, and the functions whose time is, as sentences; empty without any.
+fn beyond(result: &SizeResult) -> String {
+    let times = result.functions.iter().filter(|function| function.saved_mean_is_extrapolated);
+    let times: Vec<String> = times.map(|function| format!("`{}`", name(function))).collect();
+    let times: Vec<&str> = times.iter().map(String::as_str).collect();
+    let of_times = if times.is_empty() {
+        String::new()
+    } else {
+        format!(" Response times are beyond measurements without {}.", listed(&times))
+    };
+    let has_function = |service: &str| result.functions.iter().any(|function| function.service == service);
+    let proxies = result.proxies.iter().filter(|proxy| proxy.is_extrapolated && has_function(&proxy.service));
+    let names: Vec<String> = proxies.map(|proxy| format!("`{}`", proxy.service)).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    if names.is_empty() {
+        return of_times;
+    }
+    format!(" Beyond measurements: those of {}.{of_times}", listed(&names))
 }
 
 /// Returns true if a chart has the cores by rate.
@@ -196,6 +218,22 @@ mod tests {
         let mut other = sized().functions[0].clone();
         other.side = SizeSide::Outbound;
         assert_eq!(name(&other), "gateway: jwt (outbound)");
+    }
+
+    #[test]
+    fn functions_of_proxies_beyond_measurements_are_named_above_the_chart() {
+        let mut result = sized();
+        let note = |result: &SizeResult| match &charts(result)[0].blocks[0] {
+            Block::Note(note) => note.clone(),
+            other => panic!("{other:?}"),
+        };
+        assert!(note(&result).ends_with("at 12,000 requests/s."), "{}", note(&result));
+        // `cart` has no functions.
+        result.proxies.iter_mut().for_each(|proxy| proxy.is_extrapolated = true);
+        assert!(note(&result).ends_with(" Beyond measurements: those of `gateway`."), "{}", note(&result));
+        result.functions[0].saved_mean_is_extrapolated = true;
+        let times = " Response times are beyond measurements without `gateway: jwt`.";
+        assert!(note(&result).ends_with(times), "{}", note(&result));
     }
 
     #[test]

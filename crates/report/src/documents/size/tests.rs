@@ -62,6 +62,7 @@ pub(super) fn sized() -> SizeResult {
         saved_cores: about(0.8 * cores, 0.2),
         saved_memory_bytes: (name == "jwt").then(|| about(1.5e6, 0.1)),
         saved_mean_us: Some(about(400.0 * cores, 0.1)),
+        saved_mean_is_extrapolated: false,
     };
     let body = SizeBody {
         graph: "shop".to_owned(),

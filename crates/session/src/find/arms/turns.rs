@@ -100,7 +100,7 @@ impl ArmSearch {
 }
 
 impl<'a> Turns<'a> {
-    /// Searches on the arms of `plan`, for which there is this time, and which take so long if trials agree.
+    /// Prepares searches on the arms of `plan`: `time` is their budget, and `expected` is the time that they take if trials agree.
     pub(super) fn new(
         plan: &'a Plan,
         options: &'a Options<'a>,
@@ -295,7 +295,7 @@ impl<'a> Turns<'a> {
                 max: search.limits.max,
             })
         };
-        // While the whole searches run, they are not here.
+        // A search that is still running is among `searches`, and not yet in `self.searches`.
         let running =
             searches.iter().enumerate().filter_map(|(arm, search)| Some((arm, &**search.as_ref()?)));
         let whole = self.searches.iter().enumerate();

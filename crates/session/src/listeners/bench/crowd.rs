@@ -10,8 +10,8 @@ use crate::listeners::client::{Connection, Lost, Response};
 
 /// The most requests of a crowd, with those of a share that go elsewhere.
 const MOST_OF_CROWD: u32 = 15_000;
-/// Times for which a crowd is watched after the last change. The first: as many arrive and are refused as are to. The second: some may
-/// go elsewhere, where they are answered. The third: some are still missing.
+/// Times for which a crowd is watched after the last change: if the expected numbers have arrived and were refused; if, besides, a traffic
+/// share may send some elsewhere, where they are answered; and if some are still missing.
 const SETTLES: Duration = Duration::from_millis(100);
 const SETTLES_BY_SHARE: Duration = Duration::from_millis(700);
 const MISSING: Duration = Duration::from_secs(2);

@@ -13,7 +13,7 @@ const IN_A_ROW: u32 = 20;
 const PACE: Duration = Duration::from_millis(10);
 
 impl Bench<'_> {
-    /// Requests until the server has failed so often or gets none any more, and then until it gets one again.
+    /// Sends requests until the server has failed `failures` of them or gets no more, and then until it gets one again.
     pub(super) fn ejection(
         &self,
         course: &Course,

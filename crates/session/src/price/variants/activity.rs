@@ -8,7 +8,7 @@ use crate::price::variants::try_out::Answers;
 /// Tells if a part acted on the requests to the whole. `without` has the responses to the same requests without the part; None if that
 /// could not be tried.
 ///
-/// **Rule.** A statistic tells that a part acted if it moves less without the part. That it moved is not enough: filters of one
+/// **Rule.** A statistic shows that a part acted if it moves less without the part. Movement alone is no evidence: filters of one
 /// type share the statistics of their connection manager, and all access logs those of writing to files. If the whole could
 /// not be tried without the part, that it moved is all there is to tell.
 pub(crate) fn activity(part: &Part, whole: &Answers, without: Option<&Answers>) -> Activity {

@@ -10,7 +10,7 @@ use hoptax_text::nearest::hint;
 
 use crate::price::variants::variant::short_name;
 
-/// Reason why a name means no part.
+/// Reason why a name does not select one part.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NameError {
     /// No part is called so.
@@ -36,14 +36,14 @@ pub(crate) enum NameError {
     },
 }
 
-/// The part that is meant by a name.
+/// The part that a name selects.
 ///
 /// **Rule.** A name in the file comes first, and may be preceded by the kind of the part (`HTTP filter cors`). Otherwise, a part
-/// is meant by the last word of its name or of its type (`jwt_authn`), and by the id or the family of a function of the
+/// is selected by the last word of its name or of its type (`jwt_authn`), and by the id or the family of a function of the
 /// catalogue that is one HTTP filter, network filter or access log of the same form (`jwt`, `access-log/json`, `access-log`).
 ///
 /// # Errors
-/// When no part or several parts are meant.
+/// When the name selects no part, or several.
 pub(crate) fn named<'p>(
     wanted: &str,
     parts: &[&'p Part],
@@ -64,7 +64,7 @@ pub(crate) fn named<'p>(
     }
     match meant.as_slice() {
         [one] => Ok(one),
-        [] => Err(unknown(wanted, parts, catalogue)),
+        [] => Err(no_such_part(wanted, parts, catalogue)),
         several => {
             let listed = several.iter().map(|part| format!("`{}` ({})", full_name(part), part.place));
             Err(NameError::Several { wanted: wanted.to_owned(), parts: listed.collect() })
@@ -94,7 +94,8 @@ fn form(function: &Function) -> Option<Form> {
     further.is_none().then(|| Form::from_extension(&one.into())).flatten()
 }
 
-fn unknown(wanted: &str, parts: &[&Part], catalogue: &Catalogue) -> NameError {
+/// The error that no part has the name `wanted`, with the nearest of the names that parts have.
+fn no_such_part(wanted: &str, parts: &[&Part], catalogue: &Catalogue) -> NameError {
     let mut names: Vec<&str> = parts.iter().map(|part| part.name.as_str()).collect();
     let known = if names.is_empty() {
         "there are none".to_owned()
@@ -103,14 +104,14 @@ fn unknown(wanted: &str, parts: &[&Part], catalogue: &Catalogue) -> NameError {
     };
     names.extend(parts.iter().map(|part| short_name(&part.name)));
     names.extend(parts.iter().filter_map(|part| part.form.as_ref()).flat_map(Form::words));
-    let is_there = |function: &&Function| {
+    let replaces_a_part = |function: &&Function| {
         let form = form(function);
-        let is_it = |part: &&Part| {
+        let has_form = |part: &&Part| {
             part.form.as_ref().zip(form.as_ref()).is_some_and(|(one, other)| one.is_same(other))
         };
-        parts.iter().any(is_it)
+        parts.iter().any(has_form)
     };
-    names.extend(catalogue.iter().filter(is_there).map(|function| function.id.as_str()));
+    names.extend(catalogue.iter().filter(replaces_a_part).map(|function| function.id.as_str()));
     names.sort_unstable();
     names.dedup();
     NameError::None { wanted: wanted.to_owned(), hint: hint(wanted, names), known }

@@ -38,11 +38,11 @@ pub(crate) struct Stubs {
 }
 
 impl Stubs {
-    /// Starts both. `program` is hoptax; certificates are those of [`crate::price::variants::write_files`]. Both request one of the proxy if
-    /// `presents_certificate`.
+    /// Starts both servers. `program` is hoptax, and `certificates` is the folder of [`crate::price::variants::write_files`]. If the proxy
+    /// `presents_certificate`, both servers request it.
     ///
     /// # Errors
-    /// When one does not start.
+    /// When one of them does not start.
     pub(crate) fn start(
         program: &Path,
         certificates: &Path,
