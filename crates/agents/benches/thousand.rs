@@ -1,4 +1,4 @@
-//! What a thousand agents cost their controller: `cargo bench -p hoptax-agents`, or another number with `-- 10000`. Agents and controller are
+//! The cost of a thousand agents for their controller: `cargo bench -p hoptax-agents`, or another number with `-- 10000`. Agents and controller are
 //! one process, so its numbers are upper bounds of the controller's; the agents' part is what a run with one agent less of each kind saves.
 
 #![allow(clippy::print_stdout, reason = "a bench prints its numbers")]

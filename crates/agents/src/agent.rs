@@ -8,16 +8,16 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
 
-use hoptax_result::Program;
 use hoptax_session::targets::{AllowedTarget, AllowedTargets, is_local};
-use hoptax_session::{Failure, Interrupt, environment};
+use hoptax_session::token::Token;
+use hoptax_session::{Failure, Interrupt};
 use tokio::net::TcpStream;
 use tokio::runtime::Builder;
 use tokio::task::JoinHandle;
 use tokio::time::{self, Instant};
 
-use crate::frame;
-use crate::message::{FromAgent, FromController, Greeting, VERSION};
+use crate::frame::{self, GREETING_BYTES};
+use crate::message::{FromAgent, FromController};
 
 pub use conversation::End;
 pub use engine::Engine;
@@ -27,12 +27,18 @@ pub use serve::{Events, Generator, Orders, serve};
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// The time in which somebody who is refused has to hear it.
 const REFUSAL_TIME: Duration = Duration::from_secs(5);
+/// The time that whoever comes waits for the end of the conversation before: that controller may have said goodbye just now.
+const ENDING_TIME: Duration = Duration::from_secs(2);
+/// The longest time of an agent.
+const LONGEST_DEADLINE: Duration = Duration::from_hours(24 * 365);
 
 /// An agent, as it is asked for.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The address that it listens on, of loopback: whoever reaches it may send load to its targets.
+    /// The address that it listens on.
     pub listen: SocketAddr,
+    /// The token that a controller shows; none if everybody who reaches the agent may send load to its targets.
+    pub token: Option<Token>,
     /// The targets that its loads may go to.
     pub targets: Vec<AllowedTarget>,
     /// The time after which it ends, whatever it does.
@@ -45,12 +51,8 @@ pub struct Agent {
     listener: TcpListener,
     address: SocketAddr,
     engine: Engine,
+    token: Option<Token>,
     deadline: Duration,
-}
-
-/// The greeting of this machine and this program.
-pub fn greeting() -> Greeting {
-    Greeting { version: VERSION, program: Program::this(), environment: environment::here(false) }
 }
 
 impl Agent {
@@ -59,12 +61,15 @@ impl Agent {
     /// # Errors
     /// When the options are not safe, or the address cannot be listened on.
     pub fn bind(options: Options) -> Result<Self, Failure> {
-        let Options { listen, targets, deadline } = options;
-        if !is_local(listen) {
+        let Options { listen, token, targets, deadline } = options;
+        if token.is_none() && !is_local(listen) {
             return Err(Failure::bad_input(format!(
-                "others can reach {listen}, and whoever reaches an agent may send load to its targets: listen on loopback, and let the \
-                 controller come through `ssh -L` or `kubectl port-forward`"
+                "others can reach {listen}, and could send load to the targets of the agent: give it a --token-file, or listen on loopback and \
+                 let the controller come through `ssh -L` or `kubectl port-forward`"
             )));
+        }
+        if deadline > LONGEST_DEADLINE {
+            return Err(Failure::bad_input("`--deadline` is more than a year"));
         }
         if targets.is_empty() {
             return Err(Failure::bad_input(
@@ -76,7 +81,7 @@ impl Agent {
         listener.set_nonblocking(true).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         let engine = Engine::new(AllowedTargets::named_alone(targets, address));
-        Ok(Self { listener, address, engine, deadline })
+        Ok(Self { listener, address, engine, token, deadline })
     }
 
     /// The address that it listens on.
@@ -99,34 +104,35 @@ impl Agent {
     }
 
     async fn serve_all(self, interrupt: &Interrupt) -> Result<(), Failure> {
-        let Self { listener, engine, deadline, .. } = self;
+        let Self { listener, engine, token, deadline, .. } = self;
         let listener = tokio::net::TcpListener::from_std(listener).map_err(Failure::environment)?;
         let engine = Arc::new(engine);
         let ends_at = Instant::now() + deadline;
         let mut serving: Option<JoinHandle<End>> = None;
         loop {
-            if interrupt.is_requested() {
+            if interrupt.is_requested() || (serving.is_none() && Instant::now() >= ends_at) {
                 return Ok(());
             }
-            if let Some(handle) = serving.take_if(|handle| handle.is_finished()) {
-                let end = handle.await.map_err(Failure::environment)?;
-                if let Some(ended) = after(end) {
-                    return ended;
+            let accepted = time::timeout(LOOK_EVERY, listener.accept()).await;
+            if let Some(handle) = &mut serving {
+                let patience = if matches!(accepted, Ok(Ok(_))) { ENDING_TIME } else { Duration::ZERO };
+                if let Ok(end) = time::timeout(patience, handle).await {
+                    serving = None;
+                    if let Some(ended) = after(end.map_err(Failure::environment)?) {
+                        return ended;
+                    }
                 }
             }
-            if serving.is_none() && Instant::now() >= ends_at {
-                return Ok(());
-            }
-            match time::timeout(LOOK_EVERY, listener.accept()).await {
+            match accepted {
                 Ok(Ok((stream, _))) if serving.is_some() => {
                     tokio::spawn(refuse(stream));
                 }
                 Ok(Ok((stream, _))) => {
                     // Without it, answers about the clock would wait for more.
                     let _ = stream.set_nodelay(true);
-                    let engine = Arc::clone(&engine);
+                    let (engine, token) = (Arc::clone(&engine), token.clone());
                     serving =
-                        Some(tokio::spawn(async move { serve(stream, &*engine, greeting(), ends_at).await }));
+                        Some(tokio::spawn(async move { serve(stream, &*engine, token, ends_at).await }));
                 }
                 // No files are left, until another connection ends.
                 Ok(Err(_)) => time::sleep(LOOK_EVERY).await,
@@ -152,7 +158,7 @@ fn after(end: End) -> Option<Result<(), Failure>> {
 async fn refuse(mut stream: TcpStream) {
     let refusal = async {
         // Its greeting first: what is unread when a connection is closed resets it, and the refusal would be lost.
-        let _ = frame::read::<FromController>(&mut stream, || ()).await;
+        let _ = frame::read::<FromController>(&mut stream, GREETING_BYTES, || ()).await;
         // Whoever does not listen learns it from the end of the connection.
         let _ = frame::write(&mut stream, &FromAgent::Busy).await;
     };

@@ -6,6 +6,7 @@
 //! round trip bounds it best. Asymmetric ways shift it within that bound; nothing can tell by how much.
 
 /// Four times of an exchange, nanoseconds: the first and the last by the clock of the controller, the others by that of the agent.
+#[expect(clippy::struct_field_names, reason = "the unit belongs into the name")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Exchange {
     /// The controller sends.

@@ -14,11 +14,13 @@ use std::time::{Duration, SystemTime};
 use hoptax_host::clock::now_ns;
 use hoptax_load::trial::LiveLine;
 use hoptax_session::load::{Lengths, Sending};
+use hoptax_session::token::Token;
 use hoptax_session::{Failure, Interrupt};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout, timeout_at};
 
+use crate::message::ShownToken;
 use crate::planned::{PlannedLoad, PlannedShare};
 use ledger::{Ledger, News, Standing};
 use line::{Input, Order, Told};
@@ -46,6 +48,8 @@ pub struct Asked<'a> {
     pub sending: &'a Sending<'a>,
     /// The agents.
     pub agents: Vec<Called>,
+    /// The token of the agents; none if they need none.
+    pub token: Option<Token>,
     /// The number of agents that have to come. The load is shared by those that do.
     pub least: usize,
     /// The time in which an agent has to come.
@@ -108,11 +112,13 @@ pub async fn run(
     interrupt: &Interrupt,
     tell: &mut dyn FnMut(Notice<'_>),
 ) -> Result<Gathered, Failure> {
-    let Asked { sending, agents, least, arrival, ends_agents, is_watched } = asked;
+    let Asked { sending, agents, token, least, arrival, ends_agents, is_watched } = asked;
     let planned = PlannedLoad::of(sending)?;
     planned.check_agents(least.max(1))?;
     let lengths = sending.schedule.lengths()?;
-    let mut control = Control::begin(agents, arrival, ends_agents, interrupt, tell);
+    let token = token.map(|token| ShownToken(token.secret().to_owned()));
+    let lines = Lines { arrival, token, ends_agents };
+    let mut control = Control::begin(agents, lines, interrupt, tell);
     let started = control.start(&planned, lengths, least, is_watched).await;
     let common = match started {
         Ok(common) => common,
@@ -121,9 +127,16 @@ pub async fn run(
             return Err(failure);
         }
     };
-    control.collect().await;
+    control.collect(planned.timeout()).await;
     control.end().await;
     merged::gathered(control.ledger.entries, common, sending)
+}
+
+/// The common properties of the lines to all agents.
+struct Lines {
+    arrival: Duration,
+    token: Option<ShownToken>,
+    ends_agents: bool,
 }
 
 /// The lines to all agents.
@@ -140,8 +153,7 @@ struct Control<'a> {
 impl<'a> Control<'a> {
     fn begin(
         agents: Vec<Called>,
-        arrival: Duration,
-        ends_agents: bool,
+        Lines { arrival, token, ends_agents }: Lines,
         interrupt: &'a Interrupt,
         tell: &'a mut dyn FnMut(Notice<'_>),
     ) -> Self {
@@ -151,8 +163,9 @@ impl<'a> Control<'a> {
         for (number, agent) in agents.into_iter().enumerate() {
             let (sender, inbox) = unbounded_channel();
             orders.push(sender.clone());
-            let told = told.clone();
-            lines.push(tokio::spawn(speak::speak(number, agent.stream, arrival, (sender, inbox), told)));
+            let (told, token) = (told.clone(), token.clone());
+            let line = speak::speak(number, agent.stream, arrival, token, (sender, inbox), told);
+            lines.push(tokio::spawn(line));
         }
         Self { ledger, orders, heard, lines, ends_agents, interrupt, tell }
     }
@@ -175,7 +188,7 @@ impl<'a> Control<'a> {
         }
         planned.check_agents(came.len())?;
         let of = u32::try_from(came.len()).map_err(Failure::bad_input)?;
-        let until_ns = now_ns() + nanoseconds(PREPARATION + planned.timeout() + planned.ramp_up());
+        let until_ns = after(now_ns(), &[PREPARATION, planned.timeout(), planned.ramp_up()]);
         for (index, number) in (0..of).zip(came.iter().copied()) {
             if let Some(entry) = self.ledger.entries.get_mut(number) {
                 (entry.index, entry.standing) = (Some(index), Standing::Planned);
@@ -194,8 +207,8 @@ impl<'a> Control<'a> {
         let error_ns = errors_ns.map(|before| before.error_ns).max().unwrap_or_default();
         // The largest error is half of the longest round trip.
         let now = now_ns();
-        let at_ns = now + nanoseconds(NOTICE) + 4 * error_ns;
-        let longest = warmup + record + planned.timeout() + REPORT_TIME;
+        let at_ns = after(now, &[NOTICE]) + 4 * error_ns;
+        let until_ns = after(at_ns, &[warmup, record, planned.timeout(), REPORT_TIME]);
         if is_watched {
             let (warmup_s, record_s) = (warmup.as_secs_f64(), record.as_secs_f64());
             self.ledger.seconds =
@@ -205,24 +218,25 @@ impl<'a> Control<'a> {
             if let Some(entry) = self.ledger.entries.get_mut(number) {
                 entry.standing = Standing::Sending;
             }
-            self.order(number, Order::Start { at_ns, until_ns: at_ns + nanoseconds(longest) });
+            self.order(number, Order::Start { at_ns, until_ns });
         }
         let note =
             format!("{of} agents start at one instant, to {:.3} ms by their clocks", error_ns as f64 / 1e6);
         (self.tell)(Notice::Note(&note));
         let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let record_from = since_1970 + Duration::from_nanos(at_ns - now) + warmup;
+        let record_from = (since_1970 + Duration::from_nanos(at_ns - now)).saturating_add(warmup);
         Ok(Common { rate: planned.rate(), of, from_unix_s: record_from.as_secs_f64() })
     }
 
     /// Waits until every agent has reported or is lost. An interrupt stops the load, and the agents report what they have.
-    async fn collect(&mut self) {
+    async fn collect(&mut self, request_time: Duration) {
         let has_ended = |ledger: &Ledger| ledger.has_no(|standing| matches!(standing, Standing::Sending));
         if self.wait(has_ended).await.is_err() {
+            let until_ns = after(now_ns(), &[request_time, REPORT_TIME]);
             for number in self.numbers(|standing| matches!(standing, Standing::Sending)) {
-                self.order(number, Order::Stop);
+                self.order(number, Order::Stop { until_ns });
             }
-            // Once more: a line gives up an agent that does not report.
+            // Once more: a line gives up an agent that does not report by then.
             while !has_ended(&self.ledger) {
                 self.hear().await;
             }
@@ -231,8 +245,9 @@ impl<'a> Control<'a> {
 
     /// Says goodbye to all.
     async fn end(&mut self) {
+        let until_ns = after(now_ns(), &[GOODBYE_TIME]);
         for number in 0..self.orders.len() {
-            self.order(number, Order::Stop);
+            self.order(number, Order::Stop { until_ns });
             self.order(number, Order::Goodbye { ends: self.ends_agents });
         }
         let until = Instant::now() + GOODBYE_TIME;
@@ -297,9 +312,10 @@ impl<'a> Control<'a> {
     }
 }
 
-fn nanoseconds(time: Duration) -> u64 {
-    // A quarter of the range is 146 years, so sums of such times cannot overflow.
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX).min(u64::MAX / 4)
+/// The time that is later than another by all of these, nanoseconds.
+fn after(from_ns: u64, times: &[Duration]) -> u64 {
+    let times_ns = times.iter().map(|time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
+    times_ns.fold(from_ns, u64::saturating_add)
 }
 
 /// True if an agent that has a share is lost.

@@ -6,6 +6,8 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 /// The longest message, bytes. A report has some thirty histograms of a few kilobytes each, and a plan may have a body.
 pub(crate) const MAX_BYTES: usize = 16 << 20;
+/// The longest first message of a controller, bytes: it may be a stranger's.
+pub(crate) const GREETING_BYTES: usize = 8 << 10;
 /// The bytes that a message gets before any of it is there: its length is a stranger's word.
 const FIRST_BYTES: usize = 64 << 10;
 
@@ -15,10 +17,9 @@ pub(crate) enum FrameError {
     /// The stream failed, or ended within a frame.
     #[error("{0}")]
     Stream(#[from] std::io::Error),
-    /// A message is longer than any of the protocol.
+    /// A message is longer than any that may come.
     #[error(
-        "a message of {0} bytes is longer than {most}: the other side is no hoptax, or its load is too large",
-        most = MAX_BYTES
+        "a message of {0} bytes is longer than any: the other side is no hoptax, or its load is too large"
     )]
     TooLong(usize),
     /// A message is not one of the protocol. What it has there may be a secret of a request.
@@ -46,10 +47,11 @@ pub(crate) async fn write(
     Ok(to.flush().await?)
 }
 
-/// Reads a message; None at the end of the stream. It is not to be cancelled: what was read of a frame would be lost. `heard` is called for
+/// Reads a message of at most so many bytes; None at the end of the stream. It is not to be cancelled: what was read of a frame would be lost. `heard` is called for
 /// every piece of it, because a long message over a slow way is a sign of life, too.
 pub(crate) async fn read<T: DeserializeOwned>(
     from: &mut (impl AsyncRead + Unpin),
+    most_bytes: usize,
     mut heard: impl FnMut(),
 ) -> Result<Option<T>, FrameError> {
     let mut head = [0; 4];
@@ -62,7 +64,7 @@ pub(crate) async fn read<T: DeserializeOwned>(
         }
     }
     let length = u32::from_be_bytes(head) as usize;
-    if length > MAX_BYTES {
+    if length > most_bytes {
         return Err(FrameError::TooLong(length));
     }
     let mut bytes = Vec::with_capacity(length.min(FIRST_BYTES));
@@ -97,7 +99,7 @@ mod tests {
             let writer = tokio::spawn(async move { to.write_all(&bytes).await });
             let mut all = Vec::new();
             let end = loop {
-                match read::<Vec<u8>>(&mut from, || ()).await {
+                match read::<Vec<u8>>(&mut from, MAX_BYTES, || ()).await {
                     Ok(Some(message)) => all.push(message),
                     Ok(None) => break Ok(()),
                     Err(error) => break Err(error.to_string()),
@@ -125,7 +127,7 @@ mod tests {
         fn bytes_of_a_stranger_end_in_an_error_or_in_messages(
             bytes in prop::collection::vec(any::<u8>(), 0..64), piece in 1..20_usize,
         ) {
-            read_all(&bytes, piece);
+            let _ = read_all(&bytes, piece);
         }
     }
 
@@ -137,7 +139,7 @@ mod tests {
             assert!(all.is_empty() && error.unwrap_err().contains("within a message"), "{end}");
         }
         let error = read_all(&(MAX_BYTES as u32 + 1).to_be_bytes(), 8).1.unwrap_err();
-        assert!(error.contains("longer than"), "{error}");
+        assert!(error.contains("longer than any"), "{error}");
         let error = read_all(&encode(&"text").unwrap(), 8).1.unwrap_err();
         assert!(error.contains("not one of this protocol"), "{error}");
         assert!(matches!(encode(&"x".repeat(MAX_BYTES)), Err(FrameError::TooLong(_))));

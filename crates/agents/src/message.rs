@@ -5,10 +5,11 @@
 //! controller compares clocks again, which is also how each side knows that the other is there.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use hoptax_load::encoded::encode;
 use hoptax_load::interval::Interval;
-use hoptax_result::{Environment, Histogram, LoadResult, Program};
+use hoptax_result::{Histogram, LoadResult, Program};
 use serde::{Deserialize, Serialize};
 
 use crate::planned::PlannedShare;
@@ -24,6 +25,8 @@ pub enum FromController {
     Hello {
         /// Its version of the protocol.
         version: u32,
+        /// The agent's token; none if its owner gave it none.
+        token: Option<ShownToken>,
     },
     /// Asks for the agent's clock.
     Clock {
@@ -53,7 +56,12 @@ pub enum FromController {
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum FromAgent {
     /// The answer to the greeting.
-    Hello(Box<Greeting>),
+    Hello {
+        /// Its version of the protocol.
+        version: u32,
+        /// Its program.
+        program: Program,
+    },
     /// The agent's clock.
     Clock {
         /// The time in the question.
@@ -78,19 +86,18 @@ pub enum FromAgent {
     Busy,
 }
 
-/// What an agent says of itself.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Greeting {
-    /// Its version of the protocol.
-    pub version: u32,
-    /// Its program.
-    pub program: Program,
-    /// Its machine.
-    pub environment: Environment,
+/// A token as it is shown to an agent. Its `Debug` output omits it.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ShownToken(pub String);
+
+impl fmt::Debug for ShownToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("(not shown)")
+    }
 }
 
-/// What an agent recorded in a second. All counts are of the record alone, as in intervals of `hoptax load --every`.
+/// The counts and times of a second of an agent. All counts are of the record alone, as in intervals of `hoptax load --every`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Second {
@@ -104,10 +111,6 @@ pub struct Second {
     pub answered: u64,
     /// Requests with another outcome, by kind.
     pub failures: BTreeMap<String, u64>,
-    /// Requests that were not sent, by reason.
-    pub unsent: BTreeMap<String, u64>,
-    /// Requests in flight at its end.
-    pub in_flight: u64,
     /// Response times of the answered requests; none without any.
     pub response: Option<Histogram>,
     /// Their send lags.
@@ -122,8 +125,6 @@ impl From<&Interval> for Second {
             sent: interval.sent,
             answered: interval.answered,
             failures: interval.failures.clone(),
-            unsent: interval.unsent.iter().map(|(reason, count)| ((*reason).to_owned(), *count)).collect(),
-            in_flight: interval.in_flight,
             response: encode(&interval.response),
             send_lag: encode(&interval.send_lag),
         }
@@ -147,5 +148,9 @@ mod tests {
         assert_eq!(text, r#"{"start":{"at_ns":18446744073709551615,"offset_ns":-9223372036854775808}}"#);
         assert_eq!(serde_json::to_string(&FromController::Stop).unwrap(), r#""stop""#);
         assert!(serde_json::from_str::<FromController>(r#"{"hello":{"version":1,"more":2}}"#).is_err());
+        let hello = FromController::Hello { version: 1, token: Some(ShownToken("secret".to_owned())) };
+        let text = serde_json::to_string(&hello).unwrap();
+        assert_eq!(text, r#"{"hello":{"version":1,"token":"secret"}}"#);
+        assert!(!format!("{hello:?}").contains("secret"));
     }
 }

@@ -27,21 +27,26 @@ fn outcomes(result: &LoadResult) -> Vec<&Agent> {
     result.agents.as_ref().unwrap().all.iter().collect()
 }
 
-#[test]
-fn a_thousand_agents_have_the_counts_and_the_times_of_one_generator() {
+/// Runs a load of so many agents, whose sum has to be that of one generator.
+fn compare(agents: u32) {
     let _alone = alone();
-    let load = Simulated::new(1_000);
+    let load = Simulated::new(agents);
     let (sent, _, lines) = load.run(true);
     let result = sent.unwrap().result;
     let whole = instants(&load, 0, 1);
-    assert_eq!(whole.len(), 50_000);
-    assert_eq!((result.book.sent, result.book.answered), (50_000, 50_000));
+    assert_eq!(whole.len(), 10_000);
+    assert_eq!((result.book.sent, result.book.answered), (10_000, 10_000));
     assert_eq!(response(&result), times(&whole));
-    assert_eq!(result.merged.as_ref().unwrap().runs.len(), 1_000);
+    assert_eq!(result.merged.as_ref().unwrap().runs.len(), agents as usize);
     assert!(outcomes(&result).iter().all(|agent| agent.outcome == AgentOutcome::Merged));
-    assert!(result.rate.target.is_some_and(|rate| (rate - 12_500.0).abs() < 1e-6));
-    assert_eq!(result.plan.connections, 2_000);
+    assert!(result.rate.target.is_some_and(|rate| (rate - 2_500.0).abs() < 1e-6));
+    assert_eq!(result.plan.connections, 2 * agents);
     assert!(!lines.is_empty());
+}
+
+#[test]
+fn agents_have_the_counts_and_the_times_of_one_generator() {
+    compare(7);
 }
 
 #[test]
@@ -82,4 +87,13 @@ fn clocks_that_are_off_spread_a_burst_and_lower_its_times() {
     assert!(one < exact && one > exact * 9 / 10, "{one} {exact}");
     assert!(ten < one && ten > exact / 3, "{ten} {one}");
     assert!(hundred < exact / 10, "{hundred} {exact}");
+}
+
+/// The same as above with as many agents as a cluster has. The test of a few guards it in `make test`.
+mod long {
+    #[test]
+    #[ignore = "takes a minute: run by `make test-long`"]
+    fn a_thousand_agents_have_the_counts_and_the_times_of_one_generator() {
+        super::compare(1_000);
+    }
 }

@@ -30,13 +30,12 @@ mod router;
 mod sending;
 mod server;
 mod studying;
-mod token;
 mod wanted;
 mod working;
 
 pub use history::Tell;
 pub use hoptax_session::targets::{AllowedTarget, is_local};
+pub use hoptax_session::token::Token;
 pub use hosts::AllowedHost;
 pub use openapi::openapi;
 pub use server::{Options, Server, routes};
-pub use token::Token;

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use axum::Router;
 use hoptax_session::targets::{AllowedTarget, AllowedTargets, is_local};
+use hoptax_session::token::Token;
 use hoptax_session::{Failure, Interrupt, machine};
 use tokio::runtime::Builder;
 use tokio::time;
@@ -17,7 +18,6 @@ use crate::gate::Gate;
 use crate::history::{History, Tell};
 use crate::hosts::{AllowedHost, Hosts};
 use crate::router;
-use crate::token::Token;
 use crate::wanted;
 
 /// The time between two looks at what ends the server.

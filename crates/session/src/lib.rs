@@ -49,6 +49,7 @@ pub mod tables;
 pub mod targets;
 pub mod thresholds;
 pub mod tls;
+pub mod token;
 mod trials;
 mod update;
 mod words;

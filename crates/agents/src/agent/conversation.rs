@@ -1,15 +1,19 @@
-//! What an agent does when its controller says something, when its load does, and when neither does: decisions without I/O.
+//! The decisions of an agent when its controller says something, when its load does, and when neither does, without I/O.
 
 use hoptax_load::trial::SETTLE_NS;
+use hoptax_result::Program;
+use hoptax_session::token::Token;
 
 use crate::clock::Offset;
-use crate::message::{FromAgent, FromController, Greeting, VERSION};
+use crate::message::{FromAgent, FromController, ShownToken, VERSION};
 use crate::planned::PlannedShare;
 
 /// The time without a word of the controller after which it is gone, nanoseconds. It speaks every second.
 pub(crate) const SILENCE_NS: u64 = 10_000_000_000;
 /// The time between two ticks above which this machine itself stood still, nanoseconds: nobody could be heard in it. Ticks come every second.
 const STALL_NS: u64 = 2_000_000_000;
+/// The longest notice of a start, nanoseconds. A controller gives less than a second, and more over a slow way.
+const LONGEST_NOTICE_NS: u64 = 60_000_000_000;
 
 /// Something that happens.
 #[derive(Debug)]
@@ -81,15 +85,16 @@ enum State {
 /// The conversation with one controller.
 #[derive(Debug)]
 pub(crate) struct Conversation {
-    greeting: Greeting,
+    /// The token that the controller has to show; none if everybody who reaches the agent may use it.
+    token: Option<Token>,
     state: State,
     heard_ns: u64,
     ticked_ns: u64,
 }
 
 impl Conversation {
-    pub(crate) fn new(greeting: Greeting, now_ns: u64) -> Self {
-        Self { greeting, state: State::Greeting, heard_ns: now_ns, ticked_ns: now_ns }
+    pub(crate) fn new(token: Option<Token>, now_ns: u64) -> Self {
+        Self { token, state: State::Greeting, heard_ns: now_ns, ticked_ns: now_ns }
     }
 
     /// True if there is a load, which has to end before the next.
@@ -136,15 +141,8 @@ impl Conversation {
 
     fn hear(&mut self, message: FromController, at_ns: u64, now_ns: u64) -> Vec<Output> {
         match (self.state, message) {
-            (State::Greeting, FromController::Hello { version: VERSION }) => {
-                self.state = State::Idle;
-                vec![Output::Send(FromAgent::Hello(Box::new(self.greeting.clone())))]
-            }
-            (State::Greeting, FromController::Hello { version }) => {
-                let reason = format!(
-                    "the agent speaks version {VERSION} of the protocol, and the controller version {version}: use one hoptax for both"
-                );
-                vec![Output::Send(FromAgent::Failed { reason }), Output::End(End::Stranger)]
+            (State::Greeting, FromController::Hello { version, token }) => {
+                self.greet(version, token.as_ref())
             }
             (State::Greeting, _) => vec![Output::End(End::Stranger)],
             (_, FromController::Clock { sent_ns }) => {
@@ -170,9 +168,28 @@ impl Conversation {
         }
     }
 
+    /// Answers a greeting, if it is of a controller that may use this agent.
+    fn greet(&mut self, version: u32, shown: Option<&ShownToken>) -> Vec<Output> {
+        let is_shown = |token: &Token| shown.is_some_and(|shown| token.equals(shown.0.as_bytes()));
+        if version == VERSION && self.token.as_ref().is_none_or(is_shown) {
+            self.state = State::Idle;
+            return vec![Output::Send(FromAgent::Hello { version: VERSION, program: Program::this() })];
+        }
+        let reason = if version == VERSION {
+            "its token was not shown: give the file that it was started with as --agents-token-file"
+                .to_owned()
+        } else {
+            format!(
+                "the agent speaks version {VERSION} of the protocol, and the controller version {version}: use one hoptax for both"
+            )
+        };
+        vec![Output::Send(FromAgent::Failed { reason }), Output::End(End::Stranger)]
+    }
+
     /// Starts, unless the instant is over, or so near that requests would be late.
     fn start(&mut self, at_ns: u64, offset_ns: i64, now_ns: u64) -> Vec<Output> {
-        match Offset::of_agent(offset_ns, at_ns) {
+        let latest_ns = now_ns.saturating_add(LONGEST_NOTICE_NS);
+        match Offset::of_agent(offset_ns, at_ns).filter(|own_ns| *own_ns <= latest_ns) {
             Some(own_ns) if own_ns >= now_ns.saturating_add(SETTLE_NS) => {
                 self.state = State::Sending;
                 vec![Output::Start(own_ns)]
@@ -182,10 +199,10 @@ impl Conversation {
                 let reason = format!(
                     "the word to start came {late_ms:.0} ms too late: the way to the agent is slow, or its machine is overloaded"
                 );
-                self.state = State::Ended;
+                // It has ended when the load says so.
                 vec![Output::Send(FromAgent::Failed { reason }), Output::Stop]
             }
-            None => self.gone("it names a start that no clock has".to_owned()),
+            None => self.gone("it names a start that is not near".to_owned()),
         }
     }
 
@@ -197,17 +214,17 @@ impl Conversation {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{Environment, Program, sample};
+    use hoptax_result::sample;
 
     use super::*;
     use crate::planned::PlannedLoad;
 
     const SECOND_NS: u64 = 1_000_000_000;
 
+    const HELLO: FromController = FromController::Hello { version: VERSION, token: None };
+
     fn new() -> Conversation {
-        let greeting =
-            Greeting { version: VERSION, program: Program::this(), environment: Environment::default() };
-        Conversation::new(greeting, 0)
+        Conversation::new(None, 0)
     }
 
     fn say(conversation: &mut Conversation, message: FromController, now_ns: u64) -> Vec<Output> {
@@ -220,8 +237,8 @@ mod tests {
 
     fn greeted() -> Conversation {
         let mut conversation = new();
-        let said = say(&mut conversation, FromController::Hello { version: VERSION }, 0);
-        assert!(matches!(said.as_slice(), [Output::Send(FromAgent::Hello(_))]), "{said:?}");
+        let said = say(&mut conversation, HELLO, 0);
+        assert!(matches!(said.as_slice(), [Output::Send(FromAgent::Hello { .. })]), "{said:?}");
         conversation
     }
 
@@ -283,7 +300,8 @@ mod tests {
         let mut conversation = ready();
         let outputs = ticks(&mut conversation, 2, SILENCE_NS + 3 * SECOND_NS);
         assert!(stops(&outputs) && matches!(end(&outputs), Some(End::Gone(_))));
-        for message in [plan(), FromController::Hello { version: VERSION }] {
+        let never = FromController::Start { at_ns: u64::MAX, offset_ns: 0 };
+        for message in [plan(), HELLO, never] {
             let outputs = say(&mut ready(), message, 3);
             assert!(stops(&outputs) && matches!(end(&outputs), Some(End::Gone(_))));
         }
@@ -314,12 +332,32 @@ mod tests {
 
     #[test]
     fn whoever_does_not_greet_is_no_controller_whose_end_matters() {
-        for message in [plan(), FromController::Stop, FromController::Hello { version: VERSION + 1 }] {
+        let other = FromController::Hello { version: VERSION + 1, token: None };
+        for message in [plan(), FromController::Stop, other] {
             let outputs = say(&mut new(), message, 1);
             assert_eq!(end(&outputs), Some(&End::Stranger));
         }
         let outputs = new().on(Input::Lost("its connection ended".to_owned()), 1);
         assert_eq!(end(&outputs), Some(&End::Stranger));
+    }
+
+    #[test]
+    fn an_agent_with_a_token_answers_only_whoever_shows_it() {
+        let answered = |shown: Option<&str>| {
+            let token = Token::of_text("0123456789abcdef").unwrap();
+            let mut conversation = Conversation::new(Some(token), 0);
+            let token = shown.map(|shown| ShownToken(shown.to_owned()));
+            say(&mut conversation, FromController::Hello { version: VERSION, token }, 1)
+        };
+        assert!(matches!(
+            answered(Some("0123456789abcdef")).as_slice(),
+            [Output::Send(FromAgent::Hello { .. })]
+        ));
+        for shown in [None, Some(""), Some("0123456789abcdeg"), Some("0123456789abcdeff")] {
+            let outputs = answered(shown);
+            assert_eq!(end(&outputs), Some(&End::Stranger));
+            assert!(!outputs.iter().any(|output| matches!(output, Output::Send(FromAgent::Hello { .. }))));
+        }
     }
 
     #[test]

@@ -5,13 +5,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use hoptax_host::clock::now_ns;
+use hoptax_session::token::Token;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, timeout_at};
 
 use super::conversation::{Conversation, End, Input, Output};
-use crate::frame;
-use crate::message::{FromAgent, FromController, Greeting};
+use crate::frame::{self, GREETING_BYTES, MAX_BYTES};
+use crate::message::{FromAgent, FromController};
 use crate::planned::PlannedShare;
 use crate::task::Ending;
 
@@ -21,6 +22,8 @@ const WAITING: usize = 256;
 const TICK: Duration = Duration::from_secs(1);
 /// The time in which the controller has to take a message.
 const WRITE_TIME: Duration = Duration::from_secs(10);
+/// The time for the last message of an agent whose own time is over.
+const LAST_WORD_TIME: Duration = Duration::from_secs(1);
 /// The time in which a load that was stopped has to end, before the next controller is served.
 const STOP_TIME: Duration = Duration::from_secs(30);
 
@@ -56,19 +59,24 @@ impl Events {
     }
 }
 
-/// Serves the controller at the other end of a stream, until one of them ends, or until `ends_at`.
+/// Serves the controller at the other end of a stream, until one of them ends, or until `ends_at`. With a token, whoever does not show it is
+/// no controller.
 pub async fn serve(
     stream: impl AsyncRead + AsyncWrite + Send + 'static,
     generator: &dyn Generator,
-    greeting: Greeting,
+    token: Option<Token>,
     ends_at: Instant,
 ) -> End {
     let (mut from, mut to) = tokio::io::split(stream);
     let (sender, mut inbox) = mpsc::channel(WAITING);
     let heard = sender.clone();
     let _reader = Ending::spawn(async move {
+        // The first message may be a stranger's.
+        let mut most_bytes = GREETING_BYTES;
         loop {
-            let (input, is_end) = match frame::read::<FromController>(&mut from, || ()).await {
+            let read = frame::read::<FromController>(&mut from, most_bytes, || ()).await;
+            most_bytes = MAX_BYTES;
+            let (input, is_end) = match read {
                 Ok(Some(message)) => (Input::Frame { message, at_ns: now_ns() }, false),
                 Ok(None) => (Input::Lost("its connection ended".to_owned()), true),
                 Err(error) => (Input::Lost(error.to_string()), true),
@@ -78,7 +86,7 @@ pub async fn serve(
             }
         }
     });
-    let mut conversation = Conversation::new(greeting, now_ns());
+    let mut conversation = Conversation::new(token, now_ns());
     let mut load = Load::default();
     let mut next_tick = Instant::now() + TICK;
     let end = 'conversation: loop {
@@ -98,7 +106,8 @@ pub async fn serve(
         for output in conversation.on(input, now_ns()) {
             match output {
                 Output::Send(message) => {
-                    let written = timeout(WRITE_TIME, frame::write(&mut to, &message)).await;
+                    let until = (Instant::now() + WRITE_TIME).min(ends_at + LAST_WORD_TIME);
+                    let written = timeout_at(until, frame::write(&mut to, &message)).await;
                     if !matches!(written, Ok(Ok(()))) {
                         load.stop();
                         break 'conversation End::Gone("it took no message".to_owned());
@@ -112,14 +121,14 @@ pub async fn serve(
         }
     };
     if matches!(end, End::Served { ends: false }) && conversation.has_load() {
-        return ended(&mut inbox, end).await;
+        return ended(&mut inbox, end, ends_at).await;
     }
     end
 }
 
 /// Waits until a load that was stopped has ended.
-async fn ended(inbox: &mut mpsc::Receiver<Input>, end: End) -> End {
-    let until = Instant::now() + STOP_TIME;
+async fn ended(inbox: &mut mpsc::Receiver<Input>, end: End, ends_at: Instant) -> End {
+    let until = (Instant::now() + STOP_TIME).min(ends_at);
     loop {
         match timeout_at(until, inbox.recv()).await {
             Ok(Some(Input::Load(FromAgent::Report(_) | FromAgent::Failed { .. }))) => return end,

@@ -1,4 +1,4 @@
-//! What the controller knows of each agent, without I/O. The order in which agents speak changes nothing of it.
+//! The controller's knowledge of each agent, without I/O. The order in which agents speak changes nothing of it.
 
 use hoptax_load::trial::LiveLine;
 use hoptax_result::{AgentOutcome, LoadResult};
@@ -81,7 +81,7 @@ impl Ledger {
     pub(crate) fn take(&mut self, agent: usize, told: Told) -> Vec<News> {
         let Some(entry) = self.entries.get_mut(agent) else { return Vec::new() };
         match told {
-            Told::Greeted(_, before) => {
+            Told::Greeted(before) => {
                 (entry.standing, entry.before) = (Standing::Greeted, Some(before));
                 Vec::new()
             }
@@ -91,8 +91,8 @@ impl Ledger {
             }
             Told::Second(second) => {
                 let known = &mut entry.known;
-                known.sent += second.sent;
-                known.answered += second.answered;
+                known.sent = known.sent.saturating_add(second.sent);
+                known.answered = known.answered.saturating_add(second.answered);
                 known.until_ns = known.until_ns.max(second.to_ns);
                 self.watched(|seconds| seconds.add(&second))
             }

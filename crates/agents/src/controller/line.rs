@@ -3,7 +3,7 @@
 use hoptax_result::{AgentOutcome, LoadResult, Program};
 
 use crate::clock::{Exchange, Offset};
-use crate::message::{FromAgent, FromController, Greeting, Second, VERSION};
+use crate::message::{FromAgent, FromController, Second, ShownToken, VERSION};
 use crate::planned::PlannedShare;
 
 /// Exchanges before the start, and after the end. Of a few exchanges, one meets an idle machine at both ends.
@@ -18,6 +18,8 @@ pub(crate) const SILENCE_NS: u64 = 5_000_000_000;
 const STALL_NS: u64 = 1_000_000_000;
 /// The time in which an agent answers the greeting, nanoseconds.
 const GREETING_NS: u64 = 5_000_000_000;
+/// The time in which it answers the questions about its clock before the start, nanoseconds.
+const COMPARING_NS: u64 = 15_000_000_000;
 
 /// Something that happens.
 #[derive(Debug)]
@@ -57,7 +59,10 @@ pub(crate) enum Order {
         until_ns: u64,
     },
     /// End the load early.
-    Stop,
+    Stop {
+        /// When its report has to be there, nanoseconds.
+        until_ns: u64,
+    },
     /// End the conversation.
     Goodbye {
         /// True if the agent should end, too.
@@ -76,11 +81,11 @@ pub(crate) enum Output {
     Close,
 }
 
-/// What the controller hears of an agent.
+/// News of an agent.
 #[derive(Debug)]
 pub(crate) enum Told {
-    /// It came, and its clock is known.
-    Greeted(Box<Greeting>, Offset),
+    /// It came. With the best offset of its clock.
+    Greeted(Offset),
     /// Its connections are open. With the best offset of its clock.
     Ready(Offset),
     /// A second of its load.
@@ -94,7 +99,7 @@ pub(crate) enum Told {
 #[derive(Debug)]
 enum State {
     Greeting,
-    Comparing { greeting: Box<Greeting>, left: u32 },
+    Comparing { left: u32 },
     Idle,
     Preparing,
     Ready,
@@ -120,7 +125,7 @@ pub(crate) struct Line {
 
 impl Line {
     /// A line that was just connected, and its first message.
-    pub(crate) fn begin(now_ns: u64) -> (Self, FromController) {
+    pub(crate) fn begin(token: Option<ShownToken>, now_ns: u64) -> (Self, FromController) {
         let line = Self {
             state: State::Greeting,
             heard_ns: now_ns,
@@ -130,7 +135,7 @@ impl Line {
             before: None,
             after: None,
         };
-        (line, FromController::Hello { version: VERSION })
+        (line, FromController::Hello { version: VERSION, token })
     }
 
     /// Decides what to do.
@@ -148,6 +153,8 @@ impl Line {
             Input::Tick => self.tick(now_ns),
             Input::Lost(reason) => {
                 let mut outputs = self.end(AgentOutcome::Died, reason);
+                // Nobody hears more.
+                outputs.retain(|output| matches!(output, Output::Tell(_)));
                 outputs.push(Output::Close);
                 outputs
             }
@@ -160,12 +167,12 @@ impl Line {
                 let exchange = Exchange { sent_ns, received_ns, replied_ns, returned_ns: at_ns };
                 self.compare(exchange.offset(), now_ns)
             }
-            FromAgent::Hello(greeting) if matches!(self.state, State::Greeting) => {
-                if let Some(reason) = stranger(&greeting) {
+            FromAgent::Hello { version, program } if matches!(self.state, State::Greeting) => {
+                if let Some(reason) = stranger(version, &program) {
                     return self.end(AgentOutcome::Failed, reason);
                 }
-                self.state = State::Comparing { greeting, left: EXCHANGES_BEFORE };
-                self.until_ns = None;
+                self.state = State::Comparing { left: EXCHANGES_BEFORE };
+                self.until_ns = Some(now_ns + COMPARING_NS);
                 vec![self.ask(now_ns)]
             }
             FromAgent::Ready => match (&self.state, self.before) {
@@ -188,7 +195,7 @@ impl Line {
                 self.end(AgentOutcome::Failed, reason.to_owned())
             }
             // A load that was stopped before its start reports, too.
-            FromAgent::Hello(_) | FromAgent::Second(_) | FromAgent::Report(_) => Vec::new(),
+            FromAgent::Hello { .. } | FromAgent::Second(_) | FromAgent::Report(_) => Vec::new(),
         }
     }
 
@@ -196,7 +203,7 @@ impl Line {
     fn compare(&mut self, offset: Option<Offset>, now_ns: u64) -> Vec<Output> {
         let better = |known: Option<Offset>| offset.map(|offset| offset.better(known)).or(known);
         match &mut self.state {
-            State::Comparing { left, .. } => {
+            State::Comparing { left } => {
                 self.before = better(self.before);
                 *left -= 1;
                 if *left > 0 {
@@ -206,10 +213,8 @@ impl Line {
                     let reason = "its clock runs backwards, or its answers are made up".to_owned();
                     return self.end(AgentOutcome::Failed, reason);
                 };
-                match std::mem::replace(&mut self.state, State::Idle) {
-                    State::Comparing { greeting, .. } => vec![Output::Tell(Told::Greeted(greeting, before))],
-                    _ => Vec::new(),
-                }
+                (self.state, self.until_ns) = (State::Idle, None);
+                vec![Output::Tell(Told::Greeted(before))]
             }
             State::Idle | State::Preparing | State::Ready => {
                 self.before = better(self.before);
@@ -244,7 +249,8 @@ impl Line {
                 let offset_ns = self.before.map_or(0, |before| before.offset_ns);
                 vec![Output::Send(FromController::Start { at_ns, offset_ns })]
             }
-            Order::Stop if matches!(self.state, State::Preparing | State::Ready | State::Sending) => {
+            Order::Stop { until_ns } if self.has_load() => {
+                self.until_ns = Some(until_ns);
                 vec![Output::Send(FromController::Stop)]
             }
             Order::Goodbye { ends } => {
@@ -252,21 +258,24 @@ impl Line {
                 vec![Output::Send(FromController::Goodbye { ends }), Output::Close]
             }
             // It ended before the order reached it.
-            Order::Plan { .. } | Order::Start { .. } | Order::Stop => Vec::new(),
+            Order::Plan { .. } | Order::Start { .. } | Order::Stop { .. } => Vec::new(),
         }
     }
 
+    /// True if the agent has a load that may still send.
+    fn has_load(&self) -> bool {
+        matches!(self.state, State::Preparing | State::Ready | State::Sending)
+    }
+
     fn tick(&mut self, now_ns: u64) -> Vec<Output> {
-        if matches!(self.state, State::Ended) {
-            return Vec::new();
-        }
         let since_ns = now_ns.saturating_sub(self.ticked_ns);
         self.ticked_ns = now_ns;
         if since_ns > STALL_NS {
             self.heard_ns = self.heard_ns.saturating_add(since_ns);
             self.until_ns = self.until_ns.map(|until_ns| until_ns.saturating_add(since_ns));
         }
-        if now_ns.saturating_sub(self.heard_ns) > SILENCE_NS {
+        let has_ended = matches!(self.state, State::Ended);
+        if !has_ended && now_ns.saturating_sub(self.heard_ns) > SILENCE_NS {
             let reason = format!(
                 "it said nothing for {} s: its machine, its process or the network stands still",
                 SILENCE_NS / 1_000_000_000
@@ -276,6 +285,7 @@ impl Line {
         if self.until_ns.is_some_and(|until_ns| now_ns > until_ns) {
             let reason = match self.state {
                 State::Greeting => "it did not answer the greeting: it is no agent, or it is overloaded",
+                State::Comparing { .. } => "it did not answer questions about its clock in time",
                 State::Preparing => {
                     "its connections were not open in time: look at the server and at its machine"
                 }
@@ -285,6 +295,7 @@ impl Line {
         }
         let asks =
             !matches!(self.state, State::Greeting) && now_ns.saturating_sub(self.asked_ns) >= ASK_EVERY_NS;
+        // An agent that has ended is asked, too: without a word, it would take the controller for gone before the others have reported.
         // While clocks are compared, the answers ask the next question; a lost one is none of a stream.
         let is_comparing = matches!(self.state, State::Comparing { .. } | State::Reporting { .. });
         if asks && !is_comparing { vec![self.ask(now_ns)] } else { Vec::new() }
@@ -295,28 +306,33 @@ impl Line {
         Output::Send(FromController::Clock { sent_ns: now_ns })
     }
 
-    /// Ends it without a result, once.
+    /// Ends it without a result, once. Its load is stopped, if it can still hear that: nobody counts its requests any more.
     fn end(&mut self, outcome: AgentOutcome, reason: String) -> Vec<Output> {
         self.until_ns = None;
+        let has_load = self.has_load();
         match std::mem::replace(&mut self.state, State::Ended) {
             State::Ended => Vec::new(),
             // All of the load is there; the clock at the end is not.
             State::Reporting { result, .. } => vec![Output::Tell(Told::Reported(result, self.after))],
+            // Whoever answered no greeting needs no goodbye.
+            State::Greeting => vec![Output::Tell(Told::Ended(outcome, reason)), Output::Close],
+            _ if has_load => {
+                vec![Output::Tell(Told::Ended(outcome, reason)), Output::Send(FromController::Stop)]
+            }
             _ => vec![Output::Tell(Told::Ended(outcome, reason))],
         }
     }
 }
 
 /// Reason why an agent cannot work with this controller.
-fn stranger(greeting: &Greeting) -> Option<String> {
+fn stranger(version: u32, program: &Program) -> Option<String> {
     let own = Program::this();
-    if greeting.version != VERSION || greeting.program.version != own.version {
-        return Some(format!(
-            "it is hoptax {} with version {} of the protocol, and this is hoptax {} with version {VERSION}: use one hoptax for both",
-            greeting.program.version, greeting.version, own.version
-        ));
-    }
-    None
+    (version != VERSION || program.version != own.version).then(|| {
+        format!(
+            "it is hoptax {} with version {version} of the protocol, and this is hoptax {} with version {VERSION}: use one hoptax for both",
+            program.version, own.version
+        )
+    })
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! The result of all agents: each part is judged by the checks of a load, and their histograms and counts are added as those of
 //! `hoptax runs merge`.
 
+use std::slice;
+
 use hoptax_checks::{fail_on, judge_load, judge_merged};
 use hoptax_load::Share;
 use hoptax_load::merge::{Run, merge};
@@ -80,7 +82,12 @@ pub(super) fn gathered(
         let reasons: Vec<String> = reasons.collect();
         return Err(Failure::environment(format!("no agent reported its share:\n{}", reasons.join("\n"))));
     }
-    let mut result = merge(runs, left_out).map_err(|reasons| Failure::void(reasons.join("\n")))?;
+    let (mut result, damaged) = added(runs, left_out)?;
+    for one in damaged {
+        if let Some(agent) = agents.iter_mut().find(|agent| agent.name == one.file) {
+            (agent.outcome, agent.reason) = (AgentOutcome::Failed, Some(one.reason));
+        }
+    }
     for one in result.merged.iter().flat_map(|merged| &merged.left_out) {
         // Those that are left out by their own checks.
         let of = agents.iter_mut().find(|agent| agent.name == one.file && agent.reason.is_none());
@@ -92,6 +99,34 @@ pub(super) fn gathered(
     judge_merged(&mut result);
     let all_pass = fail_on::judge(&mut result, sending.fail_on);
     Ok(Gathered { result, all_pass })
+}
+
+/// Adds the parts. A part that cannot be read by itself is left out with the reason, and returned beside the result: one agent costs nobody
+/// the parts of the others.
+fn added(runs: Vec<Run>, mut left_out: Vec<RunLeftOut>) -> Result<(LoadResult, Vec<RunLeftOut>), Failure> {
+    let failed = |reasons: Vec<String>| Failure::void(reasons.join("\n"));
+    let together = match merge(&runs, left_out.clone()) {
+        Ok(result) => return Ok((result, Vec::new())),
+        Err(reasons) => reasons,
+    };
+    let (mut whole, mut damaged) = (Vec::new(), Vec::new());
+    for run in runs {
+        let alone = merge(slice::from_ref(&run), Vec::new());
+        match alone {
+            // Times that its checks withhold are no damage.
+            Err(reasons) if run.result.histograms.is_some() => damaged.push(RunLeftOut {
+                reason: format!("its report is damaged: {}", reasons.join("; ")),
+                planned_rate: run.result.rate.target,
+                file: run.file,
+            }),
+            _ => whole.push(run),
+        }
+    }
+    if damaged.is_empty() {
+        return Err(failed(together));
+    }
+    left_out.extend(damaged.iter().cloned());
+    Ok((merge(&whole, left_out).map_err(failed)?, damaged))
 }
 
 /// The most by which the starts of two agents differ.
@@ -135,7 +170,7 @@ fn unreported(agent: Agent, outcome: AgentOutcome, reason: String, known: Known)
     }
 }
 
-/// What is known of the part of an agent that is lost.
+/// The known counts of the part of an agent that is lost.
 fn lost(reason: &str, known: Known) -> String {
     if known.until_ns == 0 {
         return format!("{reason}; it told of no second of the record");
@@ -152,7 +187,7 @@ fn lost(reason: &str, known: Known) -> String {
 mod tests {
     use hoptax_load::encoded::encode;
     use hoptax_load::{Distribution, Pace};
-    use hoptax_result::{Book, LoadHistograms, LoadRate, PlanShare, sample};
+    use hoptax_result::{Book, Histogram, LoadHistograms, LoadRate, PlanShare, sample};
     use hoptax_session::load::Schedule;
     use proptest::prelude::*;
 
@@ -191,7 +226,7 @@ mod tests {
         result.rate = LoadRate { target: Some(100.0), offered: 100.0, achieved: Some(100.0) };
         result.plan.share = Some(PlanShare { index, of: AGENTS });
         (result.latency.response, result.latency.service) = (times.summary(), times.summary());
-        result.windows = Vec::new();
+        (result.without_generator, result.windows) = (None, Vec::new());
         let times = encode(&times.histogram());
         result.histograms =
             Some(LoadHistograms { response: times.clone(), service: times, ..LoadHistograms::default() });
@@ -218,7 +253,8 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(16))]
+        // Each case encodes and decodes some forty histograms.
+        #![proptest_config(ProptestConfig::with_cases(4))]
 
         #[test]
         fn the_order_in_which_agents_speak_changes_nothing(
@@ -243,17 +279,44 @@ mod tests {
         assert!(result.findings.iter().any(|finding| finding.id == "agent-lost"));
     }
 
-    #[test]
-    fn a_part_that_its_own_checks_void_is_left_out_and_named() {
+    /// The result of two agents, after a change of the report of the second.
+    fn of_two(change: impl FnOnce(&mut LoadResult)) -> Result<LoadResult, Failure> {
+        let mut parts = [part(0), part(1)];
+        change(&mut parts[1]);
         let mut ledger = Ledger::new(["a".to_owned(), "b".to_owned()]);
-        for (index, entry) in (0..2).zip(&mut ledger.entries) {
-            let mut result = part(index);
-            // Requests are missing in the accounts of the second.
-            result.book.answered -= u64::from(index);
-            (entry.index, entry.standing) = (Some(index), Standing::Reported(Box::new(result)));
+        for ((index, part), entry) in (0..).zip(parts).zip(&mut ledger.entries) {
+            (entry.index, entry.standing) = (Some(index), Standing::Reported(Box::new(part)));
         }
         let common = Common { rate: Some(200.0), of: 2, from_unix_s: 1_767_323_045.0 };
-        let result = gathered(ledger.entries, common, &Sending::default()).unwrap().result;
+        gathered(ledger.entries, common, &Sending::default()).map(|gathered| gathered.result)
+    }
+
+    #[test]
+    fn a_report_that_cannot_be_read_is_left_out_and_named_and_costs_nobody_else_anything() {
+        let result = of_two(|result| {
+            let histograms = result.histograms.as_mut().unwrap();
+            histograms.response = Some(Histogram("AAAA".to_owned()));
+        });
+        let result = result.unwrap();
+        assert_eq!((result.book.sent, result.latency.response.count), (1_000, 1_000));
+        let lost: Vec<&Agent> = result.agents.as_ref().unwrap().lost().collect();
+        let [lost] = lost.as_slice() else { panic!("{lost:?}") };
+        assert_eq!((lost.name.as_str(), lost.outcome), ("b", AgentOutcome::Failed));
+        assert!(lost.reason.as_ref().unwrap().contains("damaged"), "{lost:?}");
+        assert_eq!(result.merged.as_ref().unwrap().left_out.len(), 1);
+        assert!(result.findings.iter().any(|finding| finding.id == "agent-lost"));
+    }
+
+    #[test]
+    fn parts_of_two_loads_are_no_result() {
+        let why = of_two(|result| result.plan.method = "PUT".to_owned()).unwrap_err().to_string();
+        assert!(why.contains("`b` is another load than `a`"), "{why}");
+    }
+
+    #[test]
+    fn a_part_that_its_own_checks_void_is_left_out_and_named() {
+        // A request is missing in its accounts.
+        let result = of_two(|result| result.book.answered -= 1).unwrap();
         let agents = &result.agents.as_ref().unwrap().all;
         assert_eq!((agents[0].outcome, agents[1].outcome), (AgentOutcome::Merged, AgentOutcome::Void));
         assert!(agents[1].reason.as_ref().unwrap().contains("void"), "{:?}", agents[1]);

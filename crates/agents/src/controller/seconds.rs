@@ -47,7 +47,8 @@ impl Seconds {
 
     /// Adds a second of one agent. Returns those that nobody is waited for any more.
     pub(crate) fn add(&mut self, second: &Second) -> Vec<LiveLine> {
-        self.errors += second.failures.values().sum::<u64>();
+        let failures = second.failures.values().copied();
+        self.errors = failures.fold(self.errors, u64::saturating_add);
         let number = second.from_ns / SECOND_NS;
         if number < self.next {
             return Vec::new();
@@ -63,7 +64,7 @@ impl Seconds {
         open.agents += 1;
         open.length_s = open.length_s.max(second.to_ns.saturating_sub(second.from_ns) as f64 / 1e9);
         open.to_s = open.to_s.max(second.to_ns as f64 / 1e9);
-        open.answered += second.answered;
+        open.answered = open.answered.saturating_add(second.answered);
         add(&mut open.response, second.response.as_ref());
         add(&mut open.send_lag, second.send_lag.as_ref());
         self.complete()

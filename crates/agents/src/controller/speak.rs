@@ -12,8 +12,8 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use super::line::{Input, Line, Output, Told};
-use crate::frame;
-use crate::message::FromAgent;
+use crate::frame::{self, MAX_BYTES};
+use crate::message::{FromAgent, ShownToken};
 use crate::task::Ending;
 
 /// The time between two looks at the clock.
@@ -60,6 +60,7 @@ pub(super) async fn speak(
     number: usize,
     connecting: Connecting,
     arrival: Duration,
+    token: Option<ShownToken>,
     (sender, mut inbox): (UnboundedSender<Input>, UnboundedReceiver<Input>),
     told: UnboundedSender<(usize, Told)>,
 ) {
@@ -89,7 +90,7 @@ pub(super) async fn speak(
                     let _ = sender.send(Input::Heard);
                 }
             };
-            let (input, is_end) = match frame::read::<FromAgent>(&mut from, heard).await {
+            let (input, is_end) = match frame::read::<FromAgent>(&mut from, MAX_BYTES, heard).await {
                 Ok(Some(message)) => (Input::Frame { message, at_ns: now_ns() }, false),
                 Ok(None) => (Input::Lost("its connection ended".to_owned()), true),
                 Err(error) => (Input::Lost(error.to_string()), true),
@@ -99,7 +100,7 @@ pub(super) async fn speak(
             }
         }
     });
-    let (mut line, hello) = Line::begin(now_ns());
+    let (mut line, hello) = Line::begin(token, now_ns());
     let mut outputs = vec![Output::Send(hello)];
     let mut next_tick = Instant::now() + TICK;
     'line: loop {

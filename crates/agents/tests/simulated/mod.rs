@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use hoptax_agents::PlannedShare;
-use hoptax_agents::agent::{Events, Generator, Orders, greeting, serve};
+use hoptax_agents::agent::{Events, Generator, Orders, serve};
 use hoptax_agents::controller::{Asked, Called, Gathered, Notice, Stream, run};
 use hoptax_agents::message::{FromAgent, Second};
 use hoptax_load::encoded::encode;
@@ -16,6 +16,7 @@ use hoptax_load::trial::LiveLine;
 use hoptax_load::{Arrivals, Distribution, Pace, Schedule as Instants, histogram};
 use hoptax_result::{Book, EndedBy, LoadHistograms, LoadRate, LoadResult, PlanShare, sample};
 use hoptax_session::load::{Connections, GivenUrl, Load, Requests, Schedule, Sending};
+use hoptax_session::token::Token;
 use hoptax_session::{Failure, Interrupt};
 use tokio::io::duplex;
 use tokio::runtime::Builder;
@@ -46,7 +47,7 @@ pub struct Simulated {
 
 impl Simulated {
     pub fn new(agents: u32) -> Self {
-        Self { agents, rate: 12_500.0, seconds: 4, batches: 0, is_paced: false, lost: None, fails: None }
+        Self { agents, rate: 2_500.0, seconds: 4, batches: 0, is_paced: false, lost: None, fails: None }
     }
 
     /// The load as a user states it.
@@ -70,6 +71,7 @@ impl Simulated {
     pub fn run(&self, is_watched: bool) -> (Result<Gathered, Failure>, Vec<String>, Vec<LiveLine>) {
         let runtime = Builder::new_current_thread().enable_time().build().unwrap();
         let (mut said, mut lines) = (Vec::new(), Vec::new());
+        let token = Token::generated();
         let sent = runtime.block_on(async {
             let (mut called, mut agents) = (Vec::new(), Vec::new());
             for number in 0..self.agents {
@@ -77,8 +79,8 @@ impl Simulated {
                 let killed = Arc::new(OnceLock::new());
                 let generator = Known::new(self.clone(), number, Arc::clone(&killed));
                 let ends_at = Instant::now() + Duration::from_secs(3_600);
-                let agent =
-                    tokio::spawn(async move { serve(of_agent, &generator, greeting(), ends_at).await });
+                let of_all = Some(token.clone());
+                let agent = tokio::spawn(async move { serve(of_agent, &generator, of_all, ends_at).await });
                 killed.set(agent.abort_handle()).unwrap();
                 agents.push(agent);
                 let stream = async move { Ok(Box::new(of_controller) as Box<dyn Stream>) };
@@ -88,6 +90,7 @@ impl Simulated {
             let asked = Asked {
                 sending: &sending,
                 agents: called,
+                token: Some(token),
                 least: self.agents as usize,
                 arrival: Duration::from_secs(60),
                 ends_agents: true,
@@ -128,7 +131,7 @@ pub fn instants(load: &Simulated, index: u32, of: u32) -> Vec<u64> {
 struct Known {
     load: Simulated,
     number: u32,
-    /// What it tells, which takes time to compute that the agents of a real load have each to itself.
+    /// Its seconds and its report. They take time to compute, which the agents of a real load have each to itself.
     told: Arc<(Vec<Second>, LoadResult)>,
     killed: Arc<OnceLock<AbortHandle>>,
 }
@@ -165,7 +168,7 @@ impl Generator for Known {
                     sleep_until(begun + Duration::from_secs(second + 1)).await;
                 }
                 if load.lost == Some((number, second)) {
-                    // What it told before is on its way.
+                    // Its words so far are on their way.
                     sleep(Duration::from_millis(50)).await;
                     killed.get().unwrap().abort();
                     return;
@@ -214,7 +217,7 @@ fn result(load: &Simulated, index: u32, instants: &[u64]) -> LoadResult {
     result.plan.share = Some(PlanShare { index, of: load.agents });
     (result.latency.response, result.latency.service) = (times.summary(), times.summary());
     result.outcomes = [("answered".to_owned(), times.summary())].into();
-    result.windows = Vec::new();
+    (result.without_generator, result.windows) = (None, Vec::new());
     result.histograms = Some(LoadHistograms {
         response: encode(&times.histogram()),
         service: encode(&times.histogram()),

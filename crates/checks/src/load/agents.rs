@@ -37,11 +37,11 @@ fn ended(outcome: AgentOutcome) -> &'static str {
         AgentOutcome::Died => "died",
         AgentOutcome::Silent => "fell silent",
         AgentOutcome::Late => "did not report in time",
-        _ => "could not send its share",
+        _ => "failed",
     }
 }
 
-/// What it had told of its share.
+/// The counts of its share that it had told.
 fn known(agent: &Agent) -> String {
     match (agent.sent, agent.answered, agent.known_until_s) {
         (Some(sent), Some(answered), Some(until_s)) if until_s > 0.0 => format!(
@@ -52,7 +52,7 @@ fn known(agent: &Agent) -> String {
     }
 }
 
-/// What that means for the numbers of the result.
+/// The meaning of that for the numbers of the result.
 fn meaning(agents: &Agents, agent: &Agent) -> String {
     let with_share = agents.all.iter().filter(|other| other.index.is_some()).count();
     let missing = agents.lost().count();

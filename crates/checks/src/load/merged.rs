@@ -98,6 +98,9 @@ pub(super) const COMMON_WINDOW: Check<LoadResult> = Check {
     withhold: None,
 };
 
+/// A sequence of random arrivals: its seed, and its share of a load with its number of shares.
+type Sequence = (u64, Option<(u32, u32)>);
+
 /// Runs whose random arrivals are the same.
 pub(super) const SAME_SEED: Check<LoadResult> = Check {
     id: "same-seed",
@@ -109,12 +112,12 @@ pub(super) const SAME_SEED: Check<LoadResult> = Check {
             return Vec::new();
         };
         // Shares of one load have its seed, and sequences of their own.
-        let mut by_sequence: BTreeMap<_, Vec<&str>> = BTreeMap::new();
+        let mut by_sequence: BTreeMap<Sequence, Vec<&str>> = BTreeMap::new();
         for run in &merged.runs {
             let share = run.share.map(|share| (share.index, share.of));
             by_sequence.entry((run.seed, share)).or_default().push(&run.file);
         }
-        let finding = |((seed, _), files): ((u64, Option<(u32, u32)>), Vec<&str>)| -> Option<Finding> {
+        let finding = |((seed, _), files): (Sequence, Vec<&str>)| -> Option<Finding> {
             let number = files.len();
             (number > 1).then(|| {
                 Finding::new(

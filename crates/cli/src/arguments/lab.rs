@@ -104,20 +104,24 @@ Example, with the server on 192.0.2.9 and the agent on 192.0.2.1:
                  hoptax load -q 1000 --agents 127.0.0.1:8421 http://192.0.2.9:8080/
 
 An agent serves one controller at a time, and sends to allowed targets alone. Whoever reaches it
-may send load to them, so it listens on loopback. It stops its load when its controller is gone.
+may send load to them, so on another address than loopback it needs a token, which goes over the
+network as it is. An agent stops its load, and ends, when its controller is gone.
 
 Exit codes:
   0    ended by its controller, by a signal, or at its deadline while it served nobody
-  2    invalid input: no targets, or an address that others reach
+  2    invalid input: no targets, or an address that others reach and no token
   3    the address cannot be listened on, the controller is gone, or the deadline ended a load")]
 pub(crate) struct AgentArguments {
-    /// Address of loopback to listen on; port 0 selects a free port
+    /// Address to listen on; port 0 selects a free port
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8420", value_parser = hoptax_host::scoped::socket_address)]
     pub(crate) listen: SocketAddr,
+    /// File with the token that controllers must show, at least 16 characters; only you should read it
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) token_file: Option<PathBuf>,
     /// Host that loads may go to, with a port or with any; repeatable
     ///
     /// The rules are those of `hoptax serve --allow-target`, but loopback has to be allowed as any other host.
-    #[arg(long = "allow-target", alias = "allow", value_name = "HOST[:PORT]", required = true)]
+    #[arg(long = "allow-target", value_name = "HOST[:PORT]", required = true)]
     pub(crate) allowed_targets: Vec<AllowedTarget>,
     /// Time after which the agent ends, whatever it does
     #[arg(long, value_name = "DURATION", value_parser = values::duration)]

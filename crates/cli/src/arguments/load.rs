@@ -91,6 +91,9 @@ pub(crate) struct LoadArguments {
     /// --count are of all together, --workers of each. Options that name files or addresses of this machine are refused.
     #[arg(long, value_name = "ADDRESSES", value_delimiter = ',', conflicts_with = "every", help_heading = SCHEDULE)]
     pub(crate) agents: Vec<String>,
+    /// File with the token of the agents (`hoptax lab agent --token-file`)
+    #[arg(long, value_name = "FILE", requires = "agents", value_hint = ValueHint::FilePath, help_heading = SCHEDULE)]
+    pub(crate) agents_token_file: Option<PathBuf>,
     /// Number of agents that have to come; those that come share the load [default: all]
     #[arg(long, value_name = "NUMBER", requires = "agents", value_parser = values::whole::<u32>(1..), help_heading = SCHEDULE)]
     pub(crate) least_agents: Option<u32>,

@@ -4,13 +4,14 @@ use hoptax_agents::agent::{Agent, Options};
 
 use crate::arguments::AgentArguments;
 use crate::exit::{Code, Failure};
-use crate::{interrupt, print};
+use crate::{interrupt, print, token_file};
 
 /// Runs the command.
 pub(super) fn run(arguments: &AgentArguments) -> Result<Code, Failure> {
     let interrupt = interrupt::listen()?;
     let agent = Agent::bind(Options {
         listen: arguments.listen,
+        token: arguments.token_file.as_deref().map(token_file::read).transpose()?,
         targets: arguments.allowed_targets.clone(),
         deadline: arguments.deadline,
     })?;

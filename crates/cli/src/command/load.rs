@@ -46,7 +46,7 @@ pub(crate) fn run(arguments: &LoadArguments) -> Result<Code, Failure> {
     if arguments.agents.is_empty() {
         sent(&sending, outputs)
     } else {
-        agents::sent(&sending, &arguments.agents, arguments.least_agents, outputs)
+        agents::sent(&sending, arguments, outputs)
     }
 }
 

@@ -1,13 +1,19 @@
-use hoptax_result::{Environment, sample};
+use hoptax_result::sample;
 
 use super::*;
 use crate::planned::PlannedLoad;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
+fn begun() -> Line {
+    let (line, hello) = Line::begin(Some(ShownToken("0123456789abcdef".to_owned())), 0);
+    let FromController::Hello { version: VERSION, token: Some(token) } = &hello else { panic!("{hello:?}") };
+    assert_eq!(token.0, "0123456789abcdef");
+    line
+}
+
 fn greeting() -> FromAgent {
-    let (program, environment) = (Program::this(), Environment::default());
-    FromAgent::Hello(Box::new(Greeting { version: VERSION, program, environment }))
+    FromAgent::Hello { version: VERSION, program: Program::this() }
 }
 
 fn hear(line: &mut Line, message: FromAgent, now_ns: u64) -> Vec<Output> {
@@ -35,11 +41,10 @@ fn told(outputs: &[Output]) -> Vec<&Told> {
 }
 
 fn idle() -> Line {
-    let (mut line, hello) = Line::begin(0);
-    assert!(matches!(hello, FromController::Hello { version: VERSION }));
+    let mut line = begun();
     let outputs = hear(&mut line, greeting(), 1);
     let outputs = answer(&mut line, outputs);
-    let [Told::Greeted(_, offset)] = told(&outputs)[..] else { panic!("{outputs:?}") };
+    let [Told::Greeted(offset)] = told(&outputs)[..] else { panic!("{outputs:?}") };
     assert_eq!((offset.offset_ns, offset.error_ns), (100, 11));
     line
 }
@@ -87,7 +92,11 @@ fn an_agent_is_compared_planned_started_and_reports_once() {
     let outputs = answer(&mut line, outputs);
     let [Told::Reported(_, Some(after))] = told(&outputs)[..] else { panic!("{outputs:?}") };
     assert_eq!(after.offset_ns, 100);
-    assert!(line.on(Input::Tick, 100 * SECOND_NS).is_empty());
+    // It is asked until all others have reported, too, and never given up.
+    for at_ns in [5, 100].map(|second| second * SECOND_NS) {
+        let outputs = line.on(Input::Tick, at_ns);
+        assert!(matches!(outputs.as_slice(), [Output::Send(FromController::Clock { .. })]), "{outputs:?}");
+    }
     let outputs = line.on(Input::Lost("its connection ended".to_owned()), 101 * SECOND_NS);
     assert!(matches!(outputs.as_slice(), [Output::Close]));
 }
@@ -102,7 +111,10 @@ fn an_agent_that_dies_is_silent_late_or_fails_is_told_once_with_its_outcome() {
     let mut line = sending();
     line.until_ns = None;
     assert_eq!(ticks(&mut line, 400, SILENCE_NS + 400), None);
-    assert_eq!(ticks(&mut line, SILENCE_NS + 401, SILENCE_NS + 401), Some(AgentOutcome::Silent));
+    let outputs = line.on(Input::Tick, SILENCE_NS + 401);
+    assert_eq!(ended(&outputs), Some(AgentOutcome::Silent));
+    // If it hears again, it does not send on.
+    assert!(matches!(outputs.last(), Some(Output::Send(FromController::Stop))), "{outputs:?}");
     let mut line = sending();
     assert_eq!(ticks(&mut line, 400, 4 * SECOND_NS), None);
     assert_eq!(ticks(&mut line, 4 * SECOND_NS + 1, 4 * SECOND_NS + 1), Some(AgentOutcome::Late));
@@ -114,8 +126,29 @@ fn an_agent_that_dies_is_silent_late_or_fails_is_told_once_with_its_outcome() {
     assert_eq!(ticks(&mut line, SILENCE_NS + 401, 2 * SILENCE_NS), None);
     let failed = FromAgent::Failed { reason: "no route".to_owned() };
     assert_eq!(ended(&hear(&mut ready(), failed, 500)), Some(AgentOutcome::Failed));
-    let (mut line, _) = Line::begin(0);
-    assert_eq!(ended(&hear(&mut line, FromAgent::Busy, 1)), Some(AgentOutcome::Failed));
+    let outputs = hear(&mut begun(), FromAgent::Busy, 1);
+    assert_eq!(ended(&outputs), Some(AgentOutcome::Failed));
+    assert!(matches!(outputs.last(), Some(Output::Close)), "{outputs:?}");
+}
+
+#[test]
+fn whoever_answers_no_question_about_its_clock_is_late_however_much_it_says() {
+    let mut line = begun();
+    hear(&mut line, greeting(), 1);
+    for at_ns in (SECOND_NS..=COMPARING_NS).step_by(SECOND_NS as usize) {
+        assert!(hear(&mut line, FromAgent::Ready, at_ns).is_empty());
+        assert_eq!(ended(&line.on(Input::Tick, at_ns)), None, "{at_ns}");
+    }
+    assert_eq!(ended(&line.on(Input::Tick, COMPARING_NS + 2)), Some(AgentOutcome::Late));
+}
+
+#[test]
+fn an_agent_that_is_stopped_has_to_report_by_then() {
+    let mut line = sending();
+    let outputs = line.on(Input::Order(Order::Stop { until_ns: 2 * SECOND_NS }), 600);
+    assert!(matches!(outputs.as_slice(), [Output::Send(FromController::Stop)]));
+    assert_eq!(ticks(&mut line, 600, 2 * SECOND_NS), None);
+    assert_eq!(ended(&line.on(Input::Tick, 2 * SECOND_NS + 1)), Some(AgentOutcome::Late));
 }
 
 #[test]
@@ -149,12 +182,10 @@ fn the_best_exchange_before_the_start_counts() {
 
 #[test]
 fn another_program_or_an_impossible_clock_is_refused() {
-    let (mut line, _) = Line::begin(0);
     let program = Program { version: "0.0.0".to_owned(), commit: None };
-    let other = Greeting { version: VERSION, program, environment: Environment::default() };
-    let outputs = hear(&mut line, FromAgent::Hello(Box::new(other)), 1);
+    let outputs = hear(&mut begun(), FromAgent::Hello { version: VERSION, program }, 1);
     assert_eq!(ended(&outputs), Some(AgentOutcome::Failed));
-    let (mut line, _) = Line::begin(0);
+    let mut line = begun();
     let mut outputs = hear(&mut line, greeting(), 1);
     while let [Output::Send(FromController::Clock { sent_ns })] = outputs.as_slice() {
         let sent_ns = *sent_ns;

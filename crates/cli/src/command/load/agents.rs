@@ -10,27 +10,28 @@ use hoptax_session::load::Sending;
 use hoptax_session::{Update, machine};
 
 use super::{Outputs, write};
+use crate::arguments::LoadArguments;
 use crate::exit::{Code, Failure};
 use crate::progress::LoadProgress;
-use crate::{interrupt, print};
+use crate::{interrupt, print, token_file};
 
 /// The time in which an agent has to come: it may be starting.
 const ARRIVAL: Duration = Duration::from_secs(10);
 
-/// Sends a load from these agents and prints its result. Without `least`, all of them have to come.
+/// Sends a load from the agents of these arguments and prints its result.
 pub(super) fn sent(
     sending: &Sending<'_>,
-    addresses: &[String],
-    least: Option<u32>,
+    arguments: &LoadArguments,
     outputs: Outputs<'_>,
 ) -> Result<Code, Failure> {
+    let addresses = arguments.agents.as_slice();
     let mut known = BTreeSet::new();
     if let Some(address) = addresses.iter().find(|address| !known.insert(address.as_str())) {
         return Err(Failure::bad_input(format!(
             "`--agents` has `{address}` twice: an agent sends one share"
         )));
     }
-    let least = least.map_or(addresses.len(), |least| least as usize);
+    let least = arguments.least_agents.map_or(addresses.len(), |least| least as usize);
     if least > addresses.len() {
         return Err(Failure::bad_input(format!(
             "`--least-agents {least}` is more than the {} of `--agents`",
@@ -39,6 +40,7 @@ pub(super) fn sent(
     }
     let called =
         |address: &String| Called { name: address.clone(), stream: by_address(address.clone(), ARRIVAL) };
+    let token = arguments.agents_token_file.as_deref().map(token_file::read).transpose()?;
     // Each is a connection of this process.
     machine::allow_connections(addresses.len())?;
     let interrupt = interrupt::listen()?;
@@ -46,6 +48,7 @@ pub(super) fn sent(
     let asked = Asked {
         sending,
         agents: addresses.iter().map(called).collect(),
+        token,
         least,
         arrival: ARRIVAL,
         ends_agents: false,

@@ -37,9 +37,10 @@ pub(super) fn section(agents: &Agents) -> Section {
         (agent.name.clone(), cells)
     };
     let mut section = Section::of_table(table("agents", &header, agents.all.iter().map(row).collect()));
-    section.blocks.push(Block::Note(format!(
-        "the starts of two agents differ by at most {} us, as exchanges with their clocks bound it",
+    let start = Block::Note(format!(
+        "The starts of two agents differ by at most {} us, as exchanges with their clocks bound it.",
         us(agents.start_error_us)
-    )));
+    ));
+    section.blocks.insert(0, start);
     section
 }
