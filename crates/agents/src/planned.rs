@@ -346,6 +346,7 @@ fn of_this_machine(sending: &Sending<'_>) -> Vec<&'static str> {
         (!tls.ciphers.is_empty(), "--tls-ciphers"),
         (!tls.groups.is_empty(), "--tls-groups"),
         (account.is_some(), "--account"),
+        (sending.fail_on.iter().any(Condition::needs_account), "--fail-on of cpu, cpu_us or memory"),
         (matches!(schedule.pace, Some(Pace::Stages(_))), "--stages"),
         (matches!(schedule.arrivals, ArrivalsOf::Trace(_)), "--arrivals trace"),
         (sending.has_kernel_stamps, "--kernel-stamps"),

@@ -92,7 +92,7 @@ fn clocks_that_are_off_spread_a_burst_and_lower_its_times() {
 /// The same as above with as many agents as a cluster has. The test of a few guards it in `make test`.
 mod long {
     #[test]
-    #[ignore = "takes a minute: run by `make test-long`"]
+    #[ignore = "takes minutes: run by `make test-long`"]
     fn a_thousand_agents_have_the_counts_and_the_times_of_one_generator() {
         super::compare(1_000);
     }

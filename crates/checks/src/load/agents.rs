@@ -55,12 +55,12 @@ fn known(agent: &Agent) -> String {
 /// The meaning of that for the numbers of the result.
 fn meaning(agents: &Agents, agent: &Agent) -> String {
     let with_share = agents.all.iter().filter(|other| other.index.is_some()).count();
-    let missing = agents.lost().count();
-    let others = number_of((with_share - missing) as u64, "agent");
+    let merged = agents.all.iter().filter(|other| other.outcome == AgentOutcome::Merged).count();
+    let others = number_of(merged as u64, "agent");
     let lacking = 100.0 / with_share.max(1) as f64;
     let rate = agent.planned_rate.map_or_else(String::new, |rate| format!("{rate:.0}/s, "));
     format!(
-        "counts, rates and times are those of the other {others}, without {rate}{lacking:.1} % of the plan, which the server had \
+        "counts, rates and times are those of {others}, without {rate}{lacking:.1} % of the plan, which the server had \
          until the agent ended: before, times are those of the whole plan, and afterwards of less"
     )
 }
@@ -130,7 +130,7 @@ mod tests {
         let message = &result.findings[0].message;
         for part in [
             "agent `b` died: its connection ended; in the first 3.0 s of the record it had sent 1500 requests and 1499",
-            "those of the other 2 agents, without 500/s, 33.3 % of the plan",
+            "those of 1 agent, without 500/s, 33.3 % of the plan",
         ] {
             assert!(message.contains(part), "{message}");
         }

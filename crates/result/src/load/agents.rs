@@ -71,7 +71,7 @@ pub enum AgentOutcome {
     Silent,
     /// It did not report in time.
     Late,
-    /// It could not send its part, and said so.
+    /// It could not send its part, or its report cannot be read.
     Failed,
     /// It never came, and the others divided the whole load among them.
     Absent,

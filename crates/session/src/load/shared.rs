@@ -44,7 +44,7 @@ impl SharedLoad {
         let servers = spec.traffic.addresses().map(|address| address.ip());
         let awake = awake::for_servers(servers, self.never_halt, say)?;
         let spec = TrialSpec { never_halted: awake.is_some(), ..spec };
-        let environment = environment::here(spec.never_halted);
+        let environment = environment::current(spec.never_halted);
         trial::run(&spec, environment, stop, None).map_err(Failure::environment)
     }
 
