@@ -147,7 +147,8 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
+        // A case has up to 3,000 schedules, twice.
+        #![proptest_config(ProptestConfig::with_cases(16))]
 
         #[test]
         fn generators_together_have_the_schedule_of_one(
@@ -195,8 +196,8 @@ mod tests {
             end_ns: 1_000_000_000,
             count: None,
         };
-        let of = |index| plan.of_generator(Share::new(index, 2).unwrap(), 1);
-        assert!(of(0).iter().all(|instant| !of(1).contains(instant)));
+        let [one, other] = [0, 1].map(|index| plan.of_generator(Share::new(index, 2).unwrap(), 1));
+        assert!(!one.is_empty() && one.iter().all(|instant| !other.contains(instant)));
     }
 
     #[test]
