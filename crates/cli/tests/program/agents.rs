@@ -10,9 +10,14 @@ use crate::support::{Guarded, Ran, TOLERANT, checked, hoptax, origin, ran, run, 
 
 /// An agent that may send to a server, and its address.
 fn agent(url: &str) -> (Guarded, String) {
+    agent_with(url, &["--deadline", "1h"])
+}
+
+/// The same with these flags.
+fn agent_with(url: &str, flags: &[&str]) -> (Guarded, String) {
     let target = url.trim_start_matches("http://").trim_end_matches('/');
     let mut command = hoptax();
-    command.args(["lab", "agent", "--listen", "127.0.0.1:0", "--deadline", "1h", "--allow-target", target]);
+    command.args(["lab", "agent", "--listen", "127.0.0.1:0", "--allow-target", target]).args(flags);
     let mut agent = Guarded(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
     let mut line = String::new();
     BufReader::new(agent.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
@@ -206,7 +211,7 @@ fn a_load_goes_on_without_agents_that_do_not_come_if_enough_do() {
     let (ran, _) = load(&both, &COUNTED, &url);
     assert_eq!(ran.code, Some(3));
     assert!(ran.stderr.contains("1 of 2 agents came, and 2 were needed; nothing was sent"), "{}", ran.stderr);
-    let (ran, result) = load(&both, &[&["--least-agents", "1"], COUNTED.as_slice()].concat(), &url);
+    let (ran, result) = load(&both, &[["--least-agents", "1"].as_slice(), COUNTED.as_slice()].concat(), &url);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert_eq!(result["book"]["answered"], 600);
     assert_eq!(result["agents"]["all"][0]["outcome"], "absent");
@@ -250,15 +255,31 @@ fn an_agent_ends_at_its_deadline() {
     ]);
     assert_eq!(ran(&mut command).code, Some(0));
     let (_origin, url) = origin(&[]);
-    let target = url.trim_start_matches("http://").trim_end_matches('/');
-    let mut command = hoptax();
-    command.args(["lab", "agent", "--listen", "127.0.0.1:0", "--deadline", "3s", "--allow-target", target]);
-    let mut agent = Guarded(command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap());
-    let mut line = String::new();
-    BufReader::new(agent.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    let address = line.trim().strip_prefix("listening on ").unwrap();
-    let (ran, _) = load(address, &["-q", "100", "-d", "1h"], &url);
+    // The load begins in this time, unless the machine stands still.
+    let (mut agent, address) = agent_with(&url, &["--deadline", "10s"]);
+    let (ran, _) = load(&address, &["-q", "100", "-d", "1h"], &url);
     assert_eq!(ran.code, Some(3));
     assert!(ran.stderr.contains("longer --deadline"), "{}", ran.stderr);
     assert_eq!(end(&mut agent).code(), Some(3));
+}
+
+#[test]
+fn an_agent_with_a_token_serves_only_whoever_shows_it() {
+    let (_origin, url) = origin(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, token: &str| {
+        let path = folder.path().join(name);
+        fs::write(&path, token).unwrap();
+        path.display().to_string()
+    };
+    let (token, other) = (file("token", "0123456789abcdef\n"), file("other", "0123456789abcdeg\n"));
+    let (_agent, address) = agent_with(&url, &["--deadline", "1h", "--token-file", &token]);
+    for shown in [vec![], vec!["--agents-token-file", other.as_str()]] {
+        let (ran, result) = load(&address, &[shown.as_slice(), COUNTED.as_slice()].concat(), &url);
+        assert_eq!((ran.code, &result), (Some(3), &Value::Null));
+        assert!(ran.stderr.contains("its token was not shown"), "{}", ran.stderr);
+    }
+    let shown = ["--agents-token-file", token.as_str()];
+    let (ran, result) = load(&address, &[shown.as_slice(), COUNTED.as_slice()].concat(), &url);
+    assert_eq!((ran.code, &result["book"]["answered"]), (Some(0), &600.into()), "{}", ran.stderr);
 }
