@@ -1,4 +1,6 @@
 //! Each target as a module: without the fuzzer, its macro makes a test of it.
+#[path = "../targets/agents.rs"]
+mod agents;
 #[path = "../targets/configuration.rs"]
 mod configuration;
 #[path = "../targets/cookies.rs"]

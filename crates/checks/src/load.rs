@@ -1,5 +1,6 @@
 //! The checks of a single load.
 
+mod agents;
 mod book;
 mod calibrated;
 mod ended;
@@ -57,6 +58,8 @@ pub const ALL: &[Check<LoadResult>] = &[
     samples::CORRELATED,
     subject::APART,
     subject::DELAYED,
+    agents::LOST,
+    agents::START,
     merged::LEFT_OUT,
     merged::COMMON_WINDOW,
     merged::SAME_SEED,
@@ -67,6 +70,8 @@ pub const ALL: &[Check<LoadResult>] = &[
 /// limits for all runs together if they are for each.
 pub(crate) const OF_MERGED: &[Check<LoadResult>] = &[
     book::BALANCES,
+    agents::LOST,
+    agents::START,
     merged::LEFT_OUT,
     merged::COMMON_WINDOW,
     merged::SAME_SEED,

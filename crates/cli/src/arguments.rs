@@ -44,7 +44,9 @@ pub(crate) use functions::{FunctionsAction, FunctionsArguments};
 pub(crate) use gate::GateArguments;
 pub(crate) use generate::{CompletionsArguments, GenerateCommand, ManArguments, SchemaArguments};
 pub(crate) use graph::{GraphArguments, GraphRunArguments, GraphSource};
-pub(crate) use lab::{CertsArguments, EnvoyArguments, EnvoyCommand, LabCommand, OriginArguments};
+pub(crate) use lab::{
+    AgentArguments, CertsArguments, EnvoyArguments, EnvoyCommand, LabCommand, OriginArguments,
+};
 pub(crate) use lint::{LintAction, LintArguments};
 pub(crate) use listeners::{
     CheckListenersArguments, ImportListenersArguments, ListenersCommand, RenderArguments,

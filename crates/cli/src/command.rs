@@ -1,5 +1,6 @@
 //! The commands, one file each; each has a `run` function from arguments to an exit code.
 
+mod agent;
 mod calibrate;
 mod certs;
 mod checks;
@@ -63,6 +64,7 @@ pub(crate) fn run(command: Command) -> Result<Code, Failure> {
         Command::Convert(ConvertCommand::ParquetToCsv) => parquet::run(),
         Command::Lab(LabCommand::Origin(arguments)) => origin::run(&arguments),
         Command::Lab(LabCommand::Certs(arguments)) => certs::run(&arguments),
+        Command::Lab(LabCommand::Agent(arguments)) => agent::run(&arguments),
         Command::Lab(LabCommand::Envoy(arguments)) => envoy::run(&arguments),
         Command::Lab(LabCommand::Graph(arguments)) => graph::run(&arguments),
         Command::Trust(TrustCommand::Checks(arguments)) => checks::run(&arguments),

@@ -7,6 +7,7 @@ mod interrupt;
 mod print;
 mod progress;
 mod schema;
+mod token_file;
 
 use std::env;
 use std::process::ExitCode;

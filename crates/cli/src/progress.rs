@@ -165,16 +165,33 @@ pub(crate) struct LoadProgress {
     course: LoadCourse,
     /// The time of the last plain line.
     said: Instant,
+    /// The time that the numbers are of.
+    span: &'static str,
 }
 
 impl LoadProgress {
     /// Nothing is shown yet; none if nothing is to be shown.
     pub(crate) fn begin() -> Option<Self> {
-        let progress = || Self { view: View::begin(), course: LoadCourse::default(), said: Instant::now() };
+        Self::of_span("half second")
+    }
+
+    /// The same for a load of agents, which tell of every second.
+    pub(crate) fn of_agents() -> Option<Self> {
+        Self::of_span("second")
+    }
+
+    fn of_span(span: &'static str) -> Option<Self> {
+        let (course, said) = (LoadCourse::default(), Instant::now());
+        let progress = || Self { view: View::begin(), course, said, span };
         (!print::is_quiet()).then(progress)
     }
 
-    /// Shows the numbers of the latest half second.
+    /// Prints an update above the view.
+    pub(crate) fn say(&mut self, update: Update<'_>) {
+        say_above(&mut self.view, update);
+    }
+
+    /// Shows the latest numbers.
     pub(crate) fn show(&mut self, line: &LiveLine) {
         if let Some(view) = &mut self.view {
             self.course.push(*line);
@@ -182,7 +199,7 @@ impl LoadProgress {
             view.draw(true, |room| live::load(&self.course, room));
         } else if self.said.elapsed() >= SILENCE {
             self.said = Instant::now();
-            print::note(&format!("in the last half second: {}", line.to_string().trim_start()));
+            print::note(&format!("in the last {}: {}", self.span, line.to_string().trim_start()));
         }
     }
 

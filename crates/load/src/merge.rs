@@ -27,19 +27,19 @@ pub use run::Run;
 ///
 /// # Errors
 /// Every reason why these are not results of one load that can be added.
-pub fn merge(runs: Vec<Run>, mut left_out: Vec<RunLeftOut>) -> Result<LoadResult, Vec<String>> {
-    let problems = refusals::reasons(&runs);
+pub fn merge(runs: &[Run], mut left_out: Vec<RunLeftOut>) -> Result<LoadResult, Vec<String>> {
+    let problems = refusals::reasons(runs);
     if !problems.is_empty() {
         return Err(problems);
     }
-    let (runs, withheld): (Vec<Run>, Vec<Run>) =
-        runs.into_iter().partition(|run| run.result.histograms.is_some());
+    let (runs, withheld): (Vec<&Run>, Vec<&Run>) =
+        runs.iter().partition(|run| run.result.histograms.is_some());
     left_out.extend(withheld.into_iter().map(|run| RunLeftOut {
         reason: why_withheld(&run.result),
         planned_rate: run.result.rate.target,
-        file: run.file,
+        file: run.file.clone(),
     }));
-    let parts: Vec<Part<'_>> = runs.iter().filter_map(Part::new).collect();
+    let parts: Vec<Part<'_>> = runs.into_iter().filter_map(Part::new).collect();
     let Some(first) = parts.first() else {
         let reasons = left_out.iter().map(|one| format!("`{}`: {}", one.file, one.reason));
         return Err(reasons.chain(["no run is left to merge".to_owned()]).collect());
@@ -193,6 +193,7 @@ fn merged_run(part: &Part<'_>) -> MergedRun {
         rate: result.rate,
         connections: result.plan.connections,
         seed: result.plan.seed,
+        share: result.plan.share,
         response: result.latency.response,
         bounds: result.bounds.response,
         environment: result.environment.clone(),

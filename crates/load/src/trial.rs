@@ -4,6 +4,7 @@ mod account;
 mod gate;
 mod live;
 mod spec;
+mod start;
 mod summary;
 
 use std::io;
@@ -40,9 +41,8 @@ use summary::Recorded;
 pub use account::Accounted;
 pub use live::LiveLine;
 pub use spec::TrialSpec;
+pub use start::{SETTLE_NS, Start};
 
-/// Time between the last connect and the first request, in which every worker becomes ready.
-const SETTLE_NS: u64 = 20_000_000;
 /// Capacity of the channel of live samples.
 const MAX_LIVE_SAMPLES: usize = 64;
 
@@ -88,7 +88,7 @@ pub fn run(
     let lookups = lookups(&spec.traffic)?;
     let clock = clock::cost_and_step_back_ns();
     let account = spec.account.as_ref().map(Account::begin).transpose()?;
-    let start_ns = now_ns() + SETTLE_NS;
+    let start_ns = spec.start.as_ref().map_or_else(|| now_ns() + SETTLE_NS, Start::at_ns);
     let record_from_ns = start_ns + nanoseconds(spec.warmup);
     let end_ns = record_from_ns + nanoseconds(spec.duration);
     if let Some(record) = &spec.record {
@@ -104,7 +104,7 @@ pub fn run(
     let are_done = AtomicBool::new(false);
     let has_ended =
         || are_done.load(Ordering::Relaxed) || early_end.get().is_some_and(|(at_ns, _)| at_ns <= now_ns());
-    let pressure = Pressure::read();
+    let (pressure, pressure_from_ns) = (Pressure::read(), now_ns());
 
     let (outcomes, ticks, over_record) = thread::scope(|scope| {
         // Before the workers, which do not stop once they run.
@@ -174,7 +174,7 @@ pub fn run(
         wall_seconds: recorded.time.as_secs_f64(),
         steal_share: if ticks.total == 0 { 0.0 } else { ticks.steal as f64 / ticks.total as f64 },
         pressure_share: pressure_after
-            .share_since(&pressure, finished_ns.saturating_sub(start_ns - SETTLE_NS) as f64 / 1e3)
+            .share_since(&pressure, finished_ns.saturating_sub(pressure_from_ns) as f64 / 1e3)
             .filter(|_| !spec.never_halted),
         throttled: pressure_after.throttled_since(&pressure),
         clock_read_ns: clock.0,
@@ -287,8 +287,8 @@ fn connect(spec: &TrialSpec, workers: usize, stop: &AtomicBool) -> Result<Vec<Re
                 timeout: spec.timeout,
                 pooling: spec.pooling,
                 seed: spec.seed,
-                number: number as u32,
-                workers: workers as u32,
+                number: spec.share.worker(number as u32),
+                workers: spec.share.workers(workers as u32),
                 kernel_stamps: spec.kernel_stamps,
                 ramp_up: spec.ramp_up / workers as u32,
             };
@@ -316,6 +316,7 @@ fn share(requests: u64, number: usize, workers: usize) -> u64 {
 fn release(spec: &TrialSpec, number: u32, workers: u32) -> Release {
     match (&spec.open, spec.think) {
         (Some((pace, arrivals)), _) => {
+            let (number, workers) = (spec.share.worker(number), spec.share.workers(workers));
             Release::Open(Schedule::new(arrivals.clone(), pace.clone(), spec.seed, number, workers))
         }
         (None, Some(think)) => Release::Thinking(think),

@@ -96,7 +96,7 @@ fn every_number_can_be_recomputed_from_the_log() {
 
     // The histograms in the result are those of its numbers.
     let run = Run { file: "load.json".to_owned(), result: result.clone() };
-    let alone = merge(vec![run], Vec::new()).unwrap();
+    let alone = merge(&[run], Vec::new()).unwrap();
     assert_eq!(quantiles(alone.latency.clone()), quantiles(latencies));
     assert_eq!(alone.outcomes.keys().collect::<Vec<_>>(), outcomes.keys().collect::<Vec<_>>());
     assert_eq!((alone.response_intervals, alone.drift), (result.response_intervals, result.drift));

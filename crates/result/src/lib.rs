@@ -87,12 +87,12 @@ pub use listeners_check::{
     CheckedListener, CheckedPromise, ListenersCheckBody, ListenersCheckResult, PromiseKind, PromiseOutcome,
 };
 pub use load::{
-    BodyBytes, CountRange, DataPlan, Drift, EndedBy, FailOn, FailOnOutcome, Generator, GeneratorWorker,
-    Http2Plan, Imported, ImportedRange, InFlight, IntervalTimes, KernelStamps, Known, Latency, LatencyBounds,
-    LatencySet, LoadBody, LoadBounds, LoadHistograms, LoadInterval, LoadPlan, LoadRate, LoadResult, Lookups,
-    Loop, Loosened, LowerBounds, Merged, MergedRun, Mode, NetworkPlan, Outliers, Pacing, Percentile,
-    ProcessAccount, QuantileIntervals, Range, RunLeftOut, Stage, TimeBounds, TimeOf, TlsResult, Waiting,
-    Window, Within,
+    Agent, AgentOutcome, Agents, BodyBytes, CountRange, DataPlan, Drift, EndedBy, FailOn, FailOnOutcome,
+    Generator, GeneratorWorker, Http2Plan, Imported, ImportedRange, InFlight, IntervalTimes, KernelStamps,
+    Known, Latency, LatencyBounds, LatencySet, LoadBody, LoadBounds, LoadHistograms, LoadInterval, LoadPlan,
+    LoadRate, LoadResult, Lookups, Loop, Loosened, LowerBounds, Merged, MergedRun, Mode, NetworkPlan,
+    Outliers, Pacing, Percentile, PlanShare, ProcessAccount, QuantileIntervals, Range, RunLeftOut, Stage,
+    TimeBounds, TimeOf, TlsResult, Waiting, Window, Within,
 };
 pub use machine::{Lateness, MachineProbe, NeverHaltedBy, UsedByOthers, WakeUps};
 pub use measures::{MeasureDefinition, RoundMeasure, RoundNumbers};

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::{Body, Book, Environment, Reasons, Report};
 
 mod account;
+mod agents;
 mod body;
 mod evidence;
 mod histograms;
@@ -20,6 +21,7 @@ mod unless_zero;
 mod usable;
 
 pub use account::ProcessAccount;
+pub use agents::{Agent, AgentOutcome, Agents};
 pub use body::BodyBytes;
 pub use evidence::{
     CountRange, Drift, Generator, GeneratorWorker, Imported, ImportedRange, InFlight, KernelStamps, Loosened,
@@ -33,7 +35,7 @@ pub use latency::{
     TimeBounds,
 };
 pub use merged::{Merged, MergedRun, RunLeftOut};
-pub use plan::{DataPlan, Http2Plan, LoadPlan, LoadRate, Lookups, NetworkPlan, Waiting};
+pub use plan::{DataPlan, Http2Plan, LoadPlan, LoadRate, Lookups, NetworkPlan, PlanShare, Waiting};
 
 /// Release of requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -200,6 +202,9 @@ pub struct LoadBody {
     pub account: Option<ProcessAccount>,
     /// The tool that a result was imported from, with the quantities that it does not report.
     pub imported: Option<Imported>,
+    /// The agents that sent the load together; absent for a load of one generator.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agents: Option<Agents>,
     /// The runs that a result was merged from; absent for the result of one run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub merged: Option<Merged>,

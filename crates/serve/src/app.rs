@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use hoptax_session::targets::AllowedTargets;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::connections::MAX_CONNECTIONS;
@@ -11,7 +12,6 @@ use crate::history::History;
 use crate::jobs::Jobs;
 use crate::metrics::{Metrics, Now};
 use crate::problem::Problem;
-use crate::targets::AllowedTargets;
 
 /// The most event streams at a time. Each keeps a connection open.
 pub(crate) const MAX_STREAMS: usize = 64;

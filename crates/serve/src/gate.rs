@@ -3,9 +3,9 @@
 
 use axum::http::header::{AUTHORIZATION, HOST, ORIGIN};
 use axum::http::{HeaderMap, HeaderName, Method, Uri};
+use hoptax_session::token::Token;
 
 use crate::hosts::Hosts;
-use crate::token::Token;
 
 /// Conditions that every request must meet.
 #[derive(Debug)]

@@ -1,14 +1,9 @@
 //! The hosts that a request may name. A page of a stranger whose name was made to resolve to this server (DNS rebinding) names another.
 
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv6Addr};
 use std::str::FromStr;
 
 use axum::http::uri::Authority;
-
-/// True if only this machine reaches an address.
-pub fn is_local(address: SocketAddr) -> bool {
-    address.ip().to_canonical().is_loopback()
-}
 
 /// A name, or another address, by which a server is reached as its owner says: behind a proxy, by DNS, or through a network that
 /// translates addresses.

@@ -1,7 +1,7 @@
 //! `hoptax serve`: the history of the store as pages, and a REST API that runs loads, searches, studies and bills as jobs.
 //!
 //! A request passes the gate ([`mod@gate`]) before anything else: it names this server, no page of another server sends it, and it shows
-//! the token if there is one. A load goes to an allowed target ([`mod@targets`]) or not at all; a study is a built-in one, and a
+//! the token if there is one. A load goes to an allowed target ([`hoptax_session::targets`]) or not at all; a study is a built-in one, and a
 //! configuration is taken only if the owner of the server allows it, and checked ([`mod@billing`]). One job runs at a time ([`mod@jobs`]),
 //! on a thread of its own ([`mod@working`]); its result is in the store when it has ended. Decisions are functions of values; I/O is in
 //! `history`, `sending`, `finding`, `studying`, `billing`, `server` and the handlers of `api`.
@@ -23,7 +23,6 @@ mod jobs;
 mod labels;
 mod metrics;
 mod openapi;
-mod own;
 mod pages;
 mod policy;
 mod problem;
@@ -31,14 +30,12 @@ mod router;
 mod sending;
 mod server;
 mod studying;
-mod targets;
-mod token;
 mod wanted;
 mod working;
 
 pub use history::Tell;
-pub use hosts::{AllowedHost, is_local};
+pub use hoptax_session::targets::{AllowedTarget, is_local};
+pub use hoptax_session::token::Token;
+pub use hosts::AllowedHost;
 pub use openapi::openapi;
 pub use server::{Options, Server, routes};
-pub use targets::AllowedTarget;
-pub use token::Token;

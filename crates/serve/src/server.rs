@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use axum::Router;
 use hoptax_session::machine::{self, ChildLimits};
+use hoptax_session::targets::{AllowedTarget, AllowedTargets, is_local};
+use hoptax_session::token::Token;
 use hoptax_session::{Failure, Interrupt};
 use tokio::runtime::Builder;
 use tokio::time;
@@ -15,10 +17,8 @@ use crate::app::App;
 use crate::connections::{self, MAX_CONNECTIONS};
 use crate::gate::Gate;
 use crate::history::{History, Tell};
-use crate::hosts::{AllowedHost, Hosts, is_local};
+use crate::hosts::{AllowedHost, Hosts};
 use crate::router;
-use crate::targets::{AllowedTarget, AllowedTargets};
-use crate::token::Token;
 use crate::wanted;
 
 /// The time between two looks at what ends the server.

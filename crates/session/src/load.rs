@@ -9,6 +9,7 @@ mod reflection;
 mod requests;
 mod schedule;
 mod send;
+mod shared;
 mod trial_spec;
 
 use std::fmt;
@@ -28,6 +29,8 @@ pub use headers::GivenHeaders;
 pub use intervals::Lines;
 pub use schedule::{ArrivalsOf, Schedule};
 pub use send::{Files, Sending, Sent, send};
+pub use shared::{SharedLoad, check as check_shared};
+pub use trial_spec::Lengths;
 
 /// A load, without its schedule.
 #[derive(Clone, Debug)]

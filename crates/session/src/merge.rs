@@ -23,7 +23,7 @@ pub fn merged(files: &[PathBuf]) -> Result<LoadResult, Failure> {
             Err(NoResult::Other(reason)) => problems.push(format!("`{file}` {reason}")),
         }
     }
-    match merge(runs, left_out) {
+    match merge(&runs, left_out) {
         Ok(mut result) if problems.is_empty() => {
             judge_merged(&mut result);
             Ok(result)

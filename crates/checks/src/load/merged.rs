@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hoptax_result::{Finding, LoadResult, Measured, Merged, RunLeftOut, Severity};
+use hoptax_result::{Agents, Finding, LoadResult, Measured, Merged, RunLeftOut, Severity};
 
 use crate::check::{Check, severity_above};
 use crate::thresholds;
@@ -29,7 +29,11 @@ pub(super) const LEFT_OUT: Check<LoadResult> = Check {
                 "if it was sent, the server had that load too: find the result or repeat all runs",
             )
         };
-        merged.left_out.iter().map(finding).collect()
+        // Those of agents have a check of their own.
+        let is_agent = |one: &RunLeftOut| {
+            result.agents.iter().flat_map(Agents::lost).any(|agent| agent.name == one.file)
+        };
+        merged.left_out.iter().filter(|one| !is_agent(one)).map(finding).collect()
     },
     withhold: None,
 };
@@ -94,6 +98,9 @@ pub(super) const COMMON_WINDOW: Check<LoadResult> = Check {
     withhold: None,
 };
 
+/// A sequence of random arrivals: its seed, and its share of a load with its number of shares.
+type Sequence = (u64, Option<(u32, u32)>);
+
 /// Runs whose random arrivals are the same.
 pub(super) const SAME_SEED: Check<LoadResult> = Check {
     id: "same-seed",
@@ -104,11 +111,13 @@ pub(super) const SAME_SEED: Check<LoadResult> = Check {
         let Some(merged) = result.merged.as_ref().filter(|_| is_random(arrivals)) else {
             return Vec::new();
         };
-        let mut by_seed: BTreeMap<u64, Vec<&str>> = BTreeMap::new();
+        // Shares of one load have its seed, and sequences of their own.
+        let mut by_sequence: BTreeMap<Sequence, Vec<&str>> = BTreeMap::new();
         for run in &merged.runs {
-            by_seed.entry(run.seed).or_default().push(&run.file);
+            let share = run.share.map(|share| (share.index, share.of));
+            by_sequence.entry((run.seed, share)).or_default().push(&run.file);
         }
-        let finding = |(seed, files): (u64, Vec<&str>)| -> Option<Finding> {
+        let finding = |((seed, _), files): (Sequence, Vec<&str>)| -> Option<Finding> {
             let number = files.len();
             (number > 1).then(|| {
                 Finding::new(
@@ -123,7 +132,7 @@ pub(super) const SAME_SEED: Check<LoadResult> = Check {
                 )
             })
         };
-        by_seed.into_iter().filter_map(finding).collect()
+        by_sequence.into_iter().filter_map(finding).collect()
     },
     withhold: None,
 };
@@ -156,7 +165,7 @@ pub(super) const MACHINES: Check<LoadResult> = Check {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{LoadRate, MergedRun, Verdict};
+    use hoptax_result::{LoadRate, MergedRun, PlanShare, Verdict};
 
     use super::*;
     use crate::judge_merged;
@@ -173,6 +182,7 @@ mod tests {
             rate: LoadRate { target: Some(rate), offered: rate, achieved: Some(rate) },
             connections: 16,
             seed,
+            share: None,
             response: load.body.latency.response,
             bounds: hoptax_result::LatencyBounds::default(),
             environment: load.environment,
@@ -253,6 +263,17 @@ mod tests {
         );
         assert_eq!(with("jitter=10%").0, Some(Severity::Warn));
         assert_eq!(with("uniform").0, None);
+        for (index, expected) in [(0, Some(Severity::Warn)), (1, None)] {
+            let (severity, _) = fired("same-seed", |result| {
+                result.plan.arrivals = Some("poisson".to_owned());
+                let mut merged = two();
+                merged.runs[1].seed = 1;
+                merged.runs[0].share = Some(PlanShare { index: 0, of: 2 });
+                merged.runs[1].share = Some(PlanShare { index, of: 2 });
+                result.merged = Some(merged);
+            });
+            assert_eq!(severity, expected, "{index}");
+        }
     }
 
     #[test]

@@ -1,10 +1,11 @@
-//! Arguments of `hoptax lab`: servers, certificates, proxies and service graphs on this machine.
+//! Arguments of `hoptax lab`: servers, agents, certificates, proxies and service graphs on this machine.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueHint};
+use hoptax_session::targets::AllowedTarget;
 
 use super::graph::GraphArguments;
 use super::security::Alpn;
@@ -14,6 +15,8 @@ use super::values;
 pub(crate) enum LabCommand {
     /// Run a test server that responds with the requested delay, size, status or error
     Origin(OriginArguments),
+    /// Send shares of loads for `hoptax load --agents` on another machine
+    Agent(AgentArguments),
     /// Create a certificate authority and certificates for tests
     Certs(CertsArguments),
     /// Install and list Envoy releases
@@ -91,6 +94,38 @@ pub(crate) struct OriginArguments {
     /// JSON file of the calls that are made for each request; for `hoptax lab graph run`, over HTTP/1.1 only
     #[arg(long, hide = true, value_name = "FILE", conflicts_with_all = ["tables", "default_file", "cert", "tcp_request_size"])]
     pub(crate) calls: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example, with the server on 192.0.2.9 and the agent on 192.0.2.1:
+  on 192.0.2.1:  hoptax lab agent --allow-target 192.0.2.9:8080 --deadline 1h
+  on 192.0.2.2:  ssh -N -L 8421:127.0.0.1:8420 192.0.2.1 &
+                 hoptax load -q 1000 --agents 127.0.0.1:8421 http://192.0.2.9:8080/
+
+An agent serves one controller at a time, and sends to allowed targets alone. Whoever reaches it
+may send load to them, so on another address than loopback it needs a token, which goes over the
+network as it is. An agent stops its load, and ends, when its controller is gone.
+
+Exit codes:
+  0    ended by its controller, by a signal, or at its deadline while it served nobody
+  2    invalid input: no targets, or an address that others reach and no token
+  3    the address cannot be listened on, the controller is gone, or the deadline ended a load")]
+pub(crate) struct AgentArguments {
+    /// Address to listen on; port 0 selects a free port
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8420", value_parser = hoptax_host::scoped::socket_address)]
+    pub(crate) listen: SocketAddr,
+    /// File with the token that controllers must show, at least 16 characters; only you should read it
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) token_file: Option<PathBuf>,
+    /// Host that loads may go to, with a port or with any; repeatable
+    ///
+    /// The rules are those of `hoptax serve --allow-target`, but loopback has to be allowed as any other host.
+    #[arg(long = "allow-target", value_name = "HOST[:PORT]", required = true)]
+    pub(crate) allowed_targets: Vec<AllowedTarget>,
+    /// Time after which the agent ends, whatever it does
+    #[arg(long, value_name = "DURATION", value_parser = values::duration)]
+    pub(crate) deadline: Duration,
 }
 
 #[derive(Debug, Args)]

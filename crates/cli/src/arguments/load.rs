@@ -27,7 +27,8 @@ Exit codes:
   0    the result is not void, and no condition of --fail-on holds or is unknown
   1    a condition of --fail-on holds or is unknown
   2    invalid arguments
-  3    the load could not run: no connection, a full disk, too few file descriptors
+  3    the load could not run: no connection, a full disk, too few file descriptors; with --agents
+       also if an agent is lost: the result has the shares of the others
   4    the result is void
   130  interrupted
 
@@ -84,6 +85,18 @@ pub(crate) struct LoadArguments {
     /// Maximum share of sent requests that fail, time out or do not finish, 0 to 1; above it, the result is void
     #[arg(long, value_name = "SHARE", default_value_t = 0.001, value_parser = values::share, help_heading = CHECKS)]
     pub(crate) max_error_share: f64,
+    /// Have these agents send the load (`hoptax lab agent`), `HOST:PORT` each, separated by commas
+    ///
+    /// The agents send the schedule that one generator would send, each its share of it, from one instant. --connections and
+    /// --count are of all together, --workers of each. Options that name files or addresses of this machine are refused.
+    #[arg(long, value_name = "ADDRESSES", value_delimiter = ',', conflicts_with = "every", help_heading = SCHEDULE)]
+    pub(crate) agents: Vec<String>,
+    /// File with the token of the agents (`hoptax lab agent --token-file`)
+    #[arg(long, value_name = "FILE", requires = "agents", value_hint = ValueHint::FilePath, help_heading = SCHEDULE)]
+    pub(crate) agents_token_file: Option<PathBuf>,
+    /// Number of agents that have to come; those that come share the load [default: all]
+    #[arg(long, value_name = "NUMBER", requires = "agents", value_parser = values::whole::<u32>(1..), help_heading = SCHEDULE)]
+    pub(crate) least_agents: Option<u32>,
     #[command(flatten, next_help_heading = CHECKS)]
     pub(crate) checks: ThresholdArguments,
     /// Additional percentiles beside p50, p90, p99 and p99.9: `95,99.99`

@@ -1,5 +1,7 @@
 //! `hoptax load`: sends load to a server and records the outcome of every request.
 
+mod agents;
+
 use std::path::Path;
 use std::time::Duration;
 
@@ -41,7 +43,11 @@ pub(crate) fn run(arguments: &LoadArguments) -> Result<Code, Failure> {
         openmetrics: arguments.openmetrics.as_deref(),
         every: arguments.every,
     };
-    sent(&sending, outputs)
+    if arguments.agents.is_empty() {
+        sent(&sending, outputs)
+    } else {
+        agents::sent(&sending, arguments, outputs)
+    }
 }
 
 /// Sends a load and prints its result.

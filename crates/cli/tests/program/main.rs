@@ -12,6 +12,7 @@ mod peer;
 #[path = "../support/mod.rs"]
 mod support;
 
+mod agents;
 mod answers;
 mod bodies;
 mod bounds;

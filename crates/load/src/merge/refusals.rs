@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::run::Run;
 
 /// Fields of a plan that each generator may have to itself.
-const OWN: [&str; 9] = [
+const OWN: [&str; 10] = [
     "connections",
     "duration_s",
     "max_error_share",
@@ -14,6 +14,7 @@ const OWN: [&str; 9] = [
     "never_halted",
     "request_limit",
     "seed",
+    "share",
     "warmup_s",
     "workers",
 ];

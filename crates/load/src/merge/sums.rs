@@ -250,7 +250,7 @@ pub(super) fn lookups(parts: &[Part<'_>]) -> Option<Lookups> {
 /// The plan of all runs: connections, workers and numbers of requests are added.
 pub(super) fn plan(first: &LoadPlan, parts: &[Part<'_>]) -> LoadPlan {
     let plans = parts.iter().map(|part| &part.result.plan);
-    let mut plan = first.clone();
+    let mut plan = LoadPlan { share: None, ..first.clone() };
     plan.connections = plans.clone().map(|plan| plan.connections).sum();
     plan.workers = plans.clone().map(|plan| plan.workers).sum();
     plan.request_limit = plans.clone().map(|plan| plan.request_limit).sum();

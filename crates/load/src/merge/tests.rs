@@ -59,7 +59,7 @@ fn two() -> Vec<Run> {
     vec![run("a.json", &one), run("b.json", &other)]
 }
 
-fn merged(runs: Vec<Run>) -> LoadResult {
+fn merged(runs: &[Run]) -> LoadResult {
     merge(runs, Vec::new()).unwrap()
 }
 
@@ -67,7 +67,7 @@ fn merged(runs: Vec<Run>) -> LoadResult {
 fn refused(change: impl FnOnce(&mut LoadResult)) -> String {
     let mut runs = two();
     change(&mut runs[1].result);
-    merge(runs, Vec::new()).unwrap_err().join("\n")
+    merge(&runs, Vec::new()).unwrap_err().join("\n")
 }
 
 proptest! {
@@ -85,7 +85,7 @@ proptest! {
         // Two runs may have the same times.
         (1..).zip(&mut runs).for_each(|(seed, run)| run.result.plan.seed = seed);
         let whole = distribution(&times.iter().map(|(us, _)| *us).collect::<Vec<u64>>());
-        let merged = merge(runs, Vec::new()).unwrap();
+        let merged = merge(&runs, Vec::new()).unwrap();
         let expected = whole.summary();
         let response = merged.latency.response;
         let is_near = |one: Option<f64>, other: Option<f64>| (one.unwrap() / other.unwrap() - 1.0).abs() < 1e-9;
@@ -112,7 +112,7 @@ fn a_quantile_is_that_of_all_requests_and_not_the_mean_of_the_quantiles() {
     let runs = two();
     let mean_us =
         runs.iter().map(|run| run.result.latency.response.p90_us.unwrap()).sum::<f64>() / runs.len() as f64;
-    let p90_us = merged(runs).latency.response.p90_us.unwrap();
+    let p90_us = merged(&runs).latency.response.p90_us.unwrap();
     // 900 of the 1,000 times are below 1 ms.
     assert!((p90_us - 900.0).abs() < 1.0, "{p90_us}");
     assert!(mean_us > 25_000.0, "{mean_us}");
@@ -125,7 +125,7 @@ fn rates_counts_and_connections_are_added() {
         (run.result.book.sent_again, run.result.stream_limit) = (sent_again, limit);
         run.result.sustained_rate = Some(990.0);
     }
-    let result = merged(runs);
+    let result = merged(&runs);
     assert_eq!(
         (result.book.sent_again, result.stream_limit, result.sustained_rate),
         (43, Some(4), Some(1_980.0))
@@ -139,7 +139,7 @@ fn rates_counts_and_connections_are_added() {
 #[test]
 fn intervals_are_those_of_the_batches_of_all_runs() {
     let (one, other): (Vec<u64>, Vec<u64>) = ((1..=2_000).collect(), (1_001..=3_000).collect());
-    let result = merged(vec![run("a.json", &one), run("b.json", &other)]);
+    let result = merged(&[run("a.json", &one), run("b.json", &other)]);
     let mut all = batches(&one);
     all.iter_mut().zip(batches(&other)).for_each(|(all, more)| *all += more);
     let response = distribution(&[one, other].concat()).histogram();
@@ -162,7 +162,7 @@ fn intervals_are_those_of_the_batches_of_all_runs() {
 fn records_that_are_apart_have_a_common_window_and_no_intervals() {
     let mut runs = two();
     runs[1].result.recorded_from_unix_s = runs[0].result.recorded_from_unix_s.map(|from_s| from_s + 4.0);
-    let (from_s, result) = (runs[1].result.recorded_from_unix_s, merged(runs));
+    let (from_s, result) = (runs[1].result.recorded_from_unix_s, merged(&runs));
     assert_eq!(result.recorded_from_unix_s, from_s);
     assert!((result.recorded_s - 6.0).abs() < 1e-6, "{}", result.recorded_s);
     assert_eq!(result.response_intervals.p50_us, None);
@@ -181,7 +181,7 @@ fn reasons_of_failures_and_deviations_are_added_up() {
         run.result.reasons.add("reset", "a", count);
         run.result.deviations.insert("b".to_owned(), count);
     }
-    let result = merged(runs);
+    let result = merged(&runs);
     assert_eq!(
         (result.reasons.by_frequency("reset"), result.deviations.clone()),
         (vec![("a", 3)], [("b".to_owned(), 3)].into())
@@ -197,7 +197,7 @@ fn censored_times_of_one_run_bound_the_quantiles_of_all() {
     histograms.pending_response = encode(&pending);
     one.latency.response = distribution(&(50_001..=50_100).collect::<Vec<_>>()).summary_with(Some(&pending));
     (one.book.sent, one.book.planned, one.book.timed_out) = (200, 200, 100);
-    let response = merged(runs).latency.response;
+    let response = merged(&runs).latency.response;
     assert_eq!((response.count, response.mean_us, response.p99_us), (1_100, None, None));
     assert!(response.p50_us.is_some() && response.at_least.p99_us.unwrap() >= 60_000.0, "{response:?}");
 }
@@ -206,7 +206,7 @@ fn censored_times_of_one_run_bound_the_quantiles_of_all() {
 fn requested_percentiles_of_any_run_are_computed_from_all_times() {
     let mut runs = two();
     runs[1].result.percentiles = vec![Percentile { percentile: 95.0, ..Percentile::default() }];
-    let percentiles = merged(runs).body.percentiles;
+    let percentiles = merged(&runs).body.percentiles;
     assert_eq!(percentiles.len(), 1);
     // Half of the times above 50 ms.
     assert!((percentiles[0].response_us.unwrap() / 50_050.0 - 1.0).abs() < 0.001, "{percentiles:?}");
@@ -220,13 +220,13 @@ fn a_void_run_is_left_out_with_its_reason_and_its_rate() {
     void.findings = vec![finding("drift", Severity::Warn), finding("book", Severity::Fail)];
     let missing =
         RunLeftOut { file: "c.json".to_owned(), reason: "no such file".to_owned(), planned_rate: None };
-    let result = merge(runs, vec![missing.clone()]).unwrap();
+    let result = merge(&runs, vec![missing.clone()]).unwrap();
     assert_eq!(result.book.answered, 900);
     let left_out = result.body.merged.unwrap().left_out;
     assert_eq!(left_out[0], missing);
     assert_eq!((left_out[1].file.as_str(), left_out[1].planned_rate), ("b.json", Some(1_000.0)));
     assert_eq!(left_out[1].reason, "its result is void, book: text of book");
-    let nothing = merge(Vec::new(), vec![missing]).unwrap_err();
+    let nothing = merge(&[], vec![missing]).unwrap_err();
     assert_eq!(nothing, ["`c.json`: no such file", "no run is left to merge"]);
 }
 
@@ -236,7 +236,7 @@ fn a_run_without_times_is_left_out_with_its_warnings() {
     let withheld = &mut runs[1].result;
     (withheld.verdict, withheld.histograms) = (Verdict::Caution, None);
     withheld.findings = ["run-delay", "drift"].map(|id| finding(id, Severity::Warn)).into();
-    let reason = merged(runs).body.merged.unwrap().left_out.remove(0).reason;
+    let reason = merged(&runs).body.merged.unwrap().left_out.remove(0).reason;
     assert_eq!(reason, "its response times are withheld; its warnings are run-delay, drift");
 }
 
@@ -246,7 +246,7 @@ fn findings_name_their_run_and_machines_that_differ_are_listed() {
     runs[1].result.findings = vec![finding("steal", Severity::Warn)];
     runs[1].result.environment.kernel = "6.12.0".to_owned();
     runs[1].result.environment.load_average = 3.0;
-    let result = merged(runs);
+    let result = merged(&runs);
     assert_eq!(result.findings[0].message, "`b.json`: text of steal");
     let merged = result.body.merged.unwrap();
     assert_eq!(merged.differences, ["kernel: \"\" (a.json), \"6.12.0\" (b.json)"]);
@@ -276,6 +276,6 @@ fn results_that_are_not_of_one_load_are_refused_with_every_reason() {
         result.histograms.as_mut().unwrap().service = Some(Histogram("AAAA".to_owned()));
     };
     assert!(refused(damaged).contains("`b.json` has a damaged histogram"));
-    let twice = merge(vec![two().remove(0), two().remove(0)], Vec::new()).unwrap_err();
+    let twice = merge(&[two().remove(0), two().remove(0)], Vec::new()).unwrap_err();
     assert!(twice[0].contains("is the same run as `a.json`"), "{twice:?}");
 }

@@ -5,10 +5,12 @@ use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
 use super::account::Accounted;
+use super::start::Start;
 use crate::interval::IntervalSink;
 use crate::pace::Pace;
 use crate::pool::Pooling;
 use crate::schedule::Arrivals;
+use crate::share::Share;
 use crate::think::Think;
 use crate::traffic::Traffic;
 
@@ -17,10 +19,14 @@ use crate::traffic::Traffic;
 pub struct TrialSpec {
     /// The requests and their hosts.
     pub traffic: Traffic,
-    /// Rate and arrival process of an open loop; None for a closed loop.
+    /// Rate and arrival process of an open loop, those of all its generators together; None for a closed loop.
     pub open: Option<(Pace, Arrivals)>,
     /// Think time of a closed loop.
     pub think: Option<Think>,
+    /// This generator's share of the load. All else but `open` is of this generator alone.
+    pub share: Share,
+    /// When it starts; None for as soon as its connections are open.
+    pub start: Option<Start>,
     /// Connections, over all workers.
     pub connections: usize,
     /// Assignment of requests to connections.
@@ -68,6 +74,8 @@ impl TrialSpec {
             traffic: traffic.into(),
             open: None,
             think: None,
+            share: Share::WHOLE,
+            start: None,
             connections: 16,
             pooling: Pooling::default(),
             log: None,

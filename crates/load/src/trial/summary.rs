@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use hoptax_result::{
     EndedBy, Environment, Generator, InFlight, LoadBody, LoadHistograms, LoadPlan, LoadRate, LoadResult,
-    Loop, NetworkPlan, Pacing, Stage, Waiting, Window, Within,
+    Loop, NetworkPlan, Pacing, PlanShare, Stage, Waiting, Window, Within,
 };
 use hoptax_stats::{exponential_distance, serial_correlation};
 use hoptax_wire::ERROR_CODES;
@@ -39,9 +39,11 @@ pub(super) fn result(
     let latency = all.latencies();
     let without_generator = all.without_generator.as_ref().map(|times| times.summary());
     let bounds = times.bounds(&latency.response, without_generator.as_ref(), &latency.service);
-    let target = spec.open.as_ref().map(|(pace, _)| match recorded.ended_by {
-        EndedBy::Plan => pace.mean_rate(),
-        EndedBy::Interrupt | EndedBy::Backlog | EndedBy::Requests => pace.mean_rate_in(recorded.time),
+    let target = spec.open.as_ref().map(|(pace, _)| {
+        spec.share.of_rate(match recorded.ended_by {
+            EndedBy::Plan => pace.mean_rate(),
+            EndedBy::Interrupt | EndedBy::Backlog | EndedBy::Requests => pace.mean_rate_in(recorded.time),
+        })
     });
     let body = LoadBody {
         plan: plan(spec, generator.workers.len()),
@@ -85,6 +87,7 @@ pub(super) fn result(
         generator,
         account: None,
         imported: None,
+        agents: None,
         merged: None,
         loosened: Vec::new(),
         histograms: Some(histograms(&all, &times)),
@@ -128,6 +131,7 @@ fn plan(spec: &TrialSpec, workers: usize) -> LoadPlan {
         warmup_s: spec.warmup.as_secs_f64(),
         timeout_s: spec.timeout.as_secs_f64(),
         seed: spec.seed,
+        share: (!spec.share.is_whole()).then(|| PlanShare { index: spec.share.index(), of: spec.share.of() }),
         never_halted: spec.never_halted,
         max_error_share: spec.max_error_share,
     }
@@ -284,7 +288,9 @@ fn pacing(course: &Course, spec: &TrialSpec) -> Option<Pacing> {
     let is_poisson = matches!((pace, arrivals), (Pace::Constant(_), Arrivals::Poisson));
     Some(Pacing {
         gap_error: course.gap_error.summary(),
-        exponential_distance: is_poisson.then(|| exponential_distance(&gaps, pace.mean_rate())).flatten(),
+        exponential_distance: is_poisson
+            .then(|| exponential_distance(&gaps, spec.share.of_rate(pace.mean_rate())))
+            .flatten(),
         gaps: gaps.len() as u64,
     })
 }
@@ -322,13 +328,13 @@ fn stages(spec: &TrialSpec, recordings: &[Vec<Recording>], recorded: Duration) -
             let recording = part(number);
             let time = stage.length.min(recorded.saturating_sub(start));
             let duration_s = time.as_secs_f64();
-            let target = stage.mean_rate_in(time);
+            let target = spec.share.of_rate(stage.mean_rate_in(time));
             let latency = recording.latencies();
             let without_generator = recording.without_generator.as_ref().map(|times| times.summary());
             let times = times(&recording, None, spec.max_error_share);
             Stage {
-                from_rate: stage.from_rate,
-                to_rate: stage.to_rate,
+                from_rate: spec.share.of_rate(stage.from_rate),
+                to_rate: spec.share.of_rate(stage.to_rate),
                 duration_s,
                 book: recording.book,
                 unsent: unsent(&recording),

@@ -1,6 +1,7 @@
 //! The document of a load: requests answered, their rate, and response times with their intervals or bounds.
 
 mod accounts;
+mod agents;
 mod cells;
 mod charts;
 mod course;
@@ -50,6 +51,7 @@ pub fn load(result: &LoadResult) -> Document {
     document.sections.extend(percentiles(result).map(Section::of_table));
     document.sections.extend(Section::of_lines("Response time", coverage(result)));
     document.sections.extend(stages(result));
+    document.sections.extend(result.agents.as_ref().map(agents::section));
     document.sections.extend(result.merged.as_ref().map(|merged| Section::of_table(merged::runs(merged))));
     let processes: Vec<String> = result.account.iter().map(account::line).chain(generator(result)).collect();
     document.sections.extend(Section::of_lines("Processes", processes));

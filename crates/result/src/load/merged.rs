@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Latency, LatencyBounds, LoadRate};
+use super::{Latency, LatencyBounds, LoadRate, PlanShare};
 use crate::{Environment, Program, Verdict};
 
 /// The runs that a result was merged from. Histograms and counts of the result are sums over them, and so are its rates, which
@@ -44,6 +44,9 @@ pub struct MergedRun {
     pub connections: u32,
     /// The seed of its release times.
     pub seed: u64,
+    /// Its share of one load; absent if it was a load of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share: Option<PlanShare>,
     /// Its response time.
     pub response: Latency,
     /// Bounds of it.

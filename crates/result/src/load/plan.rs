@@ -79,11 +79,24 @@ pub struct LoadPlan {
     pub timeout_s: f64,
     /// Seed of the release times.
     pub seed: u64,
+    /// The generator's share of the load of several, of which this plan is; absent if it is the only one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share: Option<PlanShare>,
     /// True if the processors were kept from halting, by a task on each that spins and yields to all others.
     #[serde(default)]
     pub never_halted: bool,
     /// Tolerated share of failed, timed-out and unfinished requests.
     pub max_error_share: f64,
+}
+
+/// The share of a load that one of several generators sends: of the requests of the schedule in turn, those of its index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PlanShare {
+    /// The index of the generator, from 0.
+    pub index: u32,
+    /// The number of generators.
+    pub of: u32,
 }
 
 impl LoadPlan {

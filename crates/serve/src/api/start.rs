@@ -8,6 +8,7 @@ use axum::extract::{FromRequest, Request};
 use axum::http::header::LOCATION;
 use axum::http::{HeaderName, StatusCode};
 use hoptax_load::StaticAddress;
+use hoptax_session::targets::NotAdmitted;
 use hoptax_session::{Failure, Interrupt};
 use serde::de::DeserializeOwned;
 use tokio::time;
@@ -19,7 +20,6 @@ use crate::job::{Job, Kind, Outcome};
 use crate::jobs::NotBegun;
 use crate::metrics::Refused;
 use crate::problem::Problem;
-use crate::targets::NotAdmitted;
 use crate::working::{self, OfJob};
 
 /// The time in which the body of a request has to come.

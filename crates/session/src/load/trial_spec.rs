@@ -69,22 +69,47 @@ impl Load {
                 "`--ramp-up` opens connections before the load: remove `--connect on-demand`",
             ));
         }
-        let Loop { open, length } = schedule.open_loop()?;
-        let (length, warmup) = length.map_or_else(
-            || (schedule.count.map_or(DURATION, |count| time_limit(count, open.as_ref())), WARM_UP),
-            |length| (length, Duration::ZERO),
-        );
+        let its_loop = schedule.open_loop()?;
+        let Lengths { warmup, record } = schedule.lengths_of(&its_loop);
         let spec = self.unscheduled(say)?;
         Ok(TrialSpec {
-            open,
+            open: its_loop.open,
             think: schedule.think,
             pooling: Pooling { when_busy: schedule.when_busy, when_late: schedule.when_late, ..spec.pooling },
-            duration: schedule.duration.unwrap_or(length),
+            duration: record,
             requests: schedule.count,
-            warmup: schedule.warmup.unwrap_or(warmup),
+            warmup,
             ramp_up: schedule.ramp_up.unwrap_or_default(),
             ..spec
         })
+    }
+}
+
+/// The lengths of a load by its schedule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lengths {
+    /// That of the warm-up.
+    pub warmup: Duration,
+    /// That of the record, if it does not end with its last request.
+    pub record: Duration,
+}
+
+impl Schedule {
+    /// The lengths of warm-up and record.
+    ///
+    /// # Errors
+    /// When the schedule is not valid.
+    pub fn lengths(&self) -> Result<Lengths, Failure> {
+        Ok(self.lengths_of(&self.open_loop()?))
+    }
+
+    fn lengths_of(&self, its_loop: &Loop) -> Lengths {
+        let Loop { open, length } = its_loop;
+        let (length, warmup) = length.map_or_else(
+            || (self.count.map_or(DURATION, |count| time_limit(count, open.as_ref())), WARM_UP),
+            |length| (length, Duration::ZERO),
+        );
+        Lengths { warmup: self.warmup.unwrap_or(warmup), record: self.duration.unwrap_or(length) }
     }
 }
 

@@ -210,6 +210,7 @@ fn a_merged_load_has_a_row_for_each_run() {
         rate: LoadRate { target: Some(10_000.0), offered: 10_000.0, achieved: Some(9_990.0) },
         connections: 16,
         seed: 1,
+        share: None,
         response: Latency { p99_us, ..fixture::load().latency.response },
         bounds: LatencyBounds::default(),
         environment: result.environment.clone(),

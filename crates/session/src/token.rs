@@ -1,4 +1,4 @@
-//! The token that a client shows, and its comparison in constant time.
+//! The token that a client of a server or an agent shows, and its comparison in constant time.
 
 use std::fmt;
 
@@ -11,7 +11,8 @@ const RANDOM_BYTES: usize = 32;
 /// The fewest characters of a token that somebody else made. With less, guesses over the network may succeed.
 const SHORTEST: usize = 16;
 
-/// A secret that requests must show, as `Authorization: Bearer TOKEN`, or as the password of `Basic`, which browsers ask for.
+/// A secret that whoever connects must show: to a server as `Authorization: Bearer TOKEN`, or as the password of `Basic`, which browsers ask
+/// for; to an agent as it is.
 #[derive(Clone)]
 pub struct Token(String);
 
@@ -43,7 +44,7 @@ impl Token {
 
     /// True if the value of an `Authorization` header shows it. The time depends on the length of what is shown, and not on how much of
     /// it is right.
-    pub(crate) fn is_shown_by(&self, authorization: &str) -> bool {
+    pub fn is_shown_by(&self, authorization: &str) -> bool {
         let Some((scheme, credentials)) = authorization.split_once(' ') else { return false };
         let credentials = credentials.trim();
         if scheme.eq_ignore_ascii_case("bearer") {
@@ -55,7 +56,8 @@ impl Token {
         scheme.eq_ignore_ascii_case("basic") && password.is_some_and(|password| self.equals(password))
     }
 
-    fn equals(&self, given: &[u8]) -> bool {
+    /// True if these bytes are it. The time depends on their number alone.
+    pub fn equals(&self, given: &[u8]) -> bool {
         self.0.as_bytes().ct_eq(given).into()
     }
 }

@@ -1,6 +1,8 @@
-//! The hosts that loads may go to. A host that is a name has to be that of an allowed target, because a server may serve several names at
-//! one address by different rules. Every host has to resolve to addresses of an allowed target, and the load connects to these alone: a
-//! name that resolves to something else a moment later leads nowhere else.
+//! The hosts that loads of others may go to, as whoever starts a server or an agent says. A host that is a name has to be that of an allowed
+//! target, because a server may serve several names at one address by different rules. Every host has to resolve to addresses of an
+//! allowed target, and the load connects to these alone: a name that resolves to something else a moment later leads nowhere else.
+
+mod own;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -9,11 +11,15 @@ use std::str::FromStr;
 
 use hoptax_load::{HostPort, RequestSpec, Resolver, StaticAddress, Target};
 
-use crate::hosts::is_local;
-use crate::own::{self, OfMachine};
+use own::OfMachine;
+
+/// True if only this machine reaches an address.
+pub fn is_local(address: SocketAddr) -> bool {
+    address.ip().to_canonical().is_loopback()
+}
 
 /// Looks up the addresses of a host.
-pub(crate) type Lookup = fn(&str) -> io::Result<Vec<IpAddr>>;
+type Lookup = fn(&str) -> io::Result<Vec<IpAddr>>;
 
 /// A host that loads may go to, `HOST` or `HOST:PORT`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,17 +75,19 @@ impl AllowedTarget {
 
 /// All hosts that loads may go to.
 #[derive(Clone, Debug)]
-pub(crate) struct AllowedTargets {
+pub struct AllowedTargets {
     named: Vec<AllowedTarget>,
     /// The address that the server listens on. No load goes there.
     own: SocketAddr,
+    /// True if loads may go to this machine by its loopback addresses.
+    has_loopback: bool,
     is_of_machine: OfMachine,
     lookup: Lookup,
 }
 
 /// Reason why a load is not admitted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum NotAdmitted {
+pub enum NotAdmitted {
     /// Its URL is not one, or its host has no address.
     Invalid(String),
     /// Its host or one of its addresses is not allowed.
@@ -89,8 +97,14 @@ pub(crate) enum NotAdmitted {
 impl AllowedTargets {
     /// The targets that were named for a server that listens on this address. Loads may also go to loopback if it listens there, because
     /// everybody who reaches it is on this machine then.
-    pub(crate) fn new(named: Vec<AllowedTarget>, own: SocketAddr) -> Self {
-        Self { named, own, is_of_machine: own::is_of_machine, lookup: system }
+    pub fn new(named: Vec<AllowedTarget>, own: SocketAddr) -> Self {
+        Self { has_loopback: is_local(own), ..Self::named_alone(named, own) }
+    }
+
+    /// The targets that were named for a server that listens on this address, and no others: beside an agent, loopback may be a proxy or its
+    /// administration.
+    pub fn named_alone(named: Vec<AllowedTarget>, own: SocketAddr) -> Self {
+        Self { named, own, has_loopback: false, is_of_machine: own::is_of_machine, lookup: system }
     }
 
     /// The addresses that a load to this URL may connect to, for its host and its port. Every host is looked up once, and none that is not
@@ -98,7 +112,7 @@ impl AllowedTargets {
     ///
     /// # Errors
     /// When its host or one of its addresses is not allowed, or there is none.
-    pub(crate) fn admit(&self, url: &str) -> Result<Vec<StaticAddress>, NotAdmitted> {
+    pub fn admit(&self, url: &str) -> Result<Vec<StaticAddress>, NotAdmitted> {
         let invalid = |error: &dyn ToString| NotAdmitted::Invalid(error.to_string());
         let HostPort { host, port } = Target::host_and_port(url).map_err(|error| invalid(&error))?;
         if host.parse::<IpAddr>().is_err() && !self.has_name(&host, port) {
@@ -111,7 +125,7 @@ impl AllowedTargets {
         let allowed: Vec<IpAddr> = self.of_port(port).flat_map(|target| known.allowed_by(target)).collect();
         let is_allowed = |address: IpAddr| {
             let address = address.to_canonical();
-            (self.has_loopback() && address.is_loopback()) || allowed.contains(&address)
+            (self.has_loopback && address.is_loopback()) || allowed.contains(&address)
         };
         if let Some(other) = addresses.iter().find(|address| !is_allowed(**address)) {
             return Err(NotAdmitted::Refused(refusal(&host, port, *other)));
@@ -120,7 +134,7 @@ impl AllowedTargets {
             |address: IpAddr| own::is_reached(self.own, SocketAddr::new(address, port), self.is_of_machine);
         if addresses.iter().any(|address| is_own(*address)) {
             return Err(NotAdmitted::Refused(format!(
-                "{} is this server itself, which nobody could watch under load",
+                "{} is this program itself, which nobody could watch under load",
                 shown(&host, port)
             )));
         }
@@ -137,11 +151,6 @@ impl AllowedTargets {
         }
     }
 
-    /// True if loads may go to this machine by its loopback addresses.
-    fn has_loopback(&self) -> bool {
-        is_local(self.own)
-    }
-
     /// The named targets that have this port, or any.
     fn of_port(&self, port: u16) -> impl Iterator<Item = &AllowedTarget> {
         self.named.iter().filter(move |target| target.port.is_none_or(|of_target| of_target == port))
@@ -150,7 +159,7 @@ impl AllowedTargets {
     /// True if a name is that of an allowed target.
     fn has_name(&self, name: &str, port: u16) -> bool {
         let name = plain(name);
-        (self.has_loopback() && name == LOCALHOST)
+        (self.has_loopback && name == LOCALHOST)
             || self.of_port(port).any(|target| target.literal().is_none() && plain(&target.host) == name)
     }
 }
@@ -179,7 +188,7 @@ fn shown(host: &str, port: u16) -> String {
 
 fn not_named(name: &str, port: u16) -> String {
     format!(
-        "loads to `{}` are not allowed: a name has to be that of a target that whoever starts the server allows with \
+        "loads to `{}` are not allowed: a name has to be that of a target that whoever starts this program allows with \
          `--allow-target HOST:PORT`; an address is written in full",
         shown(name, port)
     )
@@ -189,7 +198,7 @@ fn refusal(host: &str, port: u16, address: IpAddr) -> String {
     let place =
         if host == address.to_string() { String::new() } else { format!("`{host}` is {address}, and ") };
     format!(
-        "{place}loads to {} are not allowed: whoever starts the server allows a target with `--allow-target HOST:PORT`",
+        "{place}loads to {} are not allowed: whoever starts this program allows a target with `--allow-target HOST:PORT`",
         SocketAddr::new(address, port)
     )
 }
@@ -272,7 +281,8 @@ mod tests {
     fn targets(named: &[&str], own: &str) -> AllowedTargets {
         let named = named.iter().map(|text| text.parse().unwrap()).collect();
         let is_of_machine = |address: IpAddr| address == IpAddr::from([192, 0, 2, 99]);
-        AllowedTargets { named, own: own.parse().unwrap(), is_of_machine, lookup: names }
+        let own = own.parse().unwrap();
+        AllowedTargets { named, own, has_loopback: is_local(own), is_of_machine, lookup: names }
     }
 
     fn admitted(named: &[&str], own: &str, url: &str) -> Result<usize, NotAdmitted> {
@@ -342,6 +352,17 @@ mod tests {
         assert_eq!(admitted(&["six.test"], OPEN, "http://[2001:db8::1]:1/"), Ok(1));
         assert_eq!(admitted(&["turns.test"], OPEN, "http://turns.test/"), Ok(1), "looked up once");
         assert!(is_refused(&["gone.test", "empty.test"], OPEN, "http://192.0.2.1/"));
+    }
+
+    #[test]
+    fn without_loopback_a_target_on_this_machine_has_to_be_named_too() {
+        let alone = |named: &[&str]| AllowedTargets { has_loopback: false, ..targets(named, LOCAL) };
+        for url in ["http://127.0.0.1:15000/", "http://localhost:15000/", "http://[::1]:15000/"] {
+            assert!(targets(&[], LOCAL).admit(url).is_ok(), "{url}");
+            let refused = alone(&["127.0.0.1:80", "localhost:80"]).admit(url);
+            assert!(matches!(refused, Err(NotAdmitted::Refused(_))), "{url}");
+        }
+        assert!(alone(&["127.0.0.1:80"]).admit("http://127.0.0.1/").is_ok());
     }
 
     #[test]

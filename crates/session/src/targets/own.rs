@@ -3,13 +3,13 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
 /// Tells whether an address is one of this machine.
-pub(crate) type OfMachine = fn(IpAddr) -> bool;
+pub(super) type OfMachine = fn(IpAddr) -> bool;
 
 /// A port for [`is_of_machine`], which sends nothing to it: that of the discard service (RFC 863).
 const ANY_PORT: u16 = 9;
 
 /// True if a connection to an address reaches a server that listens on `own`.
-pub(crate) fn is_reached(own: SocketAddr, at: SocketAddr, is_of_machine: OfMachine) -> bool {
+pub(super) fn is_reached(own: SocketAddr, at: SocketAddr, is_of_machine: OfMachine) -> bool {
     let (listen, ip) = (own.ip().to_canonical(), at.ip().to_canonical());
     // A connection to the unspecified address reaches loopback.
     let is_here = |ip: IpAddr| ip.is_loopback() || ip.is_unspecified();
@@ -21,7 +21,7 @@ pub(crate) fn is_reached(own: SocketAddr, at: SocketAddr, is_of_machine: OfMachi
 
 /// True if an address is one of this machine, as the system routes: packets to an own address have it as their source, too. Nothing is
 /// sent. An address that another machine translates to one of this (NAT) is not recognised.
-pub(crate) fn is_of_machine(address: IpAddr) -> bool {
+pub(super) fn is_of_machine(address: IpAddr) -> bool {
     let any = match address {
         IpAddr::V4(_) => IpAddr::from(Ipv4Addr::UNSPECIFIED),
         IpAddr::V6(_) => IpAddr::from(Ipv6Addr::UNSPECIFIED),

@@ -1,0 +1,325 @@
+//! The controller: connects to agents, gives each its share of a load, starts all at one instant, collects, and merges.
+//!
+//! Nothing is sent unless all agents that have a share are ready. An agent that is lost after the start ends nothing: the others send their
+//! shares, which are as exact as they would have been, and the result states the one that is missing.
+
+mod ledger;
+mod line;
+mod merged;
+mod seconds;
+mod speak;
+
+use std::time::{Duration, SystemTime};
+
+use hoptax_host::clock::now_ns;
+use hoptax_load::trial::LiveLine;
+use hoptax_session::load::{Lengths, Sending};
+use hoptax_session::token::Token;
+use hoptax_session::{Failure, Interrupt};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, timeout, timeout_at};
+
+use crate::message::ShownToken;
+use crate::planned::{PlannedLoad, PlannedShare};
+use ledger::{Ledger, News, Standing};
+use line::{Input, Order, Told};
+use merged::Common;
+use seconds::Seconds;
+
+pub use merged::Gathered;
+pub use speak::{Connecting, Stream, by_address};
+
+/// The time in which connections have to be open, beside the time limit of a request and the ramp-up.
+const PREPARATION: Duration = Duration::from_secs(15);
+/// The notice of the start, beside the errors of clocks: every agent has to have heard of it. That of an agent whose way is slower is late.
+const NOTICE: Duration = Duration::from_millis(500);
+/// The time in which an agent reports, after its last response may have come.
+const REPORT_TIME: Duration = Duration::from_secs(10);
+/// The time in which a goodbye has to be said.
+const GOODBYE_TIME: Duration = Duration::from_secs(2);
+/// The time between two looks at an interrupt.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// A load of agents, as it is asked for.
+#[derive(Debug)]
+pub struct Asked<'a> {
+    /// The load, its checks and its conditions. Its files have to be none.
+    pub sending: &'a Sending<'a>,
+    /// The agents.
+    pub agents: Vec<Called>,
+    /// The token of the agents; none if they need none.
+    pub token: Option<Token>,
+    /// The number of agents that have to come. The load is shared by those that do.
+    pub least: usize,
+    /// The time in which an agent has to come.
+    pub arrival: Duration,
+    /// True if the agents should end after this load.
+    pub ends_agents: bool,
+    /// True if somebody watches: the histograms of every second are then added up.
+    pub is_watched: bool,
+}
+
+/// An agent that is called.
+pub struct Called {
+    /// Its name in messages and in the result: its address, or that of its pod.
+    pub name: String,
+    /// The stream to it.
+    pub stream: Connecting,
+}
+
+impl std::fmt::Debug for Called {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Called").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// Something that happens to a load of agents.
+#[derive(Clone, Copy, Debug)]
+pub enum Notice<'a> {
+    /// A fact that the user may want to know.
+    Note(&'a str),
+    /// An agent is lost, or does not come.
+    Problem(&'a str),
+    /// A second of all agents.
+    Live(&'a LiveLine),
+}
+
+/// Sends a load, in a runtime of its own. See [`run`].
+///
+/// # Errors
+/// As [`run`], and when the system refuses a runtime.
+pub fn send(
+    asked: Asked<'_>,
+    interrupt: &Interrupt,
+    tell: &mut dyn FnMut(Notice<'_>),
+) -> Result<Gathered, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build();
+    let runtime = runtime.map_err(Failure::environment)?;
+    let sent = runtime.block_on(run(asked, interrupt, tell));
+    // A lookup of a name may wait for longer than anybody who ends a load.
+    runtime.shutdown_background();
+    sent
+}
+
+/// Sends a load: waits for the agents, plans, starts, collects and merges.
+///
+/// # Errors
+/// When the load is none for agents; when too few agents come, or one cannot prepare its share, in which case nothing is sent; when none
+/// reports, or the rest cannot be merged; and when it is interrupted before the start.
+pub async fn run(
+    asked: Asked<'_>,
+    interrupt: &Interrupt,
+    tell: &mut dyn FnMut(Notice<'_>),
+) -> Result<Gathered, Failure> {
+    let Asked { sending, agents, token, least, arrival, ends_agents, is_watched } = asked;
+    let planned = PlannedLoad::of(sending)?;
+    planned.check_agents(least.max(1))?;
+    let lengths = sending.schedule.lengths()?;
+    let token = token.map(|token| ShownToken(token.secret().to_owned()));
+    let lines = Lines { arrival, token, ends_agents };
+    let mut control = Control::begin(agents, lines, interrupt, tell);
+    let started = control.start(&planned, lengths, least, is_watched).await;
+    let common = match started {
+        Ok(common) => common,
+        Err(failure) => {
+            control.end().await;
+            return Err(failure);
+        }
+    };
+    control.collect(planned.timeout()).await;
+    control.end().await;
+    merged::gathered(control.ledger.entries, common, sending)
+}
+
+/// The common properties of the lines to all agents.
+struct Lines {
+    arrival: Duration,
+    token: Option<ShownToken>,
+    ends_agents: bool,
+}
+
+/// The lines to all agents.
+struct Control<'a> {
+    ledger: Ledger,
+    orders: Vec<UnboundedSender<Input>>,
+    heard: UnboundedReceiver<(usize, Told)>,
+    lines: Vec<JoinHandle<()>>,
+    ends_agents: bool,
+    interrupt: &'a Interrupt,
+    tell: &'a mut dyn FnMut(Notice<'_>),
+}
+
+impl<'a> Control<'a> {
+    fn begin(
+        agents: Vec<Called>,
+        Lines { arrival, token, ends_agents }: Lines,
+        interrupt: &'a Interrupt,
+        tell: &'a mut dyn FnMut(Notice<'_>),
+    ) -> Self {
+        let (told, heard) = unbounded_channel();
+        let ledger = Ledger::new(agents.iter().map(|agent| agent.name.clone()));
+        let (mut orders, mut lines) = (Vec::new(), Vec::new());
+        for (number, agent) in agents.into_iter().enumerate() {
+            let (sender, inbox) = unbounded_channel();
+            orders.push(sender.clone());
+            let (told, token) = (told.clone(), token.clone());
+            let line = speak::speak(number, agent.stream, arrival, token, (sender, inbox), told);
+            lines.push(tokio::spawn(line));
+        }
+        Self { ledger, orders, heard, lines, ends_agents, interrupt, tell }
+    }
+
+    /// Waits for the agents, plans, and starts those that came.
+    async fn start(
+        &mut self,
+        planned: &PlannedLoad,
+        Lengths { warmup, record }: Lengths,
+        least: usize,
+        is_watched: bool,
+    ) -> Result<Common, Failure> {
+        self.wait(|ledger| ledger.has_no(|standing| matches!(standing, Standing::Awaited))).await?;
+        let came: Vec<usize> = self.numbers(|standing| matches!(standing, Standing::Greeted));
+        if came.len() < least.max(1) {
+            let all = self.ledger.entries.len();
+            return Err(
+                self.nothing_sent(&format!("{} of {all} agents came, and {least} were needed", came.len()))
+            );
+        }
+        planned.check_agents(came.len())?;
+        let of = u32::try_from(came.len()).map_err(Failure::bad_input)?;
+        let until_ns = after(now_ns(), &[PREPARATION, planned.timeout(), planned.ramp_up()]);
+        for (index, number) in (0..of).zip(came.iter().copied()) {
+            if let Some(entry) = self.ledger.entries.get_mut(number) {
+                (entry.index, entry.standing) = (Some(index), Standing::Planned);
+            }
+            let share = Box::new(PlannedShare { index, of, load: planned.clone() });
+            self.order(number, Order::Plan { share, until_ns });
+        }
+        let is_decided = |ledger: &Ledger| {
+            has_lost(ledger) || ledger.has_no(|standing| matches!(standing, Standing::Planned))
+        };
+        self.wait(is_decided).await?;
+        if has_lost(&self.ledger) {
+            return Err(self.nothing_sent("an agent could not prepare its share"));
+        }
+        let errors_ns = self.ledger.entries.iter().filter_map(|entry| entry.before);
+        let error_ns = errors_ns.map(|before| before.error_ns).max().unwrap_or_default();
+        // The largest error is half of the longest round trip.
+        let now = now_ns();
+        let at_ns = after(now, &[NOTICE]) + 4 * error_ns;
+        let until_ns = after(at_ns, &[warmup, record, planned.timeout(), REPORT_TIME]);
+        if is_watched {
+            let (warmup_s, record_s) = (warmup.as_secs_f64(), record.as_secs_f64());
+            self.ledger.seconds =
+                Some(Seconds::new(came.len(), planned.rate().is_some(), warmup_s, record_s));
+        }
+        for number in came {
+            if let Some(entry) = self.ledger.entries.get_mut(number) {
+                entry.standing = Standing::Sending;
+            }
+            self.order(number, Order::Start { at_ns, until_ns });
+        }
+        let note =
+            format!("{of} agents start at one instant, to {:.3} ms by their clocks", error_ns as f64 / 1e6);
+        (self.tell)(Notice::Note(&note));
+        let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let record_from = (since_1970 + Duration::from_nanos(at_ns - now)).saturating_add(warmup);
+        Ok(Common { rate: planned.rate(), of, from_unix_s: record_from.as_secs_f64() })
+    }
+
+    /// Waits until every agent has reported or is lost. An interrupt stops the load, and the agents report what they have.
+    async fn collect(&mut self, request_time: Duration) {
+        let has_ended = |ledger: &Ledger| ledger.has_no(|standing| matches!(standing, Standing::Sending));
+        if self.wait(has_ended).await.is_err() {
+            let until_ns = after(now_ns(), &[request_time, REPORT_TIME]);
+            for number in self.numbers(|standing| matches!(standing, Standing::Sending)) {
+                self.order(number, Order::Stop { until_ns });
+            }
+            // Once more: a line gives up an agent that does not report by then.
+            while !has_ended(&self.ledger) {
+                self.hear().await;
+            }
+        }
+    }
+
+    /// Says goodbye to all.
+    async fn end(&mut self) {
+        let until_ns = after(now_ns(), &[GOODBYE_TIME]);
+        for number in 0..self.orders.len() {
+            self.order(number, Order::Stop { until_ns });
+            self.order(number, Order::Goodbye { ends: self.ends_agents });
+        }
+        let until = Instant::now() + GOODBYE_TIME;
+        for line in self.lines.drain(..) {
+            let abort = line.abort_handle();
+            if timeout_at(until, line).await.is_err() {
+                abort.abort();
+            }
+        }
+    }
+
+    /// Hears agents until something is true of them.
+    ///
+    /// # Errors
+    /// When it is interrupted.
+    async fn wait(&mut self, is_done: impl Fn(&Ledger) -> bool) -> Result<(), Failure> {
+        while !is_done(&self.ledger) {
+            self.interrupt.check()?;
+            self.hear().await;
+        }
+        Ok(())
+    }
+
+    /// Hears what agents say, for a short time.
+    async fn hear(&mut self) {
+        let Ok(heard) = timeout(LOOK_EVERY, self.heard.recv()).await else { return };
+        let all = match heard {
+            Some((number, told)) => self.ledger.take(number, told),
+            // Every line tells its end.
+            None => self.ledger.give_up("its line broke, which is a bug in hoptax"),
+        };
+        for news in all {
+            match news {
+                News::Problem(problem) => (self.tell)(Notice::Problem(&problem)),
+                News::Live(line) => (self.tell)(Notice::Live(&line)),
+            }
+        }
+    }
+
+    fn order(&self, number: usize, order: Order) {
+        if let Some(orders) = self.orders.get(number) {
+            // A line that has ended has told why.
+            let _ = orders.send(Input::Order(order));
+        }
+    }
+
+    /// The numbers of the agents in a standing.
+    fn numbers(&self, is_in: impl Fn(&Standing) -> bool) -> Vec<usize> {
+        let entries = self.ledger.entries.iter().enumerate();
+        entries.filter(|(_, entry)| is_in(&entry.standing)).map(|(number, _)| number).collect()
+    }
+
+    /// The failure of a load that was not begun, with the reasons of all agents that have one.
+    fn nothing_sent(&self, why: &str) -> Failure {
+        let reasons = self.ledger.entries.iter().filter_map(|entry| match &entry.standing {
+            Standing::Ended(outcome, reason) => {
+                Some(format!("\nagent `{}` {}: {reason}", entry.name, ledger::words(*outcome)))
+            }
+            _ => None,
+        });
+        Failure::environment(format!("{why}; nothing was sent{}", reasons.collect::<String>()))
+    }
+}
+
+/// The time that is later than another by all of these, nanoseconds.
+fn after(from_ns: u64, times: &[Duration]) -> u64 {
+    let times_ns = times.iter().map(|time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
+    times_ns.fold(from_ns, u64::saturating_add)
+}
+
+/// True if an agent that has a share is lost.
+fn has_lost(ledger: &Ledger) -> bool {
+    let is_lost = |standing: &Standing| matches!(standing, Standing::Ended(..));
+    ledger.entries.iter().any(|entry| entry.index.is_some() && is_lost(&entry.standing))
+}

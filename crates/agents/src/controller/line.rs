@@ -1,0 +1,339 @@
+//! The controller's side of the line to one agent: decisions without I/O.
+
+use hoptax_result::{AgentOutcome, LoadResult, Program};
+
+use crate::clock::{Exchange, Offset};
+use crate::message::{FromAgent, FromController, Second, ShownToken, VERSION};
+use crate::planned::PlannedShare;
+
+/// Exchanges before the start, and after the end. Of a few exchanges, one meets an idle machine at both ends.
+const EXCHANGES_BEFORE: u32 = 8;
+const EXCHANGES_AFTER: u32 = 4;
+/// The interval at which an agent is asked for its clock, which shows that it is there, nanoseconds.
+const ASK_EVERY_NS: u64 = 1_000_000_000;
+/// The time without a word of an agent after which it is given up, nanoseconds: five questions.
+pub(crate) const SILENCE_NS: u64 = 5_000_000_000;
+/// The time between two ticks above which the controller itself stood still, nanoseconds: nobody could be heard in it. Ticks come four times
+/// a second.
+const STALL_NS: u64 = 1_000_000_000;
+/// The time in which an agent answers the greeting, nanoseconds.
+const GREETING_NS: u64 = 5_000_000_000;
+/// The time in which it answers the questions about its clock before the start, nanoseconds.
+const COMPARING_NS: u64 = 15_000_000_000;
+
+/// Something that happens.
+#[derive(Debug)]
+pub(crate) enum Input {
+    /// The agent says something.
+    Frame {
+        /// The message.
+        message: FromAgent,
+        /// When it came, nanoseconds.
+        at_ns: u64,
+    },
+    /// A message is coming.
+    Heard,
+    /// The controller decides something.
+    Order(Order),
+    /// Some time has passed.
+    Tick,
+    /// The connection is lost, for this reason.
+    Lost(String),
+}
+
+/// A decision of the controller for one agent.
+#[derive(Debug)]
+pub(crate) enum Order {
+    /// Prepare a share.
+    Plan {
+        /// The share.
+        share: Box<PlannedShare>,
+        /// When it has to be ready, nanoseconds.
+        until_ns: u64,
+    },
+    /// Start it.
+    Start {
+        /// The instant, nanoseconds.
+        at_ns: u64,
+        /// When its report has to be there, nanoseconds.
+        until_ns: u64,
+    },
+    /// End the load early.
+    Stop {
+        /// When its report has to be there, nanoseconds.
+        until_ns: u64,
+    },
+    /// End the conversation.
+    Goodbye {
+        /// True if the agent should end, too.
+        ends: bool,
+    },
+}
+
+/// Something to do.
+#[derive(Debug)]
+pub(crate) enum Output {
+    /// Say something to the agent.
+    Send(FromController),
+    /// Tell the controller.
+    Tell(Told),
+    /// Close the connection.
+    Close,
+}
+
+/// News of an agent.
+#[derive(Debug)]
+pub(crate) enum Told {
+    /// It came. With the best offset of its clock.
+    Greeted(Offset),
+    /// Its connections are open. With the best offset of its clock.
+    Ready(Offset),
+    /// A second of its load.
+    Second(Box<Second>),
+    /// Its result, and the offset of its clock at the end.
+    Reported(Box<LoadResult>, Option<Offset>),
+    /// It has no result, for this reason.
+    Ended(AgentOutcome, String),
+}
+
+#[derive(Debug)]
+enum State {
+    Greeting,
+    Comparing { left: u32 },
+    Idle,
+    Preparing,
+    Ready,
+    Sending,
+    Reporting { result: Box<LoadResult>, left: u32 },
+    Ended,
+}
+
+/// The line to one agent.
+#[derive(Debug)]
+pub(crate) struct Line {
+    state: State,
+    heard_ns: u64,
+    ticked_ns: u64,
+    asked_ns: u64,
+    /// When the state has to be over; none without a limit.
+    until_ns: Option<u64>,
+    /// The best offset before the start.
+    before: Option<Offset>,
+    /// The best offset after the end.
+    after: Option<Offset>,
+}
+
+impl Line {
+    /// A line that was just connected, and its first message.
+    pub(crate) fn begin(token: Option<ShownToken>, now_ns: u64) -> (Self, FromController) {
+        let line = Self {
+            state: State::Greeting,
+            heard_ns: now_ns,
+            ticked_ns: now_ns,
+            asked_ns: now_ns,
+            until_ns: Some(now_ns + GREETING_NS),
+            before: None,
+            after: None,
+        };
+        (line, FromController::Hello { version: VERSION, token })
+    }
+
+    /// Decides what to do.
+    pub(crate) fn on(&mut self, input: Input, now_ns: u64) -> Vec<Output> {
+        match input {
+            Input::Frame { message, at_ns } => {
+                self.heard_ns = now_ns;
+                self.hear(message, at_ns, now_ns)
+            }
+            Input::Heard => {
+                self.heard_ns = now_ns;
+                Vec::new()
+            }
+            Input::Order(order) => self.obey(order),
+            Input::Tick => self.tick(now_ns),
+            Input::Lost(reason) => {
+                let mut outputs = self.end(AgentOutcome::Died, reason);
+                // Nobody hears more.
+                outputs.retain(|output| matches!(output, Output::Tell(_)));
+                outputs.push(Output::Close);
+                outputs
+            }
+        }
+    }
+
+    fn hear(&mut self, message: FromAgent, at_ns: u64, now_ns: u64) -> Vec<Output> {
+        match message {
+            FromAgent::Clock { sent_ns, received_ns, replied_ns } => {
+                let exchange = Exchange { sent_ns, received_ns, replied_ns, returned_ns: at_ns };
+                self.compare(exchange.offset(), now_ns)
+            }
+            FromAgent::Hello { version, program } if matches!(self.state, State::Greeting) => {
+                if let Some(reason) = stranger(version, &program) {
+                    return self.end(AgentOutcome::Failed, reason);
+                }
+                self.state = State::Comparing { left: EXCHANGES_BEFORE };
+                self.until_ns = Some(now_ns + COMPARING_NS);
+                vec![self.ask(now_ns)]
+            }
+            FromAgent::Ready => match (&self.state, self.before) {
+                (State::Preparing, Some(before)) => {
+                    (self.state, self.until_ns) = (State::Ready, None);
+                    vec![Output::Tell(Told::Ready(before))]
+                }
+                _ => Vec::new(),
+            },
+            FromAgent::Second(second) if matches!(self.state, State::Sending) => {
+                vec![Output::Tell(Told::Second(second))]
+            }
+            FromAgent::Report(result) if matches!(self.state, State::Sending) => {
+                self.state = State::Reporting { result, left: EXCHANGES_AFTER };
+                vec![self.ask(now_ns)]
+            }
+            FromAgent::Failed { reason } => self.end(AgentOutcome::Failed, reason),
+            FromAgent::Busy => {
+                let reason = "it serves another controller: wait for its end, or use another agent";
+                self.end(AgentOutcome::Failed, reason.to_owned())
+            }
+            // A load that was stopped before its start reports, too.
+            FromAgent::Hello { .. } | FromAgent::Second(_) | FromAgent::Report(_) => Vec::new(),
+        }
+    }
+
+    /// Takes an answer about the clock, and asks again while exchanges are left.
+    fn compare(&mut self, offset: Option<Offset>, now_ns: u64) -> Vec<Output> {
+        let better = |known: Option<Offset>| offset.map(|offset| offset.better(known)).or(known);
+        match &mut self.state {
+            State::Comparing { left } => {
+                self.before = better(self.before);
+                *left -= 1;
+                if *left > 0 {
+                    return vec![self.ask(now_ns)];
+                }
+                let Some(before) = self.before else {
+                    let reason = "its clock runs backwards, or its answers are made up".to_owned();
+                    return self.end(AgentOutcome::Failed, reason);
+                };
+                (self.state, self.until_ns) = (State::Idle, None);
+                vec![Output::Tell(Told::Greeted(before))]
+            }
+            State::Idle | State::Preparing | State::Ready => {
+                self.before = better(self.before);
+                Vec::new()
+            }
+            State::Reporting { left, .. } => {
+                self.after = better(self.after);
+                *left -= 1;
+                if *left > 0 {
+                    return vec![self.ask(now_ns)];
+                }
+                self.until_ns = None;
+                match std::mem::replace(&mut self.state, State::Ended) {
+                    State::Reporting { result, .. } => {
+                        vec![Output::Tell(Told::Reported(result, self.after))]
+                    }
+                    _ => Vec::new(),
+                }
+            }
+            State::Greeting | State::Sending | State::Ended => Vec::new(),
+        }
+    }
+
+    fn obey(&mut self, order: Order) -> Vec<Output> {
+        match order {
+            Order::Plan { share, until_ns } if matches!(self.state, State::Idle) => {
+                (self.state, self.until_ns) = (State::Preparing, Some(until_ns));
+                vec![Output::Send(FromController::Plan(share))]
+            }
+            Order::Start { at_ns, until_ns } if matches!(self.state, State::Ready) => {
+                (self.state, self.until_ns) = (State::Sending, Some(until_ns));
+                let offset_ns = self.before.map_or(0, |before| before.offset_ns);
+                vec![Output::Send(FromController::Start { at_ns, offset_ns })]
+            }
+            Order::Stop { until_ns } if self.has_load() => {
+                self.until_ns = Some(until_ns);
+                vec![Output::Send(FromController::Stop)]
+            }
+            Order::Goodbye { ends } => {
+                self.state = State::Ended;
+                vec![Output::Send(FromController::Goodbye { ends }), Output::Close]
+            }
+            // It ended before the order reached it.
+            Order::Plan { .. } | Order::Start { .. } | Order::Stop { .. } => Vec::new(),
+        }
+    }
+
+    /// True if the agent has a load that may still send.
+    fn has_load(&self) -> bool {
+        matches!(self.state, State::Preparing | State::Ready | State::Sending)
+    }
+
+    fn tick(&mut self, now_ns: u64) -> Vec<Output> {
+        let since_ns = now_ns.saturating_sub(self.ticked_ns);
+        self.ticked_ns = now_ns;
+        if since_ns > STALL_NS {
+            self.heard_ns = self.heard_ns.saturating_add(since_ns);
+            self.until_ns = self.until_ns.map(|until_ns| until_ns.saturating_add(since_ns));
+        }
+        let has_ended = matches!(self.state, State::Ended);
+        if !has_ended && now_ns.saturating_sub(self.heard_ns) > SILENCE_NS {
+            let reason = format!(
+                "it said nothing for {} s: its machine, its process or the network stands still",
+                SILENCE_NS / 1_000_000_000
+            );
+            return self.end(AgentOutcome::Silent, reason);
+        }
+        if self.until_ns.is_some_and(|until_ns| now_ns > until_ns) {
+            let reason = match self.state {
+                State::Greeting => "it did not answer the greeting: it is no agent, or it is overloaded",
+                State::Comparing { .. } => "it did not answer questions about its clock in time",
+                State::Preparing => {
+                    "its connections were not open in time: look at the server and at its machine"
+                }
+                _ => "it did not report in time: its machine is overloaded, or its way to here",
+            };
+            return self.end(AgentOutcome::Late, reason.to_owned());
+        }
+        let asks =
+            !matches!(self.state, State::Greeting) && now_ns.saturating_sub(self.asked_ns) >= ASK_EVERY_NS;
+        // An agent that has ended is asked, too: without a word, it would take the controller for gone before the others have reported.
+        // While clocks are compared, the answers ask the next question; a lost one is none of a stream.
+        let is_comparing = matches!(self.state, State::Comparing { .. } | State::Reporting { .. });
+        if asks && !is_comparing { vec![self.ask(now_ns)] } else { Vec::new() }
+    }
+
+    fn ask(&mut self, now_ns: u64) -> Output {
+        self.asked_ns = now_ns;
+        Output::Send(FromController::Clock { sent_ns: now_ns })
+    }
+
+    /// Ends it without a result, once. Its load is stopped, if it can still hear that: nobody counts its requests any more.
+    fn end(&mut self, outcome: AgentOutcome, reason: String) -> Vec<Output> {
+        self.until_ns = None;
+        let has_load = self.has_load();
+        match std::mem::replace(&mut self.state, State::Ended) {
+            State::Ended => Vec::new(),
+            // All of the load is there; the clock at the end is not.
+            State::Reporting { result, .. } => vec![Output::Tell(Told::Reported(result, self.after))],
+            // Whoever answered no greeting needs no goodbye.
+            State::Greeting => vec![Output::Tell(Told::Ended(outcome, reason)), Output::Close],
+            _ if has_load => {
+                vec![Output::Tell(Told::Ended(outcome, reason)), Output::Send(FromController::Stop)]
+            }
+            _ => vec![Output::Tell(Told::Ended(outcome, reason))],
+        }
+    }
+}
+
+/// Reason why an agent cannot work with this controller.
+fn stranger(version: u32, program: &Program) -> Option<String> {
+    let own = Program::this();
+    (version != VERSION || program.version != own.version).then(|| {
+        format!(
+            "it is hoptax {} with version {version} of the protocol, and this is hoptax {} with version {VERSION}: use one hoptax for both",
+            program.version, own.version
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,336 @@
+//! The result of all agents: each part is judged by the checks of a load, and their histograms and counts are added as those of
+//! `hoptax runs merge`.
+
+use std::slice;
+
+use hoptax_checks::{fail_on, judge_load, judge_merged};
+use hoptax_load::Share;
+use hoptax_load::merge::{Run, merge};
+use hoptax_result::{Agent, AgentOutcome, Agents, LoadResult, RunLeftOut};
+use hoptax_session::Failure;
+use hoptax_session::load::Sending;
+
+use super::ledger::{Entry, Known, Standing};
+
+/// A load that agents sent.
+#[derive(Debug)]
+pub struct Gathered {
+    /// Its result, judged.
+    pub result: LoadResult,
+    /// True if all conditions of `--fail-on` are known and passed.
+    pub all_pass: bool,
+}
+
+/// The common properties of all shares.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Common {
+    /// The planned rate of all; none in a closed loop.
+    pub(super) rate: Option<f64>,
+    /// The number of shares.
+    pub(super) of: u32,
+    /// The agreed start of the record by the clock of the controller, seconds since 1970.
+    pub(super) from_unix_s: f64,
+}
+
+/// Judges and merges the parts.
+///
+/// # Errors
+/// When no part is left, and when parts cannot be added.
+pub(super) fn gathered(
+    entries: Vec<Entry>,
+    common: Common,
+    sending: &Sending<'_>,
+) -> Result<Gathered, Failure> {
+    let errors_us: Vec<f64> =
+        entries.iter().filter(|entry| entry.index.is_some()).filter_map(clock_error_us).collect();
+    let (mut agents, mut runs, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
+    for entry in entries {
+        let index = entry.index;
+        let share = index.and_then(|index| Share::new(index, common.of));
+        let planned_rate = share.and_then(|share| Some(share.of_rate(common.rate?)));
+        let agent = Agent {
+            name: entry.name.clone(),
+            index,
+            clock_error_us: clock_error_us(&entry),
+            clock_drift_us: drift_us(&entry),
+            planned_rate,
+            ..Agent::default()
+        };
+        match entry.standing {
+            Standing::Reported(mut result) => {
+                // Agents began at one instant, which their own clocks would state differently.
+                result.recorded_from_unix_s = Some(common.from_unix_s);
+                judge_load(&mut result, &sending.limits);
+                agents.push(reported(agent, &result));
+                runs.push(Run { file: entry.name, result: *result });
+            }
+            Standing::Ended(outcome, reason) => {
+                if index.is_some() {
+                    let reason = lost(&reason, entry.known);
+                    left_out.push(RunLeftOut { file: entry.name, reason, planned_rate });
+                }
+                agents.push(unreported(agent, outcome, reason, entry.known));
+            }
+            standing => {
+                let reason = format!("it was left alone ({standing:?}); this is a bug in hoptax");
+                agents.push(unreported(agent, AgentOutcome::Failed, reason, entry.known));
+            }
+        }
+    }
+    if runs.is_empty() {
+        let reasons = left_out.iter().map(|one| format!("`{}`: {}", one.file, one.reason));
+        let reasons: Vec<String> = reasons.collect();
+        return Err(Failure::environment(format!("no agent reported its share:\n{}", reasons.join("\n"))));
+    }
+    let (mut result, damaged) = added(runs, left_out)?;
+    for one in damaged {
+        if let Some(agent) = agents.iter_mut().find(|agent| agent.name == one.file) {
+            (agent.outcome, agent.reason) = (AgentOutcome::Failed, Some(one.reason));
+        }
+    }
+    for one in result.merged.iter().flat_map(|merged| &merged.left_out) {
+        // Those that are left out by their own checks.
+        let of = agents.iter_mut().find(|agent| agent.name == one.file && agent.reason.is_none());
+        if let Some(agent) = of {
+            (agent.outcome, agent.reason) = (AgentOutcome::Void, Some(one.reason.clone()));
+        }
+    }
+    result.agents = Some(Agents { start_error_us: start_error_us(errors_us), all: agents });
+    judge_merged(&mut result);
+    let all_pass = fail_on::judge(&mut result, sending.fail_on);
+    Ok(Gathered { result, all_pass })
+}
+
+/// Adds the parts. A part that cannot be read by itself is left out with the reason, and returned beside the result: one agent costs nobody
+/// the parts of the others.
+fn added(runs: Vec<Run>, mut left_out: Vec<RunLeftOut>) -> Result<(LoadResult, Vec<RunLeftOut>), Failure> {
+    let failed = |reasons: Vec<String>| Failure::void(reasons.join("\n"));
+    let together = match merge(&runs, left_out.clone()) {
+        Ok(result) => return Ok((result, Vec::new())),
+        Err(reasons) => reasons,
+    };
+    let (mut whole, mut damaged) = (Vec::new(), Vec::new());
+    for run in runs {
+        let alone = merge(slice::from_ref(&run), Vec::new());
+        match alone {
+            // Times that its checks withhold are no damage.
+            Err(reasons) if run.result.histograms.is_some() => damaged.push(RunLeftOut {
+                reason: format!("its report is damaged: {}", reasons.join("; ")),
+                planned_rate: run.result.rate.target,
+                file: run.file,
+            }),
+            _ => whole.push(run),
+        }
+    }
+    if damaged.is_empty() {
+        return Err(failed(together));
+    }
+    left_out.extend(damaged.iter().cloned());
+    Ok((merge(&whole, left_out).map_err(failed)?, damaged))
+}
+
+/// The most by which the starts of two agents differ.
+fn start_error_us(mut errors_us: Vec<f64>) -> f64 {
+    errors_us.sort_by(|a, b| b.total_cmp(a));
+    errors_us.iter().take(2).sum()
+}
+
+fn clock_error_us(entry: &Entry) -> Option<f64> {
+    entry.before.map(|before| before.error_ns as f64 / 1e3)
+}
+
+fn drift_us(entry: &Entry) -> Option<f64> {
+    let (before, after) = (entry.before?, entry.after?);
+    Some((after.offset_ns.wrapping_sub(before.offset_ns)) as f64 / 1e3)
+}
+
+fn reported(agent: Agent, result: &LoadResult) -> Agent {
+    Agent {
+        outcome: AgentOutcome::Merged,
+        verdict: Some(result.verdict),
+        sent: Some(result.book.sent),
+        answered: Some(result.book.answered),
+        known_until_s: Some(result.recorded_s),
+        send_lag_p99_us: result.latency.send_lag.p99_us,
+        run_delay_us: Some(result.generator.run_delay_us),
+        throttled: result.generator.throttled,
+        ..agent
+    }
+}
+
+fn unreported(agent: Agent, outcome: AgentOutcome, reason: String, known: Known) -> Agent {
+    let has_sent = agent.index.is_some();
+    Agent {
+        outcome,
+        reason: Some(reason),
+        sent: has_sent.then_some(known.sent),
+        answered: has_sent.then_some(known.answered),
+        known_until_s: has_sent.then_some(known.until_ns as f64 / 1e9),
+        ..agent
+    }
+}
+
+/// The known counts of the part of an agent that is lost.
+fn lost(reason: &str, known: Known) -> String {
+    if known.until_ns == 0 {
+        return format!("{reason}; it told of no second of the record");
+    }
+    format!(
+        "{reason}; in the first {:.1} s of the record it had sent {} requests, of which {} were answered",
+        known.until_ns as f64 / 1e9,
+        known.sent,
+        known.answered
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use hoptax_load::encoded::encode;
+    use hoptax_load::{Distribution, Pace};
+    use hoptax_result::{Book, Histogram, LoadHistograms, LoadRate, PlanShare, sample};
+    use hoptax_session::load::Schedule;
+    use proptest::prelude::*;
+
+    use super::super::ledger::Ledger;
+    use super::super::line::Told;
+    use super::*;
+    use crate::clock::Offset;
+    use crate::message::Second;
+
+    const AGENTS: u32 = 5;
+
+    /// The words of an agent, in their order. The last agent dies.
+    fn words(index: u32) -> Vec<Told> {
+        let offset = Offset { offset_ns: i64::from(index) * 1_000, error_ns: u64::from(index + 1) * 1_000 };
+        let mut all = vec![Told::Ready(offset)];
+        all.extend((0..3).map(|number: u64| {
+            let (from_ns, to_ns) = (number * 1_000_000_000, (number + 1) * 1_000_000_000);
+            let sent = u64::from(index) + 10;
+            Told::Second(Box::new(Second { from_ns, to_ns, sent, answered: sent, ..Second::default() }))
+        }));
+        all.push(if index + 1 == AGENTS {
+            Told::Ended(AgentOutcome::Died, "its connection ended".to_owned())
+        } else {
+            Told::Reported(Box::new(part(index)), Some(Offset { error_ns: 1, ..offset }))
+        });
+        all
+    }
+
+    /// The part of an agent, whose requests take longer the higher its index.
+    fn part(index: u32) -> LoadResult {
+        let mut times = Distribution::default();
+        (1..=1_000).for_each(|us| times.record((us + u64::from(index) * 100) * 1_000));
+        let mut result = sample::load();
+        result.book = Book { planned: 1_000, sent: 1_000, answered: 1_000, ..Book::default() };
+        result.statuses = [(200, 1_000)].into();
+        result.rate = LoadRate { target: Some(100.0), offered: 100.0, achieved: Some(100.0) };
+        result.plan.share = Some(PlanShare { index, of: AGENTS });
+        (result.latency.response, result.latency.service) = (times.summary(), times.summary());
+        (result.without_generator, result.windows) = (None, Vec::new());
+        let times = encode(&times.histogram());
+        result.histograms =
+            Some(LoadHistograms { response: times.clone(), service: times, ..LoadHistograms::default() });
+        result
+    }
+
+    /// The result, if agents speak in the order of these numbers.
+    fn merged(order: &[u32]) -> LoadResult {
+        let mut ledger = Ledger::new((0..AGENTS).map(|index| format!("agent-{index}")));
+        for (index, entry) in (0..AGENTS).zip(&mut ledger.entries) {
+            (entry.index, entry.standing) = (Some(index), Standing::Planned);
+        }
+        let mut left: Vec<_> = (0..AGENTS).map(|index| words(index).into_iter()).collect();
+        let all_at_the_end = (0..AGENTS).flat_map(|index| [index; 5]);
+        for index in order.iter().copied().chain(all_at_the_end) {
+            if let Some(told) = left[index as usize].next() {
+                ledger.take(index as usize, told);
+            }
+        }
+        let schedule = Schedule { pace: Some(Pace::Constant(500.0)), ..Schedule::default() };
+        let sending = Sending { schedule, ..Sending::default() };
+        let common = Common { rate: Some(500.0), of: AGENTS, from_unix_s: 1_767_323_045.0 };
+        gathered(ledger.entries, common, &sending).unwrap().result
+    }
+
+    proptest! {
+        // Each case encodes and decodes some forty histograms.
+        #![proptest_config(ProptestConfig::with_cases(4))]
+
+        #[test]
+        fn the_order_in_which_agents_speak_changes_nothing(
+            order in prop::collection::vec(0..AGENTS, 0..40),
+        ) {
+            prop_assert_eq!(merged(&order), merged(&[]));
+        }
+    }
+
+    #[test]
+    fn parts_are_added_and_the_lost_one_is_bounded_by_what_it_told() {
+        let result = merged(&[]);
+        assert_eq!((result.book.sent, result.latency.response.count), (4_000, 4_000));
+        let agents = result.agents.as_ref().unwrap();
+        // The two largest errors, of 5 and 4 us.
+        assert!((agents.start_error_us - 9.0).abs() < 1e-9, "{}", agents.start_error_us);
+        let lost: Vec<&Agent> = agents.lost().collect();
+        let [lost] = lost.as_slice() else { panic!("{lost:?}") };
+        assert_eq!((lost.name.as_str(), lost.sent, lost.known_until_s), ("agent-4", Some(42), Some(3.0)));
+        let left_out = &result.merged.as_ref().unwrap().left_out;
+        assert_eq!((left_out.len(), left_out[0].planned_rate), (1, Some(100.0)));
+        assert!(result.findings.iter().any(|finding| finding.id == "agent-lost"));
+    }
+
+    /// The result of two agents, after a change of the report of the second.
+    fn of_two(change: impl FnOnce(&mut LoadResult)) -> Result<LoadResult, Failure> {
+        let mut parts = [part(0), part(1)];
+        change(&mut parts[1]);
+        let mut ledger = Ledger::new(["a".to_owned(), "b".to_owned()]);
+        for ((index, part), entry) in (0..).zip(parts).zip(&mut ledger.entries) {
+            (entry.index, entry.standing) = (Some(index), Standing::Reported(Box::new(part)));
+        }
+        let common = Common { rate: Some(200.0), of: 2, from_unix_s: 1_767_323_045.0 };
+        gathered(ledger.entries, common, &Sending::default()).map(|gathered| gathered.result)
+    }
+
+    #[test]
+    fn a_report_that_cannot_be_read_is_left_out_and_named_and_costs_nobody_else_anything() {
+        let result = of_two(|result| {
+            let histograms = result.histograms.as_mut().unwrap();
+            histograms.response = Some(Histogram("AAAA".to_owned()));
+        });
+        let result = result.unwrap();
+        assert_eq!((result.book.sent, result.latency.response.count), (1_000, 1_000));
+        let lost: Vec<&Agent> = result.agents.as_ref().unwrap().lost().collect();
+        let [lost] = lost.as_slice() else { panic!("{lost:?}") };
+        assert_eq!((lost.name.as_str(), lost.outcome), ("b", AgentOutcome::Failed));
+        assert!(lost.reason.as_ref().unwrap().contains("damaged"), "{lost:?}");
+        assert_eq!(result.merged.as_ref().unwrap().left_out.len(), 1);
+        assert!(result.findings.iter().any(|finding| finding.id == "agent-lost"));
+    }
+
+    #[test]
+    fn parts_of_two_loads_are_no_result() {
+        let why = of_two(|result| result.plan.method = "PUT".to_owned()).unwrap_err().to_string();
+        assert!(why.contains("`b` is another load than `a`"), "{why}");
+    }
+
+    #[test]
+    fn a_part_that_its_own_checks_void_is_left_out_and_named() {
+        // A request is missing in its accounts.
+        let result = of_two(|result| result.book.answered -= 1).unwrap();
+        let agents = &result.agents.as_ref().unwrap().all;
+        assert_eq!((agents[0].outcome, agents[1].outcome), (AgentOutcome::Merged, AgentOutcome::Void));
+        assert!(agents[1].reason.as_ref().unwrap().contains("void"), "{:?}", agents[1]);
+        assert_eq!(result.book.answered, 1_000);
+        assert!(result.findings.iter().any(|finding| finding.id == "runs-left-out"));
+    }
+
+    #[test]
+    fn without_a_report_there_is_no_result() {
+        let mut ledger = Ledger::new(["a".to_owned()]);
+        ledger.entries[0].index = Some(0);
+        ledger.take(0, Told::Ended(AgentOutcome::Silent, "it said nothing for 5 s".to_owned()));
+        let common = Common { rate: None, of: 1, from_unix_s: 0.0 };
+        let why = gathered(ledger.entries, common, &Sending::default()).unwrap_err().to_string();
+        assert!(why.contains("no agent reported") && why.contains("`a`: it said nothing for 5 s"), "{why}");
+    }
+}

@@ -1,0 +1,143 @@
+//! Speaks with one agent over a stream of any kind.
+
+use std::io;
+use std::pin::Pin;
+use std::time::Duration;
+
+use hoptax_host::clock::now_ns;
+use hoptax_result::AgentOutcome;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
+
+use super::line::{Input, Line, Output, Told};
+use crate::frame::{self, MAX_BYTES};
+use crate::message::{FromAgent, ShownToken};
+use crate::task::Ending;
+
+/// The time between two looks at the clock.
+const TICK: Duration = Duration::from_millis(250);
+/// The time in which an agent has to take a message.
+const WRITE_TIME: Duration = Duration::from_secs(5);
+/// The least time between two words that a message is coming, nanoseconds.
+const SAY_EVERY_NS: u64 = 1_000_000_000;
+/// The time between two attempts to connect.
+const AGAIN_AFTER: Duration = Duration::from_millis(200);
+
+/// A stream to an agent: a connection, or a forwarded port.
+pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
+
+/// A stream that is being opened.
+pub type Connecting = Pin<Box<dyn Future<Output = io::Result<Box<dyn Stream>>> + Send>>;
+
+/// Connects to an agent by its address, `HOST:PORT`. It tries again until this time is over, since the agent may be starting.
+pub fn by_address(address: String, within: Duration) -> Connecting {
+    Box::pin(async move {
+        let until = Instant::now() + within;
+        loop {
+            let error = match timeout_at(until, TcpStream::connect(address.as_str())).await {
+                Ok(Ok(stream)) => {
+                    // Without it, questions about the clock would wait for more.
+                    let _ = stream.set_nodelay(true);
+                    return Ok(Box::new(stream) as Box<dyn Stream>);
+                }
+                Ok(Err(error)) => error,
+                Err(_) => return Err(io::ErrorKind::TimedOut.into()),
+            };
+            if Instant::now() + AGAIN_AFTER >= until {
+                return Err(error);
+            }
+            sleep(AGAIN_AFTER).await;
+        }
+    })
+}
+
+/// Speaks with agent `number` until the controller or the agent ends. All that is heard goes to `told`.
+pub(super) async fn speak(
+    number: usize,
+    connecting: Connecting,
+    arrival: Duration,
+    token: Option<ShownToken>,
+    (sender, mut inbox): (UnboundedSender<Input>, UnboundedReceiver<Input>),
+    told: UnboundedSender<(usize, Told)>,
+) {
+    let tell = |news: Told| {
+        // A controller that has ended wants to hear nothing.
+        let _ = told.send((number, news));
+    };
+    let stream = match timeout(arrival, connecting).await {
+        Ok(Ok(stream)) => stream,
+        Ok(Err(error)) => {
+            return tell(Told::Ended(AgentOutcome::Absent, format!("cannot connect to it: {error}")));
+        }
+        Err(_) => {
+            let reason = format!("it could not be reached within {} s", arrival.as_secs());
+            return tell(Told::Ended(AgentOutcome::Absent, reason));
+        }
+    };
+    let (mut from, mut to) = tokio::io::split(stream);
+    let _reader = Ending::spawn(async move {
+        let mut said_ns = 0;
+        loop {
+            let heard = || {
+                let now = now_ns();
+                if now.saturating_sub(said_ns) >= SAY_EVERY_NS {
+                    said_ns = now;
+                    // The line may have ended, which the message tells soon enough.
+                    let _ = sender.send(Input::Heard);
+                }
+            };
+            let (input, is_end) = match frame::read::<FromAgent>(&mut from, MAX_BYTES, heard).await {
+                Ok(Some(message)) => (Input::Frame { message, at_ns: now_ns() }, false),
+                Ok(None) => (Input::Lost("its connection ended".to_owned()), true),
+                Err(error) => (Input::Lost(error.to_string()), true),
+            };
+            if sender.send(input).is_err() || is_end {
+                break;
+            }
+        }
+    });
+    let (mut line, hello) = Line::begin(token, now_ns());
+    let mut outputs = vec![Output::Send(hello)];
+    let mut next_tick = Instant::now() + TICK;
+    'line: loop {
+        for output in outputs {
+            match output {
+                Output::Send(message) => {
+                    let failed = match timeout(WRITE_TIME, frame::write(&mut to, &message)).await {
+                        Ok(Ok(())) => continue,
+                        Ok(Err(error)) => error.to_string(),
+                        Err(_) => "it takes no message".to_owned(),
+                    };
+                    for output in line.on(Input::Lost(failed), now_ns()) {
+                        if let Output::Tell(news) = output {
+                            tell(news);
+                        }
+                    }
+                    break 'line;
+                }
+                Output::Tell(news) => tell(news),
+                Output::Close => break 'line,
+            }
+        }
+        let now = Instant::now();
+        let input = if now >= next_tick {
+            next_tick = now + TICK;
+            Input::Tick
+        } else {
+            match timeout_at(next_tick, inbox.recv()).await {
+                Ok(Some(input)) => input,
+                // The controller and the reader have ended.
+                Ok(None) => break,
+                Err(_) => {
+                    next_tick = Instant::now() + TICK;
+                    Input::Tick
+                }
+            }
+        };
+        outputs = line.on(input, now_ns());
+    }
+}

@@ -1,0 +1,17 @@
+//! One load from many machines.
+//!
+//! An [`agent`] listens and sends a share of a load; the [`controller`] connects to all agents, compares their clocks, gives each its share of
+//! one plan, starts all at one instant, and merges what they report. A share is every `n`-th request of the one schedule
+//! ([`hoptax_load::Share`]); a result is that of `hoptax load`, with the agents beside it. The stream between the two is of any kind: a
+//! connection, or a port that Kubernetes forwards. Decisions of both sides are functions of values; I/O is in `agent`, `agent::serve`,
+//! `agent::engine`, `controller` and `controller::speak`.
+
+pub mod agent;
+mod clock;
+pub mod controller;
+mod frame;
+pub mod message;
+mod planned;
+mod task;
+
+pub use planned::{PlannedLoad, PlannedShare};

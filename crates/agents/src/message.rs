@@ -1,0 +1,156 @@
+//! The messages between controller and agent.
+//!
+//! The controller connects, since it runs where its user is and the agents may be in a cluster. It greets, compares clocks, sends the plan,
+//! and when all agents are ready the instant of the start. The agent answers, tells of every second, and reports its result. Each second the
+//! controller compares clocks again, which is also how each side knows that the other is there.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use hoptax_load::encoded::encode;
+use hoptax_load::interval::Interval;
+use hoptax_result::{Histogram, LoadResult, Program};
+use serde::{Deserialize, Serialize};
+
+use crate::planned::PlannedShare;
+
+/// The version of this protocol. A side that hears another ends.
+pub const VERSION: u32 = 1;
+
+/// A message of the controller.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum FromController {
+    /// The first message.
+    Hello {
+        /// Its version of the protocol.
+        version: u32,
+        /// The agent's token; none if its owner gave it none.
+        token: Option<ShownToken>,
+    },
+    /// Asks for the agent's clock.
+    Clock {
+        /// When it was sent, by the controller's clock, nanoseconds.
+        sent_ns: u64,
+    },
+    /// The share of a load that the agent is to send.
+    Plan(Box<PlannedShare>),
+    /// The start.
+    Start {
+        /// The instant by the controller's clock, nanoseconds. The warm-up begins.
+        at_ns: u64,
+        /// The agent's clock less the controller's, nanoseconds.
+        offset_ns: i64,
+    },
+    /// Ends the load early; the agent reports what it has.
+    Stop,
+    /// The last message.
+    Goodbye {
+        /// True if the agent should end, too, and not wait for another controller.
+        ends: bool,
+    },
+}
+
+/// A message of an agent.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum FromAgent {
+    /// The answer to the greeting.
+    Hello {
+        /// Its version of the protocol.
+        version: u32,
+        /// Its program.
+        program: Program,
+    },
+    /// The agent's clock.
+    Clock {
+        /// The time in the question.
+        sent_ns: u64,
+        /// When the question came, by the agent's clock, nanoseconds.
+        received_ns: u64,
+        /// When it was answered, by the agent's clock, nanoseconds.
+        replied_ns: u64,
+    },
+    /// All connections of its share are open.
+    Ready,
+    /// A second of the load.
+    Second(Box<Second>),
+    /// The result of its share. No check has judged it.
+    Report(Box<LoadResult>),
+    /// It will not send its share, or not to its end.
+    Failed {
+        /// Why, and what to do.
+        reason: String,
+    },
+    /// It serves another controller.
+    Busy,
+}
+
+/// A token as it is shown to an agent. Its `Debug` output omits it.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ShownToken(pub String);
+
+impl fmt::Debug for ShownToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("(not shown)")
+    }
+}
+
+/// The counts and times of a second of an agent. All counts are of the record alone, as in intervals of `hoptax load --every`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Second {
+    /// Its start, since the start of the record, nanoseconds.
+    pub from_ns: u64,
+    /// Its end. The last one is shorter or longer than a second.
+    pub to_ns: u64,
+    /// Requests sent.
+    pub sent: u64,
+    /// Requests answered as expected.
+    pub answered: u64,
+    /// Requests with another outcome, by kind.
+    pub failures: BTreeMap<String, u64>,
+    /// Response times of the answered requests; none without any.
+    pub response: Option<Histogram>,
+    /// Their send lags.
+    pub send_lag: Option<Histogram>,
+}
+
+impl From<&Interval> for Second {
+    fn from(interval: &Interval) -> Self {
+        Self {
+            from_ns: interval.from_ns,
+            to_ns: interval.to_ns,
+            sent: interval.sent,
+            answered: interval.answered,
+            failures: interval.failures.clone(),
+            response: encode(&interval.response),
+            send_lag: encode(&interval.send_lag),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hoptax_result::sample;
+
+    use super::*;
+
+    #[test]
+    fn messages_are_read_as_they_were_written() {
+        let report = FromAgent::Report(Box::new(sample::load()));
+        let text = serde_json::to_string(&report).unwrap();
+        let FromAgent::Report(read) = serde_json::from_str(&text).unwrap() else { panic!("{text}") };
+        assert_eq!(*read, sample::load());
+        let text =
+            serde_json::to_string(&FromController::Start { at_ns: u64::MAX, offset_ns: i64::MIN }).unwrap();
+        assert_eq!(text, r#"{"start":{"at_ns":18446744073709551615,"offset_ns":-9223372036854775808}}"#);
+        assert_eq!(serde_json::to_string(&FromController::Stop).unwrap(), r#""stop""#);
+        assert!(serde_json::from_str::<FromController>(r#"{"hello":{"version":1,"more":2}}"#).is_err());
+        let hello = FromController::Hello { version: 1, token: Some(ShownToken("secret".to_owned())) };
+        let text = serde_json::to_string(&hello).unwrap();
+        assert_eq!(text, r#"{"hello":{"version":1,"token":"secret"}}"#);
+        assert!(!format!("{hello:?}").contains("secret"));
+    }
+}

@@ -1,0 +1,81 @@
+//! `hoptax load --agents`: a load that agents send.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use hoptax_agents::controller::{self, Asked, Called, Notice, by_address};
+use hoptax_report::openmetrics;
+use hoptax_result::Agents;
+use hoptax_session::load::Sending;
+use hoptax_session::{Update, machine};
+
+use super::{Outputs, write};
+use crate::arguments::LoadArguments;
+use crate::exit::{Code, Failure};
+use crate::progress::LoadProgress;
+use crate::{interrupt, print, token_file};
+
+/// The time in which an agent has to come: it may be starting.
+const ARRIVAL: Duration = Duration::from_secs(10);
+
+/// Sends a load from the agents of these arguments and prints its result.
+pub(super) fn sent(
+    sending: &Sending<'_>,
+    arguments: &LoadArguments,
+    outputs: Outputs<'_>,
+) -> Result<Code, Failure> {
+    let addresses = arguments.agents.as_slice();
+    let mut known = BTreeSet::new();
+    if let Some(address) = addresses.iter().find(|address| !known.insert(address.as_str())) {
+        return Err(Failure::bad_input(format!(
+            "`--agents` has `{address}` twice: an agent sends one share"
+        )));
+    }
+    let least = arguments.least_agents.map_or(addresses.len(), |least| least as usize);
+    if least > addresses.len() {
+        return Err(Failure::bad_input(format!(
+            "`--least-agents {least}` is more than the {} of `--agents`",
+            addresses.len()
+        )));
+    }
+    let called =
+        |address: &String| Called { name: address.clone(), stream: by_address(address.clone(), ARRIVAL) };
+    let token = arguments.agents_token_file.as_deref().map(token_file::read).transpose()?;
+    // Each is a connection of this process.
+    machine::allow_connections(addresses.len())?;
+    let interrupt = interrupt::listen()?;
+    let mut progress = LoadProgress::of_agents();
+    let asked = Asked {
+        sending,
+        agents: addresses.iter().map(called).collect(),
+        token,
+        least,
+        arrival: ARRIVAL,
+        ends_agents: false,
+        is_watched: progress.is_some(),
+    };
+    let gathered = controller::send(asked, &interrupt, &mut |notice| match (notice, &mut progress) {
+        (Notice::Live(line), Some(progress)) => progress.show(line),
+        (Notice::Live(_), None) => {}
+        (Notice::Note(text), Some(progress)) => progress.say(Update::Note(text)),
+        (Notice::Note(text), None) => print::say(Update::Note(text)),
+        (Notice::Problem(text), Some(progress)) => progress.say(Update::Problem(text)),
+        (Notice::Problem(text), None) => print::say(Update::Problem(text)),
+    });
+    if let Some(progress) = progress {
+        progress.end();
+    }
+    let gathered = gathered?;
+    let result = &gathered.result;
+    write(outputs.json, result)?;
+    if let Some(path) = outputs.openmetrics {
+        print::write_file(path, &openmetrics::load(result))?;
+    }
+    let is_one_lost = result.agents.iter().flat_map(Agents::lost).next().is_some();
+    Ok(match Code::from(result.verdict) {
+        _ if interrupt.is_requested() => Code::Interrupted,
+        Code::Success if is_one_lost => Code::Environment,
+        Code::Success if !gathered.all_pass => Code::ConditionFailed,
+        code => code,
+    })
+}

@@ -1,0 +1,41 @@
+//! A token in a file, for commands that need one: `hoptax serve`, agents and their controller.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use hoptax_session::token::Token;
+
+use crate::exit::Failure;
+use crate::print;
+
+/// The most bytes of a token file. A longer one holds something else.
+const MAX_TOKEN_BYTES: u64 = 4_096;
+/// The permissions with which others than its owner read a file.
+const READ_BY_OTHERS: u32 = 0o044;
+
+/// Reads a token. A note says if others on this machine can read it, too.
+///
+/// # Errors
+/// When the file cannot be read, or holds no token.
+pub(crate) fn read(file: &Path) -> Result<Token, Failure> {
+    let refused = |why: &str| Failure::bad_input(format!("the token file `{}`: {why}", file.display()));
+    let unreadable = |error: io::Error| refused(&error.to_string());
+    let about = fs::metadata(file).map_err(unreadable)?;
+    if !about.is_file() {
+        return Err(refused("it is not a regular file"));
+    }
+    let mut text = String::new();
+    let opened = File::open(file).map_err(unreadable)?;
+    opened.take(MAX_TOKEN_BYTES + 1).read_to_string(&mut text).map_err(unreadable)?;
+    if text.len() as u64 > MAX_TOKEN_BYTES {
+        return Err(refused(&format!("it has more than {MAX_TOKEN_BYTES} bytes")));
+    }
+    let token = Token::of_text(&text).map_err(|why| refused(&why))?;
+    if about.permissions().mode() & READ_BY_OTHERS != 0 {
+        let file = file.display();
+        print::note(&format!("others on this machine can read the token: `chmod 600 {file}`"));
+    }
+    Ok(token)
+}

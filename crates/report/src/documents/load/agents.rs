@@ -1,0 +1,46 @@
+//! The agents that sent a load together.
+
+use hoptax_result::{Agent, Agents};
+
+use super::cells::table;
+use crate::document::{Block, Section};
+use crate::numbers::{grouped, us};
+
+/// A row for each agent, and how well they agreed on the start.
+pub(super) fn section(agents: &Agents) -> Section {
+    let header = [
+        "agent",
+        "share",
+        "sent",
+        "answered",
+        "send lag p99 us",
+        "run delay us",
+        "throttled",
+        "clock us",
+        "end",
+    ];
+    let row = |agent: &Agent| {
+        let count =
+            |count: Option<u64>| count.map_or_else(|| "-".to_owned(), |count| grouped(count as f64, 0));
+        let time = |time_us: Option<f64>| time_us.map_or_else(|| "-".to_owned(), us);
+        let verdict = agent.verdict.map_or_else(String::new, |verdict| format!(", {}", verdict.as_str()));
+        let cells = vec![
+            agent.index.map_or_else(|| "-".to_owned(), |index| index.to_string()),
+            count(agent.sent),
+            count(agent.answered),
+            time(agent.send_lag_p99_us),
+            time(agent.run_delay_us),
+            count(agent.throttled),
+            agent.clock_error_us.map_or_else(|| "-".to_owned(), |error_us| format!("+-{}", us(error_us))),
+            format!("{}{verdict}", agent.outcome.as_str()),
+        ];
+        (agent.name.clone(), cells)
+    };
+    let mut section = Section::of_table(table("agents", &header, agents.all.iter().map(row).collect()));
+    let start = Block::Note(format!(
+        "The starts of two agents differ by at most {} us, as exchanges with their clocks bound it.",
+        us(agents.start_error_us)
+    ));
+    section.blocks.insert(0, start);
+    section
+}

@@ -1,0 +1,13 @@
+//! Messages between controller and agent of strangers: read, and a plan is checked as an agent does it.
+
+#![cfg_attr(feature = "run", no_main)]
+
+use hoptax_agents::message::{FromAgent, FromController};
+use hoptax_fuzz::fuzz_target;
+
+fuzz_target!(|text: &str| {
+    if let Ok(FromController::Plan(share)) = serde_json::from_str(text) {
+        let _ = share.check();
+    }
+    let _ = serde_json::from_str::<FromAgent>(text);
+});
