@@ -82,7 +82,7 @@ mod tests {
             let found = exchange(sent_ns, offset_ns, there_ns, stay_ns, back_ns).offset().unwrap();
             prop_assert!(found.offset_ns.abs_diff(offset_ns) <= found.error_ns, "{:?}", found);
             // No more than half of the round trip, but for rounding.
-            prop_assert!(found.error_ns <= (there_ns + back_ns) / 2 + 2);
+            prop_assert!(found.error_ns <= u64::midpoint(there_ns, back_ns) + 2);
         }
     }
 

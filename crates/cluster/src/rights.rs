@@ -50,14 +50,12 @@ impl Missing {
 /// A forwarding over web sockets is a request to `get`; Kubernetes 1.35 and later also asks for `create`.
 pub fn rule(pod: &PodName, user: Option<&str>) -> String {
     let namespace = pod.namespace();
-    let subject = match user.and_then(|user| user.strip_prefix("system:serviceaccount:")?.split_once(':')) {
-        Some((namespace, name)) => {
-            format!("{{kind: ServiceAccount, namespace: {}, name: {}}}", scalar(namespace), scalar(name))
-        }
-        None => {
-            let name = scalar(user.unwrap_or("YOUR-USER"));
-            format!("{{apiGroup: rbac.authorization.k8s.io, kind: User, name: {name}}}")
-        }
+    let account = user.and_then(|user| user.strip_prefix("system:serviceaccount:")?.split_once(':'));
+    let subject = if let Some((namespace, name)) = account {
+        format!("{{kind: ServiceAccount, namespace: {}, name: {}}}", scalar(namespace), scalar(name))
+    } else {
+        let name = scalar(user.unwrap_or("YOUR-USER"));
+        format!("{{apiGroup: rbac.authorization.k8s.io, kind: User, name: {name}}}")
     };
     format!(
         "\

@@ -38,7 +38,7 @@ pub(crate) enum Chart {
     /// A distribution over time.
     Heat(Heat),
     /// The costs of parts on top of a rest, up to the whole.
-    Waterfall(Waterfall),
+    Waterfall(Box<Waterfall>),
     /// Requests that divide step by step.
     Flow(Flow),
     /// Differences from a reference, with what was decided about each.

@@ -873,6 +873,49 @@ export interface WaterfallTotal {
   price_per_hour: number | null;
 }
 /**
+ * A quantity as documents have it: with its text, so that nothing else has to format it.
+ */
+export interface Quantity2 {
+  /**
+   * Its text without the unit: `27.41 ±0.32`.
+   */
+  text: string;
+  /**
+   * The estimate; absent if only bounds are known.
+   */
+  estimate?: number | null;
+  /**
+   * The lower end; absent if there is none.
+   */
+  low?: number | null;
+  /**
+   * The upper end; absent if there is none.
+   */
+  high?: number | null;
+  /**
+   * The unit: `us`, `%`, `requests/s`.
+   */
+  unit: string;
+  /**
+   * The form: an amount or a difference.
+   */
+  form: "level" | "difference";
+  /**
+   * Its basis.
+   */
+  basis:
+    | "measured"
+    | "bounded"
+    | "predicted"
+    | {
+        unknown: string;
+      };
+  /**
+   * True if it is a difference whose sign is not supported once all of its column are judged together.
+   */
+  has_uncertain_sign?: boolean;
+}
+/**
  * The services of a graph.
  */
 export interface ServiceGraph {
@@ -922,49 +965,6 @@ export interface GraphCall {
    * How often it is called, in words.
    */
   text: string;
-}
-/**
- * A quantity as documents have it: with its text, so that nothing else has to format it.
- */
-export interface Quantity2 {
-  /**
-   * Its text without the unit: `27.41 ±0.32`.
-   */
-  text: string;
-  /**
-   * The estimate; absent if only bounds are known.
-   */
-  estimate?: number | null;
-  /**
-   * The lower end; absent if there is none.
-   */
-  low?: number | null;
-  /**
-   * The upper end; absent if there is none.
-   */
-  high?: number | null;
-  /**
-   * The unit: `us`, `%`, `requests/s`.
-   */
-  unit: string;
-  /**
-   * The form: an amount or a difference.
-   */
-  form: "level" | "difference";
-  /**
-   * Its basis.
-   */
-  basis:
-    | "measured"
-    | "bounded"
-    | "predicted"
-    | {
-        unknown: string;
-      };
-  /**
-   * True if it is a difference whose sign is not supported once all of its column are judged together.
-   */
-  has_uncertain_sign?: boolean;
 }
 /**
  * Requests that divide step by step.

@@ -78,7 +78,7 @@ impl Simulated {
                 let (of_controller, of_agent) = duplex(IN_FLIGHT_BYTES);
                 let killed = Arc::new(OnceLock::new());
                 let generator = Known::new(self.clone(), number, Arc::clone(&killed));
-                let ends_at = Instant::now() + Duration::from_secs(3_600);
+                let ends_at = Instant::now() + Duration::from_hours(1);
                 let of_all = Some(token.clone());
                 let agent = tokio::spawn(async move { serve(of_agent, &generator, of_all, ends_at).await });
                 killed.set(agent.abort_handle()).unwrap();
@@ -92,7 +92,7 @@ impl Simulated {
                 agents: called,
                 token: Some(token),
                 least: self.agents as usize,
-                arrival: Duration::from_secs(60),
+                arrival: Duration::from_mins(1),
                 ends_agents: true,
                 is_watched,
             };

@@ -214,7 +214,7 @@ mod tests {
         assert_eq!(taking(&plan, "full").len(), plan.arms.len() - 1, "all but the arm without a proxy");
         let load = |id: &str| {
             let arm = plan.arms.iter().find(|arm| arm.id == id).unwrap();
-            plan.cpu_load_of(arm).unwrap().name.as_str()
+            plan.cpu_load_of(arm).unwrap().load.name.as_str()
         };
         assert_eq!(["baseline", "same", "rbac", "lua"].map(load), ["in-use", "in-use", "in-use", "slow"]);
         assert_eq!(plan.cpu_load().unwrap().name, "in-use");

@@ -44,7 +44,7 @@ pub fn bill(result: &BillResult) -> Document {
     document.notes.extend(bill::notes(result).into_iter().take(3));
     document.next = next(result);
     document.findings = FindingText::all(&result.findings);
-    let chart = waterfall(result).map(|chart| vec![Block::chart(Chart::Waterfall(chart))]);
+    let chart = waterfall(result).map(|chart| vec![Block::chart(Chart::Waterfall(Box::new(chart)))]);
     document.plots.extend(chart.map(|blocks| Section::new("Cost of each part", blocks)));
     let with_words = |table: SideTable| Table::from(table).with_words(&["kind", "activity"]);
     let all = Block::Table(with_words(bill::table(result, &columns_of_time())));

@@ -36,7 +36,10 @@ pub(super) fn charts(result: &SizeResult) -> Vec<Section> {
             "Each function with the cores that its proxy would use less without it, at {} requests/s.{rest}",
             number(result.rate)
         );
-        Section::new("Cores of each function", vec![Block::Note(note), Block::chart(Chart::Waterfall(chart))])
+        Section::new(
+            "Cores of each function",
+            vec![Block::Note(note), Block::chart(Chart::Waterfall(Box::new(chart)))],
+        )
     });
     let note = "Predicted, with intervals. Dashed: the rate of this prediction. Shaded: where the first proxy is busy all the time.";
     let curve = curve(result).map(Chart::Series).into_iter().collect();
