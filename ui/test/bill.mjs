@@ -60,7 +60,7 @@ async function read(page, run) {
   assert.equal(await page.locator(".verdict").count(), 1);
 
   // A line for each part, the rest and the whole.
-  const table = page.getByRole("region", { name: "Cost of each part per request", exact: true });
+  const table = page.getByRole("region", { name: "Cost of each part per request", exact: true }).first();
   const names = await table.locator("tbody th").evaluateAll((cells) => cells.map((cell) => cell.firstChild.textContent));
   assert.deepEqual(names, [...measured.map((part) => part.name), ...(result.rest ? ["rest"] : []), "whole"]);
   const reasons = (await page.locator("main > ul.note > li").allInnerTexts()).filter((text) => text.startsWith("no interval for "));

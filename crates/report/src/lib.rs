@@ -24,6 +24,7 @@ mod known;
 mod layers;
 mod levels;
 pub mod live;
+mod load_rate;
 mod more_rounds;
 mod next;
 pub mod numbers;

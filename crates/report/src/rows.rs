@@ -4,8 +4,8 @@ use hoptax_result::{
     ArmKind, ArmResult, CostMeasure, Finding, HopUse, Interval, LoadSpec, Place, RoundMeasure, StudyResult,
 };
 
-use crate::by_load;
 use crate::findings::listed;
+use crate::load_rate;
 use crate::quantity::{Form, Quantity};
 use crate::sittings;
 use crate::table::Cell;
@@ -91,7 +91,7 @@ pub(crate) fn own_load<'a>(result: &'a StudyResult, arm: &ArmResult) -> Option<&
 
 /// The mark of an arm in tables that have arms of several loads: the rate of its load, if that is not the load of the table's title.
 pub(crate) fn mark(result: &StudyResult, arm: &ArmResult) -> String {
-    let mark = own_load(result, arm).map(|load| format!(" ({})", by_load::rate(result, load)));
+    let mark = own_load(result, arm).map(|load| format!(" ({})", load_rate::rate(result, load)));
     mark.unwrap_or_default()
 }
 

@@ -5,7 +5,7 @@ use hoptax_result::{
 };
 
 use crate::numbers::{counted, grouped, percent, percent_difference};
-use crate::{by_load, probe, timeline};
+use crate::{load_rate, probe, timeline};
 
 /// The result of the A/A arm.
 pub(crate) fn same(result: &StudyResult) -> Option<String> {
@@ -99,7 +99,7 @@ pub(crate) fn loop_of(result: &StudyResult, load: &LoadSpec) -> String {
         (Loop::Open, rate) => {
             let arrivals = load.arrivals.as_deref().unwrap_or_default();
             let of_capacity = || {
-                let busy = by_load::busy_share(result, load).map_or_else(String::new, |share| {
+                let busy = load_rate::busy_share(result, load).map_or_else(String::new, |share| {
                     format!(", proxies busy {} of the time at the median", percent(share, 0))
                 });
                 let share = percent(load.utilisation.unwrap_or(0.0), 0);

@@ -98,10 +98,10 @@ pub(crate) struct OriginArguments {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Example, with the server on 192.0.2.9 and the agent on 192.0.2.1:
-  on 192.0.2.1:  hoptax lab agent --allow-target 192.0.2.9:8080 --deadline 1h
-  on 192.0.2.2:  ssh -N -L 8421:127.0.0.1:8420 192.0.2.1 &
-                 hoptax load -q 1000 --agents 127.0.0.1:8421 http://192.0.2.9:8080/
+Examples, with the server on 192.0.2.9 and the agent on 192.0.2.1, whose port comes to the other
+machine by `ssh -N -L 8421:127.0.0.1:8420 192.0.2.1`:
+  hoptax lab agent --allow-target 192.0.2.9:8080 --deadline 1h
+  hoptax load -q 1000 --agents 127.0.0.1:8421 http://192.0.2.9:8080/
 
 An agent serves one controller at a time, and sends to allowed targets alone. Whoever reaches it
 may send load to them, so on another address than loopback it needs a token, which goes over the

@@ -227,7 +227,7 @@ fn loads_and_agents_that_cannot_be_are_refused_with_the_reason() {
             vec!["lab", "agent", "--listen", "0.0.0.0:0", "--allow-target", "a:1", "--deadline", "1h"],
             "give it a --token-file",
         ),
-        (vec!["lab", "agent", "--allow-target", "a:1", "--deadline", "9999999h"], "more than a year"),
+        (vec!["lab", "agent", "--allow-target", "a:1", "--deadline", "9999999h"], "at most a year"),
         (vec!["load", "--agents", "a:1,a:1", "http://127.0.0.1:1/"], "twice"),
         (vec!["load", "--agents", "a:1", "--least-agents", "2", "http://127.0.0.1:1/"], "more than the 1"),
         (vec!["load", "--agents", "a:1", "--stages", "1@1s", "http://127.0.0.1:1/"], "no --stages"),

@@ -18,7 +18,7 @@ use crate::rows::{OF_SLICES, Row, baselines, own_load, rows};
 use crate::side::{levels_by_load, side_tables, work};
 use crate::side_table::SideTable;
 use crate::table::{Cell, Column, Row as DocumentRow, Table};
-use crate::{by_load, findings, known, levels, sittings as by_sitting, timeline, usable, words};
+use crate::{by_load, findings, known, levels, load_rate, sittings as by_sitting, timeline, usable, words};
 
 impl Documented for StudyBody {
     const DOCUMENT: fn(&Report<Self>) -> Document = study;
@@ -316,7 +316,7 @@ fn summary(result: &StudyResult, row: &Row<'_>) -> String {
 fn own_loads(result: &StudyResult, rows: &[Row<'_>]) -> Vec<String> {
     let is_marked = |load: &&LoadSpec| rows.iter().any(|row| own_load(result, row.arm) == Some(*load));
     let sentence = |load: &LoadSpec| {
-        let mark = by_load::rate(result, load);
+        let mark = load_rate::rate(result, load);
         format!("({mark}): measured {}, like what the arm is compared with", at_load(load))
     };
     result.plan.loads.iter().filter(is_marked).map(sentence).collect()
