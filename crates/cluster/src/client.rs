@@ -227,7 +227,7 @@ impl<'a> Session<'a> {
 }
 
 /// The error of credentials in a failed request: they are renewed while it is sent.
-fn of_credentials(error: &(dyn Error + 'static)) -> Option<&AuthError> {
+fn of_credentials<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a AuthError> {
     let mut next = Some(error);
     while let Some(error) = next {
         if let Some(found) = error.downcast_ref::<AuthError>() {
