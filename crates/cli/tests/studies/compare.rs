@@ -146,7 +146,7 @@ fn flags_of_a_subject_reach_its_envoy() {
 }
 
 const LOADS: &str = "loads:
-  - {name: saturation, loop: closed, connections: 8, blocks: 4, slice: 50ms}
+  - {name: saturation, loop: closed, connections: 8, blocks: 2, slice: 50ms}
 ";
 
 /// Configurations, functions, and a server that already runs, once with its processes and once without.
