@@ -13,7 +13,9 @@ use std::time::Duration;
 use hoptax_load::{Arrivals, Connect, Pace, Recording, Release, Run, Worker, WorkerSpec, now_ns};
 
 use crate::support::http2::{Http2Peer, PREFACE};
-use crate::support::{OK, answering, few, http2_spec, only_failure, read_request, run, server, spec, wait_until};
+use crate::support::{
+    OK, answering, few, http2_spec, only_failure, read_request, run, server, spec, wait_until,
+};
 
 /// An HTTP/2 server that never answers the first request of its first connection, and sends GOAWAY on that connection
 /// at the request with number `goaway_at`. It answers every other request.

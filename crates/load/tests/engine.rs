@@ -17,7 +17,9 @@ use hoptax_load::{
 };
 use hoptax_result::Environment;
 
-use crate::support::{OK, answering, few, only_failure, read_request, run, run_with_log, server, spec, target};
+use crate::support::{
+    OK, answering, few, only_failure, read_request, run, run_with_log, server, spec, target,
+};
 
 /// A server that sleeps before each response.
 fn slow_server(delay: Duration) -> SocketAddr {

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc;
+use std::sync::{OnceLock, mpsc};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
@@ -60,6 +60,12 @@ impl Folder {
         }
         folder
     }
+}
+
+/// The file of a store of 8 runs, which has all that was written once the store is closed.
+fn eight_runs() -> &'static [u8] {
+    static FILE: OnceLock<Vec<u8>> = OnceLock::new();
+    FILE.get_or_init(|| fs::read(Folder::with_runs(8).path()).unwrap())
 }
 
 fn run_of(number: u32) -> (Described, Vec<RunFile>) {
@@ -452,6 +458,12 @@ fn a_store_in_use_is_not_salvaged() {
     assert_eq!(salvage(&folder.path(), SystemTime::now()).unwrap(), None);
 }
 
+/// Writes the file of a store to its folder.
+fn write(folder: &Folder, content: &[u8]) {
+    fs::create_dir(folder.path().parent().unwrap()).unwrap();
+    fs::write(folder.path(), content).unwrap();
+}
+
 /// Salvages a damaged store of 8 runs, and verifies that it has nothing that was not stored, and reports its losses.
 fn salvaged_as_stored(folder: &Folder) -> Result<(), TestCaseError> {
     let salvaged = salvage(&folder.path(), SystemTime::now()).unwrap();
@@ -477,9 +489,10 @@ proptest! {
     /// Any bytes may overwrite a part of the file behind its first page: every text that can be read afterwards is one that was stored.
     #[test]
     fn what_is_salvaged_is_what_was_stored(place in 0.0..1.0f64, length in 1usize..20_000, byte: u8) {
-        let folder = Folder::with_runs(8);
+        let folder = Folder::new();
         let path = folder.path();
-        let size = fs::metadata(&path).unwrap().len() as usize;
+        let size = eight_runs().len();
+        write(&folder, eight_runs());
         damage(&path, FIRST_PAGE + ((size - FIRST_PAGE) as f64 * place) as usize, &vec![byte; length]);
         salvaged_as_stored(&folder)?;
     }
@@ -487,11 +500,10 @@ proptest! {
     /// The same wherever the file ends behind its first page.
     #[test]
     fn what_is_salvaged_of_a_truncated_store_is_what_was_stored(place in 0.0..1.0f64) {
-        let folder = Folder::with_runs(8);
-        let path = folder.path();
-        let content = fs::read(&path).unwrap();
+        let folder = Folder::new();
+        let content = eight_runs();
         let end = FIRST_PAGE + ((content.len() - FIRST_PAGE) as f64 * place) as usize;
-        fs::write(&path, &content[..end]).unwrap();
+        write(&folder, &content[..end]);
         salvaged_as_stored(&folder)?;
     }
 }
