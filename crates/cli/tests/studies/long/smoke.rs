@@ -1,7 +1,8 @@
 //! The short form of every built-in study.
 //!
 //! `make test` guards it by other tests: every built-in study is planned (`crates/plan`), Envoy accepts every function and its proof moves
-//! (`envoy.rs`), and a small study of each kind runs: chains, networks, links, timelines, applications, mechanisms (this folder).
+//! (`envoy.rs`, `composition.rs`), and a small study of each kind runs: chains, networks, links, timelines, applications, mechanisms (this
+//! folder).
 
 use std::collections::VecDeque;
 use std::panic;
