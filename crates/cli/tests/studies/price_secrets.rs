@@ -34,7 +34,8 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The files that hold a text. Sockets are left out. The folders have filters of WebAssembly, which a test without optimization searches slowly.
+/// The files that hold a text. Sockets are left out. The folders have filters of WebAssembly, which a test without optimization searches
+/// slowly.
 pub(crate) fn with(folder: &Path, text: &str) -> Vec<PathBuf> {
     let mut grep = Command::new("grep");
     grep.args(["--recursive", "--files-with-matches", "--fixed-strings", "--regexp", text]).arg(folder);
