@@ -50,6 +50,14 @@ impl Folder {
         Store::open(&self.path()).unwrap()
     }
 
+    /// A store that has this file.
+    fn of(file: &[u8]) -> Self {
+        let folder = Self::new();
+        fs::create_dir(folder.path().parent().unwrap()).unwrap();
+        fs::write(folder.path(), file).unwrap();
+        folder
+    }
+
     /// A store of runs a second apart, each with rounds of its own and a text that all share.
     fn with_runs(runs: u32) -> Self {
         let folder = Self::new();
@@ -62,10 +70,11 @@ impl Folder {
     }
 }
 
-/// The file of a store of 8 runs, which has all that was written once the store is closed.
-fn eight_runs() -> &'static [u8] {
+/// The file of a store of 8 runs that is closed, and a place in it behind its first page.
+fn eight_runs(place: f64) -> (&'static [u8], usize) {
     static FILE: OnceLock<Vec<u8>> = OnceLock::new();
-    FILE.get_or_init(|| fs::read(Folder::with_runs(8).path()).unwrap())
+    let file = FILE.get_or_init(|| fs::read(Folder::with_runs(8).path()).unwrap());
+    (file, FIRST_PAGE + ((file.len() - FIRST_PAGE) as f64 * place) as usize)
 }
 
 fn run_of(number: u32) -> (Described, Vec<RunFile>) {
@@ -458,12 +467,6 @@ fn a_store_in_use_is_not_salvaged() {
     assert_eq!(salvage(&folder.path(), SystemTime::now()).unwrap(), None);
 }
 
-/// Writes the file of a store to its folder.
-fn write(folder: &Folder, content: &[u8]) {
-    fs::create_dir(folder.path().parent().unwrap()).unwrap();
-    fs::write(folder.path(), content).unwrap();
-}
-
 /// Salvages a damaged store of 8 runs, and verifies that it has nothing that was not stored, and reports its losses.
 fn salvaged_as_stored(folder: &Folder) -> Result<(), TestCaseError> {
     let salvaged = salvage(&folder.path(), SystemTime::now()).unwrap();
@@ -489,21 +492,17 @@ proptest! {
     /// Any bytes may overwrite a part of the file behind its first page: every text that can be read afterwards is one that was stored.
     #[test]
     fn what_is_salvaged_is_what_was_stored(place in 0.0..1.0f64, length in 1usize..20_000, byte: u8) {
-        let folder = Folder::new();
-        let path = folder.path();
-        let size = eight_runs().len();
-        write(&folder, eight_runs());
-        damage(&path, FIRST_PAGE + ((size - FIRST_PAGE) as f64 * place) as usize, &vec![byte; length]);
+        let (file, from) = eight_runs(place);
+        let folder = Folder::of(file);
+        damage(&folder.path(), from, &vec![byte; length]);
         salvaged_as_stored(&folder)?;
     }
 
     /// The same wherever the file ends behind its first page.
     #[test]
     fn what_is_salvaged_of_a_truncated_store_is_what_was_stored(place in 0.0..1.0f64) {
-        let folder = Folder::new();
-        let content = eight_runs();
-        let end = FIRST_PAGE + ((content.len() - FIRST_PAGE) as f64 * place) as usize;
-        write(&folder, &content[..end]);
+        let (file, end) = eight_runs(place);
+        let folder = Folder::of(&file[..end]);
         salvaged_as_stored(&folder)?;
     }
 }
