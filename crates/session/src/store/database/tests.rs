@@ -18,9 +18,6 @@ use crate::store::list::{Filter, latest_query, query};
 use crate::store::schema::STEPS;
 use crate::store::{RunFile, StoreError, salvage, series};
 
-/// Length of the first page, without which a file is no store.
-const FIRST_PAGE: usize = 4096;
-
 /// A manifest and a result of a study of one function with this cost.
 pub(crate) fn study_text(name: &str, started_at: &str, cost_us: f64) -> (String, String) {
     let result = sample::study(name, started_at, cost_us);

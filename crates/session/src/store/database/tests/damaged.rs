@@ -6,6 +6,9 @@ use proptest::prelude::*;
 
 use super::*;
 
+/// Length of the first page, without which a file is no store.
+const FIRST_PAGE: usize = 4096;
+
 /// The file of a store of 8 runs that is closed, and a place in it behind its first page.
 fn eight_runs(place: f64) -> (&'static [u8], usize) {
     static FILE: OnceLock<Vec<u8>> = OnceLock::new();
