@@ -13,7 +13,9 @@ use std::time::Duration;
 use hoptax_load::{Arrivals, Connect, Pace, Recording, Release, Run, Worker, WorkerSpec, now_ns};
 
 use crate::support::http2::{Http2Peer, PREFACE};
-use crate::support::{OK, answering, http2_spec, only_failure, read_request, run, server, spec, wait_until};
+use crate::support::{
+    OK, answering, few, http2_spec, only_failure, read_request, run, server, spec, wait_until,
+};
 
 /// An HTTP/2 server that never answers the first request of its first connection, and sends GOAWAY on that connection
 /// at the request with number `goaway_at`. It answers every other request.
@@ -197,7 +199,7 @@ fn a_reset_is_a_reset_with_kernel_timestamps_too() {
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n");
         rustix::net::sockopt::set_socket_linger(&stream, Some(Duration::ZERO)).unwrap();
     });
-    let mut spec = spec(address);
+    let mut spec = few(address, 50);
     (spec.connections, spec.kernel_stamps) = (1, true);
     assert_eq!(only_failure(&run(&spec)), "reset");
 }
@@ -267,6 +269,6 @@ fn a_connect_that_times_out_is_retried_for_waiting_requests() {
 #[test]
 fn without_goaway_no_connection_is_reopened() {
     // The tests above rely on this.
-    let result = run(&spec(answering(OK)));
+    let result = run(&few(answering(OK), 200));
     assert_eq!(result.latency.connect.count, 0);
 }

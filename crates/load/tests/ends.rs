@@ -88,10 +88,10 @@ fn the_cpu_time_of_the_generator_covers_the_record_only() {
         while read_request(&mut stream) && (flag.load(Ordering::Relaxed) || stream.write_all(OK).is_ok()) {}
     });
     let mut spec = spec(address);
-    (spec.warmup, spec.duration) = (Duration::from_secs(2), Duration::from_millis(200));
+    (spec.warmup, spec.duration) = (Duration::from_secs(1), Duration::from_millis(200));
     spec.timeout = Duration::from_millis(600);
     let stopper = thread::spawn(move || {
-        thread::sleep(Duration::from_millis(2_100));
+        thread::sleep(Duration::from_millis(1_100));
         ended.store(true, Ordering::Relaxed);
     });
     let generator = run(&spec).body.generator;

@@ -17,7 +17,9 @@ use hoptax_load::{
 };
 use hoptax_result::Environment;
 
-use crate::support::{OK, answering, only_failure, read_request, run, run_with_log, server, spec, target};
+use crate::support::{
+    OK, answering, few, only_failure, read_request, run, run_with_log, server, spec, target,
+};
 
 /// A server that sleeps before each response.
 fn slow_server(delay: Duration) -> SocketAddr {
@@ -237,7 +239,7 @@ fn a_polling_worker_never_sleeps() {
 #[test]
 fn pressure_is_not_reported_while_processors_are_kept_from_halting() {
     let mut spec = spec(answering(OK));
-    spec.never_halted = true;
+    (spec.never_halted, spec.open) = (true, Some((Pace::Constant(100.0), Arrivals::Uniform)));
     let result = run(&spec);
     assert!(result.plan.never_halted);
     assert_eq!(result.generator.pressure_share, None);
@@ -263,7 +265,7 @@ fn a_connection_carries_its_maximum_number_of_requests() {
 
 #[test]
 fn a_response_that_violates_a_condition_is_a_failure() {
-    let mut spec = spec(answering(OK));
+    let mut spec = few(answering(OK), 20);
     spec.traffic.expectation = "size=3".parse().unwrap();
     let result = run(&spec);
     assert_eq!((only_failure(&result), result.book.answered), ("mismatch", 0));
@@ -373,7 +375,7 @@ fn failures_are_counted_by_kind() {
         (b"HTTP/1.1 503 No\r\ncontent-length: 0\r\n\r\n", "status-5xx"),
         (huge, "malformed"),
     ] {
-        assert_eq!(only_failure(&run(&spec(answering(response)))), kind);
+        assert_eq!(only_failure(&run(&few(answering(response), 20))), kind);
     }
     let once = |response: &'static [u8]| {
         server(move |mut stream| {
@@ -381,11 +383,9 @@ fn failures_are_counted_by_kind() {
             let _ = stream.write_all(response);
         })
     };
-    assert_eq!(only_failure(&run(&spec(once(b"")))), "closed");
-    assert_eq!(
-        only_failure(&run(&spec(once(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf")))),
-        "truncated"
-    );
+    assert_eq!(only_failure(&run(&few(once(b""), 20))), "closed");
+    let half = once(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf");
+    assert_eq!(only_failure(&run(&few(half, 20))), "truncated");
 }
 
 #[test]
@@ -397,7 +397,7 @@ fn a_reset_is_counted_and_the_connection_is_reopened() {
         let socket = stream.try_clone().unwrap();
         rustix::net::sockopt::set_socket_linger(&socket, Some(Duration::ZERO)).unwrap();
     });
-    let result = run(&spec(address));
+    let result = run(&few(address, 100));
     assert_eq!(only_failure(&result), "reset");
     assert!(result.book.failed > 8, "connections must be reopened: {:?}", result.book);
 }
@@ -408,7 +408,7 @@ fn a_server_that_closes_after_each_response_causes_no_failures() {
         read_request(&mut stream);
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\nok");
     });
-    let result = run(&spec(address));
+    let result = run(&few(address, 200));
     assert_eq!(result.book.answered, result.book.planned);
     assert!(result.book.answered > 8);
 }
@@ -444,7 +444,8 @@ fn a_port_without_a_listener_is_an_error_at_the_start() {
 
 #[test]
 fn live_lines_are_reported_during_the_run() {
-    let mut spec = spec(answering(OK));
+    // A server that takes some time leaves the processors to other tests.
+    let mut spec = spec(slow_server(Duration::from_millis(4)));
     spec.duration = Duration::from_millis(1700);
     let lines_of = |spec: &trial::TrialSpec| {
         let mut lines = Vec::new();

@@ -27,7 +27,7 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
 use rustix::time::Timespec;
 
 use crate::support;
-use crate::support::{OK, answering, read_request, run, server, spec};
+use crate::support::{OK, answering, few, read_request, run, server, spec};
 
 /// Observations of a server, one for each connection.
 type Seen<T> = Arc<Mutex<Vec<T>>>;
@@ -58,7 +58,7 @@ fn witness() -> (SocketAddr, Seen<IpAddr>) {
 #[test]
 fn connections_of_all_workers_take_turns_among_source_addresses() {
     let (address, seen) = witness();
-    let mut spec = spec(address);
+    let mut spec = few(address, 60);
     spec.traffic.dial.sources = sources(&["127.0.1.0/30", "127.0.2.1"]);
     (spec.connections, spec.workers) = (6, 2);
     let result = run(&spec);
@@ -71,7 +71,7 @@ fn connections_of_all_workers_take_turns_among_source_addresses() {
 #[test]
 fn a_single_connection_that_is_opened_again_and_again_takes_turns_too() {
     let (address, seen) = witness();
-    let mut spec = spec(address);
+    let mut spec = few(address, 40);
     spec.traffic.dial.sources = sources(&["127.0.1.1", "127.0.1.2"]);
     spec.connections = 1;
     spec.pooling.lifetime.requests = Some("1".parse().unwrap());
@@ -103,7 +103,7 @@ fn ports_of_several_sources_and_of_several_servers_add_up() {
         .within(|| {
             let servers = [answering(OK), answering(OK)];
             fs::write("/proc/sys/net/ipv4/ip_local_port_range", "40000 40009").unwrap();
-            let mut one = spec(servers[0]);
+            let mut one = few(servers[0], 100);
             one.connections = 25;
             let error = trial::run(&one, Environment::default(), &AtomicBool::new(false), None).unwrap_err();
             assert!(error.to_string().contains("several with --source-address"), "{error}");
@@ -112,7 +112,7 @@ fn ports_of_several_sources_and_of_several_servers_add_up() {
             let mut two = TrialSpec::new(hoptax_load::Traffic::in_turn(servers.map(support::target).into()));
             two.traffic.dial.sources = sources(&["127.0.2.1"]);
             (two.connections, two.duration) = (16, Duration::from_millis(100));
-            two.warmup = Duration::ZERO;
+            (two.warmup, two.requests) = (Duration::ZERO, Some(100));
             assert!(run(&two).book.answered > 0);
         })
         .unwrap();
@@ -141,7 +141,7 @@ fn with_resolve_all_connections_use_all_addresses_in_turn() {
         let asked = RequestSpec { url: &url, resolver: Some(&resolver), ..RequestSpec::default() };
         let mut spec = TrialSpec::new(Target::from_spec(&asked).unwrap());
         (spec.connections, spec.warmup) = (6, Duration::ZERO);
-        spec.duration = Duration::from_millis(200);
+        (spec.requests, spec.duration) = (Some(60), Duration::from_millis(200));
         let result = run(&spec);
         assert_eq!(counted(&seen).into_values().collect::<Vec<_>>(), expected);
         assert_eq!(result.plan.network.servers.len(), expected.len());
@@ -296,7 +296,7 @@ fn every_connection_begins_with_one_header_that_names_its_own_addresses() {
             headers.lock().unwrap().push((header, client, own));
             while read_request(&mut stream) && stream.write_all(OK).is_ok() {}
         });
-        let mut spec = spec(address);
+        let mut spec = few(address, 40);
         spec.traffic.dial.proxy_protocol = Some(version);
         spec.traffic.dial.sources = sources(&["127.0.1.0/30"]);
         let result = run(&spec);
@@ -332,6 +332,8 @@ fn no_connection_of_a_ramp_up_is_opened_before_its_time_and_nothing_is_sent_befo
         accepts.lock().unwrap().push(begin.elapsed());
         while read_request(&mut stream) {
             requests.lock().unwrap().push(begin.elapsed());
+            // Else the load takes the processors from other tests.
+            thread::sleep(Duration::from_millis(4));
             if stream.write_all(OK).is_err() {
                 return;
             }

@@ -116,7 +116,9 @@ fn a_server_that_closes_with_each_response_causes_no_failures() {
             peer.close(OK);
         }
     });
-    let result = run(&spec(address, Protocol::Http1));
+    let mut spec = spec(address, Protocol::Http1);
+    spec.requests = Some(20);
+    let result = run(&spec);
     assert_eq!(result.book.answered, result.book.planned, "{:?}", result.failures);
     assert!(result.book.answered > 4, "{:?}", result.book);
 }
@@ -169,7 +171,7 @@ fn a_connection_that_the_server_closes_when_it_is_ready_loses_no_request() {
         }
     });
     let mut spec = spec(address, Protocol::Http2);
-    spec.connections = 1;
+    (spec.connections, spec.requests) = (1, Some(10));
     let result = run(&spec);
     assert_eq!(result.book.answered, result.book.planned, "{:?}", result.failures);
     assert!(result.book.answered > 0, "{:?}", result.book);

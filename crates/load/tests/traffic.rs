@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use hoptax_load::{Arrivals, Connect, Pace, PoolOrder, Target, Traffic};
 
-use crate::support::{OK, answering, read_request, run, server, spec};
+use crate::support::{OK, answering, few, read_request, run, server, spec};
 
 /// A server that stores the heads of the requests that it responds.
 fn keeping() -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
@@ -83,7 +83,7 @@ fn a_closed_loop_sends_each_host_its_own_requests() {
     let (one, two) = (keeping(), keeping());
     let targets = [(one.0, "/a"), (two.0, "/b"), (one.0, "/c")];
     let targets = targets.map(|(address, path)| get(&format!("http://{address}{path}"))).to_vec();
-    let mut spec = spec(one.0);
+    let mut spec = few(one.0, 200);
     // As many workers as hosts: each worker must send requests to both.
     (spec.traffic, spec.workers) = (Traffic::in_turn(targets), 2);
     run(&spec);

@@ -122,12 +122,15 @@ impl Estimate {
                 (proxies * plan.loads.len(), most, courses as f64 * timeline.warm_up.as_secs_f64())
             }
         };
-        let of_subjects = || plan.subjects().map(|subject| of_items(subject.arm));
+        // To count items, configurations are rendered. Copies of an arm have the same.
+        let of_arms: Vec<(u32, (f64, u64))> =
+            plan.arms.iter().map(|arm| (arm.copies, of_items(arm))).collect();
         let courses = if plan.timeline.is_some() { plan.loads.len() } else { 1 };
-        let items_s = courses as f64 * of_subjects().map(|(seconds, _)| seconds).sum::<f64>();
+        let of_copies_s = of_arms.iter().map(|(copies, (seconds, _))| f64::from(*copies) * seconds);
+        let items_s = courses as f64 * of_copies_s.sum::<f64>();
         let items_bytes = match plan.timeline {
-            None => of_subjects().map(|(_, bytes)| bytes).sum(),
-            Some(_) => plan.arms.iter().map(|arm| of_items(arm).1).max().unwrap_or(0),
+            None => of_arms.iter().map(|(copies, (_, bytes))| u64::from(*copies) * bytes).sum(),
+            Some(_) => of_arms.iter().map(|(_, (_, bytes))| *bytes).max().unwrap_or(0),
         };
         let networks = plan.arms.iter().filter(|arm| arm.network.is_some()).count();
         let starts_s = starts as f64 * PROXY_S + items_s + networks as f64 * NETWORK_S;

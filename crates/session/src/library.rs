@@ -84,7 +84,11 @@ pub fn folder(file_name: &str) -> PathBuf {
 /// # Errors
 /// When the catalogue of functions cannot be read.
 pub fn list() -> Result<String, Failure> {
-    Ok(plans()?.iter().map(|(name, plan)| described(name, plan)).collect::<Vec<_>>().join("\n"))
+    Ok(listed(&plans()?))
+}
+
+fn listed(plans: &[(String, Plan)]) -> String {
+    plans.iter().map(|(name, plan)| described(name, plan)).collect::<Vec<_>>().join("\n")
 }
 
 /// The plans of the built-in studies, each with its name.
@@ -117,12 +121,15 @@ pub struct BuiltIn {
 /// # Errors
 /// When the catalogue of functions cannot be read.
 pub fn built_in() -> Result<Vec<BuiltIn>, Failure> {
-    let short = |(name, plan): (String, Plan)| BuiltIn {
-        name,
+    Ok(plans()?.iter().map(|(name, plan)| in_short(name, plan)).collect())
+}
+
+fn in_short(name: &str, plan: &Plan) -> BuiltIn {
+    BuiltIn {
+        name: name.to_owned(),
+        question: plan.summary.clone(),
         needs_root: plan.needs().iter().any(|need| need.starts_with("root")),
-        question: plan.summary,
-    };
-    Ok(plans()?.into_iter().map(short).collect())
+    }
 }
 
 /// A study in some lines.
@@ -146,26 +153,24 @@ fn described(name: &str, plan: &Plan) -> String {
 /// A line that follows the reason, or nothing.
 pub fn advice(why: &NoSize, graph: &Graph) -> String {
     let functions: BTreeSet<&str> = graph.functions().collect();
-    let study = matches!(why, NoSize::Missing { .. }).then(|| with_most_of(&functions)).flatten();
+    let is_missing = matches!(why, NoSize::Missing { .. });
+    let plans = if is_missing { plans().unwrap_or_default() } else { Vec::new() };
+    let study = with_most_of(&functions, &plans);
     study.map_or_else(String::new, |(name, count)| {
         format!("\n`hoptax study {name}` measures {count} of the {} functions of the graph", functions.len())
     })
 }
 
-/// The built-in study from which most of these functions can be predicted, the first by name, and how many it has; none without any.
-fn with_most_of(functions: &BTreeSet<&str>) -> Option<(String, usize)> {
-    let catalogue = catalogue().ok()?;
-    let found = |name: String| {
-        let (file, text) = read(&name).ok()?;
-        let (study, positions) = hoptax_plan::file::read(&file, &text).ok()?;
-        let plan = Plan::new(&study, &positions, catalogue).ok()?;
+/// The built-in study from which most of these functions can be predicted, the first of `plans`, and how many it has; none without any.
+fn with_most_of<'a>(functions: &BTreeSet<&str>, plans: &'a [(String, Plan)]) -> Option<(&'a str, usize)> {
+    let found = |(name, plan): &'a (String, Plan)| {
         // Predictions need loads at which all arms are equally busy.
         let is_in_use = |load: &Load| matches!(load.open, Some(Open { rate: Rate::Utilisation(_), .. }));
         let has = |function: &&&str| plan.arms.iter().any(|arm| arm.id == **function);
         let count = functions.iter().filter(has).count();
-        (count > 0 && plan.loads.iter().any(is_in_use)).then_some((name, count))
+        (count > 0 && plan.loads.iter().any(is_in_use)).then_some((name.as_str(), count))
     };
-    names().into_iter().filter_map(found).reduce(|best, other| if other.1 > best.1 { other } else { best })
+    plans.iter().filter_map(found).reduce(|best, other| if other.1 > best.1 { other } else { best })
 }
 
 fn names() -> Vec<String> {
@@ -189,9 +194,15 @@ pub fn program() -> Result<PathBuf, Failure> {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_functions::Catalogue;
+    use std::sync::OnceLock;
 
     use super::*;
+
+    /// The plans of the built-in studies.
+    fn planned() -> &'static [(String, Plan)] {
+        static PLANNED: OnceLock<Vec<(String, Plan)>> = OnceLock::new();
+        PLANNED.get_or_init(|| plans().unwrap())
+    }
 
     #[test]
     fn an_unknown_study_is_an_error_of_short_lines_with_the_nearest_name() {
@@ -203,26 +214,28 @@ mod tests {
     #[test]
     fn the_study_with_most_functions_of_a_graph_is_named() {
         let functions = BTreeSet::from(["jwt", "rbac{rules=50}", "access-log/json"]);
-        assert_eq!(with_most_of(&functions), Some(("graph-parts".to_owned(), 3)));
-        assert_eq!(with_most_of(&BTreeSet::from(["no-such"])), None);
+        assert_eq!(with_most_of(&functions, planned()), Some(("graph-parts", 3)));
+        assert_eq!(with_most_of(&BTreeSet::from(["no-such"]), planned()), None);
     }
 
     #[test]
     fn every_built_in_study_can_be_planned() {
-        let catalogue = Catalogue::load().unwrap();
         assert!(names().contains(&"quick".to_owned()));
         for name in names() {
-            let (file, text) = read(&name).unwrap();
-            let (study, positions) =
-                hoptax_plan::file::read(&file, &text).unwrap_or_else(|error| panic!("{error}"));
-            Plan::new(&study, &positions, catalogue).unwrap_or_else(|error| panic!("{error}"));
-            assert_eq!(study.name, name, "a study's name is that of its file");
+            let Some((_, plan)) = planned().iter().find(|(of, _)| *of == name) else {
+                let (file, text) = read(&name).unwrap();
+                let (study, positions) =
+                    hoptax_plan::file::read(&file, &text).unwrap_or_else(|error| panic!("{error}"));
+                let error = Plan::new(&study, &positions, catalogue().unwrap()).unwrap_err();
+                panic!("{error}");
+            };
+            assert_eq!(plan.name, name, "a study's name is that of its file");
         }
     }
 
     #[test]
     fn every_study_is_listed_with_its_question_and_what_it_needs() {
-        let list = list().unwrap();
+        let list = listed(planned());
         for name in names() {
             let (_, rest) =
                 list.split_once(&format!("{name}\n  ")).unwrap_or_else(|| panic!("{name}: {list}"));
@@ -247,8 +260,10 @@ mod tests {
 
     #[test]
     fn studies_that_need_root_are_told_from_others() {
-        let all = built_in().unwrap();
-        let of = |name: &str| all.iter().find(|study| study.name == name).unwrap();
+        let of = |name: &str| {
+            let found = planned().iter().find(|(of, _)| of == name);
+            found.map(|(name, plan)| in_short(name, plan)).unwrap()
+        };
         assert!(of("cross-datacenter-php").needs_root && !of("quick").needs_root);
         assert!(of("quick").question.ends_with('?'));
     }

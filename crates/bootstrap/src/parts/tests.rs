@@ -1,4 +1,5 @@
 use std::fmt::Write;
+use std::sync::OnceLock;
 
 use proptest::prelude::*;
 use serde_json::Value;
@@ -7,17 +8,21 @@ use super::*;
 use crate::fixture::{EDGE, adapted};
 use crate::request::derive;
 
-fn edge() -> (Adapted, Vec<Part>) {
-    let adapted = adapted(EDGE);
-    let request = derive(&adapted, &adapted.listeners[0]).unwrap();
-    let parts = parts(&adapted, &adapted.listeners[0], &request);
-    (adapted, parts)
+/// The fixture with its parts.
+fn edge() -> &'static (Adapted, Vec<Part>) {
+    static EDGE_PARTS: OnceLock<(Adapted, Vec<Part>)> = OnceLock::new();
+    EDGE_PARTS.get_or_init(|| {
+        let adapted = adapted(EDGE);
+        let request = derive(&adapted, &adapted.listeners[0]).unwrap();
+        let parts = parts(&adapted, &adapted.listeners[0], &request);
+        (adapted, parts)
+    })
 }
 
 #[test]
 fn the_parts_that_a_request_passes_are_listed_in_its_order() {
     let mut text = String::new();
-    for part in edge().1 {
+    for part in &edge().1 {
         writeln!(text, "{} {} ({}): {}", part.kind, part.name, part.place, part.proof.join(", ")).unwrap();
     }
     insta::assert_snapshot!(text);
@@ -281,7 +286,7 @@ fn a_part_of_a_known_type_says_what_exercises_it_with_statistics_or_without() {
     assert!(found("s", "stateful_session.v3.StatefulSession", "").0.is_empty());
     let (proof, _) = found("s", "stateful_session.v3.StatefulSession", ", stat_prefix: own");
     assert_eq!(proof, ["http.edge.stateful_session.own.*"]);
-    for part in edge().1 {
+    for part in &edge().1 {
         assert!(part.exercised_by.is_some(), "{part:?}");
     }
 }

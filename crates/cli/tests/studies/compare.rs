@@ -28,7 +28,7 @@ fn delayed() -> String {
 #[test]
 fn two_configurations_and_a_second_copy_of_the_first_are_compared() {
     let folder = tempfile::tempdir().unwrap();
-    let given = delayed();
+    let given = delayed().replace("0.02s", "0.05s");
     // Two scripts that differ, and neither takes milliseconds.
     fs::write(folder.path().join("old.yaml"), given.replace("1, 100000 do", "1, 1000 do")).unwrap();
     fs::write(folder.path().join("new.yaml"), given.replace("1, 100000 do", "1, 100 do")).unwrap();
@@ -146,7 +146,7 @@ fn flags_of_a_subject_reach_its_envoy() {
 }
 
 const LOADS: &str = "loads:
-  - {name: saturation, loop: closed, connections: 8, blocks: 4, slice: 50ms}
+  - {name: saturation, loop: closed, connections: 8, blocks: 2, slice: 50ms}
 ";
 
 /// Configurations, functions, and a server that already runs, once with its processes and once without.

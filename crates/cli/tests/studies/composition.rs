@@ -1,11 +1,13 @@
 //! Arms with several functions on real Envoy.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
 use serde_json::{Value, json};
 
 use crate::support;
+use crate::support::proxied::deprecated;
 
 /// Compositions that differ in where their fragments meet: filters, routes, clusters, the connection manager, TLS, the
 /// process, and the companion.
@@ -53,6 +55,13 @@ const PROTOCOLS: [(&str, &str, &str); 11] = [
     ("logged-connections", "[connection-limit, access-log/json]", "protocol: tcp"),
 ];
 
+/// The ids of all functions of the compositions.
+pub(crate) fn composed() -> BTreeSet<String> {
+    let lists = COMPOSITIONS.iter().map(|(_, list)| list.trim_start_matches('[').split(']').next().unwrap());
+    let calls = lists.flat_map(|list| list.split(", "));
+    calls.map(|call| call.trim_matches('\'').split('{').next().unwrap().to_owned()).collect()
+}
+
 /// The names of the HTTP filters in the configuration of an arm.
 fn filters(out: &Path, arm: &str) -> Vec<String> {
     let text = fs::read_to_string(out.join("arms").join(arm).join("bootstrap.json")).unwrap();
@@ -89,6 +98,7 @@ fn envoy_accepts_compositions_and_every_function_of_them_is_at_work() {
         assert_eq!((&arm["kind"], &arm["function"]), (&json!("function"), &json!(null)), "{name}");
         assert!(arm["subject"]["hops"][0]["functions"].as_array().unwrap().len() > 1, "{arm:#}");
     }
+    assert_eq!(deprecated(&out), Vec::<String>::new());
     assert_eq!(filters(&out, "edge"), ["jwt_authn", "rbac", "router"]);
     assert_eq!(filters(&out, "as-they-are"), ["lua", "cors", "router"]);
     assert_eq!(filters(&out, "browser"), ["cors", "csrf", "compressor", "router"]);

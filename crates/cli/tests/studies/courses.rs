@@ -60,7 +60,7 @@ fn an_origin_that_fails_is_seen_by_callers_unless_requests_are_retried() {
 fn a_hot_restart_loses_no_request_and_a_broken_one_keeps_the_old_process() {
     let folder = tempfile::tempdir().unwrap();
     let (file, out) = (folder.path().join("study.yaml"), folder.path().join("out"));
-    // Some connections are kept over the restarts, and others are opened while they happen.
+    // Some connections are kept over the restarts, and others are opened while they happen: ten per second.
     let study = "name: restarts
 rounds: 2
 observe: timeline
@@ -68,7 +68,7 @@ interval: 500ms
 arms: [baseline, {function: baseline, at: {protocol: http2}}]
 events: [{at: 500ms, restart: hot}, {at: 4500ms, restart: broken}]
 loads:
-  - {name: steady, loop: open, rate: 500, arrivals: uniform, connections: 16, requests_per_connection: 50, slice: 5s}
+  - {name: steady, loop: open, rate: 200, arrivals: uniform, connections: 16, requests_per_connection: 20, slice: 5s}
 ";
     fs::write(&file, study).unwrap();
     let ran = ran(hoptax().arg("study").arg(&file).arg("--out").arg(&out));

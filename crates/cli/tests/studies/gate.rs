@@ -4,7 +4,8 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::support::{checked, hoptax, ran, root, run};
+use crate::gate_in_ci::gated;
+use crate::support::{checked, hoptax, ran, run};
 
 pub(crate) const STUDY: &str = r"
 name: edge
@@ -19,24 +20,10 @@ loads:
 /// The candidate calculates for each request, which is far beyond any limit; the A/A arm does not.
 #[test]
 fn a_candidate_that_costs_more_fails_and_reports_in_every_format() {
-    let folder = tempfile::tempdir().unwrap();
-    fs::create_dir(folder.path().join("conf")).unwrap();
-    // One arm is enough, because the candidate is another.
-    fs::write(folder.path().join("edge.yaml"), STUDY.replace("  - baseline\n", "")).unwrap();
-    let given = fs::read_to_string(root().join("crates/cli/tests/fixtures/given.yaml")).unwrap();
-    fs::write(folder.path().join("conf/old.yaml"), given.replace("1, 100000 do", "1, 10 do")).unwrap();
-    // A thousand times as much, and still about a millisecond, so that a slice ends soon after its time.
-    fs::write(folder.path().join("new.yaml"), given.replace("1, 100000 do", "1, 10000 do")).unwrap();
-    let mut command = hoptax();
-    command.current_dir(folder.path()).args(["gate", "edge.yaml", "--candidate", "config=new.yaml"]);
-    command.args(["--fail-on", "cpu>+3%", "--fail-on", "cpu<-90%", "--out", "out", "--json", "gate.json"]);
-    command.args(["--markdown", "gate.md", "--junit", "gate.xml", "--sarif", "gate.sarif"]);
-    let ran = ran(&mut command);
-    let read = |name: &str| {
-        fs::read_to_string(folder.path().join(name)).unwrap_or_else(|_| panic!("{}", ran.stderr))
-    };
-    let gate = checked("gate", &read("gate.json"));
-    assert_eq!(gate, serde_json::from_str::<Value>(&read("out/gate.json")).unwrap());
+    let gated = gated();
+    let ran = &gated.ran;
+    let gate = checked("gate", gated.read("gate.json"));
+    assert_eq!(gate, serde_json::from_str::<Value>(gated.read("out/gate.json")).unwrap());
     let outcomes: Vec<(&str, &str)> = gate["limits"]
         .as_array()
         .unwrap()
@@ -50,20 +37,15 @@ fn a_candidate_that_costs_more_fails_and_reports_in_every_format() {
     assert_eq!(ran.code, Some(if is_unknown { 4 } else { 1 }), "{}", ran.stderr);
     assert_ne!(gate["same"][0]["outcome"], "failed", "{gate:#}");
     assert!(ran.stdout.contains("config=new.yaml") && ran.stdout.contains("(A/A)"), "{}", ran.stdout);
-    assert!(read("gate.md").contains("cpu>+3%"));
-    assert!(
-        read("gate.xml").contains("<testcase classname=\"ours\" name=\"cpu>+3%\">")
-            || read("gate.xml").contains("cpu&gt;+3%")
-    );
-    let sarif: Value = serde_json::from_str(&read("gate.sarif")).unwrap();
+    assert!(gated.read("summary.md").contains("cpu>+3%"));
+    let junit = gated.read("gate.xml");
+    assert!(junit.contains("<testcase classname=\"ours\" name=\"cpu>+3%\">") || junit.contains("cpu&gt;+3%"));
+    let sarif: Value = serde_json::from_str(gated.read("gate.sarif")).unwrap();
     assert_eq!(
         sarif["runs"][0]["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"],
         "edge.yaml"
     );
-    let left = fs::read_dir(folder.path())
-        .unwrap()
-        .filter(|entry| entry.as_ref().unwrap().file_name().to_string_lossy().starts_with(".hoptax"));
-    assert_eq!(left.count(), 0, "the temporary study file is removed");
+    assert_eq!(gated.temporary, Vec::<String>::new(), "the temporary study file is removed");
 }
 
 /// A proxy whose only route ends in `action`.
@@ -101,7 +83,10 @@ fn a_cheaper_candidate_that_does_other_work_fails() {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
     fs::create_dir(folder.path().join("conf")).unwrap();
-    write("edge.yaml", &STUDY.replace("  - baseline\n", ""));
+    // One arm is enough, because the candidate is another, and one connection, because no cost is read.
+    let study =
+        STUDY.replace("  - baseline\n", "").replace("connections: 8, blocks: 2", "connections: 1, blocks: 1");
+    write("edge.yaml", &study);
     write("conf/old.yaml", &proxy("route: {cluster: shop}"));
     let body = "x".repeat(64);
     write("new.yaml", &proxy(&format!("direct_response: {{status: 200, body: {{inline_string: {body}}}}}")));

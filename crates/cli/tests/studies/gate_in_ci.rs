@@ -1,12 +1,14 @@
 //! The scripts of the GitHub action and of the job for GitLab, on real Envoy.
 
+use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::Command;
+use std::sync::OnceLock;
 
 use serde_json::Value;
 
-use crate::support::{root, run};
+use crate::support::{Ran, ran, root, run};
 
 const STUDY: &str = r"
 name: edge
@@ -36,39 +38,69 @@ pub(crate) fn yaml(path: &str) -> Value {
 }
 
 /// Runs a script in a project, as these services do: it ends with the first command that fails.
-pub(crate) fn run_script(
-    script: &str,
-    folder: &tempfile::TempDir,
-    environment: &[(String, String)],
-) -> (Option<i32>, String) {
+pub(crate) fn run_script(script: &str, folder: &tempfile::TempDir, environment: &[(String, String)]) -> Ran {
     let path = format!("{}:{}", folder.path().join("bin").display(), std::env::var("PATH").unwrap());
-    let ran = Command::new("bash")
+    ran(Command::new("bash")
         .args(["--noprofile", "--norc", "-eo", "pipefail", "-c", script])
         .current_dir(folder.path())
         .env("PATH", path)
-        .envs(environment.iter().cloned())
-        .output()
-        .unwrap();
-    (ran.status.code(), String::from_utf8(ran.stderr).unwrap())
+        .envs(environment.iter().cloned()))
 }
 
 /// Asserts that the gate failed, or that a busy machine left its limit unknown.
-pub(crate) fn failed(code: Option<i32>, stderr: &str, junit: &str) {
-    assert!(matches!(code, Some(1 | 4)), "{code:?}: {stderr}");
+pub(crate) fn failed(ran: &Ran, junit: &str) {
+    assert!(matches!(ran.code, Some(1 | 4)), "{ran:?}");
     assert!(junit.contains("classname=\"ours\""), "{junit}");
-    assert_eq!(code == Some(1), junit.contains("<failure"), "{junit}");
+    assert_eq!(ran.code == Some(1), junit.contains("<failure"), "{junit}");
 }
 
-#[test]
-fn the_action_summarises_the_gate_and_fails_with_it() {
-    let folder = project();
+/// Outcome of the action on a project.
+pub(crate) struct Gated {
+    pub(crate) ran: Ran,
+    /// The names of the temporary files that it left.
+    pub(crate) temporary: Vec<String>,
+    /// The texts of its files, by their paths.
+    files: BTreeMap<String, String>,
+}
+
+impl Gated {
+    /// The text of a file.
+    pub(crate) fn read(&self, path: &str) -> &str {
+        self.files.get(path).unwrap_or_else(|| panic!("no {path}: {:?}", self.ran))
+    }
+}
+
+/// The action on a project, run once for all tests of this program. Its program writes the result and the run folder, too.
+pub(crate) fn gated() -> &'static Gated {
+    static GATED: OnceLock<Gated> = OnceLock::new();
+    GATED.get_or_init(|| {
+        let folder = project();
+        let program = folder.path().join("bin/gate");
+        let script =
+            format!("#!/bin/sh\nexec '{}' \"$@\" --out out --json gate.json\n", env!("CARGO_BIN_EXE_hoptax"));
+        fs::write(&program, script).unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        let ran = run_action(&folder, &program.display().to_string());
+        let entries = fs::read_dir(folder.path()).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let paths = ["summary.md", "gate.xml", "gate.sarif", "gate.json", "out/gate.json"];
+        let read = |path: &str| Some((path.to_owned(), fs::read_to_string(folder.path().join(path)).ok()?));
+        Gated {
+            ran,
+            temporary: names.filter(|name| name.starts_with(".hoptax")).collect(),
+            files: paths.into_iter().filter_map(read).collect(),
+        }
+    })
+}
+
+/// Runs the step of the action.
+fn run_action(folder: &tempfile::TempDir, program: &str) -> Ran {
     let step = &yaml("action.yml")["runs"]["steps"][0];
-    let program = folder.path().join("bin/hoptax").display().to_string();
     let input = |name: &str| match name {
         "study" => "edge.yaml",
         "candidate" => "config=new.yaml",
         "fail-on" => "cpu>+3%\n\ncpu<-90%\n",
-        "program" => &program,
+        "program" => program,
         "until-decided" => "",
         other => panic!("the action has another input `{other}`"),
     };
@@ -80,13 +112,16 @@ fn the_action_summarises_the_gate_and_fails_with_it() {
     let mut environment: Vec<(String, String)> = step["env"].as_object().unwrap().iter().map(of).collect();
     let summary = folder.path().join("summary.md");
     environment.push(("GITHUB_STEP_SUMMARY".to_owned(), summary.display().to_string()));
-    let (code, stderr) = run_script(step["run"].as_str().unwrap(), &folder, &environment);
-    let read =
-        |name: &str| fs::read_to_string(folder.path().join(name)).unwrap_or_else(|_| panic!("{stderr}"));
-    failed(code, &stderr, &read("gate.xml"));
-    let summary = read("summary.md");
+    run_script(step["run"].as_str().unwrap(), folder, &environment)
+}
+
+#[test]
+fn the_action_summarises_the_gate_and_fails_with_it() {
+    let gated = gated();
+    failed(&gated.ran, gated.read("gate.xml"));
+    let summary = gated.read("summary.md");
     assert!(summary.contains("cpu>+3%") && summary.contains("cpu&lt;-90%"), "{summary}");
-    assert!(serde_json::from_str::<Value>(&read("gate.sarif")).unwrap()["runs"].is_array());
+    assert!(serde_json::from_str::<Value>(gated.read("gate.sarif")).unwrap()["runs"].is_array());
 }
 
 /// The words that the action passes on are those of `hoptax gate`.

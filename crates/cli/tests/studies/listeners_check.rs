@@ -11,7 +11,8 @@ use serde_json::Value;
 
 use crate::support::{Ran, run};
 
-/// A listener for each promise, with numbers of its own by which a change of the configuration finds it.
+/// A listener for each promise, with numbers of its own by which a change of the configuration finds it. The first has the usual limit of
+/// requests per connection; the thousand requests that it takes to reach that are not sent to the others.
 const FILE: &str = "\
 listeners:
   - {name: plain, port: 6001, timeout: 1s, keepalive: 300ms, connect_timeout: 700ms, upstream: {address: plain.example, port: 80}}
@@ -31,12 +32,14 @@ listeners:
     xfp: https
     sets_sni: true
     upstream: {address: named.example, port: 443, encryption: true}
+    max_requests_per_connection: 8
     circuit_breakers: {max_pending_requests: 5000}
     splits:
       - name: tests
         host_regex: '(www\\.)?test[0-9]*\\.example'
         keepalive: 300ms
         upstream: {address: tests.example, port: 80}
+        max_requests_per_connection: 8
         circuit_breakers: {max_pending_requests: 5000}
   - name: divided
     port: 6004
@@ -44,17 +47,20 @@ listeners:
     keepalive: 300ms
     http_host: divided.example
     upstream: {address: 192.0.2.1, port: 80}
+    max_requests_per_connection: 50
     circuit_breakers: {max_connections: 3, max_pending_requests: 7}
     split:
       percentage: 20
       keepalive: 300ms
       upstream: {address: south.example, port: 443, encryption: true}
+      max_requests_per_connection: 50
       circuit_breakers: {max_connections: 3, max_pending_requests: 7}
   - name: slow
     port: 6005
     timeout: 600s
     keepalive: 2m
     upstream: {address: slow.example, port: 80}
+    max_requests_per_connection: 8
     circuit_breakers: {max_connections: 4, max_pending_requests: 2}
   - name: edge
     port: 6006
@@ -62,25 +68,28 @@ listeners:
     timeout: 300ms
     tls: {certificate: /absent/edge.pem, key: /absent/edge.key, client_ca: /absent/ca.pem}
     routes:
-      - {hosts: ['*.shop.example'], prefix: /cart, keepalive: 300ms, circuit_breakers: {max_requests: 2}, upstream: {address: cart.example, port: 80}}
-      - {keepalive: 300ms, circuit_breakers: {max_requests: 3}, upstream: {address: rest.example, port: 80}}
+      - {hosts: ['*.shop.example'], prefix: /cart, keepalive: 300ms, max_requests_per_connection: 8, circuit_breakers: {max_requests: 2}, upstream: {address: cart.example, port: 80}}
+      - {keepalive: 300ms, max_requests_per_connection: 8, circuit_breakers: {max_requests: 3}, upstream: {address: rest.example, port: 80}}
   - name: crowded
     port: 6007
     timeout: 1600ms
     keepalive: 310ms
     upstream: {address: crowded.example, port: 443, encryption: true}
+    max_requests_per_connection: 8
     circuit_breakers: {max_connections: 8, max_pending_requests: 5}
   - name: busy
     port: 6008
     timeout: 1600ms
     keepalive: 300ms
     upstream: {address: busy.example, port: 80}
+    max_requests_per_connection: 8
     circuit_breakers: {max_requests: 6}
   - name: asked
     port: 6009
     timeout: 300ms
     keepalive: 300ms
     upstream: {address: asked.example, port: 80}
+    max_requests_per_connection: 8
     circuit_breakers: {max_pending_requests: 5000}
     ratelimit: {domain: api, by: user-agent}
   - name: bucket
@@ -95,6 +104,7 @@ listeners:
     timeout: 300ms
     keepalive: 300ms
     upstream: {address: ejected.example, port: 443, encryption: true}
+    max_requests_per_connection: 8
     circuit_breakers: {max_pending_requests: 5000}
     outlier_detection: {consecutive_5xx: 4, interval: 200ms, base_ejection_time: 2s}
 ratelimit_service: {address: limits.example, port: 8081}
@@ -274,12 +284,13 @@ fn what_is_rendered_keeps_the_promises_of_its_file() {
 }
 
 /// Checks the file on a configuration with changes: each breaks its promise, and no listener without a change breaks one. The two
-/// thousand requests at a time of a listener without limits of its own, which a file that is kept has, say nothing here.
+/// thousand requests at a time of a listener without limits of its own, and its thousand of a connection, which a file that is kept has,
+/// say nothing here.
 fn assert_named(changes: &[Change]) {
     let lab = Lab::new();
     let file = FILE.replace(
         "connect_timeout: 700ms, upstream",
-        "connect_timeout: 700ms, circuit_breakers: {max_pending_requests: 5000}, upstream",
+        "connect_timeout: 700ms, max_requests_per_connection: 8, circuit_breakers: {max_pending_requests: 5000}, upstream",
     );
     assert_ne!(file, FILE);
     let edits: Vec<&str> = changes.iter().map(|(edit, ..)| *edit).collect();

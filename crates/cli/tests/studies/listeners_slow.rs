@@ -45,7 +45,8 @@ impl Ten {
         let load = |number: u32| {
             let url = format!("http://127.0.0.1:{port}/{number}/");
             let mut load = hoptax();
-            load.args(["load", "-q", "40", "-c", "8", "-d", "1h", &url]);
+            // A window of five seconds has 50 requests or more.
+            load.args(["load", "-q", "15", "-c", "4", "-d", "1h", &url]);
             Guarded(load.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
         };
         let loads = (0..10).map(load).collect();
@@ -63,7 +64,7 @@ impl Ten {
         let is_slow = |one: &&Value| !one["slow"].is_null();
         let mut status = Value::Null;
         // It takes half a minute.
-        wait_at_pace(Duration::from_millis(250), "a slow upstream", || {
+        wait_at_pace(Duration::from_secs(1), "a slow upstream", || {
             status = self.supervised.status().unwrap();
             status["upstreams"].as_array().unwrap().iter().any(|one| is_slow(&one))
         });

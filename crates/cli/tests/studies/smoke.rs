@@ -27,14 +27,17 @@ static LANES: RwLock<()> = RwLock::new(());
 /// The result of a study, or its error if this machine does not meet one of its needs.
 type Outcome = Result<Value, String>;
 
-/// The built-in studies with their needs, as the program lists them.
-pub(crate) fn listed() -> BTreeMap<String, String> {
-    let list = run(["study", "list"]);
-    assert_eq!(list.code, Some(0), "{}", list.stderr);
-    // Long lines go on below, further to the right.
-    let unwrapped = list.stdout.replace("\n    ", " ");
-    let entries = unwrapped.split("\n\n").map(|entry| entry.split_once('\n').unwrap());
-    entries.map(|(name, about)| (name.to_owned(), about.to_owned())).collect()
+/// The built-in studies with their needs, as the program lists them. It plans all of them for that.
+pub(crate) fn listed() -> &'static BTreeMap<String, String> {
+    static LISTED: OnceLock<BTreeMap<String, String>> = OnceLock::new();
+    LISTED.get_or_init(|| {
+        let list = run(["study", "list"]);
+        assert_eq!(list.code, Some(0), "{}", list.stderr);
+        // Long lines go on below, further to the right.
+        let unwrapped = list.stdout.replace("\n    ", " ");
+        let entries = unwrapped.split("\n\n").map(|entry| entry.split_once('\n').unwrap());
+        entries.map(|(name, about)| (name.to_owned(), about.to_owned())).collect()
+    })
 }
 
 /// The short form of a study, as a command in the folder of the repository, below which the applications of `apps/` are built.
@@ -169,11 +172,11 @@ fn a_study_that_needs_root_tells_other_users_before_it_begins() {
     // Other users may not enter the folder of the build.
     let copy = folder.path().join("hoptax");
     fs::copy(program(), &copy).unwrap();
-    let studies = listed().into_iter().filter(|(_, about)| needs_root(about) && missing(about).is_none());
+    let studies = listed().iter().filter(|(_, about)| needs_root(about) && missing(about).is_none());
     for (study, _) in studies {
         let out = folder.path().join("out");
         let mut command = Command::new(&copy);
-        command.args(["study", &study, "--smoke", "--out"]).arg(&out).current_dir(folder.path());
+        command.args(["study", study, "--smoke", "--out"]).arg(&out).current_dir(folder.path());
         let ran = ran(command.env("HOME", folder.path()).uid(NOBODY).gid(NOBODY));
         assert_eq!(ran.code, Some(3), "{study}: {}", ran.stderr);
         assert!(
@@ -190,10 +193,10 @@ fn a_study_that_needs_root_tells_other_users_before_it_begins() {
 fn a_study_without_its_programs_names_the_packages_before_it_begins() {
     let folder = tempfile::tempdir().unwrap();
     for (study, about) in listed() {
-        let Some(needed) = absent(&about, &[]) else { continue };
+        let Some(needed) = absent(about, &[]) else { continue };
         let out = folder.path().join("out");
         let mut command = hoptax();
-        command.args(["study", &study, "--smoke", "--out"]).arg(&out).current_dir(folder.path());
+        command.args(["study", study, "--smoke", "--out"]).arg(&out).current_dir(folder.path());
         let ran = ran(command.env("PATH", folder.path()));
         assert_eq!(ran.code, Some(3), "{study}: {}", ran.stderr);
         assert!(needed.iter().all(|one| ran.stderr.contains(one)), "{study}: {needed:?}: {}", ran.stderr);

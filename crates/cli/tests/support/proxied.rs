@@ -1,9 +1,10 @@
 //! A real Envoy with one function, in front of an origin that stores the requests that arrive.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use hoptax_functions::{Catalogue, Context, FunctionCall};
@@ -202,6 +203,20 @@ pub(crate) fn spec_with(
         processors: Vec::new(),
         generation: None,
     }
+}
+
+/// The lines about deprecated fields in the logs of all Envoys below a folder.
+pub(crate) fn deprecated(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let of = |path: PathBuf| -> Vec<String> {
+        if path.is_dir() {
+            return deprecated(&path);
+        }
+        let is_log = path.file_name().is_some_and(|name| name == "envoy.log");
+        let text = if is_log { fs::read_to_string(&path).unwrap() } else { String::new() };
+        text.lines().filter(|line| line.contains("eprecated")).map(str::to_owned).collect()
+    };
+    entries.flat_map(of).collect()
 }
 
 /// All statistics of a proxy.

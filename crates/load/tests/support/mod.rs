@@ -66,6 +66,12 @@ pub fn spec(address: SocketAddr) -> TrialSpec {
     }
 }
 
+/// A trial that ends after so many requests, for properties of each of them: a closed loop otherwise takes the processors from other tests
+/// until its time is over.
+pub fn few(address: SocketAddr, requests: u64) -> TrialSpec {
+    TrialSpec { requests: Some(requests), ..spec(address) }
+}
+
 /// A trial over HTTP/2.
 pub fn http2_spec(address: SocketAddr, connections: usize, streams: u32) -> TrialSpec {
     let url = format!("http://{address}/");

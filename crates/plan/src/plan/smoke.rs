@@ -104,7 +104,8 @@ mod tests {
     #[test]
     fn many_arms_share_the_time_of_the_warm_up() {
         let warm_up_ms = |arms: usize| {
-            let arms: Vec<String> = (1..arms).map(|number| format!("'rbac{{rules={number}}}'")).collect();
+            let arms: Vec<String> =
+                (1..arms).map(|number| format!("'configuration/clusters{{clusters={number}}}'")).collect();
             let load = "{name: a, loop: closed}";
             let plan =
                 smoke(&format!("name: test\narms: [baseline, {}]\nloads: [{load}]\n", arms.join(", ")));

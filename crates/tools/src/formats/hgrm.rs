@@ -206,6 +206,11 @@ mod tests {
                 prop_assert!(low - 1.0 <= us && us <= high + 1.0, "p{}: {} {} {}", p, low, us, high);
             }
         }
+    }
+
+    proptest! {
+        // A fuzz target has this reader, and its kept inputs are tried with each change.
+        #![proptest_config(ProptestConfig::with_cases(64))]
 
         #[test]
         fn no_text_panics(text in ".{0,200}", words in prop::collection::vec("(#\\[|Mean|=|,|\\]|[0-9]{1,9}|0\\.[0-9]{1,3}| |\n)", 0..60)) {

@@ -240,6 +240,11 @@ mod tests {
                 prop_assert_eq!(us, expected);
             }
         }
+    }
+
+    proptest! {
+        // A fuzz target has this reader, and its kept inputs are tried with each change.
+        #![proptest_config(ProptestConfig::with_cases(64))]
 
         #[test]
         fn no_text_panics(text in ".{0,200}", words in prop::collection::vec("(#|\\[|StartTime: |Tag=|a,|[0-9]{1,9}|\\.|HISTFAAAA|\"| |\n)", 0..60)) {

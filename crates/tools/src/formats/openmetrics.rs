@@ -132,6 +132,11 @@ mod tests {
             prop_assert!((read.recorded_s - result.recorded_s).abs() < 0.002);
             holds(&read, times_ns)?;
         }
+    }
+
+    proptest! {
+        // A fuzz target has this reader, and its kept inputs are tried with each change.
+        #![proptest_config(ProptestConfig::with_cases(64))]
 
         #[test]
         fn no_text_panics(text in ".{0,200}", words in prop::collection::vec("(a|\\{| |count:|,|sum:|schema:|zero_count:|positive_spans:|positive_buckets:|\\[|\\]|\\}|-?[0-9]{1,19}|:|st@|\n)", 0..60)) {

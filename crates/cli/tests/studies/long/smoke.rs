@@ -1,7 +1,8 @@
 //! The short form of every built-in study.
 //!
 //! `make test` guards it by other tests: every built-in study is planned (`crates/plan`), Envoy accepts every function and its proof moves
-//! (`envoy.rs`), and a small study of each kind runs: chains, networks, links, timelines, applications, mechanisms (this folder).
+//! (`envoy.rs`, `composition.rs`), and a small study of each kind runs: chains, networks, links, timelines, applications, mechanisms (this
+//! folder).
 
 use std::collections::VecDeque;
 use std::panic;
@@ -13,7 +14,7 @@ use crate::smoke::{listed, outcome};
 #[test]
 #[ignore = "takes minutes: run by `make test-long`"]
 fn every_built_in_study_comes_up_and_all_its_arms_answer() {
-    let waiting: Mutex<VecDeque<String>> = Mutex::new(listed().into_keys().collect());
+    let waiting: Mutex<VecDeque<String>> = Mutex::new(listed().keys().cloned().collect());
     assert!(waiting.lock().unwrap().len() > 30, "the list is read");
     let next = || waiting.lock().unwrap().pop_front();
     let failed: Mutex<Vec<String>> = Mutex::default();

@@ -96,7 +96,7 @@ fn a_long_response_is_read_in_turn_with_the_others() {
 /// A worker that has sent as much of a large request as the sockets hold, its connection, and the server's side of it.
 fn blocked(listener: &TcpListener) -> (Worker, ConnectionId, TcpStream, Recording) {
     let url = format!("http://{}/", listener.local_addr().unwrap());
-    let target = Target::new(&url, "POST", Vec::new(), vec![b'x'; 64 << 20]).unwrap();
+    let target = Target::new(&url, "POST", Vec::new(), vec![b'x'; 16 << 20]).unwrap();
     let mut worker = Worker::connect(&WorkerSpec::single(target, 1, Duration::from_mins(1), 1)).unwrap();
     let mut recording = Recording::default();
     let now = now_ns();

@@ -1,5 +1,7 @@
 //! Predictions and checks of response times, on studies whose truth is known.
 
+use std::sync::OnceLock;
+
 use hoptax_result::{ArmResult, LoadSpec, PlannedHop, SizeLatency, SizeResult, StudyResult};
 
 use super::graph::graph;
@@ -49,6 +51,12 @@ fn measured(arms: &str, times_us: impl Fn(&ArmResult, &LoadSpec, u32) -> Vec<f64
     study_with_times(MORE_LOADS, arms, additive, times_us)
 }
 
+/// The study that most tests predict from, which is made once.
+fn usual() -> StudyResult {
+    static USUAL: OnceLock<StudyResult> = OnceLock::new();
+    USUAL.get_or_init(|| measured(ARMS, stretched)).clone()
+}
+
 /// Returns true if two numbers differ by no more than the buckets of histograms.
 fn is_close(value: f64, truth: f64) -> bool {
     (value - truth).abs() < 0.004 * truth
@@ -65,7 +73,7 @@ const MEAN: f64 = 1.01 * 1.495;
 
 #[test]
 fn proxies_add_what_they_add_at_their_busy_share() {
-    let result = size(&graph(TWO), RATE, &[measured(ARMS, stretched)]).unwrap();
+    let result = size(&graph(TWO), RATE, &[usual()]).unwrap();
     let latency = result.latency.clone().unwrap();
     let [gateway, cart] = latency.proxies.as_slice() else { panic!("{latency:?}") };
     assert!((0.45..0.65).contains(&gateway.busy_share), "{gateway:?}");
@@ -87,7 +95,7 @@ fn proxies_add_what_they_add_at_their_busy_share() {
 
 #[test]
 fn a_function_that_is_switched_off_saves_its_time_and_makes_its_proxy_less_busy() {
-    let study = [measured(ARMS, stretched)];
+    let study = [usual()];
     let on = size(&graph(TWO), RATE, &study).unwrap();
     let off = size(&graph(&TWO.replace("functions: [jwt], ", "")), RATE, &study).unwrap();
     let mean_us = |result: &SizeResult| result.latency.as_ref().unwrap().added.mean_us.unwrap().estimate;
@@ -109,7 +117,7 @@ fn a_function_that_is_switched_off_saves_its_time_and_makes_its_proxy_less_busy(
 
 #[test]
 fn proxies_on_one_processor_wait_for_each_other() {
-    let study = [measured(ARMS, stretched)];
+    let study = [usual()];
     let rate = 0.5 * RATE;
     let on = |processors| size_on(&graph(TWO), rate, &study, processors).unwrap().body.latency;
     let (own, enough, shared) = (
@@ -198,7 +206,7 @@ services:
 "
         ))
     };
-    let study = [measured(ARMS, stretched)];
+    let study = [usual()];
     let of = |first: &str, second: &str, processors| {
         let result = size_on(&fan_out(first, second), 1_500.0, &study, processors).unwrap();
         let fast = result.proxies.iter().find(|proxy| proxy.service == "fast").unwrap();
@@ -215,7 +223,7 @@ services:
 
 #[test]
 fn a_busier_proxy_adds_more() {
-    let study = [measured(ARMS, stretched)];
+    let study = [usual()];
     let added = |rate: f64| {
         size(&graph(TWO), rate, &study).unwrap().body.latency.unwrap().added.mean_us.unwrap().estimate
     };
@@ -224,7 +232,7 @@ fn a_busier_proxy_adds_more() {
 
 #[test]
 fn a_proxy_outside_of_what_was_measured_is_marked_or_refused() {
-    let study = [measured(ARMS, stretched)];
+    let study = [usual()];
     let idle = size(&graph(TWO), 100.0, &study).unwrap();
     let latency = idle.latency.clone().unwrap();
     assert!(latency.is_extrapolated && latency.proxies.iter().all(|proxy| proxy.is_extrapolated));
@@ -248,11 +256,11 @@ fn what_results_do_not_state_is_said_with_what_to_measure() {
     };
     let without_direct = reason(measured(&ARMS.replace("- direct\n", "- cors\n"), stretched));
     assert!(without_direct.contains("add `direct`"), "{without_direct}");
-    let mut without_rounds = measured(ARMS, stretched);
+    let mut without_rounds = usual();
     without_rounds.rounds.clear();
     let without_rounds = reason(without_rounds);
     assert!(without_rounds.contains("no rounds"), "{without_rounds}");
-    let mut withheld = measured(ARMS, stretched);
+    let mut withheld = usual();
     for load in withheld.arms.iter_mut().flat_map(|arm| &mut arm.loads) {
         load.response_us.p50 = None;
     }
@@ -277,7 +285,7 @@ services:
     };
     let layers: String = (0..40).map(layer).collect();
     let layers = format!("name: shop\nentry: s0\nservices:\n{layers}  - {{name: s40, proxy: false}}\n");
-    let study = [measured(ARMS, stretched)];
+    let study = [usual()];
     for (text, calls) in [(bare, "makes 1001001 calls"), (layers.as_str(), "makes 2199023255551 calls")] {
         let result = size(&graph(text), RATE, &study).unwrap();
         assert_eq!(result.latency, None);
@@ -298,7 +306,7 @@ fn few_responses_have_a_mean_and_no_tail() {
 
 #[test]
 fn response_times_that_add_up_have_no_error() {
-    let result = check(&measured(ARMS, stretched)).unwrap();
+    let result = check(&usual()).unwrap();
     let rows: Vec<(&str, &str, bool)> = result
         .response_times
         .iter()
@@ -363,7 +371,7 @@ services:
   - {name: cache, proxy: false, calls: [{service: cart, factor: 0.5}]}
   - {name: cart}
 ";
-    let study = [measured(ARMS, stretched)];
+    let study = [usual()];
     let result = size(&graph(text), RATE, &study).unwrap();
     let proxies: Vec<(&str, f64)> =
         result.proxies.iter().map(|proxy| (proxy.service.as_str(), proxy.requests_per_second)).collect();

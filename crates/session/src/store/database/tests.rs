@@ -1,5 +1,7 @@
 //! Tests of the store on real files: reading, waiting for other writers, refusals and salvage.
 
+mod damaged;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
@@ -7,7 +9,6 @@ use std::thread;
 use std::time::{Duration, SystemTime};
 
 use hoptax_result::{RUN_FOLDER_FORMAT, Verdict, sample};
-use proptest::prelude::*;
 use rusqlite::Connection;
 
 use crate::run_files::{MANIFEST, RESULT};
@@ -16,9 +17,6 @@ use crate::store::describe::{self, Described};
 use crate::store::list::{Filter, latest_query, query};
 use crate::store::schema::STEPS;
 use crate::store::{RunFile, StoreError, salvage, series};
-
-/// Length of the first page, without which a file is no store.
-const FIRST_PAGE: usize = 4096;
 
 /// A manifest and a result of a study of one function with this cost.
 pub(crate) fn study_text(name: &str, started_at: &str, cost_us: f64) -> (String, String) {
@@ -48,6 +46,14 @@ impl Folder {
 
     fn open(&self) -> Store {
         Store::open(&self.path()).unwrap()
+    }
+
+    /// A store that has this file.
+    fn of(file: &[u8]) -> Self {
+        let folder = Self::new();
+        fs::create_dir(folder.path().parent().unwrap()).unwrap();
+        fs::write(folder.path(), file).unwrap();
+        folder
     }
 
     /// A store of runs a second apart, each with rounds of its own and a text that all share.
@@ -450,48 +456,4 @@ fn a_store_in_use_is_not_salvaged() {
     assert!(matches!(salvage(&folder.path(), SystemTime::now()), Err(StoreError::InUse { .. })));
     drop(store);
     assert_eq!(salvage(&folder.path(), SystemTime::now()).unwrap(), None);
-}
-
-/// Salvages a damaged store of 8 runs, and verifies that it has nothing that was not stored, and reports its losses.
-fn salvaged_as_stored(folder: &Folder) -> Result<(), TestCaseError> {
-    let salvaged = salvage(&folder.path(), SystemTime::now()).unwrap();
-    let mut store = folder.open();
-    store.compact().unwrap();
-    let listed = store.list(&Filter::default()).unwrap();
-    for run in &listed {
-        let (_, original) = run_of(run.run as u32 - 1);
-        for document in store.documents(run.run).unwrap() {
-            prop_assert!(original.contains(&document), "{}", document.path);
-        }
-    }
-    let (runs, incomplete) = salvaged.map_or((8, 0), |salvaged| (salvaged.runs, salvaged.incomplete.len()));
-    prop_assert_eq!(runs, listed.len());
-    let complete = listed.iter().filter(|run| store.paths(run.run).unwrap().len() == 4).count();
-    prop_assert!(complete >= runs - incomplete, "{complete} of {runs}, {incomplete} said to be incomplete");
-    Ok(())
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
-
-    /// Any bytes may overwrite a part of the file behind its first page: every text that can be read afterwards is one that was stored.
-    #[test]
-    fn what_is_salvaged_is_what_was_stored(place in 0.0..1.0f64, length in 1usize..20_000, byte: u8) {
-        let folder = Folder::with_runs(8);
-        let path = folder.path();
-        let size = fs::metadata(&path).unwrap().len() as usize;
-        damage(&path, FIRST_PAGE + ((size - FIRST_PAGE) as f64 * place) as usize, &vec![byte; length]);
-        salvaged_as_stored(&folder)?;
-    }
-
-    /// The same wherever the file ends behind its first page.
-    #[test]
-    fn what_is_salvaged_of_a_truncated_store_is_what_was_stored(place in 0.0..1.0f64) {
-        let folder = Folder::with_runs(8);
-        let path = folder.path();
-        let content = fs::read(&path).unwrap();
-        let end = FIRST_PAGE + ((content.len() - FIRST_PAGE) as f64 * place) as usize;
-        fs::write(&path, &content[..end]).unwrap();
-        salvaged_as_stored(&folder)?;
-    }
 }

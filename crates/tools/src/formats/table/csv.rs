@@ -79,6 +79,9 @@ mod tests {
     }
 
     proptest! {
+        // A fuzz target has this reader, and its kept inputs are tried with each change.
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
         #[test]
         fn no_text_panics(text in ".{0,200}", words in prop::collection::vec("(from_us|to_us|count|arm|,|\"|[0-9]{1,9}|-|\\.| |\n)", 0..60)) {
             let _ = (read("csv", &text, None), read("csv", &format!("from_us,to_us,count\n{}", words.concat()), Some("a")));
