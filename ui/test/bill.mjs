@@ -109,7 +109,7 @@ async function read(page, run) {
 }
 
 try {
-  const context = await browser.newContext({ viewport: { width: 1200, height: 900 } });
+  const context = await browser.newContext({ viewport: { width: 1000, height: 900 } });
   const page = await context.newPage();
   // Slow machines are no failure, but what never comes would be waited for without an end.
   page.setDefaultTimeout(300_000);

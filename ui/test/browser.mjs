@@ -17,7 +17,7 @@ const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.mi
 
 const browser = await launched();
 try {
-  const context = await browser.newContext({ offline: true, viewport: { width: 1200, height: 900 } });
+  const context = await browser.newContext({ offline: true, viewport: { width: 1000, height: 900 } });
   const page = await context.newPage();
   const problems = [];
   page.on("pageerror", (error) => problems.push(String(error)));
@@ -31,6 +31,8 @@ try {
   console.log(`opened in ${Math.round(performance.now() - began)} ms`);
   const verdict = await page.locator(".verdict").boundingBox();
   assert.ok(verdict !== null && verdict.y < 900, "the verdict is on the first screen");
+  const beyond = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+  assert.ok(beyond <= 0, `${beyond} pixels beyond a width of 1000`);
 
   const rows = () => chart.locator("circle.point").count();
   const all = await rows();

@@ -1,5 +1,5 @@
 // Opens pages of results of all kinds in Chromium from disk with the network off: each chart is drawn, says its values by key, and has a table;
-// parts of a bill and functions of a graph are switched off; no page is wider than a phone; axe finds nothing serious in either theme.
+// parts of a bill and functions of a graph are switched off; no page is wider than 1,000 pixels, or than a phone; axe finds nothing serious in either theme.
 //
 //   node ui/test/kinds.mjs FOLDER [SCREENSHOTS]
 //
@@ -62,7 +62,7 @@ async function useGraph(page) {
 const SWITCHED = ["bill.html", "size.html"];
 
 try {
-  const context = await browser.newContext({ offline: true, viewport: { width: 1400, height: 900 } });
+  const context = await browser.newContext({ offline: true, viewport: { width: 1000, height: 900 } });
   let charts = 0;
   // One tab for all: each new one would start a process.
   const page = await context.newPage();
@@ -91,7 +91,7 @@ try {
       const serious = violations.filter((one) => ["serious", "critical"].includes(one.impact));
       assert.deepEqual(serious.map((one) => `${one.id}: ${one.nodes[0]?.html}`), [], `axe, ${name}, ${theme}`);
       // Colours make nothing wider.
-      const widths = theme === "light" || screenshots ? [["wide", 1400], ["narrow", 390]] : [];
+      const widths = theme === "light" || screenshots ? [["wide", 1000], ["narrow", 390]] : [];
       for (const [words, width] of widths) {
         await page.setViewportSize({ width, height: 900 });
         // A chart is drawn again for the new width.
@@ -102,7 +102,7 @@ try {
           await page.screenshot({ path: join(screenshots, `${name.replace(/\.html$/, "")}-${words}-${theme}.png`), fullPage: true });
         }
       }
-      await page.setViewportSize({ width: 1400, height: 900 });
+      await page.setViewportSize({ width: 1000, height: 900 });
     }
     assert.deepEqual(problems, [], name);
   }

@@ -49,7 +49,7 @@ async function look(page, name) {
     const serious = violations.filter((one) => ["serious", "critical"].includes(one.impact));
     assert.deepEqual(serious.map((one) => `${one.id}: ${one.nodes[0]?.html}`), [], `axe, ${name}, ${theme}`);
     // Colours make nothing wider.
-    const widths = theme === "light" || screenshots ? [["wide", 1200], ["narrow", 400]] : [];
+    const widths = theme === "light" || screenshots ? [["wide", 1000], ["narrow", 400]] : [];
     for (const [words, width] of widths) {
       await page.setViewportSize({ width, height: 900 });
       await page.waitForFunction((width) => [...document.querySelectorAll(".drawing > svg")].every((svg) => svg.width.baseVal.value <= width), width);
@@ -59,14 +59,14 @@ async function look(page, name) {
         await page.screenshot({ path: join(screenshots, `${name}-${words}-${theme}.png`), fullPage: true });
       }
     }
-    await page.setViewportSize({ width: 1200, height: 900 });
+    await page.setViewportSize({ width: 1000, height: 900 });
   }
 }
 
 const wrong = (page, field) => page.locator(`#load-${field}-wrong`);
 
 try {
-  const context = await browser.newContext({ viewport: { width: 1200, height: 900 } });
+  const context = await browser.newContext({ viewport: { width: 1000, height: 900 } });
   const page = await opened(context, server);
   const start = page.getByRole("button", { name: "Start" });
   await look(page, "empty");

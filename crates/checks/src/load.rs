@@ -1,6 +1,7 @@
 //! The checks of a single load.
 
 mod agents;
+mod beside;
 mod book;
 mod calibrated;
 mod ended;
@@ -58,6 +59,7 @@ pub const ALL: &[Check<LoadResult>] = &[
     samples::CORRELATED,
     subject::APART,
     subject::DELAYED,
+    beside::OTHER_LOADS,
     agents::LOST,
     agents::START,
     merged::LEFT_OUT,

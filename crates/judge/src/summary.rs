@@ -137,6 +137,7 @@ pub fn summarise(plan: &Plan, records: &[RoundRecord], conditions: Conditions) -
             max_error_share: MAX_ERROR_SHARE,
             timeline: plan.timeline.as_ref().map(timeline::planned),
         },
+        published: plan.published.clone(),
         generator: Vec::new(),
         host: HostUse { neighbour_weight, ..HostUse::default() },
         arms,

@@ -19,6 +19,7 @@ mod syntax;
 mod timeline;
 mod word;
 
+use hoptax_result::PublishedNumber;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -119,6 +120,10 @@ pub struct StudyFile {
     /// `except`, from the first that the arm takes part in. Results list the others beside them.
     #[schemars(length(min = 1, max = 8))]
     pub loads: Vec<LoadSection>,
+    /// Numbers that others published, which the result shows beside its own: `[{arm: lua, load: saturation, measure: rate, value: 4400,
+    /// source: "A. Author, A Conference 2020"}]`. They change no measurement.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub published: Vec<PublishedNumber>,
 }
 
 impl StudyFile {

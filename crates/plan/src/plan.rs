@@ -13,6 +13,7 @@ mod order;
 mod outline;
 mod points;
 mod positions;
+mod published;
 mod searched;
 mod selection;
 mod size;
@@ -30,7 +31,7 @@ use hoptax_functions::{Catalogue, Composition, Context, Fragment, KeyExchangeGro
 use hoptax_host::link::LinkSpec;
 use hoptax_host::network::{Needed, NetworkSpec};
 use hoptax_load::Arrivals;
-use hoptax_result::ArmKind;
+use hoptax_result::{ArmKind, PublishedNumber};
 use hoptax_subject::application::Application;
 use hoptax_subject::caller::Caller;
 
@@ -101,6 +102,8 @@ pub struct Plan {
     pub link: Option<LinkSpec>,
     /// True if the proxies of each arm are profiled in each round.
     pub profile: bool,
+    /// The numbers of others, each with its place in the study.
+    pub published: Vec<PublishedNumber>,
     /// Number of measurements of the capacity of each subject, if a load needs it; the median is used.
     pub capacity_turns: u32,
     /// Length of each of the two loops of such a measurement.
@@ -240,6 +243,7 @@ impl Plan {
         let timeline = timeline::plan(file, &arms, &loads, positions, &mut problems);
         supported::check(file, &arms, &pointers, &loads, positions, &mut problems);
         let link = file.link.as_ref().map(|link| link.plan(file.seed, positions, &mut problems));
+        published::check(file, &arms, &loads, positions, &mut problems);
         // One entry may be several arms.
         if problems.is_empty() && arms.len() < 2 {
             let message = "a study compares arms, and this file has one: add another, such as `baseline`";
@@ -264,6 +268,7 @@ impl Plan {
             timeline,
             link,
             profile: file.profile,
+            published: file.published.clone(),
             headers,
             configurations,
             is_searched: false,

@@ -1,19 +1,33 @@
 //! The costs of a study as a chart: every measure under every load, and the slices behind them.
 
 use hoptax_result::{
-    ArmKind, ArmResult, CostMeasure, Disturbance, LoadSpec, Measure, RoundMeasure, Sample, StudyResult,
+    ArmKind, ArmResult, CostMeasure, Disturbance, Interval, LoadSpec, Measure, RoundMeasure, Sample,
+    StudyResult,
 };
 
 use crate::by_load;
 use crate::chart::{ArmSlices, CostArm, CostView, Costs, Slice, Slices, drawn};
-use crate::rows::{OF_SLICES, Row};
+use crate::quantity::{Basis, Quantity};
+use crate::rows::{OF_SLICES, Row, reference_level};
 use crate::table::Cell;
 
 /// A measure of slices that is drawn slice by slice: its name in samples, in words, and the headings of the costs that it leads to.
 type Drawn = (&'static str, &'static str, &'static [&'static str]);
 const CPU: Drawn = ("cpu_us_per_request", "CPU time per request, us", &["CPU %", "CPU us"]);
-const P50: Drawn =
-    ("response_p50_us", "p50 of response time, us", &["p50 us", "p90 us", "quiet p99 us", "p99 us"]);
+const P50: Drawn = (
+    "response_p50_us",
+    "p50 of response time, us",
+    &["p50 us", "p50 %", "p90 us", "quiet p99 us", "p99 us", "p99 %"],
+);
+
+/// The measures whose costs are drawn as shares of the arm compared with, too, with the headings of these views and their words. CPU time
+/// has a share that is measured as such.
+const SHARES: [(CostMeasure, &str, &str); 4] = [
+    (CostMeasure::ResponseP50Us, "p50 %", "p50 of response time"),
+    (CostMeasure::ResponseP99Us, "p99 %", "p99 of response time"),
+    (CostMeasure::MaxRate, "max rate %", "max rate"),
+    (CostMeasure::OfRounds(RoundMeasure::MEMORY), "memory %", "memory"),
+];
 
 /// The costs of all arms; none without a number.
 pub(crate) fn costs(result: &StudyResult, rows: &[Row<'_>]) -> Option<Costs> {
@@ -43,6 +57,7 @@ fn views(result: &StudyResult, rows: &[Row<'_>]) -> Vec<CostView> {
         let usual = result.plan.usual_load(measure.measure());
         let of_usual = rows.iter().map(|row| row.cost(measure).clone()).collect();
         views.extend(view(result, measure, heading, usual, of_usual));
+        views.extend(shares(result, rows, measure));
         let others = result.plan.loads.iter().filter(|load| {
             CostMeasure::BY_LOAD.contains(&measure) && Some(&load.name) != usual.map(|usual| &usual.name)
         });
@@ -56,8 +71,33 @@ fn views(result: &StudyResult, rows: &[Row<'_>]) -> Vec<CostView> {
         let measure = CostMeasure::OfRounds(measure);
         let cells = rows.iter().map(|row| row.cost(measure).clone()).collect();
         views.extend(view(result, measure, heading, None, cells));
+        views.extend(shares(result, rows, measure));
     }
     views
+}
+
+/// The costs in a measure as shares; none in a measure that has no such view, and without a number.
+fn shares(result: &StudyResult, rows: &[Row<'_>], measure: CostMeasure) -> Option<CostView> {
+    let (_, heading, words) = SHARES.into_iter().find(|(one, ..)| *one == measure)?;
+    let cells = rows.iter().map(|row| share(result, row, measure)).collect();
+    let view = view(result, measure, heading, result.plan.usual_load(measure.measure()), cells)?;
+    let axis = format!("difference from the arm compared with: {words}, % of that arm");
+    Some(CostView { axis, ..view })
+}
+
+/// The cost of an arm as a share; the reason why it is withheld if that is so, and nothing if only bounds are known.
+fn share(result: &StudyResult, row: &Row<'_>, measure: CostMeasure) -> Cell {
+    let Cell::Quantity(cost) = row.cost(measure) else { return Cell::Empty };
+    if matches!(cost.basis, Basis::Unknown(_)) {
+        return Cell::Quantity(Quantity { unit: "%", ..cost.clone() });
+    }
+    let (Some(estimate), Some(low), Some(high)) = (cost.estimate, cost.low, cost.high) else {
+        return Cell::Empty;
+    };
+    let level = reference_level(result, row.arm, measure);
+    let share = level.and_then(|level| Interval { estimate, low, high }.share_of(&level));
+    let quantity = |share: Interval| Quantity::difference(&share.times(100.0), "%");
+    share.map(|share| quantity(share).with_sign(cost.has_uncertain_sign)).into()
 }
 
 /// A view; none without a number.
@@ -153,6 +193,29 @@ mod tests {
         assert_eq!(loads.len(), 3, "{loads:?}");
         assert!(costs.views.iter().any(|view| view.heading == "memory MiB" && view.load.is_none()));
         assert!(costs.arms.iter().any(|arm| arm.family == "stats"), "{:?}", costs.arms);
+    }
+
+    #[test]
+    fn response_times_rates_and_memory_are_shares_too() {
+        let mut result = fixture::study();
+        for arm in &mut result.arms {
+            match arm.id.as_str() {
+                "baseline" => arm.max_rate = Some(Interval::around(20_000.0, 0.0)),
+                "lua" => arm.cost.max_rate = Some(Interval::around(-1_000.0, 300.0)),
+                _ => {}
+            }
+        }
+        let costs = of(&result);
+        let lua = costs.arms.iter().position(|arm| arm.id == "lua").unwrap();
+        let view = |heading: &str| costs.views.iter().find(|view| view.heading == heading).unwrap();
+        assert_eq!(view("max rate %").cells[lua].text(), "-5.0 ±1.5");
+        for heading in ["p50 %", "p99 %", "memory %"] {
+            let Cell::Quantity(share) = &view(heading).cells[lua] else { panic!("{heading}") };
+            assert_eq!((share.unit, share.low.is_some()), ("%", true), "{heading}");
+        }
+        let delay = costs.arms.iter().position(|arm| arm.id == "control/delay").unwrap();
+        let Cell::Quantity(withheld) = &view("max rate %").cells[delay] else { panic!("a reason") };
+        assert_eq!(withheld.basis, Basis::Unknown("not-saturated".to_owned()));
     }
 
     #[test]

@@ -33,6 +33,7 @@ pub mod parquet;
 mod parts;
 mod prices;
 mod probe;
+mod published;
 mod quantity;
 pub mod render;
 mod rows;

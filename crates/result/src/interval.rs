@@ -38,6 +38,21 @@ impl Interval {
         Self { estimate: factor * self.estimate, low: ends[0].min(ends[1]), high: ends[0].max(ends[1]) }
     }
 
+    /// A difference as a share of the amount that it is a difference from, each with an interval of the same confidence, whatever their
+    /// correlation. None unless the amount is certainly above zero.
+    ///
+    /// **Method.** The ends are the least and the greatest quotient of ends. For errors that are small beside the amount, the standard
+    /// error of a quotient is at most the sum of those that each of the two numbers contributes (the triangle inequality), and this box is
+    /// as wide as that sum. So it covers at least as often as the two intervals, and is wide if they vary together.
+    pub fn share_of(&self, amount: &Self) -> Option<Self> {
+        let quotient = |end: f64, away: f64, near: f64| end / if end < 0.0 { away } else { near };
+        (amount.low > 0.0).then(|| Self {
+            estimate: self.estimate / amount.estimate,
+            low: quotient(self.low, amount.low, amount.high),
+            high: quotient(self.high, amount.high, amount.low),
+        })
+    }
+
     /// The sum of numbers that may depend on each other in any way, each with an interval of the same confidence. None without a
     /// number.
     ///
@@ -58,6 +73,20 @@ impl Interval {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_share_reaches_from_the_least_quotient_to_the_greatest() {
+        let (amount, interval) =
+            (Interval::around(100.0, 20.0), |low: f64, high: f64| Interval { estimate: 6.0, low, high });
+        for (low, high, ends) in
+            [(2.4, 9.6, (0.02, 0.12)), (-4.0, 9.6, (-0.05, 0.12)), (-9.6, -2.4, (-0.12, -0.02))]
+        {
+            let share = interval(low, high).share_of(&amount).unwrap();
+            assert!((share.low - ends.0).abs() < 1e-12 && (share.high - ends.1).abs() < 1e-12, "{share:?}");
+            assert!((share.estimate - 0.06).abs() < 1e-12);
+        }
+        assert_eq!(interval(1.0, 2.0).share_of(&Interval::around(10.0, 10.0)), None);
+    }
 
     #[test]
     fn ends_of_dependent_numbers_add_up_and_no_number_has_no_sum() {

@@ -128,7 +128,7 @@ pub use study::{
     Contrast, Cost, CostMeasure, CountedTime, GeneratorUse, HopProcessors, HopUse, HostUse, KnownAnswer,
     LayerUse, LinkPlan, LoadSpec, NamedNumber, Number, Phase, PlannedConfig, PlannedFirewall,
     PlannedFunction, PlannedHop, PlannedNetwork, PlannedPhase, PlannedRequest, PlannedSubject, ProxyUse,
-    QuietRule, ResponseCost, ResponseHistogram, RuleCost, SequentialPlan, Shape, SittingRecord, Slices,
-    Standing, StatusResult, StudyBody, StudyPlan, StudyResult, Timeline, TimelinePlan, TimelinePoint,
-    TopDownPart,
+    PublishedMeasure, PublishedNumber, QuietRule, ResponseCost, ResponseHistogram, RuleCost, SequentialPlan,
+    Shape, SittingRecord, Slices, Standing, StatusResult, StudyBody, StudyPlan, StudyResult, Timeline,
+    TimelinePlan, TimelinePoint, TopDownPart,
 };

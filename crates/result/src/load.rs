@@ -200,6 +200,9 @@ pub struct LoadBody {
     /// CPU time and memory of the processes of the server; absent without `--account`, and in a merged result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub account: Option<ProcessAccount>,
+    /// Other loads that the same server sent during this one, each counted once; absent unless it may send several at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loads_beside: Option<u32>,
     /// The tool that a result was imported from, with the quantities that it does not report.
     pub imported: Option<Imported>,
     /// The agents that sent the load together; absent for a load of one generator.

@@ -166,6 +166,7 @@ pub fn study(name: &str, started_at: &str, cost_us: f64) -> StudyResult {
         summary: "What does it cost?".to_owned(),
         loosened: Vec::new(),
         plan: study_plan(),
+        published: Vec::new(),
         generator: Vec::new(),
         host: HostUse::default(),
         arms: vec![baseline, lua],

@@ -12,6 +12,7 @@ mod machine;
 mod named;
 mod number;
 mod plan;
+mod published;
 mod rules;
 mod sitting;
 mod standing;
@@ -35,6 +36,7 @@ pub use machine::{GeneratorUse, HostUse};
 pub use named::NamedNumber;
 pub use number::Number;
 pub use plan::{LinkPlan, LoadSpec, QuietRule, SequentialPlan, StudyPlan};
+pub use published::{PublishedMeasure, PublishedNumber};
 pub use rules::{RuleCost, Shape};
 pub use sitting::SittingRecord;
 pub use standing::Standing;
@@ -58,6 +60,9 @@ pub struct StudyBody {
     pub loosened: Vec<Loosened>,
     /// The plan, and how much of it was completed.
     pub plan: StudyPlan,
+    /// Numbers that others published, in the order of the study file; empty if it states none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub published: Vec<PublishedNumber>,
     /// Use of the generator, one entry per load.
     pub generator: Vec<GeneratorUse>,
     /// Effects of the host.

@@ -57,13 +57,14 @@ impl App {
         targets: AllowedTargets,
         allows_bills: bool,
         history: History,
+        jobs: Jobs,
         most_connections: u32,
     ) -> Self {
         Self {
             gate,
             targets,
             history,
-            jobs: Jobs::default(),
+            jobs,
             metrics: Metrics::default(),
             allows_bills,
             most_connections,
@@ -100,7 +101,7 @@ impl App {
     pub(crate) fn metrics_text(&self) -> String {
         let streams = MAX_STREAMS - self.streams.available_permits();
         let connections = MAX_CONNECTIONS - self.places.available_permits();
-        self.metrics.text(Now { is_busy: self.jobs.is_busy(), streams, connections })
+        self.metrics.text(Now { running: self.jobs.running(), streams, connections })
     }
 }
 
@@ -134,7 +135,7 @@ pub(crate) mod tests {
     pub(crate) fn app(history: History) -> Arc<App> {
         let gate = Gate::new(Hosts::new(LISTEN.ip(), Vec::new()), None);
         let targets = AllowedTargets::new(Vec::new(), LISTEN);
-        Arc::new(App::new(gate, targets, true, history, 100))
+        Arc::new(App::new(gate, targets, true, history, Jobs::new(1), 100))
     }
 
     /// A history without a store.

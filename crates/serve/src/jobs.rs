@@ -1,8 +1,11 @@
-//! All jobs of a server: at most one that runs, and the latest that have ended.
+//! All jobs of a server: those that run, and the latest that have ended.
+//!
+//! One runs at a time, because two disturb each other. Only loads may run beside each other, if the owner of the server allows it: a search,
+//! a study and a bill decide by their numbers while they measure.
 
 use std::collections::VecDeque;
-use std::sync::atomic::Ordering;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hoptax_session::Interrupt;
 use tokio::sync::watch;
@@ -12,9 +15,16 @@ use crate::job::{Job, Kind, Outcome, Progress, State, Step};
 /// The most jobs that are remembered. The results of the others are in the store.
 const MAX_JOBS: usize = 100;
 
+/// The most loads that may be allowed at once: fewer than the jobs that are remembered, so that one that runs never has to be forgotten.
+pub const MOST_LOADS_AT_ONCE: u32 = 16;
+
 /// The jobs.
-#[derive(Debug, Default)]
-pub(crate) struct Jobs(Mutex<Known>);
+#[derive(Debug)]
+pub(crate) struct Jobs {
+    known: Mutex<Known>,
+    /// Loads that may run at the same time, at least one.
+    loads_at_once: u32,
+}
 
 #[derive(Debug, Default)]
 struct Known {
@@ -30,6 +40,8 @@ struct Known {
 struct Remembered {
     job: watch::Sender<Job>,
     interrupt: Interrupt,
+    /// Other jobs that have run beside it so far.
+    beside: Arc<AtomicU32>,
 }
 
 /// Reason why a job may not begin.
@@ -60,43 +72,73 @@ impl Known {
         self.latest.iter().find(|one| one.job.borrow().job == job)
     }
 
-    fn room(&self) -> Result<(), NotBegun> {
+    fn running(&self) -> impl Iterator<Item = &Remembered> {
+        self.latest.iter().filter(|one| one.is_running())
+    }
+
+    fn room(&self, kind: Kind, loads_at_once: u32) -> Result<(), NotBegun> {
         if self.is_closed {
             return Err(NotBegun::Closed);
         }
-        let running = self.latest.iter().find(|one| one.is_running());
-        running.map_or(Ok(()), |running| Err(NotBegun::Busy(running.job.borrow().job)))
+        let Some(first) = self.running().next() else { return Ok(()) };
+        let are_loads = kind == Kind::Load && self.running().all(|one| one.job.borrow().kind == Kind::Load);
+        if are_loads && self.running().count() < loads_at_once as usize {
+            return Ok(());
+        }
+        Err(NotBegun::Busy(first.job.borrow().job))
+    }
+
+    /// Forgets the job that began first of those that have ended.
+    fn forget_one(&mut self) {
+        if let Some(place) = self.latest.iter().position(|one| !one.is_running()) {
+            self.latest.remove(place);
+        }
     }
 }
 
 impl Jobs {
-    fn known(&self) -> MutexGuard<'_, Known> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    /// No jobs yet, of which so many loads may run at the same time.
+    pub(crate) fn new(loads_at_once: u32) -> Self {
+        Self { known: Mutex::default(), loads_at_once: loads_at_once.clamp(1, MOST_LOADS_AT_ONCE) }
     }
 
-    /// Decides whether a job may begin now. Another one may begin before it does.
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Decides whether a job of a kind may begin now. Another one may begin before it does.
     ///
     /// # Errors
     /// As [`Self::begin`].
-    pub(crate) fn room(&self) -> Result<(), NotBegun> {
-        self.known().room()
+    pub(crate) fn room(&self, kind: Kind) -> Result<(), NotBegun> {
+        self.known().room(kind, self.loads_at_once)
     }
 
     /// Begins a job, and returns it with the interrupt that stops it.
     ///
     /// # Errors
-    /// When another one runs, or the server ends.
+    /// When one runs that it may not run beside, or the server ends.
     pub(crate) fn begin(&self, kind: Kind, name: String, at: String) -> Result<(Job, Interrupt), NotBegun> {
         let mut known = self.known();
-        known.room()?;
+        known.room(kind, self.loads_at_once)?;
         known.begun += 1;
         let (job, interrupt) = (Job::begun(known.begun, kind, name, at), Interrupt::default());
-        if known.latest.len() == MAX_JOBS {
-            known.latest.pop_front();
+        let others = known.running().count() as u32;
+        for other in known.running() {
+            other.beside.fetch_add(1, Ordering::Relaxed);
         }
-        let sender = watch::Sender::new(job.clone());
-        known.latest.push_back(Remembered { job: sender, interrupt: interrupt.clone() });
+        if known.latest.len() == MAX_JOBS {
+            known.forget_one();
+        }
+        let (sender, beside) = (watch::Sender::new(job.clone()), Arc::new(AtomicU32::new(others)));
+        known.latest.push_back(Remembered { job: sender, interrupt: interrupt.clone(), beside });
         Ok((job, interrupt))
+    }
+
+    /// The number of other loads that have run beside a job so far, which grows as they begin; none if one load runs at a time.
+    pub(crate) fn beside(&self, job: u64) -> Option<Arc<AtomicU32>> {
+        let known = self.known();
+        known.find(job).filter(|_| self.loads_at_once > 1).map(|one| Arc::clone(&one.beside))
     }
 
     /// All jobs that are remembered, the latest first.
@@ -150,16 +192,16 @@ impl Jobs {
         }
     }
 
-    /// Lets no more jobs begin, and stops the one that runs.
+    /// Lets no more jobs begin, and stops those that run.
     pub(crate) fn close(&self) {
         let mut known = self.known();
         known.is_closed = true;
         known.latest.iter().for_each(Remembered::stop);
     }
 
-    /// True if a job runs.
-    pub(crate) fn is_busy(&self) -> bool {
-        self.known().latest.iter().any(Remembered::is_running)
+    /// Number of jobs that run.
+    pub(crate) fn running(&self) -> usize {
+        self.known().running().count()
     }
 }
 
@@ -178,16 +220,16 @@ mod tests {
 
     #[test]
     fn one_job_runs_at_a_time_and_the_running_one_is_named() {
-        let jobs = Jobs::default();
+        let jobs = Jobs::new(1);
         let (first, interrupt) = begun(&jobs).unwrap();
         assert_eq!(begun(&jobs).unwrap_err(), NotBegun::Busy(first));
-        assert_eq!(jobs.room(), Err(NotBegun::Busy(first)));
+        assert_eq!(jobs.room(Kind::Load), Err(NotBegun::Busy(first)));
         assert_eq!(jobs.stop(first).map(|job| job.state), Some(State::Stopping));
-        assert!(interrupt.is_requested() && jobs.is_busy());
+        assert!(interrupt.is_requested() && jobs.running() == 1);
         assert_eq!(begun(&jobs).unwrap_err(), NotBegun::Busy(first), "it has not ended yet");
         assert_eq!(fail(&jobs, first), Some(State::Failed));
         assert_eq!(fail(&jobs, first), None, "it had ended");
-        assert_eq!(jobs.room(), Ok(()));
+        assert_eq!(jobs.room(Kind::Load), Ok(()));
         let (second, interrupt) = begun(&jobs).unwrap();
         assert_ne!(first, second);
         jobs.stop(first);
@@ -197,8 +239,43 @@ mod tests {
     }
 
     #[test]
+    fn as_many_loads_run_at_once_as_are_allowed_and_nothing_else_runs_beside_a_job() {
+        let jobs = Jobs::new(2);
+        let (first, _) = begun(&jobs).unwrap();
+        assert_eq!(jobs.room(Kind::Study), Err(NotBegun::Busy(first)));
+        let (second, _) = begun(&jobs).unwrap();
+        assert_eq!(begun(&jobs).unwrap_err(), NotBegun::Busy(first));
+        assert_eq!(jobs.running(), 2);
+        fail(&jobs, first);
+        assert_eq!(jobs.room(Kind::Find), Err(NotBegun::Busy(second)), "the other load still runs");
+        let (third, _) = begun(&jobs).unwrap();
+        let beside = |job: u64| jobs.beside(job).map(|others| others.load(Ordering::Relaxed));
+        // Each counts those that it met, also those that have ended.
+        assert_eq!([first, second, third].map(beside), [Some(1), Some(2), Some(1)]);
+        fail(&jobs, second);
+        fail(&jobs, third);
+        jobs.begin(Kind::Bill, "edge.yaml".to_owned(), "now".to_owned()).unwrap();
+        assert!(begun(&jobs).is_err(), "a load beside a bill");
+        let alone = Jobs::new(1);
+        let (job, _) = begun(&alone).unwrap();
+        assert!(alone.beside(job).is_none());
+    }
+
+    #[test]
+    fn a_job_that_runs_is_not_forgotten() {
+        let jobs = Jobs::new(2);
+        let (long, _) = begun(&jobs).unwrap();
+        for _ in 0..MAX_JOBS + 5 {
+            let (job, _) = begun(&jobs).unwrap();
+            fail(&jobs, job);
+        }
+        assert_eq!(jobs.get(long).map(|job| job.state), Some(State::Running));
+        assert_eq!(jobs.all().len(), MAX_JOBS);
+    }
+
+    #[test]
     fn whoever_follows_a_job_sees_its_end() {
-        let jobs = Jobs::default();
+        let jobs = Jobs::new(1);
         let (job, _) = begun(&jobs).unwrap();
         let mut follower = jobs.follow(job).unwrap();
         assert_eq!(follower.borrow_and_update().state, State::Running);
@@ -212,21 +289,21 @@ mod tests {
 
     #[test]
     fn a_server_that_ends_stops_its_job_and_begins_no_other() {
-        let jobs = Jobs::default();
+        let jobs = Jobs::new(1);
         let (job, interrupt) = begun(&jobs).unwrap();
         jobs.close();
         assert!(interrupt.is_requested());
         assert_eq!(begun(&jobs).unwrap_err(), NotBegun::Closed);
-        assert!(jobs.is_busy());
+        assert_eq!(jobs.running(), 1);
         fail(&jobs, job);
-        assert!(!jobs.is_busy());
+        assert_eq!(jobs.running(), 0);
         assert_eq!(begun(&jobs).unwrap_err(), NotBegun::Closed);
-        assert_eq!(jobs.room(), Err(NotBegun::Closed));
+        assert_eq!(jobs.room(Kind::Load), Err(NotBegun::Closed));
     }
 
     #[test]
     fn the_oldest_jobs_are_forgotten() {
-        let jobs = Jobs::default();
+        let jobs = Jobs::new(1);
         for _ in 0..MAX_JOBS + 5 {
             let (job, _) = begun(&jobs).unwrap();
             fail(&jobs, job);

@@ -2,9 +2,10 @@
 //!
 //! A request passes the gate ([`mod@gate`]) before anything else: it names this server, no page of another server sends it, and it shows
 //! the token if there is one. A load goes to an allowed target ([`hoptax_session::targets`]) or not at all; a study is a built-in one, and a
-//! configuration is taken only if the owner of the server allows it, and checked ([`mod@billing`]). One job runs at a time ([`mod@jobs`]),
-//! on a thread of its own ([`mod@working`]); its result is in the store when it has ended. Decisions are functions of values; I/O is in
-//! `history`, `sending`, `finding`, `studying`, `billing`, `server` and the handlers of `api`.
+//! configuration is taken only if the owner of the server allows it, and checked ([`mod@billing`]). One job runs at a time, and several
+//! loads if the owner allows it ([`mod@jobs`]), each on a thread of its own ([`mod@working`]); its result is in the store when it has
+//! ended. Decisions are functions of values; I/O is in `history`, `sending`, `finding`, `studying`, `billing`, `server` and the handlers of
+//! `api`.
 
 mod address;
 mod api;
@@ -37,5 +38,6 @@ pub use history::Tell;
 pub use hoptax_session::targets::{AllowedTarget, is_local};
 pub use hoptax_session::token::Token;
 pub use hosts::AllowedHost;
+pub use jobs::MOST_LOADS_AT_ONCE;
 pub use openapi::openapi;
 pub use server::{Options, Server, routes};

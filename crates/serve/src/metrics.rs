@@ -58,8 +58,8 @@ pub(crate) struct Metrics {
 /// Numbers that others know.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Now {
-    /// True if a job runs.
-    pub(crate) is_busy: bool,
+    /// Jobs that run.
+    pub(crate) running: usize,
     /// Open event streams.
     pub(crate) streams: usize,
     /// Open connections to the server.
@@ -107,7 +107,7 @@ impl Metrics {
             sample(&mut text, "jobs_total", Some(("state", state)), read(counter));
         }
         family(&mut text, "jobs_running", "gauge", "Jobs that run.");
-        sample(&mut text, "jobs_running", None, now.is_busy.into());
+        sample(&mut text, "jobs_running", None, now.running as u64);
         family(&mut text, "event_streams_total", "counter", "Event streams that began.");
         sample(&mut text, "event_streams_total", None, read(&self.streams));
         family(&mut text, "event_streams", "gauge", "Event streams that are open.");
@@ -149,7 +149,7 @@ mod tests {
         }
         metrics.ended(State::Interrupted);
         metrics.streamed();
-        let text = metrics.text(Now { is_busy: true, streams: 3, connections: 5 });
+        let text = metrics.text(Now { running: 2, streams: 3, connections: 5 });
         for line in [
             "hoptax_serve_requests_total 1",
             "hoptax_serve_refused_total{reason=\"host\"} 1",
@@ -162,7 +162,7 @@ mod tests {
             "hoptax_serve_refused_total{reason=\"uploads\"} 8",
             "hoptax_serve_jobs_total{state=\"done\"} 0",
             "hoptax_serve_jobs_total{state=\"interrupted\"} 1",
-            "hoptax_serve_jobs_running 1",
+            "hoptax_serve_jobs_running 2",
             "hoptax_serve_event_streams_total 1",
             "hoptax_serve_event_streams 3",
             "hoptax_serve_connections 5",

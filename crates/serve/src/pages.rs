@@ -1,12 +1,13 @@
 //! Pages: the history, one for each run, and runs beside each other. They are those of `report.html`, with their document inside, and are
-//! told where the API is.
+//! told where the API is. A browser that asks for a page that there is not gets the history, which says why.
 
 use std::sync::Arc;
 
-use axum::extract::State;
-use axum::http::header::CONTENT_SECURITY_POLICY;
-use axum::http::{HeaderName, HeaderValue};
-use axum::response::Html;
+use axum::extract::{Request, State};
+use axum::http::header::{ACCEPT, CONTENT_SECURITY_POLICY};
+use axum::http::{HeaderName, HeaderValue, Method, StatusCode};
+use axum::middleware::Next;
+use axum::response::{Html, IntoResponse, Response};
 use hoptax_report::document::Document;
 use hoptax_report::documents;
 use hoptax_report::render::html::{self, Served};
@@ -17,7 +18,10 @@ use crate::app::{App, blocking};
 use crate::chosen::Chosen;
 use crate::history::MAX_RUNS;
 use crate::policy;
-use crate::problem::Problem;
+use crate::problem::{ErrorText, Problem};
+
+/// The place of the runs that the list of a page leaves out.
+const REST: &str = "`hoptax runs list --details` prints all";
 
 /// A page, under a policy that lets it ask this server.
 type Page = ([(HeaderName, HeaderValue); 1], Html<String>);
@@ -31,7 +35,7 @@ fn told(app: &App) -> Served<'static> {
 pub(crate) async fn history(State(app): State<Arc<App>>) -> Result<Page, Problem> {
     let page = move || {
         let (runs, all) = app.history.runs(None, MAX_RUNS)?;
-        let document = documents::latest_runs(&runs, all, "`hoptax runs list --details` prints all");
+        let document = documents::latest_runs(&runs, all, REST);
         shown(&document.with_pages_of_rows("/runs/"), told(&app))
     };
     blocking(page).await
@@ -63,6 +67,41 @@ pub(crate) async fn compare(
         shown(&chosen.document(&app.history)?, Served { compared: chosen.runs(), ..told(&app) })
     };
     blocking(page).await
+}
+
+/// Shows a browser the history and why there is no such page. Programs, and whoever asks below `/api`, get every error as JSON.
+pub(crate) async fn for_people(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    let is_of_people =
+        request.method() == Method::GET && is_page(request.uri().path()) && wants_page(&request);
+    let response = next.run(request).await;
+    let status = response.status();
+    // A fault of the store would happen again.
+    let is_shown = is_of_people && (status.is_client_error() || status == StatusCode::NOT_IMPLEMENTED);
+    let Some(ErrorText(why)) = response.extensions().get::<ErrorText>().filter(|_| is_shown).cloned() else {
+        return response;
+    };
+    let page = move || {
+        let (runs, all) = app.history.runs(None, MAX_RUNS)?;
+        let document = documents::runs_instead(&why, &runs, all, REST);
+        shown(&document.with_pages_of_rows("/runs/"), told(&app))
+    };
+    match blocking(page).await {
+        Ok(page) => (status, page).into_response(),
+        Err(_) => response,
+    }
+}
+
+fn is_page(path: &str) -> bool {
+    path != "/api" && !path.starts_with("/api/")
+}
+
+/// True for a browser that opens an address; its scripts and other programs accept anything.
+fn wants_page(request: &Request) -> bool {
+    let accepted = request.headers().get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    accepted.flat_map(|value| value.split(',')).any(|one| {
+        let medium = one.split(';').next().unwrap_or_default();
+        medium.trim().eq_ignore_ascii_case("text/html")
+    })
 }
 
 fn shown(document: &Document, served: Served<'_>) -> Result<Page, Problem> {

@@ -27,6 +27,10 @@ pub(crate) struct ErrorBody {
     pub(crate) error: String,
 }
 
+/// The sentence of an error, beside the body of its response: a page for people states it, too.
+#[derive(Clone, Debug)]
+pub(crate) struct ErrorText(pub(crate) String);
+
 impl Problem {
     pub(crate) fn new(status: StatusCode, error: impl Into<String>) -> Self {
         Self { status, error: error.into() }
@@ -72,7 +76,9 @@ impl From<JsonRejection> for Problem {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
+        let text = ErrorText(self.error.clone());
         let mut response = (self.status, Json(ErrorBody { error: self.error })).into_response();
+        response.extensions_mut().insert(text);
         if self.status == StatusCode::TOO_MANY_REQUESTS {
             response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static(RETRY_AFTER_S));
         }

@@ -43,6 +43,7 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
         .fallback(|| async { Problem::not_found("there is no such page") })
         .method_not_allowed_fallback(|| async { Problem::no_such_method() })
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
+        .layer(middleware::from_fn_with_state(Arc::clone(app), pages::for_people))
         .layer(middleware::from_fn_with_state(Arc::clone(app), guard))
         .with_state(Arc::clone(app))
 }

@@ -18,6 +18,7 @@ use crate::connections::{self, MAX_CONNECTIONS};
 use crate::gate::Gate;
 use crate::history::{History, Tell};
 use crate::hosts::{AllowedHost, Hosts};
+use crate::jobs::{Jobs, MOST_LOADS_AT_ONCE};
 use crate::router;
 use crate::wanted;
 
@@ -51,6 +52,8 @@ pub struct Options {
     /// True if configurations may be sent to be priced. Whoever sends one can do what the user of the server can, should the checks of
     /// configurations not know a way to it.
     pub allows_bills: bool,
+    /// Loads that may run at the same time; a server keeps within 1 to 16. More than one disturb each other, which their results say.
+    pub loads_at_once: u32,
     /// The store that the history is in.
     pub store: PathBuf,
     /// Tells what happens to the store.
@@ -81,10 +84,13 @@ impl Options {
         let gate = Gate::new(Hosts::new(self.listen.ip(), self.hosts), self.token);
         let targets = AllowedTargets::new(self.targets, self.listen);
         let history = History::new(self.store, self.tell);
-        // Once and for all: a load would raise the limit for itself alone, and the server would have no files while it runs.
-        let allowed = machine::most_connections(wanted::MAX_CONNECTIONS as usize + MAX_CONNECTIONS);
-        let most_connections = allowed.saturating_sub(MAX_CONNECTIONS) as u32;
-        Arc::new(App::new(gate, targets, self.allows_bills, history, most_connections))
+        let loads = self.loads_at_once.clamp(1, MOST_LOADS_AT_ONCE);
+        // Once and for all: a load would raise the limit for itself alone, and the server would have no files while it runs. Each of the
+        // loads that run at once has its share.
+        let most = wanted::MAX_CONNECTIONS as usize * loads as usize + MAX_CONNECTIONS;
+        let allowed = machine::most_connections(most).saturating_sub(MAX_CONNECTIONS);
+        let most_connections = allowed as u32 / loads;
+        Arc::new(App::new(gate, targets, self.allows_bills, history, Jobs::new(loads), most_connections))
     }
 }
 
@@ -126,7 +132,7 @@ impl Server {
         self.address
     }
 
-    /// Serves until it is interrupted. No job begins then, the one that runs is stopped, and what it measured is kept.
+    /// Serves until it is interrupted. No job begins then, those that run are stopped, and what they measured is kept.
     ///
     /// # Errors
     /// When the system refuses what serving needs.
@@ -153,7 +159,7 @@ impl Server {
         let serving = tokio::spawn(serving);
         requested(interrupt).await;
         app.jobs.close();
-        while app.jobs.is_busy() {
+        while app.jobs.running() > 0 {
             time::sleep(LOOK_EVERY).await;
         }
         // Event streams have ended with their jobs. Whoever reads slowly is cut off.
@@ -180,6 +186,7 @@ mod tests {
             targets: Vec::new(),
             hosts: Vec::new(),
             allows_bills: false,
+            loads_at_once: 1,
             store: "none".into(),
             tell: |_| (),
         }

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::Path;
+use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -56,6 +57,11 @@ impl OfJob {
     /// The history, which keeps its result.
     pub(crate) fn history(&self) -> &History {
         &self.app.history
+    }
+
+    /// The number of other loads that have run beside it so far; none if the server runs one at a time.
+    pub(crate) fn beside(&self) -> Option<Arc<AtomicU32>> {
+        self.app.jobs.beside(self.job)
     }
 
     /// Takes note of what it says.

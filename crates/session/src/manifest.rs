@@ -216,9 +216,9 @@ impl Manifest {
 }
 
 /// Hash of a plan without its seed and number of rounds, and without who chose that number: when a study is resumed, it is no longer
-/// open.
+/// open. Published numbers change no measurement, so they are not in it.
 fn plan_hash(plan: &Plan) -> String {
-    let mut plan = Plan { seed: 0, rounds: 0, rounds_are_open: false, ..plan.clone() };
+    let mut plan = Plan { seed: 0, rounds: 0, rounds_are_open: false, published: Vec::new(), ..plan.clone() };
     if let Some(link) = &mut plan.link {
         link.seed = 0;
     }
@@ -258,6 +258,8 @@ pub(crate) mod tests {
         let open = "name: x\narms: [baseline, lua]\nloads: [{name: all, loop: closed}]\n";
         assert_eq!(hash(open), hash(&format!("{open}rounds: 3\nseed: 7\n")));
         assert_ne!(hash(open), hash(&open.replace("closed}", "closed, connections: 8}")));
+        let published = "published: [{arm: lua, load: all, measure: rate, value: 1, source: x}]\n";
+        assert_eq!(hash(open), hash(&format!("{open}{published}")));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
-use hoptax_serve::{AllowedHost, AllowedTarget};
+use hoptax_serve::{AllowedHost, AllowedTarget, MOST_LOADS_AT_ONCE};
 
 use super::runs::StoreChoice;
 
@@ -49,6 +49,12 @@ pub(crate) struct ServeArguments {
     /// configuration that the checks do not know, its sender can do what the user of the server can.
     #[arg(long = "allow-bills")]
     pub(crate) allows_bills: bool,
+    /// Loads that may run at the same time, 1 to 16; more than one disturb each other
+    ///
+    /// The result of a load that others ran beside has a finding that says so, and its verdict is at best caution. A search, a study and a
+    /// bill always run alone.
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_LOADS_AT_ONCE)))]
+    pub(crate) loads_at_once: u32,
     /// File with the token that requests must show, at least 16 characters; only you should read it
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) token_file: Option<PathBuf>,

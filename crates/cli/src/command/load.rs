@@ -37,6 +37,7 @@ pub(crate) fn run(arguments: &LoadArguments) -> Result<Code, Failure> {
         max_error_share: Some(arguments.max_error_share),
         has_kernel_stamps: arguments.kernel_stamps,
         files: Files { log: arguments.log.as_deref(), hlog: arguments.hlog.as_deref() },
+        beside: None,
     };
     let outputs = Outputs {
         json: arguments.json.file(),

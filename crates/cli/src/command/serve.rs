@@ -18,6 +18,7 @@ pub(super) fn run(arguments: &ServeArguments) -> Result<Code, Failure> {
         targets: arguments.allowed_targets.clone(),
         hosts: arguments.allowed_hosts.clone(),
         allows_bills: arguments.allows_bills,
+        loads_at_once: arguments.loads_at_once,
         store: store::path(arguments.store.file.as_deref())?,
         tell: print::say,
     })?;

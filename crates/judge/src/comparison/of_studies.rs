@@ -161,6 +161,8 @@ pub fn of_studies(studies: &[StudyOfComparison]) -> Result<OfStudies, String> {
         summary: "Do the arms of these studies differ?".to_owned(),
         arms: entries(&arms),
         points: false,
+        // Its numbers belong to arms of other names.
+        published: Vec::new(),
         ..first.file.clone()
     };
     Ok(OfStudies { file, arms, left_out })

@@ -99,6 +99,8 @@ pub fn side_by_side(file: &StudyFile, candidate: &Candidate) -> Result<SideBySid
         summary: "Does the candidate exceed the limits?".to_owned(),
         arms,
         points: false,
+        // Its numbers belong to arms of other names.
+        published: Vec::new(),
         ..file.clone()
     };
     Ok(SideBySide { file, pairs, unchanged })

@@ -54,6 +54,31 @@ fn a_load_is_a_rate_or_a_share_of_capacity() {
 }
 
 #[test]
+fn a_published_number_needs_a_place_in_the_study() {
+    let with = |published: &str| {
+        planned(&format!(
+            "name: test\narms: [baseline, lua]\n{LOADS}published: [{{{published}, source: x}}]\n"
+        ))
+    };
+    let plan = with("arm: lua, load: saturation, measure: rate_ratio, value: 0.67").unwrap();
+    let [published] = plan.published.as_slice() else { panic!("{:?}", plan.published) };
+    assert_eq!((published.arm.as_str(), published.value), ("lua", 0.67));
+    for (published, expected) in [
+        ("arm: luna, load: saturation, measure: rate, value: 1", "`luna`, which is no arm"),
+        ("arm: lua, load: saturated, measure: rate, value: 1", "`saturated`, which is no load"),
+        ("arm: baseline, load: saturation, measure: rate_ratio, value: 1", "compared with no arm"),
+        ("arm: lua, load: saturation, measure: p98, value: 1", "`measure`"),
+    ] {
+        let problems = with(published).expect_err(published).to_string();
+        assert!(problems.contains(expected), "{published}: {problems}");
+    }
+    let timeline = "name: test\nobserve: timeline\narms: [baseline, lua]\n\
+                    loads: [{name: a, loop: open, rate: 100, slice: 4s}]\n\
+                    published: [{arm: lua, load: a, measure: rate, value: 1, source: x}]\n";
+    assert!(problems(timeline).contains("`observe: costs`"));
+}
+
+#[test]
 fn many_connections_are_open_one_arm_at_a_time() {
     let of = |loads: &str| {
         let text = format!(

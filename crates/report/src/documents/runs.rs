@@ -7,6 +7,7 @@ use hoptax_result::{Report, RunsBody, RunsResult, StoredRun, Verdict, counted};
 use crate::document::{Document, Next};
 use crate::kind::Documented;
 use crate::table::{Cell, Column, Row, Table};
+use crate::words::capitalised;
 
 impl Documented for RunsBody {
     const DOCUMENT: fn(&Report<Self>) -> Document = runs;
@@ -29,6 +30,18 @@ pub fn latest_runs(result: &RunsResult, all: u64, rest: &str) -> Document {
     if others > 0 {
         document.notes.push(format!("{}: {rest}", counted(others, "more run")));
     }
+    document
+}
+
+/// The document of [`latest_runs`] for a page that is shown in place of one that there is not: why, and what to do.
+pub fn runs_instead(why: &str, result: &RunsResult, all: u64, rest: &str) -> Document {
+    let mut document = latest_runs(result, all, rest);
+    let choice = if all == 0 {
+        "No run is stored yet: start a load with the form below"
+    } else {
+        "Choose a run of the list below, or start a load with the form above it"
+    };
+    document.answer = vec![capitalised(why), choice.to_owned()];
     document
 }
 

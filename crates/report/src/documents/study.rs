@@ -18,7 +18,9 @@ use crate::rows::{OF_SLICES, Row, baselines, own_load, rows};
 use crate::side::{levels_by_load, side_tables, work};
 use crate::side_table::SideTable;
 use crate::table::{Cell, Column, Row as DocumentRow, Table};
-use crate::{by_load, findings, known, levels, load_rate, sittings as by_sitting, timeline, usable, words};
+use crate::{
+    by_load, findings, known, levels, load_rate, published, sittings as by_sitting, timeline, usable, words,
+};
 
 impl Documented for StudyBody {
     const DOCUMENT: fn(&Report<Self>) -> Document = study;
@@ -349,7 +351,7 @@ fn plots(result: &StudyResult, rows: &[Row<'_>]) -> Vec<Section> {
 }
 
 fn sections(result: &StudyResult, sides: Vec<SideTable>) -> Vec<Section> {
-    let mut sections = Vec::new();
+    let mut sections: Vec<Section> = published::section(result).into_iter().collect();
     if let Some(table) = levels::levels(result) {
         let mut section = Section::of_table(table.into());
         section

@@ -62,7 +62,7 @@ async fn start(State(app): State<Arc<App>>, request: Request) -> Result<Begun, P
         return Err(Problem::new(StatusCode::FORBIDDEN, OFF));
     }
     // Before the body is received: beside a job, it would take memory and a processor for nothing.
-    start::room(&app)?;
+    start::room(&app, Kind::Bill)?;
     let upload = app.upload().ok_or_else(|| {
         app.metrics.refused(Refused::Uploads);
         let error =
@@ -71,7 +71,7 @@ async fn start(State(app): State<Arc<App>>, request: Request) -> Result<Begun, P
     })?;
     let wanted: WantedBill = start::body(request).await?;
     let (text, priced) = wanted.bounded().map_err(Problem::bad_input)?;
-    let (name, turn) = (priced.name.clone(), start::turn(&app).await?);
+    let (name, turn) = (priced.name.clone(), start::turn(&app, Kind::Bill).await?);
     // A client that leaves ends no reading, so its place and its turn last until the end of that.
     let (dropped, turn) = blocking(move || {
         let _upload = upload;

@@ -32,7 +32,7 @@ pub(super) const OPERATIONS: &[Operation] = &[Operation {
 async fn start(State(app): State<Arc<App>>, request: Request) -> Result<Begun, Problem> {
     let wanted: WantedFind = start::body(request).await?;
     let find = wanted.bounded(app.most_connections).map_err(Problem::bad_input)?;
-    let turn = start::turn(&app).await?;
+    let turn = start::turn(&app, Kind::Find).await?;
     let (addresses, turn) = start::admitted(&app, turn, find.load().target()).await?;
     let name = find.load().shown_target();
     let search = find.search(addresses);

@@ -28,11 +28,11 @@ pub(super) const OPERATIONS: &[Operation] = &[Operation {
 async fn start(State(app): State<Arc<App>>, request: Request) -> Result<Begun, Problem> {
     let wanted: WantedLoad = start::body(request).await?;
     let load = wanted.bounded(app.most_connections).map_err(Problem::bad_input)?;
-    let turn = start::turn(&app).await?;
+    let turn = start::turn(&app, Kind::Load).await?;
     let (addresses, turn) = start::admitted(&app, turn, load.target()).await?;
     let name = load.shown_target();
     let sending = load.sending(addresses);
     start::begin(&app, turn, Kind::Load, name, move |of_job, interrupt| {
-        sending::sent(of_job, &sending, interrupt)
+        sending::sent(of_job, sending, interrupt)
     })
 }

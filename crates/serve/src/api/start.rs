@@ -74,24 +74,25 @@ pub(super) async fn body<T: DeserializeOwned>(request: Request) -> Result<T, Pro
     Ok(wanted)
 }
 
-/// Decides whether a job may begin now.
+/// Decides whether a job of a kind may begin now.
 ///
 /// # Errors
 /// When another one runs, or the server ends.
-pub(super) fn room(app: &App) -> Result<(), Problem> {
-    app.jobs.room().map_err(|why| not_begun(app, why))
+pub(super) fn room(app: &App, kind: Kind) -> Result<(), Problem> {
+    app.jobs.room(kind).map_err(|why| not_begun(app, why))
 }
 
 /// The turn of a request that begins a job. Until its end, no other job begins, so nothing is looked up or read beside a measurement,
-/// whose processor it would take, or for somebody who would be refused anyway.
+/// whose processor it would take, or for somebody who would be refused anyway. Where several loads may run at once, they are looked up
+/// beside each other, too.
 ///
 /// # Errors
 /// As [`room`].
-pub(super) async fn turn(app: &App) -> Result<Turn, Problem> {
-    room(app)?;
+pub(super) async fn turn(app: &App, kind: Kind) -> Result<Turn, Problem> {
+    room(app, kind)?;
     let turn = app.turn().await;
     // Another request may have begun one while this one waited.
-    room(app)?;
+    room(app, kind)?;
     Ok(turn)
 }
 
@@ -176,9 +177,9 @@ mod tests {
     fn a_request_waits_for_the_turn_of_another_and_is_refused_if_that_begins_a_job() {
         let app = app(no_history());
         runtime::Builder::new_current_thread().build().unwrap().block_on(async {
-            let first = turn(&app).await.unwrap();
-            let mut second = pin!(turn(&app));
-            let mut third = pin!(turn(&app));
+            let first = turn(&app, Kind::Load).await.unwrap();
+            let mut second = pin!(turn(&app, Kind::Load));
+            let mut third = pin!(turn(&app, Kind::Load));
             assert!(second.as_mut().now_or_never().is_none() && third.as_mut().now_or_never().is_none());
             drop(first);
             let second = second.await.unwrap();
@@ -186,7 +187,7 @@ mod tests {
             app.jobs.begin(Kind::Load, "http://127.0.0.1/".to_owned(), now()).unwrap();
             drop(second);
             assert_eq!(third.await.unwrap_err().status, StatusCode::CONFLICT);
-            assert_eq!(turn(&app).await.unwrap_err().status, StatusCode::CONFLICT);
+            assert_eq!(turn(&app, Kind::Load).await.unwrap_err().status, StatusCode::CONFLICT);
         });
     }
 }

@@ -60,7 +60,7 @@ async fn list() -> Result<Json<&'static [BuiltInStudy]>, Problem> {
 
 async fn start(State(app): State<Arc<App>>, request: Request) -> Result<Begun, Problem> {
     let wanted: WantedStudy = start::body(request).await?;
-    let turn = start::turn(&app).await?;
+    let turn = start::turn(&app, Kind::Study).await?;
     let study = wanted.bounded(all().await?).map_err(Problem::bad_input)?;
     let name = wanted.name().to_owned();
     start::begin(&app, turn, Kind::Study, name, move |of_job, interrupt| {

@@ -84,6 +84,29 @@ fn a_second_load_waits_for_the_first_and_a_stopped_load_keeps_what_it_measured()
 }
 
 #[test]
+fn two_loads_run_at_once_if_told_so_and_their_results_say_it() {
+    let (site, origin) = (Site::with(|options| Options { loads_at_once: 2, ..options }), Running::origin(""));
+    for _ in 0..2 {
+        assert_eq!(site.post("/api/v1/loads", &load(origin.address, "1h")).status, 202);
+    }
+    let third = site.post("/api/v1/loads", &load(origin.address, "1s"));
+    assert!(third.status == 409 && third.error().contains("job 1"), "{third:?}");
+    assert_eq!(site.post("/api/v1/studies", &json!({"study": "quick"})).status, 409);
+    for job in [1, 2] {
+        site.job_when(job, |job| job["progress"]["rate"].is_number());
+    }
+    for job in [1, 2] {
+        site.stop(job);
+        let job = site.ended(job);
+        let result = site.get(&format!("/api/v1/runs/{}/result", job["run"])).body;
+        let result: LoadResult = serde_json::from_str(&result).unwrap();
+        assert_eq!(result.loads_beside, Some(1));
+        let says = |finding: &hoptax_result::Finding| finding.id == "other-loads";
+        assert!(result.findings.iter().any(says), "{:?}", result.findings);
+    }
+}
+
+#[test]
 fn a_load_without_a_server_fails_and_says_why() {
     let site = Site::new();
     // Nobody listens on a port that was free a moment ago.

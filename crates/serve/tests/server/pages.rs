@@ -60,6 +60,34 @@ fn a_page_to_keep_as_a_file_is_told_nothing_and_no_other_response_may_ask_anybod
 }
 
 #[test]
+fn a_browser_that_asks_for_no_page_gets_the_runs_that_there_are_and_a_program_json() {
+    let site = Site::new();
+    site.store_load();
+    for (path, status, why) in [
+        ("/runs/9", 404, "There is no run 9"),
+        ("/runs/x", 404, "A run is named by its number"),
+        ("/none", 404, "There is no such page"),
+        ("/compare?runs=1", 400, "`runs`"),
+    ] {
+        let page = site.get_as_browser(path);
+        assert_eq!(
+            (page.status, page.headers[CONTENT_TYPE].to_str().unwrap()),
+            (status, "text/html; charset=utf-8")
+        );
+        let (_, words) = page.body.split_once("<noscript>").unwrap();
+        assert!(words.contains(why), "{path}: {}", words.split_once("</noscript>").unwrap().0);
+        assert!(page.body.contains("\"/runs/1\""), "{path}: it leads to the run that there is");
+        assert_eq!(root(&page), "<div id=\"page\" data-api=\"/api/v1\"", "{path}");
+        assert!(header(&page).contains(CONNECT), "{path}");
+        assert_eq!(site.get(path).headers[CONTENT_TYPE], "application/json", "{path}");
+    }
+    for path in ["/api/v1/runs/9", "/api/v1/none", "/api"] {
+        assert_eq!(site.get_as_browser(path).headers[CONTENT_TYPE], "application/json", "{path}");
+    }
+    assert_eq!(site.get_as_browser("/runs/1").status, 200);
+}
+
+#[test]
 fn every_download_that_the_page_of_a_run_links_to_exists() {
     let site = Site::new();
     site.store_load();

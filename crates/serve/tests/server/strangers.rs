@@ -98,6 +98,23 @@ fn no_text_of_any_kind_of_result_is_markup_on_a_page_or_a_formula_in_a_table() {
 }
 
 #[test]
+fn a_page_that_says_why_there_is_none_has_no_markup_of_a_stranger() {
+    let site = Site::new();
+    let clean = scripts(&site.get("/"));
+    for path in [
+        "/runs/%3Cscript%3Ealert(1)%3C/script%3E",
+        "/runs/%3Cscript%3E",
+        "/compare?%3Cscript%3Ealert(1)%3C%2Fscript%3E=1",
+        "/compare?runs=%3Cscript%3Ealert(1)%3C%2Fscript%3E",
+    ] {
+        let page = site.get_as_browser(path);
+        assert!((400..500).contains(&page.status), "{path}: {}", page.status);
+        assert_eq!(scripts(&page), clean, "{path}");
+        assert!(!page.body.contains("<script>alert"), "{path}");
+    }
+}
+
+#[test]
 fn an_error_that_repeats_what_a_stranger_wrote_is_no_page() {
     let site = Site::new();
     let evil = "<script>alert(1)</script>";

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
-use axum::http::header::{CONTENT_TYPE, HOST};
+use axum::http::header::{ACCEPT, CONTENT_TYPE, HOST};
 use axum::http::request::Builder;
 use axum::http::{HeaderMap, Request};
 use axum::response::Response;
@@ -63,6 +63,7 @@ pub(crate) fn options(folder: &TempDir) -> Options {
         targets: Vec::new(),
         hosts: Vec::new(),
         allows_bills: false,
+        loads_at_once: 1,
         store: folder.path().join("store.sqlite"),
         tell: |_| (),
     }
@@ -105,6 +106,12 @@ impl Site {
 
     pub(crate) fn get(&self, path: &str) -> Answer {
         self.answer(asking("GET", path).body(Body::empty()).unwrap())
+    }
+
+    /// As a browser does that opens an address.
+    pub(crate) fn get_as_browser(&self, path: &str) -> Answer {
+        let accepted = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
+        self.answer(asking("GET", path).header(ACCEPT, accepted).body(Body::empty()).unwrap())
     }
 
     /// Asks a job to stop.

@@ -1,6 +1,8 @@
 //! Sends a load, judges its result, and writes its files while it runs.
 
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use hoptax_checks::fail_on::{self, Condition};
 use hoptax_checks::judge_load;
@@ -40,6 +42,8 @@ pub struct Sending<'a> {
     pub has_kernel_stamps: bool,
     /// Files that are written while it runs.
     pub files: Files<'a>,
+    /// Other loads of this program so far that run at the same time, which it counts as they begin; none if it sends one at a time.
+    pub beside: Option<Arc<AtomicU32>>,
 }
 
 impl From<&PlannedLoad> for Sending<'_> {
@@ -118,6 +122,7 @@ pub fn send(
     let result = trial::run(&spec, environment::current(spec.never_halted), interrupt.flag(), on_live);
     drop(awake);
     let mut result = result.map_err(Failure::environment)?;
+    result.loads_beside = sending.beside.as_ref().map(|others| others.load(Ordering::Relaxed));
     judge_load(&mut result, &sending.limits);
     let all_pass = fail_on::judge(&mut result, fail_on);
     // The writer threads end when the last senders are dropped.

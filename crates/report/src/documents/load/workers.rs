@@ -6,12 +6,12 @@ use super::cells::{cell, table};
 use crate::document::{Block, Section};
 use crate::numbers::{counted, grouped, us};
 
-/// A row for each worker, and a line for each group of workers or connections whose response times differ from those of the others; none
-/// with one worker and no such group.
+/// A row for each worker, and a line for each group of workers or connections whose response times differ from those of the others, or
+/// that no connection does; none with one worker, one connection and no such group.
 pub(super) fn section(result: &LoadResult) -> Option<Section> {
     let workers = &result.generator.workers;
     let rows: Vec<_> = workers.iter().enumerate().map(row).collect();
-    let lines: Vec<String> = result.apart.iter().map(apart).collect();
+    let lines: Vec<String> = result.apart.iter().map(apart).chain(even(result)).collect();
     let header = ["worker", "requests", "p50 us", "p99 us", "CPU s", "run delay us"];
     let title = "response times and processor time of each worker";
     let all = (rows.len() > 1).then(|| Block::Table(table(title, &header, rows)));
@@ -38,6 +38,21 @@ fn row((number, worker): (usize, &GeneratorWorker)) -> (String, Vec<String>) {
     (number.to_string(), cells)
 }
 
+/// The sentence that no connection differs. A result has no numbers of the others, of which there may be thousands.
+fn even(result: &LoadResult) -> Option<String> {
+    // They were judged by the generator that sent them.
+    let is_judged = result.imported.is_none() && result.merged.is_none() && result.agents.is_none();
+    let (connections, has_groups) =
+        (result.plan.connections, result.apart.iter().any(|group| group.of == "connection"));
+    (is_judged && connections > 1 && result.book.answered > 0 && !has_groups).then(|| {
+        format!(
+            "single connections are in a result only if their p50 is more than a fifth above the usual one: none of {} is, of those with \
+             100 requests or more",
+            grouped(f64::from(connections), 0)
+        )
+    })
+}
+
 /// A group that differs, in words.
 fn apart(group: &Outliers) -> String {
     let numbers: Vec<String> = group.numbers.iter().map(u32::to_string).collect();
@@ -61,6 +76,7 @@ mod tests {
     fn several_workers_have_a_row_each_and_one_alone_has_none() {
         let mut result = fixture::load();
         result.apart.clear();
+        result.plan.connections = 1;
         result.generator.workers.truncate(1);
         assert!(section(&result).is_none());
         let mut other = result.generator.workers[0];
@@ -70,6 +86,16 @@ mod tests {
         assert_eq!(table.rows.len(), 2);
         let cells: Vec<String> = table.rows[1].cells.iter().map(Cell::text).collect();
         assert_eq!(cells[2..4], ["withheld", "0.50"]);
+    }
+
+    #[test]
+    fn a_load_whose_connections_are_alike_says_so_if_they_were_judged() {
+        let mut result = fixture::load();
+        result.generator.workers.truncate(1);
+        let [Block::Lines(lines)] = &section(&result).unwrap().blocks[..] else { panic!("lines alone") };
+        assert!(lines[..].len() == 1 && lines[0].contains("none of 16 is"), "{lines:?}");
+        result.imported = Some(hoptax_result::Imported::default());
+        assert!(section(&result).is_none());
     }
 
     #[test]
