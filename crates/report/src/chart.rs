@@ -2,6 +2,7 @@
 //! for the page to decide.
 
 mod differences;
+mod flame;
 mod flow;
 mod intervals;
 mod overlay;
@@ -13,6 +14,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 pub(crate) use self::differences::{DifferenceRow, Differences, Outcome};
+pub(crate) use self::flame::{Flame, FlameAdded, FlameArm, FlameFrame, FlameTime};
 pub(crate) use self::flow::{Flow, FlowPart, FlowRole};
 pub(crate) use self::intervals::{IntervalRow, Intervals};
 pub(crate) use self::overlay::{OverlaidRun, Overlay, OverlayDifference, OverlayRow, OverlayView};
@@ -31,6 +33,8 @@ pub(crate) enum Chart {
     Groups(Vec<Group>),
     /// Bars of pieces that add up.
     Bars(Bars),
+    /// CPU time by function, beside that of a reference.
+    Flame(Flame),
     /// Distributions on common scales.
     Distributions(Distributions),
     /// Values over a size, a time or a load.

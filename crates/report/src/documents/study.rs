@@ -12,7 +12,7 @@ use crate::costs::costs as all_costs;
 use crate::document::{Block, Document, FindingText, Judgement, Section};
 use crate::in_use::by_load_charts;
 use crate::kind::Documented;
-use crate::layers::bars;
+use crate::layers::{bars, flame};
 use crate::numbers::{counted, grouped, level, percent_difference};
 use crate::rows::{OF_SLICES, Row, baselines, own_load, rows};
 use crate::side::{levels_by_load, side_tables, work};
@@ -398,6 +398,11 @@ fn pictures(result: &StudyResult) -> Vec<Section> {
     if let Some(bars) = bars(result) {
         let note = "CPU time per request of each arm, us, without the profiler. The pieces of a bar are its layers, which add up to it.";
         sections.extend(Section::of_charts("CPU time by layer", note, vec![Chart::Bars(bars)]));
+    }
+    if let Some(flame) = flame(result) {
+        let note = "CPU time per request, us, without the profiler. A function is below the one that calls it, and as wide as its time with \
+                    all that it calls. Colour: the difference from the same function in the arm that it is compared with.";
+        sections.extend(Section::of_charts("CPU time by function", note, vec![Chart::Flame(flame)]));
     }
     sections
 }
