@@ -52,8 +52,8 @@ export function Figure({ title, name = title, scene, rows, onChoose, onLeave, no
   );
 }
 
-/** Rows of text as a table. */
-function asTable(title: string, [head = [], ...rows]: string[][]): Table {
+/** Rows of text as a table, the heading first. */
+export function asTable(title: string, [head = [], ...rows]: string[][]): Table {
   return {
     title,
     names: head[0] ?? "",

@@ -1,5 +1,6 @@
 //! The document of a study, and of several sittings of one.
 
+mod costs_so_far;
 mod sittings_chart;
 
 use hoptax_result::{
@@ -19,6 +20,8 @@ use crate::side::{levels_by_load, side_tables, work};
 use crate::side_table::SideTable;
 use crate::table::{Cell, Column, Row as DocumentRow, Table};
 use crate::{by_load, findings, known, levels, load_rate, sittings as by_sitting, timeline, usable, words};
+
+pub use costs_so_far::{TextTable, costs_so_far};
 
 impl Documented for StudyBody {
     const DOCUMENT: fn(&Report<Self>) -> Document = study;
