@@ -53,8 +53,8 @@ export function FlameBlock({ data, view, change }: FlameProps) {
         onLeave={out}
         note={
           <>
-            Select a function to see only what it calls; Escape shows all again. Functions with less than 0.5 % of the time of both arms belong to the one that
-            calls them.
+            Select a function to see only what it calls; Escape shows all again. The time of small functions, with less than 0.5 % in both arms, is that of the
+            one that calls them.
             {arm.compared_with
               ? " The stronger a colour, the larger the difference. Intervals are of one function each: of 100 functions without a true difference, about 5 have a colour. The table has functions that only the other arm runs, too."
               : ""}
