@@ -28,14 +28,35 @@ interface DrawingProps {
   scene: Scene;
   /** What choosing a mark does. */
   onChoose?: (id: string) => void;
+  /** What Escape does before it leaves the marks; false if there was nothing to do. */
+  onLeave?: () => boolean;
 }
 
 /** A chart. */
-export function Drawing({ title, scene, onChoose }: DrawingProps) {
+export function Drawing({ title, scene, onChoose, onLeave }: DrawingProps) {
   const [active, setActive] = useState<number | undefined>(undefined);
+  // What was chosen may change the chart, and with it the place of its mark.
+  const followed = useRef<string | undefined>(undefined);
   const [isByKey, setByKey] = useState(false);
   const mark = active === undefined ? undefined : scene.marks[active];
   const count = scene.marks.length;
+
+  useEffect(() => {
+    const id = followed.current;
+    followed.current = undefined;
+    if (id !== undefined && mark?.id !== id) {
+      const place = scene.marks.findIndex((one) => one.id === id);
+      setActive(place < 0 ? undefined : place);
+    }
+  }, [scene]);
+  const choose = (id: string) => {
+    followed.current = id;
+    onChoose?.(id);
+  };
+  const leave = () => {
+    followed.current = undefined;
+    setActive(undefined);
+  };
 
   const atPointer = (event: PointerEvent) => {
     const box = (event.currentTarget as Element).getBoundingClientRect();
@@ -53,12 +74,15 @@ export function Drawing({ title, scene, onChoose }: DrawingProps) {
       Home: 0,
       End: count - 1,
     };
-    const place = places[event.key];
+    const place = mark?.keys?.[event.key] ?? places[event.key];
     if (event.key === "Escape") {
-      setActive(undefined);
+      followed.current = mark?.id;
+      if (onLeave?.() !== true) {
+        leave();
+      }
     } else if ((event.key === "Enter" || event.key === " ") && mark?.id !== undefined && onChoose) {
       event.preventDefault();
-      onChoose(mark.id);
+      choose(mark.id);
     } else if (place !== undefined && count > 0) {
       event.preventDefault();
       setByKey(true);
@@ -66,7 +90,7 @@ export function Drawing({ title, scene, onChoose }: DrawingProps) {
     }
   };
 
-  const help = onChoose ? "Arrow keys step through the values, Enter selects one." : "Arrow keys step through the values.";
+  const help = onChoose ? `Arrow keys step through the values, Enter selects one${onLeave ? ", Escape goes back" : ""}.` : "Arrow keys step through the values.";
   return (
     <div class={onChoose ? "drawing choosing" : "drawing"}>
       <svg
@@ -78,17 +102,17 @@ export function Drawing({ title, scene, onChoose }: DrawingProps) {
         aria-label={count > 0 ? `${title}. ${count} values. ${help}` : title}
         tabIndex={count > 0 ? 0 : -1}
         onKeyDown={step}
-        onBlur={() => setActive(undefined)}
+        onBlur={leave}
         onPointerMove={(event) => {
           setByKey(false);
           setActive(atPointer(event));
         }}
-        onPointerLeave={() => setActive(undefined)}
+        onPointerLeave={leave}
         onClick={(event) => {
           const place = atPointer(event as unknown as PointerEvent);
           const id = place === undefined ? undefined : scene.marks[place]?.id;
           if (id !== undefined && onChoose) {
-            onChoose(id);
+            choose(id);
           }
         }}
       >
@@ -96,7 +120,7 @@ export function Drawing({ title, scene, onChoose }: DrawingProps) {
           {mark && scene.near === "y" && <rect class="row-active" x={0} width={scene.width} y={mark.y - 11} height={22} />}
           {mark && scene.near === "x" && <line class="column-active" x1={mark.x} x2={mark.x} y1={0} y2={scene.height - 30} />}
           {scene.shapes.map((shape, place) => drawn(shape, place))}
-          {mark && <circle class="active" cx={mark.x} cy={mark.y} r={7} />}
+          {mark && (mark.box ? <rect class="active" {...mark.box} /> : <circle class="active" cx={mark.x} cy={mark.y} r={7} />)}
         </g>
       </svg>
       {mark && (

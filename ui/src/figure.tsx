@@ -16,6 +16,8 @@ interface FigureProps {
   /** The same values as rows of text, the heading first. */
   rows: () => string[][];
   onChoose?: (id: string) => void;
+  /** What Escape does before it leaves the values; false if there was nothing to do. */
+  onLeave?: () => boolean;
   /** What explains how it is drawn. */
   note?: ComponentChildren;
   /** Whether the title is shown, and not only said. */
@@ -23,7 +25,7 @@ interface FigureProps {
 }
 
 /** A chart with its table. */
-export function Figure({ title, name = title, scene, rows, onChoose, note, isTitled }: FigureProps) {
+export function Figure({ title, name = title, scene, rows, onChoose, onLeave, note, isTitled }: FigureProps) {
   const [element, width] = useWidth();
   const [isTable, toggleTable] = useTable(name);
   const drawn = width > 0 ? scene(width) : undefined;
@@ -34,7 +36,7 @@ export function Figure({ title, name = title, scene, rows, onChoose, note, isTit
         {isTable ? (
           <Grid table={asTable(title, rows())} />
         ) : drawn ? (
-          <Drawing title={title} scene={drawn} {...(onChoose ? { onChoose } : {})} />
+          <Drawing title={title} scene={drawn} {...(onChoose ? { onChoose } : {})} {...(onLeave ? { onLeave } : {})} />
         ) : (
           width > 0 && <p class="empty">No value of this chart is known. The findings at the head of the page say why, and what to do.</p>
         )}
@@ -50,8 +52,8 @@ export function Figure({ title, name = title, scene, rows, onChoose, note, isTit
   );
 }
 
-/** Rows of text as a table. */
-function asTable(title: string, [head = [], ...rows]: string[][]): Table {
+/** Rows of text as a table, the heading first. */
+export function asTable(title: string, [head = [], ...rows]: string[][]): Table {
   return {
     title,
     names: head[0] ?? "",

@@ -1,6 +1,6 @@
-import { expect, test } from "vitest";
-import { rowsOf } from "../src/block/costs";
-import type { CostArm, Costs, Quantity } from "../src/types/document";
+import { describe, expect, test } from "vitest";
+import { rowsOf, slicesOf } from "../src/block/costs";
+import type { CostArm, Costs, CostView, Quantity, Slices } from "../src/types/document";
 
 function arm(name: string, kind: CostArm["kind"], isControl = false): CostArm {
   return { id: name, name, family: name, summary: "", compared_with: "baseline", kind, is_control: isControl };
@@ -44,4 +44,27 @@ test("a number whose sign is not supported is drawn as such, and says so", () =>
     ["jwt", false, "us"],
     ["lua", true, "us; may be zero, or of the other sign"],
   ]);
+});
+
+describe("the slices behind a number", () => {
+  const of = (headings: string[], load: string, arms = ["lua"]): Slices => ({
+    axis: headings.join(),
+    unit: "us",
+    headings,
+    load,
+    arms: arms.map((one) => ({ arm: one, slices: [] })),
+  });
+  const all = [of(["CPU %", "CPU us"], "in-use"), of(["p50 us"], "in-use"), of(["CPU %", "CPU us"], "half"), of(["CPU %", "CPU us"], "own", ["jwt"])];
+  const found = (arm: string, heading: string, load: string | null) => {
+    const shown: CostView = { heading, axis: "", load, load_words: load, cells: [] };
+    return all.indexOf(slicesOf({ ...COSTS, slices: all }, arm, shown) ?? of([], ""));
+  };
+
+  test("are those of its measure under its load", () => {
+    expect([found("lua", "CPU us", "in-use"), found("lua", "CPU us", "half"), found("lua", "p50 us", "in-use")]).toEqual([0, 2, 1]);
+  });
+
+  test("are those under the arm's own load, or else others of the arm", () => {
+    expect([found("jwt", "CPU us", "in-use"), found("lua", "p50 us", "half"), found("lua", "memory MiB", null)]).toEqual([3, 1, 0]);
+  });
 });

@@ -58,6 +58,28 @@ async function useGraph(page) {
   await page.keyboard.press("Escape");
 }
 
+/** Goes into a function of a flame graph and out again, by key. */
+async function useFlame(page, name) {
+  const chart = page.locator("main .drawing > svg", { has: page.locator("rect.frame") });
+  if ((await chart.count()) === 0) {
+    return;
+  }
+  const out = page.getByRole("button", { name: "Show all functions" });
+  const all = await chart.locator("rect.frame:not(.around)").count();
+  await chart.focus();
+  await page.keyboard.press("Home");
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("Enter");
+  await out.waitFor();
+  assert.match(page.url(), /frame=/, `${name}: the address has the function`);
+  assert.ok((await chart.locator("rect.frame:not(.around)").count()) < all, `${name}: only its calls are left`);
+  await page.keyboard.press("Escape");
+  await out.waitFor({ state: "detached" });
+  assert.equal(await chart.locator("rect.frame:not(.around)").count(), all, `${name}: all functions are back`);
+  await page.keyboard.press("Escape");
+}
+
 /** Pages whose parts can be switched off. */
 const SWITCHED = ["bill.html", "size.html"];
 
@@ -76,6 +98,7 @@ try {
     charts += await useCharts(page, name);
     const switches = await useSwitches(page, name);
     assert.ok(switches > 1 || !SWITCHED.includes(name), `${name} has switches`);
+    await useFlame(page, name);
     if (name === "size.html") {
       await useGraph(page);
     }

@@ -19,6 +19,8 @@ function job(more: Partial<Job> = {}): Job {
     ended_at: null,
     progress: null,
     step: null,
+    curves: [],
+    costs: null,
     notes: [],
     run: null,
     verdict: null,

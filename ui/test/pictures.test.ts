@@ -110,6 +110,7 @@ describe("the slices behind a number", () => {
   const usual = Array.from({ length: 60 }, (_, place) => slice(1, place, 50 + (place % 5)));
   const DATA: Slices = {
     axis: "CPU time per request, us",
+    unit: "us",
     headings: ["CPU us"],
     load: "saturation",
     arms: [

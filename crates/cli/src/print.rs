@@ -222,7 +222,8 @@ pub(crate) fn say(update: Update<'_>) {
         | Update::Event(_)
         | Update::SoFar { is_told: false, .. }
         | Update::Ends
-        | Update::Search(_) => {}
+        | Update::Search(_)
+        | Update::Trial(_) => {}
     }
 }
 

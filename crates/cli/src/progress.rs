@@ -128,6 +128,8 @@ impl Shown {
                 self.draw(true);
             }
             (Update::Search(search), Some(view)) => view.draw(true, |room| live::search(search, room)),
+            // Its line follows.
+            (Update::Trial(_), _) => {}
             (update, view) => say_above(view, update),
         }
     }

@@ -5,12 +5,14 @@
 //! all numbers that the disturbance invalidates. CPU time is first normalized to the machine's usual speed. Response
 //! times are pooled over rounds.
 //!
-//! [`fill`] computes all numbers from the evidence in a result alone, so anyone with a `result.json` can verify them.
+//! [`fill`] computes all numbers from the evidence in a result alone, so anyone with a `result.json` can verify them. [`add_frames`] adds
+//! what is made of the stacks of profiles, which a result does not have.
 
 mod borrowed;
 mod bounds;
 mod by_round;
 mod evidence;
+mod frames;
 mod histogram;
 mod layers;
 mod limits;
@@ -49,6 +51,7 @@ use subject::Proxies;
 
 pub(crate) use borrowed::{BORROWING, replace};
 pub use by_round::CpuByRound;
+pub use frames::add_frames;
 pub use histogram::{response_histograms, response_times_by_round};
 pub use numbers::fill;
 pub use sum::{degrees_of_freedom_of_sum, rounds_of_sum, sum_of_cpu_costs};

@@ -1,7 +1,7 @@
 //! The costs of a study as a chart: every measure under every load, and the slices behind them.
 
 use hoptax_result::{
-    ArmKind, ArmResult, CostMeasure, Disturbance, Interval, LoadSpec, Measure, RoundMeasure, Sample,
+    ArmKind, ArmResult, CostMeasure, Disturbance, Interval, LoadSpec, Loop, Measure, RoundMeasure, Sample,
     StudyResult,
 };
 
@@ -11,14 +11,48 @@ use crate::quantity::{Basis, Quantity};
 use crate::rows::{OF_SLICES, Row, reference_level};
 use crate::table::Cell;
 
-/// A measure of slices that is drawn slice by slice: its name in samples, in words, and the headings of the costs that it leads to.
-type Drawn = (&'static str, &'static str, &'static [&'static str]);
-const CPU: Drawn = ("cpu_us_per_request", "CPU time per request, us", &["CPU %", "CPU us"]);
-const P50: Drawn = (
-    "response_p50_us",
-    "p50 of response time, us",
-    &["p50 us", "p50 %", "p90 us", "quiet p99 us", "p99 us", "p99 %"],
-);
+/// A measure of slices that is drawn slice by slice.
+struct Drawn {
+    /// Its name in samples.
+    id: &'static str,
+    /// Its name in words with its unit.
+    axis: &'static str,
+    unit: &'static str,
+    /// The headings of the costs that it leads to.
+    headings: &'static [&'static str],
+    /// The measure of the first of these.
+    measure: Measure,
+    /// The kind of loads under which arms are compared in it; none for all.
+    loop_: Option<Loop>,
+}
+
+const CPU: Drawn = Drawn {
+    id: "cpu_us_per_request",
+    axis: "CPU time per request, us",
+    unit: "us",
+    headings: &["CPU %", "CPU us"],
+    measure: Measure::Cpu,
+    loop_: None,
+};
+const P50: Drawn = Drawn {
+    id: "response_p50_us",
+    axis: "p50 of response time, us",
+    unit: "us",
+    headings: &["p50 us", "p50 %", "p90 us", "quiet p99 us", "p99 us", "p99 %"],
+    measure: Measure::ResponseP50,
+    loop_: Some(Loop::Open),
+};
+const RATE: Drawn = Drawn {
+    id: "rate",
+    axis: "rate, requests/s",
+    unit: "requests/s",
+    headings: &["max rate/s", "max rate %"],
+    measure: Measure::MaxRate,
+    loop_: Some(Loop::Closed),
+};
+
+/// Most slices of a page, which takes about 40 bytes for each. Those behind the main table are always there.
+const MOST_SLICES: usize = 40_000;
 
 /// The measures whose costs are drawn as shares of the arm compared with, too, with the headings of these views and their words. CPU time
 /// has a share that is measured as such.
@@ -118,26 +152,50 @@ fn view(
     })
 }
 
+/// The slices behind the main table, then those of the maximum rate and of other loads as long as there is room.
 fn slices(result: &StudyResult) -> Vec<Slices> {
-    let all = [(CPU, Measure::Cpu), (P50, Measure::ResponseP50)];
-    all.into_iter().flat_map(|(drawn, measure)| of_measure(result, drawn, measure)).collect()
-}
-
-/// The slices that the numbers in a measure come from, by load: arms may have one of their own.
-fn of_measure(result: &StudyResult, (id, axis, headings): Drawn, measure: Measure) -> Vec<Slices> {
-    let is_usual = |load: &&LoadSpec| {
-        let usual = |arm: &ArmResult| result.plan.usual_load_of(&arm.id, measure) == Some(*load);
+    let is_usual = |drawn: &Drawn, load: &LoadSpec| {
+        let usual = |arm: &ArmResult| result.plan.usual_load_of(&arm.id, drawn.measure) == Some(load);
         result.arms.iter().any(usual)
     };
-    let of_load = |load: &LoadSpec| {
-        let arms = result.arms.iter().filter(|arm| arm.kind != ArmKind::Direct || id == P50.0);
-        let arms = arms
-            .map(|arm| ArmSlices { arm: arm.id.clone(), slices: of_arm(result, &arm.id, &load.name, id) });
-        let arms: Vec<ArmSlices> = arms.filter(|arm| !arm.slices.is_empty()).collect();
-        let headings = headings.iter().map(|heading| (*heading).to_owned()).collect();
-        (!arms.is_empty()).then(|| Slices { axis: axis.to_owned(), headings, load: load.name.clone(), arms })
+    // Arms may have a load of their own.
+    let of = |drawn: &Drawn, usual: bool| -> Vec<Slices> {
+        let loads = result.plan.loads.iter().filter(|load| is_usual(drawn, load) == usual);
+        loads.filter_map(|load| of_load(result, drawn, load)).collect()
     };
-    result.plan.loads.iter().filter(is_usual).filter_map(of_load).collect()
+    let mut slices = [of(&CPU, true), of(&P50, true)].concat();
+    let count = |slices: &Slices| slices.arms.iter().map(|arm| arm.slices.len()).sum::<usize>();
+    let mut all: usize = slices.iter().map(count).sum();
+    for more in [of(&RATE, true), of(&CPU, false), of(&P50, false), of(&RATE, false)].concat() {
+        let with_more = all + count(&more);
+        if with_more <= MOST_SLICES {
+            all = with_more;
+            slices.push(more);
+        }
+    }
+    slices
+}
+
+/// The slices of all arms in a measure under a load; none without any.
+fn of_load(result: &StudyResult, drawn: &Drawn, load: &LoadSpec) -> Option<Slices> {
+    if drawn.loop_.is_some_and(|loop_| loop_ != load.loop_) {
+        return None;
+    }
+    // The generator's own rate, and no CPU time of a proxy.
+    let has_value = |arm: &&ArmResult| arm.kind != ArmKind::Direct || drawn.id == P50.id;
+    let arms = result
+        .arms
+        .iter()
+        .filter(has_value)
+        .map(|arm| ArmSlices { arm: arm.id.clone(), slices: of_arm(result, &arm.id, &load.name, drawn.id) });
+    let arms: Vec<ArmSlices> = arms.filter(|arm| !arm.slices.is_empty()).collect();
+    (!arms.is_empty()).then(|| Slices {
+        axis: drawn.axis.to_owned(),
+        unit: drawn.unit,
+        headings: drawn.headings.iter().map(|heading| (*heading).to_owned()).collect(),
+        load: load.name.clone(),
+        arms,
+    })
 }
 
 fn of_arm(result: &StudyResult, arm: &str, load: &str, measure: &str) -> Vec<Slice> {
@@ -148,7 +206,7 @@ fn of_arm(result: &StudyResult, arm: &str, load: &str, measure: &str) -> Vec<Sli
             let values = sample.values.get(measure).into_iter().flatten();
             let slice = |((value, s), aside): ((&Option<f64>, &f64), &Vec<_>)| {
                 // A proxy that waits for its processor is charged nothing meanwhile, so its CPU time counts.
-                let counts_against = |one: &&Disturbance| measure != CPU.0 || one.invalidates_cpu_time();
+                let counts_against = |one: &&Disturbance| measure != CPU.id || one.invalidates_cpu_time();
                 let causes: Vec<&str> =
                     aside.iter().filter(counts_against).map(|one: &Disturbance| one.as_str()).collect();
                 Some(Slice {
@@ -269,5 +327,40 @@ mod tests {
             slices,
             [(3, 1.0, 50.123, None), (3, 2.0, 99.0, Some("steal, handover")), (3, 4.0, 51.0, None)]
         );
+    }
+    /// A round of one arm under each load, with this number of slices of each measure.
+    fn round(result: &StudyResult, slices: usize) -> StudyRound {
+        let values = [CPU.id, P50.id, RATE.id].map(|id| (id.to_owned(), vec![Some(50.0); slices]));
+        let sample = |load: &LoadSpec| Sample {
+            arm: "lua".to_owned(),
+            load: load.name.clone(),
+            began_s: vec![1.0; slices],
+            set_aside: vec![Vec::new(); slices],
+            values: values.iter().cloned().collect(),
+            ..Sample::default()
+        };
+        StudyRound { samples: result.plan.loads.iter().map(sample).collect(), ..StudyRound::default() }
+    }
+
+    #[test]
+    fn slices_under_other_loads_follow_those_behind_the_main_table_as_long_as_there_is_room() {
+        let mut result = fixture::loaded();
+        let names = |result: &StudyResult| -> Vec<(String, String)> {
+            of(result).slices.iter().map(|one| (one.headings[0].clone(), one.load.clone())).collect()
+        };
+        result.rounds = vec![round(&result, 1)];
+        let all = names(&result);
+        let usual = |measure| result.plan.usual_load(measure).unwrap().name.clone();
+        let first = [("CPU %", usual(Measure::Cpu)), ("p50 us", usual(Measure::ResponseP50))];
+        let first = first.map(|(heading, load)| (heading.to_owned(), load));
+        assert_eq!(all[..2], first);
+        let count = |heading: &str| all.iter().filter(|one| one.0 == heading).count();
+        let closed = result.plan.loads.iter().filter(|load| load.loop_ == Loop::Closed).count();
+        let loads = result.plan.loads.len();
+        assert!(loads > 2 && closed > 0, "{:?}", result.plan.loads);
+        assert_eq!([count("CPU %"), count("p50 us"), count("max rate/s")], [loads, loads - closed, closed]);
+        // Two measures of so many slices leave no room.
+        result.rounds = vec![round(&result, MOST_SLICES / 2)];
+        assert_eq!(names(&result), first);
     }
 }

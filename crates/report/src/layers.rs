@@ -1,6 +1,7 @@
 //! The tables of CPU time by layer, and of top-down counters.
 
 mod bars;
+mod flame;
 
 use std::collections::BTreeSet;
 
@@ -10,6 +11,7 @@ use crate::numbers::{difference, level};
 use crate::rows::in_percent;
 use crate::side_table::SideTable;
 pub(crate) use bars::bars;
+pub(crate) use flame::flame;
 
 /// A table for each arm with layers: CPU time per request, its share, and the difference from the arm compared with.
 pub(crate) fn tables(result: &StudyResult) -> Vec<SideTable> {

@@ -125,8 +125,8 @@ pub use stored::{
 };
 pub use study::{
     AllProcessors, Answer, ArmKind, ArmLoad, ArmResult, Borrowed, Bound, BoundOf, Bounds, ConnectionTls,
-    Contrast, Cost, CostMeasure, CountedTime, GeneratorUse, HopProcessors, HopUse, HostUse, KnownAnswer,
-    LayerUse, LinkPlan, LoadSpec, NamedNumber, Number, Phase, PlannedConfig, PlannedFirewall,
+    Contrast, Cost, CostMeasure, CountedTime, FrameUse, GeneratorUse, HopProcessors, HopUse, HostUse,
+    KnownAnswer, LayerUse, LinkPlan, LoadSpec, NamedNumber, Number, Phase, PlannedConfig, PlannedFirewall,
     PlannedFunction, PlannedHop, PlannedNetwork, PlannedPhase, PlannedRequest, PlannedSubject, ProxyUse,
     PublishedMeasure, PublishedNumber, QuietRule, ResponseCost, ResponseHistogram, RuleCost, SequentialPlan,
     Shape, SittingRecord, Slices, Standing, StatusResult, StudyBody, StudyPlan, StudyResult, Timeline,

@@ -1,7 +1,7 @@
 //! The result of a study: its plan, its evidence by round, and the numbers computed from it.
 //!
 //! Every number is a function of `rounds`: `hoptax_judge::summary::fill` computes all of them from a result without
-//! numbers.
+//! numbers. CPU time by function (`frames`) is itself evidence: it is made of stacks, which only the run folder has.
 
 mod answer;
 mod arm;
@@ -27,7 +27,8 @@ use crate::{Body, Environment, Interval, Loosened, MachineProbe, MachineSpeeds, 
 
 pub use answer::Answer;
 pub use arm::{
-    ArmKind, ArmLoad, ArmResult, HopUse, KnownAnswer, LayerUse, ProxyUse, Slices, StatusResult, TopDownPart,
+    ArmKind, ArmLoad, ArmResult, FrameUse, HopUse, KnownAnswer, LayerUse, ProxyUse, Slices, StatusResult,
+    TopDownPart,
 };
 pub use bound::{Bound, BoundOf, Bounds};
 pub use cost::{Borrowed, Cost, CostMeasure, ResponseCost};

@@ -3,15 +3,20 @@
 use std::collections::VecDeque;
 
 use hoptax_load::trial::LiveLine;
-use hoptax_result::Verdict;
+use hoptax_report::documents::TextTable;
+use hoptax_result::{FindTrial, Verdict};
 use schemars::JsonSchema;
 use serde::Serialize;
+
+use crate::curve::{self, Curve};
 
 /// The most notes of a job that are kept, the latest ones.
 const MAX_NOTES: usize = 100;
 /// The most bytes of a note or a problem that are kept, before the mark of the cut. The list of a configuration with some
 /// twenty parts fits in.
 const MAX_TEXT_BYTES: usize = 4_096;
+/// The most rows of costs of a job, the first ones.
+const MAX_ROWS: usize = 60;
 
 /// A job.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -37,6 +42,10 @@ pub(crate) struct Job {
     pub(crate) progress: Option<Progress>,
     /// How far a study is, or that of a bill; null while none measures.
     pub(crate) step: Option<Step>,
+    /// The trials of a search by objective, of the first four; empty before the first trial, and for all other kinds.
+    pub(crate) curves: Vec<Curve>,
+    /// The costs in the complete rounds of the study that measures; null without any.
+    pub(crate) costs: Option<CostsSoFar>,
     /// The latest lines that its command would print: facts, trials, the costs so far. A table has several lines.
     pub(crate) notes: VecDeque<String>,
     /// The run of the store that has its result; null without one.
@@ -105,6 +114,27 @@ pub(crate) struct Step {
     pub(crate) line: String,
 }
 
+/// The costs of a study that still measures. They decide nothing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub(crate) struct CostsSoFar {
+    /// The title of the table, with the number of rounds.
+    pub(crate) title: String,
+    /// The headings of its columns, that of the names first.
+    pub(crate) headings: Vec<String>,
+    /// Its first rows, each with a cell for each heading.
+    pub(crate) rows: Vec<Vec<String>>,
+    /// Number of rows that are left out.
+    pub(crate) more: usize,
+}
+
+impl From<TextTable> for CostsSoFar {
+    fn from(TextTable { title, headings, mut rows }: TextTable) -> Self {
+        let more = rows.len().saturating_sub(MAX_ROWS);
+        rows.truncate(MAX_ROWS);
+        Self { title, headings, rows, more }
+    }
+}
+
 impl From<&LiveLine> for Progress {
     fn from(line: &LiveLine) -> Self {
         Self {
@@ -155,6 +185,8 @@ impl Job {
             ended_at: None,
             progress: None,
             step: None,
+            curves: Vec::new(),
+            costs: None,
             notes: VecDeque::new(),
             run: None,
             verdict: None,
@@ -173,6 +205,20 @@ impl Job {
     pub(crate) fn stepped(&mut self, step: Option<Step>) {
         if !self.state.is_end() {
             self.step = step;
+        }
+    }
+
+    /// Takes note of a trial of a search, unless it has ended.
+    pub(crate) fn tried(&mut self, trial: &FindTrial) {
+        if !self.state.is_end() {
+            curve::add(&mut self.curves, trial);
+        }
+    }
+
+    /// Takes note of the costs so far, unless it has ended; none when another study begins.
+    pub(crate) fn costed(&mut self, costs: Option<CostsSoFar>) {
+        if !self.state.is_end() {
+            self.costs = costs;
         }
     }
 
@@ -197,7 +243,8 @@ impl Job {
             return false;
         }
         self.ended_at = Some(at);
-        self.step = None;
+        // Its result has them, judged.
+        (self.step, self.costs) = (None, None);
         self.state = match outcome {
             Outcome::Kept { run, verdict, is_interrupted } => {
                 (self.run, self.verdict) = (Some(run), Some(verdict));
@@ -300,6 +347,24 @@ mod tests {
         assert!(job.ended(Outcome::Interrupted, "later".to_owned()));
         job.stepped(Some(step));
         assert_eq!(job.step, None, "it has ended");
+    }
+
+    #[test]
+    fn the_costs_so_far_are_those_of_the_study_that_measures_and_not_too_many() {
+        let mut job = job();
+        let table = |rows: usize| TextTable {
+            title: "after 2 rounds".to_owned(),
+            headings: vec!["arm".to_owned(), "CPU %".to_owned()],
+            rows: vec![vec!["lua".to_owned(), "+5.0 ±0.5".to_owned()]; rows],
+        };
+        job.costed(Some(table(MAX_ROWS + 3).into()));
+        let costs = job.costs.clone().unwrap();
+        assert_eq!((costs.rows.len(), costs.more), (MAX_ROWS, 3));
+        job.costed(Some(table(2).into()));
+        assert_eq!(job.costs.as_ref().map(|costs| (costs.rows.len(), costs.more)), Some((2, 0)));
+        assert!(job.ended(Outcome::Interrupted, "later".to_owned()));
+        job.costed(Some(table(2).into()));
+        assert_eq!(job.costs, None, "its result has them");
     }
 
     #[test]

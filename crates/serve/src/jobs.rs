@@ -7,10 +7,11 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use hoptax_result::FindTrial;
 use hoptax_session::Interrupt;
 use tokio::sync::watch;
 
-use crate::job::{Job, Kind, Outcome, Progress, State, Step};
+use crate::job::{CostsSoFar, Job, Kind, Outcome, Progress, State, Step};
 
 /// The most jobs that are remembered. The results of the others are in the store.
 const MAX_JOBS: usize = 100;
@@ -172,6 +173,16 @@ impl Jobs {
     /// Takes note of how far a job is.
     pub(crate) fn stepped(&self, job: u64, step: Option<Step>) {
         self.change(job, |job| job.stepped(step));
+    }
+
+    /// Takes note of a trial of a job.
+    pub(crate) fn tried(&self, job: u64, trial: &FindTrial) {
+        self.change(job, |job| job.tried(trial));
+    }
+
+    /// Takes note of the costs of a job so far.
+    pub(crate) fn costed(&self, job: u64, costs: Option<CostsSoFar>) {
+        self.change(job, |job| job.costed(costs));
     }
 
     /// Takes note of what a job said.

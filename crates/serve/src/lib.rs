@@ -14,6 +14,7 @@ mod billing;
 mod budget;
 mod chosen;
 mod connections;
+mod curve;
 mod finding;
 mod folder;
 mod gate;

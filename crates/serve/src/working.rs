@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use hoptax_report::documents;
+use hoptax_report::documents::{self, TextTable};
 use hoptax_result::Verdict;
 use hoptax_session::progress::Progress as Course;
 use hoptax_session::{Failure, Interrupt, Update};
@@ -147,18 +147,22 @@ impl<'a> Teller<'a> {
             Update::Begins { slices_per_round, rounds_done } => {
                 let course = Course::new(slices_per_round, rounds_done);
                 self.measures(Some(Measuring { course, told: String::new(), told_at: None }));
+                self.costs(None);
             }
             Update::Ends => {
                 self.measures(None);
                 self.step(None);
             }
-            Update::SoFar { result, is_told: true } => {
-                if let Some(line) = documents::so_far(result) {
+            Update::SoFar { result, is_told } => {
+                self.costs(documents::costs_so_far(result));
+                let line = if is_told { documents::so_far(result) } else { None };
+                if let Some(line) = line {
                     self.of_job.note(&self.shown(&line));
                 }
             }
+            Update::Trial(trial) => self.of_job.app.jobs.tried(self.of_job.job, trial),
             Update::Rounds(_) | Update::Event(_) => self.steps(&update),
-            Update::SoFar { is_told: false, .. } | Update::Search(_) => {}
+            Update::Search(_) => {}
         }
     }
 
@@ -188,6 +192,14 @@ impl<'a> Teller<'a> {
         if step.is_some() {
             self.step(step);
         }
+    }
+
+    fn costs(&self, costs: Option<TextTable>) {
+        let costs = costs.map(|TextTable { title, headings, rows }| {
+            let rows = rows.iter().map(|row| row.iter().map(|cell| self.shown(cell)).collect()).collect();
+            TextTable { title: self.shown(&title), headings, rows }.into()
+        });
+        self.of_job.app.jobs.costed(self.of_job.job, costs);
     }
 
     fn step(&self, step: Option<Step>) {

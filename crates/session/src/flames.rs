@@ -1,17 +1,43 @@
-//! Draws the flame graphs of a study from the stacks of its rounds.
+//! The flame graphs of a study from the stacks of its rounds: as files, and as trees in its result.
 
+use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use hoptax_judge::summary::add_frames;
 use hoptax_plan::plan::{Arm, Plan};
 use hoptax_plan::profile::flame;
 use hoptax_plan::profile::folded::Folded;
+use hoptax_result::StudyResult;
 use hoptax_run::runner::PROFILES;
 
 use crate::update::{Say, Update};
 
-/// Writes `profiles/ARM.svg` for each arm with stacks, and `profiles/ARM-difference.svg` against the arm that it is compared with.
+/// The folders of stacks, by arm; empty for a study without profiles.
+pub(crate) struct Stacks(BTreeMap<String, PathBuf>);
+
+impl Stacks {
+    /// The folders of the arms of a plan in its run folder.
+    pub(crate) fn of(plan: &Plan, directory: &Path) -> Self {
+        let folder = |arm: &Arm| (arm.id.clone(), directory.join(PROFILES).join(arm.folder(0)));
+        Self(plan.arms.iter().filter(|_| plan.profile).map(folder).collect())
+    }
+
+    /// Sets the functions of the arms of a judged result.
+    pub(crate) fn add_to(&self, result: &mut StudyResult) {
+        add_frames(result, |arm, round| {
+            let path = self.0.get(arm).map(|folder| folder.join(format!("round-{round}.folded")));
+            path.map(|path| read(&path)).unwrap_or_default()
+        });
+    }
+}
+
+/// Writes `profiles/ARM.svg` for each arm with stacks, and `profiles/ARM-difference.svg` against the arm that it is compared with. Without
+/// profiles, nothing.
 pub(crate) fn write(plan: &Plan, directory: &Path, say: Say<'_>) {
+    if !plan.profile {
+        return;
+    }
     let folder = directory.join(PROFILES);
     let stacks = |arm: &Arm| stacks(&folder.join(arm.folder(0)));
     let mut drawn = 0;
@@ -47,7 +73,12 @@ fn stacks(folder: &Path) -> Folded {
     let mut all = Folded::default();
     let files = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     for path in files.filter(|path| path.extension().is_some_and(|extension| extension == "folded")) {
-        all.join(Folded::read(&fs::read_to_string(&path).unwrap_or_default()));
+        all.join(read(&path));
     }
     all
+}
+
+/// The stacks of a round; none without the file.
+fn read(path: &Path) -> Folded {
+    Folded::read(&fs::read_to_string(path).unwrap_or_default())
 }

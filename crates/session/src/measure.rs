@@ -269,10 +269,10 @@ fn measure_on_this_thread(
     let mut written = Written { folder: &folder, manifest: &manifest, recorder: &mut recorder };
     let trials = Trials { plan: &plan, setting: &setting, limits: &limits, interrupt, say };
     let ran = trials::run(&trials, rounds.earlier, clocked, &mut written);
-    if plan.profile {
-        flames::write(&plan, &directory, say);
-    }
-    let result = judged_result(plan, &manifest, environment, &ran, &limits);
+    flames::write(&plan, &directory, say);
+    let stacks = flames::Stacks::of(&plan, &directory);
+    let mut result = judged_result(plan, &manifest, environment, &ran, &limits);
+    stacks.add_to(&mut result);
     let problems = write_all(&directory, &result);
     for problem in &problems {
         say(Update::Problem(problem));

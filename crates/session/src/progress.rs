@@ -53,7 +53,8 @@ impl Progress {
             | Update::Begins { .. }
             | Update::SoFar { .. }
             | Update::Ends
-            | Update::Search(_) => {}
+            | Update::Search(_)
+            | Update::Trial(_) => {}
         }
     }
 

@@ -1,7 +1,7 @@
 //! Updates of a session while it runs. The program decides how to show them.
 
 use hoptax_report::live::Search;
-use hoptax_result::StudyResult;
+use hoptax_result::{FindTrial, StudyResult};
 use hoptax_run::event::Event;
 
 /// Something to show.
@@ -33,6 +33,8 @@ pub enum Update<'a> {
     Ends,
     /// A search begins a trial, or another part.
     Search(&'a Search),
+    /// A trial of a search on a server has ended.
+    Trial(&'a FindTrial),
 }
 
 /// The callback that shows updates. It is `Sync`, because a study sends updates from a thread of its own.

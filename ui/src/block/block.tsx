@@ -13,6 +13,7 @@ import type { View } from "../view";
 import { CostsBlock } from "./costs";
 import { DifferencesBlock } from "./differences";
 import { DistributionsBlock } from "./distributions";
+import { FlameBlock } from "./flame";
 import { GroupsBlock, SeriesBlock } from "./groups";
 import { OverlayBlock } from "./overlay";
 import { WaterfallBlock } from "./waterfall";
@@ -100,6 +101,9 @@ function ChartView({ chart, section, view, change }: Omit<BlockProps, "block"> &
         rows={() => [["", ...data.pieces, "whole"], ...data.rows.map((row) => [row.label, ...data.pieces.map((_, place) => row.pieces.find((piece) => piece.piece === place)?.text ?? "-"), row.value])]}
       />
     );
+  }
+  if ("flame" in chart) {
+    return <FlameBlock data={chart.flame} view={view} change={change} />;
   }
   if ("flow" in chart) {
     const data = chart.flow;

@@ -6,7 +6,7 @@ import { slices } from "../chart/slices";
 import { Figure } from "../figure";
 import { cellText } from "../table";
 import { sentence, Words } from "../text";
-import type { Cell, CostArm, Costs, CostView } from "../types/document";
+import type { Cell, CostArm, Costs, CostView, Slices } from "../types/document";
 import type { View } from "../view";
 
 interface CostsProps {
@@ -208,15 +208,20 @@ export function Choice({ name, value, options, choose }: ChoiceProps) {
   );
 }
 
+/** The slices behind a number of an arm, or if the page does not have these, others of it: of the measure, under the load of its own that an arm may have. */
+export function slicesOf(costs: Costs, arm: string, shown: CostView): Slices | undefined {
+  const own = costs.slices.filter((one) => one.arms.some((drawn) => drawn.arm === arm));
+  const ofMeasure = own.filter((one) => one.headings.includes(shown.heading));
+  return ofMeasure.find((one) => one.load === shown.load) ?? ofMeasure[0] ?? own[0] ?? costs.slices[0];
+}
+
 /** What is behind an arm: all its numbers, and the slices that they were computed from. */
 function Behind({ costs, arm, shown, close }: { costs: Costs; arm: CostArm; shown: CostView; close: () => void }) {
   const place = costs.arms.indexOf(arm);
   const element = useRef<HTMLElement>(null);
   // The list may be longer than the window.
   useEffect(() => element.current?.scrollIntoView({ block: "nearest" }), [arm.id]);
-  // An arm may have a load of its own.
-  const own = costs.slices.filter((one) => one.arms.some((drawn) => drawn.arm === arm.id));
-  const of = own.find((one) => one.headings.includes(shown.heading)) ?? own[0] ?? costs.slices[0];
+  const of = slicesOf(costs, arm.id, shown);
   const isOfShown = of !== undefined && of.headings.includes(shown.heading) && (shown.load === null || shown.load === of.load);
   return (
     <section ref={element} class="behind" aria-label={`Behind ${arm.name}`}>

@@ -18,6 +18,18 @@ export interface Mark {
   values: string[];
   /** What choosing it selects. */
   id?: string;
+  /** The area that it is about, if that is drawn. */
+  box?: Box;
+  /** The marks that arrow keys lead to, by the key, if those are not the next and the one before. */
+  keys?: Readonly<Record<string, number>>;
+}
+
+/** An area. */
+export interface Box {
+  x: number;
+  y: number;
+  width: number;
+  height: number;
 }
 
 /** A chart. */
@@ -27,8 +39,8 @@ export interface Scene {
   shapes: Shape[];
   /** In the order in which a reader steps through them. */
   marks: Mark[];
-  /** What of a pointer decides which mark it is at. */
-  near: "x" | "y" | "both";
+  /** What of a pointer decides which mark it is at: what is nearest, or the area that it is in. */
+  near: "x" | "y" | "both" | "box";
   /** The colours and their meaning; empty if there is one. */
   legend: LegendEntry[];
 }
@@ -43,8 +55,12 @@ export interface LegendEntry {
   of?: string;
 }
 
-/** The mark nearest to a place, or none without marks. */
+/** The mark nearest to a place, or whose area it is in; none without such a mark. */
 export function nearest(scene: Scene, x: number, y: number): number | undefined {
+  if (scene.near === "box") {
+    const place = scene.marks.findIndex(({ box }) => box !== undefined && x >= box.x && x < box.x + box.width && y >= box.y && y < box.y + box.height);
+    return place < 0 ? undefined : place;
+  }
   const distance = (mark: Mark) =>
     scene.near === "x" ? Math.abs(mark.x - x) : scene.near === "y" ? Math.abs(mark.y - y) : Math.hypot(mark.x - x, mark.y - y);
   let best: number | undefined;

@@ -66,7 +66,7 @@ export function slices(data: Slices, arm: string, other: string | null | undefin
       marks.push({
         ...place,
         name: of?.arm ?? "",
-        values: [`${plain(slice.value)} us in round ${slice.round}, at ${plain(slice.s)} s`, ...(slice.aside ? [`set aside: ${slice.aside}`] : [])],
+        values: [`${plain(slice.value)} ${data.unit} in round ${slice.round}, at ${plain(slice.s)} s`, ...(slice.aside ? [`set aside: ${slice.aside}`] : [])],
       });
     }
   }

@@ -2,10 +2,13 @@
 
 import { useEffect, useRef } from "preact/hooks";
 import { SeriesBlock } from "../block/groups";
+import { asTable } from "../figure";
+import { Grid } from "../table";
 import { capitalised, sentence, VERDICTS, Words } from "../text";
-import type { Job } from "../types/api";
+import type { CostsSoFar, Job } from "../types/api";
 import { isEnd } from "./api";
 import { charts } from "./course";
+import { curveCharts } from "./curve";
 import type { Live } from "./state";
 import { numbers, title, USABLE } from "./words";
 
@@ -74,8 +77,38 @@ export function JobView({ live, job, heading, stop, onStopFocus }: JobProps) {
           </p>
         </>
       )}
+      <Trials job={job} />
+      {job.costs !== null && <Costs costs={job.costs} />}
       {job.notes.length > 0 && (job.kind === "load" ? <Notes notes={job.notes} /> : <Lines lines={job.notes} />)}
     </section>
+  );
+}
+
+/** The trials of a search. */
+function Trials({ job }: { job: Job }) {
+  const drawn = curveCharts(job.curves);
+  return drawn.length === 0 ? null : (
+    <>
+      <div class="beside">
+        {drawn.map((chart) => (
+          <SeriesBlock key={chart.title} data={chart} height={HEIGHT} />
+        ))}
+      </div>
+      <p class="note">Each point is a trial that has ended. The search decides from all of them together: near the answer, trials at one rate hold and fail by chance.</p>
+    </>
+  );
+}
+
+/** The costs of a study that measures. */
+function Costs({ costs }: { costs: CostsSoFar }) {
+  const title = sentence(capitalised(costs.title));
+  return (
+    <>
+      <p class="note">
+        {title} They may still change{costs.more > 0 ? `; ${costs.more} more arms are in the result` : ""}.
+      </p>
+      <Grid table={asTable(title, [costs.headings, ...costs.rows])} />
+    </>
   );
 }
 

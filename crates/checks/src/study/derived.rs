@@ -8,8 +8,8 @@ use super::samples;
 /// Checks of how precise a number is. Series and layers have intervals of their own, so these do not withhold them.
 const OF_PRECISION: [&str; 2] = [samples::VAGUE.id, samples::VAGUE_LEVEL.id];
 
-/// Withholds the series of rules and the layers that `findings` invalidate. An arm whose level stands keeps its layers, without
-/// their differences from an arm that it is not to be compared with.
+/// Withholds the series of rules, the layers and the functions that `findings` invalidate. An arm whose level stands keeps its layers and
+/// functions, without their differences from an arm that it is not to be compared with.
 pub(crate) fn withhold(result: &mut StudyResult, findings: &[Finding]) {
     let is_invalid = |place: &Place<'_>| {
         findings
@@ -25,6 +25,7 @@ pub(crate) fn withhold(result: &mut StudyResult, findings: &[Finding]) {
         let (has_level, has_difference) = (!is_invalid(&level), !is_invalid(&difference));
         if !has_level {
             arm.layers.clear();
+            arm.frames.clear();
             arm.top_down.clear();
             arm.profiler_share = None;
         }
@@ -32,23 +33,32 @@ pub(crate) fn withhold(result: &mut StudyResult, findings: &[Finding]) {
             for layer in &mut arm.layers {
                 layer.added_us_per_request = None;
             }
+            for frame in &mut arm.frames {
+                frame.compared_us.clear();
+            }
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{Interval, LayerUse, RuleCost, Shape, StudyResult};
+    use hoptax_result::{FrameUse, Interval, LayerUse, RuleCost, Shape, StudyResult};
 
     use crate::study::tests::{fired, only_closed};
 
-    /// Adds a layer to each arm and a series over the last one.
+    /// Adds a layer and a function to each arm and a series over the last one.
     fn add_derived(result: &mut StudyResult) {
         for arm in &mut result.arms {
             arm.layers = vec![LayerUse {
                 layer: "TCP".to_owned(),
                 cpu_us_per_request: Interval::around(10.0, 0.1),
                 added_us_per_request: arm.compared_with.is_some().then(|| Interval::around(1.0, 0.1)),
+            }];
+            arm.frames = vec![FrameUse {
+                function: "all".to_owned(),
+                own_us: vec![10.0; 2],
+                compared_us: if arm.compared_with.is_some() { vec![9.0; 2] } else { Vec::new() },
+                ..FrameUse::default()
             }];
         }
         result.rule_costs = vec![RuleCost {
@@ -67,15 +77,17 @@ mod tests {
     }
 
     /// Judges an invalidated result. Returns the rest: true if the series is left, and for each arm the number of layers
-    /// and of their differences.
+    /// and of their differences. There are as many functions, and differences of functions.
     fn left(invalidate: impl FnOnce(&mut StudyResult)) -> (bool, Vec<(usize, usize)>) {
         let (_, result) = fired("", |result| {
             add_derived(result);
             invalidate(result);
         });
         let layers = result.arms.iter().map(|arm| {
-            let added = arm.layers.iter().filter(|layer| layer.added_us_per_request.is_some());
-            (arm.layers.len(), added.count())
+            let added = arm.layers.iter().filter(|layer| layer.added_us_per_request.is_some()).count();
+            let compared = arm.frames.iter().filter(|frame| !frame.compared_us.is_empty()).count();
+            assert_eq!((arm.frames.len(), compared), (arm.layers.len(), added), "{arm:?}");
+            (arm.layers.len(), added)
         });
         (!result.rule_costs.is_empty(), layers.collect())
     }

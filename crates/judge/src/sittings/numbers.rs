@@ -65,6 +65,7 @@ pub fn as_one(parts: &[Part]) -> Option<StudyResult> {
     one.rule_costs.clear();
     for arm in &mut one.arms {
         arm.layers.clear();
+        arm.frames.clear();
         arm.top_down.clear();
         arm.profiler_share = None;
     }

@@ -45,6 +45,11 @@ impl Folded {
         self.0.values().fold(0, |sum, cpu_ns| sum.saturating_add(*cpu_ns))
     }
 
+    /// Each stack, its frames from the outermost to the innermost with `;` between them, and its CPU time, nanoseconds.
+    pub(crate) fn stacks(&self) -> impl Iterator<Item = (&str, u64)> {
+        self.0.iter().map(|(stack, cpu_ns)| (stack.as_str(), *cpu_ns))
+    }
+
     /// The stacks as lines to draw.
     pub(crate) fn lines(&self) -> impl Iterator<Item = String> {
         self.0.iter().map(|(stack, cpu_ns)| format!("{} {}", drawable(stack), cpu_ns.min(&LONGEST_NS)))

@@ -1,5 +1,6 @@
 //! The document of a study, and of several sittings of one.
 
+mod costs_so_far;
 mod sittings_chart;
 
 use hoptax_result::{
@@ -12,7 +13,7 @@ use crate::costs::costs as all_costs;
 use crate::document::{Block, Document, FindingText, Judgement, Section};
 use crate::in_use::by_load_charts;
 use crate::kind::Documented;
-use crate::layers::bars;
+use crate::layers::{bars, flame};
 use crate::numbers::{counted, grouped, level, percent_difference};
 use crate::rows::{OF_SLICES, Row, baselines, own_load, rows};
 use crate::side::{levels_by_load, side_tables, work};
@@ -21,6 +22,8 @@ use crate::table::{Cell, Column, Row as DocumentRow, Table};
 use crate::{
     by_load, findings, known, levels, load_rate, published, sittings as by_sitting, timeline, usable, words,
 };
+
+pub use costs_so_far::{TextTable, costs_so_far};
 
 impl Documented for StudyBody {
     const DOCUMENT: fn(&Report<Self>) -> Document = study;
@@ -400,6 +403,11 @@ fn pictures(result: &StudyResult) -> Vec<Section> {
     if let Some(bars) = bars(result) {
         let note = "CPU time per request of each arm, us, without the profiler. The pieces of a bar are its layers, which add up to it.";
         sections.extend(Section::of_charts("CPU time by layer", note, vec![Chart::Bars(bars)]));
+    }
+    if let Some(flame) = flame(result) {
+        let note = "CPU time per request, us, without the profiler. A function is below the one that calls it, and as wide as its time with \
+                    all that it calls. Colour: the difference from the same function in the arm that it is compared with.";
+        sections.extend(Section::of_charts("CPU time by function", note, vec![Chart::Flame(flame)]));
     }
     sections
 }

@@ -192,6 +192,10 @@ fn a_search_says_what_it_tries_and_keeps_what_it_found_when_it_is_stopped() {
     };
     let tried = site.job_when(1, |job| !job["ended_at"].is_null() || has_tried(job));
     assert!(has_tried(&tried), "{tried}");
+    let curve = &tried["curves"][0];
+    assert!(curve["objective"] == "errors<50%" && curve["limit"].is_number(), "{tried}");
+    let first = &curve["trials"][0];
+    assert!(first["rate"].as_f64() >= Some(10.0) && first["holds"].is_boolean(), "{tried}");
     assert_eq!(site.stop(1).status, 202);
     let ended = site.ended(1);
     // It may have been quicker than the stop.

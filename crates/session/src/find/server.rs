@@ -263,6 +263,7 @@ fn run_trials(
             Err(error) => return Ok((tried, Some(error))),
         };
         search.record(&planned, measured(&one));
+        say(Update::Trial(&one.trial));
         say(Update::Note(&progress(&one.trial, search)));
         tried.push(one);
     }

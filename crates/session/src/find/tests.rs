@@ -105,14 +105,15 @@ fn the_capacity_of_a_server_is_found_whatever_the_time_of_a_request() {
 
 #[test]
 fn a_search_tells_before_each_trial_what_is_known() {
-    let states = Mutex::new(Vec::new());
-    let say = |update: Update<'_>| {
-        if let Update::Search(state) = update {
-            states.lock().unwrap().push(state.clone());
-        }
+    let (states, ended) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
+    let say = |update: Update<'_>| match update {
+        Update::Search(state) => states.lock().unwrap().push(state.clone()),
+        Update::Trial(trial) => ended.lock().unwrap().push(trial.clone()),
+        _ => {}
     };
     let asked = Asked { objectives: &["p90<100ms"], ..Asked::default() };
     let result = asked.told(VirtualServer::OneAtATime(Duration::from_millis(2)), &say).result;
+    assert_eq!(ended.into_inner().unwrap(), result.trials, "each trial is told when it has ended");
     let states = states.into_inner().unwrap();
     assert_eq!(states.len(), result.trials.len(), "{states:#?}");
     assert!(states.iter().zip(0..).all(|(state, trials)| state.trials == trials), "{states:#?}");

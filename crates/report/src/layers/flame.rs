@@ -1,0 +1,169 @@
+//! CPU time by function as a flame graph: one for each arm, beside the arm that it is compared with.
+
+use hoptax_result::{ArmResult, FrameUse, StudyResult};
+use hoptax_stats::mean_over_rounds;
+
+use crate::chart::{Flame, FlameAdded, FlameArm, FlameFrame, FlameTime, drawn};
+use crate::numbers::{difference, level};
+
+/// None if no arm has functions.
+pub(crate) fn flame(result: &StudyResult) -> Option<Flame> {
+    let confidence = result.plan.quantile_confidence();
+    let arms: Vec<FlameArm> = result.arms.iter().filter_map(|arm| of_arm(arm, confidence)).collect();
+    (!arms.is_empty()).then(|| Flame {
+        title: "CPU time of each arm by function".to_owned(),
+        axis: "CPU time per request, us".to_owned(),
+        unit: "us",
+        arms,
+    })
+}
+
+/// None without functions, and with fewer than two rounds, of which no interval is known.
+fn of_arm(arm: &ArmResult, confidence: f64) -> Option<FlameArm> {
+    let rounds = arm.frames.iter().map(|frame| frame.own_us.len()).max()?;
+    let is_compared = arm.frames.iter().any(|frame| !frame.compared_us.is_empty());
+    let time = |times: &Times| times.time(is_compared, confidence);
+    let frame = |(frame, whole): (&FrameUse, Times)| {
+        let own = Times::of(frame, rounds);
+        let has_own = !(frame.own_us.is_empty() && frame.compared_us.is_empty());
+        Some(FlameFrame {
+            name: frame.function.clone(),
+            depth: frame.depth,
+            whole: time(&whole)?,
+            own: if has_own { Some(time(&own)?) } else { None },
+        })
+    };
+    let frames = arm.frames.iter().zip(with_calls(&arm.frames, rounds)).map(frame);
+    Some(FlameArm {
+        arm: arm.id.clone(),
+        compared_with: arm.compared_with.clone().filter(|_| is_compared),
+        frames: frames.collect::<Option<Vec<FlameFrame>>>()?,
+    })
+}
+
+/// CPU times per request by round, us.
+#[derive(Clone)]
+struct Times {
+    own_us: Vec<f64>,
+    /// Those of the arm that it is compared with.
+    compared_us: Vec<f64>,
+}
+
+impl Times {
+    /// The times of a function alone. A function without samples has none in all rounds.
+    fn of(frame: &FrameUse, rounds: usize) -> Self {
+        let all = |us: &[f64]| if us.is_empty() { vec![0.0; rounds] } else { us.to_vec() };
+        Self { own_us: all(&frame.own_us), compared_us: all(&frame.compared_us) }
+    }
+
+    fn add(&mut self, other: &Self) {
+        for (sum, us) in self.own_us.iter_mut().zip(&other.own_us) {
+            *sum += us;
+        }
+        for (sum, us) in self.compared_us.iter_mut().zip(&other.compared_us) {
+            *sum += us;
+        }
+    }
+
+    /// The means over rounds.
+    fn time(&self, is_compared: bool, confidence: f64) -> Option<FlameTime> {
+        let own = mean_over_rounds(&self.own_us, confidence)?;
+        let added = || {
+            let pairs = self.own_us.iter().zip(&self.compared_us);
+            let added: Vec<f64> = pairs.map(|(own, compared)| own - compared).collect();
+            let added = mean_over_rounds(&added, confidence)?;
+            Some(FlameAdded {
+                us: drawn(added.estimate),
+                text: difference(&added),
+                is_near_zero: added.low <= 0.0 && added.high >= 0.0,
+            })
+        };
+        let added = if is_compared { Some(added()?) } else { None };
+        Some(FlameTime { us: drawn(own.estimate.max(0.0)), text: level(&own), added })
+    }
+}
+
+/// The times of functions with all that they call, in the order of the functions.
+fn with_calls(frames: &[FrameUse], rounds: usize) -> Vec<Times> {
+    // From the last: those that a function calls come after it. `open` are those whose caller is still to come, the nearest last.
+    let mut open: Vec<(u32, Times)> = Vec::new();
+    let mut sums: Vec<Times> = Vec::new();
+    for frame in frames.iter().rev() {
+        let mut sum = Times::of(frame, rounds);
+        while let Some((_, called)) = open.pop_if(|(depth, _)| *depth > frame.depth) {
+            sum.add(&called);
+        }
+        open.push((frame.depth, sum.clone()));
+        sums.push(sum);
+    }
+    sums.reverse();
+    sums
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+
+    fn frame(function: &str, depth: u32, own_us: &[f64], compared_us: &[f64]) -> FrameUse {
+        FrameUse {
+            function: function.to_owned(),
+            depth,
+            own_us: own_us.to_vec(),
+            compared_us: compared_us.to_vec(),
+        }
+    }
+
+    /// The functions of the first arm of a study.
+    fn first(frames: Vec<FrameUse>) -> Option<Flame> {
+        let mut result = fixture::study();
+        result.arms[0].compared_with = Some("other".to_owned());
+        result.arms[0].frames = frames;
+        flame(&result)
+    }
+
+    #[test]
+    fn a_function_has_the_time_of_all_that_it_calls_and_its_own_beside_the_reference() {
+        assert!(flame(&fixture::study()).is_none());
+        let flame = first(vec![
+            frame("all", 0, &[], &[]),
+            frame("main", 1, &[1.0, 1.0], &[1.0, 1.0]),
+            frame("verify", 2, &[9.0, 11.0], &[]),
+            frame("sign", 3, &[4.0, 4.0], &[]),
+            frame("writev", 2, &[20.0, 20.0], &[18.0, 22.0]),
+            frame("idle", 1, &[], &[2.0, 2.0]),
+        ])
+        .unwrap();
+        let [arm] = flame.arms.as_slice() else { panic!("{flame:?}") };
+        let shown: Vec<(f64, f64, bool)> = arm
+            .frames
+            .iter()
+            .map(|frame| {
+                let added = frame.whole.added.as_ref().unwrap();
+                (frame.whole.us, added.us, added.is_near_zero)
+            })
+            .collect();
+        let expected = [
+            // In the first round 34 beside 21, in the second 36 beside 25: the interval of two rounds is wide.
+            (35.0, 12.0, true),
+            (35.0, 14.0, false),
+            (14.0, 14.0, false),
+            (4.0, 4.0, false),
+            (20.0, 0.0, true),
+            (0.0, -2.0, false),
+        ];
+        assert_eq!(shown, expected);
+        assert!(arm.frames[0].own.is_none(), "{arm:?}");
+        let own = arm.frames[2].own.as_ref().unwrap();
+        assert_eq!(own.text, "10 ±13");
+        assert_eq!(arm.frames[5].own.as_ref().unwrap().added.as_ref().unwrap().text, "-2.00 ±0.00");
+        assert_eq!(arm.compared_with.as_deref(), Some("other"));
+    }
+
+    #[test]
+    fn without_another_arm_there_are_no_differences_and_with_one_round_there_is_no_graph() {
+        let flame = first(vec![frame("all", 0, &[1.0, 3.0], &[])]).unwrap();
+        assert!(flame.arms[0].compared_with.is_none() && flame.arms[0].frames[0].whole.added.is_none());
+        assert!(first(vec![frame("all", 0, &[1.0], &[])]).is_none());
+    }
+}

@@ -1,0 +1,66 @@
+// CPU time by function: a choice of the arm, its flame graph, and the function that a reader has gone into.
+
+import { flame, flameRows } from "../chart/flame";
+import { Figure } from "../figure";
+import type { Flame } from "../types/document";
+import type { View } from "../view";
+import { Choice } from "./costs";
+
+interface FlameProps {
+  data: Flame;
+  view: View;
+  change: (changes: View) => void;
+}
+
+/** The graph with the choice of the arm. */
+export function FlameBlock({ data, view, change }: FlameProps) {
+  // An arm that is compared with another shows more.
+  const arm = data.arms.find((one) => one.arm === view["flame"]) ?? data.arms.find((one) => one.compared_with) ?? data.arms[0];
+  if (arm === undefined) {
+    return null;
+  }
+  const place = Number.parseInt(view["frame"] ?? "", 10);
+  const zoom = (arm.frames[place]?.whole.us ?? 0) > 0 ? place : 0;
+  const out = () => {
+    if (zoom === 0) {
+      return false;
+    }
+    change({ frame: "" });
+    return true;
+  };
+  const inside = arm.frames[zoom];
+  return (
+    <>
+      {data.arms.length > 1 && (
+        <div class="switches">
+          <Choice name="Arm" value={arm.arm} options={data.arms.map((one) => [one.arm, one.arm])} choose={(flame) => change({ flame, frame: "" })} />
+        </div>
+      )}
+      {zoom > 0 && inside && (
+        <p class="note" role="status">
+          Only <code>{inside.name}</code> and the functions that it calls.{" "}
+          <button type="button" class="quiet" onClick={out}>
+            Show all functions
+          </button>
+        </p>
+      )}
+      <Figure
+        title={`CPU time of ${arm.arm} by function${arm.compared_with ? `, beside ${arm.compared_with}` : ""}`}
+        name="functions"
+        scene={(width) => flame(arm, data, zoom, width)}
+        rows={() => flameRows(arm)}
+        onChoose={(id) => change({ frame: id === "0" ? "" : id })}
+        onLeave={out}
+        note={
+          <>
+            Select a function to see only what it calls; Escape shows all again. The time of small functions, with less than 0.5 % in both arms, is that of the
+            one that calls them.
+            {arm.compared_with
+              ? " The stronger a colour, the larger the difference. Intervals are of one function each: of 100 functions without a true difference, about 5 have a colour. The table has functions that only the other arm runs, too."
+              : ""}
+          </>
+        }
+      />
+    </>
+  );
+}
