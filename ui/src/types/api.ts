@@ -261,6 +261,14 @@ export interface Job {
    */
   step: Step | null;
   /**
+   * The trials of a search by objective, of the first four; empty before the first trial, and for all other kinds.
+   */
+  curves: Curve[];
+  /**
+   * The costs in the complete rounds of the study that measures; null without any.
+   */
+  costs: CostsSoFar | null;
+  /**
    * The latest lines that its command would print: facts, trials, the costs so far. A table has several lines.
    */
   notes: string[];
@@ -322,6 +330,69 @@ export interface Step {
    * The same in words: `round 3 of 16, 41 % done, about 4 min left`.
    */
   line: string;
+}
+/**
+ * The trials of a search by one objective.
+ */
+export interface Curve {
+  /**
+   * The objective, as it was given: `p99<5ms`.
+   */
+  objective: string;
+  /**
+   * Unit of its values and of its limit: `us`, `%`, `requests` or `bytes`.
+   */
+  unit: string;
+  /**
+   * The limit of its values; null if not known.
+   */
+  limit: number | null;
+  /**
+   * The latest trials, in the order in which they ended.
+   */
+  trials: CurveTrial[];
+}
+/**
+ * A trial by one objective.
+ */
+export interface CurveTrial {
+  /**
+   * Planned requests per second.
+   */
+  rate: number;
+  /**
+   * The value that the objective limits; null if it had too few responses.
+   */
+  value: number | null;
+  /**
+   * True if the objective held.
+   */
+  holds: boolean;
+  /**
+   * False if it says nothing about the server, because the generator could not follow.
+   */
+  counts: boolean;
+}
+/**
+ * The costs of a study that still measures. They decide nothing.
+ */
+export interface CostsSoFar {
+  /**
+   * The title of the table, with the number of rounds.
+   */
+  title: string;
+  /**
+   * The headings of its columns, that of the names first.
+   */
+  headings: string[];
+  /**
+   * Its first rows, each with a cell for each heading.
+   */
+  rows: string[][];
+  /**
+   * Number of rows that are left out.
+   */
+  more: number;
 }
 /**
  * The body of a response that is no success.

@@ -44,6 +44,9 @@ export type Chart =
       bars: Bars;
     }
   | {
+      flame: Flame;
+    }
+  | {
       distributions: Distributions;
     }
   | {
@@ -279,7 +282,8 @@ export interface Costs {
    */
   views: CostView[];
   /**
-   * The values that the numbers were computed from, slice by slice; empty for combined results, which have none.
+   * The values that the numbers were computed from, slice by slice: under the usual load of a measure first, under others as far as a
+   * page has room for them. Empty for combined results, which have none.
    */
   slices: Slices[];
 }
@@ -349,6 +353,10 @@ export interface Slices {
    * The measure in words with its unit.
    */
   axis: string;
+  /**
+   * The unit.
+   */
+  unit: string;
   /**
    * The headings of the views that are computed from them.
    */
@@ -641,6 +649,113 @@ export interface BarPiece {
    * The length as text.
    */
   text: string;
+}
+/**
+ * CPU time by function, of several arms.
+ */
+export interface Flame {
+  /**
+   * A description for screen readers.
+   */
+  title: string;
+  /**
+   * The label of the axis, with the unit.
+   */
+  axis: string;
+  /**
+   * The unit of all times.
+   */
+  unit: string;
+  /**
+   * The arms.
+   */
+  arms: FlameArm[];
+}
+/**
+ * CPU time by function of an arm.
+ */
+export interface FlameArm {
+  /**
+   * Its id.
+   */
+  arm: string;
+  /**
+   * The arm that differences are from; none without differences.
+   */
+  compared_with: string | null;
+  /**
+   * The functions, each after the one that calls it. The first is around all.
+   */
+  frames: FlameFrame[];
+}
+/**
+ * A function within those that call it.
+ */
+export interface FlameFrame {
+  /**
+   * Its name.
+   */
+  name: string;
+  /**
+   * Number of functions around it.
+   */
+  depth: number;
+  whole: FlameTime;
+  /**
+   * Its CPU time without the functions that are listed after it; none if it has none in either arm.
+   */
+  own?: FlameTime1 | null;
+}
+/**
+ * Its CPU time with that of all functions that it calls.
+ */
+export interface FlameTime {
+  /**
+   * The time, to draw.
+   */
+  us: number;
+  /**
+   * The time with its interval, without the unit: `4.95 ±0.65`.
+   */
+  text: string;
+  /**
+   * The difference from the same function of the other arm; none without one.
+   */
+  added?: FlameAdded | null;
+}
+/**
+ * A difference of CPU times.
+ */
+export interface FlameAdded {
+  /**
+   * The difference, to draw.
+   */
+  us: number;
+  /**
+   * The difference with its interval, without the unit: `+4.95 ±0.65`.
+   */
+  text: string;
+  /**
+   * True if the interval contains zero.
+   */
+  is_near_zero: boolean;
+}
+/**
+ * A CPU time.
+ */
+export interface FlameTime1 {
+  /**
+   * The time, to draw.
+   */
+  us: number;
+  /**
+   * The time with its interval, without the unit: `4.95 ±0.65`.
+   */
+  text: string;
+  /**
+   * The difference from the same function of the other arm; none without one.
+   */
+  added?: FlameAdded | null;
 }
 /**
  * Distributions on common scales, as counts and cumulative.

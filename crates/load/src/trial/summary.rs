@@ -47,6 +47,7 @@ pub(super) fn result(
     });
     let body = LoadBody {
         plan: plan(spec, generator.workers.len()),
+        loads_beside: None,
         recorded_from_unix_s: Some(recorded.from_unix_s),
         recorded_s: recorded.time.as_secs_f64(),
         ended_by: recorded.ended_by,
