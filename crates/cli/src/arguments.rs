@@ -148,7 +148,7 @@ Examples:
   hoptax convert log requests.log > requests.csv"
     )]
     Convert(ConvertCommand),
-    /// Run what measurements need: `origin`, `certs`, `envoy`, an `agent`, a `graph` of services
+    /// Run what measurements need: `origin`, `certs`, `envoy`, an `agent`, a service `graph`
     #[command(
         subcommand,
         after_help = "\
