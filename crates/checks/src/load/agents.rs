@@ -14,7 +14,7 @@ pub(super) const LOST: Check<LoadResult> = Check {
         let finding = |agent: &Agent| {
             Finding::new(
                 "agent-lost",
-                Severity::Warn,
+                Severity::Fail,
                 Measured::count(1.0, 0.0, "agents"),
                 format!(
                     "agent `{}` {}: {}; {}; {}",
@@ -54,8 +54,7 @@ fn known(agent: &Agent) -> String {
 
 /// The meaning of that for the numbers of the result.
 fn meaning(agents: &Agents, agent: &Agent) -> String {
-    let with_share = agents.all.iter().filter(|other| other.index.is_some()).count();
-    let merged = agents.all.iter().filter(|other| other.outcome == AgentOutcome::Merged).count();
+    let (with_share, merged) = agents.shares_and_merged();
     let others = number_of(merged as u64, "agent");
     let lacking = 100.0 / with_share.max(1) as f64;
     let rate = agent.planned_rate.map_or_else(String::new, |rate| format!("{rate:.0}/s, "));
@@ -126,7 +125,7 @@ mod tests {
             ..agent("b", Some(1), AgentOutcome::Died)
         };
         let (severity, result) = judged(died.clone());
-        assert_eq!((severity, result.verdict), (Some(Severity::Warn), Verdict::Caution));
+        assert_eq!((severity, result.verdict), (Some(Severity::Fail), Verdict::Caution));
         let message = &result.findings[0].message;
         for part in [
             "agent `b` died: its connection ended; in the first 3.0 s of the record it had sent 1500 requests and 1499",

@@ -94,7 +94,7 @@ fn an_agent_that_is_killed_is_named_and_the_counts_of_the_others_are_exact() {
         .arg(&file)
         .args(["-q", "300", "-n", "1800"]);
     command.args(["--warmup", "0s", "-d", "10m", "--timeout", "1m"]).args(TOLERANT).arg(&url);
-    let mut load = Guarded(command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap());
+    let mut load = Guarded(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
     let mut lines = BufReader::new(load.0.stderr.take().unwrap()).lines();
     let mut next = |part: &str| lines.by_ref().map_while(Result::ok).find(|line| line.contains(part));
     next("start at one instant").unwrap();
@@ -104,6 +104,11 @@ fn an_agent_that_is_killed_is_named_and_the_counts_of_the_others_are_exact() {
     let line = next(&name).unwrap();
     assert!(line.contains("is lost"), "{line}");
     assert_eq!(load.0.wait().unwrap().code(), Some(3));
+    let screen = std::io::read_to_string(load.0.stdout.take().unwrap()).unwrap();
+    assert!(screen.contains("1,200 of 1,200 planned requests of 2 of 3 agents were answered"), "{screen}");
+    // First of all findings.
+    let first = screen.lines().skip_while(|line| !line.starts_with("caution")).nth(1);
+    assert!(first.is_some_and(|line| line.starts_with("  agent-lost: ")), "{screen}");
     let result = checked("load", &fs::read_to_string(&file).unwrap());
     assert_eq!((&result["book"]["planned"], &result["verdict"]), (&1_200.into(), &"caution".into()));
     assert_eq!(result["book"]["answered"], 1_200);

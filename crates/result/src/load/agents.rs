@@ -20,6 +20,13 @@ impl Agents {
     pub fn lost(&self) -> impl Iterator<Item = &Agent> {
         self.all.iter().filter(|agent| agent.index.is_some() && agent.outcome.is_lost())
     }
+
+    /// The agents that had a share of the load, and those of them whose part is in the result.
+    pub fn shares_and_merged(&self) -> (usize, usize) {
+        let with_share = || self.all.iter().filter(|agent| agent.index.is_some());
+        let merged = with_share().filter(|agent| agent.outcome == AgentOutcome::Merged);
+        (with_share().count(), merged.count())
+    }
 }
 
 /// One agent of a load.

@@ -6,6 +6,12 @@ use super::cells::table;
 use crate::document::{Block, Section};
 use crate::numbers::{grouped, us};
 
+/// The agents that the requests of the answer are of, if the parts of others are not in the result: ` of 2 of 3 agents`.
+pub(super) fn incomplete(agents: &Agents) -> Option<String> {
+    let (all, merged) = agents.shares_and_merged();
+    (merged < all).then(|| format!(" of {merged} of {all} agents"))
+}
+
 /// A row for each agent, and how well they agreed on the start.
 pub(super) fn section(agents: &Agents) -> Section {
     let header = [
@@ -43,4 +49,25 @@ pub(super) fn section(agents: &Agents) -> Section {
     ));
     section.blocks.insert(0, start);
     section
+}
+
+#[cfg(test)]
+mod tests {
+    use hoptax_result::AgentOutcome;
+
+    use super::*;
+
+    #[test]
+    fn the_answer_names_the_agents_only_if_a_part_is_missing() {
+        let agents = |second: AgentOutcome| {
+            let of = |index, outcome| Agent { index, outcome, ..Agent::default() };
+            let all =
+                vec![of(Some(0), AgentOutcome::Merged), of(Some(1), second), of(None, AgentOutcome::Absent)];
+            incomplete(&Agents { all, ..Agents::default() })
+        };
+        assert_eq!(agents(AgentOutcome::Merged), None);
+        for lacking in [AgentOutcome::Died, AgentOutcome::Void] {
+            assert_eq!(agents(lacking).as_deref(), Some(" of 1 of 2 agents"));
+        }
+    }
 }
