@@ -16,14 +16,14 @@ pub(super) fn incomplete(agents: &Agents) -> Option<String> {
 pub(super) fn section(agents: &Agents) -> Section {
     let header = [
         "agent",
+        "outcome",
         "share",
         "sent",
         "answered",
         "send lag p99 us",
         "run delay us",
         "throttled",
-        "clock us",
-        "end",
+        "clock error us",
     ];
     let row = |agent: &Agent| {
         let count =
@@ -31,6 +31,7 @@ pub(super) fn section(agents: &Agents) -> Section {
         let time = |time_us: Option<f64>| time_us.map_or_else(|| "-".to_owned(), us);
         let verdict = agent.verdict.map_or_else(String::new, |verdict| format!(", {}", verdict.as_str()));
         let cells = vec![
+            format!("{}{verdict}", agent.outcome.as_str()),
             agent.index.map_or_else(|| "-".to_owned(), |index| index.to_string()),
             count(agent.sent),
             count(agent.answered),
@@ -38,11 +39,14 @@ pub(super) fn section(agents: &Agents) -> Section {
             time(agent.run_delay_us),
             count(agent.throttled),
             agent.clock_error_us.map_or_else(|| "-".to_owned(), |error_us| format!("+-{}", us(error_us))),
-            format!("{}{verdict}", agent.outcome.as_str()),
         ];
         (agent.name.clone(), cells)
     };
-    let mut section = Section::of_table(table("agents", &header, agents.all.iter().map(row).collect()));
+    // Without room, columns are dropped from the right; the first of all is that of CPU limits, which few agents have.
+    let table = table("agents", &header, agents.all.iter().map(row).collect())
+        .with_words(&["outcome"])
+        .with_priority("throttled", u8::MAX);
+    let mut section = Section::of_table(table);
     let start = Block::Note(format!(
         "The starts of two agents differ by at most {} us, as exchanges with their clocks bound it.",
         us(agents.start_error_us)
@@ -56,6 +60,15 @@ mod tests {
     use hoptax_result::AgentOutcome;
 
     use super::*;
+
+    #[test]
+    fn the_outcome_is_always_there_and_throttled_periods_are_dropped_first() {
+        let section = section(&Agents { all: vec![Agent::default()], ..Agents::default() });
+        let Some(Block::Table(table)) = section.blocks.last() else { panic!("no table") };
+        assert_eq!((table.columns[0].heading.as_str(), table.columns[0].priority), ("outcome", 0));
+        let dropped = table.columns.iter().max_by_key(|column| column.priority).unwrap();
+        assert_eq!(dropped.heading, "throttled");
+    }
 
     #[test]
     fn the_answer_names_the_agents_only_if_a_part_is_missing() {
