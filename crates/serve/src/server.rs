@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use axum::Router;
 use hoptax_session::machine::{self, ChildLimits};
-use hoptax_session::targets::{AllowedTarget, AllowedTargets, is_local};
+use hoptax_session::targets::{AllowedTarget, AllowedTargets, is_loopback};
 use hoptax_session::token::Token;
 use hoptax_session::{Failure, Interrupt};
 use tokio::runtime::Builder;
@@ -69,7 +69,7 @@ impl Options {
         let needs = |what: &str| {
             Err(Failure::bad_input(format!("others can reach {}, so the server needs {what}", self.listen)))
         };
-        if is_local(self.listen) {
+        if is_loopback(self.listen) {
             Ok(())
         } else if self.token.is_none() {
             needs("a token")

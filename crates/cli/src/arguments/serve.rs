@@ -4,7 +4,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
-use hoptax_serve::{AllowedHost, AllowedTarget, MOST_LOADS_AT_ONCE};
+use hoptax_serve::{AllowedHost, MOST_LOADS_AT_ONCE};
+use hoptax_session::targets::AllowedTarget;
 
 use super::runs::StoreChoice;
 
