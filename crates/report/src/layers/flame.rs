@@ -106,12 +106,7 @@ mod tests {
     use crate::fixture;
 
     fn frame(name: &str, depth: u32, own_us: &[f64], compared_us: &[f64]) -> FrameUse {
-        FrameUse {
-            name: name.to_owned(),
-            depth,
-            own_us: own_us.to_vec(),
-            compared_us: compared_us.to_vec(),
-        }
+        FrameUse { name: name.to_owned(), depth, own_us: own_us.to_vec(), compared_us: compared_us.to_vec() }
     }
 
     /// The frames of the first arm of a study.
