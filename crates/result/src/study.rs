@@ -1,7 +1,7 @@
 //! The result of a study: its plan, its evidence by round, and the numbers computed from it.
 //!
 //! Every number is a function of `rounds`: `hoptax_judge::summary::fill` computes all of them from a result without
-//! numbers. CPU time by function (`frames`) is itself evidence: it is made of stacks, which only the run folder has.
+//! numbers. CPU time by frame (`frames`) is itself evidence: it is made of stacks, which only the run folder has.
 
 mod answer;
 mod arm;
