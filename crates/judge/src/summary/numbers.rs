@@ -79,9 +79,9 @@ fn fill_bounds(arms: &mut [ArmResult], evidence: &Evidence<'_>, plan: &StudyPlan
 
 /// Selects the bounds under the usual load of each measure, of those for the arm, from the bounds of each load of an arm.
 fn usual_bounds(arm: &ArmResult, bounds: &[Bounds], plan: &StudyPlan) -> Bounds {
-    let usual = |measure: CostMeasure| plan.usual_load_of(&arm.id, measure.measure());
     let of_load = |(under, bounds): (&ArmLoad, &Bounds)| {
-        let is_usual = |bound: &&Bound| usual(bound.measure).is_some_and(|load| load.name == under.load);
+        let is_usual =
+            |bound: &&Bound| plan.usual_load_name(&arm.id, bound.measure) == Some(under.load.as_str());
         bounds.0.iter().filter(is_usual).cloned().collect::<Vec<Bound>>()
     };
     Bounds(arm.loads.iter().zip(bounds).flat_map(of_load).collect())
