@@ -7,11 +7,12 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use hoptax_report::documents::TextTable;
 use hoptax_result::FindTrial;
 use hoptax_session::Interrupt;
 use tokio::sync::watch;
 
-use crate::job::{CostsSoFar, Job, Kind, Outcome, Progress, State, Step};
+use crate::job::{Job, Kind, Outcome, Progress, State, Step};
 
 /// The most jobs that are remembered. The results of the others are in the store.
 const MAX_JOBS: usize = 100;
@@ -181,7 +182,7 @@ impl Jobs {
     }
 
     /// Takes note of the costs of a job so far.
-    pub(crate) fn costed(&self, job: u64, costs: Option<CostsSoFar>) {
+    pub(crate) fn costed(&self, job: u64, costs: Option<TextTable>) {
         self.change(job, |job| job.costed(costs));
     }
 
