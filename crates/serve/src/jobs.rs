@@ -18,13 +18,13 @@ use crate::job::{Job, Kind, Outcome, Progress, State, Step};
 const MAX_JOBS: usize = 100;
 
 /// The most loads that may be allowed at once: fewer than the jobs that are remembered, so that one that runs never has to be forgotten.
-pub const MOST_LOADS_AT_ONCE: u32 = 16;
+pub(crate) const MOST_LOADS_AT_ONCE: u32 = 16;
 
 /// The jobs.
 #[derive(Debug)]
 pub(crate) struct Jobs {
     known: Mutex<Known>,
-    /// Loads that may run at the same time, at least one.
+    /// Loads that may run at the same time.
     loads_at_once: u32,
 }
 
@@ -101,7 +101,7 @@ impl Known {
 impl Jobs {
     /// No jobs yet, of which so many loads may run at the same time.
     pub(crate) fn new(loads_at_once: u32) -> Self {
-        Self { known: Mutex::default(), loads_at_once: loads_at_once.clamp(1, MOST_LOADS_AT_ONCE) }
+        Self { known: Mutex::default(), loads_at_once }
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {

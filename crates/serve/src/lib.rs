@@ -39,6 +39,5 @@ pub use history::Tell;
 pub use hoptax_session::targets::{AllowedTarget, is_local};
 pub use hoptax_session::token::Token;
 pub use hosts::AllowedHost;
-pub use jobs::MOST_LOADS_AT_ONCE;
 pub use openapi::openapi;
 pub use server::{Options, Server, routes};
