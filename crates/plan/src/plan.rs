@@ -1,6 +1,7 @@
 //! The plan of a study: arms and loads, with all decisions that need no running process.
 
 mod arms;
+mod arms_of_loads;
 mod chain;
 mod conditions;
 mod copies;
@@ -15,7 +16,6 @@ mod points;
 mod positions;
 mod published;
 mod searched;
-mod selection;
 mod size;
 mod smoke;
 mod supported;
@@ -239,7 +239,7 @@ impl Plan {
         let mut problems = Vec::new();
         let (arms, pointers) = arms::plan(file, positions, catalogue, &configurations, &mut problems);
         let mut loads = loads::plan(&file.loads, file.observe, positions, &mut problems);
-        selection::decide(file, &arms, &mut loads, positions, &mut problems);
+        arms_of_loads::decide(file, &arms, &mut loads, positions, &mut problems);
         let timeline = timeline::plan(file, &arms, &loads, positions, &mut problems);
         supported::check(file, &arms, &pointers, &loads, positions, &mut problems);
         let link = file.link.as_ref().map(|link| link.plan(file.seed, positions, &mut problems));

@@ -37,6 +37,5 @@ mod working;
 
 pub use history::Tell;
 pub use hosts::AllowedHost;
-pub use jobs::MOST_LOADS_AT_ONCE;
 pub use openapi::openapi;
 pub use server::{Options, Server, routes};
