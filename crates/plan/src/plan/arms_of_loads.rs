@@ -295,7 +295,7 @@ mod tests {
             assert!(fast.contains(&both) && slow.contains(&both), "{both}");
         }
         for (id, is_slow) in
-            [("ext-proc{parts=bodies}", true), ("control/burn{us=20}", false), ("lua", false)]
+            [("ext-proc{parts=bodies}", true), ("control/burn{us=20}", true), ("lua", false)]
         {
             assert_eq!((slow.contains(&id), fast.contains(&id)), (is_slow, !is_slow), "{id}");
         }

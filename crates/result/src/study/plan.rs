@@ -191,7 +191,7 @@ pub struct LoadSpec {
     pub expect: Vec<u16>,
     /// The caller: `hoptax`, `php`, or a command.
     pub caller: String,
-    /// Ids of the arms that it is for; empty for all.
+    /// Ids of the arms that take part in it: those of `only`, and those that their costs need; empty for all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub arms: Vec<String>,
     /// Slices of each arm per round.
