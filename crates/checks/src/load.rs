@@ -27,6 +27,7 @@ pub(crate) use limits::{order_bounds, withhold_all};
 /// All checks.
 pub const ALL: &[Check<LoadResult>] = &[
     book::BALANCES,
+    agents::LOST,
     ended::BACKLOG,
     ended::INTERRUPTED,
     offered::OFFERED,
@@ -60,7 +61,6 @@ pub const ALL: &[Check<LoadResult>] = &[
     subject::APART,
     subject::DELAYED,
     beside::OTHER_LOADS,
-    agents::LOST,
     agents::START,
     merged::LEFT_OUT,
     merged::COMMON_WINDOW,

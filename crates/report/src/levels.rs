@@ -76,9 +76,8 @@ pub(crate) fn levels(result: &StudyResult) -> Option<SideTable> {
         row.load.is_none() || columns.iter().any(|column| row.level(result, column.1).is_some())
     });
     let cells = |row: &Row<'_>| -> Vec<String> {
-        let cell = |column: &Column| {
-            row.level(result, column.1).as_ref().map_or_else(|| "-".to_owned(), level)
-        };
+        let cell =
+            |column: &Column| row.level(result, column.1).as_ref().map_or_else(|| "-".to_owned(), level);
         columns.iter().map(cell).collect()
     };
     let what = if arms.iter().all(|arm| arm.hops.is_empty()) { "without a proxy" } else { "plain proxying" };

@@ -14,7 +14,7 @@ pub(super) const LOST: Check<LoadResult> = Check {
         let finding = |agent: &Agent| {
             Finding::new(
                 "agent-lost",
-                Severity::Fail,
+                Severity::Warn,
                 Measured::count(1.0, 0.0, "agents"),
                 format!(
                     "{}. {}. {}",
@@ -117,7 +117,7 @@ mod tests {
             ..agent("b", Some(1), AgentOutcome::Died)
         };
         let (severity, result) = judged(died.clone());
-        assert_eq!((severity, result.verdict), (Some(Severity::Fail), Verdict::Caution));
+        assert_eq!((severity, result.verdict), (Some(Severity::Warn), Verdict::Caution));
         let message = &result.findings[0].message;
         for part in [
             "agent `b` died: its connection ended. It had sent 1,500 requests, of which 1,499 were answered, up to 3.0 s of the",

@@ -294,8 +294,7 @@ mod tests {
         for both in ["baseline", "same", "control/burn{us=0}"] {
             assert!(fast.contains(&both) && slow.contains(&both), "{both}");
         }
-        for (id, is_slow) in
-            [("ext-proc{parts=bodies}", true), ("control/burn{us=20}", true), ("lua", false)]
+        for (id, is_slow) in [("ext-proc{parts=bodies}", true), ("control/burn{us=20}", true), ("lua", false)]
         {
             assert_eq!((slow.contains(&id), fast.contains(&id)), (is_slow, !is_slow), "{id}");
         }
