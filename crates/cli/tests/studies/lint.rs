@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use hoptax_subject::envoy::process::{Proxy, ProxySpec, Source};
 use hoptax_subject::envoy::release::Envoy;
 
+use crate::listeners_run::free_port;
 use crate::support::proxied::{Witness, get, started, statistics};
 use crate::support::{Guarded, hoptax, run, wait_until};
 
@@ -181,11 +182,6 @@ fn answer(mut stream: TcpStream, connection: usize, serve: &dyn Fn(usize, usize,
         }
         before = Instant::now();
     }
-}
-
-/// A port that is free now.
-pub(super) fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 pub(super) const PLAIN: &str = "- match: {prefix: /}\n  route: {cluster: shop, timeout: 5s}";

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -12,6 +11,7 @@ use hoptax_listeners::Source;
 use hoptax_subject::envoy::release::Envoy;
 use serde_json::{Value, json};
 
+use crate::listeners_run::free_port;
 use crate::support::{Guarded, origin, root, run, wait_until};
 
 /// A folder with a certificate, to which files of the catalogue are copied.
@@ -126,11 +126,6 @@ fn envoy_runs_with_files_of_listeners_and_clusters() {
     assert_eq!(lab.refusal(&path), None);
     let without = run(["listeners", "render", &edge, "--as", "lds-cds"]);
     assert_eq!(without.code, Some(2), "{without:?}");
-}
-
-/// A port that is free now.
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 /// The body of a response; none if there is no such response yet.

@@ -1,10 +1,12 @@
 //! `hoptax listeners run` on real Envoy: no request is lost over restarts, broken files and killed Envoys, and no process is left.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::Mutex;
 use std::thread;
 use std::time::Duration;
 
@@ -12,11 +14,12 @@ use serde_json::{Value, json};
 
 use crate::support::{Guarded, Ran, Watched, checked, hoptax, origin, run, signal, wait_at_pace, wait_until};
 
-/// A port of loopback that is free for TCP and UDP.
+/// A port of loopback that is free for TCP and UDP, and that no other test of this program was given.
 pub(crate) fn free_port() -> u16 {
+    static GIVEN: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
     loop {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        if UdpSocket::bind(("127.0.0.1", port)).is_ok() {
+        if UdpSocket::bind(("127.0.0.1", port)).is_ok() && GIVEN.lock().unwrap().insert(port) {
             return port;
         }
     }

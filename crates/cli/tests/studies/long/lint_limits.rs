@@ -15,9 +15,9 @@ use std::time::Duration;
 use rustix::process::{Pid, Resource, Rlimit};
 
 use crate::lint::{
-    HIGH, PLAIN, Running, assert_overflow, bootstrap, cluster, finds, free_port, http_options, listener,
-    routed, server,
+    HIGH, PLAIN, Running, assert_overflow, bootstrap, cluster, finds, http_options, listener, routed, server,
 };
+use crate::listeners_run::free_port;
 use crate::support::proxied::get;
 use crate::support::{origin, wait_until};
 

@@ -17,8 +17,9 @@ use std::time::Duration;
 use hoptax_certs::Authority;
 use hoptax_subject::envoy::release::Envoy;
 
-use crate::lint::{PLAIN, Running, bootstrap, cluster, finds, free_port, listener, routed, server};
+use crate::lint::{PLAIN, Running, bootstrap, cluster, finds, listener, routed, server};
 use crate::lint_faults::{NO_CLUSTER, certified, status};
+use crate::listeners_run::free_port;
 use crate::support::proxied::{Witness, get};
 use crate::support::{run, wait_until};
 

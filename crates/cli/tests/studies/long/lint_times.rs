@@ -9,8 +9,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::lint::{
-    PLAIN, Running, bootstrap, cluster, finds, free_port, http_options, listener, mended, routed, server,
+    PLAIN, Running, bootstrap, cluster, finds, http_options, listener, mended, routed, server,
 };
+use crate::listeners_run::free_port;
 use crate::support::wait_until;
 
 /// A server that answers after a time, s.
