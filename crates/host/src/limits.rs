@@ -4,17 +4,17 @@ use std::io;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Open files other than connections: standard streams, epoll instances, logs.
+/// Open files that callers do not count: standard streams, logs, the files that a measurement reads for a moment.
 const OTHER_FILES: u64 = 64;
 
-/// Raises the limit on open files for `connections` sockets: the soft limit to the hard limit and, with
+/// Raises the limit on open files for `files` of them, most of which are sockets: the soft limit to the hard limit and, with
 /// `CAP_SYS_RESOURCE`, the hard limit as far as needed.
 ///
 /// # Errors
 /// Returns the hard limit if it is too low and cannot be raised.
-pub fn allow_connections(connections: u64) -> Result<(), u64> {
+pub fn allow_files(files: u64) -> Result<(), u64> {
     let limit = getrlimit(Resource::Nofile);
-    let needed = connections.saturating_add(OTHER_FILES);
+    let needed = files.saturating_add(OTHER_FILES);
     let suffices = |limit: Option<u64>| limit.is_none_or(|limit| limit >= needed);
     if suffices(limit.current) {
         return Ok(());
@@ -29,7 +29,7 @@ pub fn allow_connections(connections: u64) -> Result<(), u64> {
 /// Raises the limit on open files for this number of sockets, or as far as it can be raised, and returns the number of them that it
 /// allows then, at most that number.
 pub fn most_connections(wanted: u64) -> u64 {
-    if allow_connections(wanted).is_ok() {
+    if allow_files(wanted).is_ok() {
         return wanted;
     }
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
@@ -63,8 +63,8 @@ mod tests {
 
     #[test]
     fn a_few_connections_are_allowed_and_impossible_numbers_are_not() {
-        assert_eq!(allow_connections(10), Ok(()));
-        assert!(allow_connections(u64::MAX).is_err());
+        assert_eq!(allow_files(10), Ok(()));
+        assert!(allow_files(u64::MAX).is_err());
         assert_eq!(most_connections(10), 10);
         let most = most_connections(u64::MAX);
         assert!((10..u64::MAX).contains(&most), "{most}");

@@ -10,7 +10,7 @@ use hoptax_host::machine::{self as host};
 use hoptax_host::processors::Placement;
 use hoptax_plan::plan::Plan;
 use hoptax_plan::suit;
-use hoptax_result::{MachineProbe, MachineSpeeds, counted};
+use hoptax_result::{MachineProbe, MachineSpeeds, counted, grouped};
 
 use crate::awake::{self, NeverHalt};
 use crate::failure::Failure;
@@ -27,7 +27,7 @@ const SMOKE_FACTOR: f64 = 0.1;
 /// # Errors
 /// When it cannot be raised as far.
 pub fn allow_connections(connections: usize) -> Result<(), Failure> {
-    limits::allow_connections(connections as u64).map_err(|limit| {
+    limits::allow_files(connections as u64).map_err(|limit| {
         Failure::environment(format!(
             "cannot open {}: the limit on open files is {limit}; raise it as root with \
              `ulimit -Hn {}` in this shell, or lower --connections",
@@ -54,10 +54,18 @@ pub fn limit_processes(limits: ChildLimits) {
 ///
 /// # Errors
 /// When it cannot be raised as far as the study itself needs.
-pub(crate) fn allow_connections_of_plan(plan: &Plan, say: Say<'_>) -> Result<(), Failure> {
-    allow_connections(plan.most_connections())?;
+pub(crate) fn allow_files_of_plan(plan: &Plan, say: Say<'_>) -> Result<(), Failure> {
+    let files = plan.most_open_files();
+    limits::allow_files(files as u64).map_err(|limit| {
+        Failure::environment(format!(
+            "the study needs {} open files, nearly all of them connections, and the limit is {limit}; raise it as root with `ulimit -Hn {}` in \
+             this shell, or lower `connections` of its loads",
+            grouped(files as f64, 0),
+            files + 1024
+        ))
+    })?;
     let connections = plan.most_of_a_proxy();
-    if let Err(limit) = limits::allow_connections(connections as u64) {
+    if let Err(limit) = limits::allow_files(connections as u64) {
         say(Update::Problem(&format!(
             "a proxy may have {connections} connections open, and the limit on open files is {limit}: requests may fail, and \
              results under the loads with most connections may be withheld; raise the limit as root with `ulimit -Hn {}` in this shell",

@@ -19,7 +19,7 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::judged::judged_result;
 use crate::length::{Asked, ClockedCourse, length, length_of_more, length_text};
-use crate::machine::{adapt, allow_connections_of_plan, examine, is_wanted, probe, speeds};
+use crate::machine::{adapt, allow_files_of_plan, examine, is_wanted, probe, speeds};
 use crate::manifest::{Manifest, Programs};
 use crate::outputs::write_all;
 use crate::placement::placement;
@@ -208,7 +208,7 @@ fn measure_on_this_thread(
         }
         None => check_memory(&estimate, |_| false, "compare or price fewer at a time, or free memory")?,
     }
-    allow_connections_of_plan(&plan, say)?;
+    allow_files_of_plan(&plan, say)?;
     let directory = run_folder::make_folder(&directory)?;
     let mut recorder = Recorder::open(options.store.map(Path::to_owned), &directory, say)?;
     let placement = placement()?;

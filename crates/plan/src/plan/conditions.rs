@@ -97,16 +97,18 @@ impl Plan {
         !self.is_searched && (self.timeline.is_some() || arm.connections(load) <= MOST_KEPT)
     }
 
-    /// The most connections of the generator that are open at once.
-    pub fn most_connections(&self) -> usize {
+    /// The most files that the generator has open at once for its subjects: its connections, an epoll instance for those to a subject under
+    /// a load, and a handle of each proxy.
+    pub fn most_open_files(&self) -> usize {
         let (mut kept, mut most_in_turn) = (0, 0);
         for Subject { arm, .. } in self.subjects() {
+            kept += arm.chain.hops.len();
             for load in self.loads.iter().filter(|load| arm.takes_part(load)) {
-                let connections = arm.connections(load);
+                let files = arm.connections(load) + 1;
                 if self.keeps_connections(arm, load) {
-                    kept += connections;
+                    kept += files;
                 } else {
-                    most_in_turn = most_in_turn.max(connections);
+                    most_in_turn = most_in_turn.max(files);
                 }
             }
         }

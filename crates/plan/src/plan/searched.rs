@@ -116,10 +116,10 @@ mod tests {
         );
         let arrivals = |plan: &Plan| plan.loads[0].open.as_ref().unwrap().arrivals.to_string();
         assert_eq!(arrivals(&found), "poisson");
-        // Only a trial has connections, and only one trial runs at a time.
-        assert_eq!(found.most_connections(), 64);
+        // Only a trial has connections, and only one trial runs at a time; one of the arms has a proxy.
+        assert_eq!(found.most_open_files(), 1 + 65);
         let closed = plan(CLOSED).searched(&ids(&["lua", "direct"])).unwrap();
-        assert_eq!((closed.loads[0].name.as_str(), closed.most_connections()), ("full", 16));
+        assert_eq!((closed.loads[0].name.as_str(), closed.most_open_files()), ("full", 1 + 17));
         assert_eq!(arrivals(&closed), "uniform");
     }
 

@@ -86,13 +86,14 @@ fn many_connections_are_open_one_arm_at_a_time() {
             "name: test\narms: [baseline, lua]\nloads: [{{name: a, loop: closed, connections: 100}}, {loads}]\n"
         );
         let plan = planned(&text).unwrap();
-        (plan.most_connections(), plan.most_of_a_proxy())
+        (plan.most_open_files(), plan.most_of_a_proxy())
     };
-    // A proxy has those of one arm, and as many to its servers.
-    assert_eq!(of("{name: b, loop: closed, connections: 500}"), (2 * 100 + 2 * 500, 2 * 600));
+    // The connections to an arm under a load have an epoll instance, and each proxy has a handle. A proxy has the connections of one arm,
+    // and as many to its servers.
+    assert_eq!(of("{name: b, loop: closed, connections: 500}"), (2 + 2 * 101 + 2 * 501, 2 * 600));
     let many =
         "{name: b, loop: closed, connections: 501}, {name: c, loop: open, rate: 10, connections: 9000}";
-    assert_eq!(of(many), (2 * 100 + 9_000, 2 * 9_100));
+    assert_eq!(of(many), (2 + 2 * 101 + 9_001, 2 * 9_100));
 }
 
 #[test]

@@ -101,7 +101,7 @@ impl ArmsOfStudy {
         check_accounts(plan, options)?;
         requirements::check(plan, of_study)?;
         estimate::check_memory(&estimate::Estimate::from_plan(plan), |_| false, "name fewer arms")?;
-        machine::allow_connections_of_plan(plan, say)?;
+        machine::allow_files_of_plan(plan, say)?;
         let envoys = envoys(plan, options.envoy, say)?;
         let placement = placement()?;
         let awake = awake::on(&placement, options.never_halt, say)?;

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use hoptax_certs::KeyKind;
-use hoptax_host::limits::allow_connections;
+use hoptax_host::limits::allow_files;
 use hoptax_listeners::check::{
     Course, Judged, LIMITS, Lab, Procedure, Promise, Variant, certificate_names, courses, in_lab,
 };
@@ -325,7 +325,7 @@ fn room_for_crowds(courses: &[Course]) -> Option<String> {
     // A request has a socket of the client and one of the server; the proxy has both ends, too.
     let most = trials(courses).map(|(_, procedure)| procedure.at_a_time()).max().filter(|most| *most > 0)?;
     let needed = u64::from(most) * 2 + courses.len() as u64;
-    let limit = allow_connections(needed).err()?;
+    let limit = allow_files(needed).err()?;
     Some(format!(
         "{needed} open files are needed, and the limit is {limit}: raise it with `ulimit -Hn {needed}`"
     ))
