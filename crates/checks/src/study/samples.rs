@@ -174,7 +174,7 @@ fn cost_widths<'a>(
 /// A level of an arm whose interval is as wide as half of it. Differences from other arms are judged by their own
 /// intervals ([`VAGUE`]), since variation common to all arms cancels in them.
 pub(super) const VAGUE_LEVEL: Check<StudyResult> = Check {
-    id: "vague-level",
+    id: Finding::VAGUE_LEVEL,
     protects_from: "a CPU time, rate or response time that the next study does not reproduce",
     source: "own: half-width of the interval of a level against the level",
     judge: |result, limits| {
@@ -200,7 +200,7 @@ pub(super) const VAGUE_LEVEL: Check<StudyResult> = Check {
                     arm: Some(arm.id.clone()),
                     load: load.map(str::to_owned),
                     measures: vec![measure],
-                    ..Finding::new("vague-level", Severity::Info, measured, message, advice)
+                    ..Finding::new(Finding::VAGUE_LEVEL, Severity::Info, measured, message, advice)
                 });
             }
         }
