@@ -37,6 +37,13 @@ test("arms that are no costs to compare are named beside the chart, and drawn if
   expect(names({ family: "burn" })).toEqual({ drawn: ["burn"], beside: [] });
 });
 
+test("a view of reasons alone draws nothing, and lists the arms with their reasons", () => {
+  const unknown: Quantity = { text: "-", unit: "%", form: "level", basis: { unknown: "vague-level" } };
+  const cells = NUMBERS.map(() => ({ quantity: unknown }));
+  const { rows, lacking } = rowsOf(COSTS, { heading: "p99 %", axis: "%", load: null, load_words: null, cells }, {});
+  expect([rows.length, lacking.map((one) => one.arm.name)]).toEqual([0, ["lua", "jwt"]]);
+});
+
 test("a number whose sign is not supported is drawn as such, and says so", () => {
   const [shown] = COSTS.views;
   const rows = shown === undefined ? [] : rowsOf(COSTS, shown, {}).rows;

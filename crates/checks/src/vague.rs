@@ -4,9 +4,9 @@ use hoptax_result::Interval;
 
 use crate::thresholds::{self, Limits};
 
-/// The number that the half-width of a cost is judged beside.
+/// The number that the half-width of a cost is divided by, and so judged beside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Beside {
+pub enum WidthDivisor {
     /// The level of the arm compared with.
     Reference,
     /// The lower level of the two arms.
@@ -18,16 +18,16 @@ pub enum Beside {
 /// The half-width of a cost.
 #[derive(Clone, Copy, Debug)]
 pub struct Width {
-    /// The half-width as a share of `beside`; infinite if that number is not above zero.
+    /// The half-width as a share of the divisor; infinite if that number is not above zero.
     pub share: f64,
-    /// The number that the half-width is judged beside.
-    pub beside: Beside,
+    /// The number that it is divided by.
+    pub divisor: WidthDivisor,
 }
 
 impl Width {
     /// The half-width of a cost that is added to the level of the arm compared with, in the unit of the cost.
     pub fn new(cost: &Interval, level: f64) -> Self {
-        Self::beside(cost, level, Beside::Reference)
+        Self::divided(cost, level, WidthDivisor::Reference)
     }
 
     /// The half-width of the cost of a tail of response time, beside the lower level of the two arms. `level` is that of the arm compared
@@ -37,15 +37,15 @@ impl Width {
     /// copies of one arm would be judged differently by which of them is the reference: the one with the stalls would hide its own
     /// interval. The lower level is the same for both.
     pub fn of_tail(cost: &Interval, level: f64) -> Self {
-        Self::beside(cost, level.min(level + cost.estimate).max(0.0), Beside::Lower)
+        Self::divided(cost, level.min(level + cost.estimate).max(0.0), WidthDivisor::Lower)
     }
 
-    fn beside(cost: &Interval, level: f64, beside: Beside) -> Self {
+    fn divided(cost: &Interval, level: f64, divisor: WidthDivisor) -> Self {
         // The near end of the interval: disturbances inflate the estimate together with the interval.
         let least = cost.estimate.abs() - cost.half_width();
-        let divisor = level.max(least);
-        let share = if divisor > 0.0 { cost.half_width() / divisor } else { f64::INFINITY };
-        Self { share, beside: if least > level { Beside::LeastCost } else { beside } }
+        let number = level.max(least);
+        let share = if number > 0.0 { cost.half_width() / number } else { f64::INFINITY };
+        Self { share, divisor: if least > level { WidthDivisor::LeastCost } else { divisor } }
     }
 }
 
@@ -70,9 +70,9 @@ mod tests {
     #[test]
     fn the_width_of_a_cost_is_that_against_the_larger_of_level_and_least_cost() {
         let small = Width::new(&Interval::around(5.0, 10.0), 100.0);
-        assert!(small.beside == Beside::Reference && (small.share - 0.1).abs() < 1e-9);
+        assert!(small.divisor == WidthDivisor::Reference && (small.share - 0.1).abs() < 1e-9);
         let large = Width::new(&Interval::around(500.0, 100.0), 100.0);
-        assert!(large.beside == Beside::LeastCost && (large.share - 0.25).abs() < 1e-9);
+        assert!(large.divisor == WidthDivisor::LeastCost && (large.share - 0.25).abs() < 1e-9);
     }
 
     #[test]
@@ -80,14 +80,17 @@ mod tests {
         // 1,357 us less 929 us are 428 us.
         let (cost, mirrored) = (Interval::around(-929.0, 624.0), Interval::around(929.0, 624.0));
         let [one, other] = [Width::of_tail(&cost, 1_357.0), Width::of_tail(&mirrored, 428.0)];
-        assert!((one.share - 624.0 / 428.0).abs() < 1e-9 && one.beside == Beside::Lower, "{one:?}");
-        assert!((one.share - other.share).abs() < 1e-9 && one.beside == other.beside, "{other:?}");
+        assert!((one.share - 624.0 / 428.0).abs() < 1e-9 && one.divisor == WidthDivisor::Lower, "{one:?}");
+        assert!((one.share - other.share).abs() < 1e-9 && one.divisor == other.divisor, "{other:?}");
         assert!(Width::new(&cost, 1_357.0).share < 0.5, "beside the reference alone, the one is not vague");
         // A certain difference from a high reference is judged by its own size, both ways.
         let certain = [Interval::around(-900.0, 100.0), Interval::around(900.0, 100.0)];
         for (cost, level) in certain.iter().zip([1_000.0, 100.0]) {
             let width = Width::of_tail(cost, level);
-            assert!(width.beside == Beside::LeastCost && (width.share - 0.125).abs() < 1e-9, "{width:?}");
+            assert!(
+                width.divisor == WidthDivisor::LeastCost && (width.share - 0.125).abs() < 1e-9,
+                "{width:?}"
+            );
         }
     }
 

@@ -212,7 +212,7 @@ pub(crate) fn say(update: Update<'_>) {
     match update {
         Update::Note(text) => note(text),
         Update::Problem(text) => error(text),
-        Update::SoFar { result, is_told: true } => {
+        Update::SoFar { result, is_worth_a_line: true } => {
             if let Some(line) = documents::so_far(result) {
                 note(&line);
             }
@@ -220,7 +220,7 @@ pub(crate) fn say(update: Update<'_>) {
         Update::Begins { .. }
         | Update::Rounds(_)
         | Update::Event(_)
-        | Update::SoFar { is_told: false, .. }
+        | Update::SoFar { is_worth_a_line: false, .. }
         | Update::Ends
         | Update::Search(_)
         | Update::Trial(_) => {}

@@ -27,7 +27,7 @@ use crate::answer::dump_of;
 use crate::pod::Pod;
 use crate::refused::Refused;
 use crate::rights::{Missing, Request};
-use crate::{Dump, Wanted};
+use crate::{Dump, DumpSource};
 
 /// Longest time without an answer, or a further part of one.
 const SILENCE: Duration = Duration::from_secs(30);
@@ -52,14 +52,14 @@ const METADATA_ALONE: &str =
 ///
 /// # Errors
 /// Why there is none.
-pub fn config_dump(wanted: &Wanted<'_>) -> Result<Dump, Refused> {
+pub fn config_dump(source: &DumpSource<'_>) -> Result<Dump, Refused> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Refused::Machine { why: error.to_string() })?;
     let dump = runtime.block_on(async {
-        let session = Session::open(wanted).await?;
+        let session = Session::open(source).await?;
         let pod = session.pod().await?;
-        let admin = pod.admin(wanted.pod, wanted.container, wanted.admin_port)?;
-        pod.check_running(&session.context, wanted.pod, admin.container.as_deref())?;
+        let admin = pod.admin(source.pod, source.container, source.admin_port)?;
+        pod.check_running(&session.context, source.pod, admin.container.as_deref())?;
         let text = session.dump(&admin).await?;
         Ok(Dump { text, admin })
     });
@@ -71,7 +71,7 @@ pub fn config_dump(wanted: &Wanted<'_>) -> Result<Dump, Refused> {
 /// A client of one cluster, for one pod.
 struct Session<'a> {
     client: Client,
-    wanted: &'a Wanted<'a>,
+    source: &'a DumpSource<'a>,
     context: String,
     server: String,
     /// The program of the kubeconfig that prints credentials, if it names one.
@@ -80,7 +80,7 @@ struct Session<'a> {
 
 impl<'a> Session<'a> {
     /// Reads the kubeconfig, and makes the client of the context. Nothing is sent.
-    async fn open(wanted: &'a Wanted<'a>) -> Result<Self, Refused> {
+    async fn open(source: &'a DumpSource<'a>) -> Result<Self, Refused> {
         let unusable = |error: &dyn Error| Refused::Kubeconfig { why: causes(error) };
         let given = Kubeconfig::read().map_err(|error| match error {
             // The error repeats the text at its place, which may be a token.
@@ -100,10 +100,10 @@ impl<'a> Session<'a> {
             error => unusable(&error),
         })?;
         let there: Vec<String> = given.contexts.iter().map(|context| context.name.clone()).collect();
-        let context = wanted.context.map(str::to_owned).or_else(|| given.current_context.clone());
+        let context = source.context.map(str::to_owned).or_else(|| given.current_context.clone());
         let context = context.filter(|context| there.contains(context)).ok_or_else(|| {
             let current = given.current_context.clone().filter(|current| !current.is_empty());
-            Refused::NoContext { wanted: wanted.context.map(str::to_owned).or(current), there }
+            Refused::NoContext { wanted: source.context.map(str::to_owned).or(current), there }
         })?;
         let has_proxy = states_proxy(&given, &context);
         let options = KubeConfigOptions { context: Some(context.clone()), ..KubeConfigOptions::default() };
@@ -128,12 +128,12 @@ impl<'a> Session<'a> {
             },
             error => unusable(error),
         })?;
-        Ok(Self { client, wanted, context, server, program })
+        Ok(Self { client, source, context, server, program })
     }
 
     /// The pod.
     async fn pod(&self) -> Result<Pod, Refused> {
-        let (namespace, name) = (self.wanted.pod.namespace(), self.wanted.pod.name());
+        let (namespace, name) = (self.source.pod.namespace(), self.source.pod.name());
         let pod = self.get(&format!("/api/v1/namespaces/{namespace}/pods/{name}"), "application/json").await;
         match pod {
             Ok(pod) => Ok(pod),
@@ -144,7 +144,7 @@ impl<'a> Session<'a> {
 
     /// Why there is no pod of the name. The API server answers alike if there is no namespace.
     async fn missing(&self) -> Refused {
-        let (pod, context) = (self.wanted.pod.clone(), self.context.clone());
+        let (pod, context) = (self.source.pod.clone(), self.context.clone());
         let of_namespace = format!("/api/v1/namespaces/{}", pod.namespace());
         let there = self.names(&format!("{of_namespace}/pods")).await;
         if there.is_empty() {
@@ -175,7 +175,7 @@ impl<'a> Session<'a> {
 
     /// The dump that the admin interface answers with.
     async fn dump(&self, admin: &Admin) -> Result<String, Refused> {
-        let pod = self.wanted.pod;
+        let pod = self.source.pod;
         let none = |why: String| {
             let (context, admin) = (self.context.clone(), Box::new(admin.clone()));
             Refused::NoDump { context, pod: pod.clone(), admin, why }
@@ -204,7 +204,7 @@ impl<'a> Session<'a> {
 
     /// The reason of a request that failed.
     fn refused(&self, error: kube_client::Error, request: Request) -> Refused {
-        let (pod, context) = (self.wanted.pod.clone(), self.context.clone());
+        let (pod, context) = (self.source.pod.clone(), self.context.clone());
         if let Some(error) = of_credentials(&error) {
             return Refused::Credentials { context, why: why(error, self.program.as_deref()) };
         }

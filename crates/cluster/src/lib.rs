@@ -24,9 +24,9 @@ pub use client::config_dump;
 pub use name::PodName;
 pub use refused::Refused;
 
-/// The pod with the wanted dump, and what the user says about it.
+/// The proxy whose dump is taken: its pod, and what the user says about it.
 #[derive(Clone, Copy, Debug)]
-pub struct Wanted<'a> {
+pub struct DumpSource<'a> {
     /// The pod.
     pub pod: &'a PodName,
     /// The context of the kubeconfig; none for the current one.
@@ -59,6 +59,6 @@ impl fmt::Debug for Dump {
 /// # Errors
 /// Always: this build has no client of Kubernetes.
 #[cfg(not(feature = "client"))]
-pub fn config_dump(wanted: &Wanted<'_>) -> Result<Dump, Refused> {
-    Err(Refused::NotBuilt { context: wanted.context.map(str::to_owned), pod: wanted.pod.clone() })
+pub fn config_dump(source: &DumpSource<'_>) -> Result<Dump, Refused> {
+    Err(Refused::NotBuilt { context: source.context.map(str::to_owned), pod: source.pod.clone() })
 }

@@ -1,14 +1,15 @@
 //! The costs of a study as a chart: every measure under every load, and the slices behind them.
 
 use hoptax_result::{
-    ArmKind, ArmResult, CostMeasure, Disturbance, Interval, LoadSpec, Loop, Measure, RoundMeasure, Sample,
-    StudyResult,
+    ArmKind, ArmResult, CostMeasure, Disturbance, Finding, Interval, LoadSpec, Loop, Measure, Place,
+    RoundMeasure, Sample, StudyResult,
 };
 
 use crate::by_load;
 use crate::chart::{ArmSlices, CostArm, CostView, Costs, Slice, Slices, drawn};
+use crate::findings::listed;
 use crate::quantity::{Basis, Quantity};
-use crate::rows::{OF_SLICES, Row, reference_level};
+use crate::rows::{OF_SLICES, Row, compared_with, reference_level};
 use crate::table::Cell;
 
 /// A measure of slices that is drawn slice by slice.
@@ -100,36 +101,42 @@ fn views(result: &StudyResult, rows: &[Row<'_>]) -> Vec<CostView> {
     for (measure, heading, _) in OF_SLICES {
         let usual = result.plan.usual_load(measure.measure());
         let of_usual = rows.iter().map(|row| row.cost(measure).clone()).collect();
-        views.extend(view(result, measure, heading, usual, of_usual));
+        views.extend(numbered(view(result, measure, heading, usual, of_usual)));
         views.extend(shares(result, rows, measure));
         let others = result.plan.loads.iter().filter(|load| {
             CostMeasure::BY_LOAD.contains(&measure) && Some(&load.name) != usual.map(|usual| &usual.name)
         });
         for load in others {
             let of_load = rows.iter().map(|row| by_load::cost(result, row.arm, load, measure)).collect();
-            views.extend(view(result, measure, heading, Some(load), of_load));
+            views.extend(numbered(view(result, measure, heading, Some(load), of_load)));
         }
     }
     for measure in RoundMeasure::compared() {
         let heading = measure.definition().short_heading;
         let measure = CostMeasure::OfRounds(measure);
         let cells = rows.iter().map(|row| row.cost(measure).clone()).collect();
-        views.extend(view(result, measure, heading, None, cells));
+        views.extend(numbered(view(result, measure, heading, None, cells)));
         views.extend(shares(result, rows, measure));
     }
     views
 }
 
-/// The costs in a measure as shares; none in a measure that has no such view, and without a number.
+/// The costs in a measure as shares; none in a measure that has no such view, and without a share and a reason why a cost has none.
 fn shares(result: &StudyResult, rows: &[Row<'_>], measure: CostMeasure) -> Option<CostView> {
     let (_, heading, words) = SHARES.into_iter().find(|(one, ..)| *one == measure)?;
-    let cells = rows.iter().map(|row| share(result, row, measure)).collect();
-    let view = view(result, measure, heading, result.plan.usual_load(measure.measure()), cells)?;
+    let cells: Vec<Cell> = rows.iter().map(|row| share(result, row, measure)).collect();
+    // All shares may lack the same level: the view then has nothing but the reason.
+    let says = |(row, cell): (&Row<'_>, &Cell)| has_interval(row.cost(measure)) && *cell != Cell::Empty;
+    if !rows.iter().zip(&cells).any(says) {
+        return None;
+    }
     let axis = format!("difference from the arm compared with: {words}, % of that arm");
-    Some(CostView { axis, ..view })
+    let load = result.plan.usual_load(measure.measure());
+    Some(CostView { axis, ..view(result, measure, heading, load, cells) })
 }
 
-/// The cost of an arm as a share; the reason why it is withheld if that is so, and nothing if only bounds are known.
+/// The cost of an arm as a share of the level of the arm compared with. If the cost or that level is withheld, it is unknown for the same
+/// reason. Empty if only bounds of the cost are known, and if the level was not measured.
 fn share(result: &StudyResult, row: &Row<'_>, measure: CostMeasure) -> Cell {
     let Cell::Quantity(cost) = row.cost(measure) else { return Cell::Empty };
     if matches!(cost.basis, Basis::Unknown(_)) {
@@ -138,28 +145,65 @@ fn share(result: &StudyResult, row: &Row<'_>, measure: CostMeasure) -> Cell {
     let (Some(estimate), Some(low), Some(high)) = (cost.estimate, cost.low, cost.high) else {
         return Cell::Empty;
     };
-    let level = reference_level(result, row.arm, measure);
-    let share = level.and_then(|level| Interval { estimate, low, high }.share_of(&level));
-    let quantity = |share: Interval| Quantity::difference(&share.times(100.0), "%");
-    share.map(|share| quantity(share).with_sign(cost.has_uncertain_sign)).into()
+    let Some(level) = reference_level(result, row.arm, measure) else {
+        return why_withheld(result, row.arm, measure).map(|why| Quantity::unknown(why, "%")).into();
+    };
+    match (Interval { estimate, low, high }).share_of(&level) {
+        Some(share) => {
+            let share = Quantity::difference(&share.times(100.0), "%");
+            Cell::Quantity(share.with_sign(cost.has_uncertain_sign))
+        }
+        None => Cell::Quantity(Quantity::unknown("the level that it is a share of, which may be zero", "%")),
+    }
 }
 
-/// A view; none without a number.
+/// The reason why the level that the cost of an arm is a difference from is withheld; none if it was not measured.
+fn why_withheld(result: &StudyResult, arm: &ArmResult, measure: CostMeasure) -> Option<String> {
+    let other = compared_with(result, arm)?;
+    let bounds = match result.load_beside(arm, other, measure) {
+        Some(load) => &other.under(load)?.bounds,
+        None => &other.bounds,
+    };
+    let bound = bounds.level(measure);
+    let load = result.plan.usual_load_name(&arm.id, measure);
+    let place = Place { arm: &other.id, compared_with: None, load, measure: measure.measure() };
+    let is_withholding = |finding: &&Finding| finding.withholds_number_or_vague_level(&place);
+    let withholding = result.findings.iter().filter(is_withholding).map(|finding| &finding.id);
+    let bounding = bound.iter().flat_map(|bound| &bound.by);
+    let mut checks: Vec<&str> = withholding.chain(bounding).map(String::as_str).collect();
+    checks.sort_unstable();
+    checks.dedup();
+    if checks.is_empty() {
+        return bound.map(|_| "the level that it is a share of, of which only bounds are known".to_owned());
+    }
+    Some(listed(&checks))
+}
+
+/// A view, unless no arm has a number in it.
+fn numbered(view: CostView) -> Option<CostView> {
+    view.cells.iter().any(has_interval).then_some(view)
+}
+
+/// Returns true if a cell has both ends of an interval.
+fn has_interval(cell: &Cell) -> bool {
+    matches!(cell, Cell::Quantity(quantity) if quantity.low.is_some() && quantity.high.is_some())
+}
+
+/// The view of a measure under a load.
 fn view(
     result: &StudyResult,
     measure: CostMeasure,
     heading: &str,
     load: Option<&LoadSpec>,
     cells: Vec<Cell>,
-) -> Option<CostView> {
-    let has_interval = |cell: &Cell| matches!(cell, Cell::Quantity(quantity) if quantity.low.is_some() && quantity.high.is_some());
-    cells.iter().any(has_interval).then(|| CostView {
+) -> CostView {
+    CostView {
         heading: heading.to_owned(),
         axis: format!("difference from the arm compared with: {}", measure.words()),
         load: load.map(|load| load.name.clone()),
         load_words: load.map(|load| by_load::heading(result, load)),
         cells,
-    })
+    }
 }
 
 /// The slices behind the main table, then those of the maximum rate and of other loads as long as there is room.
@@ -233,7 +277,7 @@ fn of_arm(result: &StudyResult, arm: &str, load: &str, of: &Drawn) -> Vec<Slice>
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::StudyRound;
+    use hoptax_result::{Bound, BoundOf, Measured, Severity, StudyRound};
 
     use super::*;
     use crate::fixture;
@@ -283,6 +327,69 @@ mod tests {
         let delay = costs.arms.iter().position(|arm| arm.id == "control/delay").unwrap();
         let Cell::Quantity(withheld) = &view("max rate %").cells[delay] else { panic!("a reason") };
         assert_eq!(withheld.basis, Basis::Unknown("not-saturated".to_owned()));
+    }
+
+    /// The share of `lua` in a view, if there is the view.
+    fn share_of_lua(result: &StudyResult, heading: &str) -> Option<Cell> {
+        let costs = of(result);
+        let lua = costs.arms.iter().position(|arm| arm.id == "lua").unwrap();
+        Some(costs.views.iter().find(|view| view.heading == heading)?.cells[lua].clone())
+    }
+
+    fn unknown(why: &str) -> Option<Cell> {
+        Some(Cell::Quantity(Quantity::unknown(why, "%")))
+    }
+
+    #[test]
+    fn a_share_of_a_level_that_is_withheld_is_unknown_by_the_checks_that_withheld_it() {
+        let mut result = fixture::study();
+        let p99 = |result: &StudyResult| share_of_lua(result, "p99 %");
+        for arm in result.arms.iter_mut().filter(|arm| arm.kind == ArmKind::Baseline) {
+            arm.response_us.p99 = None;
+        }
+        let vague = |arm: &str| Finding {
+            arm: Some(arm.to_owned()),
+            load: Some("fixed-rate".to_owned()),
+            measures: vec![Measure::ResponseP99],
+            ..Finding::new(
+                Finding::VAGUE_LEVEL,
+                Severity::Info,
+                Measured::percent(0.6, 0.5),
+                String::new(),
+                "add rounds",
+            )
+        };
+        result.findings.push(vague("lua"));
+        assert_eq!(p99(&result), None, "nothing says that the level of a baseline was withheld");
+        result.findings.push(vague("baseline"));
+        assert_eq!(p99(&result), unknown("vague-level"), "in a view of reasons alone");
+        let bound = |by: &[&str]| {
+            let bound = Bound::new(BoundOf::Level, CostMeasure::ResponseP99Us, Some(200.0), None).unwrap();
+            Bound { by: by.iter().map(ToString::to_string).collect(), ..bound }
+        };
+        let bounded = |result: &mut StudyResult, by: &[&str]| {
+            let baseline = result.arms.iter_mut().find(|arm| arm.id == "baseline").unwrap();
+            baseline.bounds.0 = vec![bound(by)];
+        };
+        bounded(&mut result, &["too-few-samples", "vague-level"]);
+        assert_eq!(p99(&result), unknown("too-few-samples and vague-level"));
+        result.findings.clear();
+        bounded(&mut result, &[]);
+        assert_eq!(p99(&result), unknown("the level that it is a share of, of which only bounds are known"));
+    }
+
+    #[test]
+    fn a_share_of_a_level_that_may_be_zero_is_unknown() {
+        let mut result = fixture::study();
+        for arm in &mut result.arms {
+            match arm.id.as_str() {
+                "baseline" => arm.max_rate = Some(Interval::around(20_000.0, 20_000.0)),
+                "lua" => arm.cost.max_rate = Some(Interval::around(-1_000.0, 300.0)),
+                _ => {}
+            }
+        }
+        let why = "the level that it is a share of, which may be zero";
+        assert_eq!(share_of_lua(&result, "max rate %"), unknown(why));
     }
 
     #[test]

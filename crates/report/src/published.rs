@@ -7,8 +7,14 @@ use crate::numbers::grouped;
 use crate::table::{Cell, Column, Row, Table};
 
 /// How to read the table.
-const NOTE: &str = "Where the published number lies: within the measured interval, above it or below it. It comes from other hardware, and \
-                    has no interval unless its source states one, so compare directions and ratios.";
+const NOTE: &str = "A published number is rounded, so it stands for all numbers up to half a unit of its last digit away; zeros at its end \
+                    are no digits. Excluded: all of these lie above or below the measured interval. Not excluded: some lie in it, which \
+                    is no agreement, since a wide interval excludes little. Unknown: the measured interval reaches further than a \
+                    quarter of the measured number to each side. Published numbers come from other hardware, so compare directions and \
+                    ratios.";
+/// The largest half-width of a measured number, as a share of it, beside which a published one is judged. A wider interval has room for
+/// numbers of which one is over 1.6 times the other: too much to say anything about a number of other hardware.
+const WIDEST_SHARE: f64 = 0.25;
 
 /// The table of published numbers, below it their sources; none for a study file that states none.
 pub(crate) fn section(result: &StudyResult) -> Option<Section> {
@@ -24,7 +30,7 @@ pub(crate) fn section(result: &StudyResult) -> Option<Section> {
             Column::text("measure", 0),
             Column::new("published", 0),
             Column::new("measured", 0),
-            Column::text("published is", 0),
+            Column::text("agreement", 0),
         ],
         rows: result.published.iter().map(|one| row(result, one)).collect(),
     };
@@ -34,28 +40,30 @@ pub(crate) fn section(result: &StudyResult) -> Option<Section> {
 
 fn row(result: &StudyResult, published: &PublishedNumber) -> Row {
     let measured = published.measured(result);
-    let agreement = measured.as_ref().map_or("", |measured| agreement(published.value, measured));
+    let agreement = measured.as_ref().map(|measured| agreement(&published.rounding_interval(), measured));
     let cells = vec![
         Cell::words(&published.load),
         Cell::words(published.measure.words()),
         Cell::words(as_published(published.value)),
         Cell::level(measured.as_ref(), published.measure.unit()),
-        if agreement.is_empty() { Cell::Empty } else { Cell::words(agreement) },
+        agreement.map_or(Cell::Empty, Cell::words),
     ];
     Row::new(&published.arm, cells)
 }
 
-/// The place of a published number relative to the measured interval.
+/// The place of a published number, given by the numbers that round to it, relative to the measured interval.
 ///
-/// Most published numbers have no interval, so this says nothing about a difference of two measurements: a number just outside may agree
-/// if the interval that it lacks is wide. `within` means that the measured interval does not exclude it.
-fn agreement(published: f64, measured: &Interval) -> &'static str {
-    if measured.contains(published) {
-        "within"
-    } else if published > measured.high {
-        "above"
+/// Most published numbers have no other interval, so this says nothing about a difference of two measurements: a number just outside may
+/// agree if the interval that it lacks is wide. No word claims agreement: an interval that is wide enough excludes nothing.
+fn agreement(published: &Interval, measured: &Interval) -> &'static str {
+    if measured.half_width() > WIDEST_SHARE * measured.estimate.abs() {
+        "unknown"
+    } else if published.low > measured.high {
+        "excluded (above)"
+    } else if published.high < measured.low {
+        "excluded (below)"
     } else {
-        "below"
+        "not excluded"
     }
 }
 
@@ -97,23 +105,42 @@ mod tests {
         for arm in result.arms.iter_mut().filter(|arm| arm.id == "lua") {
             arm.loads = vec![under.clone()];
         }
-        let published = |(arm, value): &(&str, f64)| PublishedNumber {
-            arm: (*arm).to_owned(),
-            load: "saturation".to_owned(),
-            measure: PublishedMeasure::Rate,
-            value: *value,
-            source: "A. Author, A Conference 2020".to_owned(),
-            note: "on 48 cores".to_owned(),
-        };
-        result.published = values.iter().map(published).collect();
+        result.published = values.iter().map(|(arm, value)| published(arm, *value)).collect();
         result
     }
 
+    fn published(arm: &str, value: f64) -> PublishedNumber {
+        PublishedNumber {
+            arm: arm.to_owned(),
+            load: "saturation".to_owned(),
+            measure: PublishedMeasure::Rate,
+            value,
+            source: "A. Author, A Conference 2020".to_owned(),
+            note: "on 48 cores".to_owned(),
+        }
+    }
+
+    /// What is said about a published rate beside a measured one.
+    fn beside(value: f64, measured: &Interval) -> &'static str {
+        agreement(&published("lua", value).rounding_interval(), measured)
+    }
+
     #[test]
-    fn a_published_number_is_within_the_measured_interval_above_it_or_below_it() {
-        let measured = Interval::around(1_000.0, 100.0);
-        let of = [899.9, 900.0, 1_000.0, 1_100.0, 1_100.1].map(|published| agreement(published, &measured));
-        assert_eq!(of, ["below", "within", "within", "within", "above"]);
+    fn a_published_number_is_excluded_if_nothing_that_rounds_to_it_lies_in_the_measured_interval() {
+        let measured = Interval::around(1_000.0, 150.0);
+        // 800 and 1,200 stand for 750 to 850 and 1,150 to 1,250, which each have an end in common with the measured interval.
+        let of = [799.0, 849.0, 800.0, 1_000.0].map(|value| beside(value, &measured));
+        assert_eq!(of, ["excluded (below)", "excluded (below)", "not excluded", "not excluded"]);
+        let of = [1_149.0, 1_200.0, 1_151.0, 4_400.0].map(|value| beside(value, &measured));
+        assert_eq!(of, ["not excluded", "not excluded", "excluded (above)", "excluded (above)"]);
+    }
+
+    #[test]
+    fn beside_an_interval_wider_than_a_quarter_of_the_number_nothing_is_said() {
+        let [narrow, wide] = [250.0, 251.0].map(|half| Interval::around(1_000.0, half));
+        let of = |measured: &Interval| [1_000.0, 1_241.0, 4_400.0].map(|value| beside(value, measured));
+        assert_eq!(of(&narrow), ["not excluded", "not excluded", "excluded (above)"]);
+        assert_eq!(of(&wide), ["unknown"; 3]);
     }
 
     #[test]
@@ -133,8 +160,8 @@ mod tests {
         assert_eq!(
             rows,
             [
-                ["saturation", "requests/s", "4,400", "1,000 ±100", "above"],
-                ["saturation", "requests/s", "950", "1,000 ±100", "within"],
+                ["saturation", "requests/s", "4,400", "1,000 ±100", "excluded (above)"],
+                ["saturation", "requests/s", "950", "1,000 ±100", "not excluded"],
                 ["saturation", "requests/s", "720", "-", "-"],
             ]
         );

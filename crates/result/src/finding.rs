@@ -149,9 +149,20 @@ impl Finding {
 }
 
 impl Finding {
+    /// The id of the check that withholds levels alone: their intervals are too wide, and the costs that are compared with them stay.
+    /// So its findings do not have `withholds`, which is about costs, too.
+    pub const VAGUE_LEVEL: &'static str = "vague-level";
+
     /// True if the finding withholds the number at `place`: one in its scope, or a difference from one in its scope.
     pub fn withholds_number(&self, place: &Place<'_>) -> bool {
         self.withholds && self.concerns(place)
+    }
+
+    /// True if the number at `place` is missing because of the finding: it is withheld ([`Self::withholds_number`]), or it is a level, no
+    /// difference, and too vague ([`Self::VAGUE_LEVEL`]).
+    pub fn withholds_number_or_vague_level(&self, place: &Place<'_>) -> bool {
+        let is_of_vague_level = self.id == Self::VAGUE_LEVEL && place.compared_with.is_none();
+        self.withholds_number(place) || (is_of_vague_level && self.concerns(place))
     }
 
     /// True if the number at `place`, or one that it is a difference from, is in the scope of the finding. A finding about costs alone does
@@ -246,6 +257,24 @@ mod tests {
         assert!(!errors.withholds_number(&level("whole", Measure::Cpu, Some("fixed-rate"))), "another load");
         assert!(!errors.withholds_number(&level("whole", memory, Some("course"))), "of another load alone");
         assert!(!under(Measure::TIMED.to_vec()).withholds_number(&of_rounds), "about times alone");
+    }
+
+    #[test]
+    fn a_vague_level_is_missing_and_the_costs_that_are_compared_with_it_are_not() {
+        let vague = Finding {
+            id: Finding::VAGUE_LEVEL.to_owned(),
+            withholds: false,
+            ..about_whole(vec![Measure::ResponseP99])
+        };
+        let level = Place { arm: "whole", compared_with: None, load: None, measure: Measure::ResponseP99 };
+        let cost = Place { arm: "part", compared_with: Some("whole"), ..level };
+        assert!(vague.withholds_number_or_vague_level(&level) && !vague.withholds_number(&level));
+        assert!(!vague.withholds_number_or_vague_level(&cost));
+        let of_other = Place { measure: Measure::ResponseP50, ..level };
+        assert!(!vague.withholds_number_or_vague_level(&of_other));
+        let (withholding, silent) = (about_whole(Vec::new()), Finding { id: "steal".to_owned(), ..vague });
+        assert!(withholding.withholds_number_or_vague_level(&cost));
+        assert!(!silent.withholds_number_or_vague_level(&level), "a check that withholds nothing");
     }
 
     #[test]

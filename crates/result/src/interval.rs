@@ -39,11 +39,13 @@ impl Interval {
     }
 
     /// A difference as a share of the amount that it is a difference from, each with an interval of the same confidence, whatever their
-    /// correlation. None unless the amount is certainly above zero.
+    /// correlation. None if the amount's interval reaches zero: the share has no finite interval then, and who shows shares says so. An
+    /// amount that is withheld has no interval, so there is no share for the same reason.
     ///
-    /// **Method.** The ends are the least and the greatest quotient of ends. For errors that are small beside the amount, the standard
-    /// error of a quotient is at most the sum of those that each of the two numbers contributes (the triangle inequality), and this box is
-    /// as wide as that sum. So it covers at least as often as the two intervals, and is wide if they vary together.
+    /// **Method.** The ends are the least and the greatest quotient of ends. The box holds the share whenever the two intervals hold their
+    /// numbers: two of 95 % do so at least 90 times in 100 (Bonferroni). For errors that are small beside the amount, it covers as often as
+    /// each of the two, up to their critical values: the standard error of a quotient is at most the sum of those that each of the two
+    /// numbers contributes (the triangle inequality), and the box is as wide as that sum. It is wide if they vary together.
     pub fn share_of(&self, amount: &Self) -> Option<Self> {
         let quotient = |end: f64, away: f64, near: f64| end / if end < 0.0 { away } else { near };
         (amount.low > 0.0).then(|| Self {

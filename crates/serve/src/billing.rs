@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use hoptax_result::BillResult;
 use hoptax_session::price::{
-    self, Budget, Configuration, Laboratory, RequestLine, Studies, Wanted, outcomes, outline,
+    self, Budget, Configuration, Laboratory, PriceSettings, RequestLine, Studies, outcomes, outline,
 };
 use hoptax_session::{Failure, Interrupt, Options, Say, Update};
 
@@ -76,7 +76,7 @@ impl Dropped {
     }
 
     fn configuration(&self) -> Result<Configuration<'_>, Failure> {
-        Configuration::read_alone(Wanted {
+        Configuration::read_alone(PriceSettings {
             configuration: &self.file,
             listener: self.priced.listener.as_deref(),
             request: self.priced.request.as_ref(),

@@ -152,7 +152,7 @@ impl History {
     }
 
     fn put<T>(&self, work: impl FnMut(&mut Store) -> Result<T, StoreError>) -> Result<T, Failure> {
-        store::with_new(&self.store, work, &self.tell).map_err(|failure| {
+        store::with_existing_or_new(&self.store, work, &self.tell).map_err(|failure| {
             self.tell_of(&failure);
             Failure::environment(
                 "the result is lost: the store cannot be written; the server's terminal says why",
@@ -168,7 +168,7 @@ impl History {
         if !self.store.exists() {
             return Ok(T::default());
         }
-        store::with(&self.store, work, &self.tell).map_err(|failure| {
+        store::with_existing(&self.store, work, &self.tell).map_err(|failure| {
             self.tell_of(&failure);
             Problem::internal("the store cannot be read: the server's terminal says why")
         })

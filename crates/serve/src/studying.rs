@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hoptax_session::{Asked, Failure, Interrupt, Options, Place, StudyText, Update, measure};
+use hoptax_session::{Failure, Interrupt, Options, Place, RequestedLength, StudyText, Update, measure};
 
 use crate::folder::Folder;
 use crate::job::Outcome;
@@ -25,9 +25,9 @@ pub(crate) fn measured(of_job: &OfJob, study: &Study, interrupt: &Interrupt) -> 
     let run = folder.run();
     let teller = Teller::new(of_job, &[(run.as_path(), Folder::SHOWN)]);
     let say = |update: Update<'_>| teller.say(update);
-    let asked = Asked { budget: Some(study.budget), ..Asked::default() };
+    let length = RequestedLength { budget: Some(study.budget), ..RequestedLength::default() };
     let place = Place::New { text: study.text.clone(), folder: Some(&run), force: false };
-    let options = Options { asked, ..Options::default() };
+    let options = Options { length, ..Options::default() };
     let measured = match measure(&place, &options, interrupt, &say) {
         Ok(measured) => measured,
         Err(failure) if failure.is_interrupt() || interrupt.is_requested() => {

@@ -153,9 +153,9 @@ impl<'a> Teller<'a> {
                 self.measures(None);
                 self.step(None);
             }
-            Update::SoFar { result, is_told } => {
+            Update::SoFar { result, is_worth_a_line } => {
                 self.costs(documents::costs_so_far(result));
-                let line = if is_told { documents::so_far(result) } else { None };
+                let line = if is_worth_a_line { documents::so_far(result) } else { None };
                 if let Some(line) = line {
                     self.of_job.note(&self.shown(&line));
                 }

@@ -22,7 +22,7 @@ use serde_json::json;
 use self::subject::Subject;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
-use crate::length::Asked;
+use crate::length::RequestedLength;
 use crate::measure::{Options, Place, complete};
 use crate::outputs::write_json;
 use crate::run_folder;
@@ -46,7 +46,7 @@ loads:
 
 /// Settings of a comparison.
 #[derive(Clone, Copy)]
-pub struct Wanted<'a> {
+pub struct ComparisonSettings<'a> {
     /// The subjects, as users write them; the others are compared with the first.
     pub subjects: &'a [String],
     /// The largest difference that does not matter, as a share of the first subject.
@@ -83,14 +83,18 @@ pub enum Comparison {
 ///
 /// # Errors
 /// When a subject is not valid, and when the study cannot begin, fails or is interrupted.
-pub fn compare(wanted: &Wanted<'_>, interrupt: &Interrupt, say: Say<'_>) -> Result<Compared, Failure> {
+pub fn compare(
+    settings: &ComparisonSettings<'_>,
+    interrupt: &Interrupt,
+    say: Say<'_>,
+) -> Result<Compared, Failure> {
     let parsed: Result<Vec<Subject>, String> =
-        wanted.subjects.iter().map(|given| Subject::parse(given)).collect();
+        settings.subjects.iter().map(|given| Subject::parse(given)).collect();
     let subjects = parsed.map_err(Failure::bad_input)?;
-    if let Some(studies) = studies::read(wanted.subjects, &subjects)? {
-        return studies::run(wanted, &studies, interrupt, say);
+    if let Some(studies) = studies::read(settings.subjects, &subjects)? {
+        return studies::run(settings, &studies, interrupt, say);
     }
-    let shown: Vec<String> = wanted.subjects.iter().map(|given| names::shown(given)).collect();
+    let shown: Vec<String> = settings.subjects.iter().map(|given| names::shown(given)).collect();
     let has_cpu_time = |subject: &Subject| !matches!(subject, Subject::Server { account: None, .. });
     for (given, subject) in shown.iter().zip(&subjects) {
         if !has_cpu_time(subject) {
@@ -102,17 +106,17 @@ pub fn compare(wanted: &Wanted<'_>, interrupt: &Interrupt, say: Say<'_>) -> Resu
     }
     // Each difference is one from the first.
     let is_known = subjects.first().is_some_and(has_cpu_time) && subjects.iter().skip(1).any(has_cpu_time);
-    if wanted.until_decided.is_some() && !is_known {
+    if settings.until_decided.is_some() && !is_known {
         return Err(Failure::bad_input(
             "`--until-decided` waits for differences of CPU time, and none is measured: name the processes of the servers, or give \
              `--rounds`",
         ));
     }
     let text = study_file(&shown, &subjects)?;
-    let folder = run_folder::path_of(wanted.folder, NAME);
+    let folder = run_folder::path_of(settings.folder, NAME);
     let text = StudyText { name: FILE_OF_STUDY.to_owned(), text, folder: std::env::temp_dir() };
-    let result = measure(text, wanted, ROUNDS, &folder, interrupt, say)?;
-    let comparison = comparison(&result, wanted.margin_share, &shown, &subjects, say);
+    let result = measure(text, settings, ROUNDS, &folder, interrupt, say)?;
+    let comparison = comparison(&result, settings.margin_share, &shown, &subjects, say);
     write_json(&folder.join(FILE), &comparison)?;
     Ok(Compared { comparison: Comparison::Subjects(Box::new(comparison)), folder })
 }
@@ -120,18 +124,18 @@ pub fn compare(wanted: &Wanted<'_>, interrupt: &Interrupt, say: Say<'_>) -> Resu
 /// Measures a study for `rounds` unless something else is wanted.
 fn measure(
     text: StudyText,
-    wanted: &Wanted<'_>,
+    settings: &ComparisonSettings<'_>,
     rounds: u32,
     folder: &Path,
     interrupt: &Interrupt,
     say: Say<'_>,
 ) -> Result<StudyResult, Failure> {
-    let asked = match wanted.until_decided {
-        Some(budget) => Asked::until_decided(DECISIVE * wanted.margin_share, budget),
-        None => Asked { rounds: wanted.rounds.or(Some(rounds)), ..Asked::default() },
+    let length = match settings.until_decided {
+        Some(budget) => RequestedLength::until_decided(DECISIVE * settings.margin_share, budget),
+        None => RequestedLength { rounds: settings.rounds.or(Some(rounds)), ..RequestedLength::default() },
     };
     let place = Place::New { text, folder: Some(folder), force: false };
-    complete(&place, &Options { asked, ..wanted.options }, interrupt, say)
+    complete(&place, &Options { length, ..settings.options }, interrupt, say)
 }
 
 /// Returns the comparison of the subjects, which are named as the user gave them.

@@ -22,7 +22,7 @@ const TOOLS: &str = ".tools/bin";
 
 /// Settings of a comparison of load generators.
 #[derive(Clone, Copy, Debug)]
-pub struct Wanted<'a> {
+pub struct CrosscheckSettings<'a> {
     /// The user's server; none for origins with known response times.
     pub url: Option<&'a str>,
     /// The names of these origins.
@@ -48,14 +48,14 @@ pub struct Wanted<'a> {
 /// # Errors
 /// When a load generator or a server is not known, when a requirement is missing, when a run fails, and after an interrupt.
 pub fn crosscheck(
-    wanted: &Wanted<'_>,
+    settings: &CrosscheckSettings<'_>,
     on_step: &mut dyn FnMut(&str),
     interrupt: &Interrupt,
     say: Say<'_>,
 ) -> Result<CrosscheckResult, Failure> {
-    let (tools, servers) = (tools(wanted)?, servers(wanted)?);
+    let (tools, servers) = (tools(settings)?, servers(settings)?);
     let placement = placement()?;
-    let awake = awake::on(&placement, wanted.never_halt, say)?;
+    let awake = awake::on(&placement, settings.never_halt, say)?;
     // The folder holds scripts and output of the tools; results keep the relevant parts. It is private, with an unpredictable name.
     let folder = tempfile::Builder::new()
         .prefix("hoptax-crosscheck-")
@@ -66,10 +66,10 @@ pub fn crosscheck(
     let options = Options {
         tools,
         servers,
-        rate: wanted.rate,
-        connections: wanted.connections,
-        seconds: wanted.seconds,
-        rounds: wanted.rounds,
+        rate: settings.rate,
+        connections: settings.connections,
+        seconds: settings.seconds,
+        rounds: settings.rounds,
         never_halted: awake.is_some(),
         placement,
         folder: folder.path().to_owned(),
@@ -81,9 +81,9 @@ pub fn crosscheck(
 }
 
 /// The requested tools that are installed; all installed tools if none is requested.
-fn tools(wanted: &Wanted<'_>) -> Result<Vec<Installed>, Failure> {
+fn tools(settings: &CrosscheckSettings<'_>) -> Result<Vec<Installed>, Failure> {
     let names: Vec<&str> = ALL.iter().map(|tool| tool.name).collect();
-    let unknown: Vec<String> = wanted
+    let unknown: Vec<String> = settings
         .tools
         .iter()
         .filter(|name| !names.contains(&name.as_str()))
@@ -93,12 +93,12 @@ fn tools(wanted: &Wanted<'_>) -> Result<Vec<Installed>, Failure> {
         return Err(Failure::bad_input(unknown.join("\n")));
     }
     let is_requested =
-        |tool: &&Tool| wanted.tools.is_empty() || wanted.tools.iter().any(|name| name == tool.name);
+        |tool: &&Tool| settings.tools.is_empty() || settings.tools.iter().any(|name| name == tool.name);
     let mut found = Vec::new();
     for tool in ALL.iter().filter(is_requested) {
-        match program(tool, wanted.tools_folder) {
+        match program(tool, settings.tools_folder) {
             Some(program) => found.push(Installed { tool, program }),
-            None if wanted.tools.is_empty() => {}
+            None if settings.tools.is_empty() => {}
             None => {
                 return Err(Failure::environment(format!(
                     "cannot find `{}`; install it with `make crosscheck-tools`, or name its folder with --tools-dir",
@@ -123,15 +123,19 @@ fn program(tool: &Tool, folder: Option<&Path>) -> Option<PathBuf> {
         .and_then(|program| program.canonicalize().ok())
 }
 
-fn servers(wanted: &Wanted<'_>) -> Result<Vec<Server>, Failure> {
-    if let Some(url) = wanted.url {
+fn servers(settings: &CrosscheckSettings<'_>) -> Result<Vec<Server>, Failure> {
+    if let Some(url) = settings.url {
         let target = http1_target(url)?;
         return Ok(vec![Server::other(&target.url, target.address, target.path())]);
     }
     let unknown = |name: &String| {
         Failure::bad_input(format!("unknown scenario `{name}`; available are {}", SCENARIOS.join(", ")))
     };
-    wanted.scenarios.iter().map(|name| scenario(name, wanted.seconds).ok_or_else(|| unknown(name))).collect()
+    settings
+        .scenarios
+        .iter()
+        .map(|name| scenario(name, settings.seconds).ok_or_else(|| unknown(name)))
+        .collect()
 }
 
 /// A GET request over HTTP/1.1 without TLS.

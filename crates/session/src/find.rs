@@ -14,7 +14,7 @@ mod virtual_server;
 
 pub use hoptax_checks::objective::Objective;
 
-pub use arms::{ArmsOfStudy, Instead};
+pub use arms::{ArmsOfStudy, TrafficOverrides};
 pub use options::{LOWEST_RATE, Options, Preset};
 pub use server::{Goal, Server, on_server};
 

@@ -13,7 +13,7 @@ use hoptax_stats::half_width_for_limit;
 
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
-use crate::length::Asked;
+use crate::length::RequestedLength;
 use crate::library;
 use crate::measure::{Options, Place, complete};
 use crate::outputs::write_json;
@@ -28,7 +28,7 @@ const ROUNDS: u32 = 12;
 
 /// Settings of a gate: the study, the reference, and the limits.
 #[derive(Clone, Copy)]
-pub struct Wanted<'a> {
+pub struct GateSettings<'a> {
     /// The study: name of a built-in one, or path of a study file.
     pub study: &'a str,
     /// Reference that the study is judged against.
@@ -72,10 +72,10 @@ pub struct Gated {
 ///
 /// # Errors
 /// When the study or its reference is not valid, and when the study cannot begin, fails or is interrupted.
-pub fn measure(wanted: &Wanted<'_>, interrupt: &Interrupt, say: Say<'_>) -> Result<Gated, Failure> {
-    let gated = match wanted.against {
-        Against::Candidate(candidate) => by_candidate(wanted, candidate, interrupt, say)?,
-        Against::Stored { label, store } => stored::by_reference(wanted, label, store, interrupt, say)?,
+pub fn measure(settings: &GateSettings<'_>, interrupt: &Interrupt, say: Say<'_>) -> Result<Gated, Failure> {
+    let gated = match settings.against {
+        Against::Candidate(candidate) => by_candidate(settings, candidate, interrupt, say)?,
+        Against::Stored { label, store } => stored::by_reference(settings, label, store, interrupt, say)?,
     };
     write_json(&gated.folder.join(FILE), &gated.gate)?;
     Ok(gated)
@@ -83,14 +83,14 @@ pub fn measure(wanted: &Wanted<'_>, interrupt: &Interrupt, say: Say<'_>) -> Resu
 
 /// Measures the study with and without the candidate, side by side.
 fn by_candidate(
-    wanted: &Wanted<'_>,
+    settings: &GateSettings<'_>,
     candidate: &Candidate,
     interrupt: &Interrupt,
     say: Say<'_>,
 ) -> Result<Gated, Failure> {
-    let (name, text) = library::read(wanted.study)?;
+    let (name, text) = library::read(settings.study)?;
     let (given, _) = file::read(&name, &text).map_err(Failure::bad_input)?;
-    check_limits(&given, wanted.limits).map_err(Failure::bad_input)?;
+    check_limits(&given, settings.limits).map_err(Failure::bad_input)?;
     let absolute = |config: &str| {
         path::absolute(config).map_or_else(|_| config.to_owned(), |path| path.display().to_string())
     };
@@ -101,31 +101,35 @@ fn by_candidate(
         say(Update::Note(&format!("not measured, because the candidate does not change them: `{arms}`")));
     }
     // Relative paths in a study file start at its folder; a built-in study has none.
-    let is_built_in = name != wanted.study;
+    let is_built_in = name != settings.study;
     let folder_of_study = if is_built_in { env::temp_dir() } else { library::folder(&name) };
     // JSON is YAML.
     let text = serde_json::to_string_pretty(&side_by_side.file).map_err(Failure::environment)?;
-    let folder = run_folder::path_of(wanted.folder, &side_by_side.file.name);
-    let asked = asked(wanted, given.rounds, side_by_side.comparisons(wanted.limits))?;
+    let folder = run_folder::path_of(settings.folder, &side_by_side.file.name);
+    let length = length(settings, given.rounds, side_by_side.comparisons(settings.limits))?;
     let text = StudyText { name, text, folder: folder_of_study };
     let place = Place::New { text, folder: Some(&folder), force: false };
-    let result = complete(&place, &Options { asked, ..wanted.options }, interrupt, say)?;
-    let gate = judge(&result, &candidate, &side_by_side, wanted.limits);
+    let result = complete(&place, &Options { length, ..settings.options }, interrupt, say)?;
+    let gate = judge(&result, &candidate, &side_by_side, settings.limits);
     Ok(Gated { gate, folder })
 }
 
 /// Returns the length of the study, given the number of rounds of its file.
-fn asked(wanted: &Wanted<'_>, rounds_of_file: Option<u32>, comparisons: usize) -> Result<Asked, Failure> {
-    let Some(budget) = wanted.until_decided else {
-        let rounds = wanted.rounds.or(rounds_of_file).unwrap_or(ROUNDS);
-        return Ok(Asked { rounds: Some(rounds), ..Asked::default() });
+fn length(
+    settings: &GateSettings<'_>,
+    rounds_of_file: Option<u32>,
+    comparisons: usize,
+) -> Result<RequestedLength, Failure> {
+    let Some(budget) = settings.until_decided else {
+        let rounds = settings.rounds.or(rounds_of_file).unwrap_or(ROUNDS);
+        return Ok(RequestedLength { rounds: Some(rounds), ..RequestedLength::default() });
     };
-    let of_cpu = wanted.limits.iter().filter(|limit| limit.measure == CostMeasure::CpuUs);
+    let of_cpu = settings.limits.iter().filter(|limit| limit.measure == CostMeasure::CpuUs);
     let smallest = of_cpu.map(|limit| limit.share.abs()).fold(f64::INFINITY, f64::min);
     let half_width_share = half_width_for_limit(smallest, comparisons).ok_or_else(|| {
         Failure::bad_input(
             "`--until-decided` measures until CPU time is decided: add a limit such as `--fail-on 'cpu>+3%'`, and remove limits of 0 %",
         )
     })?;
-    Ok(Asked::until_decided(half_width_share, budget))
+    Ok(RequestedLength::until_decided(half_width_share, budget))
 }

@@ -14,5 +14,5 @@ mod proxy;
 mod run;
 mod summary;
 
-pub use measure::{GraphText, Wanted, is_runnable, measure, read};
+pub use measure::{GraphRunSettings, GraphText, is_runnable, measure, read};
 pub use run::RunSpec;

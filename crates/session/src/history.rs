@@ -13,9 +13,9 @@ use crate::update::Say;
 /// Probability of a change that is found in a series without one. A store has many series.
 const SIGNIFICANCE: f64 = 0.01;
 
-/// The number whose history is wanted.
+/// The number whose history is made, and the series of it that belong to that history.
 #[derive(Clone, Copy, Debug)]
-pub struct Wanted<'a> {
+pub struct HistoryFilter<'a> {
     /// Its name.
     pub number: &'a str,
     /// The study, or the URL of a load; none for all.
@@ -31,16 +31,16 @@ pub struct Wanted<'a> {
 /// # Errors
 /// When the store cannot be read.
 pub fn numbers(store: &Path, say: Say<'_>) -> Result<Vec<String>, Failure> {
-    store::with(store, |store| store.numbers(), say)
+    store::with_existing(store, |store| store.numbers(), say)
 }
 
 /// The history of a number.
 ///
 /// # Errors
 /// When no run states it, and when the store cannot be read.
-pub fn history(path: &Path, wanted: &Wanted<'_>, say: Say<'_>) -> Result<HistoryResult, Failure> {
+pub fn history(path: &Path, filter: &HistoryFilter<'_>, say: Say<'_>) -> Result<HistoryResult, Failure> {
     let names = numbers(path, say)?;
-    let number = wanted.number;
+    let number = filter.number;
     if !names.iter().any(|name| name == number) {
         let hint = hint(number, names.iter().map(String::as_str));
         return Err(Failure::bad_input(format!(
@@ -48,8 +48,8 @@ pub fn history(path: &Path, wanted: &Wanted<'_>, say: Say<'_>) -> Result<History
             path.display()
         )));
     }
-    let all = store::with(path, |store| store.series(number), say)?;
-    let chosen = chosen(all, wanted);
+    let all = store::with_existing(path, |store| store.series(number), say)?;
+    let chosen = chosen(all, filter);
     if chosen.is_empty() {
         return Err(Failure::bad_input(format!(
             "no run states `{number}` of this study, arm and load; without --study, --arm and --load, all are printed"
@@ -60,13 +60,13 @@ pub fn history(path: &Path, wanted: &Wanted<'_>, say: Say<'_>) -> Result<History
     Ok(HistoryResult::new((), HistoryBody { number: number.to_owned(), significance: SIGNIFICANCE, series }))
 }
 
-/// The series that are wanted. A number that comes from a usual load is not repeated for that load.
-fn chosen(all: Vec<Series>, wanted: &Wanted<'_>) -> Vec<Series> {
+/// The series that pass the filter. A number that comes from a usual load is not repeated for that load.
+fn chosen(all: Vec<Series>, filter: &HistoryFilter<'_>) -> Vec<Series> {
     let fits = |wanted: Option<&str>, found: &str| wanted.is_none_or(|wanted| wanted == found);
     let has_usual = all.iter().any(|series| series.load.is_empty());
     all.into_iter()
-        .filter(|series| fits(wanted.study, &series.name) && fits(wanted.arm, &series.arm))
-        .filter(|series| match wanted.load {
+        .filter(|series| fits(filter.study, &series.name) && fits(filter.arm, &series.arm))
+        .filter(|series| match filter.load {
             Some(load) => load == series.load,
             None => series.load.is_empty() || !has_usual,
         })
@@ -139,9 +139,9 @@ mod tests {
     #[test]
     fn the_usual_load_is_chosen_unless_another_is_named() {
         let of = |load: Option<&str>, all: &[&str]| {
-            let wanted = Wanted { number: "", study: Some("quick"), arm: None, load };
+            let filter = HistoryFilter { number: "", study: Some("quick"), arm: None, load };
             let all = all.iter().map(|load| series(load, &[(1.0, 1)])).collect();
-            chosen(all, &wanted).into_iter().map(|series| series.load).collect::<Vec<_>>()
+            chosen(all, &filter).into_iter().map(|series| series.load).collect::<Vec<_>>()
         };
         assert_eq!(of(None, &["", "a"]), [""]);
         assert_eq!(of(Some("a"), &["", "a"]), ["a"]);

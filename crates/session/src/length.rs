@@ -25,7 +25,7 @@ const MOST_ROUNDS: u32 = 1000;
 
 /// The length that is asked for. Without any, a study has the rounds of its file.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Asked {
+pub struct RequestedLength {
     /// Number of rounds; with one of the others, the maximum.
     pub rounds: Option<u32>,
     /// As many rounds as fit in this time.
@@ -34,7 +34,7 @@ pub struct Asked {
     pub until: Option<Precision>,
 }
 
-impl Asked {
+impl RequestedLength {
     /// Until the intervals of CPU time decide: they reach at most this share of it to each side, or [`OF_COST`] of their own estimate.
     /// For at most the budget.
     pub fn until_decided(half_width_share: f64, budget: Duration) -> Self {
@@ -44,26 +44,26 @@ impl Asked {
 }
 
 /// The length of a new study.
-pub(crate) fn length(asked: &Asked, rounds_of_file: u32) -> Length {
+pub(crate) fn length(requested: &RequestedLength, rounds_of_file: u32) -> Length {
     Length {
-        rounds: rounds(asked).unwrap_or(rounds_of_file),
-        budget_s: asked.budget.map(|budget| budget.as_secs_f64()),
-        until: asked.until.map(|precision| Until { precision, since_rounds: 0 }),
+        rounds: rounds(requested).unwrap_or(rounds_of_file),
+        budget_s: requested.budget.map(|budget| budget.as_secs_f64()),
+        until: requested.until.map(|precision| Until { precision, since_rounds: 0 }),
     }
 }
 
 /// The length of a resumed study: its previous one, unless the arguments change it.
 pub(crate) fn length_of_more(
-    asked: &Asked,
+    requested: &RequestedLength,
     manifest: &Manifest,
     complete: &CompleteRounds,
 ) -> Result<Length, Failure> {
-    more(asked, manifest.length(), complete)
+    more(requested, manifest.length(), complete)
 }
 
-fn more(asked: &Asked, length: Length, complete: &CompleteRounds) -> Result<Length, Failure> {
+fn more(requested: &RequestedLength, length: Length, complete: &CompleteRounds) -> Result<Length, Failure> {
     let measured = complete.ended_s.len() as u32;
-    let Some(rounds) = rounds(asked) else { return Ok(length) };
+    let Some(rounds) = rounds(requested) else { return Ok(length) };
     if rounds < measured {
         return Err(Failure::bad_input(format!(
             "the study already has {}: give `--rounds` a larger number",
@@ -72,7 +72,7 @@ fn more(asked: &Asked, length: Length, complete: &CompleteRounds) -> Result<Leng
     }
     // A study with a precision has been examined before; otherwise, its rounds so far have not.
     let since_rounds = length.until.map_or(measured, |until| until.since_rounds);
-    let until = match (asked.until, asked.rounds) {
+    let until = match (requested.until, requested.rounds) {
         (Some(precision), _) => Some(Until { precision, since_rounds }),
         // A new budget keeps the requested precision; a new number of rounds replaces it.
         (None, None) => length.until,
@@ -80,15 +80,15 @@ fn more(asked: &Asked, length: Length, complete: &CompleteRounds) -> Result<Leng
     };
     Ok(Length {
         rounds,
-        budget_s: asked.budget.map(|budget| complete.earlier.elapsed_s + budget.as_secs_f64()),
+        budget_s: requested.budget.map(|budget| complete.earlier.elapsed_s + budget.as_secs_f64()),
         until,
     })
 }
 
 /// Maximum number of rounds; None if the arguments have no length.
-fn rounds(asked: &Asked) -> Option<u32> {
-    let is_bounded = asked.budget.is_some() || asked.until.is_some();
-    asked.rounds.or(is_bounded.then_some(MOST_ROUNDS))
+fn rounds(requested: &RequestedLength) -> Option<u32> {
+    let is_bounded = requested.budget.is_some() || requested.until.is_some();
+    requested.rounds.or(is_bounded.then_some(MOST_ROUNDS))
 }
 
 /// The length as text.
@@ -216,16 +216,19 @@ mod tests {
 
     use super::*;
 
-    fn rounds_of(rounds: u32) -> Asked {
-        Asked { rounds: Some(rounds), ..Asked::default() }
+    fn rounds_of(rounds: u32) -> RequestedLength {
+        RequestedLength { rounds: Some(rounds), ..RequestedLength::default() }
     }
 
-    fn within(target_share: f64, of_cost_share: f64) -> Asked {
-        Asked { until: Some(Precision { target_share, of_cost_share }), ..Asked::default() }
+    fn within(target_share: f64, of_cost_share: f64) -> RequestedLength {
+        RequestedLength {
+            until: Some(Precision { target_share, of_cost_share }),
+            ..RequestedLength::default()
+        }
     }
 
-    fn budget_of(seconds: u64) -> Asked {
-        Asked { budget: Some(Duration::from_secs(seconds)), ..Asked::default() }
+    fn budget_of(seconds: u64) -> RequestedLength {
+        RequestedLength { budget: Some(Duration::from_secs(seconds)), ..RequestedLength::default() }
     }
 
     fn until(target_share: f64, of_cost_share: f64, since_rounds: u32) -> Until {
@@ -234,11 +237,12 @@ mod tests {
 
     #[test]
     fn rounds_budget_and_precision_end_a_study() {
-        let of = |asked: Asked| length(&asked, 16);
-        assert_eq!(of(Asked::default()), Length { rounds: 16, budget_s: None, until: None });
+        let of = |requested: RequestedLength| length(&requested, 16);
+        assert_eq!(of(RequestedLength::default()), Length { rounds: 16, budget_s: None, until: None });
         assert_eq!(of(budget_of(1200)).rounds, MOST_ROUNDS);
         assert_eq!(of(budget_of(1200)).budget_s, Some(1200.0));
-        let both = of(Asked { until: within(0.01, 0.0).until, rounds: Some(40), ..budget_of(3600) });
+        let both =
+            of(RequestedLength { until: within(0.01, 0.0).until, rounds: Some(40), ..budget_of(3600) });
         assert_eq!((both.rounds, both.budget_s), (40, Some(3600.0)));
         assert_eq!(both.until, Some(until(0.01, 0.0, 0)));
         let of_cost = of(within(0.01, 0.2)).until;
@@ -249,11 +253,11 @@ mod tests {
     fn a_resumed_study_keeps_its_length_unless_another_is_asked_for() {
         let earlier = Earlier { elapsed_s: 100.0, ..Earlier::default() };
         let complete = CompleteRounds { earlier, ended_s: vec![10.0, 55.0, 100.0], looks: Vec::new() };
-        let of = |asked: Asked, length: &Length| more(&asked, length.clone(), &complete);
-        let fixed = length(&Asked::default(), 16);
+        let of = |requested: RequestedLength, length: &Length| more(&requested, length.clone(), &complete);
+        let fixed = length(&RequestedLength::default(), 16);
         let sequential = length(&within(0.01, 0.0), 16);
-        assert_eq!(of(Asked::default(), &fixed).unwrap(), fixed);
-        assert_eq!(of(Asked::default(), &sequential).unwrap(), sequential);
+        assert_eq!(of(RequestedLength::default(), &fixed).unwrap(), fixed);
+        assert_eq!(of(RequestedLength::default(), &sequential).unwrap(), sequential);
         assert_eq!(of(rounds_of(30), &fixed).unwrap(), Length { rounds: 30, ..fixed.clone() });
         assert!(of(rounds_of(2), &fixed).is_err(), "there are three");
         // A budget starts at the resumption.
@@ -267,23 +271,23 @@ mod tests {
 
     #[test]
     fn a_study_until_decided_gets_the_precision_and_the_budget() {
-        let asked = Asked::until_decided(0.0015, Duration::from_secs(90));
-        let length = length(&asked, 16);
+        let requested = RequestedLength::until_decided(0.0015, Duration::from_secs(90));
+        let length = length(&requested, 16);
         assert_eq!((length.rounds, length.budget_s), (MOST_ROUNDS, Some(90.0)));
         assert_eq!(length.until, Some(until(0.0015, OF_COST, 0)));
     }
 
     #[test]
     fn a_length_is_printed_with_units() {
-        let of = |asked: Asked| length_text(&length(&asked, 16));
-        assert_eq!(of(Asked::default()), "16 rounds");
+        let of = |requested: RequestedLength| length_text(&length(&requested, 16));
+        assert_eq!(of(RequestedLength::default()), "16 rounds");
         assert_eq!(of(budget_of(1200)), "as many rounds as fit into 20 min");
         assert_eq!(
-            of(Asked { rounds: Some(40), ..within(0.01, 0.0) }),
+            of(RequestedLength { rounds: Some(40), ..within(0.01, 0.0) }),
             "until nearly all costs are within 1.0 %, at most 40 rounds"
         );
         assert_eq!(
-            of(Asked { rounds: Some(40), ..within(0.01, 0.2) }),
+            of(RequestedLength { rounds: Some(40), ..within(0.01, 0.2) }),
             "until nearly all costs are within 1.0 % or 20 % of cost, at most 40 rounds"
         );
     }

@@ -56,8 +56,8 @@ mod words;
 
 pub use failure::{Failure, Kind};
 pub use interrupt::Interrupt;
-pub use length::Asked;
+pub use length::RequestedLength;
 pub use manifest::Manifest;
-pub use measure::{Like, Measured, Options, Place, complete, measure, outline, plan};
+pub use measure::{EarlierSitting, Measured, Options, Place, complete, measure, outline, plan};
 pub use study_text::StudyText;
 pub use update::{Say, Update};

@@ -18,7 +18,7 @@ use crate::estimate::{Estimate, check_memory};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::judged::judged_result;
-use crate::length::{Asked, ClockedCourse, length, length_of_more, length_text};
+use crate::length::{ClockedCourse, RequestedLength, length, length_of_more, length_text};
 use crate::machine::{adapt, allow_files_of_plan, examine, is_wanted, probe, speeds};
 use crate::manifest::{Manifest, Programs};
 use crate::outputs::write_all;
@@ -48,7 +48,7 @@ pub enum Place<'a> {
 
 /// An earlier sitting, whose rates are kept where the study file states none.
 #[derive(Clone, Copy, Default)]
-pub enum Like<'a> {
+pub enum EarlierSitting<'a> {
     /// None.
     #[default]
     Nothing,
@@ -62,7 +62,7 @@ pub enum Like<'a> {
 #[derive(Clone, Copy, Default)]
 pub struct Options<'a> {
     /// Length of the measurement.
-    pub asked: Asked,
+    pub length: RequestedLength,
     /// Seed of all random orders, instead of the study file's.
     pub seed: Option<u64>,
     /// Version, path or name of the Envoy.
@@ -78,7 +78,7 @@ pub struct Options<'a> {
     /// True if the speeds of the machine are measured first.
     pub with_speeds: bool,
     /// The sitting that the result will be combined or compared with.
-    pub like: Like<'a>,
+    pub earlier_sitting: EarlierSitting<'a>,
     /// Decides about a study that probably needs more memory than is available, given the problem; none refuses it.
     pub accepts_memory: Option<&'a (dyn Fn(&str) -> bool + Sync)>,
 }
@@ -214,10 +214,10 @@ fn measure_on_this_thread(
     let placement = placement()?;
     let speeds = options.with_speeds.then(|| speeds(&placement, options.seed, options.smoke, say));
     let speeds = speeds.transpose()?;
-    let is_short = estimate.is_short(&length(&options.asked, plan.rounds));
+    let is_short = estimate.is_short(&length(&options.length, plan.rounds));
     let machine = examine(earlier, &placement, options.never_halt, is_short, say)?;
     // A length that the user states replaces the number of rounds that would be chosen for the machine.
-    plan.rounds_are_open &= options.asked == Asked::default();
+    plan.rounds_are_open &= options.length == RequestedLength::default();
     adapt(&mut plan, &machine.probe, machine.awake.is_some(), say);
     let environment = environment::of_study(envoy, &placement, machine.awake.is_some());
     let program = library::program()?;
@@ -237,16 +237,16 @@ fn measure_on_this_thread(
     manifest.speeds = speeds;
     manifest.thresholds = set.into_iter().collect();
     let Begun { folder, manifest, rounds } = match earlier {
-        Some(earlier) => resume(&options.asked, &directory, earlier, &manifest, say)?,
-        None => start(&options.asked, &directory, &file.text, manifest, plan.rounds)?,
+        Some(earlier) => resume(&options.length, &directory, earlier, &manifest, say)?,
+        None => start(&options.length, &directory, &file.text, manifest, plan.rounds)?,
     };
     let length = manifest.length();
     plan.rounds = length.rounds;
     rates::keep_those_of_rounds(&mut plan, &rounds.earlier.rounds);
-    let earlier = match options.like {
-        Like::Nothing => None,
-        Like::Latest => directory.parent().and_then(|parent| sittings::latest(parent, &manifest)),
-        Like::Result(result) => Some(result.clone()),
+    let earlier = match options.earlier_sitting {
+        EarlierSitting::Nothing => None,
+        EarlierSitting::Latest => directory.parent().and_then(|parent| sittings::latest(parent, &manifest)),
+        EarlierSitting::Result(result) => Some(result.clone()),
     };
     for kept in earlier.map(|earlier| rates::keep_those_of_sitting(&mut plan, &earlier)).unwrap_or_default() {
         note(&kept);
@@ -321,7 +321,7 @@ pub fn plan(
 ) -> Result<Plan, Failure> {
     let catalogue = library::catalogue()?;
     let (mut file, positions) = file::read(name, text).map_err(Failure::bad_input)?;
-    file.rounds = options.asked.rounds.or(stored.map(|manifest| manifest.rounds)).or(file.rounds);
+    file.rounds = options.length.rounds.or(stored.map(|manifest| manifest.rounds)).or(file.rounds);
     file.seed = stored.map(|manifest| manifest.seed).or(options.seed).unwrap_or(file.seed);
     let configurations = configurations::of_study(&file, folder);
     for note in configurations.notes() {
@@ -329,7 +329,7 @@ pub fn plan(
     }
     let plan = Plan::with_configurations(&file, &positions, catalogue, configurations);
     let mut plan = plan.map_err(Failure::bad_input)?;
-    if options.asked.until.is_some() && plan.timeline.is_some() {
+    if options.length.until.is_some() && plan.timeline.is_some() {
         let message = "--until is a precision of CPU costs, which a timeline does not measure: use --rounds or --budget";
         return Err(Failure::bad_input(message));
     }
@@ -367,20 +367,20 @@ struct Begun {
 
 /// Starts a study in its run folder.
 fn start(
-    asked: &Asked,
+    requested: &RequestedLength,
     directory: &Path,
     text: &str,
     mut manifest: Manifest,
     rounds_of_file: u32,
 ) -> Result<Begun, Failure> {
-    manifest.set_length(&length(asked, rounds_of_file));
+    manifest.set_length(&length(requested, rounds_of_file));
     let folder = RunFolder::begin(directory, text, &manifest)?;
     Ok(Begun { folder, manifest, rounds: CompleteRounds::default() })
 }
 
 /// Resumes a study from its run folder, with its previous length or a new one.
 fn resume(
-    asked: &Asked,
+    requested: &RequestedLength,
     directory: &Path,
     earlier: &Manifest,
     current: &Manifest,
@@ -390,7 +390,7 @@ fn resume(
     let measured = rounds.ended_s.len() as u32;
     let mut manifest = earlier.clone();
     manifest.thresholds.clone_from(&current.thresholds);
-    manifest.set_length(&length_of_more(asked, earlier, &rounds)?);
+    manifest.set_length(&length_of_more(requested, earlier, &rounds)?);
     if measured < manifest.rounds {
         manifest.resumed_after_rounds.push(measured);
     } else {

@@ -34,7 +34,7 @@ use self::laboratory::adapt;
 use self::second_study::First;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
-use crate::length::Asked;
+use crate::length::RequestedLength;
 use crate::measure::{Options, Place, complete};
 use crate::study_text::StudyText;
 use crate::update::{Say, Update};
@@ -60,7 +60,7 @@ const PAGE: &str = "bill.html";
 
 /// The configuration to price, its listener and its request.
 #[derive(Clone, Copy, Debug)]
-pub struct Wanted<'a> {
+pub struct PriceSettings<'a> {
     /// The file with the configuration.
     pub configuration: &'a Path,
     /// The listener, by its name or a beginning that no other name has; none for the first that forwards a request.
@@ -81,7 +81,7 @@ pub struct Wanted<'a> {
 
 /// A given configuration, whose bill is wanted.
 pub struct Configuration<'a> {
-    wanted: Wanted<'a>,
+    settings: PriceSettings<'a>,
     given: Given,
     catalogue: &'static Catalogue,
 }
@@ -104,18 +104,18 @@ impl<'a> Configuration<'a> {
     ///
     /// # Errors
     /// When the file cannot be read, or is not a configuration.
-    pub fn read(wanted: Wanted<'a>) -> Result<Self, Failure> {
-        let shown = wanted.configuration.display().to_string();
+    pub fn read(settings: PriceSettings<'a>) -> Result<Self, Failure> {
+        let shown = settings.configuration.display().to_string();
         if shown.contains("://") {
             return Err(Failure::bad_input(format!(
                 "`{shown}` is an address, and `hoptax price` reads a file: save the configuration of the proxy first, from its admin \
                  port, with `curl -s http://127.0.0.1:9901/config_dump > config.json`"
             )));
         }
-        let given = Given::read(wanted.configuration).map_err(|error| match error {
+        let given = Given::read(settings.configuration).map_err(|error| match error {
             GivenError::File { .. } | GivenError::Content(_) => Failure::bad_input(error),
         })?;
-        Ok(Self { wanted, given, catalogue: library::catalogue()? })
+        Ok(Self { settings, given, catalogue: library::catalogue()? })
     }
 
     /// Reads a configuration whose sender may neither read files of this machine nor run programs on it. Call [`Self::listed`] before
@@ -123,9 +123,9 @@ impl<'a> Configuration<'a> {
     ///
     /// # Errors
     /// When the file cannot be read, is not a configuration, or names another file.
-    pub fn read_alone(wanted: Wanted<'a>) -> Result<Self, Failure> {
-        let given = Given::read_alone(wanted.configuration).map_err(Failure::bad_input)?;
-        Ok(Self { wanted, given, catalogue: library::catalogue()? })
+    pub fn read_alone(settings: PriceSettings<'a>) -> Result<Self, Failure> {
+        let given = Given::read_alone(settings.configuration).map_err(Failure::bad_input)?;
+        Ok(Self { settings, given, catalogue: library::catalogue()? })
     }
 
     /// Description of the file if the configuration is only a part of it, for example a dump; None for a configuration itself.
@@ -138,7 +138,7 @@ impl<'a> Configuration<'a> {
     /// # Errors
     /// When the configuration cannot be adapted to this machine, or has no such listener or part.
     pub fn listed(&self) -> Result<Listed, Failure> {
-        passed::listed(adapt(&self.given, Path::new("FOLDER"))?, &self.wanted, self.catalogue)
+        passed::listed(adapt(&self.given, Path::new("FOLDER"))?, &self.settings, self.catalogue)
     }
 
     /// Checks that the files exist that the configuration names.
@@ -168,9 +168,9 @@ impl<'a> Configuration<'a> {
         interrupt: &Interrupt,
         say: Say<'_>,
     ) -> Result<BillResult, Failure> {
-        let (wanted, folder) = (&self.wanted, studies.folder);
-        let configuration = wanted.configuration.canonicalize().map_err(|error| {
-            Failure::environment(format!("cannot find `{}`: {error}", wanted.configuration.display()))
+        let (settings, folder) = (&self.settings, studies.folder);
+        let configuration = settings.configuration.canonicalize().map_err(|error| {
+            Failure::environment(format!("cannot find `{}`: {error}", settings.configuration.display()))
         })?;
         let statuses: Vec<u16> = tries.answers.answer.statuses.keys().copied().collect();
         let began = Instant::now();
@@ -186,7 +186,7 @@ impl<'a> Configuration<'a> {
             blocks: budget.map_or(MOST_BLOCKS, |budget| budget::blocks(budget, subjects)),
         };
         let text_of =
-            |source| study_file(source, StudyOfBill::First, &tries.whole.variant, &measured, wanted.rate);
+            |source| study_file(source, StudyOfBill::First, &tries.whole.variant, &measured, settings.rate);
         if studies.is_resumed {
             let begun = run_folder::read(folder)?.0;
             // Its slices depend on the time that the tries left.
@@ -203,7 +203,7 @@ impl<'a> Configuration<'a> {
         }
         let text = text_of(source);
         let result = studies.run(&text, Length { rounds: ROUNDS, budget }, folder, interrupt, say)?;
-        let mut bill = bill(&result, order::order(wanted, tries));
+        let mut bill = bill(&result, order::order(settings, tries));
         // The first study is kept if a second one fails or is interrupted.
         write(folder, &bill)?;
         let pace = Pace::of(&result, began.elapsed(), tries.of_each);
@@ -223,10 +223,10 @@ impl<'a> Configuration<'a> {
                 write(folder, &bill)?;
             }
             Next::More => {
-                let asked = Asked { budget: studies.left(&pace), ..Asked::default() };
-                let options = Options { asked, ..studies.options };
+                let length = RequestedLength { budget: studies.left(&pace), ..RequestedLength::default() };
+                let options = Options { length, ..studies.options };
                 let result = complete(&Place::Resumed(folder), &options, interrupt, say)?;
-                bill = hoptax_judge::bill::bill(&result, order::order(wanted, tries));
+                bill = hoptax_judge::bill::bill(&result, order::order(settings, tries));
                 write(folder, &bill)?;
             }
             Next::Nothing => {}
@@ -276,12 +276,12 @@ impl Studies<'_> {
             Place::New { text, folder: Some(folder), force: stored.is_some() }
         };
         let of_bill = (!is_continued && length.budget.is_none()).then_some(length.rounds);
-        let asked = Asked {
-            rounds: self.options.asked.rounds.or(of_bill),
+        let length = RequestedLength {
+            rounds: self.options.length.rounds.or(of_bill),
             budget: length.budget,
-            ..self.options.asked
+            ..self.options.length
         };
-        complete(&place, &Options { asked, ..self.options }, interrupt, say)
+        complete(&place, &Options { length, ..self.options }, interrupt, say)
     }
 }
 

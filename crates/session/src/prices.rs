@@ -52,7 +52,7 @@ pub fn measure_anchors(
 ///
 /// # Errors
 /// When one of the two has no costs in use, or when they share no function that both know precisely.
-pub fn carried(list: &StudyResult, here: &StudyResult) -> Result<PricesResult, Failure> {
+pub fn prices_on_this_machine(list: &StudyResult, here: &StudyResult) -> Result<PricesResult, Failure> {
     if let Some(why) = not_in_use(list, here) {
         return Err(Failure::bad_input(format!(
             "no price can be carried: {why}; measure it again with a load `in-use`, as `hoptax study anchors` has"
@@ -120,7 +120,7 @@ mod tests {
         saturated.name = "old".to_owned();
         saturated.plan.loads.retain(|load| load.loop_ == Loop::Closed);
         for (list, here) in [(&list, &saturated), (&saturated, &list)] {
-            let refused = carried(list, here).unwrap_err().to_string();
+            let refused = prices_on_this_machine(list, here).unwrap_err().to_string();
             assert!(refused.contains("`old` has no load in use"), "{refused}");
         }
     }
@@ -132,7 +132,7 @@ mod tests {
         assert!(prices.len() > 50);
         assert!(prices.iter().all(|price| !price.id.starts_with("control/")), "controls are no prices");
         assert!(list.arms.iter().any(|arm| arm.id.starts_with("control/")));
-        let carried = carried(&list, &list).unwrap();
+        let carried = prices_on_this_machine(&list, &list).unwrap();
         assert!((carried.body.here.unwrap().factor - 1.0).abs() < 1e-9);
         assert!(parse("it", "{}").is_err() && parse("it", "").is_err());
     }

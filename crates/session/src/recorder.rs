@@ -20,7 +20,7 @@ impl<'a> Recorder<'a> {
     /// Opens the store, to learn before the first round if it can be used. Without one, nothing is stored.
     pub(crate) fn open(store: Option<PathBuf>, folder: &Path, say: Say<'a>) -> Result<Self, Failure> {
         if let Some(path) = &store {
-            store::with_new(path, |_| Ok(()), say)?;
+            store::with_existing_or_new(path, |_| Ok(()), say)?;
         }
         Ok(Self { say, store, folder: folder.to_owned(), next: 0 })
     }
@@ -29,7 +29,11 @@ impl<'a> Recorder<'a> {
     pub(crate) fn add_round(&mut self, round: u32) {
         let Some(path) = &self.store else { return };
         let end = round + 1;
-        match store::with_new(path, |store| store.add_rounds(&self.folder, self.next, end), self.say) {
+        match store::with_existing_or_new(
+            path,
+            |store| store.add_rounds(&self.folder, self.next, end),
+            self.say,
+        ) {
             Ok(_) => self.next = end,
             Err(error) => self.report(&error),
         }
@@ -38,7 +42,7 @@ impl<'a> Recorder<'a> {
     /// Stores the result.
     pub(crate) fn finish(self) {
         let Some(path) = &self.store else { return };
-        match store::with_new(path, |store| store.import_folder(&self.folder), self.say) {
+        match store::with_existing_or_new(path, |store| store.import_folder(&self.folder), self.say) {
             Ok(imported) => {
                 (self.say)(Update::Note(&format!("stored as run {} in {}", imported.run, path.display())));
             }

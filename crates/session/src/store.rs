@@ -84,7 +84,7 @@ fn variable(name: &str) -> Option<PathBuf> {
 ///
 /// # Errors
 /// When there is no store, or the work fails.
-pub fn with<T>(
+pub fn with_existing<T>(
     path: &Path,
     work: impl FnMut(&mut Store) -> Result<T, StoreError>,
     say: Say<'_>,
@@ -96,14 +96,14 @@ pub fn with<T>(
             path.display()
         )));
     }
-    with_new(path, work, say)
+    with_existing_or_new(path, work, say)
 }
 
 /// Works with a store, which is created if there is none.
 ///
 /// # Errors
 /// When the work fails.
-pub fn with_new<T>(
+pub fn with_existing_or_new<T>(
     path: &Path,
     mut work: impl FnMut(&mut Store) -> Result<T, StoreError>,
     say: Say<'_>,

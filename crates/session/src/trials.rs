@@ -42,15 +42,15 @@ struct SoFar {
 impl SoFar {
     /// Sends the costs after these rounds, if they are due. They decide nothing.
     fn tell(&mut self, plan: &Plan, rounds: &[RoundRecord], limits: &Limits, say: Say<'_>) {
-        let (begun, is_told) = (Instant::now(), is_line_due(rounds.len()));
+        let (begun, is_worth_a_line) = (Instant::now(), is_line_due(rounds.len()));
         let is_cheap = self.last.is_some_and(|(at, took)| is_cheap(took, begun.duration_since(at)));
-        if !(is_told || is_cheap) {
+        if !(is_worth_a_line || is_cheap) {
             return;
         }
         let mut result = summary::summarise(plan, rounds, Conditions::default());
         judge_study(&mut result, limits);
         self.last = Some((Instant::now(), begun.elapsed()));
-        say(Update::SoFar { result: &result, is_told });
+        say(Update::SoFar { result: &result, is_worth_a_line });
     }
 }
 

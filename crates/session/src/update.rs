@@ -27,7 +27,7 @@ pub enum Update<'a> {
         /// Their result, judged.
         result: &'a StudyResult,
         /// True if it is worth a line. A view that is redrawn shows each.
-        is_told: bool,
+        is_worth_a_line: bool,
     },
     /// Measuring ends.
     Ends,

@@ -14,7 +14,7 @@ const HALVINGS: usize = 22;
 
 /// Costs against one reference.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct AgainstOne {
+pub struct CostsAgainstReference {
     /// Number of processes of the reference, at least 1. A cost is the mean over them.
     pub copies_of_reference: u32,
     /// Number of processes of each arm that is compared with the reference.
@@ -36,7 +36,7 @@ struct Scale {
     weight: f64,
 }
 
-impl AgainstOne {
+impl CostsAgainstReference {
     /// The costs by the number of copies of their arms.
     fn alike(&self) -> Vec<Alike> {
         let mut counts: BTreeMap<u32, i32> = BTreeMap::new();
@@ -61,8 +61,8 @@ impl AgainstOne {
 /// 20(3), 1964.
 ///
 /// **Degenerate cases.** `None` without a cost, without degrees of freedom, and for a confidence that is not between zero and one.
-pub fn dunnett(groups: &[AgainstOne], freedom: f64, confidence: f64) -> Option<f64> {
-    let groups: Vec<Vec<Alike>> = groups.iter().map(AgainstOne::alike).collect();
+pub fn dunnett(groups: &[CostsAgainstReference], freedom: f64, confidence: f64) -> Option<f64> {
+    let groups: Vec<Vec<Alike>> = groups.iter().map(CostsAgainstReference::alike).collect();
     let is_sound = freedom > 0.0 && confidence > 0.0 && confidence < 1.0;
     if !is_sound || groups.iter().all(Vec::is_empty) {
         return None;
@@ -130,8 +130,8 @@ mod tests {
     use super::*;
     use crate::critical::two_sided_t;
 
-    fn equal(comparisons: usize, copies_of_reference: u32) -> AgainstOne {
-        AgainstOne { copies_of_reference, copies: vec![1; comparisons] }
+    fn equal(comparisons: usize, copies_of_reference: u32) -> CostsAgainstReference {
+        CostsAgainstReference { copies_of_reference, copies: vec![1; comparisons] }
     }
 
     #[test]
@@ -176,7 +176,7 @@ mod tests {
         fn more_costs_raise_it_and_it_is_at_most_that_of_independent_errors(
             comparisons in 1_usize..40, copies in 1_u32..6, freedom in 2.0..60.0_f64,
         ) {
-            let of = |groups: &[AgainstOne]| dunnett(groups, freedom, 0.95).unwrap();
+            let of = |groups: &[CostsAgainstReference]| dunnett(groups, freedom, 0.95).unwrap();
             let one = of(&[equal(comparisons, copies)]);
             prop_assert!(of(&[equal(comparisons + 1, copies)]) > one);
             prop_assert!(of(&[equal(comparisons, copies), equal(1, copies)]) > one);

@@ -102,7 +102,7 @@ mod weighted;
 pub use chance::{chance_of_difference, standard_error};
 pub use change_points::{ChangePoint, LONGEST_SERIES, SHORTEST_LEVEL, change_points};
 pub use decision::{DECISIVE, decide, decide_by_interval};
-pub use dunnett::{AgainstOne, dunnett};
+pub use dunnett::{CostsAgainstReference, dunnett};
 pub use event_share::{EventCount, event_share};
 pub use exact_share::exact_share;
 pub use exponential::exponential_distance;

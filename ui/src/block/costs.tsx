@@ -111,6 +111,7 @@ export function CostsBlock({ costs, view, change }: CostsProps) {
   const same = costs.arms.findIndex((arm) => arm.kind === "same");
   const band = same >= 0 ? quantityEnds(shown.cells[same]) : null;
   const chosen = costs.arms.find((arm) => arm.id === view["arm"]);
+  const isFiltered = (view["text"] ?? "") !== "" || (view["family"] ?? "") !== "";
   const title = `${shown.heading} of each arm${shown.load_words ? ` under ${shown.load_words}` : ""}`;
   return (
     <>
@@ -134,7 +135,13 @@ export function CostsBlock({ costs, view, change }: CostsProps) {
       </div>
       {rows.length === 0 ? (
         <p class="empty" role="status">
-          No arm with a number in this measure matches. <button type="button" class="quiet" onClick={() => change({ text: "", family: "" })}>Show all</button>
+          {isFiltered ? (
+            <>
+              No arm with a number in this measure matches. <button type="button" class="quiet" onClick={() => change({ text: "", family: "" })}>Show all</button>
+            </>
+          ) : (
+            "No arm has a number in this measure."
+          )}
         </p>
       ) : (
         <Figure
@@ -154,7 +161,7 @@ export function CostsBlock({ costs, view, change }: CostsProps) {
         />
       )}
       {lacking.length > 0 && (
-        <details>
+        <details open={rows.length === 0}>
           <summary>{lacking.length} without an interval in this measure</summary>
           <ul>
             {lacking.map(({ arm, cell }) => (

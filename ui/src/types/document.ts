@@ -278,7 +278,7 @@ export interface Costs {
    */
   arms: CostArm[];
   /**
-   * A measure under a load, each with a number for some arm; the first is shown first.
+   * A measure under a load, each with a number for some arm, or as a share with the reason why there is none; the first is shown first.
    */
   views: CostView[];
   /**

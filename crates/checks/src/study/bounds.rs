@@ -98,7 +98,8 @@ impl Before {
     ) -> Option<Bound> {
         let place = slot.place(result)?;
         let evidence = self.evidence(slot, slot.of);
-        let withholding: Vec<&Finding> = findings.iter().filter(|one| withholds(one, &place)).collect();
+        let is_withholding = |one: &&Finding| one.withholds_number_or_vague_level(&place);
+        let withholding: Vec<&Finding> = findings.iter().filter(is_withholding).collect();
         if withholding.is_empty() {
             // The number was never stated. Only a quantile can be missing for lack of responses alone.
             return evidence.filter(|_| slot.measure.is_quantile()).cloned();
@@ -232,12 +233,6 @@ impl Before {
         });
         known.all(|is_within| is_within)
     }
-}
-
-/// Returns true if a finding withholds a number. A vague level is withheld alone, and the costs that are compared with it stay.
-fn withholds(finding: &Finding, place: &Place<'_>) -> bool {
-    let is_vague_level = finding.id == samples::VAGUE_LEVEL.id && place.compared_with.is_none();
-    finding.withholds_number(place) || (is_vague_level && finding.concerns(place))
 }
 
 impl Slot {

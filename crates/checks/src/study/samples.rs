@@ -11,7 +11,7 @@ use forecast::{TAILS, quiet_effective, quiet_responses, responses_needed, rounds
 
 use crate::check::Check;
 use crate::thresholds;
-use crate::vague::{Beside, Width, vague_level};
+use crate::vague::{Width, WidthDivisor, vague_level};
 
 /// Too few responses for the 99th percentile.
 pub(super) const TOO_FEW: Check<StudyResult> = Check {
@@ -79,25 +79,25 @@ pub(super) const VAGUE: Check<StudyResult> = Check {
             else {
                 continue;
             };
-            for (load, measure, Width { share, beside }) in cost_widths(result, arm, other) {
+            for (load, measure, Width { share, divisor }) in cost_widths(result, arm, other) {
                 if share <= limit {
                     continue;
                 }
                 let name = measure.as_str();
-                let base = match beside {
-                    Beside::LeastCost => "what the cost is at least".to_owned(),
-                    Beside::Lower => format!("the lower {name} of the two arms"),
-                    Beside::Reference => format!("the baseline's {name}"),
+                let base = match divisor {
+                    WidthDivisor::LeastCost => "what the cost is at least".to_owned(),
+                    WidthDivisor::Lower => format!("the lower {name} of the two arms"),
+                    WidthDivisor::Reference => format!("the baseline's {name}"),
                 };
-                let message = match beside {
+                let message = match divisor {
                     _ if share.is_finite() => {
                         format!("the interval of its {name} cost is ±{:.0} % of {base}", share * 100.0)
                     }
-                    Beside::Reference => format!(
+                    WidthDivisor::Reference => format!(
                         "the interval of its {name} cost contains zero, and `{}` has no {name}",
                         other.id
                     ),
-                    Beside::Lower | Beside::LeastCost => {
+                    WidthDivisor::Lower | WidthDivisor::LeastCost => {
                         format!("the interval of its {name} cost contains zero, and {base} is not above zero")
                     }
                 };
@@ -174,7 +174,7 @@ fn cost_widths<'a>(
 /// A level of an arm whose interval is as wide as half of it. Differences from other arms are judged by their own
 /// intervals ([`VAGUE`]), since variation common to all arms cancels in them.
 pub(super) const VAGUE_LEVEL: Check<StudyResult> = Check {
-    id: "vague-level",
+    id: Finding::VAGUE_LEVEL,
     protects_from: "a CPU time, rate or response time that the next study does not reproduce",
     source: "own: half-width of the interval of a level against the level",
     judge: |result, limits| {
@@ -200,7 +200,7 @@ pub(super) const VAGUE_LEVEL: Check<StudyResult> = Check {
                     arm: Some(arm.id.clone()),
                     load: load.map(str::to_owned),
                     measures: vec![measure],
-                    ..Finding::new("vague-level", Severity::Info, measured, message, advice)
+                    ..Finding::new(Finding::VAGUE_LEVEL, Severity::Info, measured, message, advice)
                 });
             }
         }

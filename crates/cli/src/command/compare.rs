@@ -5,7 +5,7 @@ use std::path::Path;
 use hoptax_report::document::Document;
 use hoptax_report::documents;
 use hoptax_result::{Body, Report};
-use hoptax_session::compare::{Compared, Comparison, Wanted, compare};
+use hoptax_session::compare::{Compared, Comparison, ComparisonSettings, compare};
 
 use crate::arguments::CompareArguments;
 use crate::exit::{Code, Failure};
@@ -14,7 +14,7 @@ use crate::{interrupt, print, progress};
 /// Runs the command.
 pub(crate) fn run(arguments: &CompareArguments) -> Result<Code, Failure> {
     let CompareArguments { run, .. } = arguments;
-    let wanted = Wanted {
+    let settings = ComparisonSettings {
         subjects: &arguments.subjects,
         margin_share: arguments.margin,
         until_decided: arguments.until_decided,
@@ -23,7 +23,7 @@ pub(crate) fn run(arguments: &CompareArguments) -> Result<Code, Failure> {
         options: run.measure.options(),
     };
     let interrupt = interrupt::listen()?;
-    let Compared { comparison, folder } = progress::shown(|say| compare(&wanted, &interrupt, say))?;
+    let Compared { comparison, folder } = progress::shown(|say| compare(&settings, &interrupt, say))?;
     match comparison {
         Comparison::Subjects(result) => print(arguments, &result, || documents::comparison(&result), &folder),
         Comparison::Studies(result) => {

@@ -1,7 +1,7 @@
 //! `hoptax trust crosscheck`: compares the reports of load generators with the server's record.
 
 use hoptax_report::documents;
-use hoptax_session::crosscheck::{Wanted, crosscheck};
+use hoptax_session::crosscheck::{CrosscheckSettings, crosscheck};
 
 use crate::arguments::CrosscheckArguments;
 use crate::exit::{Code, Failure};
@@ -10,7 +10,7 @@ use crate::{interrupt, print, progress};
 /// Runs the command.
 pub(crate) fn run(arguments: &CrosscheckArguments) -> Result<Code, Failure> {
     let interrupt = interrupt::listen()?;
-    let wanted = Wanted {
+    let settings = CrosscheckSettings {
         url: arguments.url.as_deref(),
         scenarios: &arguments.scenarios,
         tools: &arguments.tools,
@@ -21,7 +21,7 @@ pub(crate) fn run(arguments: &CrosscheckArguments) -> Result<Code, Failure> {
         rounds: arguments.rounds,
         never_halt: arguments.awake.never_halt,
     };
-    let result = progress::stepwise(|on_step, say| crosscheck(&wanted, on_step, &interrupt, say))?;
+    let result = progress::stepwise(|on_step, say| crosscheck(&settings, on_step, &interrupt, say))?;
     print::document_or_json(arguments.json.file(), &result, || documents::crosscheck(&result))?;
     Ok(Code::Success)
 }

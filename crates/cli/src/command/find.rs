@@ -8,7 +8,9 @@ use hoptax_checks::objective::Objective;
 use hoptax_checks::thresholds::Limits;
 use hoptax_report::documents;
 use hoptax_result::{FastestMode, FindArmsResult, FindEnd, FindResult, FindState, FoundArm};
-use hoptax_session::find::{ArmsOfStudy, Found, Goal, Instead, LOWEST_RATE, Options, Server, on_server};
+use hoptax_session::find::{
+    ArmsOfStudy, Found, Goal, LOWEST_RATE, Options, Server, TrafficOverrides, on_server,
+};
 use hoptax_session::load::Load;
 use hoptax_session::{StudyText, thresholds};
 
@@ -65,9 +67,11 @@ fn on_arms(arguments: &FindArguments, ids: &[String], options: &Options<'_>) -> 
     check_options(arguments, &given)?;
     let source = study(arguments)?;
     let study = StudyText::named(source)?;
-    let instead =
-        Instead { seed: given.seed.then_some(arguments.traffic.seed), arrivals: arguments.arrivals.clone() };
-    let arms = ArmsOfStudy::new(study, ids, instead, &print::say)?;
+    let overrides = TrafficOverrides {
+        seed: given.seed.then_some(arguments.traffic.seed),
+        arrivals: arguments.arrivals.clone(),
+    };
+    let arms = ArmsOfStudy::new(study, ids, overrides, &print::say)?;
     if arguments.dry_run {
         print::result(&arms.outline(options))?;
         return Ok(Code::Success);

@@ -3,7 +3,7 @@
 use hoptax_report::render::markdown;
 use hoptax_report::{documents, junit, sarif};
 use hoptax_result::{GateResult, Verdict};
-use hoptax_session::gate::{Against, Gated, Wanted, measure};
+use hoptax_session::gate::{Against, GateSettings, Gated, measure};
 
 use crate::arguments::GateArguments;
 use crate::exit::{Code, Failure};
@@ -17,7 +17,7 @@ pub(crate) fn run(arguments: &GateArguments) -> Result<Code, Failure> {
         (None, Some(label)) => Against::Stored { label, store: arguments.store.as_deref() },
         (None, None) => return Err(Failure::bad_input("state what is judged: --candidate or --reference")),
     };
-    let wanted = Wanted {
+    let settings = GateSettings {
         study: &arguments.study,
         against,
         limits: &arguments.fail_on,
@@ -27,7 +27,7 @@ pub(crate) fn run(arguments: &GateArguments) -> Result<Code, Failure> {
         options: run.measure.options(),
     };
     let interrupt = interrupt::listen()?;
-    let Gated { gate, folder } = progress::shown(|say| measure(&wanted, &interrupt, say))?;
+    let Gated { gate, folder } = progress::shown(|say| measure(&settings, &interrupt, say))?;
     write_reports(arguments, &gate)?;
     print::document_or_json(run.json.file(), &gate, || {
         documents::gate(&gate).in_folder(&folder, "report.html")

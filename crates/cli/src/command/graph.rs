@@ -2,7 +2,7 @@
 
 use hoptax_report::documents;
 use hoptax_result::Verdict;
-use hoptax_session::graph::{RunSpec, Wanted, file, measure};
+use hoptax_session::graph::{GraphRunSettings, RunSpec, file, measure};
 use hoptax_session::{results::read_run, thresholds};
 
 use crate::arguments::{GraphArguments, GraphRunArguments, GraphSource};
@@ -25,7 +25,7 @@ pub(crate) fn run(arguments: &GraphArguments) -> Result<Code, Failure> {
 fn measured(arguments: &GraphRunArguments) -> Result<Code, Failure> {
     let limits = thresholds::limits(&arguments.measure.checks.thresholds)?;
     let results = arguments.from.iter().map(|path| read_run(path)).collect::<Result<Vec<_>, _>>()?;
-    let wanted = Wanted {
+    let settings = GraphRunSettings {
         graph: &arguments.file,
         spec: RunSpec {
             rate: arguments.rate,
@@ -39,7 +39,7 @@ fn measured(arguments: &GraphRunArguments) -> Result<Code, Failure> {
         never_halt: arguments.measure.awake.never_halt,
         limits: &limits,
     };
-    let result = measure(&wanted, &interrupt::listen()?, &print::say)?;
+    let result = measure(&settings, &interrupt::listen()?, &print::say)?;
     let from: Vec<String> = arguments.from.iter().map(|path| path.display().to_string()).collect();
     print::document_or_json(arguments.json.file(), &result, || {
         documents::graph_run_of(&result, &arguments.file, &from)

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use hoptax_report::documents;
-use hoptax_session::history::{Wanted, history, numbers};
+use hoptax_session::history::{HistoryFilter, history, numbers};
 
 use crate::arguments::HistoryArguments;
 use crate::exit::{Code, Failure};
@@ -18,13 +18,13 @@ pub(super) fn run(arguments: &HistoryArguments, path: &Path) -> Result<Code, Fai
         print::result(&numbers(path, &print::say)?.join("\n"))?;
         return Ok(Code::Success);
     }
-    let wanted = Wanted {
+    let filter = HistoryFilter {
         number: &arguments.number,
         study: arguments.study.as_deref(),
         arm: arguments.arm.as_deref(),
         load: arguments.load.as_deref(),
     };
-    let result = history(path, &wanted, &print::say)?;
+    let result = history(path, &filter, &print::say)?;
     print::document_or_json(arguments.json.file(), &result, || documents::history(&result))?;
     Ok(Code::Success)
 }

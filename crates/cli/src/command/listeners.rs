@@ -5,7 +5,7 @@ use std::fs;
 use hoptax_listeners::{Form, Imported, render};
 use hoptax_report::documents;
 use hoptax_result::{PromiseOutcome, Verdict};
-use hoptax_session::listeners::check::{Wanted, check};
+use hoptax_session::listeners::check::{ListenersCheckSettings, check};
 use hoptax_session::listeners::{import, plan};
 
 use crate::arguments::{
@@ -54,13 +54,13 @@ fn rendered(arguments: &RenderArguments) -> Result<Code, Failure> {
 }
 
 fn checked(arguments: &CheckListenersArguments) -> Result<Code, Failure> {
-    let wanted = Wanted {
+    let settings = ListenersCheckSettings {
         file: &arguments.listeners.file,
         services: arguments.listeners.catalogue.file(),
         envoy: arguments.envoy.named(),
     };
     let interrupt = interrupt::listen()?;
-    let result = check(&wanted, &interrupt, &print::say)?;
+    let result = check(&settings, &interrupt, &print::say)?;
     print::document_or_json(arguments.json.file(), &result, || documents::listeners_check(&result))?;
     Ok(match result.verdict {
         Verdict::Void => Code::Void,

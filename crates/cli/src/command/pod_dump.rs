@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use hoptax_cluster::{Dump, PodName, Refused, Wanted, config_dump};
+use hoptax_cluster::{Dump, DumpSource, PodName, Refused, config_dump};
 use hoptax_session::price::{Configuration, keep_pod_dump, pod_dump};
 use tempfile::TempDir;
 
@@ -80,13 +80,13 @@ impl Given {
 /// Takes the dump of a pod.
 fn take(pod: &PodName, arguments: &PodArguments) -> Result<Dump, Failure> {
     let PodArguments { pod: _, kube_context, container, admin_port } = arguments;
-    let wanted = Wanted {
+    let source = DumpSource {
         pod,
         context: kube_context.as_deref(),
         container: container.as_deref(),
         admin_port: *admin_port,
     };
-    config_dump(&wanted).map_err(failure)
+    config_dump(&source).map_err(failure)
 }
 
 fn failure(refused: Refused) -> Failure {

@@ -3,8 +3,10 @@
 use std::path::Path;
 
 use hoptax_report::documents;
-use hoptax_session::price::{Budget, Configuration, Laboratory, Studies, Wanted, outcomes, outline, page};
-use hoptax_session::{Asked, Interrupt, Options, run_folder, thresholds};
+use hoptax_session::price::{
+    Budget, Configuration, Laboratory, PriceSettings, Studies, outcomes, outline, page,
+};
+use hoptax_session::{Interrupt, Options, RequestedLength, run_folder, thresholds};
 
 use super::pod_dump::Given;
 use crate::arguments::{PriceArguments, RunArguments};
@@ -26,7 +28,7 @@ pub(crate) fn run(arguments: &PriceArguments) -> Result<Code, Failure> {
 /// Prices the configuration in a file.
 fn price_given(arguments: &PriceArguments, given: &Given) -> Result<Code, Failure> {
     let headers: Vec<_> = arguments.headers.iter().flat_map(|headers| headers.0.clone()).collect();
-    let configuration = Configuration::read(Wanted {
+    let configuration = Configuration::read(PriceSettings {
         configuration: &given.path,
         listener: arguments.listener.as_deref(),
         request: arguments.request.as_ref(),
@@ -90,8 +92,8 @@ fn price(
     if arguments.only_try {
         return Ok(Code::Success);
     }
-    let asked = Asked { rounds: *rounds, ..Asked::default() };
-    let options = Options { asked, ..measure.options() };
+    let length = RequestedLength { rounds: *rounds, ..RequestedLength::default() };
+    let options = Options { length, ..measure.options() };
     let studies = Studies { folder, is_resumed: arguments.resume.is_some(), budget, options };
     let bill = progress::shown(|say| configuration.measure(&tries, &studies, interrupt, say))?;
     print::document_or_json(json.file(), &bill, || {

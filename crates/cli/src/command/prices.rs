@@ -5,7 +5,7 @@ use hoptax_report::documents;
 use hoptax_report::render::markdown;
 use hoptax_result::StudyResult;
 use hoptax_session::Options;
-use hoptax_session::prices::{carried, measure_anchors, published};
+use hoptax_session::prices::{measure_anchors, prices_on_this_machine, published};
 use hoptax_session::results::read_run;
 
 use crate::arguments::PricesArguments;
@@ -15,7 +15,8 @@ use crate::{interrupt, print, progress};
 /// Runs the command.
 pub(crate) fn run(arguments: &PricesArguments) -> Result<Code, Failure> {
     let list = arguments.list.as_deref().map_or_else(published, read_run)?;
-    let prices = if arguments.here { carried(&list, &anchors(arguments)?)? } else { listed(&list) };
+    let prices =
+        if arguments.here { prices_on_this_machine(&list, &anchors(arguments)?)? } else { listed(&list) };
     let document = documents::prices(&prices);
     if arguments.markdown {
         print::result(&markdown::text(&document))?;

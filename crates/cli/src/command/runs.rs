@@ -54,7 +54,7 @@ fn with_store<T>(
     choice: &StoreChoice,
     work: impl FnMut(&mut Store) -> Result<T, StoreError>,
 ) -> Result<T, Failure> {
-    store::with(&path(choice)?, work, &print::say)
+    store::with_existing(&path(choice)?, work, &print::say)
 }
 
 fn list(choice: &StoreChoice, filter: &Filter, json: bool) -> Result<(), Failure> {
@@ -168,7 +168,8 @@ fn export(choice: &StoreChoice, run: &str, target: &Path) -> Result<(), Failure>
 
 /// Imports all that can be imported, and fails if anything cannot.
 fn import(choice: &StoreChoice, paths: &[PathBuf]) -> Result<(), Failure> {
-    let outcomes = store::with_new(&path(choice)?, |store| import_all(store, paths), &print::say)?;
+    let outcomes =
+        store::with_existing_or_new(&path(choice)?, |store| import_all(store, paths), &print::say)?;
     let mut problems = Vec::new();
     for PathImported { path, outcome } in outcomes {
         match outcome {

@@ -7,12 +7,10 @@ use hoptax_judge::comparison::with_named;
 use hoptax_report::documents;
 use hoptax_result::{ComparisonBody, StudyResult};
 use hoptax_run::runner::Ending;
+use hoptax_session::sittings::{self, Combined};
 use hoptax_session::{
-    Asked,
-    sittings::{self, Combined},
-};
-use hoptax_session::{
-    Like, Measured, Options, Place, StudyText, library, measure, outline, plan, run_folder, store,
+    EarlierSitting, Measured, Options, Place, RequestedLength, StudyText, library, measure, outline, plan,
+    run_folder, store,
 };
 
 use crate::arguments::StudyArguments;
@@ -32,12 +30,16 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
     let store = store_of(arguments)?;
     let accepts = |problem: &str| arguments.yes || is_wanted(problem);
     let options = Options {
-        asked: Asked { rounds: arguments.rounds, budget: arguments.budget, until: arguments.until },
+        length: RequestedLength {
+            rounds: arguments.rounds,
+            budget: arguments.budget,
+            until: arguments.until,
+        },
         seed: arguments.seed,
         store: store.as_deref(),
         smoke: arguments.smoke,
         with_speeds: arguments.with_speeds,
-        like: if arguments.again { Like::Latest } else { Like::Nothing },
+        earlier_sitting: if arguments.again { EarlierSitting::Latest } else { EarlierSitting::Nothing },
         accepts_memory: Some(&accepts),
         ..arguments.measure.options()
     };

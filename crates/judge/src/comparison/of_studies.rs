@@ -26,7 +26,7 @@ pub struct StudyOfComparison {
 
 /// The study that measures the arms of several study files side by side.
 #[derive(Clone, Debug, PartialEq)]
-pub struct OfStudies {
+pub struct JointStudy {
     /// The study file, with absolute paths of configurations. Relative paths of applications and callers start at the folder
     /// of the first study.
     pub file: StudyFile,
@@ -85,7 +85,7 @@ struct Comparable {
 ///
 /// # Errors
 /// When a study observes a timeline, has loads for some arms, differs from the first in more than its arms, or has no arm that differs.
-pub fn of_studies(studies: &[StudyOfComparison]) -> Result<OfStudies, String> {
+pub fn of_studies(studies: &[StudyOfComparison]) -> Result<JointStudy, String> {
     let [first, others @ ..] = studies else { return Err("there is no study to compare".to_owned()) };
     if let Some(timeline) = studies.iter().find(|study| study.file.observe == Observe::Timeline) {
         let name = &timeline.name;
@@ -165,7 +165,7 @@ pub fn of_studies(studies: &[StudyOfComparison]) -> Result<OfStudies, String> {
         published: Vec::new(),
         ..first.file.clone()
     };
-    Ok(OfStudies { file, arms, left_out })
+    Ok(JointStudy { file, arms, left_out })
 }
 
 impl LeftOut {

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use hoptax_result::{ArmResult, CostMeasure, StudyResult};
-use hoptax_stats::{AgainstOne, dunnett, standard_error};
+use hoptax_stats::{CostsAgainstReference, dunnett, standard_error};
 
 /// Critical values are computed for degrees of freedom rounded down to a multiple of this: those of borrowed variances all differ.
 const FREEDOM_STEP: f64 = 0.5;
@@ -21,7 +21,8 @@ pub(crate) fn judge(result: &mut StudyResult) {
     for load in std::iter::once(None).chain(loads.iter().map(|name| Some(name.as_str()))) {
         let all = CostMeasure::all();
         let found: Vec<Vec<CostMeasure>> = {
-            let families: Vec<Vec<AgainstOne>> = all.iter().map(|one| family(result, *one, load)).collect();
+            let families: Vec<Vec<CostsAgainstReference>> =
+                all.iter().map(|one| family(result, *one, load)).collect();
             let of_arm = |arm: &ArmResult| {
                 let measures = all.iter().zip(&families);
                 let uncertain = measures.filter(|(measure, family)| {
@@ -45,15 +46,18 @@ pub(crate) fn judge(result: &mut StudyResult) {
 
 /// The costs in a measure, by the arm that they are against, and by the load of that arm's slices: costs under different loads share no
 /// error of slices.
-fn family(result: &StudyResult, measure: CostMeasure, load: Load<'_>) -> Vec<AgainstOne> {
+fn family(result: &StudyResult, measure: CostMeasure, load: Load<'_>) -> Vec<CostsAgainstReference> {
     let copies = |id: &str| result.arm(id).map_or(1, |arm| arm.copies);
-    let mut groups: BTreeMap<(&str, Load<'_>), AgainstOne> = BTreeMap::new();
+    let mut groups: BTreeMap<(&str, Load<'_>), CostsAgainstReference> = BTreeMap::new();
     for arm in &result.arms {
         let has_cost = arm.cost_under(load).is_some_and(|cost| measure.interval(cost).is_some());
         if let Some(reference) = arm.compared_with.as_deref().filter(|_| has_cost) {
             let group = groups
                 .entry((reference, load.or_else(|| result.plan.usual_load_name(&arm.id, measure))))
-                .or_insert_with(|| AgainstOne { copies_of_reference: copies(reference), copies: Vec::new() });
+                .or_insert_with(|| CostsAgainstReference {
+                    copies_of_reference: copies(reference),
+                    copies: Vec::new(),
+                });
             group.copies.push(arm.copies);
         }
     }
@@ -63,7 +67,7 @@ fn family(result: &StudyResult, measure: CostMeasure, load: Load<'_>) -> Vec<Aga
 /// Costs that are judged together, for their critical value.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Together {
-    family: Vec<AgainstOne>,
+    family: Vec<CostsAgainstReference>,
     /// The bits of the degrees of freedom.
     freedom_bits: u64,
 }
@@ -75,7 +79,7 @@ fn is_uncertain(
     arm: &ArmResult,
     measure: CostMeasure,
     load: Load<'_>,
-    family: &[AgainstOne],
+    family: &[CostsAgainstReference],
     known: &mut BTreeMap<Together, Option<f64>>,
 ) -> Option<bool> {
     let cost = measure.interval(arm.cost_under(load)?)?;

@@ -11,7 +11,7 @@ use crate::table::Cell;
 pub(crate) struct Costs {
     /// The arms, in the order of the main table.
     pub(crate) arms: Vec<CostArm>,
-    /// A measure under a load, each with a number for some arm; the first is shown first.
+    /// A measure under a load, each with a number for some arm, or as a share with the reason why there is none; the first is shown first.
     pub(crate) views: Vec<CostView>,
     /// The values that the numbers were computed from, slice by slice: under the usual load of a measure first, under others as far as a
     /// page has room for them. Empty for combined results, which have none.

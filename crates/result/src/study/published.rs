@@ -65,6 +65,21 @@ impl PublishedMeasure {
 }
 
 impl PublishedNumber {
+    /// The numbers that round to the published one, in the unit of the measure: half a unit of its last digit to either side.
+    ///
+    /// **Method.** A published number is rounded, and a text such as 27,000 does not say to which digit. So its last digit is the last that
+    /// is not zero: too wide an interval hides a difference, and too narrow a one would invent it. A study file has no zeros at the end
+    /// of decimals either, since 0.70 is the number 0.7. The last digit of 0 is 0.
+    pub fn rounding_interval(&self) -> Interval {
+        let digits = self.value.to_string();
+        let power = match digits.split_once('.') {
+            Some((_, decimals)) => -(decimals.len() as i32),
+            None if digits == "0" => 0,
+            None => (digits.len() - digits.trim_end_matches('0').len()) as i32,
+        };
+        Interval::around(self.value, 10_f64.powi(power) / 2.0)
+    }
+
     /// The number of a study that it is set beside; none if the study withheld it or did not measure it.
     pub fn measured(&self, study: &StudyBody) -> Option<Interval> {
         let under = study.arm(&self.arm)?.under(&self.load)?;
@@ -80,6 +95,36 @@ impl PublishedNumber {
 mod tests {
     use super::*;
     use crate::ArmLoad;
+
+    #[test]
+    fn a_published_number_stands_for_all_that_round_to_its_last_digit_other_than_zero() {
+        let half_width = |value: f64| {
+            let number = PublishedNumber {
+                arm: "lua".to_owned(),
+                load: "saturation".to_owned(),
+                measure: PublishedMeasure::Rate,
+                value,
+                source: "A. Author, A Conference 2020".to_owned(),
+                note: String::new(),
+            };
+            let interval = number.rounding_interval();
+            assert!(interval.estimate.total_cmp(&value).is_eq(), "{interval:?}");
+            interval.half_width()
+        };
+        for (value, expected) in [
+            (27_000.0, 500.0),
+            (32_900.0, 50.0),
+            (1_050.0, 5.0),
+            (556.0, 0.5),
+            (1.5, 0.05),
+            (0.67, 0.005),
+            (0.005, 0.000_5),
+            (0.0, 0.5),
+        ] {
+            let half = half_width(value);
+            assert!((half - expected).abs() < 1e-6 * expected, "{value}: {half}");
+        }
+    }
 
     #[test]
     fn a_measure_has_the_name_of_its_field_in_a_result() {

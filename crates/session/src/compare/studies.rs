@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use hoptax_judge::comparison::{
-    ArmIn, ArmOfStudy, ComparedArm, OfStudies, StudyOfComparison, key_differences, of_studies, with_named,
+    ArmIn, ArmOfStudy, ComparedArm, JointStudy, StudyOfComparison, key_differences, of_studies, with_named,
 };
 use hoptax_plan::file;
 use hoptax_result::{
@@ -15,8 +15,8 @@ use hoptax_result::{
 use super::names::{LONGEST, again, names, shown};
 use super::subject::Subject;
 use super::{
-    Compared, Comparison, FILE, FILE_OF_STUDY, NAME, ROUNDS, Wanted, configuration_differences_or_note,
-    measure,
+    Compared, Comparison, ComparisonSettings, FILE, FILE_OF_STUDY, NAME, ROUNDS,
+    configuration_differences_or_note, measure,
 };
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
@@ -63,7 +63,7 @@ pub(super) fn read(
 
 /// Compares the arms of the studies.
 pub(super) fn run(
-    wanted: &Wanted<'_>,
+    settings: &ComparisonSettings<'_>,
     studies: &[StudyOfComparison],
     interrupt: &Interrupt,
     say: Say<'_>,
@@ -75,30 +75,30 @@ pub(super) fn run(
     }
     // JSON is YAML.
     let text = serde_json::to_string_pretty(&found.file).map_err(Failure::environment)?;
-    let folder_of_study = wanted.subjects.first().map_or_else(PathBuf::new, |first| library::folder(first));
-    let folder = run_folder::path_of(wanted.folder, NAME);
+    let folder_of_study = settings.subjects.first().map_or_else(PathBuf::new, |first| library::folder(first));
+    let folder = run_folder::path_of(settings.folder, NAME);
     let rounds = found.file.rounds.unwrap_or(ROUNDS);
     let text = StudyText { name: FILE_OF_STUDY.to_owned(), text, folder: folder_of_study };
-    let result = measure(text, wanted, rounds, &folder, interrupt, say)?;
-    let comparison = comparison(&result, wanted, &found, say);
+    let result = measure(text, settings, rounds, &folder, interrupt, say)?;
+    let comparison = comparison(&result, settings, &found, say);
     write_json(&folder.join(FILE), &comparison)?;
     Ok(Compared { comparison: Comparison::Studies(Box::new(comparison)), folder })
 }
 
 fn comparison(
     result: &StudyResult,
-    wanted: &Wanted<'_>,
-    found: &OfStudies,
+    settings: &ComparisonSettings<'_>,
+    found: &JointStudy,
     say: Say<'_>,
 ) -> StudiesComparison {
-    let studies = names(wanted.subjects, |number| number.to_string());
+    let studies = names(settings.subjects, |number| number.to_string());
     let stems: Vec<&str> = studies.iter().map(|study| study.name.as_str()).collect();
-    let named = Named { given: wanted.subjects, stems: &stems, say };
+    let named = Named { given: settings.subjects, stems: &stems, say };
     let with_names = |comparison: ComparisonBody| named.arms(comparison, &found.arms);
     let left_out = found.left_out.iter();
     let body = StudiesComparisonBody {
-        studies: wanted.subjects.to_vec(),
-        arms: with_named(result, wanted.margin_share).into_iter().filter_map(with_names).collect(),
+        studies: settings.subjects.to_vec(),
+        arms: with_named(result, settings.margin_share).into_iter().filter_map(with_names).collect(),
         left_out: left_out
             .map(|one| ArmLeftOut { arm: one.arm.clone(), reason: one.reason.clone() })
             .collect(),

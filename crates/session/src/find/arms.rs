@@ -47,7 +47,7 @@ pub struct ArmsOfStudy {
 
 /// Settings that replace those of a study.
 #[derive(Clone, Debug)]
-pub struct Instead {
+pub struct TrafficOverrides {
     /// Seed of the random numbers; None for that of the study.
     pub seed: Option<u64>,
     /// Arrival process of all loads.
@@ -59,10 +59,15 @@ impl ArmsOfStudy {
     ///
     /// # Errors
     /// When the study is not valid, or has no such arm.
-    pub fn new(study: StudyText, ids: &[String], instead: Instead, say: Say<'_>) -> Result<Self, Failure> {
+    pub fn new(
+        study: StudyText,
+        ids: &[String],
+        overrides: TrafficOverrides,
+        say: Say<'_>,
+    ) -> Result<Self, Failure> {
         let StudyText { name, text, folder } = study;
         let (mut file, positions) = file::read(&name, &text).map_err(Failure::bad_input)?;
-        file.seed = instead.seed.unwrap_or(file.seed);
+        file.seed = overrides.seed.unwrap_or(file.seed);
         let configurations = configurations::of_study(&file, &folder);
         for note in configurations.notes() {
             say(Update::Note(&note));
@@ -72,7 +77,7 @@ impl ArmsOfStudy {
         let mut plan = plan.searched(ids).map_err(Failure::bad_input)?;
         let open = plan.loads.first_mut().and_then(|load| load.open.as_mut());
         if let Some(open) = open {
-            open.arrivals = instead.arrivals;
+            open.arrivals = overrides.arrivals;
         }
         Ok(Self { plan, folder })
     }

@@ -7,11 +7,11 @@ use hoptax_judge::sittings::machine_differences;
 use hoptax_plan::file::{self, Observe};
 use hoptax_result::Verdict;
 
-use super::{Gated, Wanted};
+use super::{GateSettings, Gated};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
-use crate::length::Asked;
-use crate::measure::{Like, Options, Place, complete};
+use crate::length::RequestedLength;
+use crate::measure::{EarlierSitting, Options, Place, complete};
 use crate::store::{self, Filter};
 use crate::study_text::StudyText;
 use crate::update::Say;
@@ -19,13 +19,13 @@ use crate::{environment, library, results, run_folder};
 
 /// Measures the study as it is, and compares it with the stored runs of `label`.
 pub(super) fn by_reference(
-    wanted: &Wanted<'_>,
+    settings: &GateSettings<'_>,
     label: &str,
     store: Option<&Path>,
     interrupt: &Interrupt,
     say: Say<'_>,
 ) -> Result<Gated, Failure> {
-    let (name, text) = library::read(wanted.study)?;
+    let (name, text) = library::read(settings.study)?;
     let (given, _) = file::read(&name, &text).map_err(Failure::bad_input)?;
     if given.observe == Observe::Timeline {
         return Err(Failure::bad_input(format!(
@@ -33,26 +33,26 @@ pub(super) fn by_reference(
             given.name
         )));
     }
-    check_limits(&given, wanted.limits).map_err(Failure::bad_input)?;
+    check_limits(&given, settings.limits).map_err(Failure::bad_input)?;
     let store = store::path(store)?;
     // Read first: a reference that is missing should not be found after the measurement.
     let earlier = earlier(&store, &given.name, label, say)?;
-    let folder = run_folder::path_of(wanted.folder, &given.name);
-    let asked = Asked { rounds: wanted.rounds, ..Asked::default() };
+    let folder = run_folder::path_of(settings.folder, &given.name);
+    let length = RequestedLength { rounds: settings.rounds, ..RequestedLength::default() };
     let of_reference = earlier.iter().map(|one| &one.result).rfind(|result| result.verdict != Verdict::Void);
-    let like = of_reference.map_or(Like::Nothing, Like::Result);
-    let options = Options { asked, store: Some(&store), like, ..wanted.options };
-    let text = StudyText::named(wanted.study)?;
+    let earlier_sitting = of_reference.map_or(EarlierSitting::Nothing, EarlierSitting::Result);
+    let options = Options { length, store: Some(&store), earlier_sitting, ..settings.options };
+    let text = StudyText::named(settings.study)?;
     let place = Place::New { text, folder: Some(&folder), force: false };
     let result = complete(&place, &options, interrupt, say)?;
-    let gate = judge_by_stored(&result, label, earlier, wanted.limits).map_err(Failure::bad_input)?;
+    let gate = judge_by_stored(&result, label, earlier, settings.limits).map_err(Failure::bad_input)?;
     Ok(Gated { gate, folder })
 }
 
 /// The complete stored runs of the study that have the label.
 fn earlier(store: &Path, study: &str, label: &str, say: Say<'_>) -> Result<Vec<Earlier>, Failure> {
     let filter = Filter { name: Some(study.to_owned()), label: Some(label.to_owned()), since: None };
-    let documents = store::with(
+    let documents = store::with_existing(
         store,
         |store| {
             let runs = store.list(&filter)?;

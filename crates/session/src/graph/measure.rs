@@ -20,7 +20,7 @@ use crate::{Failure, Interrupt, Say, Update, environment, library, machine};
 
 /// Settings of a measurement of a graph.
 #[derive(Clone, Copy, Debug)]
-pub struct Wanted<'a> {
+pub struct GraphRunSettings<'a> {
     /// The path of a graph file, or the name of a graph that comes with the program.
     pub graph: &'a str,
     /// The rate, the rounds and the slices.
@@ -40,17 +40,21 @@ pub struct Wanted<'a> {
 /// # Errors
 /// When the graph is not valid, when the results do not suffice for a prediction, when a requirement is missing, when a process ends, and
 /// after an interrupt.
-pub fn measure(wanted: &Wanted<'_>, interrupt: &Interrupt, say: Say<'_>) -> Result<GraphRunResult, Failure> {
+pub fn measure(
+    settings: &GraphRunSettings<'_>,
+    interrupt: &Interrupt,
+    say: Say<'_>,
+) -> Result<GraphRunResult, Failure> {
     let note = |text: &str| say(Update::Note(text));
-    let spec = &wanted.spec;
-    let GraphText { name, text } = read(wanted.graph, None, say)?;
+    let spec = &settings.spec;
+    let GraphText { name, text } = read(settings.graph, None, say)?;
     let plan = plan::read(&name, &text, library::catalogue()?).map_err(Failure::bad_input)?;
     // Missing numbers of the results are reported before minutes of measuring.
     let placement = for_workers(plan.workers() as usize)?;
-    let predicted = predict(&plan, spec.rate, wanted.results, &placement)?;
+    let predicted = predict(&plan, spec.rate, settings.results, &placement)?;
     machine::allow_connections(CONNECTIONS)?;
-    let envoy = Envoy::find(wanted.envoy, &mut |text| note(text)).map_err(Failure::environment)?;
-    let awake = awake::on(&placement, wanted.never_halt, say)?;
+    let envoy = Envoy::find(settings.envoy, &mut |text| note(text)).map_err(Failure::environment)?;
+    let awake = awake::on(&placement, settings.never_halt, say)?;
     let environment = environment::of_study(&envoy, &placement, awake.is_some());
     let program = library::program()?;
     let folder = interrupt.temporary_folder("graph")?;
@@ -69,7 +73,7 @@ pub fn measure(wanted: &Wanted<'_>, interrupt: &Interrupt, say: Say<'_>) -> Resu
         let elapsed = began.elapsed().as_secs();
         note(&format!("round {} of {}, after {elapsed} s", round + 1, spec.rounds));
     };
-    let rounds = run(&plan, &setting, spec, &environment, wanted.limits, interrupt.flag(), &mut on_round);
+    let rounds = run(&plan, &setting, spec, &environment, settings.limits, interrupt.flag(), &mut on_round);
     drop(awake);
     // An error after an interrupt is a consequence of it.
     interrupt.check()?;
@@ -77,7 +81,7 @@ pub fn measure(wanted: &Wanted<'_>, interrupt: &Interrupt, say: Say<'_>) -> Resu
         let kept = folder.keep();
         Failure::environment(format!("{error}\nthe logs of all processes are in `{}`", kept.display()))
     })?;
-    let mut result = summary::result(&plan, spec, rounds, environment, wanted.limits);
+    let mut result = summary::result(&plan, spec, rounds, environment, settings.limits);
     result.check = predicted.map(|predicted| check::check(&result, &predicted));
     Ok(result)
 }

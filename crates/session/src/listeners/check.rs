@@ -48,7 +48,7 @@ const MOST_AT_A_TIME: usize = 64;
 
 /// Settings of a check.
 #[derive(Clone, Copy, Debug)]
-pub struct Wanted<'a> {
+pub struct ListenersCheckSettings<'a> {
     /// The listeners file.
     pub file: &'a Path,
     /// A file of services.
@@ -70,15 +70,15 @@ struct LabTls {
 /// # Errors
 /// All problems of the file, Envoy's reason to refuse its configuration, and the requirements of the check that are missing.
 pub fn check(
-    wanted: &Wanted<'_>,
+    settings: &ListenersCheckSettings<'_>,
     interrupt: &Interrupt,
     say: Say<'_>,
 ) -> Result<ListenersCheckResult, Failure> {
-    let plan = plan(wanted.file, wanted.services)?;
+    let plan = plan(settings.file, settings.services)?;
     let bootstrap = render(&plan).map_err(Failure::bad_input)?.bootstrap();
     let courses = courses(&plan);
     let envoy =
-        Envoy::find(wanted.envoy, &mut |text| say(Update::Note(text))).map_err(Failure::environment)?;
+        Envoy::find(settings.envoy, &mut |text| say(Update::Note(text))).map_err(Failure::environment)?;
     interrupt.check()?;
     let folder = interrupt.temporary_folder("listeners")?;
     let tls = LabTls::create(folder.path())?;
@@ -119,7 +119,7 @@ pub fn check(
         proxy.end().map_err(Failure::environment)?;
     }
     let environment = Environment { proxy_version: Some(envoy.version.clone()), ..current(false) };
-    let file = wanted.file.display().to_string();
+    let file = settings.file.display().to_string();
     Ok(ListenersCheckResult::new(environment, body(file, envoy.version, &courses, tried)))
 }
 

@@ -83,7 +83,7 @@ impl<'a> Laboratory<'a> {
         let adapted = adapt_to(given, addresses(&stubs), &folder)?;
         let bench = Bench { stubs, envoy, program, folder, certificates };
         let Accepted { adapted, lacking } = bench.accept(adapted, interrupt)?;
-        let listed = listed(adapted, &configuration.wanted, configuration.catalogue)?;
+        let listed = listed(adapted, &configuration.settings, configuration.catalogue)?;
         Ok(Self { configuration, listed, lacking, bench, interrupt, say, began })
     }
 

@@ -8,11 +8,11 @@ use hoptax_bootstrap::statistics::is_matched;
 use hoptax_judge::bill::Order;
 use hoptax_result::{Activity, BilledChange, BilledPart, BilledReplacement, BilledRequest, Charge};
 
-use super::Wanted;
+use super::PriceSettings;
 use super::tries::{TriedChange, Tries};
 
 /// The bill without its numbers.
-pub(super) fn order(wanted: &Wanted<'_>, tries: &Tries) -> Order {
+pub(super) fn order(settings: &PriceSettings<'_>, tries: &Tries) -> Order {
     let passed = &tries.passed;
     let parts = passed.parts.iter().zip(&tries.parts).map(|(part, tried)| BilledPart {
         kind: part.kind.to_string(),
@@ -26,7 +26,7 @@ pub(super) fn order(wanted: &Wanted<'_>, tries: &Tries) -> Order {
     let request = &tries.whole.variant.request;
     let scheme = if request.tls.is_some() { "https" } else { "http" };
     Order {
-        configuration: wanted.configuration.display().to_string(),
+        configuration: settings.configuration.display().to_string(),
         listener: passed.listener.name.clone(),
         request: BilledRequest {
             method: request.method.clone(),
@@ -38,7 +38,7 @@ pub(super) fn order(wanted: &Wanted<'_>, tries: &Tries) -> Order {
         changes: tries.changes.iter().map(|change| self::change(change, &tries.answers)).collect(),
         lacking: lacking(&tries.replacements),
         replacements: tries.replacements.iter().map(replacement).collect(),
-        price_per_core_hour: wanted.price_per_core_hour,
+        price_per_core_hour: settings.price_per_core_hour,
     }
 }
 

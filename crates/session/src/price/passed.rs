@@ -6,7 +6,7 @@ use hoptax_bootstrap::request::{DerivedRequest, RequestLine, StatedRequest, stat
 use hoptax_bootstrap::{Adapted, Listener, Problem, Replacement};
 use hoptax_functions::Catalogue;
 
-use super::Wanted;
+use super::PriceSettings;
 use crate::failure::Failure;
 
 /// A listener with its request and the parts that the request passes.
@@ -42,38 +42,42 @@ impl Listed {
 /// The listeners of an adapted configuration, or the one that is asked for, with the parts that are asked for.
 pub(super) fn listed(
     adapted: Adapted,
-    wanted: &Wanted<'_>,
+    settings: &PriceSettings<'_>,
     catalogue: &Catalogue,
 ) -> Result<Listed, Failure> {
-    Ok(Listed { listeners: passed(&adapted, wanted, catalogue)?, adapted })
+    Ok(Listed { listeners: passed(&adapted, settings, catalogue)?, adapted })
 }
 
-fn passed(adapted: &Adapted, wanted: &Wanted<'_>, catalogue: &Catalogue) -> Result<Vec<Passed>, Failure> {
-    let headers = headers(wanted, catalogue)?;
+fn passed(
+    adapted: &Adapted,
+    settings: &PriceSettings<'_>,
+    catalogue: &Catalogue,
+) -> Result<Vec<Passed>, Failure> {
+    let headers = headers(settings, catalogue)?;
     if adapted.listeners.is_empty() {
         return Err(Failure::bad_input(format!(
             "`{}` has no listener, so no request goes through it: give the bootstrap of a proxy with one, or the dump of the \
              running proxy, `curl 'http://ADMIN/config_dump?include_eds'`",
-            wanted.configuration.display()
+            settings.configuration.display()
         )));
     }
-    let meant = adapted.named_listeners(wanted.listener).map_err(Failure::bad_input)?;
-    let mut all: Vec<Passed> = meant.iter().map(|one| passed_of(adapted, one, wanted, &headers)).collect();
+    let meant = adapted.named_listeners(settings.listener).map_err(Failure::bad_input)?;
+    let mut all: Vec<Passed> = meant.iter().map(|one| passed_of(adapted, one, settings, &headers)).collect();
     for one in &mut all {
         let parts = std::mem::take(&mut one.parts);
-        one.parts = with_joined_tags(parts, most_tags(wanted.without));
+        one.parts = with_joined_tags(parts, most_tags(settings.without));
     }
-    if !wanted.without.is_empty() {
-        keep(&mut all, wanted.without, catalogue)?;
+    if !settings.without.is_empty() {
+        keep(&mut all, settings.without, catalogue)?;
     }
     Ok(all)
 }
 
 /// The headers of the request: those that functions need which stand for parts, before the user's own.
-fn headers(wanted: &Wanted<'_>, catalogue: &Catalogue) -> Result<Vec<(String, String)>, Failure> {
-    let of_each = wanted.what_if.iter().map(|change| change.headers(catalogue));
+fn headers(settings: &PriceSettings<'_>, catalogue: &Catalogue) -> Result<Vec<(String, String)>, Failure> {
+    let of_each = settings.what_if.iter().map(|change| change.headers(catalogue));
     let all = of_each.collect::<Result<Vec<_>, String>>().map_err(Failure::bad_input)?;
-    Ok(all.into_iter().flatten().chain(wanted.headers.iter().cloned()).collect())
+    Ok(all.into_iter().flatten().chain(settings.headers.iter().cloned()).collect())
 }
 
 /// Each part is a proxy of its own, and some control planes send dozens of tags: more than these are one part, unless parts are
@@ -123,10 +127,10 @@ fn keep(all: &mut [Passed], names: &[String], catalogue: &Catalogue) -> Result<(
 fn passed_of(
     adapted: &Adapted,
     listener: &Listener,
-    wanted: &Wanted<'_>,
+    settings: &PriceSettings<'_>,
     headers: &[(String, String)],
 ) -> Passed {
-    let request = request(adapted, listener, wanted.request, headers);
+    let request = request(adapted, listener, settings.request, headers);
     let parts = request.as_ref().map(|request| parts(adapted, listener, request)).unwrap_or_default();
     Passed { listener: listener.clone(), request, parts }
 }

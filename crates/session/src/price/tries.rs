@@ -128,7 +128,7 @@ impl Laboratory<'_> {
         let without = Variant::of_parts(&passed.parts, request);
         let parts: Vec<_> = passed.parts.iter().zip(&without).collect();
         let (mut changes, mut problems) = (Vec::new(), Vec::new());
-        for (index, change) in self.configuration.wanted.what_if.iter().enumerate() {
+        for (index, change) in self.configuration.settings.what_if.iter().enumerate() {
             match change.variant(&parts, request, self.configuration.catalogue, index + 1) {
                 Ok(changed) => changes.push((change.clone(), changed)),
                 Err(problem) => problems.push(format!("--what-if '{change}': {problem}")),

@@ -16,7 +16,7 @@ pub enum StoreError {
         /// The cause.
         source: rusqlite::Error,
     },
-    /// Its content contradicts itself; [`crate::store::with`] helps.
+    /// Its content contradicts itself; [`crate::store::with_existing`] helps.
     #[error("the store `{}` is damaged: {what}", path.display())]
     Damaged {
         /// The store.

@@ -17,11 +17,11 @@ fn of_text(name: &str, text: &str) -> StudyOfComparison {
     StudyOfComparison { name: name.to_owned(), file, folder: "/conf".into() }
 }
 
-fn compared(first: &str, second: &str) -> Result<OfStudies, String> {
+fn compared(first: &str, second: &str) -> Result<JointStudy, String> {
     of_studies(&[study("old.yaml", first), study("new.yaml", second)])
 }
 
-fn names(found: &OfStudies) -> Vec<(&str, &str, usize)> {
+fn names(found: &JointStudy) -> Vec<(&str, &str, usize)> {
     found
         .arms
         .iter()
@@ -33,7 +33,7 @@ fn names(found: &OfStudies) -> Vec<(&str, &str, usize)> {
         .collect()
 }
 
-fn plan(found: &OfStudies) -> Plan {
+fn plan(found: &JointStudy) -> Plan {
     // JSON is YAML.
     let text = serde_json::to_string(&found.file).unwrap();
     let (file, positions) = file::read("compare.yaml", &text).unwrap_or_else(|error| panic!("{error}"));
