@@ -29,7 +29,7 @@ pub(super) const LEFT_OUT: Check<LoadResult> = Check {
                 "if it was sent, the server had that load too: find the result or repeat all runs",
             )
         };
-        // Those of agents have a check of their own.
+        // Agents that are lost have a check of their own. Those that are void are named here.
         let is_agent = |one: &RunLeftOut| {
             result.agents.iter().flat_map(Agents::lost).any(|agent| agent.name == one.file)
         };
