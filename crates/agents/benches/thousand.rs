@@ -1,5 +1,5 @@
 //! The cost of a thousand agents for their controller: `cargo bench -p hoptax-agents`, or another number with `-- 10000`. Agents and controller are
-//! one process, so its numbers are upper bounds of the controller's; the agents' part is what a run with one agent less of each kind saves.
+//! one process, so its numbers are upper bounds of the controller's.
 
 #![allow(clippy::print_stdout, reason = "a bench prints its numbers")]
 #![allow(clippy::unwrap_used, reason = "a bench fails by panicking")]

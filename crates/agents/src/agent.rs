@@ -27,7 +27,7 @@ pub use serve::{Events, Generator, Orders, serve};
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// The time in which somebody who is refused has to hear it.
 const REFUSAL_TIME: Duration = Duration::from_secs(5);
-/// The time that whoever comes waits for the end of the conversation before: that controller may have said goodbye just now.
+/// The time for which whoever comes waits for the end of the conversation before: that controller may have said goodbye just now.
 const ENDING_TIME: Duration = Duration::from_secs(2);
 /// The longest time of an agent.
 const LONGEST_DEADLINE: Duration = Duration::from_hours(24 * 365);

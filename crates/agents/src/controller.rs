@@ -34,7 +34,7 @@ pub use speak::{Connecting, Stream, by_address};
 
 /// The time in which connections have to be open, beside the time limit of a request and the ramp-up.
 const PREPARATION: Duration = Duration::from_secs(15);
-/// The notice of the start, beside the errors of clocks: every agent has to have heard of it. That of an agent whose way is slower is late.
+/// The notice of the start, beside the errors of clocks. Every agent has to hear of it in this time; one whose way is slower is too late.
 const NOTICE: Duration = Duration::from_millis(500);
 /// The time in which an agent reports, after its last response may have come.
 const REPORT_TIME: Duration = Duration::from_secs(10);
@@ -236,13 +236,14 @@ impl<'a> Control<'a> {
             1 => "1 agent starts".to_owned(),
             _ => format!(
                 "{of} agents start together; their starts differ by at most {} us",
-                grouped(ledger::start_error_us(&self.ledger.entries), 0)
+                grouped(ledger::start_error_us(&self.ledger.entries, at_ns), 0)
             ),
         };
         (self.tell)(Notice::Note(&note));
         let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let record_from = (since_1970 + Duration::from_nanos(at_ns - now)).saturating_add(warmup);
-        Ok(Common { rate: planned.rate(), of, from_unix_s: record_from.as_secs_f64() })
+        let from_unix_s = record_from.as_secs_f64();
+        Ok(Common { rate: planned.rate(), of, start_ns: at_ns, from_unix_s })
     }
 
     /// Waits until every agent has reported or is lost. An interrupt stops the load, and the agents report what they have.

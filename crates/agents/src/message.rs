@@ -1,8 +1,8 @@
 //! The messages between controller and agent.
 //!
 //! The controller connects, since it runs where its user is and the agents may be in a cluster. It greets, compares clocks, sends the plan,
-//! and when all agents are ready the instant of the start. The agent answers, tells of every second, and reports its result. Each second the
-//! controller compares clocks again, which is also how each side knows that the other is there.
+//! compares clocks again when the agent is ready, and when all are, it sends the instant of the start. The agent answers, tells of every second,
+//! and reports its result. The controller asks for the clock each second, too, which is also how each side knows that the other is there.
 
 use std::collections::BTreeMap;
 use std::fmt;

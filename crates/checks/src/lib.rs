@@ -35,11 +35,17 @@ pub fn judge_load(result: &mut LoadResult, limits: &Limits) {
     }
 }
 
-/// Judges a result that was merged from several runs and has their findings, sets the verdict, and withholds invalid numbers.
-/// Evidence was judged run by run, and those findings stay. Quantiles are judged again, because they are those of all runs.
+/// Judges a result that was merged from several runs, with the thresholds that were loosened for them. See [`judge_merged_by`].
 pub fn judge_merged(result: &mut LoadResult) {
     let limits = Limits::loosened_to(&result.loosened);
-    let judged = run_checks(load::OF_MERGED, result, &limits);
+    judge_merged_by(result, &limits);
+}
+
+/// Judges a result that was merged from several runs and has their findings, sets the verdict, and withholds invalid numbers.
+/// Evidence was judged run by run, and those findings stay. Quantiles are judged again, because they are those of all runs. The thresholds
+/// may be tightened ones, which results do not keep.
+pub fn judge_merged_by(result: &mut LoadResult, limits: &Limits) {
+    let judged = run_checks(load::OF_MERGED, result, limits);
     let is_judged_again = |finding: &Finding| load::OF_MERGED.iter().any(|check| check.id == finding.id);
     result.findings.retain(|finding| !is_judged_again(finding));
     result.findings.extend(judged);

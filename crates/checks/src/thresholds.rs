@@ -79,6 +79,7 @@ thresholds! {
     SAMPLES_ABOVE = min("samples-above", 100.0, "Minimum number of requests above a quantile, n (1 - p). With fewer, chance determines the quantile.");
     OUTSIDE_SHARE = max("outside-share", 0.05, "Merged result: share of the requests that were answered when not all runs recorded.");
     OUTSIDE_SHARE_FAIL = max("outside-share-fail", 0.5, "As outside-share; above it, the numbers describe the runs one after the other, not their sum.");
+    START_ERROR_SHARE = max("start-error-share", 0.05, "Bursts of several agents: the most by which the starts of two may differ, as a share of the response time p99 (p50 where there is no p99). The error lowers a response time by no more than itself, so this bounds what the p99 lacks; it is the share that own-lag-share allows the generator.");
     SAME_COST_FAIL_SHARE = max("same-cost-fail-share", 0.01, "A/A arm: difference that excludes zero, as a share of the baseline's CPU time per request. Up to this share it counts as the one interval in twenty that must exclude zero; above, the setup reports a difference that does not exist.");
     ROUNDS = min("rounds", 5.0, "Minimum number of rounds to estimate the variance between restarts (hysteresis; Treadmill, ISCA 2016).");
     ROUNDS_FAIL = min("rounds-fail", 2.0, "Minimum number of rounds for an interval.");

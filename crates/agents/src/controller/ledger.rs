@@ -14,7 +14,7 @@ pub(crate) struct Entry {
     pub(crate) standing: Standing,
     /// The index of its share; none if it got none.
     pub(crate) index: Option<u32>,
-    /// The offset of its clock before the start, and after the end.
+    /// The best offset of its clock before the start, and the best one after the end.
     pub(crate) before: Option<Offset>,
     pub(crate) after: Option<Offset>,
     /// The counts of its seconds so far.
@@ -22,9 +22,9 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// The error of its clock before the start, us.
-    pub(crate) fn clock_error_us(&self) -> Option<f64> {
-        self.before.map(|before| before.error_ns as f64 / 1e3)
+    /// The most by which the offset of its clock is wrong at a time of the controller's clock, such as the start, us.
+    pub(crate) fn clock_error_us(&self, at_ns: u64) -> Option<f64> {
+        self.before.map(|before| before.error_ns_at(at_ns) as f64 / 1e3)
     }
 }
 
@@ -96,6 +96,10 @@ impl Ledger {
                 (entry.standing, entry.before) = (Standing::Ready, Some(before));
                 Vec::new()
             }
+            Told::Compared(before) => {
+                entry.before = Some(before);
+                Vec::new()
+            }
             Told::Second(second) => {
                 let known = &mut entry.known;
                 known.sent = known.sent.saturating_add(second.sent);
@@ -134,10 +138,56 @@ impl Ledger {
     }
 }
 
-/// The most by which the starts of two agents that have a share differ, us: the sum of the two largest errors of their clocks.
-pub(crate) fn start_error_us(entries: &[Entry]) -> f64 {
+/// The most by which the starts of two agents that have a share differ at the start, us: the sum of the two largest errors of their clocks. 0
+/// if there is one agent.
+pub(crate) fn start_error_us(entries: &[Entry], start_ns: u64) -> f64 {
     let shares = entries.iter().filter(|entry| entry.index.is_some());
-    let mut errors_us: Vec<f64> = shares.filter_map(Entry::clock_error_us).collect();
+    let mut errors_us: Vec<f64> = shares.filter_map(|entry| entry.clock_error_us(start_ns)).collect();
     errors_us.sort_by(|a, b| b.total_cmp(a));
-    errors_us.iter().take(2).sum()
+    match errors_us.as_slice() {
+        [first, second, ..] => first + second,
+        _ => 0.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND_NS: u64 = 1_000_000_000;
+
+    /// A ledger of agents that are ready, with the errors of their exchanges, which began at 0, nanoseconds.
+    fn ready(errors_ns: &[u64]) -> Ledger {
+        let mut ledger = Ledger::new(errors_ns.iter().map(ToString::to_string));
+        for (number, error_ns) in errors_ns.iter().enumerate() {
+            ledger.entries[number].index = u32::try_from(number).ok();
+            ledger.take(number, Told::Ready(Offset { offset_ns: 0, error_ns: *error_ns, sent_ns: 0 }));
+        }
+        ledger
+    }
+
+    fn is_near(one_us: f64, other_us: f64) -> bool {
+        (one_us - other_us).abs() < 1e-9
+    }
+
+    #[test]
+    fn the_start_error_is_that_of_the_two_worst_clocks_and_grows_with_the_age_of_their_exchanges() {
+        let ledger = ready(&[1_000, 9_000, 4_000]);
+        assert!(is_near(start_error_us(&ledger.entries, 0), 13.0));
+        // Each of the two drifts by 100 us in a second.
+        assert!(is_near(start_error_us(&ledger.entries, SECOND_NS), 213.0));
+        assert!(is_near(start_error_us(&ready(&[9_000]).entries, SECOND_NS), 0.0));
+    }
+
+    #[test]
+    fn an_exchange_while_others_are_awaited_makes_the_start_error_smaller_and_no_agent_ready_again() {
+        let mut ledger = ready(&[1_000, 4_000]);
+        let new = Offset { offset_ns: 0, error_ns: 2_000, sent_ns: SECOND_NS };
+        for number in 0..2 {
+            ledger.entries[number].standing = Standing::Sending;
+            assert!(ledger.take(number, Told::Compared(new)).is_empty());
+        }
+        assert!(is_near(start_error_us(&ledger.entries, SECOND_NS), 4.0));
+        assert!(ledger.has_no(|standing| !matches!(standing, Standing::Sending)));
+    }
 }

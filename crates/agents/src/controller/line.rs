@@ -6,7 +6,7 @@ use crate::clock::{Exchange, Offset};
 use crate::message::{FromAgent, FromController, Second, ShownToken, VERSION};
 use crate::planned::PlannedShare;
 
-/// Exchanges before the start, and after the end. Of a few exchanges, one meets an idle machine at both ends.
+/// Exchanges when an agent comes and again when it is ready, and those after the end. Of a few, one meets an idle machine at both ends.
 const EXCHANGES_BEFORE: u32 = 8;
 const EXCHANGES_AFTER: u32 = 4;
 /// The interval at which an agent is asked for its clock, which shows that it is there, nanoseconds.
@@ -18,7 +18,7 @@ pub(crate) const SILENCE_NS: u64 = 5_000_000_000;
 const STALL_NS: u64 = 1_000_000_000;
 /// The time in which an agent answers the greeting, nanoseconds.
 const GREETING_NS: u64 = 5_000_000_000;
-/// The time in which it answers the questions about its clock before the start, nanoseconds.
+/// The time in which it answers several questions about its clock, nanoseconds.
 const COMPARING_NS: u64 = 15_000_000_000;
 
 /// Something that happens.
@@ -85,6 +85,8 @@ pub(crate) enum Told {
     Greeted(Offset),
     /// Its connections are open. With the best offset of its clock.
     Ready(Offset),
+    /// Its clock was compared once more while other agents were awaited. With the best offset.
+    Compared(Offset),
     /// A second of its load.
     Second(Box<Second>),
     /// Its result, and the offset of its clock at the end.
@@ -96,7 +98,7 @@ pub(crate) enum Told {
 #[derive(Debug)]
 enum State {
     Greeting,
-    Comparing { left: u32 },
+    Comparing { left: u32, is_ready: bool },
     Idle,
     Preparing,
     Ready,
@@ -168,17 +170,16 @@ impl Line {
                 if let Some(reason) = stranger(version, &program) {
                     return self.end(AgentOutcome::Failed, reason);
                 }
-                self.state = State::Comparing { left: EXCHANGES_BEFORE };
+                self.state = State::Comparing { left: EXCHANGES_BEFORE, is_ready: false };
                 self.until_ns = Some(now_ns + COMPARING_NS);
                 vec![self.ask(now_ns)]
             }
-            FromAgent::Ready => match (&self.state, self.before) {
-                (State::Preparing, Some(before)) => {
-                    (self.state, self.until_ns) = (State::Ready, None);
-                    vec![Output::Tell(Told::Ready(before))]
-                }
-                _ => Vec::new(),
-            },
+            FromAgent::Ready if matches!(self.state, State::Preparing) => {
+                // The first exchanges are old by now.
+                self.state = State::Comparing { left: EXCHANGES_BEFORE, is_ready: true };
+                self.until_ns = Some(now_ns + COMPARING_NS);
+                vec![self.ask(now_ns)]
+            }
             FromAgent::Second(second) if matches!(self.state, State::Sending) => {
                 vec![Output::Tell(Told::Second(second))]
             }
@@ -192,7 +193,9 @@ impl Line {
                 self.end(AgentOutcome::Failed, reason.to_owned())
             }
             // A load that was stopped before its start reports, too.
-            FromAgent::Hello { .. } | FromAgent::Second(_) | FromAgent::Report(_) => Vec::new(),
+            FromAgent::Hello { .. } | FromAgent::Ready | FromAgent::Second(_) | FromAgent::Report(_) => {
+                Vec::new()
+            }
         }
     }
 
@@ -200,7 +203,8 @@ impl Line {
     fn compare(&mut self, offset: Option<Offset>, now_ns: u64) -> Vec<Output> {
         let better = |known: Option<Offset>| offset.map(|offset| offset.better(known)).or(known);
         match &mut self.state {
-            State::Comparing { left } => {
+            State::Comparing { left, is_ready } => {
+                let is_ready = *is_ready;
                 self.before = better(self.before);
                 *left -= 1;
                 if *left > 0 {
@@ -210,12 +214,21 @@ impl Line {
                     let reason = "its clock runs backwards, or its answers are made up".to_owned();
                     return self.end(AgentOutcome::Failed, reason);
                 };
-                (self.state, self.until_ns) = (State::Idle, None);
-                vec![Output::Tell(Told::Greeted(before))]
+                let (state, told) = if is_ready {
+                    (State::Ready, Told::Ready(before))
+                } else {
+                    (State::Idle, Told::Greeted(before))
+                };
+                (self.state, self.until_ns) = (state, None);
+                vec![Output::Tell(told)]
             }
-            State::Idle | State::Preparing | State::Ready => {
+            State::Idle | State::Preparing => {
                 self.before = better(self.before);
                 Vec::new()
+            }
+            State::Ready => {
+                self.before = better(self.before);
+                self.before.map(|before| Output::Tell(Told::Compared(before))).into_iter().collect()
             }
             State::Reporting { left, .. } => {
                 self.after = better(self.after);
@@ -261,7 +274,8 @@ impl Line {
 
     /// True if the agent has a load that may still send.
     fn has_load(&self) -> bool {
-        matches!(self.state, State::Preparing | State::Ready | State::Sending)
+        let is_ready = matches!(self.state, State::Comparing { is_ready: true, .. } | State::Ready);
+        is_ready || matches!(self.state, State::Preparing | State::Sending)
     }
 
     fn tick(&mut self, now_ns: u64) -> Vec<Output> {
@@ -293,7 +307,7 @@ impl Line {
         let asks =
             !matches!(self.state, State::Greeting) && now_ns.saturating_sub(self.asked_ns) >= ASK_EVERY_NS;
         // An agent that has ended is asked, too: without a word, it would take the controller for gone before the others have reported.
-        // While clocks are compared, the answers ask the next question; a lost one is none of a stream.
+        // While clocks are compared, each answer is followed by the next question, and a stream loses none.
         let is_comparing = matches!(self.state, State::Comparing { .. } | State::Reporting { .. });
         if asks && !is_comparing { vec![self.ask(now_ns)] } else { Vec::new() }
     }

@@ -3,7 +3,7 @@
 
 use std::slice;
 
-use hoptax_checks::{fail_on, judge_load, judge_merged};
+use hoptax_checks::{fail_on, judge_load, judge_merged_by};
 use hoptax_load::Share;
 use hoptax_load::merge::{Run, merge};
 use hoptax_result::{Agent, AgentOutcome, Agents, LoadResult, RunLeftOut};
@@ -28,6 +28,8 @@ pub(super) struct Common {
     pub(super) rate: Option<f64>,
     /// The number of shares.
     pub(super) of: u32,
+    /// The agreed start of the load by the clock of the controller, nanoseconds.
+    pub(super) start_ns: u64,
     /// The agreed start of the record by the clock of the controller, seconds since 1970.
     pub(super) from_unix_s: f64,
 }
@@ -41,7 +43,7 @@ pub(super) fn gathered(
     common: Common,
     sending: &Sending<'_>,
 ) -> Result<Gathered, Failure> {
-    let start_error_us = start_error_us(&entries);
+    let start_error_us = start_error_us(&entries, common.start_ns);
     let (mut agents, mut runs, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
     for entry in entries {
         let index = entry.index;
@@ -50,14 +52,14 @@ pub(super) fn gathered(
         let agent = Agent {
             name: entry.name.clone(),
             index,
-            clock_error_us: entry.clock_error_us(),
+            clock_error_us: entry.clock_error_us(common.start_ns),
             clock_drift_us: drift_us(&entry),
             planned_rate,
             ..Agent::default()
         };
         match entry.standing {
             Standing::Reported(mut result) => {
-                // Agents began at one instant, which their own clocks would state differently.
+                // The agreed time. Starts differ by no more than `start_error_us`; the times of day of machines may differ by seconds.
                 result.recorded_from_unix_s = Some(common.from_unix_s);
                 judge_load(&mut result, &sending.limits);
                 agents.push(reported(agent, &result));
@@ -82,6 +84,8 @@ pub(super) fn gathered(
         return Err(Failure::environment(format!("no agent reported its share:\n{}", reasons.join("\n"))));
     }
     let (mut result, damaged) = added(runs, left_out)?;
+    // Also if a part is missing, this is what the plan asked for.
+    result.rate.target = common.rate;
     for one in damaged {
         if let Some(agent) = agents.iter_mut().find(|agent| agent.name == one.file) {
             (agent.outcome, agent.reason) = (AgentOutcome::Failed, Some(one.reason));
@@ -95,7 +99,7 @@ pub(super) fn gathered(
         }
     }
     result.agents = Some(Agents { start_error_us, all: agents });
-    judge_merged(&mut result);
+    judge_merged_by(&mut result, &sending.limits);
     let all_pass = fail_on::judge(&mut result, sending.fail_on);
     Ok(Gathered { result, all_pass })
 }
@@ -161,6 +165,7 @@ fn unreported(agent: Agent, outcome: AgentOutcome, reason: String, known: Known)
 
 #[cfg(test)]
 mod tests {
+    use hoptax_checks::thresholds::Limits;
     use hoptax_load::encoded::encode;
     use hoptax_load::{Distribution, Pace};
     use hoptax_result::{Book, Histogram, LoadHistograms, LoadRate, PlanShare, sample};
@@ -174,10 +179,12 @@ mod tests {
     use crate::message::Second;
 
     const AGENTS: u32 = 5;
+    const START_NS: u64 = 1_000_000_000;
 
     /// The words of an agent, in their order. The last agent dies.
     fn words(index: u32) -> Vec<Told> {
-        let offset = Offset { offset_ns: i64::from(index) * 1_000, error_ns: u64::from(index + 1) * 1_000 };
+        let error_ns = u64::from(index + 1) * 1_000;
+        let offset = Offset { offset_ns: i64::from(index) * 1_000, error_ns, sent_ns: START_NS - 10_000_000 };
         let mut all = vec![Told::Ready(offset)];
         all.extend((0..3).map(|number: u64| {
             let (from_ns, to_ns) = (number * 1_000_000_000, (number + 1) * 1_000_000_000);
@@ -224,7 +231,8 @@ mod tests {
         }
         let schedule = Schedule { pace: Some(Pace::Constant(500.0)), ..Schedule::default() };
         let sending = Sending { schedule, ..Sending::default() };
-        let common = Common { rate: Some(500.0), of: AGENTS, from_unix_s: 1_767_323_045.0 };
+        let common =
+            Common { rate: Some(500.0), of: AGENTS, start_ns: START_NS, from_unix_s: 1_767_323_045.0 };
         gathered(ledger.entries, common, &sending).unwrap().result
     }
 
@@ -245,8 +253,11 @@ mod tests {
         let result = merged(&[]);
         assert_eq!((result.book.sent, result.latency.response.count), (4_000, 4_000));
         let agents = result.agents.as_ref().unwrap();
-        // The two largest errors, of 5 and 4 us.
-        assert!((agents.start_error_us - 9.0).abs() < 1e-9, "{}", agents.start_error_us);
+        // The two largest errors, of 5 and 4 us, and twice the drift of 10 ms.
+        assert!((agents.start_error_us - 11.0).abs() < 1e-9, "{}", agents.start_error_us);
+        assert_eq!(agents.all[0].clock_error_us, Some(2.0));
+        // The rate of all five.
+        assert_eq!(result.rate.target, Some(500.0));
         let lost: Vec<&Agent> = agents.lost().collect();
         let [lost] = lost.as_slice() else { panic!("{lost:?}") };
         assert_eq!((lost.name.as_str(), lost.sent, lost.known_until_s), ("agent-4", Some(42), Some(3.0)));
@@ -263,7 +274,7 @@ mod tests {
         for ((index, part), entry) in (0..).zip(parts).zip(&mut ledger.entries) {
             (entry.index, entry.standing) = (Some(index), Standing::Reported(Box::new(part)));
         }
-        let common = Common { rate: Some(200.0), of: 2, from_unix_s: 1_767_323_045.0 };
+        let common = Common { rate: Some(200.0), of: 2, start_ns: START_NS, from_unix_s: 1_767_323_045.0 };
         gathered(ledger.entries, common, &Sending::default()).map(|gathered| gathered.result)
     }
 
@@ -290,6 +301,28 @@ mod tests {
     }
 
     #[test]
+    fn a_threshold_that_is_tightened_holds_for_the_parts_together() {
+        let is_in_doubt = |share: f64| {
+            let mut limits = Limits::default();
+            limits.set("start-error-share", share).unwrap();
+            let mut ledger = Ledger::new(["a".to_owned(), "b".to_owned()]);
+            for (index, entry) in (0..).zip(&mut ledger.entries) {
+                let mut part = part(index);
+                part.plan.arrivals = Some("burst=8".to_owned());
+                (entry.index, entry.standing) = (Some(index), Standing::Reported(Box::new(part)));
+                entry.before = Some(Offset { offset_ns: 0, error_ns: 5_000, sent_ns: START_NS });
+            }
+            let common =
+                Common { rate: Some(200.0), of: 2, start_ns: START_NS, from_unix_s: 1_767_323_045.0 };
+            let sending = Sending { limits, ..Sending::default() };
+            let result = gathered(ledger.entries, common, &sending).unwrap().result;
+            result.findings.iter().any(|finding| finding.id == "agents-start")
+        };
+        // The error is 10 us, and the p99 about 1,100 us.
+        assert!(!is_in_doubt(0.05) && is_in_doubt(0.001));
+    }
+
+    #[test]
     fn a_part_that_its_own_checks_void_is_left_out_and_named() {
         // A request is missing in its accounts.
         let result = of_two(|result| result.book.answered -= 1).unwrap();
@@ -305,7 +338,7 @@ mod tests {
         let mut ledger = Ledger::new(["a".to_owned()]);
         ledger.entries[0].index = Some(0);
         ledger.take(0, Told::Ended(AgentOutcome::Silent, "it said nothing for 5 s".to_owned()));
-        let common = Common { rate: None, of: 1, from_unix_s: 0.0 };
+        let common = Common { rate: None, of: 1, start_ns: START_NS, from_unix_s: 0.0 };
         let why = gathered(ledger.entries, common, &Sending::default()).unwrap_err().to_string();
         assert!(why.contains("no agent reported") && why.contains("`a`: it said nothing for 5 s"), "{why}");
     }

@@ -70,7 +70,7 @@ impl Seconds {
         self.complete()
     }
 
-    /// One agent less sends. Returns the seconds that waited for it.
+    /// One agent fewer sends. Returns the seconds that waited for it.
     pub(crate) fn lose(&mut self) -> Vec<LiveLine> {
         self.agents = self.agents.saturating_sub(1);
         self.complete()

@@ -3,6 +3,7 @@
 use hoptax_result::{Agent, Agents, Finding, LoadResult, Measured, Severity, counted, grouped};
 
 use crate::check::Check;
+use crate::thresholds::{self, Limits};
 
 /// Agents that did not report their share.
 pub(super) const LOST: Check<LoadResult> = Check {
@@ -56,33 +57,71 @@ fn meaning(agents: &Agents, agent: &Agent) -> String {
     )
 }
 
-/// The starts of agents.
+/// The starts of agents: by their error, the requests of one agent may be earlier or later than planned beside those of another.
+///
+/// Random arrivals need no common clock, and a closed loop has no schedule.
 pub(super) const START: Check<LoadResult> = Check {
     id: "agents-start",
-    protects_from: "bursts of several agents read as one, although their clocks spread them",
-    source: "own; the error is half of the round trip of an exchange with each agent (RFC 5905), of the two largest together. A burst that is \
-             spread over more than the server needs for a request queues less",
-    judge: |result, _| {
+    protects_from: "arrivals that the clocks of agents moved, read as even or as one burst",
+    source: "own; the error is half of the round trip of an exchange with each agent and its drift since then (RFC 5905), of the two largest \
+             together. Arrivals that are moved by up to an error change no time in a queue that serves in order by more than that error",
+    judge: |result, limits| {
         let Some(agents) = &result.agents else { return Vec::new() };
-        let is_burst = result.plan.arrivals.as_deref().is_some_and(|arrivals| arrivals.starts_with("burst"));
-        let Some(service_us) = result.latency.service.p50_us.filter(|_| is_burst) else { return Vec::new() };
-        let error_us = agents.start_error_us;
-        if error_us <= service_us {
-            return Vec::new();
-        }
-        vec![Finding::new(
-            "agents-start",
-            Severity::Warn,
-            Measured::us(error_us, service_us),
-            format!(
-                "the starts of two agents may differ by {error_us:.0} us, and a request is served in {service_us:.0} us: a burst of all agents \
-                 may have met the server as several, and then response times are lower than those of one burst"
-            ),
-            "run the controller nearer to the agents, or send bursts from one machine",
-        )]
+        let arrivals = result.plan.arrivals.as_deref().unwrap_or_default();
+        let found = if arrivals.starts_with("burst") {
+            spread(result, agents.start_error_us, limits)
+        } else if arrivals == "uniform" || arrivals.starts_with("jitter") {
+            uneven(result, agents.start_error_us)
+        } else {
+            None
+        };
+        found.into_iter().collect()
     },
     withhold: None,
 };
+
+/// Bursts that may be spread by more than a share of the response time p99, which is what a burst is sent for.
+///
+/// Every time of a request contains the queue of the burst, and the service time is no better reference: what waits in the server is part of it.
+/// The p99 is one because of what the error does to it. Spread over no more than the error, a burst has response times that are lower by no
+/// more than the error, so its share of the p99 is the most that the p99 lacks.
+fn spread(result: &LoadResult, error_us: f64, limits: &Limits) -> Option<Finding> {
+    let response = &result.latency.response;
+    let p99 = response.p99_us.map(|us| ("p99", us));
+    let (name, response_us) = p99.or_else(|| response.p50_us.map(|us| ("p50", us)))?;
+    let most_us = limits.value(&thresholds::START_ERROR_SHARE) * response_us;
+    (error_us > most_us).then(|| {
+        Finding::new(
+            "agents-start",
+            Severity::Warn,
+            Measured::us(error_us, most_us),
+            format!(
+                "the starts of two agents may differ by {error_us:.0} us, and the {name} of response times is {response_us:.0} us: a burst of \
+                 all agents may have met the server as several, and then response times are lower than those of one burst, by up to \
+                 {error_us:.0} us"
+            ),
+            "run the controller nearer to the agents, or send bursts from one machine",
+        )
+    })
+}
+
+/// Evenly spaced requests that may have met those of another agent, or changed places with them.
+fn uneven(result: &LoadResult, error_us: f64) -> Option<Finding> {
+    let spacing_us = 1e6 / result.rate.target?;
+    (error_us > spacing_us).then(|| {
+        Finding::new(
+            "agents-start",
+            Severity::Warn,
+            Measured::us(error_us, spacing_us),
+            format!(
+                "the starts of two agents may differ by {error_us:.0} us, and the requests of all are {spacing_us:.1} us apart: each agent \
+                 sends evenly, but together they do not. Requests of several agents may meet at the server, so response times are not those \
+                 of evenly spaced arrivals, from which each may differ by up to {error_us:.0} us"
+            ),
+            "use --arrivals poisson, which needs no common clock, run the controller nearer to the agents, or use one machine",
+        )
+    })
+}
 
 #[cfg(test)]
 mod tests {
@@ -130,18 +169,65 @@ mod tests {
         assert_eq!(judged(agent("b", Some(1), AgentOutcome::Merged)).0, None);
     }
 
+    /// The finding about the start of two agents, if any.
+    fn start(
+        arrivals: Option<&str>,
+        start_error_us: f64,
+        change: impl FnOnce(&mut LoadResult),
+    ) -> Option<Finding> {
+        let (_, result) = fired("agents-start", |result| {
+            result.plan.arrivals = arrivals.map(ToOwned::to_owned);
+            result.agents = Some(Agents { start_error_us, ..Agents::default() });
+            change(result);
+        });
+        result.findings.into_iter().find(|finding| finding.id == "agents-start")
+    }
+
     #[test]
-    fn bursts_of_agents_whose_starts_differ_by_more_than_a_request_takes_are_in_doubt() {
-        let with = |arrivals: &str, start_error_us: f64| {
-            fired("agents-start", |result| {
-                result.plan.arrivals = Some(arrivals.to_owned());
-                result.agents = Some(Agents { start_error_us, ..Agents::default() });
-            })
-            .0
+    fn bursts_of_agents_whose_starts_differ_by_more_than_a_share_of_the_response_time_are_in_doubt() {
+        let burst = Some("burst=8");
+        let p99_us = crate::load::tests::sound().latency.response.p99_us.unwrap();
+        let found = start(burst, p99_us * 0.051, |_| ()).unwrap();
+        assert_eq!((found.severity, found.threshold), (Severity::Warn, p99_us * 0.05));
+        assert!(
+            found.message.contains("the p99 of response times is 200 us: a burst of"),
+            "{}",
+            found.message
+        );
+        assert_eq!(start(burst, p99_us * 0.049, |_| ()), None);
+        // A queue that makes requests wait for longer is less in doubt, since the error does not grow with it.
+        assert_eq!(
+            start(burst, p99_us * 0.051, |result| result.latency.response.p99_us = Some(2.0 * p99_us)),
+            None
+        );
+        // The median, of 100 us, where there is no p99; nothing without response times.
+        let without_p99 = |result: &mut LoadResult| result.latency.response.p99_us = None;
+        assert!(start(burst, 6.0, without_p99).is_some_and(|found| found.message.contains("the p50 of")));
+        assert_eq!(start(burst, 4.0, without_p99), None);
+        let without_both = |result: &mut LoadResult| {
+            without_p99(result);
+            result.latency.response.p50_us = None;
         };
-        let service_us = crate::load::tests::sound().latency.service.p50_us.unwrap();
-        assert_eq!(with("burst=8", service_us + 1.0), Some(Severity::Warn));
-        assert_eq!(with("burst=8", service_us), None);
-        assert_eq!(with("poisson", 1e6), None);
+        assert_eq!(start(burst, 1e6, without_both), None);
+    }
+
+    #[test]
+    fn even_arrivals_of_agents_whose_starts_differ_by_more_than_a_spacing_are_in_doubt() {
+        // 20,000 requests per second of all agents together.
+        for arrivals in ["uniform", "jitter=10%"] {
+            let found = start(Some(arrivals), 51.0, |_| ()).unwrap();
+            assert_eq!((found.severity, found.threshold), (Severity::Warn, 50.0));
+            for part in ["by 51 us, and the requests of all are 50.0 us apart", "by up to 51 us"] {
+                assert!(found.message.contains(part), "{}", found.message);
+            }
+            assert_eq!(start(Some(arrivals), 49.0, |_| ()), None);
+            assert_eq!(start(Some(arrivals), 51.0, |result| result.rate.target = Some(10_000.0)), None);
+        }
+    }
+
+    #[test]
+    fn random_arrivals_and_closed_loops_need_no_common_clock() {
+        assert_eq!(start(Some("poisson"), 1e6, |_| ()), None);
+        assert_eq!(start(None, 1e6, |result| result.rate.target = None), None);
     }
 }

@@ -1,8 +1,8 @@
 //! Results that were merged from several runs: all of the load must be in them, at the same time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use hoptax_result::{Agents, Finding, LoadResult, Measured, Merged, RunLeftOut, Severity};
+use hoptax_result::{Agents, Finding, LoadResult, Measured, Merged, MergedRun, RunLeftOut, Severity};
 
 use crate::check::{Check, severity_above};
 use crate::thresholds;
@@ -29,7 +29,7 @@ pub(super) const LEFT_OUT: Check<LoadResult> = Check {
                 "if it was sent, the server had that load too: find the result or repeat all runs",
             )
         };
-        // Those of agents have a check of their own.
+        // Agents that are lost have a check of their own. Those that are void are named here.
         let is_agent = |one: &RunLeftOut| {
             result.agents.iter().flat_map(Agents::lost).any(|agent| agent.name == one.file)
         };
@@ -98,9 +98,6 @@ pub(super) const COMMON_WINDOW: Check<LoadResult> = Check {
     withhold: None,
 };
 
-/// A sequence of random arrivals: its seed, and its share of a load with its number of shares.
-type Sequence = (u64, Option<(u32, u32)>);
-
 /// Runs whose random arrivals are the same.
 pub(super) const SAME_SEED: Check<LoadResult> = Check {
     id: "same-seed",
@@ -111,31 +108,43 @@ pub(super) const SAME_SEED: Check<LoadResult> = Check {
         let Some(merged) = result.merged.as_ref().filter(|_| is_random(arrivals)) else {
             return Vec::new();
         };
-        // Shares of one load have its seed, and sequences of their own.
-        let mut by_sequence: BTreeMap<Sequence, Vec<&str>> = BTreeMap::new();
+        let mut by_seed: BTreeMap<u64, Vec<&MergedRun>> = BTreeMap::new();
         for run in &merged.runs {
-            let share = run.share.map(|share| (share.index, share.of));
-            by_sequence.entry((run.seed, share)).or_default().push(&run.file);
+            by_seed.entry(run.seed).or_default().push(run);
         }
-        let finding = |((seed, _), files): (Sequence, Vec<&str>)| -> Option<Finding> {
-            let number = files.len();
-            (number > 1).then(|| {
+        let finding = |(seed, runs): (u64, Vec<&MergedRun>)| -> Option<Finding> {
+            let files = repeating(&runs);
+            (!files.is_empty()).then(|| {
                 Finding::new(
                     "same-seed",
                     Severity::Warn,
-                    Measured::count(number as f64, 1.0, "runs"),
+                    Measured::count(files.len() as f64, 1.0, "runs"),
                     format!(
-                        "{} have seed {seed}, so their {arrivals} arrivals are the same sequence",
+                        "{} have seed {seed}, so their {arrivals} arrivals are drawn from the same numbers",
                         files.join(", ")
                     ),
                     "give each generator a --seed of its own",
                 )
             })
         };
-        by_sequence.into_iter().filter_map(finding).collect()
+        by_seed.into_iter().filter_map(finding).collect()
     },
     withhold: None,
 };
+
+/// The files of those runs of one seed whose arrivals repeat those of another. All do, except shares of one load: with the same number of
+/// shares, each index has workers of its own, which draw from seeds of their own.
+fn repeating<'a>(runs: &[&'a MergedRun]) -> Vec<&'a str> {
+    let share = |run: &MergedRun| run.share.map(|share| (share.index, share.of));
+    let mut numbers: BTreeMap<Option<(u32, u32)>, usize> = BTreeMap::new();
+    for run in runs {
+        *numbers.entry(share(run)).or_default() += 1;
+    }
+    let loads: BTreeSet<Option<u32>> = numbers.keys().map(|share| share.map(|(_, of)| of)).collect();
+    let repeats =
+        |run: &MergedRun| loads.len() > 1 || numbers.get(&share(run)).is_some_and(|number| *number > 1);
+    runs.iter().filter(|run| repeats(run)).map(|run| run.file.as_str()).collect()
+}
 
 fn is_random(arrivals: &str) -> bool {
     arrivals == "poisson" || arrivals.starts_with("jitter")
@@ -165,7 +174,7 @@ pub(super) const MACHINES: Check<LoadResult> = Check {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{LoadRate, MergedRun, PlanShare, Verdict};
+    use hoptax_result::{LoadRate, PlanShare, Verdict};
 
     use super::*;
     use crate::judge_merged;
@@ -263,16 +272,30 @@ mod tests {
         );
         assert_eq!(with("jitter=10%").0, Some(Severity::Warn));
         assert_eq!(with("uniform").0, None);
-        for (index, expected) in [(0, Some(Severity::Warn)), (1, None)] {
-            let (severity, _) = fired("same-seed", |result| {
+    }
+
+    #[test]
+    fn of_one_seed_only_different_shares_of_one_load_have_arrivals_of_their_own() {
+        let [first, second] = [0, 1].map(|index| Some(PlanShare { index, of: 2 }));
+        let of_three = Some(PlanShare { index: 2, of: 3 });
+        for (shares, repeating) in [
+            (vec![first, second], None),
+            (vec![first, first], Some("a, b have seed 1")),
+            (vec![first, of_three], Some("a, b have seed 1")),
+            (vec![None, second], Some("a, b have seed 1")),
+            (vec![None, None], Some("a, b have seed 1")),
+            (vec![second, first, second], Some("a, c have seed 1")),
+            (vec![first, second, of_three], Some("a, b, c have seed 1")),
+        ] {
+            let (severity, result) = fired("same-seed", |result| {
                 result.plan.arrivals = Some("poisson".to_owned());
-                let mut merged = two();
-                merged.runs[1].seed = 1;
-                merged.runs[0].share = Some(PlanShare { index: 0, of: 2 });
-                merged.runs[1].share = Some(PlanShare { index, of: 2 });
-                result.merged = Some(merged);
+                let of = |(share, file)| MergedRun { share, ..run(file, 1_000.0, 1) };
+                let runs = shares.iter().copied().zip(["a", "b", "c"]).map(of).collect();
+                result.merged = Some(Merged { runs, has_intervals: true, ..Merged::default() });
             });
-            assert_eq!(severity, expected, "{index}");
+            assert_eq!(severity, repeating.map(|_| Severity::Warn), "{shares:?}");
+            let message = result.findings.first().map_or("", |finding| finding.message.as_str());
+            assert!(message.starts_with(repeating.unwrap_or_default()), "{message}");
         }
     }
 

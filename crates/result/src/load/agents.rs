@@ -9,7 +9,7 @@ use crate::Verdict;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Agents {
-    /// The most by which the starts of two agents may differ, us: the sum of the two largest errors of their clocks.
+    /// The most by which the starts of two agents may differ, us: the sum of the two largest errors of their clocks; 0 if one agent has a share.
     pub start_error_us: f64,
     /// All agents that were asked for, in their order.
     pub all: Vec<Agent>,
@@ -43,7 +43,8 @@ pub struct Agent {
     pub reason: Option<String>,
     /// The judgement of its part by the checks of a load; null without a report.
     pub verdict: Option<Verdict>,
-    /// The error of its clock, us, as the exchange with the smallest round trip before the start bounds it: half of that round trip.
+    /// The most by which the offset of its clock was wrong at the start, us: half of the round trip of the best exchange before it, and 100 ppm
+    /// of the age of that exchange.
     pub clock_error_us: Option<f64>,
     /// Change of its clock against that of the controller from the start to the end, us, as far as the exchanges show it.
     pub clock_drift_us: Option<f64>,

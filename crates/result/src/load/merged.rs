@@ -7,7 +7,7 @@ use super::{Latency, LatencyBounds, LoadRate, PlanShare};
 use crate::{Environment, Program, Verdict};
 
 /// The runs that a result was merged from. Histograms and counts of the result are sums over them, and so are its rates, which
-/// hold for the time in which all runs recorded.
+/// hold for the time in which all runs recorded. The target of a load of agents is that of all, also of those that are left out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Merged {

@@ -45,16 +45,23 @@ fn idle() -> Line {
     let outputs = hear(&mut line, greeting(), 1);
     let outputs = answer(&mut line, outputs);
     let [Told::Greeted(offset)] = told(&outputs)[..] else { panic!("{outputs:?}") };
-    assert_eq!((offset.offset_ns, offset.error_ns), (100, 11));
+    assert_eq!((offset.offset_ns, offset.error_ns), (100, 12));
     line
 }
 
-fn ready() -> Line {
+fn preparing() -> Line {
     let mut line = idle();
     let share = Box::new(PlannedShare { index: 0, of: 1, load: SentLoad::default() });
-    let outputs = line.on(Input::Order(Order::Plan { share, until_ns: 3 * SECOND_NS }), 300);
+    let outputs = line.on(Input::Order(Order::Plan { share, until_ns: 3 * SECOND_NS }), 200);
     assert!(matches!(outputs.as_slice(), [Output::Send(FromController::Plan(_))]));
-    let outputs = hear(&mut line, FromAgent::Ready, 400);
+    line
+}
+
+/// It was heard last at 400 ns.
+fn ready() -> Line {
+    let mut line = preparing();
+    let outputs = hear(&mut line, FromAgent::Ready, 240);
+    let outputs = answer(&mut line, outputs);
     assert!(matches!(told(&outputs)[..], [Told::Ready(_)]));
     line
 }
@@ -107,7 +114,6 @@ fn an_agent_that_dies_is_silent_late_or_fails_is_told_once_with_its_outcome() {
     let lost = line.on(Input::Lost("its connection ended".to_owned()), SECOND_NS);
     assert_eq!(ended(&lost), Some(AgentOutcome::Died));
     assert_eq!(ended(&line.on(Input::Lost("again".to_owned()), SECOND_NS)), None);
-    // Heard last at 400 ns.
     let mut line = sending();
     line.until_ns = None;
     assert_eq!(ticks(&mut line, 400, SILENCE_NS + 400), None);
@@ -178,6 +184,35 @@ fn the_best_exchange_before_the_start_counts() {
     hear(&mut line, worse, 1_500);
     let outputs = line.on(Input::Order(Order::Start { at_ns: 1, until_ns: 2 }), 1_600);
     assert!(matches!(outputs.as_slice(), [Output::Send(FromController::Start { offset_ns: 100, .. })]));
+}
+
+#[test]
+fn clocks_are_compared_again_when_the_agent_is_ready_and_while_others_are_awaited() {
+    let mut line = preparing();
+    let outputs = hear(&mut line, FromAgent::Ready, 2 * SECOND_NS);
+    let outputs = answer(&mut line, outputs);
+    let [Told::Ready(offset)] = told(&outputs)[..] else { panic!("{outputs:?}") };
+    // The first exchanges had the same round trip, two seconds before.
+    assert!(offset.sent_ns >= 2 * SECOND_NS, "{offset:?}");
+    let outputs = line.on(Input::Tick, 9 * SECOND_NS / 2);
+    let [Output::Send(FromController::Clock { sent_ns })] = outputs.as_slice() else { panic!("{outputs:?}") };
+    let later_ns = *sent_ns;
+    let outputs = answer(&mut line, outputs);
+    let [Told::Compared(offset)] = told(&outputs)[..] else { panic!("{outputs:?}") };
+    assert_eq!((offset.offset_ns, offset.sent_ns), (100, later_ns));
+}
+
+#[test]
+fn an_agent_that_is_ready_and_answers_no_question_about_its_clock_is_late() {
+    let mut line = preparing();
+    assert!(told(&hear(&mut line, FromAgent::Ready, SECOND_NS)).is_empty());
+    for at_ns in (SECOND_NS..=SECOND_NS + COMPARING_NS).step_by(SECOND_NS as usize) {
+        assert!(hear(&mut line, FromAgent::Ready, at_ns).is_empty());
+        assert_eq!(ended(&line.on(Input::Tick, at_ns)), None, "{at_ns}");
+    }
+    let outputs = line.on(Input::Tick, SECOND_NS + COMPARING_NS + 1);
+    assert_eq!(ended(&outputs), Some(AgentOutcome::Late));
+    assert!(matches!(outputs.last(), Some(Output::Send(FromController::Stop))), "{outputs:?}");
 }
 
 #[test]

@@ -47,11 +47,13 @@ pub(super) fn section(agents: &Agents) -> Section {
         .with_words(&["outcome"])
         .with_priority("throttled", u8::MAX);
     let mut section = Section::of_table(table);
-    let start = Block::Note(format!(
-        "The starts of two agents differ by at most {} us, as exchanges with their clocks bound it.",
-        us(agents.start_error_us)
-    ));
-    section.blocks.insert(0, start);
+    if agents.shares_and_merged().0 > 1 {
+        let start = Block::Note(format!(
+            "The starts of two agents differ by at most {} us, as exchanges with their clocks bound it.",
+            us(agents.start_error_us)
+        ));
+        section.blocks.insert(0, start);
+    }
     section
 }
 
@@ -68,6 +70,17 @@ mod tests {
         assert_eq!((table.columns[0].heading.as_str(), table.columns[0].priority), ("outcome", 0));
         let dropped = table.columns.iter().max_by_key(|column| column.priority).unwrap();
         assert_eq!(dropped.heading, "throttled");
+    }
+
+    #[test]
+    fn starts_differ_if_several_agents_have_a_share() {
+        let blocks = |shares: u32| {
+            let agent = |index| Agent { index: Some(index), ..Agent::default() };
+            let all = (0..shares).map(agent).chain([Agent::default()]).collect();
+            section(&Agents { all, ..Agents::default() }).blocks
+        };
+        assert!(matches!(blocks(2).as_slice(), [Block::Note(_), Block::Table(_)]));
+        assert!(matches!(blocks(1).as_slice(), [Block::Table(_)]));
     }
 
     #[test]
