@@ -78,9 +78,9 @@ function largestOf(frames: readonly FlameFrame[]): number {
 /** What a frame says of itself. */
 function words({ whole, own }: FlameFrame, unit: string, arm: FlameArm): string[] {
   const beside = (text: string | undefined) => (text === undefined ? "" : `, ${text} beside ${arm.compared_with ?? ""}`);
-  const lines = [`${whole.text} ${unit} with all that it calls${beside(whole.added?.text)}`];
+  const lines = [`${whole.text} ${unit} (${whole.share}) with all that it calls${beside(whole.added?.text)}`];
   if (own) {
-    lines.push(`${own.text} ${unit} of its own${beside(own.added?.text)}`);
+    lines.push(`${own.text} ${unit} (${own.share}) of its own${beside(own.added?.text)}`);
   }
   return lines;
 }
@@ -179,12 +179,13 @@ export function flameRows(arm: FlameArm): string[][] {
   rows.sort((one, other) => size(other.frame) - size(one.frame) || other.frame.whole.us - one.frame.whole.us);
   const differences = (words: string[]) => (isCompared ? words : []);
   return [
-    ["frame", "self us", ...differences(["self, difference us"]), "with calls us", ...differences(["with calls, difference us"]), "called by"],
+    ["frame", "self us", ...differences(["self, difference us"]), "with calls us", "with calls, share", ...differences(["with calls, difference us"]), "called by"],
     ...rows.map(({ frame: { name, whole, own }, caller }) => [
       name,
       own?.text ?? "-",
       ...differences([own?.added?.text ?? "-"]),
       whole.text,
+      whole.share,
       ...differences([whole.added?.text ?? "-"]),
       caller === undefined ? "-" : (arm.frames[caller]?.name ?? "-"),
     ]),
