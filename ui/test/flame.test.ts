@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { callerOf, flame, flameRows, laid } from "../src/chart/flame";
+import { callerOf, flame, flameRows, found, laid } from "../src/chart/flame";
 import { nearest, type Scene } from "../src/chart/scene";
 import type { FlameArm, FlameFrame } from "../src/types/document";
 
@@ -130,6 +130,27 @@ describe("a flame graph", () => {
   test("of a frame without time is none", () => {
     expect(flame(JWT, LABELS, 5, WIDTH)).toBeUndefined();
     expect(flame(JWT, LABELS, 99, WIDTH)).toBeUndefined();
+  });
+});
+
+describe("a search", () => {
+  test("finds parts of names in any case, and counts a frame within another once", () => {
+    const all = found(JWT.frames, " I ");
+    expect([...(all?.places ?? [])].map((place) => JWT.frames[place]?.name)).toEqual(["main", "verify", "writev", "idle"]);
+    expect(all?.share).toBeCloseTo(0.8);
+    expect(found(JWT.frames, "poll")).toEqual({ places: new Set([4]), share: 0.2 });
+    expect(found(JWT.frames, "V")?.share).toBeCloseTo(0.7);
+    expect(found(JWT.frames, "nothing has this")).toEqual({ places: new Set(), share: 0 });
+    expect(found(JWT.frames, "  ")).toBeUndefined();
+  });
+
+  test("gives those that are drawn an edge, above all frames", () => {
+    const places = found(JWT.frames, "verify")?.places;
+    const shapes = flame(JWT, LABELS, 0, WIDTH, places)?.shapes ?? [];
+    const frame = rects(graph())[2];
+    expect(shapes.filter((shape) => shape.of === "found")).toEqual([shapes.at(-1)]);
+    expect(shapes.at(-1)).toEqual({ kind: "rect", x: (frame?.x ?? 0) + 1, y: (frame?.y ?? 0) + 1, width: 398, height: 16, of: "found" });
+    expect(flame(JWT, LABELS, 4, WIDTH, places)?.shapes.some((shape) => shape.of === "found")).toBe(false);
   });
 });
 

@@ -114,13 +114,21 @@ async function pointAtFrame(page, name) {
   await figure.getByRole("button", { name: "Show as chart" }).click();
 }
 
-/** Points at a frame of a flame graph, finds it in the table, and goes into a frame and out again, by key. Returns whether there is a graph. */
+/** Points at a frame of a flame graph, finds frames by a name, and goes into a frame and out again, by key. Returns whether there is a graph. */
 async function useFlame(page, name) {
   const chart = page.locator("main .drawing > svg", { has: page.locator("rect.frame") });
   if ((await chart.count()) === 0) {
     return false;
   }
   await pointAtFrame(page, name);
+  const find = page.getByLabel("Find frames");
+  const first = await chart.locator("text.named").first().textContent();
+  await find.fill(first.split(" ")[0].replace(/…[^]*/, ""));
+  await page.locator("rect.found").first().waitFor();
+  assert.match(await page.locator(".switches", { has: find }).locator(".count").textContent(), /^\d+ of \d+ frames, \d+\.\d % of the CPU time/, `${name}: the share of what was found`);
+  assert.match(page.url(), /named=/, `${name}: the address has the search`);
+  await find.fill("");
+  await page.locator("rect.found").first().waitFor({ state: "detached" });
   const out = page.getByRole("button", { name: "Show all frames" });
   const all = await chart.locator("rect.frame:not(.around)").count();
   await chart.focus();
