@@ -1,8 +1,11 @@
 // Tables of documents: numbers with their intervals as the document writes them.
 
+import { useContext } from "preact/hooks";
 import { csv, fileName, keep } from "./csv";
+import { nextOrder, ordered, orderOf, withOrder, type Order } from "./order";
 import { capitalised, Words } from "./text";
 import type { Cell, Row, Table } from "./types/document";
+import { PageView } from "./view";
 
 /** The text of a cell. */
 export function cellText(cell: Cell): string {
@@ -79,21 +82,23 @@ export function KeepCsv({ name, rows }: { name: string; rows: () => string[][] }
 
 /** The table alone. */
 export function Grid({ table, choosing }: TableProps) {
+  const [view, change] = useContext(PageView);
+  const name = fileName(table.title);
+  const order = orderOf(view, name);
+  const choose = (column: number) => change(withOrder(view, name, nextOrder(table, order, column)));
   return (
     <div class="scroll" role="region" aria-label={capitalised(table.title)} tabIndex={0}>
       <table>
         <thead>
           <tr>
-            <th scope="col">{table.names}</th>
-            {table.columns.map((column) => (
-              <th key={column.heading} scope="col" class={column.is_text ? "words" : ""}>
-                {column.heading}
-              </th>
+            <Heading heading={table.names} column={0} order={order} choose={choose} />
+            {table.columns.map((column, place) => (
+              <Heading key={column.heading} heading={column.heading} isText={column.is_text} column={place + 1} order={order} choose={choose} />
             ))}
           </tr>
         </thead>
         <tbody>
-          {table.rows.map((row, place) => (
+          {ordered(table, order).map((row, place) => (
             <tr key={place}>
               <th scope="row">
                 {choosing && <ChoiceOf row={row} names={table.names} choosing={choosing} />}
@@ -114,6 +119,30 @@ export function Grid({ table, choosing }: TableProps) {
         </tbody>
       </table>
     </div>
+  );
+}
+
+interface HeadingProps {
+  heading: string;
+  isText?: boolean;
+  column: number;
+  order: Order | undefined;
+  choose: (column: number) => void;
+}
+
+/** The heading of a column, which orders the rows by it. One without words orders nothing. */
+function Heading({ heading, isText = false, column, order, choose }: HeadingProps) {
+  const direction = order?.isRising ? "ascending" : "descending";
+  return (
+    <th scope="col" class={isText ? "words" : ""} aria-sort={order?.column === column ? direction : undefined}>
+      {heading === "" ? (
+        ""
+      ) : (
+        <button type="button" class="order" onClick={() => choose(column)}>
+          {heading}
+        </button>
+      )}
+    </th>
   );
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { callerOf, flame, flameRows, laid } from "../src/chart/flame";
+import { callerOf, flame, flameRows, found, laid } from "../src/chart/flame";
 import { nearest, type Scene } from "../src/chart/scene";
 import type { FlameArm, FlameFrame } from "../src/types/document";
 
@@ -8,7 +8,7 @@ const LABELS = { axis: "CPU time per request, us", unit: "us" };
 
 function time(us: number, added?: number, isNear = false): FlameFrame["whole"] {
   const difference = added === undefined ? {} : { added: { us: added, text: `${added < 0 ? "" : "+"}${added} ±1`, is_near_zero: isNear } };
-  return { us, text: `${us} ±1`, ...difference };
+  return { us, text: `${us} ±1`, share: `${us}.0 %`, ...difference };
 }
 
 const JWT: FlameArm = {
@@ -80,9 +80,9 @@ describe("a flame graph", () => {
     expect(rects(plain).every((rect) => rect.of === "frame") && plain?.legend.length === 0).toBe(true);
   });
 
-  test("says a frame's time and its difference, with all that it calls and alone", () => {
-    expect(graph().marks[1]?.values).toEqual(["80 ±1 us with all that it calls, +42 ±1 beside baseline", "10 ±1 us of its own, +2 ±1 beside baseline"]);
-    expect(flame(PLAIN, LABELS, 0, WIDTH)?.marks[0]?.values).toEqual(["60 ±1 us with all that it calls", "5 ±1 us of its own"]);
+  test("says a frame's time, its share and its difference, with all that it calls and alone", () => {
+    expect(graph().marks[1]?.values).toEqual(["80 ±1 us (80.0 %) with all that it calls, +42 ±1 beside baseline", "10 ±1 us (10.0 %) of its own, +2 ±1 beside baseline"]);
+    expect(flame(PLAIN, LABELS, 0, WIDTH)?.marks[0]?.values).toEqual(["60 ±1 us (60.0 %) with all that it calls", "5 ±1 us (5.0 %) of its own"]);
   });
 
   test("of one frame has its calls in the whole width below those around it, on an axis from zero", () => {
@@ -133,20 +133,41 @@ describe("a flame graph", () => {
   });
 });
 
+describe("a search", () => {
+  test("finds parts of names in any case, and counts a frame within another once", () => {
+    const all = found(JWT.frames, " I ");
+    expect([...(all?.places ?? [])].map((place) => JWT.frames[place]?.name)).toEqual(["main", "verify", "writev", "idle"]);
+    expect(all?.share).toBeCloseTo(0.8);
+    expect(found(JWT.frames, "poll")).toEqual({ places: new Set([4]), share: 0.2 });
+    expect(found(JWT.frames, "V")?.share).toBeCloseTo(0.7);
+    expect(found(JWT.frames, "nothing has this")).toEqual({ places: new Set(), share: 0 });
+    expect(found(JWT.frames, "  ")).toBeUndefined();
+  });
+
+  test("gives those that are drawn an edge, above all frames", () => {
+    const places = found(JWT.frames, "verify")?.places;
+    const shapes = flame(JWT, LABELS, 0, WIDTH, places)?.shapes ?? [];
+    const frame = rects(graph())[2];
+    expect(shapes.filter((shape) => shape.of === "found")).toEqual([shapes.at(-1)]);
+    expect(shapes.at(-1)).toEqual({ kind: "rect", x: (frame?.x ?? 0) + 1, y: (frame?.y ?? 0) + 1, width: 398, height: 16, of: "found" });
+    expect(flame(JWT, LABELS, 4, WIDTH, places)?.shapes.some((shape) => shape.of === "found")).toBe(false);
+  });
+});
+
 describe("its table", () => {
   test("has all frames, those first that differ most by themselves", () => {
     const [head, ...rows] = flameRows(JWT);
-    expect(head).toEqual(["frame", "self us", "self, difference us", "with calls us", "with calls, difference us", "called by"]);
+    expect(head).toEqual(["frame", "self us", "self, difference us", "with calls us", "with calls, share", "with calls, difference us", "called by"]);
     expect(rows.map((row) => row[0])).toEqual(["verify", "poll", "idle", "main", "writev", "all"]);
-    expect(rows[3]).toEqual(["main", "10 ±1", "+2 ±1", "80 ±1", "+42 ±1", "all"]);
+    expect(rows[3]).toEqual(["main", "10 ±1", "+2 ±1", "80 ±1", "80.0 %", "+42 ±1", "all"]);
     expect(rows.at(-1)?.[1]).toBe("-");
   });
 
   test("has no differences without another arm, and those first that take most by themselves", () => {
     expect(flameRows(PLAIN)).toEqual([
-      ["frame", "self us", "with calls us", "called by"],
-      ["poll", "55 ±1", "55 ±1", "all"],
-      ["all", "5 ±1", "60 ±1", "-"],
+      ["frame", "self us", "with calls us", "with calls, share", "called by"],
+      ["poll", "55 ±1", "55 ±1", "55.0 %", "all"],
+      ["all", "5 ±1", "60 ±1", "60.0 %", "-"],
     ]);
   });
 });

@@ -1,5 +1,6 @@
 // Opens pages of results of all kinds in Chromium from disk with the network off: each chart is drawn, says its values by key, and has a table;
-// parts of a bill and functions of a graph are switched off; no page is wider than 1,000 pixels, or than a phone; axe finds nothing serious in either theme.
+// parts of a bill and functions of a graph are switched off; a frame of a flame graph says its name and its share; a table is ordered by a column;
+// no page is wider than 1,000 pixels, or than a phone; axe finds nothing serious in either theme.
 //
 //   node ui/test/kinds.mjs FOLDER [SCREENSHOTS]
 //
@@ -58,12 +59,76 @@ async function useGraph(page) {
   await page.keyboard.press("Escape");
 }
 
-/** Goes into a frame of a flame graph and out again, by key. */
+/** Orders the first table of a page by the names of its rows, in both directions and no more. Returns whether there is one to order. */
+async function useTable(page, name) {
+  const isOrdered = { has: page.locator("thead th:first-child button") };
+  const table = page.locator("main .scroll:visible", { has: page.locator("tbody tr:nth-child(2)") }).filter(isOrdered).first();
+  if ((await table.count()) === 0) {
+    return false;
+  }
+  const head = table.locator("thead th").first();
+  const names = () => table.locator("tbody th").evaluateAll((cells) => cells.map((cell) => cell.firstChild?.textContent ?? ""));
+  const choose = () => head.getByRole("button").click();
+  const before = await names();
+  await choose();
+  const direction = await head.getAttribute("aria-sort");
+  assert.match(direction ?? "", /^(ascending|descending)$/, `${name}: the column says its direction`);
+  assert.match(page.url(), /sort=/, `${name}: the address has the order`);
+  const first = await names();
+  assert.deepEqual(first.toSorted(), before.toSorted(), `${name}: no row is lost`);
+  await choose();
+  assert.notEqual(await head.getAttribute("aria-sort"), direction, `${name}: the other direction`);
+  if (new Set(before).size === before.length) {
+    assert.deepEqual(await names(), first.toReversed(), `${name}: the other direction`);
+  }
+  await choose();
+  assert.equal(await head.getAttribute("aria-sort"), null, `${name}: no direction`);
+  assert.deepEqual(await names(), before, `${name}: the order of the document is back`);
+  return true;
+}
+
+/** Points at the widest frame of a flame graph but the outermost: it says its name and its share, and the table has both. */
+async function pointAtFrame(page, name) {
+  const figures = page.locator("main .figure");
+  const place = await figures.evaluateAll((all) => all.findIndex((figure) => figure.querySelector("rect.frame") !== null));
+  const figure = figures.nth(place);
+  const frames = figure.locator("rect.frame");
+  const widths = await frames.evaluateAll((all) => all.map((frame) => frame.width.baseVal.value));
+  assert.ok(widths.length > 5, `${name}: ${widths.length} frames`);
+  const widest = frames.nth(widths.indexOf(Math.max(...widths.slice(1)), 1));
+  await widest.scrollIntoViewIfNeeded();
+  const box = await widest.boundingBox();
+  await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
+  const tip = figure.locator(".tip");
+  await tip.waitFor();
+  const pointed = await tip.locator("b").textContent();
+  const [said] = await tip.locator("span").allTextContents();
+  const [, share] = / us \((\d+\.\d %)\) with all that it calls/.exec(said) ?? [];
+  assert.ok(share !== undefined && share !== "0.0 %", `${name}: ${pointed}: ${said}`);
+  assert.match(said, /, [+-][\d.,]+ ±[\d.,]+ beside /, `${name}: the graph that is shown first has differences`);
+  await page.mouse.move(0, 0);
+  await tip.waitFor({ state: "detached" });
+  await figure.getByRole("button", { name: "Show as table" }).click();
+  const rows = await figure.locator("tbody tr").evaluateAll((all) => all.map((row) => [...row.cells].map((cell) => cell.textContent)));
+  assert.ok(rows.some((cells) => cells[0] === pointed && cells.includes(share)), `${name}: the table has ${pointed} with ${share}`);
+  await figure.getByRole("button", { name: "Show as chart" }).click();
+}
+
+/** Points at a frame of a flame graph, finds frames by a name, and goes into a frame and out again, by key. Returns whether there is a graph. */
 async function useFlame(page, name) {
   const chart = page.locator("main .drawing > svg", { has: page.locator("rect.frame") });
   if ((await chart.count()) === 0) {
-    return;
+    return false;
   }
+  await pointAtFrame(page, name);
+  const find = page.getByLabel("Find frames");
+  const first = await chart.locator("text.named").first().textContent();
+  await find.fill(first.split(" ")[0].replace(/…[^]*/, ""));
+  await page.locator("rect.found").first().waitFor();
+  assert.match(await page.locator(".switches", { has: find }).locator(".count").textContent(), /^\d+ of \d+ frames, \d+\.\d % of the CPU time/, `${name}: the share of what was found`);
+  assert.match(page.url(), /named=/, `${name}: the address has the search`);
+  await find.fill("");
+  await page.locator("rect.found").first().waitFor({ state: "detached" });
   const out = page.getByRole("button", { name: "Show all frames" });
   const all = await chart.locator("rect.frame:not(.around)").count();
   await chart.focus();
@@ -78,14 +143,20 @@ async function useFlame(page, name) {
   await out.waitFor({ state: "detached" });
   assert.equal(await chart.locator("rect.frame:not(.around)").count(), all, `${name}: all frames are back`);
   await page.keyboard.press("Escape");
+  return true;
 }
 
 /** Pages whose parts can be switched off. */
 const SWITCHED = ["bill.html", "size.html"];
+/** Pages with a flame graph. */
+const PROFILED = ["study-with-profile.html"];
+/** Words of pages that have more than the others of their kind. */
+const WORDS = { "study-with-profile.html": "Published numbers beside those measured here", "load-with-agents.html": "The starts of two agents differ by at most" };
 
 try {
   const context = await browser.newContext({ offline: true, viewport: { width: 1000, height: 900 } });
   let charts = 0;
+  let tables = 0;
   // One tab for all: each new one would start a process.
   const page = await context.newPage();
   const problems = [];
@@ -98,7 +169,10 @@ try {
     charts += await useCharts(page, name);
     const switches = await useSwitches(page, name);
     assert.ok(switches > 1 || !SWITCHED.includes(name), `${name} has switches`);
-    await useFlame(page, name);
+    const hasFlame = await useFlame(page, name);
+    assert.ok(hasFlame || !PROFILED.includes(name), `${name} has a flame graph`);
+    assert.ok((await page.locator("main").textContent()).includes(WORDS[name] ?? ""), `${name} says: ${WORDS[name]}`);
+    tables += (await useTable(page, name)) ? 1 : 0;
     if (name === "size.html") {
       await useGraph(page);
     }
@@ -130,6 +204,9 @@ try {
     assert.deepEqual(problems, [], name);
   }
   assert.ok(charts > 0, "some page has a chart");
+  assert.ok(tables > 0, "some page has a table to order");
+  const absent = [...SWITCHED, ...Object.keys(WORDS)].filter((name) => !pages.includes(name));
+  assert.deepEqual(absent, [], "pages that are not there");
   console.log(`${pages.length} pages, ${charts} charts`);
 } finally {
   await browser.close();

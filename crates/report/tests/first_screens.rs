@@ -32,6 +32,12 @@ const BYTES: usize = 150_000;
 const NOT_RECORDED: &[(&str, &str)] =
     &[("calibration", "it takes two minutes on a machine that does nothing else")];
 
+/// Further results of a kind, whose first screens are kept, too: each its name, its kind, and what it has beside the first of that kind.
+const FURTHER: &[(&str, &str, &str)] = &[
+    ("study-with-profile", "study", "CPU time by frame, and a number that was published before"),
+    ("load-with-agents", "load", "the agents that sent it together"),
+];
+
 /// Kinds whose answer is no estimate, and why it has neither an interval nor a bound.
 const EXACT: &[(&str, &str)] = &[
     ("runs", "a list of what is stored"),
@@ -50,10 +56,24 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("recorded")
 }
 
-/// The recorded results: each kind with its file.
-fn recorded() -> Vec<(&'static Kind, String)> {
-    let text = |kind: &Kind| fs::read_to_string(folder().join(format!("{}.json", kind.name))).ok();
-    KINDS.iter().filter_map(|kind| Some((kind, text(kind)?))).collect()
+/// A recorded result.
+struct Recorded {
+    /// The name of its file, without the ending.
+    name: &'static str,
+    kind: &'static Kind,
+    text: String,
+}
+
+/// The recorded results.
+fn recorded() -> Vec<Recorded> {
+    let of_kind = |name: &str| KINDS.iter().find(|kind| kind.name == name).unwrap();
+    let further = FURTHER.iter().map(|&(name, kind, _)| (name, of_kind(kind)));
+    let all = KINDS.iter().map(|kind| (kind.name, kind)).chain(further);
+    let read = |(name, kind): (&'static str, &'static Kind)| {
+        let text = fs::read_to_string(folder().join(format!("{name}.json"))).ok()?;
+        Some(Recorded { name, kind, text })
+    };
+    all.filter_map(read).collect()
 }
 
 fn read<T: DeserializeOwned>(text: &str) -> T {
@@ -61,11 +81,14 @@ fn read<T: DeserializeOwned>(text: &str) -> T {
 }
 
 /// The document as the command of `tools/record-results` prints it.
-fn document(kind: &Kind, text: &str) -> Document {
+fn document(recorded: &Recorded) -> Document {
+    let (kind, text) = (recorded.kind, recorded.text.as_str());
     let from = ["runs/parts".to_owned()];
-    match kind.name {
+    match recorded.name {
         "study" => documents::study_of(&read(text), "edge.yaml", "runs/edge")
             .in_folder("runs/edge".as_ref(), "report.html"),
+        "study-with-profile" => documents::study_of(&read(text), "token.yaml", "runs/token")
+            .in_folder("runs/token".as_ref(), "report.html"),
         "sittings" => documents::of_text(text).unwrap().shown_by("runs/edge-sittings.json"),
         "bill" | "comparison" | "studies-comparison" | "gate" => {
             let folder = format!("runs/{}", kind.name);
@@ -149,16 +172,18 @@ fn every_kind_has_a_recorded_result_or_a_reason_for_none() {
         .collect();
     let without: BTreeSet<&str> = NOT_RECORDED.iter().map(|(name, _)| *name).collect();
     let all: BTreeSet<&str> = files.iter().map(String::as_str).chain(without.iter().copied()).collect();
-    assert_eq!(all, of_kinds, "record it with tools/record-results, or say in NOT_RECORDED why not");
+    let further = FURTHER.iter().map(|(name, _, _)| *name);
+    let expected: BTreeSet<&str> = of_kinds.iter().copied().chain(further).collect();
+    assert_eq!(all, expected, "record it with tools/record-results, or say in NOT_RECORDED why not");
     assert_eq!(all.len(), files.len() + without.len(), "an exception that is recorded");
     assert!(NOT_RECORDED.iter().chain(EXACT).all(|(name, why)| of_kinds.contains(name) && !why.is_empty()));
+    assert!(FURTHER.iter().all(|(_, kind, what)| of_kinds.contains(kind) && !what.is_empty()));
 }
 
 #[test]
 fn recorded_results_are_small_valid_and_name_no_path_of_their_machine() {
-    for (kind, text) in recorded() {
-        let name = kind.name;
-        assert_eq!((kind.read)(&text).unwrap().kind, name);
+    for Recorded { name, kind, text } in recorded() {
+        assert_eq!((kind.read)(&text).unwrap().kind, kind.name);
         assert!(text.len() <= BYTES, "{name} has {} bytes", text.len());
         for path in ["/tmp/", "/root/", "/home/", "/work/"] {
             assert!(!text.contains(path), "{name} contains `{path}`");
@@ -168,35 +193,52 @@ fn recorded_results_are_small_valid_and_name_no_path_of_their_machine() {
 
 #[test]
 fn the_first_screen_of_each_kind() {
-    for (kind, text) in recorded() {
-        let document = document(kind, &text);
-        let screen = screen(&document);
-        insta::assert_snapshot!(kind.name, screen);
+    for recorded in recorded() {
+        let screen = screen(&document(&recorded));
+        insta::assert_snapshot!(recorded.name, screen);
     }
 }
 
 #[test]
 fn every_first_screen_begins_with_its_answer_fits_and_ends_with_a_next_step() {
     let mut all = Vec::new();
-    for (kind, text) in recorded() {
-        let document = document(kind, &text);
+    for recorded in recorded() {
+        let document = document(&recorded);
         let as_json = serde_json::from_str(&json::text(&document).unwrap()).unwrap();
-        let found = problems(kind.name, &as_json, &screen(&document));
-        all.extend(found.into_iter().map(|problem| format!("{}: {problem}", kind.name)));
+        let found = problems(recorded.kind.name, &as_json, &screen(&document));
+        all.extend(found.into_iter().map(|problem| format!("{}: {problem}", recorded.name)));
     }
     assert!(all.is_empty(), "{}", all.join("\n"));
 }
 
 #[test]
 fn every_kind_has_a_chart_or_a_reason_for_none() {
-    for (kind, text) in recorded() {
-        let document: Value = serde_json::from_str(&json::text(&document(kind, &text)).unwrap()).unwrap();
+    for recorded in recorded() {
+        let kind = recorded.kind.name;
+        let document: Value = serde_json::from_str(&json::text(&document(&recorded)).unwrap()).unwrap();
         let plots = document["plots"].as_array().unwrap();
         let mut blocks = plots.iter().flat_map(|plot| plot["blocks"].as_array().unwrap());
         let is_drawn = blocks.any(|block| block.get("chart").is_some());
-        let why_not = NOT_DRAWN.iter().find(|(name, _)| *name == kind.name);
-        assert_eq!(is_drawn, why_not.is_none(), "{}: {why_not:?}", kind.name);
+        let why_not = NOT_DRAWN.iter().find(|(name, _)| *name == kind);
+        assert_eq!(is_drawn, why_not.is_none(), "{}: {why_not:?}", recorded.name);
     }
+}
+
+#[test]
+fn the_recorded_study_with_a_profile_has_a_flame_graph_of_each_arm_with_differences() {
+    let all = recorded();
+    let study = all.iter().find(|recorded| recorded.name == "study-with-profile").unwrap();
+    let document: Value = serde_json::from_str(&json::text(&document(study)).unwrap()).unwrap();
+    let sections = ["plots", "sections"].into_iter().flat_map(|part| document[part].as_array().unwrap());
+    let mut blocks = sections.flat_map(|section| section["blocks"].as_array().unwrap());
+    let arms = blocks.find_map(|block| block["chart"]["flame"]["arms"].as_array()).unwrap();
+    assert_eq!(arms.len(), 2);
+    let compared = arms.iter().find(|arm| arm["compared_with"].is_string()).unwrap();
+    let frames = compared["frames"].as_array().unwrap();
+    let is_supported = |frame: &Value| frame["whole"]["added"]["is_near_zero"] == false;
+    assert!(frames.len() > 20, "{} frames", frames.len());
+    assert!(frames.iter().any(is_supported), "a colour of {} frames", frames.len());
+    assert_eq!(frames[0]["whole"]["share"], "100.0 %");
 }
 
 #[test]

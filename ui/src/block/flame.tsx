@@ -1,6 +1,6 @@
-// CPU time by frame: a choice of the arm, its flame graph, and the frame that a reader has gone into.
+// CPU time by frame: a choice of the arm, its flame graph, the frame that a reader has gone into, and those that a reader looks for.
 
-import { flame, flameRows } from "../chart/flame";
+import { flame, flameRows, found } from "../chart/flame";
 import { Figure } from "../figure";
 import type { Flame } from "../types/document";
 import type { View } from "../view";
@@ -29,13 +29,22 @@ export function FlameBlock({ data, view, change }: FlameProps) {
     return true;
   };
   const inside = arm.frames[zoom];
+  const named = view["named"] ?? "";
+  const edged = found(arm.frames, named);
   return (
     <>
-      {data.arms.length > 1 && (
-        <div class="switches">
+      <div class="switches">
+        {data.arms.length > 1 && (
           <Choice name="Arm" value={arm.arm} options={data.arms.map((one) => [one.arm, one.arm])} choose={(flame) => change({ flame, frame: "" })} />
-        </div>
-      )}
+        )}
+        <label>
+          Find frames
+          <input type="search" value={named} placeholder="a part of a name" onInput={(event) => change({ named: event.currentTarget.value })} />
+        </label>
+        <span role="status" class="soft count">
+          {edged && `${edged.places.size} of ${arm.frames.length} frames, ${(100 * edged.share).toFixed(1)} % of the CPU time with all that they call`}
+        </span>
+      </div>
       {zoom > 0 && inside && (
         <p class="note" role="status">
           Only <code>{inside.name}</code> and the frames that it calls.{" "}
@@ -47,7 +56,7 @@ export function FlameBlock({ data, view, change }: FlameProps) {
       <Figure
         title={`CPU time of ${arm.arm} by frame${arm.compared_with ? `, beside ${arm.compared_with}` : ""}`}
         name="frames"
-        scene={(width) => flame(arm, data, zoom, width)}
+        scene={(width) => flame(arm, data, zoom, width, edged?.places)}
         rows={() => flameRows(arm)}
         onChoose={(id) => change({ frame: id === "0" ? "" : id })}
         onLeave={out}

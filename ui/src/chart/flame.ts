@@ -59,6 +59,39 @@ function endOf(frames: readonly FlameFrame[], place: number): number {
   return end;
 }
 
+/** Frames that a reader looks for. */
+export interface Found {
+  places: ReadonlySet<number>;
+  /** Their part of the CPU time of the arm, 0 to 1. A frame within another of them is a part of that one. */
+  share: number;
+}
+
+/** The frames whose names have a text, in any case; none without a text. */
+export function found(frames: readonly FlameFrame[], text: string): Found | undefined {
+  const words = text.trim().toLowerCase();
+  if (words === "") {
+    return undefined;
+  }
+  const places = new Set<number>();
+  let us = 0;
+  // The depth of the outermost frame that was found around the place.
+  let around = Infinity;
+  for (const [place, frame] of frames.entries()) {
+    if (frame.depth <= around) {
+      around = Infinity;
+    }
+    if (frame.name.toLowerCase().includes(words)) {
+      places.add(place);
+      if (around === Infinity) {
+        around = frame.depth;
+        us += frame.whole.us;
+      }
+    }
+  }
+  const all = frames[0]?.whole.us ?? 0;
+  return { places, share: all > 0 ? us / all : 0 };
+}
+
 /** The class of a frame by its difference: none that is supported, more or less, in the step of its share of the largest. */
 export function toneOf(frame: FlameFrame, largest: number): string {
   const added = frame.whole.added;
@@ -78,15 +111,15 @@ function largestOf(frames: readonly FlameFrame[]): number {
 /** What a frame says of itself. */
 function words({ whole, own }: FlameFrame, unit: string, arm: FlameArm): string[] {
   const beside = (text: string | undefined) => (text === undefined ? "" : `, ${text} beside ${arm.compared_with ?? ""}`);
-  const lines = [`${whole.text} ${unit} with all that it calls${beside(whole.added?.text)}`];
+  const lines = [`${whole.text} ${unit} (${whole.share}) with all that it calls${beside(whole.added?.text)}`];
   if (own) {
-    lines.push(`${own.text} ${unit} of its own${beside(own.added?.text)}`);
+    lines.push(`${own.text} ${unit} (${own.share}) of its own${beside(own.added?.text)}`);
   }
   return lines;
 }
 
-/** The graph of an arm, of the frame at a place and of those around and below it. */
-export function flame(arm: FlameArm, labels: { axis: string; unit: string }, zoom: number, width: number): Scene | undefined {
+/** The graph of an arm, of the frame at a place and of those around and below it. Frames that were found have an edge. */
+export function flame(arm: FlameArm, labels: { axis: string; unit: string }, zoom: number, width: number, edged?: ReadonlySet<number>): Scene | undefined {
   const { frames } = arm;
   const places = laid(frames);
   const whole = places[zoom];
@@ -118,6 +151,8 @@ export function flame(arm: FlameArm, labels: { axis: string; unit: string }, zoo
   }
   shapes.push({ kind: "text", x: width / 2, y: bottom + 36, text: labels.axis, of: "axis", anchor: "middle" });
   const marks: Mark[] = [];
+  // Above the frames beside them.
+  const edges: Shape[] = [];
   for (const place of drawn) {
     const one = places[place];
     if (one === undefined) {
@@ -127,6 +162,9 @@ export function flame(arm: FlameArm, labels: { axis: string; unit: string }, zoo
     const from = x.at(one.from);
     const box = { x: from, y: TOP + frame.depth * ROW, width: x.at(one.to) - from, height: ROW };
     shapes.push({ kind: "rect", ...box, of: `frame${toneOf(frame, largest)}${place < zoom ? " around" : ""}` });
+    if (edged?.has(place)) {
+      edges.push({ kind: "rect", x: box.x + 1, y: box.y + 1, width: box.width - 2, height: box.height - 2, of: "found" });
+    }
     const room = box.width - 8;
     const added = frame.whole.added && !frame.whole.added.is_near_zero ? ` ${frame.whole.added.text}` : "";
     const full = textWidth(frame.name + added, TEXT) <= room ? frame.name + added : fitted(frame.name, room, TEXT);
@@ -135,7 +173,7 @@ export function flame(arm: FlameArm, labels: { axis: string; unit: string }, zoo
     }
     marks.push({ x: from + box.width / 2, y: box.y + ROW / 2, name: frame.name, values: words(frame, labels.unit, arm), id: String(place), box });
   }
-  return { width, height: bottom + BOTTOM, shapes, marks: withKeys(marks, frames), near: "box", legend: legendOf(arm) };
+  return { width, height: bottom + BOTTOM, shapes: [...shapes, ...edges], marks: withKeys(marks, frames), near: "box", legend: legendOf(arm) };
 }
 
 /** Where the arrow keys lead to: up to the caller, down to the first frame that is called, left and right to those beside. */
@@ -179,12 +217,13 @@ export function flameRows(arm: FlameArm): string[][] {
   rows.sort((one, other) => size(other.frame) - size(one.frame) || other.frame.whole.us - one.frame.whole.us);
   const differences = (words: string[]) => (isCompared ? words : []);
   return [
-    ["frame", "self us", ...differences(["self, difference us"]), "with calls us", ...differences(["with calls, difference us"]), "called by"],
+    ["frame", "self us", ...differences(["self, difference us"]), "with calls us", "with calls, share", ...differences(["with calls, difference us"]), "called by"],
     ...rows.map(({ frame: { name, whole, own }, caller }) => [
       name,
       own?.text ?? "-",
       ...differences([own?.added?.text ?? "-"]),
       whole.text,
+      whole.share,
       ...differences([whole.added?.text ?? "-"]),
       caller === undefined ? "-" : (arm.frames[caller]?.name ?? "-"),
     ]),

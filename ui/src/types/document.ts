@@ -719,6 +719,10 @@ export interface FlameTime {
    */
   text: string;
   /**
+   * Its share of the CPU time of the arm: `40.0 %`.
+   */
+  share: string;
+  /**
    * The difference from the same frame of the other arm; none without one.
    */
   added?: FlameAdded | null;
@@ -752,6 +756,10 @@ export interface FlameTime1 {
    * The time with its interval, without the unit: `4.95 ±0.65`.
    */
   text: string;
+  /**
+   * Its share of the CPU time of the arm: `40.0 %`.
+   */
+  share: string;
   /**
    * The difference from the same frame of the other arm; none without one.
    */

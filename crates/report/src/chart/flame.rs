@@ -48,6 +48,8 @@ pub(crate) struct FlameTime {
     pub(crate) us: f64,
     /// The time with its interval, without the unit: `4.95 ±0.65`.
     pub(crate) text: String,
+    /// Its share of the CPU time of the arm: `40.0 %`.
+    pub(crate) share: String,
     /// The difference from the same frame of the other arm; none without one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) added: Option<FlameAdded>,

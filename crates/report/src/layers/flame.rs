@@ -4,7 +4,7 @@ use hoptax_result::{ArmResult, FrameUse, StudyResult};
 use hoptax_stats::mean_over_rounds;
 
 use crate::chart::{Flame, FlameAdded, FlameArm, FlameFrame, FlameTime, drawn};
-use crate::numbers::{difference, level};
+use crate::numbers::{difference, level, percent};
 
 /// None if no arm has frames.
 pub(crate) fn flame(result: &StudyResult) -> Option<Flame> {
@@ -22,7 +22,10 @@ pub(crate) fn flame(result: &StudyResult) -> Option<Flame> {
 fn of_arm(arm: &ArmResult, confidence: f64) -> Option<FlameArm> {
     let rounds = arm.frames.iter().map(|frame| frame.own_us.len()).max()?;
     let is_compared = arm.frames.iter().any(|frame| !frame.compared_us.is_empty());
-    let time = |times: &Times| times.time(is_compared, confidence);
+    let wholes = with_calls(&arm.frames, rounds);
+    // The first frame is around all others.
+    let all_us = mean_over_rounds(&wholes.first()?.own_us, confidence)?.estimate;
+    let time = |times: &Times| times.time(is_compared, confidence, all_us);
     let frame = |(frame, whole): (&FrameUse, Times)| {
         let own = Times::of(frame, rounds);
         let has_own = !(frame.own_us.is_empty() && frame.compared_us.is_empty());
@@ -33,7 +36,7 @@ fn of_arm(arm: &ArmResult, confidence: f64) -> Option<FlameArm> {
             own: if has_own { Some(time(&own)?) } else { None },
         })
     };
-    let frames = arm.frames.iter().zip(with_calls(&arm.frames, rounds)).map(frame);
+    let frames = arm.frames.iter().zip(wholes).map(frame);
     Some(FlameArm {
         arm: arm.id.clone(),
         compared_with: arm.compared_with.clone().filter(|_| is_compared),
@@ -65,8 +68,8 @@ impl Times {
         }
     }
 
-    /// The means over rounds.
-    fn time(&self, is_compared: bool, confidence: f64) -> Option<FlameTime> {
+    /// The means over rounds. `all_us` is the CPU time of the arm.
+    fn time(&self, is_compared: bool, confidence: f64, all_us: f64) -> Option<FlameTime> {
         let own = mean_over_rounds(&self.own_us, confidence)?;
         let added = || {
             let pairs = self.own_us.iter().zip(&self.compared_us);
@@ -79,8 +82,14 @@ impl Times {
             })
         };
         let added = if is_compared { Some(added()?) } else { None };
-        Some(FlameTime { us: drawn(own.estimate.max(0.0)), text: level(&own), added })
+        let us = own.estimate.max(0.0);
+        Some(FlameTime { us: drawn(us), text: level(&own), share: share(us, all_us), added })
     }
+}
+
+/// A time as a share of all; a dash if all is nothing.
+fn share(us: f64, all_us: f64) -> String {
+    if all_us > 0.0 { percent(us / all_us, 1) } else { "-".to_owned() }
 }
 
 /// The times of frames with all that they call, in the order of the frames.
@@ -148,9 +157,11 @@ mod tests {
             (0.0, -2.0, false),
         ];
         assert_eq!(shown, expected);
+        let shares: Vec<&str> = arm.frames.iter().map(|frame| frame.whole.share.as_str()).collect();
+        assert_eq!(shares, ["100.0 %", "100.0 %", "40.0 %", "11.4 %", "57.1 %", "0.0 %"]);
         assert!(arm.frames[0].own.is_none(), "{arm:?}");
         let own = arm.frames[2].own.as_ref().unwrap();
-        assert_eq!(own.text, "10 ±13");
+        assert_eq!((own.text.as_str(), own.share.as_str()), ("10 ±13", "28.6 %"));
         assert_eq!(arm.frames[5].own.as_ref().unwrap().added.as_ref().unwrap().text, "-2.00 ±0.00");
         assert_eq!(arm.compared_with.as_deref(), Some("other"));
     }
