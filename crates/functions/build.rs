@@ -35,7 +35,10 @@ fn main() -> Result<(), String> {
         // Lints are for the build that asked for them, and so are a list of dependencies, and flags but for those that make builds
         // reproducible: a shared library cannot be linked without shared libraries, nor with the flags of fuzzers.
         .env_remove("RUSTC_WORKSPACE_WRAPPER")
-        .env("CARGO_ENCODED_RUSTFLAGS", flags_of_paths(&env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default()));
+        .env(
+            "CARGO_ENCODED_RUSTFLAGS",
+            flags_of_paths(&env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default()),
+        );
     if variable("PROFILE")? == "debug" {
         // Tests check that it answers, and that its cost is measured, whatever it is.
         cargo

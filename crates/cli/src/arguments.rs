@@ -65,7 +65,7 @@ pub(crate) use shared::RunArguments;
 pub(crate) use size::SizeArguments;
 pub(crate) use smp::{RunTestArguments, SmpAction, SmpArguments};
 pub(crate) use study::StudyArguments;
-pub(crate) use trust::{CalibrateArguments, ChecksAction, ChecksArguments, TrustCommand};
+pub(crate) use trust::{CalibrateArguments, ChecksAction, ChecksArguments, DoctorArguments, TrustCommand};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -158,11 +158,12 @@ Examples:
   hoptax lab certs lab"
     )]
     Lab(LabCommand),
-    /// Verify the instrument: list `checks`, `calibrate`, `crosscheck` load generators
+    /// Verify the instrument: `doctor`, list `checks`, `calibrate`, `crosscheck` load generators
     #[command(
         subcommand,
         after_help = "\
 Examples:
+  hoptax trust doctor
   hoptax trust checks
   hoptax trust calibrate
   hoptax trust crosscheck http://127.0.0.1:8080/"

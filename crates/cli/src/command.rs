@@ -7,6 +7,7 @@ mod checks;
 mod cleanup;
 mod compare;
 mod crosscheck;
+mod doctor;
 mod envoy;
 mod export;
 mod find;
@@ -67,6 +68,7 @@ pub(crate) fn run(command: Command) -> Result<Code, Failure> {
         Command::Lab(LabCommand::Agent(arguments)) => agent::run(&arguments),
         Command::Lab(LabCommand::Envoy(arguments)) => envoy::run(&arguments),
         Command::Lab(LabCommand::Graph(arguments)) => graph::run(&arguments),
+        Command::Trust(TrustCommand::Doctor(arguments)) => doctor::run(&arguments),
         Command::Trust(TrustCommand::Checks(arguments)) => checks::run(&arguments),
         Command::Trust(TrustCommand::Calibrate(arguments)) => calibrate::run(&arguments),
         Command::Trust(TrustCommand::Crosscheck(arguments)) => crosscheck::run(&arguments),

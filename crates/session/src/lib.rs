@@ -8,6 +8,7 @@ pub mod calibrate;
 pub mod cleanup;
 pub mod compare;
 pub mod crosscheck;
+pub mod doctor;
 pub mod environment;
 pub mod estimate;
 pub mod export;
