@@ -20,6 +20,7 @@ mod circles;
 mod collector;
 mod crosscheck;
 mod dns;
+mod doctor;
 mod fortio;
 mod http3;
 mod imports;
