@@ -4,6 +4,7 @@ mod direct;
 
 use std::env;
 use std::error::Error;
+use std::io;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -58,7 +59,7 @@ pub fn config_dump(wanted: &Wanted<'_>) -> Result<Dump, Refused> {
         let session = Session::open(wanted).await?;
         let pod = session.pod().await?;
         let admin = pod.admin(wanted.pod, wanted.container, wanted.admin_port)?;
-        pod.check_running(wanted.pod, admin.container.as_deref())?;
+        pod.check_running(&session.context, wanted.pod, admin.container.as_deref())?;
         let text = session.dump(&admin).await?;
         Ok(Dump { text, admin })
     });
@@ -87,6 +88,14 @@ impl<'a> Session<'a> {
                 let place =
                     error.location().map(|at| format!(" at line {}, column {}", at.line(), at.column()));
                 Refused::Kubeconfig { why: format!("it is no kubeconfig{}", place.unwrap_or_default()) }
+            }
+            KubeconfigError::ReadConfig(error, path) => {
+                let why = if error.kind() == io::ErrorKind::NotFound {
+                    "there is no such file".to_owned()
+                } else {
+                    error.to_string()
+                };
+                Refused::NoKubeconfig { path: path.display().to_string(), why }
             }
             error => unusable(&error),
         })?;
@@ -167,7 +176,10 @@ impl<'a> Session<'a> {
     /// The dump that the admin interface answers with.
     async fn dump(&self, admin: &Admin) -> Result<String, Refused> {
         let pod = self.wanted.pod;
-        let none = |why: String| Refused::NoDump { pod: pod.clone(), admin: Box::new(admin.clone()), why };
+        let none = |why: String| {
+            let (context, admin) = (self.context.clone(), Box::new(admin.clone()));
+            Refused::NoDump { context, pod: pod.clone(), admin, why }
+        };
         let pods: Api<k8s_openapi::api::core::v1::Pod> =
             Api::namespaced(self.client.clone(), pod.namespace());
         let opened = timeout(SILENCE, pods.portforward(pod.name(), &[admin.port])).await;
@@ -208,7 +220,7 @@ impl<'a> Session<'a> {
                         let why = format!("it has none for this context, which makes you `{NOBODY}`");
                         Refused::Credentials { context, why }
                     }
-                    _ => Refused::Forbidden { pod, request, said },
+                    _ => Refused::Forbidden { context, pod, request, said },
                 }
             }
             kube_client::Error::Api(status) => {
@@ -221,7 +233,7 @@ impl<'a> Session<'a> {
                     format!("{} answered with something else than an object of Kubernetes", self.server);
                 Refused::Api { context, pod, request, said }
             }
-            error => Refused::Unreachable { context, server: self.server.clone(), why: causes(&error) },
+            error => Refused::Unreachable { context, server: self.server.clone(), why: last_cause(&error) },
         }
     }
 }
@@ -338,6 +350,15 @@ fn short(message: &str) -> String {
         Some((end, _)) => format!("{} ...", words.get(..end).unwrap_or_default()),
         None => words,
     }
+}
+
+/// The last cause of an error: those before it only say in which layer of the client it was.
+fn last_cause(error: &dyn Error) -> String {
+    let mut last: &dyn Error = error;
+    while let Some(cause) = last.source() {
+        last = cause;
+    }
+    last.to_string()
 }
 
 /// An error with its causes. Some repeat theirs.

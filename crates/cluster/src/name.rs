@@ -7,6 +7,8 @@ use std::str::FromStr;
 const MOST_OF_NAMESPACE: usize = 63;
 /// Most letters of the name of a pod, a name of DNS (RFC 1123).
 const MOST_OF_POD: usize = 253;
+/// A pod, as an error shows one.
+const EXAMPLE: &str = "`shop/cart-5f7d9`";
 
 /// The name of a pod, with its namespace. Both have letters, digits, `-` and `.` alone, so they may be parts of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,13 +34,24 @@ impl FromStr for PodName {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let Some((namespace, name)) = text.split_once('/') else {
-            return Err("a pod is named `NAMESPACE/NAME`, such as `shop/cart-5f7d9`".to_owned());
+            return Err(format!("a pod is named `NAMESPACE/NAME`, such as {EXAMPLE}"));
         };
+        for (word, part) in [("namespace", namespace), ("name", name)] {
+            if part.is_empty() {
+                return Err(format!("the {word} is missing: use `NAMESPACE/NAME`"));
+            }
+        }
         if !is_name(namespace, MOST_OF_NAMESPACE) || namespace.contains('.') {
-            return Err(format!("no namespace can be named `{namespace}`: it has a-z, 0-9 and `-` alone"));
+            return Err(format!(
+                "`{namespace}` is no name of a namespace: use a-z, 0-9 and `-`, with a letter or a digit first and last, at most \
+                 {MOST_OF_NAMESPACE} characters; such as {EXAMPLE}"
+            ));
         }
         if !is_name(name, MOST_OF_POD) {
-            return Err(format!("no pod can be named `{name}`: it has a-z, 0-9, `-` and `.` alone"));
+            return Err(format!(
+                "`{name}` is no name of a pod: use a-z, 0-9, `-` and `.`, with a letter or a digit first, last and beside each `.`, at most \
+                 {MOST_OF_POD} characters; such as {EXAMPLE}"
+            ));
         }
         Ok(Self { namespace: namespace.to_owned(), name: name.to_owned() })
     }
@@ -72,15 +85,24 @@ mod tests {
         assert_eq!(name.to_string(), "shop/cart-5f7d9.a");
         for (text, expected) in [
             ("cart", "NAMESPACE/NAME"),
-            ("/cart", "no namespace can be named ``"),
-            ("shop.eu/cart", "no namespace can be named `shop.eu`"),
-            ("shop/", "no pod can be named ``"),
-            ("shop/../secrets", "no pod can be named `../secrets`"),
-            ("shop/a..b", "no pod can be named `a..b`"),
-            ("shop/-a", "no pod can be named `-a`"),
-            ("shop/Cart", "no pod can be named `Cart`"),
-            ("shop/cart?x", "no pod can be named `cart?x`"),
-            ("shop/cart/log", "no pod can be named `cart/log`"),
+            ("/cart", "the namespace is missing: use `NAMESPACE/NAME`"),
+            ("/", "the namespace is missing"),
+            (
+                "shop.eu/cart",
+                "`shop.eu` is no name of a namespace: use a-z, 0-9 and `-`, with a letter or a digit first",
+            ),
+            ("a-/cart", "`a-` is no name of a namespace"),
+            ("a-/cart", "at most 63 characters; such as `shop/cart-5f7d9`"),
+            ("shop/", "the name is missing: use `NAMESPACE/NAME`"),
+            ("shop/../secrets", "`../secrets` is no name of a pod"),
+            (
+                "shop/a..b",
+                "`a..b` is no name of a pod: use a-z, 0-9, `-` and `.`, with a letter or a digit first, last and beside",
+            ),
+            ("shop/-a", "`-a` is no name of a pod"),
+            ("shop/Cart", "`Cart` is no name of a pod"),
+            ("shop/cart?x", "at most 253 characters; such as `shop/cart-5f7d9`"),
+            ("shop/cart/log", "`cart/log` is no name of a pod"),
         ] {
             let error = text.parse::<PodName>().unwrap_err();
             assert!(error.contains(expected), "{text}: {error}");

@@ -16,13 +16,26 @@ pub enum Refused {
     #[error(
         "this hoptax was built without a client of Kubernetes, which --pod needs: build it with `make build`, or with `cargo build --release \
          --package hoptax --features cluster`; or save the dump with `{}`, and price that file",
-        by_hand(pod, None)
+        by_hand(context.as_deref(), pod, None)
     )]
     NotBuilt {
+        /// The context that the user named.
+        context: Option<String>,
         /// The pod.
         pod: PodName,
     },
-    /// There is no kubeconfig, or it cannot be used.
+    /// The kubeconfig cannot be read.
+    #[error(
+        "cannot read the kubeconfig `{path}`: {why}; set KUBECONFIG to yours, or save the dump with `kubectl port-forward` and price that \
+         file"
+    )]
+    NoKubeconfig {
+        /// Its path.
+        path: String,
+        /// The cause.
+        why: String,
+    },
+    /// The kubeconfig cannot be used.
     #[error(
         "cannot use the kubeconfig: {why}; it is `~/.kube/config`, or what the variable KUBECONFIG names, and `kubectl config view` shows it"
     )]
@@ -31,7 +44,7 @@ pub enum Refused {
         why: String,
     },
     /// The kubeconfig has no such context, or no current one.
-    #[error("{}; {}", no_context(wanted.as_deref(), there), contexts(there))]
+    #[error("{}", no_context(wanted.as_deref(), there))]
     NoContext {
         /// The context that the user named.
         wanted: Option<String>,
@@ -50,8 +63,10 @@ pub enum Refused {
         why: String,
     },
     /// The user lacks a right.
-    #[error("{}", forbidden(pod, *request, said))]
+    #[error("{}", forbidden(context, pod, *request, said))]
     Forbidden {
+        /// The context.
+        context: String,
         /// The pod.
         pod: PodName,
         /// The refused request.
@@ -112,8 +127,10 @@ pub enum Refused {
         there: Vec<String>,
     },
     /// The pod or its proxy does not run.
-    #[error("pod `{pod}` does not run: {why}; `kubectl -n {} describe pod {}` says more", pod.namespace(), pod.name())]
+    #[error("pod `{pod}` does not run: {why}; `{} describe pod {}` says more", kubectl(Some(context.as_str()), pod), pod.name())]
     NotRunning {
+        /// The context.
+        context: String,
         /// The pod.
         pod: PodName,
         /// The state that the cluster states.
@@ -141,7 +158,7 @@ pub enum Refused {
     },
     /// The pod has no such container.
     #[error(
-        "pod `{pod}` has no container `{wanted}` that goes on running; it has {}{}",
+        "pod `{pod}` has no running container `{wanted}`; name one with --container: {}{}",
         listed(there),
         hint(wanted, there.iter().map(String::as_str))
     )]
@@ -150,7 +167,7 @@ pub enum Refused {
         pod: PodName,
         /// The container of the user.
         wanted: String,
-        /// Its containers.
+        /// Its containers that run beside each other.
         there: Vec<String>,
     },
     /// The container shows no port of an admin interface.
@@ -175,8 +192,10 @@ pub enum Refused {
         proxy: &'static str,
     },
     /// The admin interface does not answer with a dump.
-    #[error("{}", no_dump(pod, admin, why))]
+    #[error("{}", no_dump(context, pod, admin, why))]
     NoDump {
+        /// The context.
+        context: String,
         /// The pod.
         pod: PodName,
         /// The admin interface.
@@ -185,7 +204,10 @@ pub enum Refused {
         why: String,
     },
     /// This machine lacks something.
-    #[error("cannot use the client of Kubernetes: {why}")]
+    #[error(
+        "cannot use the client of Kubernetes: {why}; see whether `ulimit -n` allows more open files, or save the dump with `kubectl \
+         port-forward` and price that file"
+    )]
     Machine {
         /// The cause.
         why: String,
@@ -205,6 +227,7 @@ impl Refused {
             | Self::NoPort { .. }
             | Self::NoEnvoy { .. } => true,
             Self::NotBuilt { .. }
+            | Self::NoKubeconfig { .. }
             | Self::Kubeconfig { .. }
             | Self::Credentials { .. }
             | Self::Forbidden { .. }
@@ -217,53 +240,55 @@ impl Refused {
     }
 }
 
+/// The beginning of a command line of kubectl, in the namespace of a pod. None for the current context.
+fn kubectl(context: Option<&str>, pod: &PodName) -> String {
+    let context = context.map(|context| format!(" --context {context}")).unwrap_or_default();
+    format!("kubectl{context} -n {}", pod.namespace())
+}
+
 /// The command lines that save a dump without hoptax. None for the port of Istio, as an example.
-fn by_hand(pod: &PodName, port: Option<u16>) -> String {
-    let (namespace, name, port) = (pod.namespace(), pod.name(), port.unwrap_or(15000));
+fn by_hand(context: Option<&str>, pod: &PodName, port: Option<u16>) -> String {
+    let (kubectl, name, port) = (kubectl(context, pod), pod.name(), port.unwrap_or(15000));
     format!(
-        "kubectl -n {namespace} port-forward {name} {port} & sleep 2; curl -s 'http://127.0.0.1:{port}/config_dump?include_eds' > dump.json; \
-         kill $!"
+        "{kubectl} port-forward {name} {port} & sleep 2; curl -s 'http://127.0.0.1:{port}/config_dump?include_eds' > dump.json; kill $!"
     )
 }
 
 fn no_context(wanted: Option<&str>, there: &[String]) -> String {
+    let contexts = if there.is_empty() {
+        "it has no contexts: set the variable KUBECONFIG to another file".to_owned()
+    } else {
+        format!("it has {}", listed(there))
+    };
     match wanted {
         Some(wanted) => {
-            format!(
-                "the kubeconfig has no context `{wanted}`{}",
-                hint(wanted, there.iter().map(String::as_str))
-            )
+            let hint = hint(wanted, there.iter().map(String::as_str));
+            format!("the kubeconfig has no context `{wanted}`; {contexts}{hint}")
         }
-        None => "the kubeconfig has no current context: name one with --kube-context".to_owned(),
+        None => format!("the kubeconfig has no current context: name one with --kube-context; {contexts}"),
     }
 }
 
-fn contexts(there: &[String]) -> String {
-    if there.is_empty() {
-        return "it has no contexts: set the variable KUBECONFIG to another file".to_owned();
-    }
-    format!("it has {}", listed(there))
-}
-
-fn forbidden(pod: &PodName, request: Request, said: &str) -> String {
+fn forbidden(context: &str, pod: &PodName, request: Request, said: &str) -> String {
     let Missing { user, verb, resource } = Missing::of(said, request);
     let who = user.as_deref().map_or("the user of the kubeconfig".to_owned(), |user| format!("`{user}`"));
     format!(
         "{who} may not `{verb}` `{resource}` in namespace `{}`, which the dump of pod `{pod}` needs: {said}; who may grant it saves this as \
-         `rule.yaml`, and runs `kubectl apply -f rule.yaml`:\n\n{}",
+         `rule.yaml`, and runs `{} apply -f rule.yaml`:\n\n{}",
         pod.namespace(),
+        kubectl(Some(context), pod),
         rule(pod, user.as_deref())
     )
 }
 
 /// The command line that sends the same request without hoptax.
 fn by_kubectl(context: &str, request: Request, pod: &PodName) -> String {
-    let (namespace, name) = (pod.namespace(), pod.name());
+    let name = pod.name();
     let command = match request {
         Request::Read => format!("get pod {name}"),
         Request::Forward => format!("port-forward {name} :15000"),
     };
-    format!("kubectl --context {context} -n {namespace} {command}")
+    format!("{} {command}", kubectl(Some(context), pod))
 }
 
 fn doing(request: Request, pod: &PodName) -> String {
@@ -281,21 +306,19 @@ fn pods(context: &str, pod: &PodName, there: &[String]) -> String {
         meant = nearest(pod.name(), all());
     }
     meant.truncate(3);
-    let namespace = pod.namespace();
-    let command =
-        format!("`kubectl --context {context} -n {namespace} get pods` lists those of its namespace");
+    let command = format!("`{} get pods` lists those of its namespace", kubectl(Some(context), pod));
     if there.is_empty() {
         return format!(", or you may not list them; {command}");
     }
     format!("{}; {command}", suggestion(&meant))
 }
 
-fn no_dump(pod: &PodName, Admin { container, port, source }: &Admin, why: &str) -> String {
+fn no_dump(context: &str, pod: &PodName, Admin { container, port, source }: &Admin, why: &str) -> String {
     let of = container.as_deref().map(|name| format!("container `{name}` of ")).unwrap_or_default();
     format!(
         "{of}pod `{pod}` gives no dump at port {port} ({source}): {why}; --admin-port names the port of the admin interface of its Envoy, \
          and `{}` shows what it answers",
-        by_hand(pod, Some(*port))
+        by_hand(Some(context), pod, Some(*port))
     )
 }
 
@@ -323,8 +346,10 @@ mod tests {
     fn a_context_that_does_not_exist_is_answered_with_those_that_do() {
         let there = names(&["prod-eu", "prod-us"]);
         let text = Refused::NoContext { wanted: Some("prd-eu".to_owned()), there: there.clone() }.to_string();
-        assert!(text.contains("no context `prd-eu`; did you mean `prod-eu`?"), "{text}");
-        assert!(text.contains("it has `prod-eu`, `prod-us`"), "{text}");
+        assert_eq!(
+            text,
+            "the kubeconfig has no context `prd-eu`; it has `prod-eu`, `prod-us`; did you mean `prod-eu`?"
+        );
         let text = Refused::NoContext { wanted: None, there }.to_string();
         assert!(text.contains("--kube-context") && text.contains("`prod-us`"), "{text}");
         let text = Refused::NoContext { wanted: None, there: Vec::new() }.to_string();
@@ -338,12 +363,16 @@ mod tests {
     fn a_forbidden_request_names_the_right_and_the_rule_that_grants_it() {
         let said = "pods \"cart\" is forbidden: User \"alice\" cannot get resource \"pods/portforward\" in API group \"\" in the namespace \
                     \"shop\"";
-        let refused = Refused::Forbidden { pod: pod(), request: Request::Forward, said: said.to_owned() };
-        let text = refused.to_string();
+        let refused = |request, said: &str| {
+            let (context, said) = ("prod".to_owned(), said.to_owned());
+            Refused::Forbidden { context, pod: pod(), request, said }.to_string()
+        };
+        let text = refused(Request::Forward, said);
         assert!(text.starts_with("`alice` may not `get` `pods/portforward` in namespace `shop`"), "{text}");
         assert!(text.ends_with(&format!("\n\n{}", rule(&pod(), Some("alice")))), "{text}");
-        let other = Refused::Forbidden { pod: pod(), request: Request::Read, said: "no".to_owned() };
-        assert!(other.to_string().starts_with("the user of the kubeconfig may not `get` `pods` in"));
+        assert!(text.contains("`kubectl --context prod -n shop apply -f rule.yaml`"), "{text}");
+        let other = refused(Request::Read, "no");
+        assert!(other.starts_with("the user of the kubeconfig may not `get` `pods` in"), "{other}");
     }
 
     #[test]
@@ -367,12 +396,13 @@ mod tests {
             source: "the usual port of `istio-proxy`".to_owned(),
         };
         let of = |container| {
-            Refused::NoDump { pod: pod(), admin: Box::new(admin(container)), why: "refused".to_owned() }
-                .to_string()
+            let (context, admin, why) = ("prod".to_owned(), Box::new(admin(container)), "refused".to_owned());
+            Refused::NoDump { context, pod: pod(), admin, why }.to_string()
         };
         let text = of(Some("istio-proxy"));
         let expected = "container `istio-proxy` of pod `shop/cart` gives no dump at port 15000 (the usual port of `istio-proxy`): refused";
-        assert!(text.starts_with(expected) && text.contains("port-forward cart 15000"), "{text}");
+        assert!(text.starts_with(expected), "{text}");
+        assert!(text.contains("`kubectl --context prod -n shop port-forward cart 15000 &"), "{text}");
         assert!(of(None).starts_with("pod `shop/cart` gives no dump"));
     }
 
@@ -398,9 +428,25 @@ mod tests {
         };
         assert!(namespace(&[]).is_of_input());
         assert!(namespace(&["shop"]).to_string().contains("did you mean `shop`?"));
-        let unbuilt = Refused::NotBuilt { pod: pod() };
-        assert!(!unbuilt.is_of_input());
-        assert!(unbuilt.to_string().contains("--features cluster"), "{unbuilt}");
-        assert!(unbuilt.to_string().contains("`kubectl -n shop port-forward cart 15000 &"), "{unbuilt}");
+        let unbuilt =
+            |context: Option<&str>| Refused::NotBuilt { context: context.map(str::to_owned), pod: pod() };
+        assert!(!unbuilt(None).is_of_input());
+        let text = unbuilt(None).to_string();
+        assert!(text.contains("--features cluster"), "{text}");
+        assert!(text.contains("`kubectl -n shop port-forward cart 15000 &"), "{text}");
+        let text = unbuilt(Some("prod")).to_string();
+        assert!(text.contains("`kubectl --context prod -n shop port-forward cart 15000 &"), "{text}");
+    }
+
+    #[test]
+    fn a_kubeconfig_that_cannot_be_read_is_named_with_what_to_do() {
+        let (path, why) = ("/root/.kube/config".to_owned(), "there is no such file".to_owned());
+        let refused = Refused::NoKubeconfig { path, why };
+        assert!(!refused.is_of_input());
+        let expected = "cannot read the kubeconfig `/root/.kube/config`: there is no such file; set KUBECONFIG to yours, or save the dump \
+                        with `kubectl port-forward` and price that file";
+        assert_eq!(refused.to_string(), expected);
+        let machine = Refused::Machine { why: "too many open files".to_owned() }.to_string();
+        assert!(machine.contains("too many open files; see whether `ulimit -n`"), "{machine}");
     }
 }

@@ -15,6 +15,7 @@ use super::values;
 /// Headings of the help.
 const SCHEDULE: &str = "Schedule";
 const OUTPUT: &str = "Output";
+const AGENTS: &str = "Agents";
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -87,15 +88,15 @@ pub(crate) struct LoadArguments {
     pub(crate) max_error_share: f64,
     /// Have these agents send the load (`hoptax lab agent`), `HOST:PORT` each, separated by commas
     ///
-    /// The agents send the schedule that one generator would send, each its share of it, from one instant. --connections and
-    /// --count are of all together, --workers of each. Options that name files or addresses of this machine are refused.
-    #[arg(long, value_name = "ADDRESSES", value_delimiter = ',', conflicts_with = "every", help_heading = SCHEDULE)]
+    /// Together, the agents send the schedule of one generator and start at one instant. --rate, --connections and --count are
+    /// totals; --workers is for each agent. Options that name files or addresses of this machine are refused.
+    #[arg(long, value_name = "ADDRESSES", value_delimiter = ',', value_parser = values::agent, conflicts_with = "every", help_heading = AGENTS)]
     pub(crate) agents: Vec<String>,
     /// File with the token of the agents (`hoptax lab agent --token-file`)
-    #[arg(long, value_name = "FILE", requires = "agents", value_hint = ValueHint::FilePath, help_heading = SCHEDULE)]
+    #[arg(long, value_name = "FILE", requires = "agents", value_hint = ValueHint::FilePath, help_heading = AGENTS)]
     pub(crate) agents_token_file: Option<PathBuf>,
     /// Number of agents that have to come; those that come share the load [default: all]
-    #[arg(long, value_name = "NUMBER", requires = "agents", value_parser = values::whole::<u32>(1..), help_heading = SCHEDULE)]
+    #[arg(long, value_name = "NUMBER", requires = "agents", value_parser = values::whole::<u32>(1..), help_heading = AGENTS)]
     pub(crate) least_agents: Option<u32>,
     #[command(flatten, next_help_heading = CHECKS)]
     pub(crate) checks: ThresholdArguments,

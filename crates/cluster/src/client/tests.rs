@@ -1,4 +1,3 @@
-use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{ExitStatus, Output};
 
@@ -43,12 +42,14 @@ fn an_answer_that_ends_early_or_is_no_http_is_no_answer() {
 }
 
 #[test]
-fn causes_are_said_once_each() {
+fn causes_are_said_once_each_or_the_last_one_alone() {
     #[derive(Debug, thiserror::Error)]
     #[error("outer: inner")]
     struct Outer(#[source] io::Error);
     assert_eq!(causes(&Outer(io::Error::other("inner"))), "outer: inner");
     assert_eq!(causes(&Outer(io::Error::other("deep"))), "outer: inner: deep");
+    assert_eq!(last_cause(&Outer(io::Error::other("deep"))), "deep");
+    assert_eq!(last_cause(&io::Error::other("deep")), "deep");
 }
 
 #[test]

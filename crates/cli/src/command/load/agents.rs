@@ -1,6 +1,5 @@
 //! `hoptax load --agents`: a load that agents send.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use hoptax_agents::controller::{self, Asked, Called, Notice, by_address};
@@ -25,19 +24,7 @@ pub(super) fn sent(
     outputs: Outputs<'_>,
 ) -> Result<Code, Failure> {
     let addresses = arguments.agents.as_slice();
-    let mut known = BTreeSet::new();
-    if let Some(address) = addresses.iter().find(|address| !known.insert(address.as_str())) {
-        return Err(Failure::bad_input(format!(
-            "`--agents` has `{address}` twice: an agent sends one share"
-        )));
-    }
     let least = arguments.least_agents.map_or(addresses.len(), |least| least as usize);
-    if least > addresses.len() {
-        return Err(Failure::bad_input(format!(
-            "`--least-agents {least}` is more than the {} of `--agents`",
-            addresses.len()
-        )));
-    }
     let called =
         |address: &String| Called { name: address.clone(), stream: by_address(address.clone(), ARRIVAL) };
     let token = arguments.agents_token_file.as_deref().map(token_file::read).transpose()?;
@@ -50,8 +37,6 @@ pub(super) fn sent(
         agents: addresses.iter().map(called).collect(),
         token,
         least,
-        arrival: ARRIVAL,
-        ends_agents: false,
         is_watched: progress.is_some(),
     };
     let gathered = controller::send(asked, &interrupt, &mut |notice| match (notice, &mut progress) {
