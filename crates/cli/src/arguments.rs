@@ -42,7 +42,9 @@ pub(crate) use crosscheck::CrosscheckArguments;
 pub(crate) use find::{FindArguments, Given};
 pub(crate) use functions::{FunctionsAction, FunctionsArguments};
 pub(crate) use gate::GateArguments;
-pub(crate) use generate::{CompletionsArguments, GenerateCommand, ManArguments, SchemaArguments};
+pub(crate) use generate::{
+    CompletionsArguments, GenerateCommand, ManArguments, PagesArguments, SchemaArguments,
+};
 pub(crate) use graph::{GraphArguments, GraphRunArguments, GraphSource};
 pub(crate) use lab::{
     AgentArguments, CertsArguments, EnvoyArguments, EnvoyCommand, LabCommand, OriginArguments,
@@ -171,7 +173,7 @@ Examples:
     Trust(TrustCommand),
     /// List the functions that a study can measure
     Functions(FunctionsArguments),
-    /// Generate JSON schemas, shell completions and man pages: `schema`, `completions`, `man`
+    /// Generate files: JSON `schema`, shell `completions`, `man` pages, `pages` of the book
     #[command(
         subcommand,
         after_help = "\

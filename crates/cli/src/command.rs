@@ -76,5 +76,6 @@ pub(crate) fn run(command: Command) -> Result<Code, Failure> {
         Command::Generate(GenerateCommand::Schema(arguments)) => generate::schema(&arguments),
         Command::Generate(GenerateCommand::Completions(arguments)) => generate::completions(&arguments),
         Command::Generate(GenerateCommand::Man(arguments)) => generate::man(&arguments),
+        Command::Generate(GenerateCommand::Pages(arguments)) => generate::pages(&arguments),
     }
 }

@@ -32,6 +32,7 @@ mod manifest;
 mod measure;
 pub mod merge;
 mod outputs;
+pub mod pages;
 mod placement;
 pub mod price;
 pub mod prices;
