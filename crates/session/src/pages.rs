@@ -1,9 +1,11 @@
-//! Pages of the book that the program knows the content of: one for each function of the catalogue, each built-in study and each check.
-//! They are kept in `docs/`, where readers of the repository find them too; a test compares them with what is made here.
+//! Pages of the book that the program knows the content of: one for each function of the catalogue, each built-in study and each check, and
+//! the guide of operators, which is made of the price list. They are kept in `docs/`, where readers of the repository find them too; a test
+//! compares them with what is made here.
 
 mod checks;
 mod functions;
 mod markdown;
+mod operators;
 mod picture;
 mod studies;
 mod summary;
@@ -43,12 +45,13 @@ pub fn all(documents: &Path) -> Result<BTreeMap<String, String>, Failure> {
         ))
     })?;
     let chapters = [functions::chapter()?, studies::chapter(documents)?, checks::chapter()];
-    let mut all = BTreeMap::from([(SUMMARY.to_owned(), summary::with_pages(&summary, &chapters))]);
+    let contents = summary::with_pages(&summary, &chapters);
+    let mut all =
+        BTreeMap::from([(SUMMARY.to_owned(), contents), (operators::PATH.to_owned(), operators::page()?)]);
     for Chapter { folder, list, pages } in chapters {
         all.insert(format!("{folder}/{LIST}"), list);
-        let named = |(name, text): (String, String)| {
-            (format!("{folder}/{}", markdown::file_name(&name)), text)
-        };
+        let named =
+            |(name, text): (String, String)| (format!("{folder}/{}", markdown::file_name(&name)), text);
         all.extend(pages.into_iter().map(named));
     }
     Ok(all)

@@ -46,6 +46,7 @@ mod store;
 mod streams;
 mod tables;
 mod terminal;
+mod workflows;
 mod zones;
 
 #[test]
