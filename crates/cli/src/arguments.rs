@@ -160,7 +160,7 @@ Examples:
   hoptax lab certs lab"
     )]
     Lab(LabCommand),
-    /// Verify the instrument: `doctor`, list `checks`, `calibrate`, `crosscheck` load generators
+    /// Verify the instrument: `doctor`, `checks`, `calibrate`, `crosscheck` load generators
     #[command(
         subcommand,
         after_help = "\

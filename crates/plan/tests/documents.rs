@@ -149,7 +149,8 @@ fn calls(text: &str) -> Vec<&str> {
 fn every_call_of_a_function_on_the_pages_is_one() {
     let catalogue = Catalogue::load().unwrap();
     let mut found = 0;
-    for (name, page) in pages_of_people() {
+    // The program writes a page for each study from its plan, whose arms have names of their own before braces.
+    for (name, page) in pages_of_people().into_iter().filter(|(name, _)| !name.starts_with("docs/studies/")) {
         for text in calls(&page).into_iter().filter(|call| !ARMS.contains(&call.split('{').next().unwrap())) {
             found += 1;
             let call = FunctionCall::parse(text).unwrap_or_else(|error| panic!("{name}: {error}"));
