@@ -115,7 +115,7 @@ pub(super) fn page() -> Result<String, Failure> {
          interval ({}). On your machine and under your load they differ, so begin with your own proxy:\n\n    \
          curl 'http://ADMIN/config_dump?include_eds' > dump.json\n    \
          hoptax price dump.json --budget 5m               # the cost of each part of your configuration\n    \
-         hoptax price dump.json --without jwt_authn       # and of the whole without a part\n    \
+         hoptax price dump.json --without jwt_authn       # of this part alone\n    \
          hoptax price dump.json --what-if 'jwt -> check-token/lua'\n\n\
          [Bills](bills.md) has the rules for naming parts.\n\n## Changes, the largest saving first\n\n\
          The order is that of the estimates. A change is worth as much as it saves of all CPU time of the proxy, plain proxying included.\n\n",
