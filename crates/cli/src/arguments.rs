@@ -166,7 +166,6 @@ Examples:
         after_help = "\
 Examples:
   hoptax trust doctor
-  hoptax trust checks
   hoptax trust calibrate
   hoptax trust crosscheck http://127.0.0.1:8080/"
     )]
