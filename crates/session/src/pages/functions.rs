@@ -55,7 +55,7 @@ fn page(function: &Function, listed: &StudyResult) -> Result<String, Failure> {
         text += &format!("- Changed in Envoy {}: {}\n", change.release, line(&change.what));
     }
     text += &format!(
-        "\n`hoptax functions show {}` prints this for a program. [Studies](../guide/studies.md#your-own-study) name it as an arm.\n",
+        "\n`hoptax functions show {}` prints this on a terminal. [Studies](../guide/studies.md#your-own-study) name it as an arm.\n",
         function.id
     );
     text += &price(function, listed);
