@@ -5,6 +5,8 @@ HOPTAX := target/release/hoptax
 TOOLS := $(CURDIR)/.tools
 CARGO_DENY_VERSION := 0.20.2
 CARGO_FUZZ_VERSION := 0.13.1
+CARGO_AUDITABLE_VERSION := 0.7.7
+MDBOOK_VERSION := 0.5.2
 FUZZ_RUNS ?= 1000000
 FUZZ_TARGETS = $(basename $(notdir $(wildcard fuzz/targets/*.rs)))
 # The fuzzers need flags that stable Rust has only with the first variable. Each target would be optimised as a whole for minutes.
@@ -38,6 +40,30 @@ build: ## Build the program
 install: build ## Install hoptax in PREFIX/bin; the default PREFIX is ~/.local
 	install -D --mode 755 $(HOPTAX) "$(DESTDIR)$(PREFIX)/bin/hoptax"
 	@case ":$$PATH:" in *":$(PREFIX)/bin:"*) ;; *) echo "$(PREFIX)/bin is not on PATH";; esac
+
+.PHONY: release
+release: $(TOOLS)/bin/cargo-auditable ui/node_modules ## Build the files of a release in target/release-files: archive, .deb, licences, checksums
+	@tools/packages build
+	CARGO="$(CARGO)" CARGO_AUDITABLE=$(TOOLS)/bin/cargo-auditable tools/release
+
+.PHONY: release-check
+release-check: ## Check the files of `make release`: install the .deb in an empty folder, run the program there, remove it
+	tools/release-check
+
+.PHONY: release-twice
+release-twice: ## Build the release again in another folder, and fail unless its files are the same
+	tools/release-twice
+
+.PHONY: book
+book: $(TOOLS)/bin/mdbook ## Make a book of docs/ in target/book, and follow its links
+	$(TOOLS)/bin/mdbook build
+	tools/book-links target/book
+
+# `make test` fails if they are not those of the program.
+.PHONY: pages
+pages: build ## Write the pages of docs/ that the program knows: functions, studies, checks, operators, rules of the linter
+	$(HOPTAX) generate pages docs
+	$(HOPTAX) lint rules --markdown > docs/reference/lint-rules.md
 
 # Each program of tests says how long it took.
 CARGO_TEST = $(CARGO) test --workspace --quiet --no-fail-fast --config 'target."cfg(all())".runner = "$(CURDIR)/tools/timed"'
@@ -231,6 +257,16 @@ schemas: build ## Generate schemas/ from the result types
 
 $(TOOLS)/bin/cargo-deny: tools/cargo-deny
 	tools/cargo-deny $(CARGO_DENY_VERSION) $(TOOLS)
+
+# It runs for seconds, so it is not optimized for minutes.
+$(TOOLS)/bin/cargo-auditable:
+	CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_PROFILE_RELEASE_OPT_LEVEL=1 \
+	    $(CARGO) install --quiet --locked --root $(TOOLS) --version $(CARGO_AUDITABLE_VERSION) cargo-auditable
+
+# It runs for seconds, so it is not optimized for minutes.
+$(TOOLS)/bin/mdbook:
+	CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_PROFILE_RELEASE_OPT_LEVEL=1 \
+	    $(CARGO) install --quiet --locked --no-default-features --features search --root $(TOOLS) --version $(MDBOOK_VERSION) mdbook
 
 $(TOOLS)/bin/cargo-fuzz:
 	$(CARGO) install --quiet --locked --root $(TOOLS) --version $(CARGO_FUZZ_VERSION) cargo-fuzz

@@ -19,7 +19,8 @@ fn main() -> Result<(), String> {
         println!("cargo::rerun-if-changed={source}");
     }
     let variable = |name: &str| env::var(name).map_err(|error| format!("cargo did not set {name}: {error}"));
-    let (out, target) = (PathBuf::from(variable("OUT_DIR")?), variable("TARGET")?);
+    // Envoy is a program for glibc, which loads no library for another one: a program for musl brings the module for glibc.
+    let (out, target) = (PathBuf::from(variable("OUT_DIR")?), variable("TARGET")?.replace("-musl", "-gnu"));
     // `OUT_DIR` is PROFILE/build/PACKAGE/out in the usual one.
     let built = out
         .ancestors()
@@ -31,8 +32,13 @@ fn main() -> Result<(), String> {
         .args(["build", "--quiet", "--locked", "--package", "hoptax-module", "--profile", "module"])
         .args(["--manifest-path", "../../Cargo.toml", "--target", &target, "--target-dir"])
         .arg(&built)
-        // Lints are for the build that asked for them.
-        .env_remove("RUSTC_WORKSPACE_WRAPPER");
+        // Lints are for the build that asked for them, and so are a list of dependencies, and flags but for those that make builds
+        // reproducible: a shared library cannot be linked without shared libraries, nor with the flags of fuzzers.
+        .env_remove("RUSTC_WORKSPACE_WRAPPER")
+        .env(
+            "CARGO_ENCODED_RUSTFLAGS",
+            flags_of_paths(&env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default()),
+        );
     if variable("PROFILE")? == "debug" {
         // Tests check that it answers, and that its cost is measured, whatever it is: it waits for a clock.
         cargo
@@ -40,12 +46,8 @@ fn main() -> Result<(), String> {
             .env("CARGO_PROFILE_MODULE_CODEGEN_UNITS", "16")
             .env("CARGO_PROFILE_MODULE_OPT_LEVEL", "0");
     }
-    if env::var_os("CARGO_CFG_FUZZING").is_some() {
-        // A shared library cannot be linked with the flags of fuzzers.
-        cargo.env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS");
-    }
     let status = cargo.status().map_err(|error| format!("cannot run {cargo:?}: {error}"))?;
-    // For a target without shared libraries, such as musl, the build succeeds and writes nothing.
+    // For a target without shared libraries, the build succeeds and writes nothing.
     let library = built.join(&target).join("module").join("libhoptax_module.so");
     if !status.success() || !library.is_file() {
         return Err(format!("{cargo:?} did not make the dynamic module: {status}"));
@@ -54,4 +56,11 @@ fn main() -> Result<(), String> {
     std::fs::copy(&library, &kept)
         .map_err(|error| format!("cannot copy {} to {}: {error}", library.display(), kept.display()))?;
     Ok(())
+}
+
+/// The flags among encoded ones that replace paths in what is built. Cargo separates flags by a control character.
+fn flags_of_paths(encoded: &str) -> String {
+    let kept: Vec<&str> =
+        encoded.split('\x1f').filter(|flag| flag.starts_with("--remap-path-prefix=")).collect();
+    kept.join("\x1f")
 }

@@ -42,7 +42,9 @@ pub(crate) use crosscheck::CrosscheckArguments;
 pub(crate) use find::{FindArguments, Given};
 pub(crate) use functions::{FunctionsAction, FunctionsArguments};
 pub(crate) use gate::GateArguments;
-pub(crate) use generate::{CompletionsArguments, GenerateCommand, ManArguments, SchemaArguments};
+pub(crate) use generate::{
+    CompletionsArguments, GenerateCommand, ManArguments, PagesArguments, SchemaArguments,
+};
 pub(crate) use graph::{GraphArguments, GraphRunArguments, GraphSource};
 pub(crate) use lab::{
     AgentArguments, CertsArguments, EnvoyArguments, EnvoyCommand, LabCommand, OriginArguments,
@@ -65,7 +67,7 @@ pub(crate) use shared::RunArguments;
 pub(crate) use size::SizeArguments;
 pub(crate) use smp::{RunTestArguments, SmpAction, SmpArguments};
 pub(crate) use study::StudyArguments;
-pub(crate) use trust::{CalibrateArguments, ChecksAction, ChecksArguments, TrustCommand};
+pub(crate) use trust::{CalibrateArguments, ChecksAction, ChecksArguments, DoctorArguments, TrustCommand};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -158,19 +160,19 @@ Examples:
   hoptax lab certs lab"
     )]
     Lab(LabCommand),
-    /// Verify the instrument: list `checks`, `calibrate`, `crosscheck` load generators
+    /// Verify the instrument: `doctor`, `checks`, `calibrate`, `crosscheck` load generators
     #[command(
         subcommand,
         after_help = "\
 Examples:
-  hoptax trust checks
+  hoptax trust doctor
   hoptax trust calibrate
   hoptax trust crosscheck http://127.0.0.1:8080/"
     )]
     Trust(TrustCommand),
     /// List the functions that a study can measure
     Functions(FunctionsArguments),
-    /// Generate JSON schemas, shell completions and man pages: `schema`, `completions`, `man`
+    /// Generate files: JSON `schema`, shell `completions`, `man` pages, `pages` of the book
     #[command(
         subcommand,
         after_help = "\

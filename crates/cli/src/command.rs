@@ -7,6 +7,7 @@ mod checks;
 mod cleanup;
 mod compare;
 mod crosscheck;
+mod doctor;
 mod envoy;
 mod export;
 mod find;
@@ -67,6 +68,7 @@ pub(crate) fn run(command: Command) -> Result<Code, Failure> {
         Command::Lab(LabCommand::Agent(arguments)) => agent::run(&arguments),
         Command::Lab(LabCommand::Envoy(arguments)) => envoy::run(&arguments),
         Command::Lab(LabCommand::Graph(arguments)) => graph::run(&arguments),
+        Command::Trust(TrustCommand::Doctor(arguments)) => doctor::run(&arguments),
         Command::Trust(TrustCommand::Checks(arguments)) => checks::run(&arguments),
         Command::Trust(TrustCommand::Calibrate(arguments)) => calibrate::run(&arguments),
         Command::Trust(TrustCommand::Crosscheck(arguments)) => crosscheck::run(&arguments),
@@ -74,5 +76,6 @@ pub(crate) fn run(command: Command) -> Result<Code, Failure> {
         Command::Generate(GenerateCommand::Schema(arguments)) => generate::schema(&arguments),
         Command::Generate(GenerateCommand::Completions(arguments)) => generate::completions(&arguments),
         Command::Generate(GenerateCommand::Man(arguments)) => generate::man(&arguments),
+        Command::Generate(GenerateCommand::Pages(arguments)) => generate::pages(&arguments),
     }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 /// A file of our code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CodeFile {
-    /// The dynamic module, which `build.rs` builds from `modules/` for hoptax's target.
+    /// The dynamic module, which `build.rs` builds from `modules/` for hoptax's processor and glibc, which Envoy needs.
     Module,
     /// The WebAssembly filters, as built by `make filters`.
     WasmFilters,

@@ -10,7 +10,7 @@
 //! `kill -9` of hoptax do descendants survive, since the kernel's signal goes to the child alone. Those that run as another user cannot
 //! be signalled, so they are not waited for; [`left_behind`] names them.
 //!
-//! This is the only file of the workspace with `unsafe` code: the code between fork and exec.
+//! The `unsafe` code is that between fork and exec.
 
 mod bounds;
 mod orphans;

@@ -8,10 +8,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use hoptax_bootstrap::{Adapted, Lab};
+use hoptax_subject::digest::sha256;
 use hoptax_subject::envoy::given::Given;
 use serde_json::Value;
 
-use crate::digest::sha256;
 use crate::file::{ArmEntry, HopEntry, StudyFile};
 
 /// The address that stands for the origin behind a proxy until it runs; nothing connects to it.

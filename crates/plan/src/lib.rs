@@ -14,12 +14,10 @@
 //! | [`disturbance`], [`placement`] | which slices are set aside |
 //! | [`quiet`] | which slices the tail of response time is taken from |
 //! | [`build`] | the builds of programs |
-//! | [`digest`] | SHA-256 |
 
 pub mod as_chain;
 pub mod build;
 pub mod configurations;
-pub mod digest;
 pub mod disturbance;
 pub mod file;
 pub mod placement;

@@ -3,9 +3,9 @@
 use hoptax_bootstrap::request::DerivedRequest;
 use hoptax_functions::REQUEST_PATH;
 use hoptax_result::Answer;
+use hoptax_subject::digest::sha256;
 use serde_json::json;
 
-use crate::digest::sha256;
 use crate::file::Protocol;
 use crate::plan::{Arm, Load, Plan, USUAL_BYTES};
 

@@ -149,7 +149,8 @@ fn calls(text: &str) -> Vec<&str> {
 fn every_call_of_a_function_on_the_pages_is_one() {
     let catalogue = Catalogue::load().unwrap();
     let mut found = 0;
-    for (name, page) in pages_of_people() {
+    // The program writes a page for each study from its plan, whose arms have names of their own before braces.
+    for (name, page) in pages_of_people().into_iter().filter(|(name, _)| !name.starts_with("docs/studies/")) {
         for text in calls(&page).into_iter().filter(|call| !ARMS.contains(&call.split('{').next().unwrap())) {
             found += 1;
             let call = FunctionCall::parse(text).unwrap_or_else(|error| panic!("{name}: {error}"));
@@ -228,14 +229,91 @@ fn every_link_between_files_leads_to_a_file_and_a_heading() {
     assert!(found > 50, "{found} links: the pages have more");
 }
 
+/// The table of contents of the book.
+const SUMMARY: &str = "SUMMARY.md";
+/// The folders whose pages the program writes; each has a list of its pages.
+const WRITTEN: [&str; 3] = ["checks/", "functions/", "studies/"];
+
+/// The pages of the book by their paths below `docs/`.
+fn documents() -> Vec<(String, String)> {
+    let below = |(name, page): (String, String)| Some((name.strip_prefix("docs/")?.to_owned(), page));
+    pages().into_iter().filter_map(below).filter(|(name, _)| name != SUMMARY).collect()
+}
+
 #[test]
 fn every_document_is_in_the_index() {
     let index = fs::read_to_string(root().join("docs/README.md")).unwrap();
     let linked = links(&index);
-    let documents = pages().into_iter().filter_map(|(name, _)| name.strip_prefix("docs/").map(str::to_owned));
-    let absent: Vec<String> =
-        documents.filter(|name| name != "README.md" && !linked.contains(&name.as_str())).collect();
+    let is_in_list = |name: &str| {
+        WRITTEN.iter().any(|folder| name.strip_prefix(folder).is_some_and(|page| page != "README.md"))
+    };
+    let absent: Vec<String> = documents()
+        .into_iter()
+        .map(|(name, _)| name)
+        .filter(|name| name != "README.md" && !is_in_list(name) && !linked.contains(&name.as_str()))
+        .collect();
     assert!(absent.is_empty(), "not in docs/README.md: {}", absent.join(", "));
+}
+
+/// The pages that are not in a table of contents exactly once, and its lines that are no pages.
+fn faults_of_contents(summary: &str, pages: &[String]) -> Vec<String> {
+    let listed = links(summary);
+    let times = |page: &str| listed.iter().filter(|target| **target == page).count();
+    let mut faults: Vec<String> = pages
+        .iter()
+        .filter(|page| times(page) != 1)
+        .map(|page| format!("{page} is listed {} times", times(page)))
+        .collect();
+    let strange = listed.iter().filter(|target| !pages.iter().any(|page| page == *target));
+    faults.extend(strange.map(|target| format!("{target} is no page")));
+    faults
+}
+
+#[test]
+fn every_page_is_in_the_book_once() {
+    let summary = fs::read_to_string(root().join("docs").join(SUMMARY)).unwrap();
+    let pages: Vec<String> = documents().into_iter().map(|(name, _)| name).collect();
+    let faults = faults_of_contents(&summary, &pages);
+    assert!(faults.is_empty(), "docs/{SUMMARY}: {}", faults.join(", "));
+    assert!(pages.len() > 150, "{} pages: the book has more", pages.len());
+}
+
+#[test]
+fn pages_that_are_missing_doubled_or_none_are_found() {
+    let pages = ["a.md", "b.md", "c.md"].map(str::to_owned);
+    let faults = faults_of_contents("- [A](a.md)\n- [B](b.md)\n- [B again](b.md)\n- [D](d.md)\n", &pages);
+    assert_eq!(faults, ["b.md is listed 2 times", "c.md is listed 0 times", "d.md is no page"]);
+}
+
+/// True if a link of a page leads out of the folder of the page at this depth: in the book, there is nothing.
+fn leaves_the_book(depth: usize, target: &str) -> bool {
+    let mut depth = depth;
+    let mut parts = target.split('#').next().unwrap_or_default().split('/');
+    !target.contains("://")
+        && parts.any(|part| {
+            if part != ".." {
+                depth += usize::from(part != ".");
+                return false;
+            }
+            let is_out = depth == 0;
+            depth = depth.saturating_sub(1);
+            is_out
+        })
+}
+
+#[test]
+fn links_between_pages_of_the_book_stay_in_it() {
+    let mut faults = Vec::new();
+    for (name, page) in documents() {
+        let (page, depth) = (without_code(&page), name.matches('/').count());
+        let left = links(&page).into_iter().filter(|target| leaves_the_book(depth, target));
+        faults.extend(left.map(|target| format!("{name}: {target}")));
+    }
+    assert!(faults.is_empty(), "write paths outside of docs/ as code: {}", faults.join(", "));
+    let left =
+        ["../a.md", "b/../../c.md", "b/../c.md", "https://a.example/../b"].map(|to| leaves_the_book(0, to));
+    assert_eq!(left, [true, true, false, false]);
+    assert!(!leaves_the_book(1, "../a.md#b") && leaves_the_book(1, "../../a.md"));
 }
 
 #[test]

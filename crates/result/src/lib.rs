@@ -12,6 +12,7 @@ mod calibration;
 mod comparison;
 mod course;
 mod crosscheck;
+mod diagnosis;
 mod digits;
 mod environment;
 mod find;
@@ -63,6 +64,7 @@ pub use course::{ConnectionsP99, Course, CourseInterval, Happened, SpreadSample,
 pub use crosscheck::{
     CrosscheckBody, CrosscheckResult, Gaps, LeftOut, Scenario, ToolNumbers, ToolRun, ToolRuns,
 };
+pub use diagnosis::{Ability, Diagnosis, Extent, LimitReason};
 pub use digits::{counted, grouped, percent};
 pub use environment::Environment;
 pub use find::{

@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use hoptax_host::known_files;
-use hoptax_plan::digest::{sha256, sha256_of_reader};
+use hoptax_subject::digest::{sha256, sha256_of_reader};
 use hoptax_subject::envoy::process::ProxySpec;
 use serde_json::json;
 

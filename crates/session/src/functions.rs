@@ -106,36 +106,66 @@ fn found<'a>(catalogue: &'a Catalogue, id: &str) -> Result<&'a Function, Failure
     Ok(function)
 }
 
-/// Listed price of a function, one line for each arm.
-fn price(list: &StudyResult, id: &str) -> String {
-    let arms: Vec<&ArmResult> = list.arms.iter().filter(|arm| arm.function.as_deref() == Some(id)).collect();
-    if arms.is_empty() {
-        return "\nno price is listed\n".to_owned();
-    }
-    let mut text = format!(
-        "\nlisted price (docs/results/price-list: Envoy {}, {}, {}), added to each request, as a share of plain proxying and in us:\n\n",
-        list.environment.proxy_version.as_deref().unwrap_or("?"),
-        list.environment.cpu_model,
-        list.environment.started_at
-    );
-    for arm in arms {
+/// The price of an arm in words: what it adds to each request, with an interval; `withheld` where the list states no number.
+pub(crate) struct Price {
+    /// CPU time, as a share of plain proxying.
+    pub(crate) cpu_share: String,
+    /// CPU time, us.
+    pub(crate) cpu_us: String,
+    /// Median response time, us.
+    pub(crate) p50_us: String,
+}
+
+impl Price {
+    /// The price of an arm of the list.
+    pub(crate) fn of(arm: &ArmResult) -> Self {
         let written = |measure: CostMeasure, write: fn(&Interval) -> String| {
             let Some(cost) = measure.interval(&arm.cost) else { return "withheld".to_owned() };
             write(&cost) + if arm.cost.uncertain_signs.contains(&measure) { UNCERTAIN_SIGN } else { "" }
         };
-        let _ = write!(
-            text,
-            "  {}: CPU {} ({} us), p50 {} us",
-            arm.id,
-            written(CostMeasure::CpuShare, percent_difference),
-            written(CostMeasure::CpuUs, difference),
-            written(CostMeasure::ResponseP50Us, difference),
-        );
+        Self {
+            cpu_share: written(CostMeasure::CpuShare, percent_difference),
+            cpu_us: written(CostMeasure::CpuUs, difference),
+            p50_us: written(CostMeasure::ResponseP50Us, difference),
+        }
+    }
+}
+
+/// The arms of the list that have this function alone, in the order of the list.
+pub(crate) fn listed_arms<'a>(list: &'a StudyResult, id: &str) -> Vec<&'a ArmResult> {
+    list.arms.iter().filter(|arm| arm.function.as_deref() == Some(id)).collect()
+}
+
+/// The load of an arm, if that is not the load of most arms of the list: `at 2,000 requests/s`.
+pub(crate) fn own_load(list: &StudyResult, arm: &ArmResult) -> Option<String> {
+    let own = list.plan.cpu_load_of(&arm.id).filter(|own| list.plan.cpu_load() != Some(*own));
+    own.map(at_load)
+}
+
+/// The Envoy, the machine and the time of the list.
+pub(crate) fn circumstances(list: &StudyResult) -> String {
+    let environment = &list.environment;
+    let version = environment.proxy_version.as_deref().unwrap_or("?");
+    format!("Envoy {version}, {}, {}", environment.cpu_model, environment.started_at)
+}
+
+/// Listed price of a function, one line for each arm.
+fn price(list: &StudyResult, id: &str) -> String {
+    let arms = listed_arms(list, id);
+    if arms.is_empty() {
+        return "\nno price is listed\n".to_owned();
+    }
+    let mut text = format!(
+        "\nlisted price (docs/results/price-list: {}), added to each request, as a share of plain proxying and in us:\n\n",
+        circumstances(list)
+    );
+    for arm in arms {
+        let Price { cpu_share, cpu_us, p50_us } = Price::of(arm);
+        let _ = write!(text, "  {}: CPU {cpu_share} ({cpu_us} us), p50 {p50_us} us", arm.id);
         if let Some(companion) = &arm.companion_cpu_us_per_request {
             let _ = write!(text, ", and {:.1} us of the companion's CPU", companion.estimate);
         }
-        let own = list.plan.cpu_load_of(&arm.id).filter(|own| list.plan.cpu_load() != Some(*own));
-        text.extend(own.map(|load| format!(", {}", at_load(load))));
+        text.extend(own_load(list, arm).map(|load| format!(", {load}")));
         text.push('\n');
     }
     if text.contains(UNCERTAIN_SIGN) {
@@ -149,7 +179,7 @@ fn indented(fragment: &str) -> String {
 }
 
 /// Truncates long words such as keys and tokens, and none as long as the name of a type of Envoy.
-fn truncated(text: &str) -> String {
+pub(crate) fn truncated(text: &str) -> String {
     const LONGEST: usize = 90;
     const KEPT: usize = 60;
     let word = |word: &str| {

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use hoptax_checks::thresholds::QUIET_WAIT;
 use hoptax_judge::length::{Length, Until};
 use hoptax_plan::build::{self, Build};
-use hoptax_plan::digest::sha256;
 use hoptax_plan::plan::Plan;
 use hoptax_result::{Environment, MachineProbe, MachineSpeeds, Program, RUN_FOLDER_FORMAT};
 use hoptax_run::provenance::sha256_of_file;
+use hoptax_subject::digest::sha256;
 use hoptax_text::secrets::without_signatures;
 use serde::{Deserialize, Serialize};
 

@@ -1,5 +1,8 @@
 //! The published price list, and the study that carries it to this machine.
 
+use std::io::Read;
+
+use flate2::read::ZlibDecoder;
 use hoptax_predict::prices::{carry, known, not_in_use};
 use hoptax_result::{PricesResult, StudyResult, Verdict};
 
@@ -10,8 +13,8 @@ use crate::results::parse;
 use crate::study_text::StudyText;
 use crate::update::Say;
 
-/// The study result behind the published price list.
-const LIST: &str = include_str!("../../../docs/results/price-list/result.json");
+/// The study result behind the published price list, as `build.rs` compresses it.
+const LIST: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/price-list.zlib"));
 /// The study of the anchor functions.
 const ANCHORS: &str = "anchors";
 
@@ -20,7 +23,12 @@ const ANCHORS: &str = "anchors";
 /// # Errors
 /// When this version cannot read it.
 pub fn published() -> Result<StudyResult, Failure> {
-    parse("the published price list", LIST)
+    let name = "the published price list";
+    let mut text = String::new();
+    ZlibDecoder::new(LIST)
+        .read_to_string(&mut text)
+        .map_err(|error| Failure::bad_input(format!("{name} cannot be decompressed: {error}")))?;
+    parse(name, &text)
 }
 
 /// Measures the anchor functions, from whose costs on this machine those of the others follow.

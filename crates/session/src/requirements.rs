@@ -45,7 +45,7 @@ pub fn check(plan: &Plan, folder: &Path) -> Result<(), Failure> {
 }
 
 /// True if perf may take samples in the kernel, with the names of its functions.
-fn may_sample_kernel() -> bool {
+pub(crate) fn may_sample_kernel() -> bool {
     let setting = |name: &str| -> Option<i32> {
         fs::read_to_string(format!("/proc/sys/kernel/{name}")).ok()?.trim().parse().ok()
     };

@@ -5,6 +5,7 @@
 
 pub mod application;
 pub mod caller;
+pub mod digest;
 pub mod envoy;
 pub mod front;
 pub mod lab;

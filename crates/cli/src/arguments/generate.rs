@@ -16,6 +16,8 @@ pub(crate) enum GenerateCommand {
     Completions(CompletionsArguments),
     /// Write man pages
     Man(ManArguments),
+    /// Write the pages of the book about functions, built-in studies and checks
+    Pages(PagesArguments),
 }
 
 #[derive(Debug, Args)]
@@ -57,4 +59,21 @@ pub(crate) struct ManArguments {
     /// Output folder
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) out: PathBuf,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Writes functions/, studies/ and checks/ below the folder, and their lines in its SUMMARY.md.
+
+Examples:
+  hoptax generate pages docs    in hoptax's repository; `make book` then makes the book
+
+Exit codes:
+  0  success
+  2  the folder has no SUMMARY.md
+  3  a file cannot be written")]
+pub(crate) struct PagesArguments {
+    /// The folder of the documents
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) documents: PathBuf,
 }

@@ -1,4 +1,4 @@
-//! Arguments of `hoptax trust`: the checks of results, the errors of the load generator, and other load generators.
+//! Arguments of `hoptax trust`: what the machine can measure, the checks of results, the errors of the load generator, and other load generators.
 
 use clap::{Args, Subcommand};
 
@@ -7,12 +7,31 @@ use super::shared::{AwakeArguments, JsonArguments};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TrustCommand {
+    /// Say what this machine can and cannot measure, why, and what to change
+    Doctor(DoctorArguments),
     /// List and explain the validity checks
     Checks(ChecksArguments),
     /// Measure the errors of the load generator on this machine
     Calibrate(CalibrateArguments),
     /// Compare load generators with each other and with the server's own record
     Crosscheck(CrosscheckArguments),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Looks at processors, wake-ups, other work, limits, privileges and programs for about a second.
+It installs nothing and changes nothing.
+
+Examples:
+  hoptax trust doctor
+  hoptax trust doctor --json -
+
+Exit codes:
+  0  loads can be sent and CPU costs measured, perhaps with limits
+  3  a requirement of these is missing, such as Envoy")]
+pub(crate) struct DoctorArguments {
+    #[command(flatten)]
+    pub(crate) json: JsonArguments,
 }
 
 #[derive(Debug, Args)]

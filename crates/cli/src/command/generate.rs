@@ -6,8 +6,9 @@ use std::path::Path;
 
 use clap::CommandFactory;
 use clap_complete::Shell;
+use hoptax_session::pages as book;
 
-use crate::arguments::{Arguments, CompletionsArguments, ManArguments, SchemaArguments};
+use crate::arguments::{Arguments, CompletionsArguments, ManArguments, PagesArguments, SchemaArguments};
 use crate::exit::{Code, Failure};
 use crate::{print, schema};
 
@@ -50,6 +51,13 @@ pub(crate) fn man(arguments: &ManArguments) -> Result<Code, Failure> {
 fn write_pages(folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     clap_mangen::generate_to(Arguments::command(), folder)
+}
+
+/// `hoptax generate pages`.
+pub(crate) fn pages(arguments: &PagesArguments) -> Result<Code, Failure> {
+    let count = book::write(&arguments.documents)?;
+    print::result(&format!("{count} pages written to {}", arguments.documents.display()))?;
+    Ok(Code::Success)
 }
 
 #[cfg(test)]
@@ -116,5 +124,30 @@ mod tests {
             files.insert(file.into());
         }
         assert_eq!(files_in(&folder), files);
+    }
+
+    #[test]
+    fn pages_of_the_book_are_those_that_the_program_writes() {
+        let documents = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+        let made = book::all(&documents).unwrap();
+        for (name, text) in &made {
+            let kept = fs::read_to_string(documents.join(name)).unwrap_or_default();
+            assert!(kept == *text, "docs/{name} is outdated: run `make pages`");
+        }
+        for folder in ["functions", "studies", "checks"] {
+            let names = files_in(&documents.join(folder)).into_iter().map(|name| name.into_string().unwrap());
+            let gone: Vec<String> = names
+                .map(|name| format!("{folder}/{name}"))
+                .filter(|name| !made.contains_key(name))
+                .collect();
+            assert!(gone.is_empty(), "remove what is no page any more from docs: {}", gone.join(", "));
+        }
+    }
+
+    #[test]
+    fn a_folder_that_is_not_that_of_the_documents_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let refused = book::write(folder.path()).unwrap_err().to_string();
+        assert!(refused.contains("SUMMARY.md") && files_in(folder.path()).is_empty(), "{refused}");
     }
 }

@@ -20,6 +20,7 @@ mod circles;
 mod collector;
 mod crosscheck;
 mod dns;
+mod doctor;
 mod fortio;
 mod http3;
 mod imports;
@@ -45,6 +46,7 @@ mod store;
 mod streams;
 mod tables;
 mod terminal;
+mod workflows;
 mod zones;
 
 #[test]

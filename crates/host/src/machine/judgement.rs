@@ -41,7 +41,7 @@ pub fn supported_measurements(probe: &MachineProbe) -> Option<String> {
 
 /// Other limitations of the machine, a few words each, the most important first. Empty if there are none.
 pub fn advice(probe: &MachineProbe) -> Vec<String> {
-    [wake_ups(probe), others(probe), steal(probe), handover(probe), clock(probe)]
+    [slow_wake_ups(probe), others(probe), steal(probe), handover(probe), clock(probe)]
         .into_iter()
         .flatten()
         .collect()
@@ -77,7 +77,8 @@ fn has_low_steal(probe: &MachineProbe) -> bool {
     probe.steal_share <= LOW_STEAL_SHARE
 }
 
-fn wake_ups(probe: &MachineProbe) -> Option<String> {
+/// Slow wake-ups, with their latency and what is done about them; None if they are quick.
+pub fn slow_wake_ups(probe: &MachineProbe) -> Option<String> {
     if !is_slow(&probe.halting) {
         return None;
     }
@@ -105,13 +106,15 @@ fn wake_ups(probe: &MachineProbe) -> Option<String> {
     })
 }
 
-fn others(probe: &MachineProbe) -> Option<String> {
+/// The processor that others use most, with its share; None if all count as exclusive.
+pub fn others(probe: &MachineProbe) -> Option<String> {
     let most = probe.used_by_others.iter().max_by(|one, other| one.share.total_cmp(&other.share))?;
     (most.share > EXCLUSIVE_SHARE)
         .then(|| format!("others use {:.0} % of processor {}: stop them", most.share * 100.0, most.processor))
 }
 
-fn steal(probe: &MachineProbe) -> Option<String> {
+/// The time that the host takes from the processors; None if it is low.
+pub fn steal(probe: &MachineProbe) -> Option<String> {
     (probe.steal_share > LOW_STEAL_SHARE)
         .then(|| format!("the host takes {:.1} % of the processors' time (steal)", probe.steal_share * 100.0))
 }

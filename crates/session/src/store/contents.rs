@@ -1,6 +1,6 @@
 //! Contents of files: each is stored once, and verified when it is read.
 
-use hoptax_plan::digest::sha256_bytes;
+use hoptax_subject::digest::sha256_bytes;
 use rusqlite::{Connection, OptionalExtension, Result, params};
 
 /// A file of a run as it is stored.

@@ -1,9 +1,9 @@
 //! Derives the columns and numbers of a run from the texts of its files: a result, or the manifest of a study without one.
 
-use hoptax_plan::digest::sha256;
 use hoptax_report::documents;
 use hoptax_report::kind::Head;
 use hoptax_result::{Environment, LoadResult, RUN_FOLDER_FORMAT, StudyResult, Verdict};
+use hoptax_subject::digest::sha256;
 use serde::Deserialize;
 
 use crate::run_files::{MANIFEST, RESULT, ROUNDS};

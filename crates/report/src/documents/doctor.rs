@@ -1,0 +1,133 @@
+//! The document of what a machine can measure.
+
+use hoptax_result::{Ability, Diagnosis, Extent};
+
+use crate::document::{Document, Next, Section};
+use crate::environment;
+use crate::numbers::counted;
+use crate::table::{Cell, Column, Row, Table};
+use crate::words::capitalised;
+
+/// The document of a diagnosis.
+pub fn diagnosis(diagnosis: &Diagnosis) -> Document {
+    let mut document = Document::new("trust doctor", "", answer(diagnosis));
+    document.table = Some(Table {
+        title: "measurements on this machine".to_owned(),
+        names: "measurement".to_owned(),
+        columns: vec![Column::text("possible", 0), Column::text("because", 1)],
+        rows: diagnosis.abilities.iter().map(row).collect(),
+    });
+    document.notes = reasons(diagnosis).iter().map(|reason| capitalised(reason)).collect();
+    document.next = next(diagnosis);
+    document.sections.extend(Section::of_sentences("Reasons, and what to change", &reasons(diagnosis)));
+    document.sections.extend(environment::section(&diagnosis.environment, &diagnosis.program));
+    document
+}
+
+/// The machine, and how many kinds of measurements have limits.
+fn answer(diagnosis: &Diagnosis) -> Vec<String> {
+    let environment = &diagnosis.environment;
+    let count = |extent| diagnosis.abilities.iter().filter(|ability| ability.extent == extent).count();
+    let all = diagnosis.abilities.len();
+    let extents = match (count(Extent::Limited), count(Extent::Impossible)) {
+        (0, 0) => {
+            format!("all {all} kinds of measurements are possible without a limit that is known beforehand")
+        }
+        (limited, 0) => {
+            format!("all {all} kinds of measurements are possible, {limited} of them with limits")
+        }
+        (0, none) => format!(
+            "of {all} kinds of measurements, {none} cannot be made, and the others have no known limit"
+        ),
+        (limited, none) => {
+            format!("of {all} kinds of measurements, {none} cannot be made, and {limited} have limits")
+        }
+    };
+    let processors = counted(u64::from(diagnosis.machine.processors), "processor");
+    vec![format!(
+        "On this machine ({}, {processors}, Linux {}), {extents}",
+        environment.cpu_model, environment.kernel
+    )]
+}
+
+fn row(ability: &Ability) -> Row {
+    let possible = match ability.extent {
+        Extent::Full => "yes",
+        Extent::Limited => "limited",
+        Extent::Impossible => "no",
+    };
+    let because = ability.reasons.first().map_or(ability.note.as_str(), |reason| reason.short.as_str());
+    let because = if because.is_empty() { Cell::Empty } else { Cell::words(because) };
+    Row::new(ability.measurements, vec![Cell::words(possible), because])
+}
+
+/// What excludes or limits measurements and what to do about it, each reason once.
+fn reasons(diagnosis: &Diagnosis) -> Vec<String> {
+    let mut texts: Vec<String> = Vec::new();
+    for reason in diagnosis.abilities.iter().flat_map(|ability| &ability.reasons) {
+        if !texts.contains(&reason.text) {
+            texts.push(reason.text.clone());
+        }
+    }
+    texts
+}
+
+/// The calibration, unless it is there; then a study, if one can be made.
+fn next(diagnosis: &Diagnosis) -> Option<Next> {
+    if diagnosis.environment.calibration.is_none() {
+        return Some(Next::new(
+            "hoptax trust calibrate",
+            "measures the generator's error here, in two minutes",
+        ));
+    }
+    let study = Next::new("hoptax study quick", "measures the most used functions, in about 6 minutes");
+    (!diagnosis.lacks_essentials()).then_some(study)
+}
+
+#[cfg(test)]
+mod tests {
+    use hoptax_result::{Environment, LimitReason, Program};
+
+    use super::*;
+    use crate::render::terminal;
+    use crate::{Style, fixture};
+
+    fn of(abilities: Vec<Ability>) -> Diagnosis {
+        Diagnosis {
+            program: Program::this(),
+            environment: Environment { cpu_model: "A Processor".to_owned(), ..Environment::default() },
+            machine: fixture::machine(10.0, 5.0),
+            abilities,
+        }
+    }
+
+    #[test]
+    fn one_screen_says_what_is_possible_and_each_reason_once() {
+        let steal =
+            LimitReason::new("the host takes processor time", "the host takes 3 %: use another machine");
+        let no_envoy = LimitReason::new("no Envoy", "there is none: install it");
+        let limited = Ability::new("loads", "rates of servers", Vec::new(), vec![steal.clone()]);
+        let impossible = Ability::new("cpu-costs", "CPU costs", vec![no_envoy], vec![steal.clone()]);
+        let also = Ability::new("rates", "maximum rates", Vec::new(), vec![steal]);
+        let full =
+            Ability::new("connections", "many connections", Vec::new(), Vec::new()).with_note("a note");
+        let style = Style { width: 100, colour: false };
+        let diagnosed = of(vec![limited, impossible, also, full]);
+        let answer = answer(&diagnosed).concat();
+        assert!(answer.contains("1 cannot be made, and 2 have limits"), "{answer}");
+        let screen = terminal::screen(&diagnosis(&diagnosed), style);
+        for words in ["A Processor", "no Envoy", "a note", "There is none: install it"] {
+            assert!(screen.contains(words), "{words}: {screen}");
+        }
+        assert_eq!(screen.matches("The host takes 3 %").count(), 1, "{screen}");
+        assert!(screen.contains("next: hoptax trust calibrate"), "{screen}");
+        assert!(screen.lines().all(|line| line.chars().count() <= 100), "{screen}");
+    }
+
+    #[test]
+    fn a_machine_without_limits_is_told_so() {
+        let full = Ability::new("loads", "rates of servers", Vec::new(), Vec::new());
+        let answer = answer(&of(vec![full])).concat();
+        assert!(answer.contains("all 1 kinds of measurements are possible without a limit"), "{answer}");
+    }
+}

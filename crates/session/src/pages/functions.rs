@@ -1,0 +1,183 @@
+//! A page for each function of the catalogue: its price with a picture, its knobs, its requests and its configuration.
+
+use hoptax_functions::{Catalogue, Function};
+use hoptax_report::numbers::UNCERTAIN_SIGN;
+use hoptax_result::{ArmResult, StudyResult};
+
+use super::Chapter;
+use super::markdown::{cell, code, file_name, line, row, source};
+use super::picture::{Bar, picture};
+use crate::failure::Failure;
+use crate::functions::{Price, circumstances, listed_arms, own_load, truncated};
+use crate::{library, prices};
+
+/// The pages and their list.
+///
+/// # Errors
+/// When the catalogue or the price list cannot be read.
+pub(super) fn chapter() -> Result<Chapter, Failure> {
+    let (catalogue, listed) = (library::catalogue()?, prices::published()?);
+    let pages: Result<Vec<(String, String)>, Failure> =
+        catalogue.iter().map(|function| Ok((function.id.clone(), page(function, &listed)?))).collect();
+    Ok(Chapter { folder: "functions", list: list(catalogue, &listed), pages: pages? })
+}
+
+/// The list of all functions, by family, each with the price at its default knobs.
+fn list(catalogue: &Catalogue, listed: &StudyResult) -> String {
+    let mut functions: Vec<&Function> = catalogue.iter().collect();
+    functions.sort_by(|a, b| (a.family, &a.id).cmp(&(b.family, &b.id)));
+    let mut text = format!(
+        "# Functions\n\nThe functions of the catalogue, each with the CPU time that it adds to a request at its default knobs, in percent of \
+         plain proxying: {}, with a 95 % interval. `?` marks a cost whose sign is not supported once all costs of the list are judged \
+         together. A cost belongs to a machine and a load: [read results](../guide/results.md#loads-and-machines).\n",
+        circumstances(listed)
+    );
+    for family in functions.chunk_by(|a, b| a.family == b.family) {
+        let title = family.first().map_or("", |function| function.family.as_str());
+        text += &format!("\n## {}\n\n", capitalised(title));
+        text += &row(["function", "price", "purpose"]);
+        text += &row(["---", "---", "---"]);
+        for function in family {
+            let name = format!("[`{}`]({})", function.id, file_name(&function.id));
+            let arm = listed_arms(listed, &function.id).into_iter().find(|arm| arm.id == function.id);
+            let price = arm.map_or_else(|| "-".to_owned(), |arm| Price::of(arm).cpu_share);
+            text += &row([&name, &price, &cell(&function.summary)]);
+        }
+    }
+    text
+}
+
+fn page(function: &Function, listed: &StudyResult) -> Result<String, Failure> {
+    let summary = line(&function.summary);
+    let mut text = format!("# {}\n\n{}.\n\n", function.id, summary.trim_end_matches('.'));
+    text += &format!("- Family: {}\n- Source: {}\n", function.family.as_str(), source(&function.source));
+    for change in &function.changes {
+        text += &format!("- Changed in Envoy {}: {}\n", change.release, line(&change.what));
+    }
+    text += &format!(
+        "\n`hoptax functions show {}` prints this on a terminal. [Studies](../guide/studies.md#your-own-study) name it as an arm.\n",
+        function.id
+    );
+    text += &price(function, listed);
+    text += &knobs(function);
+    text += &work(function)?;
+    text += "\n## Configuration\n\nMerged into a plain proxy, a template over the knobs:\n\n```yaml\n";
+    text.extend(function.fragment().lines().map(|line| truncated(line) + "\n"));
+    Ok(text + "```\n")
+}
+
+/// The rows of the price list that have this function, and their picture.
+fn price(function: &Function, listed: &StudyResult) -> String {
+    let arms = listed_arms(listed, &function.id);
+    let mut text = "\n## Price\n\n".to_owned();
+    if arms.is_empty() {
+        return text + "The price list does not have it.\n";
+    }
+    text += &format!(
+        "Added to each request, with a 95 % interval, by the [price list](../results/price-list/README.md): {}. CPU time is that of the \
+         proxy{}.\n\n",
+        circumstances(listed),
+        if arms.iter().any(|arm| arm.companion_cpu_us_per_request.is_some()) {
+            "; that of the companion, a service beside it, comes on top"
+        } else {
+            ""
+        }
+    );
+    text += &row(["arm", "CPU time", "us", "us of the companion", "p50, us"]);
+    text += &row(["---", "---:", "---:", "---:", "---:"]);
+    for arm in &arms {
+        let load = own_load(listed, arm).map_or_else(String::new, |load| format!(", {load}"));
+        let Price { cpu_share, cpu_us, p50_us } = Price::of(arm);
+        let companion = arm.companion_cpu_us_per_request;
+        let companion = companion.map_or_else(|| "-".to_owned(), |one| format!("{:.1}", one.estimate));
+        text += &row([&format!("{}{load}", cell(&code(&arm.id))), &cpu_share, &cpu_us, &companion, &p50_us]);
+    }
+    if text.contains(UNCERTAIN_SIGN) {
+        text += "\n`?`: the sign is not supported once all costs of the list are judged together.\n";
+    }
+    let bars: Vec<Bar> = arms.iter().filter_map(|arm| bar(arm, listed)).collect();
+    text + &picture(&bars)
+}
+
+/// An arm in a picture; none if one of its two numbers is withheld.
+fn bar(arm: &ArmResult, listed: &StudyResult) -> Option<Bar> {
+    let load = listed.plan.cpu_load_of(&arm.id)?;
+    let of_load = arm.loads.iter().find(|one| one.load == load.name)?;
+    let (total, added) = (of_load.cpu_us_per_request?, of_load.cost.cpu_us_per_request?);
+    Some(Bar { name: arm.id.clone(), plain_us: total.estimate - added.estimate, added_us: added })
+}
+
+fn knobs(function: &Function) -> String {
+    if function.knobs.is_empty() {
+        return String::new();
+    }
+    let mut text = "\n## Knobs\n\n".to_owned();
+    text += &row(["knob", "default", "takes", "meaning"]);
+    text += &row(["---", "---", "---", "---"]);
+    for (name, knob) in &function.knobs {
+        let default = cell(&code(&knob.default.to_string()));
+        text += &row([&code(name), &default, &cell(&knob.range.to_string()), &cell(&knob.summary)]);
+    }
+    text
+}
+
+/// The requests that give it work, and how a study sees that it does this work.
+fn work(function: &Function) -> Result<String, Failure> {
+    let mut lines = Vec::new();
+    for (name, value) in function.request.headers.iter().chain(&function.request.own_headers) {
+        lines.push(format!("Requests have the header {}.", code(&format!("{name}: {}", truncated(value)))));
+    }
+    if let Some(query) = &function.request.query {
+        lines.push(format!("Requests have the query {}.", code(query)));
+    }
+    let knobs = function.default_knobs();
+    if let Some(body) = function.body(&knobs).map_err(Failure::environment)? {
+        lines.push(format!("Requests have a body of {} bytes.", body.len()));
+    }
+    if function.asks_companion {
+        lines.push("It calls a companion, a service that the study starts.".to_owned());
+    }
+    for proof in function.proofs(&knobs).map_err(Failure::environment)? {
+        let how = if proof.above.is_some() { "holds in each round" } else { "moves in each round" };
+        let name = code(&proof.to_string());
+        lines.push(format!("Envoy's statistic {name} {how}, or its numbers are withheld."));
+    }
+    if lines.is_empty() {
+        return Ok(String::new());
+    }
+    let lines: String = lines.iter().map(|line| format!("- {line}\n")).collect();
+    Ok(format!("\n## Work\n\n{lines}"))
+}
+
+fn capitalised(text: &str) -> String {
+    let mut signs = text.chars();
+    signs.next().map_or_else(String::new, |first| first.to_uppercase().chain(signs).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_listed_arm_is_on_the_page_of_its_function_with_its_price() {
+        let (chapter, listed) = (chapter().unwrap(), prices::published().unwrap());
+        let mut found = 0;
+        for arm in &listed.arms {
+            let Some(id) = &arm.function else { continue };
+            let (_, page) = chapter.pages.iter().find(|(name, _)| name == id).unwrap();
+            let expected = format!("| {}", cell(&code(&arm.id)));
+            let row = page.lines().find(|line| line.starts_with(&expected)).expect(&expected);
+            assert!(row.contains(&Price::of(arm).cpu_us), "{row}");
+            found += 1;
+        }
+        assert!(found > 50, "{found} arms: the list has more");
+    }
+
+    #[test]
+    fn the_bar_of_an_arm_ends_at_its_cpu_time_under_the_load_of_its_price() {
+        let listed = prices::published().unwrap();
+        let arm = listed.arms.iter().find(|arm| arm.id == "jwt").unwrap();
+        let bar = bar(arm, &listed).unwrap();
+        assert!(bar.plain_us > 0.0 && Some(bar.added_us) == arm.cost.cpu_us_per_request, "{bar:?}");
+    }
+}
