@@ -9,6 +9,7 @@ mod merged;
 mod seconds;
 mod speak;
 
+use std::sync::mpsc;
 use std::time::{Duration, SystemTime};
 
 use hoptax_host::clock::now_ns;
@@ -48,6 +49,8 @@ pub struct Asked<'a> {
     pub sending: &'a Sending<'a>,
     /// The agents.
     pub agents: Vec<Called>,
+    /// Problems of agents that others know of, such as the cluster that they run in: they are told as they come. None if nobody else does.
+    pub news: Option<mpsc::Receiver<String>>,
     /// The token of the agents; none if they need none.
     pub token: Option<Token>,
     /// The number of agents that have to come. The load is shared by those that do.
@@ -112,13 +115,14 @@ pub async fn run(
     interrupt: &Interrupt,
     tell: &mut dyn FnMut(Notice<'_>),
 ) -> Result<Gathered, Failure> {
-    let Asked { sending, agents, token, least, arrival, ends_agents, is_watched } = asked;
+    let Asked { sending, agents, news, token, least, arrival, ends_agents, is_watched } = asked;
     let planned = PlannedLoad::of(sending)?;
     planned.check_agents(least.max(1))?;
     let lengths = sending.schedule.lengths()?;
     let token = token.map(|token| ShownToken(token.secret().to_owned()));
     let lines = Lines { arrival, token, ends_agents };
     let mut control = Control::begin(agents, lines, interrupt, tell);
+    control.news = news;
     let started = control.start(&planned, lengths, least, is_watched).await;
     let common = match started {
         Ok(common) => common,
@@ -146,6 +150,7 @@ struct Control<'a> {
     heard: UnboundedReceiver<(usize, Told)>,
     lines: Vec<JoinHandle<()>>,
     ends_agents: bool,
+    news: Option<mpsc::Receiver<String>>,
     interrupt: &'a Interrupt,
     tell: &'a mut dyn FnMut(Notice<'_>),
 }
@@ -167,7 +172,7 @@ impl<'a> Control<'a> {
             let line = speak::speak(number, agent.stream, arrival, token, (sender, inbox), told);
             lines.push(tokio::spawn(line));
         }
-        Self { ledger, orders, heard, lines, ends_agents, interrupt, tell }
+        Self { ledger, orders, heard, lines, ends_agents, news: None, interrupt, tell }
     }
 
     /// Waits for the agents, plans, and starts those that came.
@@ -273,6 +278,9 @@ impl<'a> Control<'a> {
 
     /// Hears what agents say, for a short time.
     async fn hear(&mut self) {
+        for problem in self.news.iter().flat_map(mpsc::Receiver::try_iter) {
+            (self.tell)(Notice::Problem(&problem));
+        }
         let Ok(heard) = timeout(LOOK_EVERY, self.heard.recv()).await else { return };
         let all = match heard {
             Some((number, told)) => self.ledger.take(number, told),

@@ -201,7 +201,7 @@ impl PlannedLoad {
     ///
     /// # Errors
     /// When there are too few.
-    pub(crate) fn check_agents(&self, agents: usize) -> Result<(), Failure> {
+    pub fn check_agents(&self, agents: usize) -> Result<(), Failure> {
         check_shared(agents as u64, self.connections.into(), self.count, self.workers.into())
     }
 

@@ -1,4 +1,4 @@
-//! The name of a pod, as a user states it.
+//! The names of a namespace and of a pod, as a user states them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,6 +7,34 @@ use std::str::FromStr;
 const MOST_OF_NAMESPACE: usize = 63;
 /// Most letters of the name of a pod, a name of DNS (RFC 1123).
 const MOST_OF_POD: usize = 253;
+
+/// The name of a namespace. It has letters, digits and `-` alone, so it may be part of a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Namespace(String);
+
+impl Namespace {
+    /// The name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for Namespace {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if !is_name(text, MOST_OF_NAMESPACE) || text.contains('.') {
+            return Err(format!("no namespace can be named `{text}`: it has a-z, 0-9 and `-` alone"));
+        }
+        Ok(Self(text.to_owned()))
+    }
+}
+
+impl fmt::Display for Namespace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
 
 /// The name of a pod, with its namespace. Both have letters, digits, `-` and `.` alone, so they may be parts of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,13 +62,11 @@ impl FromStr for PodName {
         let Some((namespace, name)) = text.split_once('/') else {
             return Err("a pod is named `NAMESPACE/NAME`, such as `shop/cart-5f7d9`".to_owned());
         };
-        if !is_name(namespace, MOST_OF_NAMESPACE) || namespace.contains('.') {
-            return Err(format!("no namespace can be named `{namespace}`: it has a-z, 0-9 and `-` alone"));
-        }
+        let Namespace(namespace) = namespace.parse::<Namespace>()?;
         if !is_name(name, MOST_OF_POD) {
             return Err(format!("no pod can be named `{name}`: it has a-z, 0-9, `-` and `.` alone"));
         }
-        Ok(Self { namespace: namespace.to_owned(), name: name.to_owned() })
+        Ok(Self { namespace, name: name.to_owned() })
     }
 }
 
@@ -64,6 +90,15 @@ fn is_name(name: &str, most: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_namespace_is_one_that_kubernetes_accepts() {
+        let namespace: Namespace = "load-tests".parse().unwrap();
+        assert_eq!((namespace.as_str(), namespace.to_string().as_str()), ("load-tests", "load-tests"));
+        for text in ["", "a.b", "a/b", "-a", "A", "a?b", &"a".repeat(64)] {
+            assert!(text.parse::<Namespace>().unwrap_err().contains("no namespace can be named"), "{text}");
+        }
+    }
 
     #[test]
     fn a_name_has_a_namespace_and_is_one_that_kubernetes_accepts() {

@@ -1,15 +1,15 @@
-//! Reasons why there is no dump, each with what to do.
+//! Reasons why there is no dump, or no agents in pods, each with what to do.
 
 use hoptax_text::nearest::{hint, nearest, suggestion};
 
 use crate::admin::Admin;
-use crate::name::PodName;
-use crate::rights::{Missing, Request, rule};
+use crate::name::{Namespace, PodName};
+use crate::rights::{Missing, Request, rule, rule_of_agents};
 
 /// Most names that an error lists.
 const MOST_LISTED: usize = 12;
 
-/// Reason why there is no dump of a pod.
+/// Reason why there is no dump of a pod, or why there are no agents in pods.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     /// The program has no client of Kubernetes.
@@ -21,6 +21,52 @@ pub enum Refused {
     NotBuilt {
         /// The pod.
         pod: PodName,
+    },
+    /// The program has no client of Kubernetes, which agents in pods need.
+    #[error(
+        "this hoptax was built without a client of Kubernetes, which {option} needs: build it with `make build`, or with `cargo build \
+         --release --package hoptax --features cluster`; or start agents by other means, and name them with --agents"
+    )]
+    NotBuiltForAgents {
+        /// The option that needs it.
+        option: &'static str,
+    },
+    /// The user lacks a right that agents in pods need, or the cluster does not admit them.
+    #[error("{}", forbidden_agents(context, namespace, doing, said))]
+    ForbiddenAgents {
+        /// The context.
+        context: String,
+        /// The namespace.
+        namespace: Namespace,
+        /// The refused request, as a verb and its object.
+        doing: &'static str,
+        /// The message of the API server.
+        said: String,
+    },
+    /// The API server refuses a request about agents in pods for another reason, or another server answers.
+    #[error(
+        "the API server of context `{context}` does not {doing} in namespace `{namespace}`: {said}; `kubectl --context {context} -n \
+         {namespace} get jobs` shows whether another client can use it"
+    )]
+    ApiOfAgents {
+        /// The context.
+        context: String,
+        /// The namespace.
+        namespace: Namespace,
+        /// The refused request, as a verb and its object.
+        doing: &'static str,
+        /// The answer.
+        said: String,
+    },
+    /// The user may not list the Jobs of all namespaces.
+    #[error(
+        "the jobs of all namespaces of context `{context}` cannot be listed: {said}; name a namespace with --namespace"
+    )]
+    AllNamespaces {
+        /// The context.
+        context: String,
+        /// The message of the API server.
+        said: String,
     },
     /// There is no kubeconfig, or it cannot be used.
     #[error(
@@ -197,6 +243,7 @@ impl Refused {
     pub fn is_of_input(&self) -> bool {
         match self {
             Self::NoContext { .. }
+            | Self::AllNamespaces { .. }
             | Self::NoNamespace { .. }
             | Self::NoPod { .. }
             | Self::NoProxy { .. }
@@ -205,6 +252,9 @@ impl Refused {
             | Self::NoPort { .. }
             | Self::NoEnvoy { .. } => true,
             Self::NotBuilt { .. }
+            | Self::NotBuiltForAgents { .. }
+            | Self::ForbiddenAgents { .. }
+            | Self::ApiOfAgents { .. }
             | Self::Kubeconfig { .. }
             | Self::Credentials { .. }
             | Self::Forbidden { .. }
@@ -246,13 +296,31 @@ fn contexts(there: &[String]) -> String {
 }
 
 fn forbidden(pod: &PodName, request: Request, said: &str) -> String {
-    let Missing { user, verb, resource } = Missing::of(said, request);
+    let missing = Missing::of(said, request);
+    let rule = rule(pod, missing.user.as_deref());
+    ungranted(&missing, pod.namespace(), &format!("the dump of pod `{pod}` needs"), said, &rule)
+}
+
+/// The right that is missing; without one, the admission that was refused, such as for a quota.
+fn forbidden_agents(context: &str, namespace: &Namespace, doing: &str, said: &str) -> String {
+    match Missing::stated(said) {
+        Some(missing) => {
+            let rule = rule_of_agents(namespace, missing.user.as_deref());
+            ungranted(&missing, namespace.as_str(), "agents in pods need", said, &rule)
+        }
+        None => format!(
+            "the cluster of context `{context}` does not {doing} in namespace `{namespace}`: {said}; `hoptax load --dry-run` prints what it \
+             refuses, for whoever sets its rules"
+        ),
+    }
+}
+
+fn ungranted(missing: &Missing, namespace: &str, needs: &str, said: &str, rule: &str) -> String {
+    let Missing { user, verb, resource } = missing;
     let who = user.as_deref().map_or("the user of the kubeconfig".to_owned(), |user| format!("`{user}`"));
     format!(
-        "{who} may not `{verb}` `{resource}` in namespace `{}`, which the dump of pod `{pod}` needs: {said}; who may grant it saves this as \
-         `rule.yaml`, and runs `kubectl apply -f rule.yaml`:\n\n{}",
-        pod.namespace(),
-        rule(pod, user.as_deref())
+        "{who} may not `{verb}` `{resource}` in namespace `{namespace}`, which {needs}: {said}; who may grant it saves this as `rule.yaml`, \
+         and runs `kubectl apply -f rule.yaml`:\n\n{rule}"
     )
 }
 
@@ -344,6 +412,25 @@ mod tests {
         assert!(text.ends_with(&format!("\n\n{}", rule(&pod(), Some("alice")))), "{text}");
         let other = Refused::Forbidden { pod: pod(), request: Request::Read, said: "no".to_owned() };
         assert!(other.to_string().starts_with("the user of the kubeconfig may not `get` `pods` in"));
+    }
+
+    #[test]
+    fn a_right_that_agents_lack_is_named_with_its_rule_and_a_quota_is_no_right() {
+        let of = |said: &str| {
+            let (context, namespace) = ("c".to_owned(), "perf".parse().unwrap());
+            Refused::ForbiddenAgents { context, namespace, doing: "make a Job", said: said.to_owned() }
+                .to_string()
+        };
+        let text = of("User \"alice\" cannot create resource \"secrets\" in API group \"\"");
+        assert!(
+            text.starts_with("`alice` may not `create` `secrets` in namespace `perf`, which agents"),
+            "{text}"
+        );
+        let rule = rule_of_agents(&"perf".parse().unwrap(), Some("alice"));
+        assert!(text.ends_with(&format!("\n\n{rule}")), "{text}");
+        let text = of("jobs.batch \"a\" is forbidden: exceeded quota: q");
+        assert!(text.contains("`c` does not make a Job in namespace `perf`: jobs.batch"), "{text}");
+        assert!(!text.contains("kubectl apply"), "{text}");
     }
 
     #[test]

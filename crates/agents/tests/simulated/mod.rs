@@ -90,6 +90,7 @@ impl Simulated {
             let asked = Asked {
                 sending: &sending,
                 agents: called,
+                news: None,
                 token: Some(token),
                 least: self.agents as usize,
                 arrival: Duration::from_mins(1),

@@ -7,7 +7,7 @@ use hoptax_agents::controller::{self, Asked, Called, Notice, by_address};
 use hoptax_report::openmetrics;
 use hoptax_result::Agents;
 use hoptax_session::load::Sending;
-use hoptax_session::{Update, machine};
+use hoptax_session::{Interrupt, Update, machine};
 
 use super::{Outputs, write};
 use crate::arguments::LoadArguments;
@@ -44,17 +44,24 @@ pub(super) fn sent(
     // Each is a connection of this process.
     machine::allow_connections(addresses.len())?;
     let interrupt = interrupt::listen()?;
-    let mut progress = LoadProgress::of_agents();
     let asked = Asked {
         sending,
         agents: addresses.iter().map(called).collect(),
+        news: None,
         token,
         least,
         arrival: ARRIVAL,
         ends_agents: false,
-        is_watched: progress.is_some(),
+        is_watched: false,
     };
-    let gathered = controller::send(asked, &interrupt, &mut |notice| match (notice, &mut progress) {
+    gather(asked, &interrupt, outputs)
+}
+
+/// Has agents send a load, and prints its result. It is watched if somebody sees it.
+pub(super) fn gather(asked: Asked<'_>, interrupt: &Interrupt, outputs: Outputs<'_>) -> Result<Code, Failure> {
+    let mut progress = LoadProgress::of_agents();
+    let asked = Asked { is_watched: progress.is_some(), ..asked };
+    let gathered = controller::send(asked, interrupt, &mut |notice| match (notice, &mut progress) {
         (Notice::Live(line), Some(progress)) => progress.show(line),
         (Notice::Live(_), None) => {}
         (Notice::Note(text), Some(progress)) => progress.say(Update::Note(text)),
