@@ -2,17 +2,16 @@
 
 use std::path::Path;
 
-use hoptax_cluster::Refused;
 use hoptax_session::cleanup::clean_up;
 
 use crate::arguments::CleanupArguments;
-use crate::exit::{Code, Failure};
+use crate::exit::{Code, Failure, of_cluster};
 use crate::print;
 
 /// Runs the command.
 pub(crate) fn run(arguments: &CleanupArguments) -> Result<Code, Failure> {
     if let Some(context) = &arguments.kube_context {
-        return of_cluster(context, arguments);
+        return jobs(context, arguments);
     }
     let mut on_removed = |path: &Path| print::result(&format!("removed {}", path.display()));
     clean_up(&arguments.folder, &mut on_removed, &print::say)?;
@@ -20,8 +19,9 @@ pub(crate) fn run(arguments: &CleanupArguments) -> Result<Code, Failure> {
 }
 
 #[cfg(feature = "cluster")]
-fn of_cluster(context: &str, arguments: &CleanupArguments) -> Result<Code, Failure> {
-    let found = hoptax_cluster::remove_left(Some(context), arguments.namespace.as_ref()).map_err(failure)?;
+fn jobs(context: &str, arguments: &CleanupArguments) -> Result<Code, Failure> {
+    let found =
+        hoptax_cluster::remove_left(Some(context), arguments.namespace.as_ref()).map_err(of_cluster)?;
     for job in &found.removed {
         print::result(&format!("removed job {job}"))?;
     }
@@ -34,10 +34,6 @@ fn of_cluster(context: &str, arguments: &CleanupArguments) -> Result<Code, Failu
 }
 
 #[cfg(not(feature = "cluster"))]
-fn of_cluster(_: &str, _: &CleanupArguments) -> Result<Code, Failure> {
-    Err(failure(Refused::NotBuiltForAgents { option: "--kube-context" }))
-}
-
-fn failure(refused: Refused) -> Failure {
-    if refused.is_of_input() { Failure::bad_input(refused) } else { Failure::environment(refused) }
+fn jobs(_: &str, _: &CleanupArguments) -> Result<Code, Failure> {
+    Err(of_cluster(hoptax_cluster::Refused::NotBuiltForAgents { option: "--kube-context" }))
 }

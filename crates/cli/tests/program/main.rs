@@ -12,6 +12,7 @@ mod peer;
 #[path = "../support/mod.rs"]
 mod support;
 
+mod agent_pods;
 mod agents;
 mod answers;
 mod bodies;

@@ -22,13 +22,13 @@ use crate::support::{Guarded, Ran, hoptax, ran, root, run, wait_at_pace};
 const CART: &str = "shop/cart-7d9f4-x2k";
 
 /// The folder of the programs of the cluster.
-fn programs() -> PathBuf {
+pub(super) fn programs() -> PathBuf {
     let cluster = env::var_os("HOPTAX_CLUSTER").expect("`make test-cluster` runs these tests");
     Path::new(&cluster).join("bin")
 }
 
 /// `kubectl` as the administrator of the cluster.
-fn kubectl(arguments: &[&str], input: &str) {
+pub(super) fn kubectl(arguments: &[&str], input: &str) {
     let mut command = Command::new(programs().join("kubectl"));
     command.args(["--context", "admin"]).args(arguments).stdin(Stdio::piped()).stdout(Stdio::null());
     let mut process = command.spawn().unwrap();

@@ -250,11 +250,16 @@ impl Pod {
             let next = "name an image for this architecture, or for several, with --agent-image".to_owned();
             return State::Lost(Trouble { kind: "architecture", why, next });
         }
-        let said = if message.is_empty() { reason } else { message };
-        let why = format!("ended with code {exit_code}: {}", short(said));
-        let next =
-            "these are its last words; with `/hoptax` of the same version in the image, run the load again"
+        let said = short(if message.is_empty() { reason } else { message });
+        if reason == "StartError" || reason == "ContainerCannotRun" {
+            let why = format!("cannot start image `{}`: {said}", job.image);
+            let next = "the image needs this program at `/hoptax`: name one that has it with --agent-image"
                 .to_owned();
+            return State::Lost(Trouble { kind: "not started", why, next });
+        }
+        let why = format!("ended with code {exit_code}: {said}");
+        let next =
+            "these are its last words; the image needs the same version of hoptax as this program".to_owned();
         State::Lost(Trouble { kind: "ended", why, next })
     }
 

@@ -4,14 +4,13 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use hoptax_agents::PlannedLoad;
-use hoptax_cluster::Refused;
 use hoptax_cluster::job::{ARRIVAL, AgentJob, new_name};
 use hoptax_load::{HostPort, Target};
 use hoptax_session::load::{Lengths, Sending};
 
 use super::Outputs;
 use crate::arguments::{AgentPodArguments, LoadArguments};
-use crate::exit::{Code, Failure};
+use crate::exit::{Code, Failure, of_cluster};
 use crate::print;
 
 /// The time that controller and agents need beside the load itself: for greetings, clocks, connections and reports.
@@ -103,10 +102,6 @@ fn deadline(sending: &Sending<'_>) -> Result<Duration, Failure> {
     Ok(Duration::from_secs(deadline.as_secs() + 1))
 }
 
-fn failure(refused: Refused) -> Failure {
-    if refused.is_of_input() { Failure::bad_input(refused) } else { Failure::environment(refused) }
-}
-
 /// Makes the Job, sends the load, and removes the Job.
 #[cfg(feature = "cluster")]
 fn send(
@@ -128,7 +123,7 @@ fn send(
     let interrupt = interrupt::listen()?;
     let token = Token::generated();
     let of = format!("{} agents are pods of job `{}/{}`", job.agents, job.namespace, job.name);
-    let mut running = start_agents(job, pods.kube_context.as_deref(), token.secret()).map_err(failure)?;
+    let mut running = start_agents(job, pods.kube_context.as_deref(), token.secret()).map_err(of_cluster)?;
     print::note(&format!("{of}, which is removed at the end"));
     let called = |Coming { name, stream }| Called {
         name,
@@ -160,5 +155,5 @@ fn send(
     _: usize,
     _: Outputs<'_>,
 ) -> Result<Code, Failure> {
-    Err(failure(Refused::NotBuiltForAgents { option: "--agent-pods" }))
+    Err(of_cluster(hoptax_cluster::Refused::NotBuiltForAgents { option: "--agent-pods" }))
 }

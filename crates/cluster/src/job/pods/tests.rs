@@ -107,9 +107,14 @@ fn each_certain_end_is_named_by_pod_node_and_reason_with_the_next_step() {
             "--agent-image",
         ),
         (
+            ended("StartError", "exec: \"/hoptax\": no such file or directory", 128),
+            "cannot start image `registry.example/hoptax:1`: exec",
+            "`/hoptax`",
+        ),
+        (
             ended("Error", "error: cannot listen", 3),
             "ended with code 3: error: cannot listen",
-            "run the load again",
+            "the same version of hoptax",
         ),
         (evicted, "was evicted: The node was low on resource: memory.", "--agent-memory"),
         (
