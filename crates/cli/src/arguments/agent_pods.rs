@@ -33,9 +33,10 @@ pub(crate) struct AgentPodArguments {
     /// When nodes pull the image: `always`, `if-not-present` or `never`
     #[arg(long, value_name = "WHEN", default_value = "if-not-present", requires = "agent_pods", value_parser = values::one_of(PULLS))]
     pub(crate) agent_pull: Pull,
-    /// Processors of each agent, such as `2` or `0.5` [default: as many as --workers]
+    /// Processors of each agent, such as `2` or `0.5` [default: as many as --workers, and one more]
     ///
-    /// Of whole processors, a node with a static policy gives each agent its own.
+    /// It is a limit, too: with less than it uses, an agent is throttled, and states no times. Of whole processors, a node with a
+    /// static policy gives each agent its own.
     #[arg(long, value_name = "NUMBER", requires = "agent_pods", value_parser = values::millis_of_processors)]
     pub(crate) agent_cpus: Option<u32>,
     /// Memory of each agent, MiB [default: 256, and 1 for each 16 connections]

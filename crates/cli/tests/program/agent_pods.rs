@@ -70,7 +70,7 @@ fn a_dry_run_prints_the_rights_and_the_manifests_and_needs_no_cluster() {
     let container = &documents[2]["spec"]["template"]["spec"]["containers"][0];
     assert_eq!(
         (&container["image"], &container["resources"]["limits"]["cpu"]),
-        (&"a/b:1".into(), &"2".into())
+        (&"a/b:1".into(), &"3".into())
     );
     let arguments = container["args"].as_array().unwrap();
     let targets = arguments.iter().filter(|argument| *argument == "shop.web:80").count();
@@ -145,7 +145,7 @@ fn reachable() -> (Guarded, String) {
 
 /// A command that sends a load from three agents. Together they need less than one processor.
 fn load_of(namespace: &str, image: &str, flags: &[&str]) -> Command {
-    load_with("0.1", namespace, image, flags)
+    load_with("0.3", namespace, image, flags)
 }
 
 /// The same with this number of processors for each agent.
@@ -228,16 +228,16 @@ fn a_pod_that_is_deleted_is_said_and_the_counts_of_the_others_are_exact() {
 fn pods_that_never_come_are_said_with_the_reason_and_the_next_step() {
     let url = "http://10.244.0.1:1/";
     for (namespace, image, cpus, expected, next) in [
-        (NAMESPACE, "hoptax.invalid/none:1", "0.1", "(ErrImageNeverPull", "--agent-image"),
-        (NAMESPACE, FOREIGN, "0.1", "another architecture", "--agent-image"),
+        (NAMESPACE, "hoptax.invalid/none:1", "0.3", "(ErrImageNeverPull", "--agent-image"),
+        (NAMESPACE, FOREIGN, "0.3", "another architecture", "--agent-image"),
         (
             NAMESPACE,
             "hoptax.invalid/host:1",
-            "0.1",
+            "0.3",
             "cannot start image `hoptax.invalid/host:1`",
             "`/hoptax`",
         ),
-        ("full", IMAGE, "0.1", "exceeded quota: small", "have the quota raised"),
+        ("full", IMAGE, "0.3", "exceeded quota: small", "have the quota raised"),
         (NAMESPACE, IMAGE, "1000", "fits on no node", "--agent-cpus"),
     ] {
         let mut command = load_with(cpus, namespace, image, &[]);

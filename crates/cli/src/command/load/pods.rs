@@ -57,7 +57,7 @@ fn job(sending: &Sending<'_>, pods: &AgentPodArguments, agents: u32) -> Result<A
         pull: pods.agent_pull,
         targets: targets(sending)?,
         deadline: deadline(sending)?,
-        cpu_millis: pods.agent_cpus.unwrap_or_else(|| connections.workers.saturating_mul(1_000)),
+        cpu_millis: pods.agent_cpus.unwrap_or_else(|| (connections.workers + 1) * 1_000),
         memory_mib: pods.agent_memory.unwrap_or_else(|| {
             MEMORY_MIB + connections.number.div_ceil(agents).div_ceil(CONNECTIONS_PER_MIB)
         }),
