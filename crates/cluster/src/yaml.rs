@@ -4,7 +4,7 @@ use hoptax_text::yaml::is_plain;
 use serde_json::Value;
 
 /// Documents of YAML, one after the other.
-pub fn documents<'a>(values: impl IntoIterator<Item = &'a Value>) -> String {
+pub(crate) fn documents<'a>(values: impl IntoIterator<Item = &'a Value>) -> String {
     values.into_iter().map(block).collect::<Vec<_>>().join("---\n")
 }
 

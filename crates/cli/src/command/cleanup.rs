@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use hoptax_cluster::Namespace;
 use hoptax_session::cleanup::clean_up;
 
 use crate::arguments::CleanupArguments;
@@ -11,7 +12,7 @@ use crate::print;
 /// Runs the command.
 pub(crate) fn run(arguments: &CleanupArguments) -> Result<Code, Failure> {
     if let Some(context) = &arguments.kube_context {
-        return jobs(context, arguments);
+        return jobs(context, arguments.namespace.as_ref());
     }
     let mut on_removed = |path: &Path| print::result(&format!("removed {}", path.display()));
     clean_up(&arguments.folder, &mut on_removed, &print::say)?;
@@ -19,9 +20,8 @@ pub(crate) fn run(arguments: &CleanupArguments) -> Result<Code, Failure> {
 }
 
 #[cfg(feature = "cluster")]
-fn jobs(context: &str, arguments: &CleanupArguments) -> Result<Code, Failure> {
-    let found =
-        hoptax_cluster::remove_left(Some(context), arguments.namespace.as_ref()).map_err(of_cluster)?;
+fn jobs(context: &str, namespace: Option<&Namespace>) -> Result<Code, Failure> {
+    let found = hoptax_cluster::remove_left(Some(context), namespace).map_err(of_cluster)?;
     for job in &found.removed {
         print::result(&format!("removed job {job}"))?;
     }
@@ -34,6 +34,6 @@ fn jobs(context: &str, arguments: &CleanupArguments) -> Result<Code, Failure> {
 }
 
 #[cfg(not(feature = "cluster"))]
-fn jobs(_: &str, _: &CleanupArguments) -> Result<Code, Failure> {
+fn jobs(_: &str, _: Option<&Namespace>) -> Result<Code, Failure> {
     Err(of_cluster(hoptax_cluster::Refused::NotBuiltForAgents { option: "--kube-context" }))
 }

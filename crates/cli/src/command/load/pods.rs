@@ -40,7 +40,7 @@ pub(super) fn sent(
         print::result(&job.shown())?;
         return Ok(Code::Success);
     }
-    send(sending, &arguments.of_pods, job, least as usize, outputs)
+    send(sending, arguments.of_pods.kube_context.as_deref(), job, least as usize, outputs)
 }
 
 /// The Job of the agents of a load.
@@ -106,7 +106,7 @@ fn deadline(sending: &Sending<'_>) -> Result<Duration, Failure> {
 #[cfg(feature = "cluster")]
 fn send(
     sending: &Sending<'_>,
-    pods: &AgentPodArguments,
+    context: Option<&str>,
     job: AgentJob,
     least: usize,
     outputs: Outputs<'_>,
@@ -123,7 +123,7 @@ fn send(
     let interrupt = interrupt::listen()?;
     let token = Token::generated();
     let of = format!("{} agents are pods of job `{}/{}`", job.agents, job.namespace, job.name);
-    let mut running = start_agents(job, pods.kube_context.as_deref(), token.secret()).map_err(of_cluster)?;
+    let mut running = start_agents(job, context, token.secret()).map_err(of_cluster)?;
     print::note(&format!("{of}, which is removed at the end"));
     let called = |Coming { name, stream }| Called {
         name,
@@ -148,12 +148,6 @@ fn send(
 }
 
 #[cfg(not(feature = "cluster"))]
-fn send(
-    _: &Sending<'_>,
-    _: &AgentPodArguments,
-    _: AgentJob,
-    _: usize,
-    _: Outputs<'_>,
-) -> Result<Code, Failure> {
+fn send(_: &Sending<'_>, _: Option<&str>, _: AgentJob, _: usize, _: Outputs<'_>) -> Result<Code, Failure> {
     Err(of_cluster(hoptax_cluster::Refused::NotBuiltForAgents { option: "--agent-pods" }))
 }
