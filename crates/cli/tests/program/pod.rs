@@ -150,7 +150,7 @@ fn a_pod_without_a_dump_is_named_with_the_cause() {
 }
 
 /// A kubeconfig with one cluster and one user, whose part is `user`.
-fn kubeconfig(server: &str, user: &str) -> String {
+pub(super) fn kubeconfig(server: &str, user: &str) -> String {
     format!(
         "current-context: a\ncontexts: [{{name: a, context: {{cluster: a, user: a}}}}]\nusers: [{{name: a, user: {user}}}]\n\
          clusters: [{{name: a, cluster: {{server: '{server}', insecure-skip-tls-verify: true}}}}]\n"
