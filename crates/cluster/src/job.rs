@@ -10,11 +10,11 @@ use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::time::Duration;
 
+use hoptax_text::yaml::write::written;
 use serde_json::{Value, json};
 
 use crate::name::Namespace;
 use crate::rights::rule_of_agents;
-use crate::yaml;
 
 /// The time in which an agent has to come: a node may have to take its pod and to pull its image.
 pub const ARRIVAL: Duration = Duration::from_mins(2);
@@ -138,7 +138,7 @@ impl AgentJob {
     /// The manifests as YAML, with the rule that grants what they need, for people who read them before. Id and token are shown as words.
     pub fn shown(&self) -> String {
         let made = [self.manifest(), self.secret("UID-OF-THE-JOB", "TOKEN-OF-THE-AGENTS")];
-        format!("{}---\n{}", rule_of_agents(&self.namespace, None), yaml::documents(&made))
+        format!("{}{}", rule_of_agents(&self.namespace, None), made.iter().map(document).collect::<String>())
     }
 
     fn pod(&self) -> Value {
@@ -201,6 +201,11 @@ impl AgentJob {
             "volumeMounts": [{"name": "token", "mountPath": TOKEN_FOLDER, "readOnly": true}],
         })
     }
+}
+
+/// A further document of YAML.
+fn document(manifest: &Value) -> String {
+    format!("---\n{}", written(manifest).text)
 }
 
 /// The labels of a Job, its pods and its Secret.

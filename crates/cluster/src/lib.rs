@@ -18,7 +18,6 @@ pub mod pod;
 mod refused;
 pub mod rights;
 mod said;
-mod yaml;
 
 use std::fmt;
 

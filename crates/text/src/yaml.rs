@@ -4,10 +4,10 @@ pub mod envoy;
 pub mod file;
 mod plain;
 pub mod template;
+pub mod write;
 
 use std::fmt;
 
-pub use plain::is_plain;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 pub use serde_saphyr::Spanned;
