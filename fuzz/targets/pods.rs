@@ -16,7 +16,7 @@ fuzz_target!(|input: (&str, &str)| {
     assert_eq!(lines(missing.user.as_deref()), lines(None));
     assert_eq!(lines(Some(message)), lines(None));
     let Ok(pod) = serde_json::from_str::<Pod>(text) else { return };
-    let _ = pod.check_running(&name, Some(message)).map_err(|refused| refused.to_string());
+    let _ = pod.check_running(message, &name, Some(message)).map_err(|refused| refused.to_string());
     match pod.admin(&name, None, None) {
         Ok(admin) => assert!(admin.port > 0),
         Err(refused) => assert!(!refused.to_string().is_empty()),

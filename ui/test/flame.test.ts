@@ -44,8 +44,8 @@ function graph(zoom = 0, width = WIDTH): Scene {
   return scene;
 }
 
-describe("the places of functions", () => {
-  test("functions that one calls are beside each other, from its start", () => {
+describe("the places of frames", () => {
+  test("frames that one calls are beside each other, from its start", () => {
     expect(laid(JWT.frames).map(({ from, to }) => [from, to])).toEqual([
       [0, 100],
       [0, 80],
@@ -56,7 +56,7 @@ describe("the places of functions", () => {
     ]);
   });
 
-  test("the caller of a function is the one around it", () => {
+  test("the caller of a frame is the one around it", () => {
     expect(JWT.frames.map((_, place) => callerOf(JWT.frames, place))).toEqual([undefined, 0, 1, 1, 0, 0]);
   });
 });
@@ -80,12 +80,12 @@ describe("a flame graph", () => {
     expect(rects(plain).every((rect) => rect.of === "frame") && plain?.legend.length === 0).toBe(true);
   });
 
-  test("says a function's time and its difference, with all that it calls and alone", () => {
+  test("says a frame's time and its difference, with all that it calls and alone", () => {
     expect(graph().marks[1]?.values).toEqual(["80 ±1 us with all that it calls, +42 ±1 beside baseline", "10 ±1 us of its own, +2 ±1 beside baseline"]);
     expect(flame(PLAIN, LABELS, 0, WIDTH)?.marks[0]?.values).toEqual(["60 ±1 us with all that it calls", "5 ±1 us of its own"]);
   });
 
-  test("of one function has its calls in the whole width below those around it, on an axis from zero", () => {
+  test("of one frame has its calls in the whole width below those around it, on an axis from zero", () => {
     const scene = graph(4);
     expect(scene.marks.map((mark) => mark.name)).toEqual(["all", "poll"]);
     const [all, poll] = rects(scene);
@@ -94,7 +94,7 @@ describe("a flame graph", () => {
     expect([ticks[0], ticks.at(-1)]).toEqual(["0", "20"]);
   });
 
-  test("a pointer is at the function whose area it is in, not at the nearest middle", () => {
+  test("a pointer is at the frame whose area it is in, not at the nearest middle", () => {
     const scene = graph();
     const main = scene.marks[1]?.box;
     expect(nearest(scene, (main?.x ?? 0) + 790, (main?.y ?? 0) + 5)).toBe(1);
@@ -127,16 +127,16 @@ describe("a flame graph", () => {
     }
   });
 
-  test("of a function without time is none", () => {
+  test("of a frame without time is none", () => {
     expect(flame(JWT, LABELS, 5, WIDTH)).toBeUndefined();
     expect(flame(JWT, LABELS, 99, WIDTH)).toBeUndefined();
   });
 });
 
 describe("its table", () => {
-  test("has all functions, those first that differ most by themselves", () => {
+  test("has all frames, those first that differ most by themselves", () => {
     const [head, ...rows] = flameRows(JWT);
-    expect(head).toEqual(["function", "self us", "self, difference us", "with calls us", "with calls, difference us", "called by"]);
+    expect(head).toEqual(["frame", "self us", "self, difference us", "with calls us", "with calls, difference us", "called by"]);
     expect(rows.map((row) => row[0])).toEqual(["verify", "poll", "idle", "main", "writev", "all"]);
     expect(rows[3]).toEqual(["main", "10 ±1", "+2 ±1", "80 ±1", "+42 ±1", "all"]);
     expect(rows.at(-1)?.[1]).toBe("-");
@@ -144,7 +144,7 @@ describe("its table", () => {
 
   test("has no differences without another arm, and those first that take most by themselves", () => {
     expect(flameRows(PLAIN)).toEqual([
-      ["function", "self us", "with calls us", "called by"],
+      ["frame", "self us", "with calls us", "called by"],
       ["poll", "55 ±1", "55 ±1", "all"],
       ["all", "5 ±1", "60 ±1", "-"],
     ]);

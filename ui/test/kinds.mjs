@@ -58,13 +58,13 @@ async function useGraph(page) {
   await page.keyboard.press("Escape");
 }
 
-/** Goes into a function of a flame graph and out again, by key. */
+/** Goes into a frame of a flame graph and out again, by key. */
 async function useFlame(page, name) {
   const chart = page.locator("main .drawing > svg", { has: page.locator("rect.frame") });
   if ((await chart.count()) === 0) {
     return;
   }
-  const out = page.getByRole("button", { name: "Show all functions" });
+  const out = page.getByRole("button", { name: "Show all frames" });
   const all = await chart.locator("rect.frame:not(.around)").count();
   await chart.focus();
   await page.keyboard.press("Home");
@@ -72,11 +72,11 @@ async function useFlame(page, name) {
   await page.keyboard.press("ArrowDown");
   await page.keyboard.press("Enter");
   await out.waitFor();
-  assert.match(page.url(), /frame=/, `${name}: the address has the function`);
+  assert.match(page.url(), /frame=/, `${name}: the address has the frame`);
   assert.ok((await chart.locator("rect.frame:not(.around)").count()) < all, `${name}: only its calls are left`);
   await page.keyboard.press("Escape");
   await out.waitFor({ state: "detached" });
-  assert.equal(await chart.locator("rect.frame:not(.around)").count(), all, `${name}: all functions are back`);
+  assert.equal(await chart.locator("rect.frame:not(.around)").count(), all, `${name}: all frames are back`);
   await page.keyboard.press("Escape");
 }
 

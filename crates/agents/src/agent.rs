@@ -8,7 +8,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
 
-use hoptax_session::targets::{AllowedTarget, AllowedTargets, is_local};
+use hoptax_session::targets::{AllowedTarget, AllowedTargets, is_loopback};
 use hoptax_session::token::Token;
 use hoptax_session::{Failure, Interrupt};
 use tokio::net::TcpStream;
@@ -62,7 +62,7 @@ impl Agent {
     /// When the options are not safe, or the address cannot be listened on.
     pub fn bind(options: Options) -> Result<Self, Failure> {
         let Options { listen, token, targets, deadline } = options;
-        if token.is_none() && !is_local(listen) {
+        if token.is_none() && !is_loopback(listen) {
             return Err(Failure::bad_input(format!(
                 "others can reach {listen}, and could send load to the targets of the agent: give it a --token-file, or listen on loopback and \
                  let the controller come through `ssh -L` or `kubectl port-forward`"
@@ -89,8 +89,7 @@ impl Agent {
         self.address
     }
 
-    /// Serves controllers, one at a time, until one says that the agent should end, until the deadline, or until an interrupt. Its loads end
-    /// with it.
+    /// Serves controllers, one at a time, until the deadline or an interrupt. Its loads end with it.
     ///
     /// # Errors
     /// When a controller is gone without a goodbye, when the deadline ends a load, and when the system refuses what serving needs.
@@ -145,8 +144,7 @@ impl Agent {
 /// The end of the agent after that of a conversation; None if it waits for another controller.
 fn after(end: End) -> Option<Result<(), Failure>> {
     match end {
-        End::Served { ends: false } | End::Stranger => None,
-        End::Served { ends: true } => Some(Ok(())),
+        End::Served | End::Stranger => None,
         End::Gone(reason) => Some(Err(Failure::environment(format!("the controller is gone: {reason}")))),
         End::Deadline => Some(Err(Failure::environment(
             "the agent's time was over while it served a controller: start it with a longer --deadline",

@@ -49,11 +49,6 @@ impl Offset {
     pub(crate) fn better(self, other: Option<Self>) -> Self {
         other.filter(|other| other.error_ns < self.error_ns).unwrap_or(self)
     }
-
-    /// A time of the controller's clock by the agent's; None if there is no such time.
-    pub(crate) fn of_agent(offset_ns: i64, at_ns: u64) -> Option<u64> {
-        at_ns.checked_add_signed(offset_ns)
-    }
 }
 
 #[cfg(test)]
@@ -102,7 +97,5 @@ mod tests {
         assert!(good.offset().is_some());
         assert_eq!(Exchange { replied_ns: good.received_ns - 1, ..good }.offset(), None);
         assert_eq!(Exchange { returned_ns: good.sent_ns, ..good }.offset(), None);
-        assert_eq!(Offset::of_agent(-2, 1), None);
-        assert_eq!(Offset::of_agent(-1, 3), Some(2));
     }
 }

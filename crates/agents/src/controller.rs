@@ -9,11 +9,13 @@ mod merged;
 mod seconds;
 mod speak;
 
+use std::collections::BTreeSet;
 use std::sync::mpsc;
 use std::time::{Duration, SystemTime};
 
 use hoptax_host::clock::now_ns;
 use hoptax_load::trial::LiveLine;
+use hoptax_result::{AgentOutcome, grouped};
 use hoptax_session::load::{Lengths, Sending};
 use hoptax_session::token::Token;
 use hoptax_session::{Failure, Interrupt};
@@ -22,7 +24,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::message::ShownToken;
-use crate::planned::{PlannedLoad, PlannedShare};
+use crate::planned::{PlannedShare, SentLoad};
 use ledger::{Ledger, News, Standing};
 use line::{Input, Order, Told};
 use merged::Common;
@@ -51,14 +53,12 @@ pub struct Asked<'a> {
     pub agents: Vec<Called>,
     /// Problems of agents that others know of, such as the cluster that they run in: they are told as they come. None if nobody else does.
     pub news: Option<mpsc::Receiver<String>>,
+    /// The next step if an agent does not come, as the end of a sentence.
+    pub advice: &'static str,
     /// The token of the agents; none if they need none.
     pub token: Option<Token>,
     /// The number of agents that have to come. The load is shared by those that do.
     pub least: usize,
-    /// The time in which an agent has to come.
-    pub arrival: Duration,
-    /// True if the agents should end after this load.
-    pub ends_agents: bool,
     /// True if somebody watches: the histograms of every second are then added up.
     pub is_watched: bool,
 }
@@ -108,21 +108,22 @@ pub fn send(
 /// Sends a load: waits for the agents, plans, starts, collects and merges.
 ///
 /// # Errors
-/// When the load is none for agents; when too few agents come, or one cannot prepare its share, in which case nothing is sent; when none
-/// reports, or the rest cannot be merged; and when it is interrupted before the start.
+/// When the load is none for agents; when an agent is named twice, or fewer are named than have to come; when too few come, or one cannot
+/// prepare its share, in which case nothing is sent; when none reports, or the rest cannot be merged; and when it is interrupted before the
+/// start.
 pub async fn run(
     asked: Asked<'_>,
     interrupt: &Interrupt,
     tell: &mut dyn FnMut(Notice<'_>),
 ) -> Result<Gathered, Failure> {
-    let Asked { sending, agents, news, token, least, arrival, ends_agents, is_watched } = asked;
-    let planned = PlannedLoad::of(sending)?;
-    planned.check_agents(least.max(1))?;
+    let Asked { sending, agents, news, advice, token, least, is_watched } = asked;
+    let least = least.max(1);
+    check_names(&agents, least)?;
+    let planned = SentLoad::of(sending)?;
+    planned.check_agents(least)?;
     let lengths = sending.schedule.lengths()?;
     let token = token.map(|token| ShownToken(token.secret().to_owned()));
-    let lines = Lines { arrival, token, ends_agents };
-    let mut control = Control::begin(agents, lines, interrupt, tell);
-    control.news = news;
+    let mut control = Control::begin(agents, token.as_ref(), (news, advice), interrupt, tell);
     let started = control.start(&planned, lengths, least, is_watched).await;
     let common = match started {
         Ok(common) => common,
@@ -136,11 +137,22 @@ pub async fn run(
     merged::gathered(control.ledger.entries, common, sending)
 }
 
-/// The common properties of the lines to all agents.
-struct Lines {
-    arrival: Duration,
-    token: Option<ShownToken>,
-    ends_agents: bool,
+/// Refuses agents of which two are the same, since each sends one share, or of which there are fewer than have to come.
+fn check_names(agents: &[Called], least: usize) -> Result<(), Failure> {
+    let mut known = BTreeSet::new();
+    if let Some(twice) = agents.iter().find(|agent| !known.insert(agent.name.as_str())) {
+        return Err(Failure::bad_input(format!(
+            "agent `{}` is named twice: an agent sends one share",
+            twice.name
+        )));
+    }
+    if least > agents.len() {
+        return Err(Failure::bad_input(format!(
+            "the least number of agents is {least}, which is more than the {} that are named",
+            agents.len()
+        )));
+    }
+    Ok(())
 }
 
 /// The lines to all agents.
@@ -149,8 +161,8 @@ struct Control<'a> {
     orders: Vec<UnboundedSender<Input>>,
     heard: UnboundedReceiver<(usize, Told)>,
     lines: Vec<JoinHandle<()>>,
-    ends_agents: bool,
     news: Option<mpsc::Receiver<String>>,
+    advice: &'static str,
     interrupt: &'a Interrupt,
     tell: &'a mut dyn FnMut(Notice<'_>),
 }
@@ -158,7 +170,8 @@ struct Control<'a> {
 impl<'a> Control<'a> {
     fn begin(
         agents: Vec<Called>,
-        Lines { arrival, token, ends_agents }: Lines,
+        token: Option<&ShownToken>,
+        (news, advice): (Option<mpsc::Receiver<String>>, &'static str),
         interrupt: &'a Interrupt,
         tell: &'a mut dyn FnMut(Notice<'_>),
     ) -> Self {
@@ -168,28 +181,30 @@ impl<'a> Control<'a> {
         for (number, agent) in agents.into_iter().enumerate() {
             let (sender, inbox) = unbounded_channel();
             orders.push(sender.clone());
-            let (told, token) = (told.clone(), token.clone());
-            let line = speak::speak(number, agent.stream, arrival, token, (sender, inbox), told);
+            let (told, token) = (told.clone(), token.cloned());
+            let line = speak::speak(number, agent.stream, token, (sender, inbox), told);
             lines.push(tokio::spawn(line));
         }
-        Self { ledger, orders, heard, lines, ends_agents, news: None, interrupt, tell }
+        Self { ledger, orders, heard, lines, news, advice, interrupt, tell }
     }
 
     /// Waits for the agents, plans, and starts those that came.
     async fn start(
         &mut self,
-        planned: &PlannedLoad,
+        planned: &SentLoad,
         Lengths { warmup, record }: Lengths,
         least: usize,
         is_watched: bool,
     ) -> Result<Common, Failure> {
         self.wait(|ledger| ledger.has_no(|standing| matches!(standing, Standing::Awaited))).await?;
         let came: Vec<usize> = self.numbers(|standing| matches!(standing, Standing::Greeted));
-        if came.len() < least.max(1) {
-            let all = self.ledger.entries.len();
-            return Err(
-                self.nothing_sent(&format!("{} of {all} agents came, and {least} were needed", came.len()))
-            );
+        if came.len() < least {
+            return Err(self.nothing_sent());
+        }
+        for entry in &self.ledger.entries {
+            if let Standing::Ended(outcome, reason) = &entry.standing {
+                (self.tell)(Notice::Problem(&outcome.sentence(&entry.name, reason)));
+            }
         }
         planned.check_agents(came.len())?;
         let of = u32::try_from(came.len()).map_err(Failure::bad_input)?;
@@ -206,7 +221,7 @@ impl<'a> Control<'a> {
         };
         self.wait(is_decided).await?;
         if has_lost(&self.ledger) {
-            return Err(self.nothing_sent("an agent could not prepare its share"));
+            return Err(self.nothing_sent());
         }
         let errors_ns = self.ledger.entries.iter().filter_map(|entry| entry.before);
         let error_ns = errors_ns.map(|before| before.error_ns).max().unwrap_or_default();
@@ -225,8 +240,13 @@ impl<'a> Control<'a> {
             }
             self.order(number, Order::Start { at_ns, until_ns });
         }
-        let note =
-            format!("{of} agents start at one instant, to {:.3} ms by their clocks", error_ns as f64 / 1e6);
+        let note = match of {
+            1 => "1 agent starts".to_owned(),
+            _ => format!(
+                "{of} agents start together; their starts differ by at most {} us",
+                grouped(ledger::start_error_us(&self.ledger.entries), 0)
+            ),
+        };
         (self.tell)(Notice::Note(&note));
         let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let record_from = (since_1970 + Duration::from_nanos(at_ns - now)).saturating_add(warmup);
@@ -248,12 +268,13 @@ impl<'a> Control<'a> {
         }
     }
 
-    /// Says goodbye to all.
+    /// Says goodbye to all. Others may know why an agent did not come.
     async fn end(&mut self) {
+        self.tell_news();
         let until_ns = after(now_ns(), &[GOODBYE_TIME]);
         for number in 0..self.orders.len() {
             self.order(number, Order::Stop { until_ns });
-            self.order(number, Order::Goodbye { ends: self.ends_agents });
+            self.order(number, Order::Goodbye);
         }
         let until = Instant::now() + GOODBYE_TIME;
         for line in self.lines.drain(..) {
@@ -278,9 +299,7 @@ impl<'a> Control<'a> {
 
     /// Hears what agents say, for a short time.
     async fn hear(&mut self) {
-        for problem in self.news.iter().flat_map(mpsc::Receiver::try_iter) {
-            (self.tell)(Notice::Problem(&problem));
-        }
+        self.tell_news();
         let Ok(heard) = timeout(LOOK_EVERY, self.heard.recv()).await else { return };
         let all = match heard {
             Some((number, told)) => self.ledger.take(number, told),
@@ -292,6 +311,13 @@ impl<'a> Control<'a> {
                 News::Problem(problem) => (self.tell)(Notice::Problem(&problem)),
                 News::Live(line) => (self.tell)(Notice::Live(&line)),
             }
+        }
+    }
+
+    /// Tells what others know of the agents.
+    fn tell_news(&mut self) {
+        for problem in self.news.iter().flat_map(mpsc::Receiver::try_iter) {
+            (self.tell)(Notice::Problem(&problem));
         }
     }
 
@@ -308,15 +334,23 @@ impl<'a> Control<'a> {
         entries.filter(|(_, entry)| is_in(&entry.standing)).map(|(number, _)| number).collect()
     }
 
-    /// The failure of a load that was not begun, with the reasons of all agents that have one.
-    fn nothing_sent(&self, why: &str) -> Failure {
-        let reasons = self.ledger.entries.iter().filter_map(|entry| match &entry.standing {
-            Standing::Ended(outcome, reason) => {
-                Some(format!("\nagent `{}` {}: {reason}", entry.name, ledger::words(*outcome)))
-            }
+    /// The failure of a load that was not begun, with the agents that ended it: those that lost their share; if there are no shares yet,
+    /// all that did not come.
+    fn nothing_sent(&self) -> Failure {
+        let has_shares = self.ledger.entries.iter().any(|entry| entry.index.is_some());
+        let of = self.ledger.entries.iter().filter(|entry| entry.index.is_some() == has_shares);
+        let ended = of.filter_map(|entry| match &entry.standing {
+            Standing::Ended(outcome, reason) => Some((*outcome, outcome.sentence(&entry.name, reason))),
             _ => None,
         });
-        Failure::environment(format!("{why}; nothing was sent{}", reasons.collect::<String>()))
+        let (outcomes, reasons): (Vec<AgentOutcome>, Vec<String>) = ended.unzip();
+        let advice = if outcomes.contains(&AgentOutcome::Absent) {
+            format!("; {}, or allow fewer with --least-agents", self.advice)
+        } else {
+            String::new()
+        };
+        let before = if reasons.len() == 1 { ' ' } else { '\n' };
+        Failure::environment(format!("nothing was sent:{before}{}{advice}", reasons.join("\n")))
     }
 }
 

@@ -47,8 +47,8 @@ pub(crate) async fn write(
     Ok(to.flush().await?)
 }
 
-/// Reads a message of at most so many bytes; None at the end of the stream. It is not to be cancelled: what was read of a frame would be lost. `heard` is called for
-/// every piece of it, because a long message over a slow way is a sign of life, too.
+/// Reads a message of at most so many bytes; None at the end of the stream. It is not to be cancelled: what was read of a frame would be
+/// lost. `heard` is called for every piece of it, because a long message over a slow way is a sign of life, too.
 pub(crate) async fn read<T: DeserializeOwned>(
     from: &mut (impl AsyncRead + Unpin),
     most_bytes: usize,

@@ -12,6 +12,5 @@ pub mod controller;
 mod frame;
 pub mod message;
 mod planned;
-mod task;
 
-pub use planned::{PlannedLoad, PlannedShare};
+pub use planned::{PlannedShare, SentLoad};

@@ -45,10 +45,7 @@ pub enum FromController {
     /// Ends the load early; the agent reports what it has.
     Stop,
     /// The last message.
-    Goodbye {
-        /// True if the agent should end, too, and not wait for another controller.
-        ends: bool,
-    },
+    Goodbye,
 }
 
 /// A message of an agent.

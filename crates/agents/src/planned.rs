@@ -11,7 +11,7 @@ use hoptax_load::{Arrivals, Expectation, Lifetime, MAX_RATE, Pace, Share, Static
 use hoptax_session::Failure;
 use hoptax_session::awake::NeverHalt;
 use hoptax_session::load::{
-    ArrivalsOf, Body, Connections, GivenUrl, Load, Requests, Schedule, Sending, Servers, check_shared,
+    ArrivalsOf, Body, Connections, Files, GivenUrl, Load, Requests, Schedule, Sending, Servers, check_shared,
 };
 use hoptax_session::tls::{ClientTls, Versions};
 use serde::{Deserialize, Serialize};
@@ -29,7 +29,7 @@ pub struct PlannedShare {
     /// The number of agents.
     pub of: u32,
     /// The whole load.
-    pub load: PlannedLoad,
+    pub load: SentLoad,
 }
 
 impl PlannedShare {
@@ -57,7 +57,7 @@ impl PlannedShare {
 /// A load that is sent by agents. Its `Debug` output omits headers, bodies and user information.
 #[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct PlannedLoad {
+pub struct SentLoad {
     urls: Vec<String>,
     weights: Vec<f64>,
     protocol: Option<String>,
@@ -87,7 +87,7 @@ pub struct PlannedLoad {
     duration_ns: Option<u64>,
     count: Option<u64>,
     warmup_ns: Option<u64>,
-    /// True and false as the user chose; none for the choice of the agent.
+    /// As [`chosen`] states it.
     never_halt: Option<bool>,
     percentiles: Vec<f64>,
     max_error_share: Option<f64>,
@@ -102,10 +102,10 @@ enum PlannedBody {
     Bytes(u32),
 }
 
-impl fmt::Debug for PlannedLoad {
+impl fmt::Debug for SentLoad {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let urls: Vec<String> = self.urls.iter().map(|url| without_user(url)).collect();
-        f.debug_struct("PlannedLoad")
+        f.debug_struct("SentLoad")
             .field("urls", &urls)
             .field("connections", &self.connections)
             .field("rate", &self.rate)
@@ -113,7 +113,7 @@ impl fmt::Debug for PlannedLoad {
     }
 }
 
-impl PlannedLoad {
+impl SentLoad {
     /// The load as agents get it.
     ///
     /// # Errors
@@ -122,58 +122,80 @@ impl PlannedLoad {
         let alone = of_this_machine(sending);
         if !alone.is_empty() {
             return Err(Failure::bad_input(format!(
-                "a load of agents has no {}: these are for a load of this machine alone; remove them, or remove --agents",
+                "a load of agents has no {}: these are for a load of this machine alone; remove them, or send it without agents",
                 alone.join(", ")
             )));
         }
-        let Sending { load, schedule, .. } = sending;
-        let Load { requests, connections, tls, .. } = load;
-        let rate = match &schedule.pace {
-            Some(Pace::Constant(rate)) => Some(*rate),
-            _ => None,
-        };
-        let arrivals = match &schedule.arrivals {
-            ArrivalsOf::Process(arrivals) => arrivals.to_string(),
-            ArrivalsOf::Trace(_) => Arrivals::Uniform.to_string(),
-        };
-        let of_conditions = sending.fail_on.iter().filter_map(Condition::percentile);
+        // All options are named, here or in `of_this_machine`, so that a new one of a load is sent or refused. Those that are `_` here are
+        // refused, but for the limits of checks and the loads beside it, which are the controller's.
+        let Sending {
+            load,
+            schedule,
+            never_halt,
+            limits: _,
+            fail_on,
+            percentiles,
+            max_error_share,
+            has_kernel_stamps: _,
+            files: _,
+            beside: _,
+        } = sending;
+        let Load { requests, servers: _, connections, tls, account: _, seed } = load;
+        let Requests {
+            urls,
+            weights,
+            file: _,
+            data: _,
+            protocol,
+            method,
+            headers,
+            body,
+            keeps_cookies,
+            response_bytes,
+            services: _,
+            messages: _,
+            timed: _,
+            timeout,
+            expect,
+        } = requests;
+        let Connections { number, streams, order, lifetime, workers } = connections;
+        let Lifetime { connect, requests: requests_per_connection, age } = lifetime;
+        let Schedule { pace, arrivals, think, when_busy, when_late, ramp_up, duration, count, warmup } =
+            schedule;
+        let of_conditions = fail_on.iter().filter_map(Condition::percentile);
         Ok(Self {
-            urls: requests.urls.iter().map(|url| url.to_string()).collect(),
-            weights: requests.weights.clone(),
-            protocol: requests.protocol.map(|protocol| protocol.to_string()),
-            method: requests.method.clone(),
-            headers: requests.headers.clone(),
-            body: PlannedBody::of(&requests.body)?,
-            keeps_cookies: requests.keeps_cookies,
-            response_bytes: requests.response_bytes,
-            timeout_ns: ns(requests.timeout),
-            expect: requests.expect.iter().map(ToString::to_string).collect(),
-            connections: connections.number,
-            streams: connections.streams,
-            order: connections.order.to_string(),
-            connect: connections.lifetime.connect.to_string(),
-            requests_per_connection: connections.lifetime.requests.map(|requests| requests.to_string()),
-            connection_age_ns: connections.lifetime.age.map(ns),
-            workers: connections.workers,
+            urls: urls.iter().map(|url| url.to_string()).collect(),
+            weights: weights.clone(),
+            protocol: protocol.map(|protocol| protocol.to_string()),
+            method: method.clone(),
+            headers: headers.clone(),
+            body: PlannedBody::of(body)?,
+            keeps_cookies: *keeps_cookies,
+            response_bytes: *response_bytes,
+            timeout_ns: ns(*timeout),
+            expect: expect.iter().map(ToString::to_string).collect(),
+            connections: *number,
+            streams: *streams,
+            order: order.to_string(),
+            connect: connect.to_string(),
+            requests_per_connection: requests_per_connection.map(|requests| requests.to_string()),
+            connection_age_ns: age.map(ns),
+            workers: *workers,
             trusts_all: tls.trusts_all,
             resumes: tls.resumes,
-            seed: load.seed,
-            rate,
-            arrivals,
-            think: schedule.think.map(|think| think.to_string()),
-            when_busy: schedule.when_busy.to_string(),
-            when_late: schedule.when_late.to_string(),
-            ramp_up_ns: schedule.ramp_up.map(ns),
-            duration_ns: schedule.duration.map(ns),
-            count: schedule.count,
-            warmup_ns: schedule.warmup.map(ns),
-            never_halt: match sending.never_halt {
-                NeverHalt::Auto => None,
-                NeverHalt::Always => Some(true),
-                NeverHalt::Never => Some(false),
-            },
-            percentiles: sending.percentiles.iter().copied().chain(of_conditions).collect(),
-            max_error_share: sending.max_error_share,
+            seed: *seed,
+            rate: constant(pace.as_ref()),
+            arrivals: process(arrivals),
+            think: think.map(|think| think.to_string()),
+            when_busy: when_busy.to_string(),
+            when_late: when_late.to_string(),
+            ramp_up_ns: ramp_up.map(ns),
+            duration_ns: duration.map(ns),
+            count: *count,
+            warmup_ns: warmup.map(ns),
+            never_halt: chosen(*never_halt),
+            percentiles: percentiles.iter().copied().chain(of_conditions).collect(),
+            max_error_share: *max_error_share,
         })
     }
 
@@ -326,34 +348,73 @@ impl PlannedBody {
 fn of_this_machine(sending: &Sending<'_>) -> Vec<&'static str> {
     let Sending { load, schedule, files, .. } = sending;
     let Load { requests, servers, tls, account, .. } = load;
+    let Servers { resolve, family, resolve_all, resolve_every, unix_socket, sources, proxy_protocol } =
+        servers;
+    let ClientTls {
+        authorities,
+        // They are sent.
+        trusts_all: _,
+        resumes: _,
+        identity,
+        server_name,
+        versions,
+        ciphers,
+        groups,
+    } = tls;
+    let Files { log, hlog } = files;
     let has = [
         (requests.file.is_some(), "--requests"),
         (requests.data.is_some(), "--data"),
         (requests.services.is_some(), "--proto or --reflection"),
         (requests.messages != 1, "--messages"),
         (requests.timed.is_some(), "--grpc-stream"),
-        (!servers.resolve.is_empty(), "--resolve"),
-        (servers.family.is_some(), "--ipv4 or --ipv6"),
-        (servers.resolve_all, "--resolve-all"),
-        (servers.resolve_every.is_some(), "--resolve-every"),
-        (servers.unix_socket.is_some(), "--unix-socket"),
-        (!servers.sources.is_empty(), "--source-address"),
-        (servers.proxy_protocol.is_some(), "--proxy-protocol"),
-        (tls.authorities.is_some(), "--ca"),
-        (tls.identity.is_some(), "--cert"),
-        (tls.server_name.is_some(), "--server-name"),
-        (tls.versions != Versions::Both, "--tls-version"),
-        (!tls.ciphers.is_empty(), "--tls-ciphers"),
-        (!tls.groups.is_empty(), "--tls-groups"),
+        (!resolve.is_empty(), "--resolve"),
+        (family.is_some(), "--ipv4 or --ipv6"),
+        (*resolve_all, "--resolve-all"),
+        (resolve_every.is_some(), "--resolve-every"),
+        (unix_socket.is_some(), "--unix-socket"),
+        (!sources.is_empty(), "--source-address"),
+        (proxy_protocol.is_some(), "--proxy-protocol"),
+        (authorities.is_some(), "--ca"),
+        (identity.is_some(), "--cert"),
+        (server_name.is_some(), "--server-name"),
+        (*versions != Versions::Both, "--tls-version"),
+        (!ciphers.is_empty(), "--tls-ciphers"),
+        (!groups.is_empty(), "--tls-groups"),
         (account.is_some(), "--account"),
         (sending.fail_on.iter().any(Condition::needs_account), "--fail-on of cpu, cpu_us or memory"),
         (matches!(schedule.pace, Some(Pace::Stages(_))), "--stages"),
         (matches!(schedule.arrivals, ArrivalsOf::Trace(_)), "--arrivals trace"),
         (sending.has_kernel_stamps, "--kernel-stamps"),
-        (files.log.is_some(), "--log"),
-        (files.hlog.is_some(), "--hlog"),
+        (log.is_some(), "--log"),
+        (hlog.is_some(), "--hlog"),
     ];
     has.into_iter().filter(|(is_given, _)| *is_given).map(|(_, option)| option).collect()
+}
+
+/// The rate of an open loop; none of a closed one. Stages are refused.
+fn constant(pace: Option<&Pace>) -> Option<f64> {
+    match pace {
+        Some(Pace::Constant(rate)) => Some(*rate),
+        _ => None,
+    }
+}
+
+/// The arrival process. A trace is refused.
+fn process(arrivals: &ArrivalsOf) -> String {
+    match arrivals {
+        ArrivalsOf::Process(arrivals) => arrivals.to_string(),
+        ArrivalsOf::Trace(_) => Arrivals::Uniform.to_string(),
+    }
+}
+
+/// True and false as the user chose; none for the choice of the agent.
+fn chosen(never_halt: NeverHalt) -> Option<bool> {
+    match never_halt {
+        NeverHalt::Auto => None,
+        NeverHalt::Always => Some(true),
+        NeverHalt::Never => Some(false),
+    }
 }
 
 fn ns(time: Duration) -> u64 {
@@ -366,101 +427,4 @@ fn read<T: FromStr<Err: fmt::Display>>(text: &str) -> Result<T, String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::path::Path;
-
-    use hoptax_load::{Connect, Protocol, Think, WhenBusy};
-    use hoptax_session::load::Files;
-
-    use super::*;
-
-    fn stated() -> Sending<'static> {
-        let requests = Requests {
-            urls: vec![GivenUrl::from("https://joe:secret@shop.test/a?b".to_owned())],
-            protocol: Some(Protocol::Http2),
-            method: "POST".to_owned(),
-            headers: vec![("authorization".to_owned(), "Bearer hidden".to_owned())],
-            body: Body::Text("quiet".to_owned()),
-            expect: vec!["status=200".parse().unwrap(), "contains=ok, all".parse().unwrap()],
-            timeout: Duration::from_millis(1_500),
-            ..Requests::default()
-        };
-        let lifetime = Lifetime {
-            connect: Connect::OnDemand,
-            requests: Some("5-9".parse().unwrap()),
-            age: Some(Duration::from_secs(3)),
-        };
-        let connections =
-            Connections { number: 7, streams: 3, order: "random".parse().unwrap(), lifetime, workers: 2 };
-        let tls = ClientTls { trusts_all: true, resumes: false, ..ClientTls::default() };
-        let load = Load { requests, connections, tls, seed: 9, ..Load::default() };
-        let schedule = Schedule {
-            pace: Some(Pace::Constant(1234.5)),
-            arrivals: "jitter=10%".parse().unwrap(),
-            think: Some("exp:40ms".parse::<Think>().unwrap()),
-            when_busy: "queue=100".parse::<WhenBusy>().unwrap(),
-            when_late: "skip".parse().unwrap(),
-            ramp_up: Some(Duration::from_millis(7)),
-            duration: Some(Duration::from_secs(2)),
-            count: Some(99),
-            warmup: Some(Duration::ZERO),
-        };
-        Sending { load, schedule, percentiles: &[95.0], ..Sending::default() }
-    }
-
-    #[test]
-    fn agents_get_the_load_that_was_stated() {
-        let sending = stated();
-        let text = serde_json::to_string(&PlannedLoad::of(&sending).unwrap()).unwrap();
-        let planned: PlannedLoad = serde_json::from_str(&text).unwrap();
-        assert_eq!(format!("{:?}", planned.load(Vec::new()).unwrap()), format!("{:?}", sending.load));
-        assert_eq!(format!("{:?}", planned.schedule().unwrap()), format!("{:?}", sending.schedule));
-        assert_eq!(planned.percentiles(), [95.0]);
-        // User information is not in the debug output above.
-        assert_eq!(planned.urls(), ["https://joe:secret@shop.test/a?b"]);
-    }
-
-    #[test]
-    fn a_plan_is_shown_without_secrets() {
-        let planned = PlannedLoad::of(&stated()).unwrap();
-        let shown = format!("{:?}", PlannedShare { index: 0, of: 1, load: planned });
-        assert!(shown.contains("shop.test"), "{shown}");
-        for secret in ["joe", "secret", "hidden", "quiet"] {
-            assert!(!shown.contains(secret), "{shown}");
-        }
-    }
-
-    #[test]
-    fn options_of_this_machine_are_named_all_together() {
-        let mut sending = stated();
-        sending.files = Files { log: Some(Path::new("log")), hlog: None };
-        sending.load.requests.messages = 2;
-        sending.schedule.pace = Some("1:2@1s".parse().unwrap());
-        let refused = PlannedLoad::of(&sending).unwrap_err().to_string();
-        assert!(refused.contains("no --messages, --stages, --log: "), "{refused}");
-    }
-
-    #[test]
-    fn numbers_out_of_their_bounds_are_refused() {
-        let stated = PlannedLoad::of(&stated()).unwrap();
-        assert_eq!(stated.check_bounds(), Ok(()));
-        for (planned, name) in [
-            (PlannedLoad { rate: Some(1e300), ..stated.clone() }, "rate"),
-            (PlannedLoad { rate: Some(0.0), ..stated.clone() }, "rate"),
-            (PlannedLoad { workers: u32::MAX, ..stated.clone() }, "workers"),
-            (PlannedLoad { streams: 0, ..stated.clone() }, "streams"),
-            (PlannedLoad { urls: Vec::new(), ..stated.clone() }, "urls"),
-            (PlannedLoad { percentiles: vec![100.0], ..stated.clone() }, "percentiles"),
-        ] {
-            assert!(planned.check_bounds().unwrap_err().contains(name), "{name}");
-        }
-    }
-
-    #[test]
-    fn a_text_that_no_load_knows_is_refused() {
-        let planned = PlannedLoad { order: "sorted".to_owned(), ..PlannedLoad::of(&stated()).unwrap() };
-        assert!(planned.load(Vec::new()).unwrap_err().contains("sorted"));
-        let planned = PlannedLoad { arrivals: "trace=/etc/passwd".to_owned(), ..planned };
-        assert!(planned.schedule().is_err());
-    }
-}
+mod tests;

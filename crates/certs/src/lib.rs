@@ -177,8 +177,8 @@ mod tests {
             let request = Request { names: vec!["a".to_owned()], spiffe: Vec::new(), key, seconds: 3_600 };
             authority.sign(&request).unwrap().certificate.len()
         };
-        let sizes =
-            [KeyKind::P256, KeyKind::P384, KeyKind::P521, KeyKind::Rsa2048, KeyKind::Rsa4096].map(size);
+        // Keys of RSA take seconds to make: a test of `hoptax-bootstrap` has a certificate with each kind of key.
+        let sizes = [KeyKind::P256, KeyKind::P384, KeyKind::P521].map(size);
         assert!(sizes.is_sorted(), "{sizes:?}");
     }
 }

@@ -15,13 +15,22 @@ const MAX_TOKEN_BYTES: u64 = 4_096;
 /// The permissions with which others than its owner read a file.
 const READ_BY_OTHERS: u32 = 0o044;
 
+/// The command that makes a token file.
+fn making(file: &Path) -> String {
+    format!("`(umask 077; head -c 24 /dev/urandom | base64 > {})`", file.display())
+}
+
 /// Reads a token. A note says if others on this machine can read it, too.
 ///
 /// # Errors
 /// When the file cannot be read, or holds no token.
 pub(crate) fn read(file: &Path) -> Result<Token, Failure> {
-    let refused = |why: &str| Failure::bad_input(format!("the token file `{}`: {why}", file.display()));
-    let unreadable = |error: io::Error| refused(&error.to_string());
+    let refused =
+        |why: &str| Failure::bad_input(format!("cannot read the token file `{}`: {why}", file.display()));
+    let unreadable = |error: io::Error| match error.kind() {
+        io::ErrorKind::NotFound => refused(&format!("there is no such file; make one with {}", making(file))),
+        _ => refused(&error.to_string()),
+    };
     let about = fs::metadata(file).map_err(unreadable)?;
     if !about.is_file() {
         return Err(refused("it is not a regular file"));
@@ -32,7 +41,10 @@ pub(crate) fn read(file: &Path) -> Result<Token, Failure> {
     if text.len() as u64 > MAX_TOKEN_BYTES {
         return Err(refused(&format!("it has more than {MAX_TOKEN_BYTES} bytes")));
     }
-    let token = Token::of_text(&text).map_err(|why| refused(&why))?;
+    let token = Token::of_text(&text).map_err(|why| {
+        let shown = file.display();
+        Failure::bad_input(format!("the token in `{shown}` {why}; make a new one with {}", making(file)))
+    })?;
     if about.permissions().mode() & READ_BY_OTHERS != 0 {
         let file = file.display();
         print::note(&format!("others on this machine can read the token: `chmod 600 {file}`"));

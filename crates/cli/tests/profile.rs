@@ -74,16 +74,16 @@ fn judge(ran: &Ran, out: &Path, sampler: &str) {
         let layers = arm["layers"].as_array().unwrap().iter();
         let sum: f64 = layers.map(|layer| layer["cpu_us_per_request"]["estimate"].as_f64().unwrap()).sum();
         assert!((sum - whole).abs() < 1e-6 * whole, "{arm:#}");
-        // The functions of a round add up to its CPU time, so those of both rounds have the arm's in the mean.
+        // The frames of a round add up to its CPU time, so those of both rounds have the arm's in the mean.
         let frames = arm["frames"].as_array().unwrap();
         let own_us = frames.iter().flat_map(|frame| frame["own_us"].as_array().into_iter().flatten());
         let sum: f64 = own_us.map(|us| us.as_f64().unwrap()).sum();
         assert!((sum / 2.0 - whole).abs() < 1e-3 * whole && frames.len() > 10, "{arm:#}");
     }
-    // No function is left of an arm whose CPU time is withheld.
+    // No frame is left of an arm whose CPU time is withheld.
     let has_frames = result["arms"].as_array().unwrap().iter().any(|arm| !arm["frames"].is_null());
     let page = fs::read_to_string(out.join("report.html")).unwrap();
-    assert_eq!(page.contains("CPU time by function"), has_frames, "the page has the flame graph");
+    assert_eq!(page.contains("CPU time by frame"), has_frames, "the page has the flame graph");
     for name in ["baseline.svg", "lua.svg", "lua-difference.svg"] {
         let svg = fs::read_to_string(out.join("profiles").join(name)).unwrap();
         assert!(svg.contains("<svg") && svg.contains("tcp_"), "{name}");

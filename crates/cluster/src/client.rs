@@ -47,7 +47,7 @@ pub fn config_dump(wanted: &Wanted<'_>) -> Result<Dump, Refused> {
         let session = Session { connection: Connection::open(wanted.context).await?, wanted };
         let pod = session.pod().await?;
         let admin = pod.admin(wanted.pod, wanted.container, wanted.admin_port)?;
-        pod.check_running(wanted.pod, admin.container.as_deref())?;
+        pod.check_running(&session.connection.context, wanted.pod, admin.container.as_deref())?;
         let text = session.dump(&admin).await?;
         Ok(Dump { text, admin })
     });
@@ -93,7 +93,10 @@ impl Session<'_> {
     /// The dump that the admin interface answers with.
     async fn dump(&self, admin: &Admin) -> Result<String, Refused> {
         let pod = self.wanted.pod;
-        let none = |why: String| Refused::NoDump { pod: pod.clone(), admin: Box::new(admin.clone()), why };
+        let none = |why: String| {
+            let (context, admin) = (self.connection.context.clone(), Box::new(admin.clone()));
+            Refused::NoDump { context, pod: pod.clone(), admin, why }
+        };
         let opened = open_port(&self.connection, pod.namespace(), pod.name(), admin.port).await;
         let Forwarded { stream, reason } = opened.map_err(|why| match why {
             NotForwarded::Failed(failed) => self.refused(failed, Request::Forward),
@@ -115,7 +118,7 @@ impl Session<'_> {
         let (pod, context) = (self.wanted.pod.clone(), self.connection.context.clone());
         match failed {
             Failed::Refused(refused) => refused,
-            Failed::Forbidden(said) => Refused::Forbidden { pod, request, said },
+            Failed::Forbidden(said) => Refused::Forbidden { context, pod, request, said },
             Failed::NotFound(said) | Failed::Other(said) => Refused::Api { context, pod, request, said },
         }
     }

@@ -20,8 +20,9 @@ use crate::rights::rule_of_agents;
 pub const ARRIVAL: Duration = Duration::from_mins(2);
 /// The port of an agent, on the loopback of its pod.
 pub const PORT: u16 = 8420;
-/// The label of all that hoptax makes in a cluster.
-pub const LABEL: (&str, &str) = ("app.kubernetes.io/managed-by", "hoptax");
+/// The labels of all that hoptax makes in a cluster. Others may have one of them, and not both.
+pub const LABELS: [(&str, &str); 2] =
+    [("app.kubernetes.io/name", "hoptax-agent"), ("app.kubernetes.io/managed-by", "hoptax")];
 /// The container of an agent. A mesh may put others beside it.
 pub const CONTAINER: &str = "agent";
 
@@ -88,8 +89,8 @@ pub struct AgentJob {
     pub cpu_millis: u32,
     /// The memory of an agent, MiB.
     pub memory_mib: u32,
-    /// The pods that agents keep off; none if nothing is known of the target.
-    pub avoided: Option<Avoided>,
+    /// The pods that agents keep off, as far as targets are known.
+    pub avoided: Vec<Avoided>,
 }
 
 /// A name that no other Job has.
@@ -113,7 +114,7 @@ impl AgentJob {
                 "backoffLimitPerIndex": 0,
                 "activeDeadlineSeconds": (ARRIVAL + self.deadline + ENDING).as_secs(),
                 "ttlSecondsAfterFinished": REMOVED_AFTER_S,
-                "template": {"metadata": {"labels": labels()}, "spec": self.pod()},
+                "template": {"metadata": {"labels": labels(), "annotations": annotations()}, "spec": self.pod()},
             },
         })
     }
@@ -162,14 +163,16 @@ impl AgentJob {
             "containers": [self.container()],
             "volumes": [{"name": "token", "secret": {"secretName": self.name, "defaultMode": 0o440}}],
         });
-        if let Some(Avoided { namespace, labels }) = &self.avoided {
-            let term = json!({
-                "topologyKey": HOSTNAME, "namespaces": [namespace], "labelSelector": {"matchLabels": labels},
-            });
+        let off = |Avoided { namespace, labels }: &Avoided| {
+            let pods = json!({"matchLabels": labels});
+            let term = json!({"topologyKey": HOSTNAME, "namespaces": [namespace], "labelSelector": pods});
+            json!({"weight": 100, "podAffinityTerm": term})
+        };
+        let terms: Vec<Value> = self.avoided.iter().map(off).collect();
+        if !terms.is_empty() {
             // A cluster of one node has no other place.
-            pod["affinity"] = json!({"podAntiAffinity": {
-                "preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 100, "podAffinityTerm": term}],
-            }});
+            let wanted = json!({"preferredDuringSchedulingIgnoredDuringExecution": terms});
+            pod["affinity"] = json!({"podAntiAffinity": wanted});
         }
         pod
     }
@@ -210,8 +213,12 @@ fn document(manifest: &Value) -> String {
 
 /// The labels of a Job, its pods and its Secret.
 fn labels() -> Value {
-    let (managed_by, hoptax) = LABEL;
-    json!({"app.kubernetes.io/name": "hoptax-agent", managed_by: hoptax})
+    LABELS.into_iter().collect()
+}
+
+/// The annotations of pods. A load that is moved is lost: those who pack nodes, the cluster autoscaler and Karpenter, leave it.
+fn annotations() -> Value {
+    json!({"cluster-autoscaler.kubernetes.io/safe-to-evict": "false", "karpenter.sh/do-not-disrupt": "true"})
 }
 
 /// Processors, as Kubernetes writes them.

@@ -64,5 +64,5 @@ impl fmt::Debug for Dump {
 /// Always: this build has no client of Kubernetes.
 #[cfg(not(feature = "client"))]
 pub fn config_dump(wanted: &Wanted<'_>) -> Result<Dump, Refused> {
-    Err(Refused::NotBuilt { pod: wanted.pod.clone() })
+    Err(Refused::NotBuilt { context: wanted.context.map(str::to_owned), pod: wanted.pod.clone() })
 }

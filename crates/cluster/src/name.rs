@@ -7,6 +7,8 @@ use std::str::FromStr;
 const MOST_OF_NAMESPACE: usize = 63;
 /// Most letters of the name of a pod, a name of DNS (RFC 1123).
 const MOST_OF_POD: usize = 253;
+/// A pod, as an error shows one.
+const EXAMPLE: &str = "`shop/cart-5f7d9`";
 
 /// The name of a namespace. It has letters, digits and `-` alone, so it may be part of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,7 +26,10 @@ impl FromStr for Namespace {
 
     fn from_str(text: &str) -> Result<Self, String> {
         if !is_name(text, MOST_OF_NAMESPACE) || text.contains('.') {
-            return Err(format!("no namespace can be named `{text}`: it has a-z, 0-9 and `-` alone"));
+            return Err(format!(
+                "`{text}` is no name of a namespace: use a-z, 0-9 and `-`, with a letter or a digit first and last, at most \
+                 {MOST_OF_NAMESPACE} characters"
+            ));
         }
         Ok(Self(text.to_owned()))
     }
@@ -60,11 +65,20 @@ impl FromStr for PodName {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let Some((namespace, name)) = text.split_once('/') else {
-            return Err("a pod is named `NAMESPACE/NAME`, such as `shop/cart-5f7d9`".to_owned());
+            return Err(format!("a pod is named `NAMESPACE/NAME`, such as {EXAMPLE}"));
         };
-        let Namespace(namespace) = namespace.parse::<Namespace>()?;
+        for (word, part) in [("namespace", namespace), ("name", name)] {
+            if part.is_empty() {
+                return Err(format!("the {word} is missing: use `NAMESPACE/NAME`"));
+            }
+        }
+        let namespace = namespace.parse::<Namespace>();
+        let Namespace(namespace) = namespace.map_err(|why| format!("{why}; such as {EXAMPLE}"))?;
         if !is_name(name, MOST_OF_POD) {
-            return Err(format!("no pod can be named `{name}`: it has a-z, 0-9, `-` and `.` alone"));
+            return Err(format!(
+                "`{name}` is no name of a pod: use a-z, 0-9, `-` and `.`, with a letter or a digit first, last and beside each `.`, at most \
+                 {MOST_OF_POD} characters; such as {EXAMPLE}"
+            ));
         }
         Ok(Self { namespace, name: name.to_owned() })
     }
@@ -96,7 +110,8 @@ mod tests {
         let namespace: Namespace = "load-tests".parse().unwrap();
         assert_eq!((namespace.as_str(), namespace.to_string().as_str()), ("load-tests", "load-tests"));
         for text in ["", "a.b", "a/b", "-a", "A", "a?b", &"a".repeat(64)] {
-            assert!(text.parse::<Namespace>().unwrap_err().contains("no namespace can be named"), "{text}");
+            let error = text.parse::<Namespace>().unwrap_err();
+            assert!(error.starts_with(&format!("`{text}` is no name of a namespace")), "{error}");
         }
     }
 
@@ -107,15 +122,24 @@ mod tests {
         assert_eq!(name.to_string(), "shop/cart-5f7d9.a");
         for (text, expected) in [
             ("cart", "NAMESPACE/NAME"),
-            ("/cart", "no namespace can be named ``"),
-            ("shop.eu/cart", "no namespace can be named `shop.eu`"),
-            ("shop/", "no pod can be named ``"),
-            ("shop/../secrets", "no pod can be named `../secrets`"),
-            ("shop/a..b", "no pod can be named `a..b`"),
-            ("shop/-a", "no pod can be named `-a`"),
-            ("shop/Cart", "no pod can be named `Cart`"),
-            ("shop/cart?x", "no pod can be named `cart?x`"),
-            ("shop/cart/log", "no pod can be named `cart/log`"),
+            ("/cart", "the namespace is missing: use `NAMESPACE/NAME`"),
+            ("/", "the namespace is missing"),
+            (
+                "shop.eu/cart",
+                "`shop.eu` is no name of a namespace: use a-z, 0-9 and `-`, with a letter or a digit first",
+            ),
+            ("a-/cart", "`a-` is no name of a namespace"),
+            ("a-/cart", "at most 63 characters; such as `shop/cart-5f7d9`"),
+            ("shop/", "the name is missing: use `NAMESPACE/NAME`"),
+            ("shop/../secrets", "`../secrets` is no name of a pod"),
+            (
+                "shop/a..b",
+                "`a..b` is no name of a pod: use a-z, 0-9, `-` and `.`, with a letter or a digit first, last and beside",
+            ),
+            ("shop/-a", "`-a` is no name of a pod"),
+            ("shop/Cart", "`Cart` is no name of a pod"),
+            ("shop/cart?x", "at most 253 characters; such as `shop/cart-5f7d9`"),
+            ("shop/cart/log", "`cart/log` is no name of a pod"),
         ] {
             let error = text.parse::<PodName>().unwrap_err();
             assert!(error.contains(expected), "{text}: {error}");

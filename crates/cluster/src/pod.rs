@@ -163,11 +163,18 @@ impl Pod {
         }
     }
 
-    /// Checks that the container of the proxy runs, or, without one, the pod.
+    /// Checks that the container of the proxy runs, or, without one, the pod. `context` is that of the kubeconfig.
     ///
     /// # Errors
     /// When it does not, with the reason that the cluster states.
-    pub fn check_running(&self, pod: &PodName, container: Option<&str>) -> Result<(), Refused> {
+    pub fn check_running(
+        &self,
+        context: &str,
+        pod: &PodName,
+        container: Option<&str>,
+    ) -> Result<(), Refused> {
+        let refused =
+            |why: String| Refused::NotRunning { context: context.to_owned(), pod: pod.clone(), why };
         let Status { phase, reason, container_statuses, init_container_statuses } = &self.status;
         let statuses = || container_statuses.iter().chain(init_container_statuses);
         let waits = |status: &ContainerStatus| {
@@ -180,16 +187,13 @@ impl Pod {
             let because = reason.clone().or_else(|| statuses().find_map(waits));
             let because = because.map(|because| format!(" ({because})")).unwrap_or_default();
             let phase = if phase.is_empty() { "unknown" } else { phase.as_str() };
-            return Err(Refused::NotRunning {
-                pod: pod.clone(),
-                why: format!("its phase is {phase}{because}"),
-            });
+            return Err(refused(format!("its phase is {phase}{because}")));
         }
         let status = container.and_then(|name| statuses().find(|status| status.name == name));
         match status {
             Some(status) if status.state.running.is_none() => {
                 let why = waits(status).unwrap_or_else(|| format!("`{}` has not begun", status.name));
-                Err(Refused::NotRunning { pod: pod.clone(), why })
+                Err(refused(why))
             }
             _ => Ok(()),
         }

@@ -16,9 +16,11 @@ pub enum Refused {
     #[error(
         "this hoptax was built without a client of Kubernetes, which --pod needs: build it with `make build`, or with `cargo build --release \
          --package hoptax --features cluster`; or save the dump with `{}`, and price that file",
-        by_hand(pod, None)
+        by_hand(context.as_deref(), pod, None)
     )]
     NotBuilt {
+        /// The context that the user named.
+        context: Option<String>,
         /// The pod.
         pod: PodName,
     },
@@ -68,7 +70,18 @@ pub enum Refused {
         /// The message of the API server.
         said: String,
     },
-    /// There is no kubeconfig, or it cannot be used.
+    /// The kubeconfig cannot be read.
+    #[error(
+        "cannot read the kubeconfig `{path}`: {why}; set KUBECONFIG to yours, or do without a cluster: price a dump that was saved, or name \
+         agents with --agents"
+    )]
+    NoKubeconfig {
+        /// Its path.
+        path: String,
+        /// The cause.
+        why: String,
+    },
+    /// The kubeconfig cannot be used.
     #[error(
         "cannot use the kubeconfig: {why}; it is `~/.kube/config`, or what the variable KUBECONFIG names, and `kubectl config view` shows it"
     )]
@@ -77,7 +90,7 @@ pub enum Refused {
         why: String,
     },
     /// The kubeconfig has no such context, or no current one.
-    #[error("{}; {}", no_context(wanted.as_deref(), there), contexts(there))]
+    #[error("{}", no_context(wanted.as_deref(), there))]
     NoContext {
         /// The context that the user named.
         wanted: Option<String>,
@@ -96,8 +109,10 @@ pub enum Refused {
         why: String,
     },
     /// The user lacks a right.
-    #[error("{}", forbidden(pod, *request, said))]
+    #[error("{}", forbidden(context, pod, *request, said))]
     Forbidden {
+        /// The context.
+        context: String,
         /// The pod.
         pod: PodName,
         /// The refused request.
@@ -158,8 +173,10 @@ pub enum Refused {
         there: Vec<String>,
     },
     /// The pod or its proxy does not run.
-    #[error("pod `{pod}` does not run: {why}; `kubectl -n {} describe pod {}` says more", pod.namespace(), pod.name())]
+    #[error("pod `{pod}` does not run: {why}; `{} describe pod {}` says more", kubectl(Some(context.as_str()), pod.namespace()), pod.name())]
     NotRunning {
+        /// The context.
+        context: String,
         /// The pod.
         pod: PodName,
         /// The state that the cluster states.
@@ -187,7 +204,7 @@ pub enum Refused {
     },
     /// The pod has no such container.
     #[error(
-        "pod `{pod}` has no container `{wanted}` that goes on running; it has {}{}",
+        "pod `{pod}` has no running container `{wanted}`; name one with --container: {}{}",
         listed(there),
         hint(wanted, there.iter().map(String::as_str))
     )]
@@ -196,7 +213,7 @@ pub enum Refused {
         pod: PodName,
         /// The container of the user.
         wanted: String,
-        /// Its containers.
+        /// Its containers that run beside each other.
         there: Vec<String>,
     },
     /// The container shows no port of an admin interface.
@@ -221,8 +238,10 @@ pub enum Refused {
         proxy: &'static str,
     },
     /// The admin interface does not answer with a dump.
-    #[error("{}", no_dump(pod, admin, why))]
+    #[error("{}", no_dump(context, pod, admin, why))]
     NoDump {
+        /// The context.
+        context: String,
         /// The pod.
         pod: PodName,
         /// The admin interface.
@@ -231,7 +250,10 @@ pub enum Refused {
         why: String,
     },
     /// This machine lacks something.
-    #[error("cannot use the client of Kubernetes: {why}")]
+    #[error(
+        "cannot use the client of Kubernetes: {why}; see whether `ulimit -n` allows more open files, or do without it: price a dump that \
+         `kubectl port-forward` saved, or name agents with --agents"
+    )]
     Machine {
         /// The cause.
         why: String,
@@ -255,6 +277,7 @@ impl Refused {
             | Self::NotBuiltForAgents { .. }
             | Self::ForbiddenAgents { .. }
             | Self::ApiOfAgents { .. }
+            | Self::NoKubeconfig { .. }
             | Self::Kubeconfig { .. }
             | Self::Credentials { .. }
             | Self::Forbidden { .. }
@@ -267,38 +290,39 @@ impl Refused {
     }
 }
 
+/// The beginning of a command line of kubectl, in a namespace. None for the current context.
+fn kubectl(context: Option<&str>, namespace: &str) -> String {
+    let context = context.map(|context| format!(" --context {context}")).unwrap_or_default();
+    format!("kubectl{context} -n {namespace}")
+}
+
 /// The command lines that save a dump without hoptax. None for the port of Istio, as an example.
-fn by_hand(pod: &PodName, port: Option<u16>) -> String {
-    let (namespace, name, port) = (pod.namespace(), pod.name(), port.unwrap_or(15000));
+fn by_hand(context: Option<&str>, pod: &PodName, port: Option<u16>) -> String {
+    let (kubectl, name, port) = (kubectl(context, pod.namespace()), pod.name(), port.unwrap_or(15000));
     format!(
-        "kubectl -n {namespace} port-forward {name} {port} & sleep 2; curl -s 'http://127.0.0.1:{port}/config_dump?include_eds' > dump.json; \
-         kill $!"
+        "{kubectl} port-forward {name} {port} & sleep 2; curl -s 'http://127.0.0.1:{port}/config_dump?include_eds' > dump.json; kill $!"
     )
 }
 
 fn no_context(wanted: Option<&str>, there: &[String]) -> String {
+    let contexts = if there.is_empty() {
+        "it has no contexts: set the variable KUBECONFIG to another file".to_owned()
+    } else {
+        format!("it has {}", listed(there))
+    };
     match wanted {
         Some(wanted) => {
-            format!(
-                "the kubeconfig has no context `{wanted}`{}",
-                hint(wanted, there.iter().map(String::as_str))
-            )
+            let hint = hint(wanted, there.iter().map(String::as_str));
+            format!("the kubeconfig has no context `{wanted}`; {contexts}{hint}")
         }
-        None => "the kubeconfig has no current context: name one with --kube-context".to_owned(),
+        None => format!("the kubeconfig has no current context: name one with --kube-context; {contexts}"),
     }
 }
 
-fn contexts(there: &[String]) -> String {
-    if there.is_empty() {
-        return "it has no contexts: set the variable KUBECONFIG to another file".to_owned();
-    }
-    format!("it has {}", listed(there))
-}
-
-fn forbidden(pod: &PodName, request: Request, said: &str) -> String {
+fn forbidden(context: &str, pod: &PodName, request: Request, said: &str) -> String {
     let missing = Missing::of(said, request);
     let rule = rule(pod, missing.user.as_deref());
-    ungranted(&missing, pod.namespace(), &format!("the dump of pod `{pod}` needs"), said, &rule)
+    ungranted(&missing, (context, pod.namespace()), &format!("the dump of pod `{pod}` needs"), said, &rule)
 }
 
 /// The right that is missing; without one, the admission that was refused, such as for a quota.
@@ -306,7 +330,7 @@ fn forbidden_agents(context: &str, namespace: &Namespace, doing: &str, said: &st
     match Missing::stated(said) {
         Some(missing) => {
             let rule = rule_of_agents(namespace, missing.user.as_deref());
-            ungranted(&missing, namespace.as_str(), "agents in pods need", said, &rule)
+            ungranted(&missing, (context, namespace.as_str()), "agents in pods need", said, &rule)
         }
         None => format!(
             "the cluster of context `{context}` does not {doing} in namespace `{namespace}`: {said}; `hoptax load --dry-run` prints what it \
@@ -315,23 +339,30 @@ fn forbidden_agents(context: &str, namespace: &Namespace, doing: &str, said: &st
     }
 }
 
-fn ungranted(missing: &Missing, namespace: &str, needs: &str, said: &str, rule: &str) -> String {
+fn ungranted(
+    missing: &Missing,
+    (context, namespace): (&str, &str),
+    needs: &str,
+    said: &str,
+    rule: &str,
+) -> String {
     let Missing { user, verb, resource } = missing;
     let who = user.as_deref().map_or("the user of the kubeconfig".to_owned(), |user| format!("`{user}`"));
     format!(
         "{who} may not `{verb}` `{resource}` in namespace `{namespace}`, which {needs}: {said}; who may grant it saves this as `rule.yaml`, \
-         and runs `kubectl apply -f rule.yaml`:\n\n{rule}"
+         and runs `{} apply -f rule.yaml`:\n\n{rule}",
+        kubectl(Some(context), namespace)
     )
 }
 
 /// The command line that sends the same request without hoptax.
 fn by_kubectl(context: &str, request: Request, pod: &PodName) -> String {
-    let (namespace, name) = (pod.namespace(), pod.name());
+    let name = pod.name();
     let command = match request {
         Request::Read => format!("get pod {name}"),
         Request::Forward => format!("port-forward {name} :15000"),
     };
-    format!("kubectl --context {context} -n {namespace} {command}")
+    format!("{} {command}", kubectl(Some(context), pod.namespace()))
 }
 
 fn doing(request: Request, pod: &PodName) -> String {
@@ -349,21 +380,20 @@ fn pods(context: &str, pod: &PodName, there: &[String]) -> String {
         meant = nearest(pod.name(), all());
     }
     meant.truncate(3);
-    let namespace = pod.namespace();
-    let command =
-        format!("`kubectl --context {context} -n {namespace} get pods` lists those of its namespace");
+    let kubectl = kubectl(Some(context), pod.namespace());
+    let command = format!("`{kubectl} get pods` lists those of its namespace");
     if there.is_empty() {
         return format!(", or you may not list them; {command}");
     }
     format!("{}; {command}", suggestion(&meant))
 }
 
-fn no_dump(pod: &PodName, Admin { container, port, source }: &Admin, why: &str) -> String {
+fn no_dump(context: &str, pod: &PodName, Admin { container, port, source }: &Admin, why: &str) -> String {
     let of = container.as_deref().map(|name| format!("container `{name}` of ")).unwrap_or_default();
     format!(
         "{of}pod `{pod}` gives no dump at port {port} ({source}): {why}; --admin-port names the port of the admin interface of its Envoy, \
          and `{}` shows what it answers",
-        by_hand(pod, Some(*port))
+        by_hand(Some(context), pod, Some(*port))
     )
 }
 
@@ -376,118 +406,4 @@ fn listed(names: &[String]) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn pod() -> PodName {
-        "shop/cart".parse().unwrap()
-    }
-
-    fn names(names: &[&str]) -> Vec<String> {
-        names.iter().map(|name| (*name).to_owned()).collect()
-    }
-
-    #[test]
-    fn a_context_that_does_not_exist_is_answered_with_those_that_do() {
-        let there = names(&["prod-eu", "prod-us"]);
-        let text = Refused::NoContext { wanted: Some("prd-eu".to_owned()), there: there.clone() }.to_string();
-        assert!(text.contains("no context `prd-eu`; did you mean `prod-eu`?"), "{text}");
-        assert!(text.contains("it has `prod-eu`, `prod-us`"), "{text}");
-        let text = Refused::NoContext { wanted: None, there }.to_string();
-        assert!(text.contains("--kube-context") && text.contains("`prod-us`"), "{text}");
-        let text = Refused::NoContext { wanted: None, there: Vec::new() }.to_string();
-        assert!(text.contains("KUBECONFIG"), "{text}");
-        let many = (0..20).map(|number| format!("c{number}")).collect();
-        let text = Refused::NoContext { wanted: None, there: many }.to_string();
-        assert!(text.contains("`c11` and 8 more") && !text.contains("`c12`"), "{text}");
-    }
-
-    #[test]
-    fn a_forbidden_request_names_the_right_and_the_rule_that_grants_it() {
-        let said = "pods \"cart\" is forbidden: User \"alice\" cannot get resource \"pods/portforward\" in API group \"\" in the namespace \
-                    \"shop\"";
-        let refused = Refused::Forbidden { pod: pod(), request: Request::Forward, said: said.to_owned() };
-        let text = refused.to_string();
-        assert!(text.starts_with("`alice` may not `get` `pods/portforward` in namespace `shop`"), "{text}");
-        assert!(text.ends_with(&format!("\n\n{}", rule(&pod(), Some("alice")))), "{text}");
-        let other = Refused::Forbidden { pod: pod(), request: Request::Read, said: "no".to_owned() };
-        assert!(other.to_string().starts_with("the user of the kubeconfig may not `get` `pods` in"));
-    }
-
-    #[test]
-    fn a_right_that_agents_lack_is_named_with_its_rule_and_a_quota_is_no_right() {
-        let of = |said: &str| {
-            let (context, namespace) = ("c".to_owned(), "perf".parse().unwrap());
-            Refused::ForbiddenAgents { context, namespace, doing: "make a Job", said: said.to_owned() }
-                .to_string()
-        };
-        let text = of("User \"alice\" cannot create resource \"secrets\" in API group \"\"");
-        assert!(
-            text.starts_with("`alice` may not `create` `secrets` in namespace `perf`, which agents"),
-            "{text}"
-        );
-        let rule = rule_of_agents(&"perf".parse().unwrap(), Some("alice"));
-        assert!(text.ends_with(&format!("\n\n{rule}")), "{text}");
-        let text = of("jobs.batch \"a\" is forbidden: exceeded quota: q");
-        assert!(text.contains("`c` does not make a Job in namespace `perf`: jobs.batch"), "{text}");
-        assert!(!text.contains("kubectl apply"), "{text}");
-    }
-
-    #[test]
-    fn a_pod_that_does_not_exist_is_answered_with_those_of_the_workload_or_similar_ones() {
-        let of = |there: &[&str]| {
-            Refused::NoPod { context: "c".to_owned(), pod: pod(), there: names(there) }.to_string()
-        };
-        let text = of(&["cart-7d9f4-x2", "cart-7d9f4-y1", "web-1"]);
-        assert!(text.contains("did you mean one of `cart-7d9f4-x2`, `cart-7d9f4-y1`?"), "{text}");
-        assert!(of(&["card", "web"]).contains("did you mean `card`?"));
-        let text = of(&["web"]);
-        assert!(!text.contains("did you mean") && text.contains("-n shop get pods"), "{text}");
-        assert!(of(&[]).contains("you may not list them"));
-    }
-
-    #[test]
-    fn a_proxy_without_a_dump_is_named_with_its_port_and_where_it_is_from() {
-        let admin = |container: Option<&str>| Admin {
-            container: container.map(str::to_owned),
-            port: 15000,
-            source: "the usual port of `istio-proxy`".to_owned(),
-        };
-        let of = |container| {
-            Refused::NoDump { pod: pod(), admin: Box::new(admin(container)), why: "refused".to_owned() }
-                .to_string()
-        };
-        let text = of(Some("istio-proxy"));
-        let expected = "container `istio-proxy` of pod `shop/cart` gives no dump at port 15000 (the usual port of `istio-proxy`): refused";
-        assert!(text.starts_with(expected) && text.contains("port-forward cart 15000"), "{text}");
-        assert!(of(None).starts_with("pod `shop/cart` gives no dump"));
-    }
-
-    #[test]
-    fn a_request_that_is_refused_otherwise_is_named_with_the_answer_and_the_same_request_of_kubectl() {
-        let of = |request| {
-            let (context, said) = ("c".to_owned(), "503 busy".to_owned());
-            Refused::Api { context, pod: pod(), request, said }.to_string()
-        };
-        let text = of(Request::Read);
-        assert!(text.contains("of context `c` does not show pod `shop/cart`: 503 busy"), "{text}");
-        assert!(text.contains("`kubectl --context c -n shop get pod cart`"), "{text}");
-        assert!(of(Request::Forward).contains("does not forward a port of pod `shop/cart`"));
-        assert!(of(Request::Forward).contains("-n shop port-forward cart :15000`"));
-    }
-
-    #[test]
-    fn errors_that_another_command_line_mends_are_of_the_input() {
-        let namespace = |there: &[&str]| Refused::NoNamespace {
-            context: "c".to_owned(),
-            wanted: "shpo".to_owned(),
-            there: names(there),
-        };
-        assert!(namespace(&[]).is_of_input());
-        assert!(namespace(&["shop"]).to_string().contains("did you mean `shop`?"));
-        let unbuilt = Refused::NotBuilt { pod: pod() };
-        assert!(!unbuilt.is_of_input());
-        assert!(unbuilt.to_string().contains("--features cluster"), "{unbuilt}");
-        assert!(unbuilt.to_string().contains("`kubectl -n shop port-forward cart 15000 &"), "{unbuilt}");
-    }
-}
+mod tests;

@@ -1,11 +1,14 @@
 //! The functions of one proxy: their needs together, and pairs that cannot be combined.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::Path;
 
 use crate::filter_order::FilterOrder;
 use crate::fragment::Fragment;
 use crate::function::{Context, Function, Proof, RenderError, Secured, Tls};
+use crate::kept::KeptFragment;
 use crate::knob::Knobs;
 
 /// A function of a composition.
@@ -20,10 +23,19 @@ pub struct Component {
 }
 
 /// The functions of one proxy, in the order in which they are written; empty for a plain proxy.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Default, PartialEq)]
 pub struct Composition {
     components: Vec<Component>,
     order: FilterOrder,
+    fragment: KeptFragment,
+}
+
+/// Without the fragment, which may not be rendered yet: plans are recognized by the hash of this text.
+impl fmt::Debug for Composition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { components, order, fragment: _ } = self;
+        f.debug_struct("Composition").field("components", components).field("order", order).finish()
+    }
 }
 
 /// Two functions that cannot be combined.
@@ -68,7 +80,7 @@ impl Component {
     /// Returns true if its request determines a condition of a study.
     fn determines(&self, condition: &str) -> bool {
         match condition {
-            "request_bytes" => self.body().is_some(),
+            "request_bytes" => self.function.request.has_body(),
             "response_bytes" => self.response_bytes().is_some(),
             _ => true,
         }
@@ -80,10 +92,27 @@ impl Component {
     }
 }
 
+/// A function that others may have to be combined with. It is rendered once for all pairs that it is part of.
+struct Candidate<'a> {
+    component: &'a Component,
+    fragment: OnceCell<Option<Fragment>>,
+}
+
+impl<'a> Candidate<'a> {
+    fn new(component: &'a Component) -> Self {
+        Self { component, fragment: OnceCell::new() }
+    }
+
+    /// See [`Component::fragment`].
+    fn fragment(&self) -> Option<&Fragment> {
+        self.fragment.get_or_init(|| self.component.fragment()).as_ref()
+    }
+}
+
 impl Composition {
     /// A single function.
     pub fn one(component: Component) -> Self {
-        Self { components: vec![component], order: FilterOrder::default() }
+        Self { components: vec![component], ..Self::default() }
     }
 
     /// Several functions.
@@ -91,14 +120,8 @@ impl Composition {
     /// # Errors
     /// Every function that cannot be combined with an earlier one, with the first such function.
     pub fn new(components: Vec<Component>, order: FilterOrder) -> Result<Self, Vec<Conflict>> {
-        let conflict = |(index, second): (usize, &Component)| {
-            components.iter().take(index).find_map(|first| {
-                let why = obstacle(first, second)?;
-                Some(Conflict { first: first.name.clone(), second: second.name.clone(), index, why })
-            })
-        };
-        let conflicts: Vec<Conflict> = components.iter().enumerate().filter_map(conflict).collect();
-        if conflicts.is_empty() { Ok(Self { components, order }) } else { Err(conflicts) }
+        let conflicts = conflicts(&components);
+        if conflicts.is_empty() { Ok(Self { components, order, ..Self::default() }) } else { Err(conflicts) }
     }
 
     /// The functions of all proxies of an arm, which share their requests and the application. It is for questions about
@@ -121,11 +144,7 @@ impl Composition {
         };
         let conflicts: Vec<Conflict> = components.iter().enumerate().filter_map(conflict).collect();
         let all = || components.iter().map(|(_, component)| (*component).clone()).collect();
-        if conflicts.is_empty() {
-            Ok(Self { components: all(), order: FilterOrder::default() })
-        } else {
-            Err(conflicts)
-        }
+        if conflicts.is_empty() { Ok(Self { components: all(), ..Self::default() }) } else { Err(conflicts) }
     }
 
     /// The functions, in the order in which they are written.
@@ -156,10 +175,14 @@ impl Composition {
         // A composition has each function once.
         self.components.len() == other.components.len()
             && self.components.iter().all(contains)
-            && (self.components.len() < 2
-                || self
-                    .render(&nowhere())
-                    .is_ok_and(|own| other.render(&nowhere()).is_ok_and(|other| own == other)))
+            && (self.components.len() < 2 || self.fragment().is_some_and(|own| other.fragment() == Some(own)))
+    }
+
+    /// The fragment that enables all functions, without the addresses and folders of a run: for questions about the proxy. It is rendered
+    /// for the first of them, and kept for the others, and for those of copies that are made from then on. None for one that does not
+    /// render, which the run reports.
+    pub fn fragment(&self) -> Option<&Fragment> {
+        self.fragment.get_or_init(|| self.render(&nowhere()).ok())
     }
 
     /// The fragment that enables all functions.
@@ -289,17 +312,30 @@ impl Composition {
     }
 }
 
+/// Every function that cannot be combined with an earlier one, with the first such function.
+fn conflicts(components: &[Component]) -> Vec<Conflict> {
+    let candidates: Vec<Candidate<'_>> = components.iter().map(Candidate::new).collect();
+    let conflict = |(index, second): (usize, &Candidate<'_>)| {
+        candidates.iter().take(index).find_map(|first| {
+            let why = obstacle(first, second)?;
+            let [first, second] = [first, second].map(|one| one.component.name.clone());
+            Some(Conflict { first, second, index, why })
+        })
+    };
+    candidates.iter().enumerate().filter_map(conflict).collect()
+}
+
 /// Returns the reason why two functions cannot be combined; None if they can.
-fn obstacle(first: &Component, second: &Component) -> Option<String> {
-    let (one, other) = (&first.function, &second.function);
-    if one.id == other.id {
-        return Some(format!("a proxy has the function `{}` once", one.id));
+fn obstacle(first: &Candidate<'_>, second: &Candidate<'_>) -> Option<String> {
+    let (one, other) = (first.component, second.component);
+    if one.function.id == other.function.id {
+        return Some(format!("a proxy has the function `{}` once", one.function.id));
     }
-    traffic_obstacle(first, second)
+    traffic_obstacle(one, other)
         .or_else(|| process_obstacle(first, second))
-        .or_else(|| shared_obstacle(first, second))
-        .or_else(|| first.fragment()?.combine(second.fragment()?).err())
-        .or_else(|| proof_obstacle(first, second))
+        .or_else(|| shared_obstacle(one, other))
+        .or_else(|| first.fragment()?.clone().combine(second.fragment()?.clone()).err())
+        .or_else(|| proof_obstacle(one, other))
 }
 
 /// Returns why two functions cannot share requests: each needs another value of the same part; None if they can.
@@ -324,9 +360,9 @@ fn traffic_obstacle(first: &Component, second: &Component) -> Option<String> {
 
 /// Returns why two functions cannot share a process, in terms of settings that a process or its connections have only once; None if they
 /// can.
-fn process_obstacle(first: &Component, second: &Component) -> Option<String> {
-    let (one, other) = (&first.function, &second.function);
-    let group = |component: &Component| component.fragment().map(|fragment| fragment.key_exchange_group);
+fn process_obstacle(first: &Candidate<'_>, second: &Candidate<'_>) -> Option<String> {
+    let (one, other) = (&first.component.function, &second.component.function);
+    let group = |candidate: &Candidate<'_>| candidate.fragment().map(|fragment| fragment.key_exchange_group);
     if one.secured.downstream.and(other.secured.downstream).is_some() {
         return Some("both set up TLS of the downstream connections".to_owned());
     }

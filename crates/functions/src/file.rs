@@ -6,11 +6,10 @@ use serde::Deserialize;
 
 use crate::NUMBERED_CONDITIONS;
 use crate::code_file::CodeFile;
-use crate::function::{
-    Change, Family, Function, KnownAnswer, PATH, RenderError, Request, Secured, environment,
-};
+use crate::function::{Change, Family, Function, KnownAnswer, PATH, RenderError, Request, Secured};
 use crate::in_listeners::InListeners;
 use crate::knob::{Knob, KnobRange, KnobValue};
+use crate::template::environment;
 
 /// Variables of every fragment besides the knobs of its function: the arm's directory, for log files, the path of the
 /// requests, the address of the companion, and the paths of files with our code.

@@ -9,16 +9,15 @@ use std::str::FromStr;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use hoptax_text::nearest::nearest;
-use minijinja::{Environment, UndefinedBehavior};
 use serde::Deserialize;
 
 use crate::REQUEST_PATH;
 use crate::call::{CallError, FunctionCall};
 use crate::code_file::CodeFile;
-use crate::document::json_document;
 use crate::fragment::Fragment;
 use crate::in_listeners::InListeners;
 use crate::knob::{Knob, KnobValue, Knobs};
+use crate::template::{environment, variables};
 
 /// The variable with the path of requests.
 pub(crate) const PATH: &str = "path";
@@ -238,6 +237,13 @@ pub struct Request {
     pub body_base64: Option<String>,
 }
 
+impl Request {
+    /// Returns true if it has a body.
+    pub(crate) fn has_body(&self) -> bool {
+        self.body.is_some() || self.body_base64.is_some()
+    }
+}
+
 /// The known response time of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KnownAnswer {
@@ -321,10 +327,11 @@ impl Function {
 
     /// Returns true if its fragment uses the path of requests, and so supports [`REQUEST_PATH`] only.
     pub fn looks_at_path(&self) -> bool {
-        let environment = environment();
-        let template = environment.template_from_str(&self.fragment);
+        let template = || environment().template_from_str(&self.fragment);
         // An invalid template is rejected when its file is read.
-        template.is_ok_and(|template| template.undeclared_variables(false).contains(PATH))
+        let uses = || template().is_ok_and(|template| template.undeclared_variables(false).contains(PATH));
+        // To compile a template takes longer than to search it.
+        self.fragment.contains(PATH) && uses()
     }
 
     /// All knobs at their defaults.
@@ -480,21 +487,4 @@ impl Function {
             known: self.knobs.keys().cloned().collect(),
         }
     }
-}
-
-/// The values of knobs, as template variables.
-fn variables(knobs: &Knobs) -> BTreeMap<&str, minijinja::Value> {
-    let value = |value: &KnobValue| match value {
-        KnobValue::Integer(integer) => (*integer).into(),
-        KnobValue::Word(word) => word.as_str().into(),
-    };
-    knobs.iter().map(|(name, one)| (name, value(one))).collect()
-}
-
-/// The template engine for all templates of a function: an undefined name is an error.
-pub(crate) fn environment() -> Environment<'static> {
-    let mut environment = Environment::new();
-    environment.set_undefined_behavior(UndefinedBehavior::Strict);
-    environment.add_function("json_document", json_document);
-    environment
 }

@@ -14,7 +14,9 @@ mod filter_order;
 mod fragment;
 mod function;
 mod in_listeners;
+mod kept;
 mod knob;
+mod template;
 mod unloading;
 
 pub use call::{CallError, FunctionCall};

@@ -42,8 +42,7 @@ impl Share {
 
     /// The number that this generator has of a number of requests or connections of the load, which are dealt out in turn.
     pub fn of_number(self, number: u64) -> u64 {
-        let of = u64::from(self.of);
-        number / of + u64::from(u64::from(self.index) < number % of)
+        dealt(number, self.index.into(), self.of.into())
     }
 
     /// The rate that this generator has of a rate of the load.
@@ -60,6 +59,11 @@ impl Share {
     pub(crate) fn workers(self, own: u32) -> u32 {
         own * self.of
     }
+}
+
+/// The number that one of several, `index` of `of`, has of a number that is dealt out in turn.
+pub(crate) fn dealt(number: u64, index: u64, of: u64) -> u64 {
+    number / of + u64::from(index < number % of)
 }
 
 #[cfg(test)]

@@ -32,6 +32,7 @@ use crate::lookups::{LookupHost, Lookups};
 use crate::recording::Recording;
 use crate::run::{Release, Run};
 use crate::schedule::Schedule;
+use crate::share::dealt;
 use crate::traffic::Traffic;
 use crate::worker::{Worker, WorkerSpec};
 use account::Account;
@@ -126,7 +127,7 @@ pub fn run(
                 release: release(spec, number as u32, workers as u32),
                 early_end: early_end.clone(),
                 polls: false,
-                requests: spec.requests.map(|requests| share(requests, number, workers)),
+                requests: spec.requests.map(|requests| dealt(requests, number as u64, workers as u64)),
                 live: live.clone(),
                 log,
                 intervals: spec.intervals.clone(),
@@ -277,7 +278,7 @@ fn connect(spec: &TrialSpec, workers: usize, stop: &AtomicBool) -> Result<Vec<Re
     let mut first_connection = 0;
     (0..workers)
         .map(|number| {
-            let connections = spec.connections / workers + usize::from(number < spec.connections % workers);
+            let connections = dealt(spec.connections as u64, number as u64, workers as u64) as usize;
             let log = spec.log.clone().map(|sender| LogSink::new(sender, first_connection as u32));
             first_connection += connections;
             // The workers open their connections one after the other, each in its share of the ramp-up.
@@ -305,12 +306,6 @@ fn lookups(traffic: &Traffic) -> io::Result<Option<Lookups>> {
         hosts.map(|host| LookupHost { name: host.name.clone(), addresses: Arc::clone(&host.addresses) });
     let refresh = traffic.refresh.clone().filter(|_| traffic.has_refreshed_names());
     refresh.map(|refresh| Lookups::start(refresh, hosts)).transpose()
-}
-
-/// A worker's share of a number of requests, as schedules divide them.
-fn share(requests: u64, number: usize, workers: usize) -> u64 {
-    let workers = workers as u64;
-    requests / workers + u64::from((number as u64) < requests % workers)
 }
 
 fn release(spec: &TrialSpec, number: u32, workers: u32) -> Release {

@@ -1,6 +1,7 @@
 //! The plan of a study: arms and loads, with all decisions that need no running process.
 
 mod arms;
+mod arms_of_loads;
 mod chain;
 mod conditions;
 mod copies;
@@ -15,7 +16,6 @@ mod points;
 mod positions;
 mod published;
 mod searched;
-mod selection;
 mod size;
 mod smoke;
 mod supported;
@@ -23,11 +23,11 @@ mod timeline;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
-use std::path::Path;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use hoptax_bootstrap::request::DerivedRequest;
-use hoptax_functions::{Catalogue, Composition, Context, Fragment, KeyExchangeGroup, KnobValue, Proof, Tls};
+use hoptax_functions::{Catalogue, Composition, Fragment, KeyExchangeGroup, KnobValue, Proof, Tls};
 use hoptax_host::link::LinkSpec;
 use hoptax_host::network::{Needed, NetworkSpec};
 use hoptax_load::Arrivals;
@@ -239,7 +239,7 @@ impl Plan {
         let mut problems = Vec::new();
         let (arms, pointers) = arms::plan(file, positions, catalogue, &configurations, &mut problems);
         let mut loads = loads::plan(&file.loads, file.observe, positions, &mut problems);
-        selection::decide(file, &arms, &mut loads, positions, &mut problems);
+        arms_of_loads::decide(file, &arms, &mut loads, positions, &mut problems);
         let timeline = timeline::plan(file, &arms, &loads, positions, &mut problems);
         supported::check(file, &arms, &pointers, &loads, positions, &mut problems);
         let link = file.link.as_ref().map(|link| link.plan(file.seed, positions, &mut problems));
@@ -338,10 +338,10 @@ impl Plan {
 }
 
 /// Returns the configuration that the functions of a proxy add to it, without the addresses and folders of a run.
-fn fragment(hop: &Hop) -> Fragment {
-    let context = Context { directory: Path::new("."), companion: None };
-    // Functions of the catalogue were rendered when it was loaded.
-    hop.functions.render(&context).unwrap_or_default()
+fn fragment(hop: &Hop) -> &Fragment {
+    static NOTHING: LazyLock<Fragment> = LazyLock::new(Fragment::default);
+    // A test renders all functions of the catalogue.
+    hop.functions.fragment().unwrap_or(&NOTHING)
 }
 
 impl Arm {
@@ -395,7 +395,7 @@ impl Arm {
 
     /// Returns true if any proxy of the arm has connections over QUIC.
     pub fn uses_quic(&self) -> bool {
-        let uses_quic = |fragment: Fragment| fragment.quic_downstream || fragment.quic_upstream;
+        let uses_quic = |fragment: &Fragment| fragment.quic_downstream || fragment.quic_upstream;
         self.chain.hops.iter().any(|hop| uses_quic(fragment(hop)))
     }
 

@@ -1,5 +1,5 @@
 //! Profiles of a proxy from the records of perf: samples of CPU time with the layer of each, stacks in the folded format, flame graphs,
-//! trees of functions, and top-down counters. Text in, numbers and text out.
+//! trees of frames, and top-down counters. Text in, numbers and text out.
 
 pub mod flame;
 pub mod folded;

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use hoptax_functions::{Catalogue, Tls};
 use hoptax_plan::file;
@@ -73,8 +74,13 @@ fn subject_text(arm: &Arm) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
-/// The built-in studies by their names.
-fn plans(catalogue: &Catalogue) -> Vec<(String, Plan)> {
+/// The built-in studies by their names, planned once for all tests.
+fn plans() -> &'static [(String, Plan)] {
+    static PLANS: LazyLock<Vec<(String, Plan)>> = LazyLock::new(plan_all);
+    &PLANS
+}
+
+fn plan_all() -> Vec<(String, Plan)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies");
     let mut paths: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     // The folder within it holds graphs.
@@ -83,7 +89,7 @@ fn plans(catalogue: &Catalogue) -> Vec<(String, Plan)> {
     let plan = |path: &PathBuf| {
         let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
         let (file, positions) = file::read(&name, &fs::read_to_string(path).unwrap()).unwrap();
-        let plan = Plan::new(&file, &positions, catalogue).unwrap();
+        let plan = Plan::new(&file, &positions, Catalogue::load().unwrap()).unwrap();
         (name, plan)
     };
     paths.iter().map(plan).collect()
@@ -91,16 +97,15 @@ fn plans(catalogue: &Catalogue) -> Vec<(String, Plan)> {
 
 #[test]
 fn plans_of_the_bundled_studies_are_unchanged() {
-    for (name, plan) in plans(Catalogue::load().unwrap()) {
-        insta::assert_snapshot!(name, shown(&plan));
+    for (name, plan) in plans() {
+        insta::assert_snapshot!(name.as_str(), shown(plan));
     }
 }
 
 #[test]
 fn every_function_of_the_catalogue_is_measured_by_a_study() {
     let catalogue = Catalogue::load().unwrap();
-    let plans = plans(catalogue);
-    let arms = plans.iter().flat_map(|(_, plan)| &plan.arms);
+    let arms = plans().iter().flat_map(|(_, plan)| &plan.arms);
     let components = arms.flat_map(|arm| {
         let of_hops = arm.chain.hops.iter().flat_map(|hop| hop.functions.components());
         arm.functions.components().iter().chain(of_hops)

@@ -34,7 +34,7 @@ pub(crate) enum Chart {
     Groups(Vec<Group>),
     /// Bars of pieces that add up.
     Bars(Bars),
-    /// CPU time by function, beside that of a reference.
+    /// CPU time by frame, beside that of a reference.
     Flame(Flame),
     /// Distributions on common scales.
     Distributions(Distributions),

@@ -24,6 +24,10 @@ struct Drawn {
     measure: Measure,
     /// The kind of loads under which arms are compared in it; none for all.
     loop_: Option<Loop>,
+    /// True if arms without a proxy have it, too.
+    is_of_callers: bool,
+    /// True if a slice is only set aside in it by what changes CPU time: a proxy that waits for its processor is charged nothing meanwhile.
+    is_cpu_time: bool,
 }
 
 const CPU: Drawn = Drawn {
@@ -33,6 +37,8 @@ const CPU: Drawn = Drawn {
     headings: &["CPU %", "CPU us"],
     measure: Measure::Cpu,
     loop_: None,
+    is_of_callers: false,
+    is_cpu_time: true,
 };
 const P50: Drawn = Drawn {
     id: "response_p50_us",
@@ -41,6 +47,8 @@ const P50: Drawn = Drawn {
     headings: &["p50 us", "p50 %", "p90 us", "quiet p99 us", "p99 us", "p99 %"],
     measure: Measure::ResponseP50,
     loop_: Some(Loop::Open),
+    is_of_callers: true,
+    is_cpu_time: false,
 };
 const RATE: Drawn = Drawn {
     id: "rate",
@@ -49,6 +57,8 @@ const RATE: Drawn = Drawn {
     headings: &["max rate/s", "max rate %"],
     measure: Measure::MaxRate,
     loop_: Some(Loop::Closed),
+    is_of_callers: false,
+    is_cpu_time: false,
 };
 
 /// Most slices of a page, which takes about 40 bytes for each. Those behind the main table are always there.
@@ -182,12 +192,12 @@ fn of_load(result: &StudyResult, drawn: &Drawn, load: &LoadSpec) -> Option<Slice
         return None;
     }
     // The generator's own rate, and no CPU time of a proxy.
-    let has_value = |arm: &&ArmResult| arm.kind != ArmKind::Direct || drawn.id == P50.id;
+    let has_value = |arm: &&ArmResult| arm.kind != ArmKind::Direct || drawn.is_of_callers;
     let arms = result
         .arms
         .iter()
         .filter(has_value)
-        .map(|arm| ArmSlices { arm: arm.id.clone(), slices: of_arm(result, &arm.id, &load.name, drawn.id) });
+        .map(|arm| ArmSlices { arm: arm.id.clone(), slices: of_arm(result, &arm.id, &load.name, drawn) });
     let arms: Vec<ArmSlices> = arms.filter(|arm| !arm.slices.is_empty()).collect();
     (!arms.is_empty()).then(|| Slices {
         axis: drawn.axis.to_owned(),
@@ -198,15 +208,14 @@ fn of_load(result: &StudyResult, drawn: &Drawn, load: &LoadSpec) -> Option<Slice
     })
 }
 
-fn of_arm(result: &StudyResult, arm: &str, load: &str, measure: &str) -> Vec<Slice> {
+fn of_arm(result: &StudyResult, arm: &str, load: &str, of: &Drawn) -> Vec<Slice> {
     let mut slices = Vec::new();
     for round in &result.rounds {
         let is_own = |sample: &&Sample| sample.arm == arm && sample.load == load;
         for sample in round.samples.iter().filter(is_own) {
-            let values = sample.values.get(measure).into_iter().flatten();
+            let values = sample.values.get(of.id).into_iter().flatten();
             let slice = |((value, s), aside): ((&Option<f64>, &f64), &Vec<_>)| {
-                // A proxy that waits for its processor is charged nothing meanwhile, so its CPU time counts.
-                let counts_against = |one: &&Disturbance| measure != CPU.id || one.invalidates_cpu_time();
+                let counts_against = |one: &&Disturbance| !of.is_cpu_time || one.invalidates_cpu_time();
                 let causes: Vec<&str> =
                     aside.iter().filter(counts_against).map(|one: &Disturbance| one.as_str()).collect();
                 Some(Slice {

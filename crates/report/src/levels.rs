@@ -1,9 +1,10 @@
 //! The table of the baselines: the cost of plain proxying.
 
-use hoptax_result::{ArmKind, ArmResult, CostMeasure, RoundMeasure, StudyResult};
+use hoptax_result::{ArmKind, ArmResult, CostMeasure, Interval, LoadSpec, RoundMeasure, StudyResult};
 
+use crate::load_rate;
 use crate::numbers::{grouped, level};
-use crate::rows::{arm_level, baselines, mark};
+use crate::rows::{arm_level, baselines, mark, own_load, reference_level};
 use crate::side_table::SideTable;
 
 /// A column: its heading and its measure.
@@ -19,15 +20,65 @@ const OF_SLICES: [Column; 6] = [
     ("p99 us", CostMeasure::ResponseP99Us),
 ];
 
-/// The levels of all baselines, the main one first; none if none of their numbers is left.
+/// A baseline in the table.
+struct Row<'r> {
+    arm: &'r ArmResult,
+    /// A load that arms compared with it have of their own; none for the load of its own numbers.
+    load: Option<&'r LoadSpec>,
+}
+
+impl Row<'_> {
+    fn name(&self, result: &StudyResult) -> String {
+        match self.load {
+            Some(load) => format!("{} ({})", self.arm.id, load_rate::rate(result, load)),
+            None => format!("{}{}", self.arm.id, mark(result, self.arm)),
+        }
+    }
+
+    /// Its level in a measure, in the unit of tables. Under a load that is no usual one of the baseline, only in the measures whose costs
+    /// are taken from that load.
+    fn level(&self, result: &StudyResult, measure: CostMeasure) -> Option<Interval> {
+        let Some(load) = self.load else { return arm_level(self.arm, measure) };
+        let usual = |arm: &ArmResult| result.plan.usual_load_of(&arm.id, measure.measure());
+        let is_of_load = |other: &&ArmResult| usual(other) == Some(load) && usual(self.arm) != Some(load);
+        let other = users(result, self.arm, load).find(is_of_load)?;
+        reference_level(result, other, measure)
+    }
+}
+
+/// The arms that are compared with a baseline and have a load of their own.
+fn users<'r>(
+    result: &'r StudyResult,
+    baseline: &'r ArmResult,
+    load: &'r LoadSpec,
+) -> impl Iterator<Item = &'r ArmResult> {
+    let compared = result.arms.iter().filter(move |arm| arm.compared_with.as_ref() == Some(&baseline.id));
+    compared.filter(move |arm| own_load(result, arm) == Some(load))
+}
+
+/// The levels of all baselines, the main one first, each followed by those under the loads that arms compared with it have of their own:
+/// costs of these arms are shares of them. None if none of their numbers is left.
 pub(crate) fn levels(result: &StudyResult) -> Option<SideTable> {
     let arms = baselines(result);
     let of_rounds = RoundMeasure::compared()
         .map(|measure| (measure.definition().short_heading, CostMeasure::OfRounds(measure)));
-    let is_stated = |column: &Column| arms.iter().any(|arm| arm.level(column.1).is_some());
-    let columns: Vec<Column> = OF_SLICES.into_iter().chain(of_rounds).filter(is_stated).collect();
-    let cells = |arm: &ArmResult| -> Vec<String> {
-        let cell = |column: &Column| arm_level(arm, column.1).as_ref().map_or_else(|| "-".to_owned(), level);
+    let mut rows: Vec<Row<'_>> = Vec::new();
+    for arm in arms.iter().copied() {
+        rows.push(Row { arm, load: None });
+        rows.extend(result.plan.loads.iter().map(|load| Row { arm, load: Some(load) }));
+    }
+    let columns: Vec<Column> = OF_SLICES
+        .into_iter()
+        .chain(of_rounds)
+        .filter(|column| rows.iter().any(|row| row.level(result, column.1).is_some()))
+        .collect();
+    rows.retain(|row| {
+        row.load.is_none() || columns.iter().any(|column| row.level(result, column.1).is_some())
+    });
+    let cells = |row: &Row<'_>| -> Vec<String> {
+        let cell = |column: &Column| {
+            row.level(result, column.1).as_ref().map_or_else(|| "-".to_owned(), level)
+        };
         columns.iter().map(cell).collect()
     };
     let what = if arms.iter().all(|arm| arm.hops.is_empty()) { "without a proxy" } else { "plain proxying" };
@@ -43,7 +94,7 @@ pub(crate) fn levels(result: &StudyResult) -> Option<SideTable> {
             .chain(columns.iter().map(|column| column.0))
             .map(str::to_owned)
             .collect(),
-        rows: arms.iter().map(|arm| (format!("{}{}", arm.id, mark(result, arm)), cells(arm))).collect(),
+        rows: rows.iter().map(|row| (row.name(result), cells(row))).collect(),
     })
 }
 
@@ -69,6 +120,8 @@ pub(crate) fn notes(result: &StudyResult) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use hoptax_result::{ArmLoad, ResponseCost};
+
     use super::*;
     use crate::fixture;
 
@@ -93,6 +146,37 @@ mod tests {
             ]
         );
         assert!(levels(&fixture::void()).is_none());
+    }
+
+    #[test]
+    fn a_baseline_has_a_row_for_each_load_that_arms_compared_with_it_have_of_their_own() {
+        let mut result = fixture::study();
+        let ids = result.arms.iter().map(|arm| arm.id.clone());
+        let others: Vec<String> = ids.filter(|id| id != "jwt").collect();
+        let slow = LoadSpec {
+            name: "slow".to_owned(),
+            rate: Some(1_600.0),
+            arms: vec!["baseline".to_owned(), "jwt".to_owned()],
+            ..result.plan.loads[1].clone()
+        };
+        let unused = LoadSpec { name: "second".to_owned(), arms: others.clone(), ..slow.clone() };
+        result.plan.loads[1].arms = others;
+        result.plan.loads.extend([unused, slow]);
+        let under = |load: &str| ArmLoad {
+            load: load.to_owned(),
+            rate: Some(Interval::around(1_600.0, 1.0)),
+            cpu_us_per_request: Some(Interval::around(55.0, 0.6)),
+            response_us: ResponseCost { p50: Some(Interval::around(101.0, 1.2)), ..ResponseCost::default() },
+            ..ArmLoad::default()
+        };
+        let baseline = result.arms.iter_mut().find(|arm| arm.id == "baseline").unwrap();
+        baseline.loads = ["second", "slow"].map(under).into();
+        let table = levels(&result).unwrap();
+        let names: Vec<&str> = table.rows.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["baseline", "baseline (1,600/s)", "baseline{size=4096}"]);
+        // Neither the rate of an open loop nor memory is a number of this load.
+        assert_eq!(table.rows[1].1, ["55.00 ±0.60", "-", "101.0 ±1.2", "-", "-", "-", "-"]);
+        assert_eq!(table.rows[0].1, levels(&fixture::study()).unwrap().rows[0].1);
     }
 
     #[test]

@@ -7,15 +7,15 @@ use crate::numbers::grouped;
 use crate::table::{Cell, Column, Row, Table};
 
 /// How to read the table.
-const NOTE: &str = "Where the published number lies: within our interval, above it or below it. It comes from other hardware, and has no \
-                    interval unless its source states one, so compare directions and ratios.";
+const NOTE: &str = "Where the published number lies: within the measured interval, above it or below it. It comes from other hardware, and \
+                    has no interval unless its source states one, so compare directions and ratios.";
 
 /// The table of published numbers, below it their sources; none for a study file that states none.
 pub(crate) fn section(result: &StudyResult) -> Option<Section> {
     if result.published.is_empty() {
         return None;
     }
-    let title = "Published numbers beside ours";
+    let title = "Published numbers beside those measured here";
     let table = Table {
         title: title.to_owned(),
         names: "arm".to_owned(),
@@ -23,7 +23,7 @@ pub(crate) fn section(result: &StudyResult) -> Option<Section> {
             Column::text("load", 3),
             Column::text("measure", 0),
             Column::new("published", 0),
-            Column::new("ours", 0),
+            Column::new("measured", 0),
             Column::text("published is", 0),
         ],
         rows: result.published.iter().map(|one| row(result, one)).collect(),
@@ -33,26 +33,26 @@ pub(crate) fn section(result: &StudyResult) -> Option<Section> {
 }
 
 fn row(result: &StudyResult, published: &PublishedNumber) -> Row {
-    let ours = published.measured(result);
-    let agreement = ours.as_ref().map_or("", |ours| agreement(published.value, ours));
+    let measured = published.measured(result);
+    let agreement = measured.as_ref().map_or("", |measured| agreement(published.value, measured));
     let cells = vec![
         Cell::words(&published.load),
         Cell::words(published.measure.words()),
         Cell::words(as_published(published.value)),
-        Cell::level(ours.as_ref(), published.measure.unit()),
+        Cell::level(measured.as_ref(), published.measure.unit()),
         if agreement.is_empty() { Cell::Empty } else { Cell::words(agreement) },
     ];
     Row::new(&published.arm, cells)
 }
 
-/// The place of a published number relative to our interval.
+/// The place of a published number relative to the measured interval.
 ///
 /// Most published numbers have no interval, so this says nothing about a difference of two measurements: a number just outside may agree
-/// if the interval that it lacks is wide. `within` means that our interval does not exclude it.
-fn agreement(published: f64, ours: &Interval) -> &'static str {
-    if ours.contains(published) {
+/// if the interval that it lacks is wide. `within` means that the measured interval does not exclude it.
+fn agreement(published: f64, measured: &Interval) -> &'static str {
+    if measured.contains(published) {
         "within"
-    } else if published > ours.high {
+    } else if published > measured.high {
         "above"
     } else {
         "below"
@@ -110,9 +110,9 @@ mod tests {
     }
 
     #[test]
-    fn a_published_number_is_within_our_interval_above_it_or_below_it() {
-        let ours = Interval::around(1_000.0, 100.0);
-        let of = [899.9, 900.0, 1_000.0, 1_100.0, 1_100.1].map(|published| agreement(published, &ours));
+    fn a_published_number_is_within_the_measured_interval_above_it_or_below_it() {
+        let measured = Interval::around(1_000.0, 100.0);
+        let of = [899.9, 900.0, 1_000.0, 1_100.0, 1_100.1].map(|published| agreement(published, &measured));
         assert_eq!(of, ["below", "within", "within", "within", "above"]);
     }
 
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn each_published_number_is_a_row_with_ours_or_without_and_its_source_is_named_once() {
+    fn each_published_number_is_a_row_with_the_measured_one_or_without_and_its_source_is_named_once() {
         let result = with_published(&[("lua", 4_400.0), ("lua", 950.0), ("jwt", 720.0)]);
         let section = section(&result).unwrap();
         let [Block::Note(_), Block::Table(table), Block::Lines(sources)] = section.blocks.as_slice() else {

@@ -202,7 +202,7 @@ pub(crate) fn cell(result: &StudyResult, arm: &ArmResult, asked: &Asked<'_>, cos
     let load = asked
         .load
         .map(|load| load.name.as_str())
-        .or_else(|| Some(result.plan.usual_load_of(&arm.id, measure)?.name.as_str()));
+        .or_else(|| result.plan.usual_load_name(&arm.id, asked.measure));
     let place = Place { arm: &arm.id, compared_with: arm.compared_with.as_deref(), load, measure };
     let is_withholding = |finding: &&Finding| asked.is_measurable && finding.withholds_number(&place);
     let mut checks: Vec<&str> =

@@ -1,7 +1,7 @@
 //! The result of a study: its plan, its evidence by round, and the numbers computed from it.
 //!
 //! Every number is a function of `rounds`: `hoptax_judge::summary::fill` computes all of them from a result without
-//! numbers. CPU time by function (`frames`) is itself evidence: it is made of stacks, which only the run folder has.
+//! numbers. CPU time by frame (`frames`) is itself evidence: it is made of stacks, which only the run folder has.
 
 mod answer;
 mod arm;
@@ -98,6 +98,13 @@ impl StudyBody {
         self.arms.iter().find(|arm| arm.id == id)
     }
 
+    /// The load under which the numbers of `other` in a measure are beside those of an arm: the one that the arm's are taken from. None if
+    /// `other`'s own numbers are taken from it, too.
+    pub fn load_beside(&self, arm: &ArmResult, other: &ArmResult, measure: CostMeasure) -> Option<&str> {
+        let load = |id: &str| self.plan.usual_load_name(id, measure);
+        load(&arm.id).filter(|own| load(&other.id) != Some(*own))
+    }
+
     /// The level that the cost of an arm in a measure is a difference from: that of `other`, the arm that it is compared with, under the load
     /// that the cost is taken from. It is the level of `other` itself unless the arm has a load of its own.
     pub fn level_of_reference(
@@ -106,19 +113,15 @@ impl StudyBody {
         other: &ArmResult,
         measure: CostMeasure,
     ) -> Option<Interval> {
-        let load = |id: &str| self.plan.usual_load_of(id, measure.measure()).map(|load| load.name.as_str());
-        match load(&arm.id) {
-            Some(own) if load(&other.id) != Some(own) => other.level_under(own, measure),
-            _ => other.level(measure),
+        match self.load_beside(arm, other, measure) {
+            Some(own) => other.level_under(own, measure),
+            None => other.level(measure),
         }
     }
 
     /// The cost of `other` in a measure under the load that the cost of an arm is taken from, for a difference of the two.
     pub fn cost_beside(&self, arm: &ArmResult, other: &ArmResult, measure: CostMeasure) -> Option<Interval> {
-        let load = |id: &str| self.plan.usual_load_of(id, measure.measure()).map(|load| load.name.as_str());
-        let own = load(&arm.id);
-        let under = if load(&other.id) == own { None } else { own };
-        measure.interval(other.cost_under(under)?)
+        measure.interval(other.cost_under(self.load_beside(arm, other, measure))?)
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use hoptax_report::document::Document;
 use hoptax_report::documents;
 use hoptax_result::{RunsBody, RunsResult, StoredRun, Verdict};
-use hoptax_session::export::TextFormat;
+use hoptax_session::export::{Format, text_formats_of, text_in};
 use hoptax_session::store::{self, Latest, Store, StoreError};
 use hoptax_session::{Failure, Update};
 
@@ -82,20 +82,20 @@ impl History {
     ///
     /// # Errors
     /// As [`Self::document`].
-    pub(crate) fn page(&self, run: i64) -> Result<(Document, Vec<&'static TextFormat>), Problem> {
+    pub(crate) fn page(&self, run: i64) -> Result<(Document, Vec<Format>), Problem> {
         let result = self.result(run)?;
-        Ok((document_of(run, &result)?.shown_by(run), TextFormat::all_of(&result)))
+        Ok((document_of(run, &result)?.shown_by(run), text_formats_of(&result)))
     }
 
     /// The result of a run in a format of other tools.
     ///
     /// # Errors
     /// As [`Self::document`], and when the result has no such form.
-    pub(crate) fn exported(&self, run: i64, format: &TextFormat) -> Result<String, Problem> {
+    pub(crate) fn exported(&self, run: i64, format: Format) -> Result<String, Problem> {
         let result = self.result(run)?;
         documents::kind_of_text(&result).map_err(|why| not_readable(run, &why))?;
-        format.of(&result).map_err(|why| {
-            Problem::not_found(format!("run {run} cannot be converted to `{}`: {why}", format.name))
+        text_in(format, &result).map_err(|why| {
+            Problem::not_found(format!("run {run} cannot be converted to `{}`: {why}", format.name()))
         })
     }
 

@@ -45,7 +45,7 @@ pub(crate) struct Job {
     /// The trials of a search by objective, of the first four; empty before the first trial, and for all other kinds.
     pub(crate) curves: Vec<Curve>,
     /// The costs in the complete rounds of the study that measures; null without any.
-    pub(crate) costs: Option<CostsSoFar>,
+    pub(crate) costs: Option<TextTable>,
     /// The latest lines that its command would print: facts, trials, the costs so far. A table has several lines.
     pub(crate) notes: VecDeque<String>,
     /// The run of the store that has its result; null without one.
@@ -112,27 +112,6 @@ pub(crate) struct Step {
     pub(crate) all: u64,
     /// The same in words: `round 3 of 16, 41 % done, about 4 min left`.
     pub(crate) line: String,
-}
-
-/// The costs of a study that still measures. They decide nothing.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub(crate) struct CostsSoFar {
-    /// The title of the table, with the number of rounds.
-    pub(crate) title: String,
-    /// The headings of its columns, that of the names first.
-    pub(crate) headings: Vec<String>,
-    /// Its first rows, each with a cell for each heading.
-    pub(crate) rows: Vec<Vec<String>>,
-    /// Number of rows that are left out.
-    pub(crate) more: usize,
-}
-
-impl From<TextTable> for CostsSoFar {
-    fn from(TextTable { title, headings, mut rows }: TextTable) -> Self {
-        let more = rows.len().saturating_sub(MAX_ROWS);
-        rows.truncate(MAX_ROWS);
-        Self { title, headings, rows, more }
-    }
 }
 
 impl From<&LiveLine> for Progress {
@@ -216,9 +195,9 @@ impl Job {
     }
 
     /// Takes note of the costs so far, unless it has ended; none when another study begins.
-    pub(crate) fn costed(&mut self, costs: Option<CostsSoFar>) {
+    pub(crate) fn costed(&mut self, costs: Option<TextTable>) {
         if !self.state.is_end() {
-            self.costs = costs;
+            self.costs = costs.map(|costs| costs.first_rows(MAX_ROWS));
         }
     }
 
@@ -356,14 +335,15 @@ mod tests {
             title: "after 2 rounds".to_owned(),
             headings: vec!["arm".to_owned(), "CPU %".to_owned()],
             rows: vec![vec!["lua".to_owned(), "+5.0 ±0.5".to_owned()]; rows],
+            more: 0,
         };
-        job.costed(Some(table(MAX_ROWS + 3).into()));
+        job.costed(Some(table(MAX_ROWS + 3)));
         let costs = job.costs.clone().unwrap();
         assert_eq!((costs.rows.len(), costs.more), (MAX_ROWS, 3));
-        job.costed(Some(table(2).into()));
+        job.costed(Some(table(2)));
         assert_eq!(job.costs.as_ref().map(|costs| (costs.rows.len(), costs.more)), Some((2, 0)));
         assert!(job.ended(Outcome::Interrupted, "later".to_owned()));
-        job.costed(Some(table(2).into()));
+        job.costed(Some(table(2)));
         assert_eq!(job.costs, None, "its result has them");
     }
 

@@ -7,23 +7,24 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use hoptax_report::documents::TextTable;
 use hoptax_result::FindTrial;
 use hoptax_session::Interrupt;
 use tokio::sync::watch;
 
-use crate::job::{CostsSoFar, Job, Kind, Outcome, Progress, State, Step};
+use crate::job::{Job, Kind, Outcome, Progress, State, Step};
 
 /// The most jobs that are remembered. The results of the others are in the store.
 const MAX_JOBS: usize = 100;
 
 /// The most loads that may be allowed at once: fewer than the jobs that are remembered, so that one that runs never has to be forgotten.
-pub const MOST_LOADS_AT_ONCE: u32 = 16;
+pub(crate) const MOST_LOADS_AT_ONCE: u32 = 16;
 
 /// The jobs.
 #[derive(Debug)]
 pub(crate) struct Jobs {
     known: Mutex<Known>,
-    /// Loads that may run at the same time, at least one.
+    /// Loads that may run at the same time.
     loads_at_once: u32,
 }
 
@@ -100,7 +101,7 @@ impl Known {
 impl Jobs {
     /// No jobs yet, of which so many loads may run at the same time.
     pub(crate) fn new(loads_at_once: u32) -> Self {
-        Self { known: Mutex::default(), loads_at_once: loads_at_once.clamp(1, MOST_LOADS_AT_ONCE) }
+        Self { known: Mutex::default(), loads_at_once }
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
@@ -181,7 +182,7 @@ impl Jobs {
     }
 
     /// Takes note of the costs of a job so far.
-    pub(crate) fn costed(&self, job: u64, costs: Option<CostsSoFar>) {
+    pub(crate) fn costed(&self, job: u64, costs: Option<TextTable>) {
         self.change(job, |job| job.costed(costs));
     }
 

@@ -36,9 +36,6 @@ mod wanted;
 mod working;
 
 pub use history::Tell;
-pub use hoptax_session::targets::{AllowedTarget, is_local};
-pub use hoptax_session::token::Token;
 pub use hosts::AllowedHost;
-pub use jobs::MOST_LOADS_AT_ONCE;
 pub use openapi::openapi;
 pub use server::{Options, Server, routes};

@@ -49,7 +49,7 @@ pub(crate) async fn run(
     let run = run_of(&run)?;
     let page = move || {
         let (document, formats) = app.history.page(run)?;
-        let exports: Vec<&str> = formats.iter().map(|one| one.name).collect();
+        let exports: Vec<&str> = formats.iter().map(|one| one.name()).collect();
         shown(&document, Served { run: Some(run), exports: &exports, ..told(&app) })
     };
     blocking(page).await

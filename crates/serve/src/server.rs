@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use axum::Router;
 use hoptax_session::machine::{self, ChildLimits};
-use hoptax_session::targets::{AllowedTarget, AllowedTargets, is_local};
+use hoptax_session::targets::{AllowedTarget, AllowedTargets, is_loopback};
 use hoptax_session::token::Token;
 use hoptax_session::{Failure, Interrupt};
 use tokio::runtime::Builder;
@@ -52,7 +52,7 @@ pub struct Options {
     /// True if configurations may be sent to be priced. Whoever sends one can do what the user of the server can, should the checks of
     /// configurations not know a way to it.
     pub allows_bills: bool,
-    /// Loads that may run at the same time; a server keeps within 1 to 16. More than one disturb each other, which their results say.
+    /// Loads that may run at the same time, 1 to 16. More than one disturb each other, which their results say.
     pub loads_at_once: u32,
     /// The store that the history is in.
     pub store: PathBuf,
@@ -61,15 +61,19 @@ pub struct Options {
 }
 
 impl Options {
-    /// Refuses options with which strangers could send load to others.
+    /// Refuses options with which strangers could send load to others, or with which more loads would run than a server follows.
     ///
     /// # Errors
-    /// When others reach the server, and it has no token, or no list of targets.
+    /// When others reach the server, and it has no token, or no list of targets; and when no load, or too many, may run at once.
     fn check(&self) -> Result<(), Failure> {
+        if !(1..=MOST_LOADS_AT_ONCE).contains(&self.loads_at_once) {
+            let problem = format!("`--loads-at-once` must be 1 to {MOST_LOADS_AT_ONCE}");
+            return Err(Failure::bad_input(problem));
+        }
         let needs = |what: &str| {
             Err(Failure::bad_input(format!("others can reach {}, so the server needs {what}", self.listen)))
         };
-        if is_local(self.listen) {
+        if is_loopback(self.listen) {
             Ok(())
         } else if self.token.is_none() {
             needs("a token")
@@ -84,7 +88,7 @@ impl Options {
         let gate = Gate::new(Hosts::new(self.listen.ip(), self.hosts), self.token);
         let targets = AllowedTargets::new(self.targets, self.listen);
         let history = History::new(self.store, self.tell);
-        let loads = self.loads_at_once.clamp(1, MOST_LOADS_AT_ONCE);
+        let loads = self.loads_at_once;
         // Once and for all: a load would raise the limit for itself alone, and the server would have no files while it runs. Each of the
         // loads that run at once has its share.
         let most = wanted::MAX_CONNECTIONS as usize * loads as usize + MAX_CONNECTIONS;
@@ -206,6 +210,14 @@ mod tests {
             assert!(refused.contains("--allow-target"), "{refused}");
             let targets = vec!["192.0.2.2".parse().unwrap()];
             assert!(Options { targets, ..with_token }.check().is_ok(), "{listen}");
+        }
+    }
+
+    #[test]
+    fn one_to_sixteen_loads_may_run_at_once() {
+        for (loads_at_once, is_allowed) in [(0, false), (1, true), (16, true), (17, false)] {
+            let options = Options { loads_at_once, ..options("127.0.0.1:0") };
+            assert_eq!(options.check().is_ok(), is_allowed, "{loads_at_once}");
         }
     }
 }

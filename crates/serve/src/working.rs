@@ -195,9 +195,10 @@ impl<'a> Teller<'a> {
     }
 
     fn costs(&self, costs: Option<TextTable>) {
-        let costs = costs.map(|TextTable { title, headings, rows }| {
-            let rows = rows.iter().map(|row| row.iter().map(|cell| self.shown(cell)).collect()).collect();
-            TextTable { title: self.shown(&title), headings, rows }.into()
+        let costs = costs.map(|mut table| {
+            let texts = table.rows.iter_mut().flatten().chain([&mut table.title]);
+            texts.for_each(|text| *text = self.shown(text));
+            table
         });
         self.of_job.app.jobs.costed(self.of_job.job, costs);
     }

@@ -8,8 +8,7 @@ use hoptax_load::without_user;
 use hoptax_report::render::html;
 use hoptax_report::{documents, parquet};
 use hoptax_result::{LoadResult, StudyResult};
-use hoptax_tools::export::{self, Format};
-use hoptax_tools::smp;
+use hoptax_tools::{export, smp};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
@@ -17,6 +16,8 @@ use serde_json::Value;
 use crate::failure::Failure;
 use crate::results::{NoResult, read_load, read_run};
 use crate::tables::StudyTable;
+
+pub use hoptax_tools::export::Format;
 
 /// Time limit of a request to a receiver of metrics.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -57,92 +58,58 @@ pub fn convert(file: &Path, to: Format, table: StudyTable) -> Result<Converted, 
     export::text(to, &result).map(Converted::Text).map_err(failed)
 }
 
-/// A format of other tools whose files are text.
-#[derive(Clone, Copy, Debug)]
-pub struct TextFormat {
-    /// Its name, as that of `hoptax convert export --to`.
-    pub name: &'static str,
-    /// The ending of the names of its files.
-    pub extension: &'static str,
-    /// The media type of its files.
-    pub media_type: &'static str,
-    format: Format,
+/// The formats of text that a server has for download.
+pub const TEXT_FORMATS: &[Format] = &[Format::Fortio, Format::Hgrm, Format::Hlog, Format::Smp];
+
+/// The result of this text in one of [`TEXT_FORMATS`].
+///
+/// # Errors
+/// When the result has none: the reason.
+pub fn text_in(to: Format, result: &str) -> Result<String, String> {
+    let kind = documents::kind_of_text(result)?;
+    match kind.format {
+        LoadResult::FORMAT => {
+            let load: LoadResult = serde_json::from_str(result).map_err(|error| error.to_string())?;
+            export::text(to, &load).map_err(str::to_owned)
+        }
+        StudyResult::FORMAT if to == Format::Smp => {
+            let study: StudyResult = serde_json::from_str(result).map_err(|error| error.to_string())?;
+            Ok(smp::text(&smp::of_study(&study)?))
+        }
+        other => Err(format!(
+            "its format is `{other}`, and only results of loads, and those of studies as `smp`, can be converted"
+        )),
+    }
 }
 
-/// The formats of text that a server has for download.
-pub const TEXT_FORMATS: &[TextFormat] = &[
-    TextFormat {
-        name: "fortio",
-        extension: "fortio.json",
-        media_type: "application/json",
-        format: Format::Fortio,
-    },
-    TextFormat {
-        name: "hgrm",
-        extension: "hgrm",
-        media_type: "text/plain; charset=utf-8",
-        format: Format::Hgrm,
-    },
-    TextFormat {
-        name: "hlog",
-        extension: "hlog",
-        media_type: "text/plain; charset=utf-8",
-        format: Format::Hlog,
-    },
-    TextFormat { name: "smp", extension: "smp.json", media_type: "application/json", format: Format::Smp },
-];
-
-impl TextFormat {
-    /// The result of this text in this format.
-    ///
-    /// # Errors
-    /// When the result has none: the reason.
-    pub fn of(&self, result: &str) -> Result<String, String> {
-        let kind = documents::kind_of_text(result)?;
-        match kind.format {
-            LoadResult::FORMAT => {
-                let load: LoadResult = serde_json::from_str(result).map_err(|error| error.to_string())?;
-                export::text(self.format, &load).map_err(str::to_owned)
-            }
-            StudyResult::FORMAT if self.format == Format::Smp => {
-                let study: StudyResult = serde_json::from_str(result).map_err(|error| error.to_string())?;
-                Ok(smp::text(&smp::of_study(&study)?))
-            }
-            other => Err(format!(
-                "its format is `{other}`, and only results of loads, and those of studies as `smp`, can be converted"
-            )),
-        }
+/// Those of [`TEXT_FORMATS`] that the result of this text has. Little of the text is read.
+pub fn text_formats_of(result: &str) -> Vec<Format> {
+    /// What of a load its distributions are made of.
+    #[derive(Deserialize)]
+    struct Load {
+        histograms: Option<IgnoredAny>,
     }
-
-    /// The formats that the result of this text has. Little of the text is read.
-    pub fn all_of(result: &str) -> Vec<&'static Self> {
-        /// What of a load its distributions are made of.
-        #[derive(Deserialize)]
-        struct Load {
-            histograms: Option<IgnoredAny>,
-        }
-        /// What of a study its documents of SMP are made of.
-        #[derive(Deserialize)]
-        struct Study {
-            arms: Vec<Arm>,
-        }
-        #[derive(Deserialize)]
-        struct Arm {
-            loads: Vec<IgnoredAny>,
-        }
-        let (has_times, has_smp) = match documents::kind_of_text(result).map(|kind| kind.format) {
-            Ok(LoadResult::FORMAT) => {
-                (serde_json::from_str::<Load>(result).is_ok_and(|load| load.histograms.is_some()), true)
-            }
-            Ok(StudyResult::FORMAT) => {
-                let study = serde_json::from_str::<Study>(result);
-                (false, study.is_ok_and(|study| study.arms.iter().any(|arm| !arm.loads.is_empty())))
-            }
-            _ => (false, false),
-        };
-        let has = |format: Format| if format == Format::Smp { has_smp } else { has_times };
-        TEXT_FORMATS.iter().filter(|one| has(one.format)).collect()
+    /// What of a study its documents of SMP are made of.
+    #[derive(Deserialize)]
+    struct Study {
+        arms: Vec<Arm>,
     }
+    #[derive(Deserialize)]
+    struct Arm {
+        loads: Vec<IgnoredAny>,
+    }
+    let (has_times, has_smp) = match documents::kind_of_text(result).map(|kind| kind.format) {
+        Ok(LoadResult::FORMAT) => {
+            (serde_json::from_str::<Load>(result).is_ok_and(|load| load.histograms.is_some()), true)
+        }
+        Ok(StudyResult::FORMAT) => {
+            let study = serde_json::from_str::<Study>(result);
+            (false, study.is_ok_and(|study| study.arms.iter().any(|arm| !arm.loads.is_empty())))
+        }
+        _ => (false, false),
+    };
+    let has = |format: Format| if format == Format::Smp { has_smp } else { has_times };
+    TEXT_FORMATS.iter().copied().filter(|one| has(*one)).collect()
 }
 
 /// The page of a result of any kind.
@@ -217,13 +184,14 @@ mod tests {
         {
             let file = format!("{}/../report/recorded/{name}.json", env!("CARGO_MANIFEST_DIR"));
             let result = fs::read_to_string(file).unwrap();
-            let offered: Vec<&str> = TextFormat::all_of(&result).iter().map(|one| one.name).collect();
+            let offered: Vec<&str> = text_formats_of(&result).into_iter().map(Format::name).collect();
             assert_eq!(offered, expected, "{name}");
             for one in TEXT_FORMATS {
-                assert_eq!(one.of(&result).is_ok(), offered.contains(&one.name), "{name} as {}", one.name);
+                let is_offered = offered.contains(&one.name());
+                assert_eq!(text_in(*one, &result).is_ok(), is_offered, "{name} as {}", one.name());
             }
         }
-        assert!(TextFormat::all_of("no result").is_empty());
+        assert!(text_formats_of("no result").is_empty());
     }
 
     #[test]

@@ -23,7 +23,7 @@ impl Stacks {
         Self(plan.arms.iter().filter(|_| plan.profile).map(folder).collect())
     }
 
-    /// Sets the functions of the arms of a judged result.
+    /// Sets the frames of the arms of a judged result.
     pub(crate) fn add_to(&self, result: &mut StudyResult) {
         add_frames(result, |arm, round| {
             let path = self.0.get(arm).map(|folder| folder.join(format!("round-{round}.folded")));

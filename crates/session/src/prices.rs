@@ -70,6 +70,8 @@ pub fn carried(list: &StudyResult, here: &StudyResult) -> Result<PricesResult, F
 mod tests {
     use std::collections::BTreeSet;
 
+    use hoptax_plan::file::{self, StudyFile};
+    use hoptax_plan::plan::Plan;
     use hoptax_predict::prices::{ANCHORS as MODEL_ANCHORS, listed};
     use hoptax_result::Loop;
 
@@ -77,14 +79,38 @@ mod tests {
 
     use super::*;
 
+    fn built_in(study: &str) -> (StudyFile, Plan) {
+        let (name, text) = library::read(study).unwrap();
+        let (study, positions) = file::read(&name, &text).unwrap();
+        let plan = Plan::new(&study, &positions, library::catalogue().unwrap()).unwrap();
+        (study, plan)
+    }
+
     #[test]
     fn the_anchor_study_measures_the_anchors_of_the_model() {
-        let (name, text) = library::read(ANCHORS).unwrap();
-        let (study, positions) = hoptax_plan::file::read(&name, &text).unwrap();
-        let plan = hoptax_plan::plan::Plan::new(&study, &positions, library::catalogue().unwrap()).unwrap();
+        let (_, plan) = built_in(ANCHORS);
         let measured: BTreeSet<&str> =
             plan.arms.iter().filter(|arm| !arm.functions.is_empty()).map(|arm| arm.id.as_str()).collect();
         assert_eq!(measured, BTreeSet::from(MODEL_ANCHORS));
+    }
+
+    /// Another arm among them would have half of the rate that it can have, and another one beside them would lower the rate of all.
+    #[test]
+    fn the_heavy_arms_of_the_price_list_are_its_slowest_and_no_control_sets_a_rate() {
+        let (study, plan) = built_in("price-list");
+        let list = published().unwrap();
+        let rate = |id: &str| Some(list.arm(id)?.capacity?.rate);
+        let known = plan.arms.iter().filter_map(|arm| Some((rate(&arm.id)?, arm.id.as_str())));
+        let mut arms: Vec<(f64, &str)> = known.collect();
+        arms.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let ids: Vec<&str> = arms.into_iter().map(|(_, id)| id).collect();
+        let load = study.loads.iter().find(|load| !load.only.is_empty()).unwrap();
+        let (heavy, others) = ids.split_at(load.only.len());
+        let heaviest: BTreeSet<&str> = heavy.iter().copied().collect();
+        let named: BTreeSet<&str> = load.only.iter().map(String::as_str).collect();
+        assert_eq!(heaviest, named);
+        let slowest = [heavy[0], others[0]];
+        assert!(slowest.iter().all(|id| !id.starts_with("control/")), "{slowest:?}");
     }
 
     #[test]

@@ -14,7 +14,7 @@ use hoptax_load::{HostPort, RequestSpec, Resolver, StaticAddress, Target};
 use own::OfMachine;
 
 /// True if only this machine reaches an address.
-pub fn is_local(address: SocketAddr) -> bool {
+pub fn is_loopback(address: SocketAddr) -> bool {
     address.ip().to_canonical().is_loopback()
 }
 
@@ -76,6 +76,8 @@ impl AllowedTarget {
 /// All hosts that loads may go to.
 #[derive(Clone, Debug)]
 pub struct AllowedTargets {
+    /// The program that sends them, in refusals.
+    who: &'static str,
     named: Vec<AllowedTarget>,
     /// The address that the server listens on. No load goes there.
     own: SocketAddr,
@@ -98,13 +100,15 @@ impl AllowedTargets {
     /// The targets that were named for a server that listens on this address. Loads may also go to loopback if it listens there, because
     /// everybody who reaches it is on this machine then.
     pub fn new(named: Vec<AllowedTarget>, own: SocketAddr) -> Self {
-        Self { has_loopback: is_local(own), ..Self::named_alone(named, own) }
+        let who = "the server of this page";
+        Self { who, has_loopback: is_loopback(own), ..Self::named_alone(named, own) }
     }
 
-    /// The targets that were named for a server that listens on this address, and no others: beside an agent, loopback may be a proxy or its
+    /// The targets that were named for an agent that listens on this address, and no others: beside it, loopback may be a proxy or its
     /// administration.
     pub fn named_alone(named: Vec<AllowedTarget>, own: SocketAddr) -> Self {
-        Self { named, own, has_loopback: false, is_of_machine: own::is_of_machine, lookup: system }
+        let who = "the agent";
+        Self { who, named, own, has_loopback: false, is_of_machine: own::is_of_machine, lookup: system }
     }
 
     /// The addresses that a load to this URL may connect to, for its host and its port. Every host is looked up once, and none that is not
@@ -116,7 +120,7 @@ impl AllowedTargets {
         let invalid = |error: &dyn ToString| NotAdmitted::Invalid(error.to_string());
         let HostPort { host, port } = Target::host_and_port(url).map_err(|error| invalid(&error))?;
         if host.parse::<IpAddr>().is_err() && !self.has_name(&host, port) {
-            return Err(NotAdmitted::Refused(not_named(&host, port)));
+            return Err(NotAdmitted::Refused(self.not_named(&host, port)));
         }
         let mut known = Known { lookup: self.lookup, addresses: BTreeMap::new() };
         let addresses = known.of(&host).map_err(|error| {
@@ -128,14 +132,15 @@ impl AllowedTargets {
             (self.has_loopback && address.is_loopback()) || allowed.contains(&address)
         };
         if let Some(other) = addresses.iter().find(|address| !is_allowed(**address)) {
-            return Err(NotAdmitted::Refused(refusal(&host, port, *other)));
+            return Err(NotAdmitted::Refused(self.refusal(&host, port, *other)));
         }
         let is_own =
             |address: IpAddr| own::is_reached(self.own, SocketAddr::new(address, port), self.is_of_machine);
         if addresses.iter().any(|address| is_own(*address)) {
             return Err(NotAdmitted::Refused(format!(
-                "{} is this program itself, which nobody could watch under load",
-                shown(&host, port)
+                "{} is {} itself, which nobody could watch under load",
+                shown(&host, port),
+                self.who
             )));
         }
         let pins: Vec<StaticAddress> =
@@ -147,8 +152,27 @@ impl AllowedTargets {
         if addresses.iter().any(|address| SocketAddr::new(*address, port) == target.address) {
             Ok(pins)
         } else {
-            Err(NotAdmitted::Refused(refusal(&host, port, target.address.ip())))
+            Err(NotAdmitted::Refused(self.refusal(&host, port, target.address.ip())))
         }
+    }
+
+    /// The refusal of a name that is not that of an allowed target.
+    fn not_named(&self, name: &str, port: u16) -> String {
+        let (who, target) = (self.who, shown(name, port));
+        if is_number(name) {
+            return format!(
+                "{who} may not send to {target}: write the address in full, and start it with `--allow-target ADDRESS:PORT`"
+            );
+        }
+        format!("{who} may not send to {target}: start it with `--allow-target {target}`")
+    }
+
+    /// The refusal of an address of a host.
+    fn refusal(&self, host: &str, port: u16, address: IpAddr) -> String {
+        let place =
+            if host == address.to_string() { String::new() } else { format!("`{host}` is {address}, and ") };
+        let (who, target) = (self.who, SocketAddr::new(address, port));
+        format!("{place}{who} may not send to {target}: start it with `--allow-target {target}`")
     }
 
     /// The named targets that have this port, or any.
@@ -162,6 +186,11 @@ impl AllowedTargets {
         (self.has_loopback && name == LOCALHOST)
             || self.of_port(port).any(|target| target.literal().is_none() && plain(&target.host) == name)
     }
+}
+
+/// True if a name is a number, which the system's lookup reads as an address.
+fn is_number(name: &str) -> bool {
+    plain(name).rsplit('.').next().is_some_and(|last| last.starts_with(|first: char| first.is_ascii_digit()))
 }
 
 /// A name as names are compared: in small letters, and without the dot of its root.
@@ -184,23 +213,6 @@ fn shown(host: &str, port: u16) -> String {
         Ok(address) => SocketAddr::new(address, port).to_string(),
         Err(_) => format!("{host}:{port}"),
     }
-}
-
-fn not_named(name: &str, port: u16) -> String {
-    format!(
-        "loads to `{}` are not allowed: a name has to be that of a target that whoever starts this program allows with \
-         `--allow-target HOST:PORT`; an address is written in full",
-        shown(name, port)
-    )
-}
-
-fn refusal(host: &str, port: u16, address: IpAddr) -> String {
-    let place =
-        if host == address.to_string() { String::new() } else { format!("`{host}` is {address}, and ") };
-    format!(
-        "{place}loads to {} are not allowed: whoever starts this program allows a target with `--allow-target HOST:PORT`",
-        SocketAddr::new(address, port)
-    )
 }
 
 /// Hosts that were looked up, each once, so that a name that several addresses take turns in is the same host everywhere.
@@ -282,7 +294,8 @@ mod tests {
         let named = named.iter().map(|text| text.parse().unwrap()).collect();
         let is_of_machine = |address: IpAddr| address == IpAddr::from([192, 0, 2, 99]);
         let own = own.parse().unwrap();
-        AllowedTargets { named, own, has_loopback: is_local(own), is_of_machine, lookup: names }
+        let who = "the agent";
+        AllowedTargets { who, named, own, has_loopback: is_loopback(own), is_of_machine, lookup: names }
     }
 
     fn admitted(named: &[&str], own: &str, url: &str) -> Result<usize, NotAdmitted> {

@@ -25,14 +25,14 @@ impl Token {
     /// The token in a text, without the white space around it.
     ///
     /// # Errors
-    /// When it is too short, or has characters that a header or a browser's prompt may change.
+    /// When it is too short, or has characters that a header or a browser's prompt may change: what it has, as the end of a sentence.
     pub fn of_text(text: &str) -> Result<Self, String> {
         let token = text.trim();
         if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Err("a token has visible ASCII characters only, in one word".to_owned());
+            return Err("has other characters than visible ones of ASCII, or several words".to_owned());
         }
         if token.len() < SHORTEST {
-            return Err(format!("a token has at least {SHORTEST} characters, and this has {}", token.len()));
+            return Err(format!("has {} characters, and {SHORTEST} are the least", token.len()));
         }
         Ok(Self(token.to_owned()))
     }

@@ -45,6 +45,40 @@ pub enum Format {
     Parquet,
 }
 
+impl Format {
+    /// Its name, as that of `hoptax convert export --to`.
+    pub fn name(self) -> &'static str {
+        self.of_files().0
+    }
+
+    /// The ending of the names of its files.
+    pub fn extension(self) -> &'static str {
+        self.of_files().1
+    }
+
+    /// The media type of its files.
+    pub fn media_type(self) -> &'static str {
+        self.of_files().2
+    }
+
+    fn of_files(self) -> (&'static str, &'static str, &'static str) {
+        const JSON: &str = "application/json";
+        const TEXT: &str = "text/plain; charset=utf-8";
+        match self {
+            Self::Fortio => ("fortio", "fortio.json", JSON),
+            Self::Hgrm => ("hgrm", "hgrm", TEXT),
+            Self::Hlog => ("hlog", "hlog", TEXT),
+            Self::Nighthawk => ("nighthawk", "nighthawk.json", JSON),
+            Self::K6 => ("k6", "k6.json", JSON),
+            Self::OpenMetrics => ("openmetrics", "openmetrics", TEXT),
+            Self::Otlp => ("otlp", "otlp.json", JSON),
+            Self::Smp => ("smp", "smp.json", JSON),
+            Self::Html => ("html", "html", "text/html; charset=utf-8"),
+            Self::Parquet => ("parquet", "parquet", "application/vnd.apache.parquet"),
+        }
+    }
+}
+
 /// A page is that of a document, which is made elsewhere.
 const NO_PAGE: &str = "a page is no format of another tool";
 /// Reason why a load has no Parquet file.

@@ -1,4 +1,4 @@
-// CPU time by function: a choice of the arm, its flame graph, and the function that a reader has gone into.
+// CPU time by frame: a choice of the arm, its flame graph, and the frame that a reader has gone into.
 
 import { flame, flameRows } from "../chart/flame";
 import { Figure } from "../figure";
@@ -38,25 +38,25 @@ export function FlameBlock({ data, view, change }: FlameProps) {
       )}
       {zoom > 0 && inside && (
         <p class="note" role="status">
-          Only <code>{inside.name}</code> and the functions that it calls.{" "}
+          Only <code>{inside.name}</code> and the frames that it calls.{" "}
           <button type="button" class="quiet" onClick={out}>
-            Show all functions
+            Show all frames
           </button>
         </p>
       )}
       <Figure
-        title={`CPU time of ${arm.arm} by function${arm.compared_with ? `, beside ${arm.compared_with}` : ""}`}
-        name="functions"
+        title={`CPU time of ${arm.arm} by frame${arm.compared_with ? `, beside ${arm.compared_with}` : ""}`}
+        name="frames"
         scene={(width) => flame(arm, data, zoom, width)}
         rows={() => flameRows(arm)}
         onChoose={(id) => change({ frame: id === "0" ? "" : id })}
         onLeave={out}
         note={
           <>
-            Select a function to see only what it calls; Escape shows all again. The time of small functions, with less than 0.5 % in both arms, is that of the
+            Select a frame to see only what it calls; Escape shows all again. The time of small frames, with less than 0.5 % in both arms, is that of the
             one that calls them.
             {arm.compared_with
-              ? " The stronger a colour, the larger the difference. Intervals are of one function each: of 100 functions without a true difference, about 5 have a colour. The table has functions that only the other arm runs, too."
+              ? " The stronger a colour, the larger the difference. Intervals are of one frame each: of 100 frames without a true difference, about 5 have a colour. The table has frames that only the other arm runs, too."
               : ""}
           </>
         }

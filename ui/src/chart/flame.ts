@@ -1,4 +1,4 @@
-// A flame graph: functions below the one that calls them, as wide as their CPU time, coloured by the difference from a reference.
+// A flame graph: frames below the one that calls them, as wide as their CPU time, coloured by the difference from a reference.
 
 import type { FlameArm, FlameFrame } from "../types/document";
 import { linear } from "./scale";
@@ -10,14 +10,14 @@ const TOP = 6;
 const ROW = 18;
 const BOTTOM = 42;
 const TEXT = 12;
-/** Narrower functions are only in the table. */
+/** Narrower frames are only in the table. */
 const LEAST_WIDTH = 0.5;
-/** Narrower functions have no name. */
+/** Narrower frames have no name. */
 const LEAST_NAMED = 34;
 /** Steps of a colour: a difference has the step of its share of the largest one. */
 const STEPS = 3;
 
-/** A function with its place. */
+/** A frame with its place. */
 interface Laid {
   frame: FlameFrame;
   /** Its start and its end, us. */
@@ -25,9 +25,9 @@ interface Laid {
   to: number;
 }
 
-/** The place of each function: those that one calls are beside each other, from its start. */
+/** The place of each frame: those that one calls are beside each other, from its start. */
 export function laid(frames: readonly FlameFrame[]): Laid[] {
-  // Where the next function of a depth begins.
+  // Where the next frame of a depth begins.
   const next: number[] = [];
   return frames.map((frame) => {
     const from = next[frame.depth] ?? 0;
@@ -38,7 +38,7 @@ export function laid(frames: readonly FlameFrame[]): Laid[] {
   });
 }
 
-/** The place of the function that calls the one at a place; none for the outermost. */
+/** The place of the frame that calls the one at a place; none for the outermost. */
 export function callerOf(frames: readonly FlameFrame[], place: number): number | undefined {
   const depth = frames[place]?.depth ?? 0;
   for (let before = place - 1; before >= 0; before -= 1) {
@@ -49,7 +49,7 @@ export function callerOf(frames: readonly FlameFrame[], place: number): number |
   return undefined;
 }
 
-/** The place behind the last function that the one at a place calls. */
+/** The place behind the last frame that the one at a place calls. */
 function endOf(frames: readonly FlameFrame[], place: number): number {
   const depth = frames[place]?.depth ?? 0;
   let end = place + 1;
@@ -59,7 +59,7 @@ function endOf(frames: readonly FlameFrame[], place: number): number {
   return end;
 }
 
-/** The class of a function by its difference: none that is supported, more or less, in the step of its share of the largest. */
+/** The class of a frame by its difference: none that is supported, more or less, in the step of its share of the largest. */
 export function toneOf(frame: FlameFrame, largest: number): string {
   const added = frame.whole.added;
   if (!added || added.is_near_zero || added.us === 0) {
@@ -69,13 +69,13 @@ export function toneOf(frame: FlameFrame, largest: number): string {
   return ` ${added.us > 0 ? "more" : "less"}-${step}`;
 }
 
-/** The largest difference that its interval supports, of all functions but the outermost, which has those of all. */
+/** The largest difference that its interval supports, of all frames but the outermost, which has those of all. */
 function largestOf(frames: readonly FlameFrame[]): number {
   const sizes = frames.slice(1).flatMap(({ whole }) => (whole.added && !whole.added.is_near_zero ? [Math.abs(whole.added.us)] : []));
   return Math.max(0, ...sizes);
 }
 
-/** What a function says of itself. */
+/** What a frame says of itself. */
 function words({ whole, own }: FlameFrame, unit: string, arm: FlameArm): string[] {
   const beside = (text: string | undefined) => (text === undefined ? "" : `, ${text} beside ${arm.compared_with ?? ""}`);
   const lines = [`${whole.text} ${unit} with all that it calls${beside(whole.added?.text)}`];
@@ -85,7 +85,7 @@ function words({ whole, own }: FlameFrame, unit: string, arm: FlameArm): string[
   return lines;
 }
 
-/** The graph of an arm, of the function at a place and of those around and below it. */
+/** The graph of an arm, of the frame at a place and of those around and below it. */
 export function flame(arm: FlameArm, labels: { axis: string; unit: string }, zoom: number, width: number): Scene | undefined {
   const { frames } = arm;
   const places = laid(frames);
@@ -108,7 +108,7 @@ export function flame(arm: FlameArm, labels: { axis: string; unit: string }, zoo
   const deepest = Math.max(...drawn.map((place) => frames[place]?.depth ?? 0));
   const bottom = TOP + (deepest + 1) * ROW;
   const shapes: Shape[] = [];
-  // The axis begins at zero, wherever the function begins.
+  // The axis begins at zero, wherever the frame begins.
   const axis = linear([0, whole.to - whole.from], [LEFT, width - RIGHT], 64);
   for (const tick of axis.ticks) {
     shapes.push(
@@ -138,7 +138,7 @@ export function flame(arm: FlameArm, labels: { axis: string; unit: string }, zoo
   return { width, height: bottom + BOTTOM, shapes, marks: withKeys(marks, frames), near: "box", legend: legendOf(arm) };
 }
 
-/** Where the arrow keys lead to: up to the caller, down to the first function that is called, left and right to those beside. */
+/** Where the arrow keys lead to: up to the caller, down to the first frame that is called, left and right to those beside. */
 function withKeys(marks: readonly Mark[], frames: readonly FlameFrame[]): Mark[] {
   const places = new Map(marks.map((mark, at) => [Number(mark.id), at]));
   const callers = marks.map((mark) => callerOf(frames, Number(mark.id)));
@@ -171,7 +171,7 @@ function legendOf(arm: FlameArm): LegendEntry[] {
   ];
 }
 
-/** The functions as rows: those first that differ most by themselves, or without another arm those that take most. */
+/** The frames as rows: those first that differ most by themselves, or without another arm those that take most. */
 export function flameRows(arm: FlameArm): string[][] {
   const isCompared = Boolean(arm.compared_with);
   const size = ({ own }: FlameFrame) => (own ? Math.abs(isCompared ? (own.added?.us ?? 0) : own.us) : -1);
@@ -179,7 +179,7 @@ export function flameRows(arm: FlameArm): string[][] {
   rows.sort((one, other) => size(other.frame) - size(one.frame) || other.frame.whole.us - one.frame.whole.us);
   const differences = (words: string[]) => (isCompared ? words : []);
   return [
-    ["function", "self us", ...differences(["self, difference us"]), "with calls us", ...differences(["with calls, difference us"]), "called by"],
+    ["frame", "self us", ...differences(["self, difference us"]), "with calls us", ...differences(["with calls, difference us"]), "called by"],
     ...rows.map(({ frame: { name, whole, own }, caller }) => [
       name,
       own?.text ?? "-",

@@ -651,7 +651,7 @@ export interface BarPiece {
   text: string;
 }
 /**
- * CPU time by function, of several arms.
+ * CPU time by frame, of several arms.
  */
 export interface Flame {
   /**
@@ -672,7 +672,7 @@ export interface Flame {
   arms: FlameArm[];
 }
 /**
- * CPU time by function of an arm.
+ * CPU time by frame of an arm.
  */
 export interface FlameArm {
   /**
@@ -684,30 +684,30 @@ export interface FlameArm {
    */
   compared_with: string | null;
   /**
-   * The functions, each after the one that calls it. The first is around all.
+   * The frames, each after the one that calls it. The first is around all.
    */
   frames: FlameFrame[];
 }
 /**
- * A function within those that call it.
+ * A frame within those that call it.
  */
 export interface FlameFrame {
   /**
-   * Its name.
+   * Its name: that of a function in the code of a proxy, a library or the kernel.
    */
   name: string;
   /**
-   * Number of functions around it.
+   * Number of frames around it.
    */
   depth: number;
   whole: FlameTime;
   /**
-   * Its CPU time without the functions that are listed after it; none if it has none in either arm.
+   * Its CPU time without the frames that are listed after it; none if it has none in either arm.
    */
   own?: FlameTime1 | null;
 }
 /**
- * Its CPU time with that of all functions that it calls.
+ * Its CPU time with that of all frames that it calls.
  */
 export interface FlameTime {
   /**
@@ -719,7 +719,7 @@ export interface FlameTime {
    */
   text: string;
   /**
-   * The difference from the same function of the other arm; none without one.
+   * The difference from the same frame of the other arm; none without one.
    */
   added?: FlameAdded | null;
 }
@@ -753,7 +753,7 @@ export interface FlameTime1 {
    */
   text: string;
   /**
-   * The difference from the same function of the other arm; none without one.
+   * The difference from the same frame of the other arm; none without one.
    */
   added?: FlameAdded | null;
 }

@@ -4,7 +4,6 @@ use hoptax_load::trial::SETTLE_NS;
 use hoptax_result::Program;
 use hoptax_session::token::Token;
 
-use crate::clock::Offset;
 use crate::message::{FromAgent, FromController, ShownToken, VERSION};
 use crate::planned::PlannedShare;
 
@@ -54,10 +53,7 @@ pub(crate) enum Output {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
     /// The controller said goodbye.
-    Served {
-        /// True if the agent should end, too.
-        ends: bool,
-    },
+    Served,
     /// The controller is gone, for this reason. Whatever it wanted ends with it.
     Gone(String),
     /// Somebody connected who was no controller.
@@ -158,7 +154,7 @@ impl Conversation {
             // The load may have ended at the same time.
             (State::Preparing | State::Ready | State::Sending, FromController::Stop) => vec![Output::Stop],
             (State::Ended, FromController::Stop | FromController::Start { .. }) => Vec::new(),
-            (_, FromController::Goodbye { ends }) => vec![Output::Stop, Output::End(End::Served { ends })],
+            (_, FromController::Goodbye) => vec![Output::Stop, Output::End(End::Served)],
             (state, _) => {
                 let reason = format!("a message came at a wrong time ({state:?}): use one hoptax for both");
                 let mut all = vec![Output::Send(FromAgent::Failed { reason: reason.clone() })];
@@ -176,11 +172,12 @@ impl Conversation {
             return vec![Output::Send(FromAgent::Hello { version: VERSION, program: Program::this() })];
         }
         let reason = if version == VERSION {
-            "its token was not shown: give the file that it was started with as --agents-token-file"
+            "it refused this controller, because no right token was shown; give its token file as \
+             --agents-token-file"
                 .to_owned()
         } else {
             format!(
-                "the agent speaks version {VERSION} of the protocol, and the controller version {version}: use one hoptax for both"
+                "it speaks version {VERSION} of the protocol, and the controller version {version}: use one hoptax for both"
             )
         };
         vec![Output::Send(FromAgent::Failed { reason }), Output::End(End::Stranger)]
@@ -189,7 +186,7 @@ impl Conversation {
     /// Starts, unless the instant is over, or so near that requests would be late.
     fn start(&mut self, at_ns: u64, offset_ns: i64, now_ns: u64) -> Vec<Output> {
         let latest_ns = now_ns.saturating_add(LONGEST_NOTICE_NS);
-        match Offset::of_agent(offset_ns, at_ns).filter(|own_ns| *own_ns <= latest_ns) {
+        match at_ns.checked_add_signed(offset_ns).filter(|own_ns| *own_ns <= latest_ns) {
             Some(own_ns) if own_ns >= now_ns.saturating_add(SETTLE_NS) => {
                 self.state = State::Sending;
                 vec![Output::Start(own_ns)]
@@ -217,7 +214,7 @@ mod tests {
     use hoptax_result::sample;
 
     use super::*;
-    use crate::planned::PlannedLoad;
+    use crate::planned::SentLoad;
 
     const SECOND_NS: u64 = 1_000_000_000;
 
@@ -232,7 +229,7 @@ mod tests {
     }
 
     fn plan() -> FromController {
-        FromController::Plan(Box::new(PlannedShare { index: 0, of: 1, load: PlannedLoad::default() }))
+        FromController::Plan(Box::new(PlannedShare { index: 0, of: 1, load: SentLoad::default() }))
     }
 
     fn greeted() -> Conversation {
@@ -277,8 +274,8 @@ mod tests {
         let outputs = conversation.on(Input::Load(report), 3 * SECOND_NS);
         assert!(matches!(outputs.as_slice(), [Output::Send(FromAgent::Report(_))]));
         assert!(!conversation.has_load());
-        let outputs = say(&mut conversation, FromController::Goodbye { ends: false }, 4 * SECOND_NS);
-        assert_eq!(end(&outputs), Some(&End::Served { ends: false }));
+        let outputs = say(&mut conversation, FromController::Goodbye, 4 * SECOND_NS);
+        assert_eq!(end(&outputs), Some(&End::Served));
     }
 
     #[test]

@@ -94,9 +94,9 @@ fn admitted(targets: &AllowedTargets, urls: &[String]) -> Result<Vec<StaticAddre
     let mut addresses = Vec::new();
     for url in urls {
         addresses.extend(targets.admit(url).map_err(|why| match why {
-            NotAdmitted::Invalid(why) | NotAdmitted::Refused(why) => {
-                format!("`{}`: {why}", without_user(url))
-            }
+            NotAdmitted::Invalid(why) => format!("`{}`: {why}", without_user(url)),
+            // It names the target.
+            NotAdmitted::Refused(why) => why,
         })?);
     }
     Ok(addresses)

@@ -8,13 +8,13 @@ use hoptax_host::clock::now_ns;
 use hoptax_session::token::Token;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 
 use super::conversation::{Conversation, End, Input, Output};
 use crate::frame::{self, GREETING_BYTES, MAX_BYTES};
 use crate::message::{FromAgent, FromController};
 use crate::planned::PlannedShare;
-use crate::task::Ending;
 
 /// Messages of both sides that wait to be handled. Whoever has more to say waits.
 const WAITING: usize = 256;
@@ -70,7 +70,9 @@ pub async fn serve(
     let (mut from, mut to) = tokio::io::split(stream);
     let (sender, mut inbox) = mpsc::channel(WAITING);
     let heard = sender.clone();
-    let _reader = Ending::spawn(async move {
+    // Aborted when it is dropped, also if this conversation is: it would otherwise keep the stream open.
+    let mut reader = JoinSet::new();
+    reader.spawn(async move {
         // The first message may be a stranger's.
         let mut most_bytes = GREETING_BYTES;
         loop {
@@ -120,7 +122,7 @@ pub async fn serve(
             }
         }
     };
-    if matches!(end, End::Served { ends: false }) && conversation.has_load() {
+    if end == End::Served && conversation.has_load() {
         return ended(&mut inbox, end, ends_at).await;
     }
     end

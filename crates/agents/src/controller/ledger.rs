@@ -21,6 +21,13 @@ pub(crate) struct Entry {
     pub(crate) known: Known,
 }
 
+impl Entry {
+    /// The error of its clock before the start, us.
+    pub(crate) fn clock_error_us(&self) -> Option<f64> {
+        self.before.map(|before| before.error_ns as f64 / 1e3)
+    }
+}
+
 /// How far an agent has come.
 #[derive(Debug)]
 pub(crate) enum Standing {
@@ -45,7 +52,7 @@ pub(crate) struct Known {
 /// Something to say or to show.
 #[derive(Debug)]
 pub(crate) enum News {
-    /// An agent is lost, or one does not come.
+    /// An agent that sent its share is lost.
     Problem(String),
     /// A second of all agents.
     Live(LiveLine),
@@ -101,9 +108,11 @@ impl Ledger {
                 self.watched(Seconds::lose)
             }
             Told::Ended(outcome, reason) => {
-                let problem = format!("agent `{}` {}: {reason}", entry.name, words(outcome));
+                // Before the start, the controller says it with what becomes of the load.
+                let is_sending = matches!(entry.standing, Standing::Sending);
+                let problem = is_sending.then(|| outcome.sentence(&entry.name, &reason));
                 entry.standing = Standing::Ended(outcome, reason);
-                let mut news = vec![News::Problem(problem)];
+                let mut news: Vec<News> = problem.map(News::Problem).into_iter().collect();
                 news.extend(self.watched(Seconds::lose));
                 news
             }
@@ -125,15 +134,10 @@ impl Ledger {
     }
 }
 
-/// An outcome as the end of a sentence about an agent.
-pub(crate) fn words(outcome: AgentOutcome) -> &'static str {
-    match outcome {
-        AgentOutcome::Merged => "is in the result",
-        AgentOutcome::Void => "is left out",
-        AgentOutcome::Died => "is lost",
-        AgentOutcome::Silent => "is given up",
-        AgentOutcome::Late => "is late",
-        AgentOutcome::Failed => "cannot send its share",
-        AgentOutcome::Absent => "did not come",
-    }
+/// The most by which the starts of two agents that have a share differ, us: the sum of the two largest errors of their clocks.
+pub(crate) fn start_error_us(entries: &[Entry]) -> f64 {
+    let shares = entries.iter().filter(|entry| entry.index.is_some());
+    let mut errors_us: Vec<f64> = shares.filter_map(Entry::clock_error_us).collect();
+    errors_us.sort_by(|a, b| b.total_cmp(a));
+    errors_us.iter().take(2).sum()
 }

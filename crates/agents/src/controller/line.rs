@@ -64,10 +64,7 @@ pub(crate) enum Order {
         until_ns: u64,
     },
     /// End the conversation.
-    Goodbye {
-        /// True if the agent should end, too.
-        ends: bool,
-    },
+    Goodbye,
 }
 
 /// Something to do.
@@ -253,9 +250,9 @@ impl Line {
                 self.until_ns = Some(until_ns);
                 vec![Output::Send(FromController::Stop)]
             }
-            Order::Goodbye { ends } => {
+            Order::Goodbye => {
                 self.state = State::Ended;
-                vec![Output::Send(FromController::Goodbye { ends }), Output::Close]
+                vec![Output::Send(FromController::Goodbye), Output::Close]
             }
             // It ended before the order reached it.
             Order::Plan { .. } | Order::Start { .. } | Order::Stop { .. } => Vec::new(),

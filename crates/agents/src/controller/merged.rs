@@ -10,7 +10,7 @@ use hoptax_result::{Agent, AgentOutcome, Agents, LoadResult, RunLeftOut};
 use hoptax_session::Failure;
 use hoptax_session::load::Sending;
 
-use super::ledger::{Entry, Known, Standing};
+use super::ledger::{Entry, Known, Standing, start_error_us};
 
 /// A load that agents sent.
 #[derive(Debug)]
@@ -41,8 +41,7 @@ pub(super) fn gathered(
     common: Common,
     sending: &Sending<'_>,
 ) -> Result<Gathered, Failure> {
-    let errors_us: Vec<f64> =
-        entries.iter().filter(|entry| entry.index.is_some()).filter_map(clock_error_us).collect();
+    let start_error_us = start_error_us(&entries);
     let (mut agents, mut runs, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
     for entry in entries {
         let index = entry.index;
@@ -51,7 +50,7 @@ pub(super) fn gathered(
         let agent = Agent {
             name: entry.name.clone(),
             index,
-            clock_error_us: clock_error_us(&entry),
+            clock_error_us: entry.clock_error_us(),
             clock_drift_us: drift_us(&entry),
             planned_rate,
             ..Agent::default()
@@ -66,7 +65,7 @@ pub(super) fn gathered(
             }
             Standing::Ended(outcome, reason) => {
                 if index.is_some() {
-                    let reason = lost(&reason, entry.known);
+                    let reason = reason.clone();
                     left_out.push(RunLeftOut { file: entry.name, reason, planned_rate });
                 }
                 agents.push(unreported(agent, outcome, reason, entry.known));
@@ -95,7 +94,7 @@ pub(super) fn gathered(
             (agent.outcome, agent.reason) = (AgentOutcome::Void, Some(one.reason.clone()));
         }
     }
-    result.agents = Some(Agents { start_error_us: start_error_us(errors_us), all: agents });
+    result.agents = Some(Agents { start_error_us, all: agents });
     judge_merged(&mut result);
     let all_pass = fail_on::judge(&mut result, sending.fail_on);
     Ok(Gathered { result, all_pass })
@@ -129,16 +128,6 @@ fn added(runs: Vec<Run>, mut left_out: Vec<RunLeftOut>) -> Result<(LoadResult, V
     Ok((merge(&whole, left_out).map_err(failed)?, damaged))
 }
 
-/// The most by which the starts of two agents differ.
-fn start_error_us(mut errors_us: Vec<f64>) -> f64 {
-    errors_us.sort_by(|a, b| b.total_cmp(a));
-    errors_us.iter().take(2).sum()
-}
-
-fn clock_error_us(entry: &Entry) -> Option<f64> {
-    entry.before.map(|before| before.error_ns as f64 / 1e3)
-}
-
 fn drift_us(entry: &Entry) -> Option<f64> {
     let (before, after) = (entry.before?, entry.after?);
     Some((after.offset_ns.wrapping_sub(before.offset_ns)) as f64 / 1e3)
@@ -168,19 +157,6 @@ fn unreported(agent: Agent, outcome: AgentOutcome, reason: String, known: Known)
         known_until_s: has_sent.then_some(known.until_ns as f64 / 1e9),
         ..agent
     }
-}
-
-/// The known counts of the part of an agent that is lost.
-fn lost(reason: &str, known: Known) -> String {
-    if known.until_ns == 0 {
-        return format!("{reason}; it told of no second of the record");
-    }
-    format!(
-        "{reason}; in the first {:.1} s of the record it had sent {} requests, of which {} were answered",
-        known.until_ns as f64 / 1e9,
-        known.sent,
-        known.answered
-    )
 }
 
 #[cfg(test)]

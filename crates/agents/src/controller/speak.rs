@@ -9,12 +9,12 @@ use hoptax_result::AgentOutcome;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
+use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use super::line::{Input, Line, Output, Told};
 use crate::frame::{self, MAX_BYTES};
 use crate::message::{FromAgent, ShownToken};
-use crate::task::Ending;
 
 /// The time between two looks at the clock.
 const TICK: Duration = Duration::from_millis(250);
@@ -30,25 +30,26 @@ pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
-/// A stream that is being opened.
+/// A stream that is being opened. It has a deadline of its own, at which it ends with its last error: nobody else limits its time.
 pub type Connecting = Pin<Box<dyn Future<Output = io::Result<Box<dyn Stream>>> + Send>>;
 
-/// Connects to an agent by its address, `HOST:PORT`. It tries again until this time is over, since the agent may be starting.
+/// Connects to an agent by its address, `HOST:PORT`. It tries again until this time is over, because the agent may be starting.
 pub fn by_address(address: String, within: Duration) -> Connecting {
     Box::pin(async move {
         let until = Instant::now() + within;
+        let mut last = io::Error::from(io::ErrorKind::TimedOut);
         loop {
-            let error = match timeout_at(until, TcpStream::connect(address.as_str())).await {
+            match timeout_at(until, TcpStream::connect(address.as_str())).await {
                 Ok(Ok(stream)) => {
                     // Without it, questions about the clock would wait for more.
                     let _ = stream.set_nodelay(true);
                     return Ok(Box::new(stream) as Box<dyn Stream>);
                 }
-                Ok(Err(error)) => error,
-                Err(_) => return Err(io::ErrorKind::TimedOut.into()),
-            };
+                Ok(Err(error)) => last = error,
+                Err(_) => return Err(last),
+            }
             if Instant::now() + AGAIN_AFTER >= until {
-                return Err(error);
+                return Err(last);
             }
             sleep(AGAIN_AFTER).await;
         }
@@ -59,7 +60,6 @@ pub fn by_address(address: String, within: Duration) -> Connecting {
 pub(super) async fn speak(
     number: usize,
     connecting: Connecting,
-    arrival: Duration,
     token: Option<ShownToken>,
     (sender, mut inbox): (UnboundedSender<Input>, UnboundedReceiver<Input>),
     told: UnboundedSender<(usize, Told)>,
@@ -68,18 +68,16 @@ pub(super) async fn speak(
         // A controller that has ended wants to hear nothing.
         let _ = told.send((number, news));
     };
-    let stream = match timeout(arrival, connecting).await {
-        Ok(Ok(stream)) => stream,
-        Ok(Err(error)) => {
+    let stream = match connecting.await {
+        Ok(stream) => stream,
+        Err(error) => {
             return tell(Told::Ended(AgentOutcome::Absent, format!("cannot connect to it: {error}")));
-        }
-        Err(_) => {
-            let reason = format!("it could not be reached within {} s", arrival.as_secs());
-            return tell(Told::Ended(AgentOutcome::Absent, reason));
         }
     };
     let (mut from, mut to) = tokio::io::split(stream);
-    let _reader = Ending::spawn(async move {
+    // Aborted when it is dropped, also if this line is: it would otherwise keep the stream open.
+    let mut reader = JoinSet::new();
+    reader.spawn(async move {
         let mut said_ns = 0;
         loop {
             let heard = || {

@@ -91,10 +91,9 @@ impl Simulated {
                 sending: &sending,
                 agents: called,
                 news: None,
+                advice: "start it",
                 token: Some(token),
                 least: self.agents as usize,
-                arrival: Duration::from_mins(1),
-                ends_agents: true,
                 is_watched,
             };
             let sent = run(asked, &Interrupt::default(), &mut |notice| match notice {
@@ -159,7 +158,11 @@ impl Generator for Known {
                 return;
             }
             events.tell(FromAgent::Ready).await;
-            let Ok(_) = orders.start.await else { return };
+            let Ok(_) = orders.start.await else {
+                // Whoever serves waits for the end of a load that was stopped.
+                events.tell(FromAgent::Failed { reason: "it was stopped".to_owned() }).await;
+                return;
+            };
             let begun = Instant::now();
             for (second, of_second) in (0..).zip(&told.0) {
                 if orders.stop.load(Ordering::Relaxed) {

@@ -1,8 +1,8 @@
 //! Loads that several agents sent: all shares must be in the result, and their starts must be as near to each other as the load needs.
 
-use hoptax_result::{Agent, AgentOutcome, Agents, Finding, LoadResult, Measured, Severity};
+use hoptax_result::{Agent, Agents, Finding, LoadResult, Measured, Severity, counted, grouped};
 
-use crate::check::{Check, number_of};
+use crate::check::Check;
 
 /// Agents that did not report their share.
 pub(super) const LOST: Check<LoadResult> = Check {
@@ -14,17 +14,17 @@ pub(super) const LOST: Check<LoadResult> = Check {
         let finding = |agent: &Agent| {
             Finding::new(
                 "agent-lost",
-                Severity::Warn,
+                Severity::Fail,
                 Measured::count(1.0, 0.0, "agents"),
                 format!(
-                    "agent `{}` {}: {}; {}; {}",
-                    agent.name,
-                    ended(agent.outcome),
-                    agent.reason.as_deref().unwrap_or("it gave no reason"),
+                    "{}. {}. {}",
+                    agent
+                        .outcome
+                        .sentence(&agent.name, agent.reason.as_deref().unwrap_or("it gave no reason")),
                     known(agent),
                     meaning(agents, agent)
                 ),
-                "repeat the load; the counts of the other agents are exact",
+                "look at the log and the machine of the agent, then repeat the load",
             )
         };
         agents.lost().map(finding).collect()
@@ -32,36 +32,27 @@ pub(super) const LOST: Check<LoadResult> = Check {
     withhold: None,
 };
 
-fn ended(outcome: AgentOutcome) -> &'static str {
-    match outcome {
-        AgentOutcome::Died => "died",
-        AgentOutcome::Silent => "fell silent",
-        AgentOutcome::Late => "did not report in time",
-        _ => "failed",
-    }
-}
-
 /// The counts of its share that it had told.
 fn known(agent: &Agent) -> String {
     match (agent.sent, agent.answered, agent.known_until_s) {
         (Some(sent), Some(answered), Some(until_s)) if until_s > 0.0 => format!(
-            "in the first {until_s:.1} s of the record it had sent {} and {answered} of these were answered",
-            number_of(sent, "request")
+            "It had sent {}, of which {} were answered, up to {until_s:.1} s of the recorded time",
+            counted(sent, "request"),
+            grouped(answered as f64, 0)
         ),
-        _ => "it told of no second of the record".to_owned(),
+        _ => "It told of no request".to_owned(),
     }
 }
 
 /// The meaning of that for the numbers of the result.
 fn meaning(agents: &Agents, agent: &Agent) -> String {
-    let with_share = agents.all.iter().filter(|other| other.index.is_some()).count();
-    let merged = agents.all.iter().filter(|other| other.outcome == AgentOutcome::Merged).count();
-    let others = number_of(merged as u64, "agent");
+    let (with_share, merged) = agents.shares_and_merged();
+    let others = counted(merged as u64, "agent");
     let lacking = 100.0 / with_share.max(1) as f64;
-    let rate = agent.planned_rate.map_or_else(String::new, |rate| format!("{rate:.0}/s, "));
+    let rate = agent.planned_rate.map_or_else(String::new, |rate| format!(" ({}/s)", grouped(rate, 0)));
     format!(
-        "counts, rates and times are those of {others}, without {rate}{lacking:.1} % of the plan, which the server had \
-         until the agent ended: before, times are those of the whole plan, and afterwards of less"
+        "Counts and rates are those of {others}: {lacking:.1} % of the plan{rate} is missing. Response times are under the \
+         whole plan until it ended, and under less after that"
     )
 }
 
@@ -95,7 +86,7 @@ pub(super) const START: Check<LoadResult> = Check {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::Verdict;
+    use hoptax_result::{AgentOutcome, Verdict};
 
     use super::*;
     use crate::load::tests::fired;
@@ -126,16 +117,16 @@ mod tests {
             ..agent("b", Some(1), AgentOutcome::Died)
         };
         let (severity, result) = judged(died.clone());
-        assert_eq!((severity, result.verdict), (Some(Severity::Warn), Verdict::Caution));
+        assert_eq!((severity, result.verdict), (Some(Severity::Fail), Verdict::Caution));
         let message = &result.findings[0].message;
         for part in [
-            "agent `b` died: its connection ended; in the first 3.0 s of the record it had sent 1500 requests and 1499",
-            "those of 1 agent, without 500/s, 33.3 % of the plan",
+            "agent `b` died: its connection ended. It had sent 1,500 requests, of which 1,499 were answered, up to 3.0 s of the",
+            "those of 1 agent: 33.3 % of the plan (500/s) is missing. Response times",
         ] {
             assert!(message.contains(part), "{message}");
         }
         let (_, result) = judged(Agent { known_until_s: Some(0.0), ..died });
-        assert!(result.findings[0].message.contains("it told of no second"));
+        assert!(result.findings[0].message.contains("its connection ended. It told of no request. Counts"));
         assert_eq!(judged(agent("b", Some(1), AgentOutcome::Merged)).0, None);
     }
 

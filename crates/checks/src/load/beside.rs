@@ -18,7 +18,7 @@ pub(super) const OTHER_LOADS: Check<LoadResult> = Check {
             "other-loads",
             Severity::Warn,
             Measured::count(others.into(), 0.0, "loads"),
-            format!("this server sent {} at the same time", number_of(others.into(), "other load")),
+            format!("`hoptax serve` sent {} at the same time", number_of(others.into(), "other load")),
             "send it alone, or compare it only with loads that were sent beside the same ones",
         )]
     },

@@ -1,7 +1,7 @@
 //! Remainder of a number that a finding withholds: a bound that holds it, where the evidence allows one.
 
 use hoptax_result::{
-    ArmKind, ArmLoad, ArmResult, Bound, BoundOf, Bounds, CostMeasure, Finding, Interval, Place, ResponseCost,
+    ArmKind, ArmResult, Bound, BoundOf, Bounds, CostMeasure, Finding, Interval, Place, ResponseCost,
     StudyResult,
 };
 use hoptax_stats::null_reach;
@@ -201,7 +201,7 @@ impl Before {
 
     /// Returns the distance by which a number may be off, as identical arms show it.
     fn null_reach(&self, result: &StudyResult, slot: &Slot) -> Option<f64> {
-        let usual = |slot: &Slot| usual_load(result, result.arms.get(slot.arm)?, slot.measure);
+        let usual = |slot: &Slot| result.plan.usual_load_name(&result.arms.get(slot.arm)?.id, slot.measure);
         let load = |slot: &Slot| match slot.load {
             Some(index) => Some(result.arms.get(slot.arm)?.loads.get(index)?.load.as_str()),
             None => usual(slot),
@@ -232,11 +232,6 @@ impl Before {
         });
         known.all(|is_within| is_within)
     }
-}
-
-/// The name of the load that the numbers of an arm in a measure are taken from.
-fn usual_load<'r>(result: &'r StudyResult, arm: &ArmResult, measure: CostMeasure) -> Option<&'r str> {
-    Some(result.plan.usual_load_of(&arm.id, measure.measure())?.name.as_str())
 }
 
 /// Returns true if a finding withholds a number. A vague level is withheld alone, and the costs that are compared with it stay.
@@ -275,7 +270,7 @@ impl Slot {
     fn place<'r>(&self, result: &'r StudyResult) -> Option<Place<'r>> {
         let arm = result.arms.get(self.arm)?;
         let load = match self.load {
-            None => usual_load(result, arm, self.measure),
+            None => result.plan.usual_load_name(&arm.id, self.measure),
             Some(index) => Some(arm.loads.get(index)?.load.as_str()),
         };
         let compared_with = arm.compared_with.as_deref().filter(|_| self.of == BoundOf::Cost);
@@ -289,13 +284,13 @@ impl Slot {
         let id = arm.compared_with.as_ref()?;
         let other = result.arms.iter().position(|other| other.id == *id)?;
         let other_arm = result.arms.get(other)?;
-        let place = |name: &str| other_arm.loads.iter().position(|load: &ArmLoad| load.load == name);
-        let load = match self.load {
-            None => match usual_load(result, arm, self.measure) {
-                Some(own) if usual_load(result, other_arm, self.measure) != Some(own) => Some(place(own)?),
-                _ => None,
-            },
-            Some(index) => Some(place(&arm.loads.get(index)?.load)?),
+        let name = match self.load {
+            None => result.load_beside(arm, other_arm, self.measure),
+            Some(index) => Some(arm.loads.get(index)?.load.as_str()),
+        };
+        let load = match name {
+            None => None,
+            Some(name) => Some(other_arm.loads.iter().position(|load| load.load == name)?),
         };
         Some(Self { arm: other, load, ..*self })
     }

@@ -46,7 +46,7 @@ mod tests {
 
     use crate::study::tests::{fired, only_closed};
 
-    /// Adds a layer and a function to each arm and a series over the last one.
+    /// Adds a layer and a frame to each arm and a series over the last one.
     fn add_derived(result: &mut StudyResult) {
         for arm in &mut result.arms {
             arm.layers = vec![LayerUse {
@@ -55,7 +55,7 @@ mod tests {
                 added_us_per_request: arm.compared_with.is_some().then(|| Interval::around(1.0, 0.1)),
             }];
             arm.frames = vec![FrameUse {
-                function: "all".to_owned(),
+                name: "all".to_owned(),
                 own_us: vec![10.0; 2],
                 compared_us: if arm.compared_with.is_some() { vec![9.0; 2] } else { Vec::new() },
                 ..FrameUse::default()

@@ -29,7 +29,7 @@ struct Null<'a> {
 
 /// The costs of the A/A arms in one measure: of the arms themselves, and under loads that other arms have to themselves.
 fn nulls(result: &StudyResult, measure: CostMeasure) -> Vec<Null<'_>> {
-    let usual = |arm: &ArmResult| Some(result.plan.usual_load_of(&arm.id, measure.measure())?.name.as_str());
+    let usual = |arm: &ArmResult| result.plan.usual_load_name(&arm.id, measure);
     let all: BTreeSet<&str> = result.arms.iter().filter_map(usual).collect();
     let same = result.arms.iter().filter(|arm| arm.kind == ArmKind::Same);
     same.flat_map(|arm| {

@@ -104,11 +104,11 @@ machine by `ssh -N -L 8421:127.0.0.1:8420 192.0.2.1`:
   hoptax load -q 1000 --agents 127.0.0.1:8421 http://192.0.2.9:8080/
 
 An agent serves one controller at a time, and sends to allowed targets alone. Whoever reaches it
-may send load to them, so on another address than loopback it needs a token, which goes over the
-network as it is. An agent stops its load, and ends, when its controller is gone.
+may send load to them, so on another address than loopback it needs a token. Token, plan and
+headers are not encrypted. An agent stops its load, and ends, when its controller is gone.
 
 Exit codes:
-  0    ended by its controller, by a signal, or at its deadline while it served nobody
+  0    ended by a signal, or at its deadline while it served nobody
   2    invalid input: no targets, or an address that others reach and no token
   3    the address cannot be listened on, the controller is gone, or the deadline ended a load")]
 pub(crate) struct AgentArguments {

@@ -90,9 +90,9 @@ pub(crate) struct LoadArguments {
     pub(crate) max_error_share: f64,
     /// Have these agents send the load (`hoptax lab agent`), `HOST:PORT` each, separated by commas
     ///
-    /// The agents send the schedule that one generator would send, each its share of it, from one instant. --connections and
-    /// --count are of all together, --workers of each. Options that name files or addresses of this machine are refused.
-    #[arg(long, value_name = "ADDRESSES", value_delimiter = ',', group = "senders", conflicts_with = "every", help_heading = AGENTS)]
+    /// Together, the agents send the schedule of one generator and start at one instant. --rate, --connections and --count are
+    /// totals; --workers is for each agent. Options that name files or addresses of this machine are refused.
+    #[arg(long, value_name = "ADDRESSES", value_delimiter = ',', value_parser = values::agent, group = "senders", conflicts_with = "every", help_heading = AGENTS)]
     pub(crate) agents: Vec<String>,
     /// File with the token of the agents (`hoptax lab agent --token-file`)
     #[arg(long, value_name = "FILE", requires = "agents", value_hint = ValueHint::FilePath, help_heading = AGENTS)]

@@ -32,7 +32,7 @@ const MEASURED: [&str; 11] = [
 Examples:
   hoptax price envoy.yaml --rate 3000 --price-per-core-hour 0.04
   hoptax price envoy.yaml --what-if 'jwt -> check-token/lua' --what-if 'envoy -> 1.39.3'
-  hoptax price --pod shop/cart-5f7d9 --listener public_listener --request 'GET https://cart/items'
+  hoptax price --pod shop/cart-5f7d9 --kube-context prod --listener virtualInbound
 
 The configuration is a bootstrap in YAML or JSON, with the files that it names beside it, or the
 dump of a running proxy: `curl 'http://ADMIN/config_dump?include_eds' > dump.json`. It may be
@@ -43,9 +43,9 @@ external services answered by hoptax. Every replacement is listed, and secrets a
 printed.
 
 --pod takes the dump of the Envoy in a pod of Kubernetes, by the kubeconfig: the API server forwards
-the port of its admin interface (the rights `get pods` and `get, create pods/portforward`). Nothing
-runs in the pod, and the bill is measured on this machine. The run folder keeps the dump, for its
-owner only.
+the port of its admin interface. It needs the rights `get` on `pods`, and `get` and `create` on
+`pods/portforward`. Nothing runs in the pod, and the bill is measured on this machine. The run
+folder keeps the dump, for its owner only.
 
 Variants are the whole, the whole without each of its parts, and everything off. Those that
 answer the request as the whole does are measured side by side in one study, with a second copy
@@ -65,8 +65,8 @@ Exit codes:
   4    the study is void
   130  interrupted; --resume continues the bill")]
 pub(crate) struct PriceArguments {
-    /// Envoy bootstrap or `/config_dump`, YAML or JSON
-    #[arg(value_name = "CONFIG", value_hint = ValueHint::FilePath, required_unless_present = "pod")]
+    /// Envoy bootstrap or `/config_dump`, YAML or JSON; or use --pod
+    #[arg(value_name = "CONFIG", value_hint = ValueHint::FilePath)]
     pub(crate) config: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) of_pod: PodArguments,
@@ -120,19 +120,22 @@ pub(crate) struct PriceArguments {
     pub(crate) resume: Option<PathBuf>,
 }
 
+/// Heading of the options of a pod.
+const POD: &str = "Pod";
+
 /// The pod whose Envoy is priced.
 #[derive(Debug, Args)]
 pub(crate) struct PodArguments {
     /// Instead of CONFIG, the dump of the Envoy in this pod of Kubernetes
-    #[arg(long, value_name = "NAMESPACE/NAME", conflicts_with = "config")]
+    #[arg(long, value_name = "NAMESPACE/NAME", conflicts_with = "config", help_heading = POD)]
     pub(crate) pod: Option<PodName>,
     /// Context of the kubeconfig [default: its current one]
-    #[arg(long, value_name = "NAME", requires = "pod", conflicts_with = "config")]
+    #[arg(long, value_name = "NAME", requires = "pod", conflicts_with = "config", help_heading = POD)]
     pub(crate) kube_context: Option<String>,
     /// Container of the proxy [default: a known one, such as `istio-proxy` or `consul-dataplane`]
-    #[arg(long, value_name = "NAME", requires = "pod", conflicts_with = "config")]
+    #[arg(long, value_name = "NAME", requires = "pod", conflicts_with = "config", help_heading = POD)]
     pub(crate) container: Option<String>,
     /// Port of the admin interface of the proxy [default: what the pod states, else the usual one of the container]
-    #[arg(long, value_name = "PORT", requires = "pod", conflicts_with = "config", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "PORT", requires = "pod", conflicts_with = "config", value_parser = clap::value_parser!(u16).range(1..), help_heading = POD)]
     pub(crate) admin_port: Option<u16>,
 }

@@ -4,7 +4,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
-use hoptax_serve::{AllowedHost, AllowedTarget, MOST_LOADS_AT_ONCE};
+use hoptax_serve::AllowedHost;
+use hoptax_session::targets::AllowedTarget;
 
 use super::runs::StoreChoice;
 
@@ -53,7 +54,7 @@ pub(crate) struct ServeArguments {
     ///
     /// The result of a load that others ran beside has a finding that says so, and its verdict is at best caution. A search, a study and a
     /// bill always run alone.
-    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_LOADS_AT_ONCE)))]
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub(crate) loads_at_once: u32,
     /// File with the token that requests must show, at least 16 characters; only you should read it
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]

@@ -96,6 +96,19 @@ pub(crate) fn file_name(text: &str) -> Result<String, String> {
     }
 }
 
+/// The address of an agent: a name or an address, and a port.
+pub(crate) fn agent(text: &str) -> Result<String, String> {
+    let is_address = text.rsplit_once(':').is_some_and(|(host, port)| {
+        let is_host =
+            !host.is_empty() && (!host.contains(':') || (host.starts_with('[') && host.ends_with(']')));
+        is_host && port.parse::<u16>().is_ok_and(|port| port > 0)
+    });
+    if is_address {
+        return Ok(text.to_owned());
+    }
+    Err(format!("`{text}` is not an agent's address: use `HOST:PORT`, such as `127.0.0.1:8421`"))
+}
+
 /// A label of a run, which cannot be taken for the number of one.
 pub(crate) fn label(text: &str) -> Result<String, String> {
     if text.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -199,6 +212,16 @@ pub(crate) fn percentile(text: &str) -> Result<f64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_agent_has_a_host_and_a_port() {
+        for text in ["127.0.0.1:8421", "agent.test:1", "[2001:db8::1]:65535"] {
+            assert_eq!(agent(text).as_deref(), Ok(text));
+        }
+        for text in ["", "foo", ":8421", "foo:", "foo:0", "foo:65536", "2001:db8::1", "[2001:db8::1]"] {
+            assert!(agent(text).unwrap_err().contains("use `HOST:PORT`"), "{text}");
+        }
+    }
 
     #[test]
     fn a_duration_without_a_unit_is_an_error_that_shows_the_syntax() {

@@ -25,9 +25,9 @@ fn jobs(context: &str, namespace: Option<&Namespace>) -> Result<Code, Failure> {
     for job in &found.removed {
         print::result(&format!("removed job {job}"))?;
     }
-    for job in &found.running {
+    for job in &found.in_use {
         print::note(&format!(
-            "job `{job}` was left: its agents run, and end with their load or at its deadline"
+            "job `{job}` was left: its agents run or are awaited, and end with their load or at its deadline"
         ));
     }
     Ok(Code::Success)

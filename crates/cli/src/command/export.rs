@@ -33,3 +33,17 @@ pub(crate) fn run(arguments: &ExportArguments) -> Result<Code, Failure> {
     }
     Ok(Code::Success)
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::ValueEnum;
+
+    use super::*;
+
+    #[test]
+    fn a_format_has_the_name_by_which_it_is_asked_for() {
+        for format in Format::value_variants() {
+            assert_eq!(format.to_possible_value().unwrap().get_name(), format.name());
+        }
+    }
+}

@@ -26,7 +26,9 @@ impl Given {
         match (&arguments.of_pod.pod, &arguments.config) {
             (Some(pod), _) => Self::of_pod(pod, arguments),
             (None, Some(path)) => Ok(Self { path: path.clone(), run_folder: None, temporary: None }),
-            (None, None) => Err(Failure::bad_input("name a configuration, or a pod with --pod")),
+            (None, None) => Err(Failure::bad_input(
+                "name a configuration, such as `hoptax price envoy.yaml`, or a pod: `hoptax price --pod NAMESPACE/NAME`",
+            )),
         }
     }
 

@@ -1,7 +1,9 @@
 //! `hoptax serve`: the history as pages, and loads over a REST API.
 
-use hoptax_serve::{Options, Server, Token, is_local};
+use hoptax_serve::{Options, Server};
 use hoptax_session::store;
+use hoptax_session::targets::is_loopback;
+use hoptax_session::token::Token;
 
 use crate::arguments::ServeArguments;
 use crate::exit::{Code, Failure};
@@ -11,7 +13,7 @@ use crate::{interrupt, print, token_file};
 pub(super) fn run(arguments: &ServeArguments) -> Result<Code, Failure> {
     let interrupt = interrupt::listen()?;
     let given = arguments.token_file.as_deref().map(token_file::read).transpose()?;
-    let drawn = (given.is_none() && !is_local(arguments.listen)).then(Token::generated);
+    let drawn = (given.is_none() && !is_loopback(arguments.listen)).then(Token::generated);
     let server = Server::bind(Options {
         listen: arguments.listen,
         token: given.or_else(|| drawn.clone()),

@@ -42,7 +42,7 @@ fn agents_in_pods_that_cannot_be_are_refused_with_the_reason_before_anything_is_
         (with(&["--agents", "a:1", url]), "cannot be used with"),
         (
             vec!["load", "--agent-pods", "2", "--namespace", "Perf", "--agent-image", "a", url],
-            "no namespace can be named `Perf`",
+            "`Perf` is no name of a namespace",
         ),
         (with(&["--agent-cpus", "0", url]), "it must be a number of processors"),
         (with(&["--agent-pull", "soon", url]), "--agent-pull"),
@@ -52,6 +52,7 @@ fn agents_in_pods_that_cannot_be_are_refused_with_the_reason_before_anything_is_
         (with(&["-d", "25h", url]), "at most a day"),
         (with(&["http://127.0.0.1:8080/"]), "`127.0.0.1` is the pod of each agent"),
         (with(&["http://localhost/"]), "`localhost` is the pod of each agent"),
+        (with(&["http://0.0.0.0/"]), "`0.0.0.0` is the pod of each agent"),
     ] {
         let ran = run(arguments.iter().copied());
         assert_eq!(ran.code, Some(2), "{arguments:?}: {}", ran.stderr);
@@ -253,16 +254,31 @@ fn agents_keep_off_the_pods_of_a_service_and_an_interrupt_removes_their_job() {
 #[ignore = "needs the client of Kubernetes, which `make test-cluster` builds"]
 fn cleanup_removes_the_jobs_of_loads_whose_agents_do_not_run() {
     let server = ApiServer::start(|_| {
-        let job = |name: &str, ready: u32| json!({"metadata": {"name": name, "namespace": "perf"}, "status": {"ready": ready}});
-        (200, json!({"items": [job("one", 0), job("two", 2)]}))
+        // One was killed while no node took its pods, one runs, one waits for its pods, and one has ended.
+        let job = |name: &str, made: Value, status: Value| {
+            let metadata = json!({"name": name, "namespace": "perf", "creationTimestamp": made});
+            json!({"metadata": metadata, "status": status})
+        };
+        let (long_ago, later) = (json!("2026-01-01T00:00:00Z"), json!("2999-01-01T00:00:00Z"));
+        let jobs = [
+            job("one", long_ago.clone(), json!({"active": 2, "ready": 0})),
+            job("two", long_ago, json!({"active": 2, "ready": 2})),
+            job("three", later.clone(), json!({"active": 2})),
+            job("four", later, json!({"failed": 2})),
+        ];
+        (200, json!({"items": jobs}))
     });
     let folder = tempfile::tempdir().unwrap();
     let ran = ran(server.hoptax(&folder).args(["runs", "cleanup", "--kube-context", "a"]));
-    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "removed job perf/one\n"), "{ran:?}");
-    assert!(ran.stderr.contains("job `perf/two` was left"), "{ran:?}");
+    let removed = "removed job perf/one\nremoved job perf/four\n";
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), removed), "{ran:?}");
+    for left in ["two", "three"] {
+        assert!(ran.stderr.contains(&format!("job `perf/{left}` was left")), "{ran:?}");
+    }
     let requests: Vec<String> = server.requests().into_iter().map(|(request, _)| request).collect();
-    let list = "GET /apis/batch/v1/jobs?labelSelector=app.kubernetes.io%2Fmanaged-by%3Dhoptax";
-    assert_eq!(requests, [list, "DELETE /apis/batch/v1/namespaces/perf/jobs/one"]);
+    let list = "GET /apis/batch/v1/jobs?labelSelector=app.kubernetes.io%2Fname%3Dhoptax-agent%2Capp.kubernetes.io%2Fmanaged-by%3Dhoptax";
+    let removed = ["one", "four"].map(|name| format!("DELETE /apis/batch/v1/namespaces/perf/jobs/{name}"));
+    assert_eq!(requests, [list, &removed[0], &removed[1]]);
 }
 
 /// Makes an image of a program.
@@ -434,7 +450,12 @@ fn pods_that_never_come_are_said_with_the_reason_and_the_next_step() {
 fn a_cluster_that_does_not_take_agents_is_named_with_the_cause() {
     let url = "http://10.244.0.1:1/";
     for (namespace, context, code, expected) in [
-        (NAMESPACE, "admn", 2, "no context `admn`; did you mean `admin`?"),
+        (
+            NAMESPACE,
+            "admn",
+            2,
+            "no context `admn`; it has `admin`, `alice`, `expired`, `nobody`; did you mean `admin`?",
+        ),
         (NAMESPACE, "expired", 3, "does not accept the credentials of the kubeconfig: 401"),
         (NAMESPACE, "nobody", 3, "which makes you `system:anonymous`"),
         (NAMESPACE, "alice", 3, "`alice` may not `create` `jobs` in namespace `load`"),

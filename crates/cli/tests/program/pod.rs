@@ -127,8 +127,8 @@ fn the_run_folder_keeps_the_dump_for_its_owner() {
 fn a_pod_without_a_dump_is_named_with_the_cause() {
     wait_until("a dump", || outlined(CART, &[]).code == Some(0));
     for (pod, arguments, code, expected) in [
-        (CART, vec!["--kube-context", "admn"], 2, "no context `admn`; did you mean `admin`?"),
-        (CART, vec!["--kube-context", "admn"], 2, "it has `admin`, `alice`, `expired`"),
+        (CART, vec!["--kube-context", "admn"], 2, "no context `admn`; it has `admin`, `alice`, `expired`"),
+        (CART, vec!["--kube-context", "admn"], 2, "; did you mean `admin`?"),
         (
             CART,
             vec!["--kube-context", "expired"],
@@ -140,7 +140,13 @@ fn a_pod_without_a_dump_is_named_with_the_cause() {
         ("shop/cart", vec![], 2, "did you mean `cart-7d9f4-x2k`?"),
         ("shop/tools-0", vec![], 2, "no container of a known proxy"),
         ("shop/waiting-0", vec![], 3, "its phase is Pending (`envoy`: ErrImageNeverPull)"),
-        (CART, vec!["--container", "side"], 2, "has no container `side`"),
+        (
+            CART,
+            vec!["--container", "side"],
+            2,
+            "has no running container `side`; name one with --container: ",
+        ),
+        ("shop/waiting-0", vec![], 3, " -n shop describe pod waiting-0`"),
         (CART, vec!["--admin-port", "15999"], 3, "refused"),
         (CART, vec!["--admin-port", "8080"], 3, "it answered with status 503"),
     ] {
@@ -173,7 +179,11 @@ fn a_kubeconfig_that_leads_nowhere_is_named_with_the_cause() {
     assert!(nobody.code == Some(3) && nobody.stderr.contains(expected), "{nobody:?}");
     assert!(!nobody.stderr.contains("hunter2"), "{nobody:?}");
     let none = outlined_by(&folder.path().join("none"));
-    assert!(none.code == Some(3) && none.stderr.contains("cannot use the kubeconfig"), "{none:?}");
+    let expected = format!(
+        "cannot read the kubeconfig `{}`: there is no such file; set",
+        folder.path().join("none").display()
+    );
+    assert!(none.code == Some(3) && none.stderr.contains(&expected), "{none:?}");
     fs::write(&path, "apiVersion: v1\nkind: Config\n").unwrap();
     let empty = outlined_by(&path);
     assert!(empty.code == Some(2) && empty.stderr.contains("no current context"), "{empty:?}");

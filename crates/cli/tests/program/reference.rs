@@ -143,6 +143,19 @@ fn a_pod_needs_a_program_with_a_client_of_kubernetes() {
     assert_eq!(ran.code, Some(3), "{}", ran.stderr);
     assert!(ran.stderr.contains("--features cluster"), "{}", ran.stderr);
     assert!(ran.stderr.contains("`kubectl -n shop port-forward cart-1 "), "{}", ran.stderr);
+    let ran = run(["price", "--pod", "shop/cart-1", "--kube-context", "prod", "--dry-run"]);
+    let expected = "`kubectl --context prod -n shop port-forward cart-1 ";
+    assert!(ran.code == Some(3) && ran.stderr.contains(expected), "{}", ran.stderr);
+}
+
+#[test]
+fn options_of_a_pod_have_a_heading_of_their_own() {
+    let help = run(["price", "--help"]).stdout;
+    let (before, of_pod) = help.split_once("\nPod:\n").unwrap();
+    assert!(before.contains("; or use --pod\n"), "{before}");
+    let options = ["--pod", "--kube-context", "--container", "--admin-port"];
+    assert!(options.iter().all(|option| of_pod.contains(&format!("      {option} <"))), "{of_pod}");
+    assert!(options.iter().all(|option| !before.contains(&format!("      {option} <"))), "{before}");
 }
 
 #[test]
@@ -151,12 +164,14 @@ fn options_of_a_pod_need_one_and_its_bill_continues_where_its_dump_is() {
     let of = folder.path().to_str().unwrap();
     for (arguments, expected) in [
         (vec!["--pod", "shop/cart-1", "--resume", of], "no bill of pod `shop/cart-1`"),
-        (vec!["--pod", "cart-1"], "NAMESPACE/NAME"),
+        (vec!["--pod", "cart-1"], "a pod is named `NAMESPACE/NAME`"),
+        (vec!["--pod", "/cart-1"], "the namespace is missing"),
         (vec!["--pod", "shop/cart-1", "envoy.yaml"], "cannot be used with"),
         (vec!["--kube-context", "prod", "envoy.yaml"], "cannot be used with"),
         (vec!["--kube-context", "prod"], "--pod"),
         (vec!["--pod", "shop/cart-1", "--admin-port", "0"], "--admin-port"),
-        (vec![], "CONFIG"),
+        (vec![], "or a pod: `hoptax price --pod NAMESPACE/NAME`"),
+        (vec!["--dry-run"], "name a configuration, such as `hoptax price envoy.yaml`"),
     ] {
         let ran = run([&["price"][..], arguments.as_slice()].concat());
         assert!(ran.code == Some(2) && ran.stderr.contains(expected), "{arguments:?}: {}", ran.stderr);

@@ -106,8 +106,12 @@ fn unsafe_and_impossible_servers_are_refused_with_what_they_lack() {
     let long = lab.file("long");
     for (arguments, code, why) in [
         (vec!["--listen", "0.0.0.0:0"], 2, "--allow-target"),
-        (vec!["--token-file", short.as_str()], 2, "at least 16 characters"),
-        (vec!["--token-file", "/nonexistent"], 2, "/nonexistent"),
+        (
+            vec!["--token-file", short.as_str()],
+            2,
+            "has 6 characters, and 16 are the least; make a new one with",
+        ),
+        (vec!["--token-file", "/nonexistent"], 2, "`/nonexistent`: there is no such file; make one with"),
         (vec!["--token-file", long.as_str()], 2, "more than 4096 bytes"),
         (vec!["--token-file", "/dev/zero"], 2, "not a regular file"),
         (vec!["--allow-target", "http://shop.test"], 2, "`HOST:PORT`"),

@@ -1,21 +1,24 @@
 //! Functions that are removed from a running Envoy: nothing of them is left in its live configuration.
 
+use std::collections::BTreeMap;
 use std::fs;
+use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 
-use hoptax_functions::{Catalogue, Context, Function};
+use hoptax_functions::{Catalogue, Context, Function, REQUEST_PATH};
 use hoptax_subject::envoy::bootstrap::{Codec, ProxyPlan, WatchedFiles};
 use hoptax_subject::envoy::process::{Proxy, ProxySpec};
 use hoptax_subject::envoy::release::Envoy;
 use serde_json::{Value, json};
 
-use crate::support::{origin, short_form, small_study};
+use crate::composition::composed;
+use crate::support::proxied::respond;
+use crate::support::{origin, short_form, small_study, wait_until};
 
-/// A proxy in `folder` with a function, whose listener and clusters can be replaced.
-fn spec(envoy: &Envoy, function: Option<&Function>, folder: &Path, origin_url: &str) -> ProxySpec {
-    let address = origin_url.strip_prefix("http://").unwrap().trim_end_matches('/').parse().unwrap();
+/// A proxy in `folder` with a function, whose listener and clusters can be replaced. The first origin is the companion, too.
+fn spec(envoy: &Envoy, function: Option<&Function>, folder: &Path, origins: &[SocketAddr]) -> ProxySpec {
     let fragment = function.map(|function| {
-        let context = Context { directory: folder, companion: None };
+        let context = Context { directory: folder, companion: origins.first().copied() };
         function.render(&function.default_knobs(), &context).unwrap()
     });
     let upstreams = function.map_or(1, |function| function.upstreams);
@@ -25,7 +28,7 @@ fn spec(envoy: &Envoy, function: Option<&Function>, folder: &Path, origin_url: &
         source: ProxyPlan {
             admin_port: 0,
             listen: ([127, 0, 0, 1], 0).into(),
-            origins: vec![address; usize::from(upstreams)],
+            origins: origins.iter().take(usize::from(upstreams)).copied().collect(),
             fragment,
             codec: Codec::Http1,
             downstream: None,
@@ -62,12 +65,44 @@ fn live(proxy: &Proxy) -> Value {
     })
 }
 
+/// Sends requests of a function through its proxy, all of which must be answered, until its proofs show that it is at work: a log is written
+/// after the response.
+fn assert_at_work(function: &Function, proxy: &Proxy) {
+    let (id, knobs, request) = (&function.id, function.default_knobs(), &function.request);
+    let query = request.query.as_ref().map_or_else(String::new, |query| format!("?{query}"));
+    let path = format!("{REQUEST_PATH}{query}");
+    let headers: BTreeMap<String, String> =
+        request.headers.clone().into_iter().chain(request.own_headers.clone()).collect();
+    let body = function.body(&knobs).unwrap().unwrap_or_default();
+    let method = if body.is_empty() { "GET" } else { "POST" };
+    let proofs = function.proofs(&knobs).unwrap();
+    let names: Vec<String> = proofs.iter().map(|proof| proof.name.clone()).collect();
+    let read = || proxy.statistics(&names).unwrap().unwrap();
+    let before = read();
+    // A function may count the connections that are open.
+    let _open = TcpStream::connect(proxy.address).unwrap();
+    wait_until(&format!("{id} at work"), || {
+        let response = respond(proxy.address, method, &path, &headers, &body);
+        assert!(response.starts_with("HTTP/1.1 200 "), "{id}: {response}");
+        let now = read();
+        let mut readings = proofs.iter().zip(before.iter().zip(&now));
+        readings.all(|(proof, (before, now))| proof.holds(*before, *now))
+    });
+}
+
+/// A function that a composition has is measured alone by no study of these tests, so here it is at work alone before it is removed.
 #[test]
 fn the_live_configuration_after_unloading_is_that_of_the_plain_proxy() {
     let folder = tempfile::tempdir().unwrap();
-    let (_origin, url) = origin(&[]);
+    // As many as a function that distributes requests needs.
+    let started = [(); 4].map(|()| origin(&[]));
+    let address = |url: &str| -> SocketAddr {
+        url.strip_prefix("http://").unwrap().trim_end_matches('/').parse().unwrap()
+    };
+    let origins: Vec<SocketAddr> = started.iter().map(|(_, url)| address(url)).collect();
+    let composed = composed();
     let envoy = Envoy::find(None, &mut |_| {}).unwrap();
-    let plain = spec(&envoy, None, &folder.path().join("plain"), &url);
+    let plain = spec(&envoy, None, &folder.path().join("plain"), &origins);
     plain.configure().unwrap();
     let proxy = plain.start().unwrap().wait().unwrap();
     let expected = live(&proxy);
@@ -81,12 +116,15 @@ fn the_live_configuration_after_unloading_is_that_of_the_plain_proxy() {
             continue;
         }
         let id = &function.id;
-        let spec = spec(&envoy, Some(function), &folder.path().join(id.replace('/', "-")), &url);
+        let spec = spec(&envoy, Some(function), &folder.path().join(id.replace('/', "-")), &origins);
         spec.configure().unwrap();
         let proxy = spec.start().unwrap().wait().unwrap_or_else(|error| panic!("{id}: {error}"));
         let before = live(&proxy);
         assert_ne!(before, expected, "{id} changes nothing");
         changed_clusters += usize::from(before["clusters"] != expected["clusters"]);
+        if composed.contains(id) {
+            assert_at_work(function, &proxy);
+        }
         spec.unload(&proxy).unwrap_or_else(|error| panic!("{id}: {error}"));
         assert_eq!(live(&proxy), expected, "{id} left something");
         let answer = ureq::get(format!("http://{}/hoptax", proxy.address)).call();

@@ -2,13 +2,15 @@
 //!
 //! A thread has the client, because a load is sent by another runtime. It removes the Job when the load has ended, whatever way it ended.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::pin::Pin;
 use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::jiff::Timestamp;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use tokio::io::DuplexStream;
@@ -19,7 +21,7 @@ use tokio::time::{sleep, timeout};
 use super::connection::{Connection, Failed};
 use super::{Forwarded, NotForwarded, open_port, runtime};
 use crate::job::pods::{Agent, Event, List, News, Pod, State, agents};
-use crate::job::{AgentJob, Avoided, LABEL, PORT, service_of};
+use crate::job::{ARRIVAL, AgentJob, Avoided, LABELS, PORT, service_of};
 use crate::name::Namespace;
 use crate::refused::Refused;
 
@@ -48,7 +50,7 @@ pub struct Running {
 pub struct Coming {
     /// The name of the Job with the index, which is the host name of the pod.
     pub name: String,
-    /// The stream to it, once it listens.
+    /// The stream to it, once it listens. It ends with the reason if it does not within [`ARRIVAL`].
     pub stream: Pin<Box<dyn Future<Output = io::Result<DuplexStream>> + Send>>,
 }
 
@@ -57,8 +59,8 @@ pub struct Coming {
 pub struct Removed {
     /// Those that were removed.
     pub removed: Vec<String>,
-    /// Those that were left, since their agents run: somebody may send their load.
-    pub running: Vec<String>,
+    /// Those that were left, since their agents run, or may still be awaited: somebody may send their load.
+    pub in_use: Vec<String>,
 }
 
 /// The client and the Job, for the thread and for all streams.
@@ -79,8 +81,8 @@ impl std::fmt::Debug for Coming {
     }
 }
 
-/// Makes the Job of agents, which show this token, in the cluster of a context; none for the current one. If the first target is a service
-/// whose selector can be read, the agents keep off its pods.
+/// Makes the Job of agents, to which this token is shown, in the cluster of a context; none for the current one. Of targets that are services
+/// whose selectors can be read, the agents keep off the pods.
 ///
 /// # Errors
 /// Why there is no Job. Nothing is left in the cluster then.
@@ -229,7 +231,8 @@ impl Shared {
         let mut news = News::default();
         let mut said = String::new();
         loop {
-            let problem = match timeout(LOOK_TIME, self.look()).await {
+            let before = to_agents.borrow().clone();
+            let problem = match timeout(LOOK_TIME, self.look(&before)).await {
                 Ok(Ok((all, problem))) => {
                     for text in news.of(&all) {
                         // Nobody may listen any more.
@@ -255,8 +258,8 @@ impl Shared {
         }
     }
 
-    /// The agents, and why their events are not known.
-    async fn look(&self) -> Result<(Vec<Agent>, Option<Failed>), Failed> {
+    /// The agents after those of the look before, and why their events are not known.
+    async fn look(&self, before: &[Agent]) -> Result<(Vec<Agent>, Option<Failed>), Failed> {
         let pods = self.pods().await?;
         let all_there = pods.items.len() >= self.job.agents as usize;
         let (events, problem) = if all_there {
@@ -267,17 +270,15 @@ impl Shared {
                 Err(failed) => (List::default(), Some(failed)),
             }
         };
-        Ok((agents(&self.job, &pods, &events), problem))
+        Ok((agents(&self.job, &pods, &events, before), problem))
     }
 
     /// The pods of the Job.
     async fn pods(&self) -> Result<List<Pod>, Failed> {
         let AgentJob { name, namespace, .. } = &self.job;
         let selector = format!("labelSelector=batch.kubernetes.io%2Fjob-name%3D{name}");
-        // Of a moment ago at the earliest, from the memory of the API server.
-        self.connection
-            .get(&format!("/api/v1/namespaces/{namespace}/pods?{selector}&resourceVersion=0"))
-            .await
+        // Without a version, the list is never older than the one before it: a pod that it lacks is gone.
+        self.connection.get(&format!("/api/v1/namespaces/{namespace}/pods?{selector}")).await
     }
 
     /// The events of the Job.
@@ -287,10 +288,22 @@ impl Shared {
         self.connection.get(&format!("/api/v1/namespaces/{namespace}/events?{selector}")).await
     }
 
-    /// The stream to the agent of an index, once it listens.
+    /// The stream to the agent of an index, once it listens; the reason if that takes too long.
     async fn come(
         self: Arc<Self>,
         mut agents: watch::Receiver<Vec<Agent>>,
+        index: usize,
+    ) -> io::Result<DuplexStream> {
+        if let Ok(came) = timeout(ARRIVAL, self.listening(&mut agents, index)).await {
+            return came;
+        }
+        let agent = agents.borrow().get(index).cloned().unwrap_or_default();
+        Err(io::Error::other(format!("after {} s, {}", ARRIVAL.as_secs(), agent.lateness())))
+    }
+
+    async fn listening(
+        &self,
+        agents: &mut watch::Receiver<Vec<Agent>>,
         index: usize,
     ) -> io::Result<DuplexStream> {
         loop {
@@ -341,14 +354,21 @@ impl Shared {
     }
 }
 
-/// The pods of the first target, if that is a service which the user may read.
-async fn avoided(connection: &Connection, job: &AgentJob) -> Option<Avoided> {
-    let (host, _) = job.targets.first()?.rsplit_once(':')?;
-    let (namespace, name) = service_of(host, &job.namespace)?;
-    let service: Service =
-        connection.get(&format!("/api/v1/namespaces/{namespace}/services/{name}")).await.ok()?;
-    let labels = service.spec.selector;
-    (!labels.is_empty()).then(|| Avoided { namespace: namespace.to_owned(), labels })
+/// The pods of those targets that are services which the user may read.
+async fn avoided(connection: &Connection, job: &AgentJob) -> Vec<Avoided> {
+    let hosts = job.targets.iter().filter_map(|target| target.rsplit_once(':'));
+    let services: BTreeSet<_> = hosts.filter_map(|(host, _)| service_of(host, &job.namespace)).collect();
+    let mut avoided = Vec::new();
+    for (namespace, name) in services {
+        let service: Result<Service, Failed> =
+            connection.get(&format!("/api/v1/namespaces/{namespace}/services/{name}")).await;
+        // Without the right, agents may share a node with it, as they do where there is no other.
+        let Ok(Service { spec: ServiceSpec { selector: labels } }) = service else { continue };
+        if !labels.is_empty() {
+            avoided.push(Avoided { namespace: namespace.to_owned(), labels });
+        }
+    }
+    avoided
 }
 
 /// The path of the Jobs of a namespace.
@@ -384,10 +404,11 @@ struct Left {
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default)]
+#[serde(default, rename_all = "camelCase")]
 struct LeftMetadata {
     name: String,
     namespace: String,
+    creation_timestamp: Option<Time>,
 }
 
 #[derive(Default, Deserialize)]
@@ -395,10 +416,20 @@ struct LeftMetadata {
 struct LeftStatus {
     /// Its pods that run and are ready.
     ready: u32,
+    /// Its pods that have not ended.
+    active: u32,
 }
 
-/// Removes the Jobs that ended or killed loads left in a namespace, or in all that the user may list. Those whose agents run are left: they
-/// may have a controller, and end by themselves otherwise.
+impl Left {
+    /// True if a controller may have it: one waits for its first agents, or has those that run. Otherwise they end by themselves.
+    fn is_in_use(&self, now: Timestamp) -> bool {
+        let Self { metadata, status } = self;
+        let is_young = |made: &Time| now.as_second() - made.0.as_second() <= ARRIVAL.as_secs() as i64;
+        status.ready > 0 || status.active > 0 && metadata.creation_timestamp.as_ref().is_some_and(is_young)
+    }
+}
+
+/// Removes the Jobs that ended or killed loads left in a namespace, or in all that the user may list, but for those that may be in use.
 ///
 /// # Errors
 /// When they cannot be listed, or one cannot be removed.
@@ -406,8 +437,8 @@ pub fn remove_left(context: Option<&str>, namespace: Option<&Namespace>) -> Resu
     let runtime = runtime()?;
     let removed = runtime.block_on(async {
         let connection = Connection::open(context).await?;
-        let (key, value) = LABEL;
-        let selector = format!("labelSelector={}%3D{value}", key.replace('/', "%2F"));
+        let labels = LABELS.map(|(key, value)| format!("{}%3D{value}", key.replace('/', "%2F")));
+        let selector = format!("labelSelector={}", labels.join("%2C"));
         let path = namespace.map_or_else(|| "/apis/batch/v1/jobs".to_owned(), jobs_of);
         let listed: Result<List<Left>, Failed> = connection.get(&format!("{path}?{selector}")).await;
         let listed = match (listed, namespace) {
@@ -421,10 +452,12 @@ pub fn remove_left(context: Option<&str>, namespace: Option<&Namespace>) -> Resu
             }
         };
         let mut found = Removed::default();
-        for Left { metadata: LeftMetadata { name, namespace }, status } in listed.items {
+        let now = Timestamp::now();
+        for left in listed.items {
+            let LeftMetadata { name, namespace, .. } = &left.metadata;
             let shown = format!("{namespace}/{name}");
-            if status.ready > 0 {
-                found.running.push(shown);
+            if left.is_in_use(now) {
+                found.in_use.push(shown);
                 continue;
             }
             // Names of the cluster are names.

@@ -2,6 +2,7 @@
 
 use std::env;
 use std::error::Error;
+use std::io;
 
 use hoptax_text::secrets::users_of_urls;
 use kube_client::client::AuthError;
@@ -59,6 +60,14 @@ impl Connection {
                 let place =
                     error.location().map(|at| format!(" at line {}, column {}", at.line(), at.column()));
                 Refused::Kubeconfig { why: format!("it is no kubeconfig{}", place.unwrap_or_default()) }
+            }
+            KubeconfigError::ReadConfig(error, path) => {
+                let why = if error.kind() == io::ErrorKind::NotFound {
+                    "there is no such file".to_owned()
+                } else {
+                    error.to_string()
+                };
+                Refused::NoKubeconfig { path: path.display().to_string(), why }
             }
             error => unusable(&error),
         })?;
@@ -192,7 +201,7 @@ impl Connection {
             error => Failed::Refused(Refused::Unreachable {
                 context,
                 server: self.server.clone(),
-                why: causes(&error),
+                why: last_cause(&error),
             }),
         }
     }
@@ -266,6 +275,15 @@ fn without_users(url: &str) -> String {
     shown
 }
 
+/// The last cause of an error: those before it only say in which layer of the client it was.
+fn last_cause(error: &dyn Error) -> String {
+    let mut last: &dyn Error = error;
+    while let Some(cause) = last.source() {
+        last = cause;
+    }
+    last.to_string()
+}
+
 /// An error with its causes. Some repeat theirs.
 pub(super) fn causes(error: &dyn Error) -> String {
     let mut text = error.to_string();
@@ -282,19 +300,20 @@ pub(super) fn causes(error: &dyn Error) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::io;
     use std::os::unix::process::ExitStatusExt;
     use std::process::{ExitStatus, Output};
 
     use super::*;
 
     #[test]
-    fn causes_are_said_once_each() {
+    fn causes_are_said_once_each_or_the_last_one_alone() {
         #[derive(Debug, thiserror::Error)]
         #[error("outer: inner")]
         struct Outer(#[source] io::Error);
         assert_eq!(causes(&Outer(io::Error::other("inner"))), "outer: inner");
         assert_eq!(causes(&Outer(io::Error::other("deep"))), "outer: inner: deep");
+        assert_eq!(last_cause(&Outer(io::Error::other("deep"))), "deep");
+        assert_eq!(last_cause(&io::Error::other("deep")), "deep");
     }
 
     #[test]

@@ -134,8 +134,8 @@ pub struct Agent {
     pub state: State,
 }
 
-/// The agents of a Job by their indices, by its pods and its events.
-pub fn agents(job: &AgentJob, pods: &List<Pod>, events: &List<Event>) -> Vec<Agent> {
+/// The agents of a Job by their indices, by its pods and its events, after those of the look before.
+pub fn agents(job: &AgentJob, pods: &List<Pod>, events: &List<Event>, before: &[Agent]) -> Vec<Agent> {
     let mut all = vec![Agent::default(); job.agents as usize];
     let mut created = vec![""; all.len()];
     for pod in &pods.items {
@@ -157,7 +157,20 @@ pub fn agents(job: &AgentJob, pods: &List<Pod>, events: &List<Event>) -> Vec<Age
             agent.state = State::Stuck(not_created(job, &event.message));
         }
     }
+    for (agent, before) in all.iter_mut().zip(before) {
+        if agent.pod.is_none() && before.pod.is_some() {
+            *agent = before.gone();
+        }
+    }
     all
+}
+
+/// A pod that somebody deletes, or has deleted.
+fn deleted(why: &str) -> Trouble {
+    let next =
+        "its share is missing: find who deletes its pod, its Job or its namespace, such as a job that cleans up"
+            .to_owned();
+    Trouble { kind: "deleted", why: why.to_owned(), next }
 }
 
 /// A pod that the cluster does not create.
@@ -226,9 +239,7 @@ impl Pod {
             let next = "its share is missing: have the agents on nodes that stay".to_owned();
             return Some(Trouble { kind: "evicted", why, next });
         }
-        self.metadata.deletion_timestamp.as_ref()?;
-        let next = "its share is missing: somebody deletes its pod, its Job or its namespace".to_owned();
-        Some(Trouble { kind: "deleted", why: "is being deleted".to_owned(), next })
+        self.metadata.deletion_timestamp.as_ref().map(|_| deleted("is being deleted"))
     }
 
     fn ended(&self, end: &Why, job: &AgentJob) -> State {
@@ -341,6 +352,32 @@ impl News {
 }
 
 impl Agent {
+    /// The agent, whose pod is there no more. The cause that was known before counts.
+    fn gone(&self) -> Self {
+        let state = match &self.state {
+            State::Lost(trouble) => State::Lost(trouble.clone()),
+            State::Done => State::Done,
+            State::Coming | State::Stuck(_) | State::Running => State::Lost(deleted("is gone")),
+        };
+        Self { state, ..self.clone() }
+    }
+
+    /// The reason why it has not come, as the end of a sentence about it.
+    pub fn lateness(&self) -> String {
+        match (&self.state, &self.pod, &self.node) {
+            (State::Stuck(trouble) | State::Lost(trouble), ..) => format!("its pod {}", trouble.why),
+            (State::Done, ..) => "its pod has ended".to_owned(),
+            (State::Running, ..) => "its pod runs, and nothing listens in it".to_owned(),
+            (State::Coming, Some(_), Some(node)) => {
+                format!("node `{node}` has not started its pod: it may still pull the image")
+            }
+            (State::Coming, Some(_), None) => "its pod has no node: the scheduler may not run".to_owned(),
+            (State::Coming, None, _) => {
+                "its pod is not created: the controller of jobs may not run".to_owned()
+            }
+        }
+    }
+
     /// The pod and its node in words; before there is a pod, the index.
     fn name(&self, index: usize) -> String {
         match (&self.pod, &self.node) {

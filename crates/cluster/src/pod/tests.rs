@@ -128,7 +128,8 @@ fn the_user_states_what_the_pod_does_not_show() {
 
     let other = pod(&["{name: app}", "{name: gateway}"]);
     let misspelt = refused(&other, Some("gatewy"), None);
-    assert!(misspelt.contains("did you mean `gateway`?"), "{misspelt}");
+    let expected = "has no running container `gatewy`; name one with --container: `app`, `gateway`; did you mean `gateway`?";
+    assert!(misspelt.ends_with(expected), "{misspelt}");
     let without_port = refused(&other, Some("gateway"), None);
     assert!(without_port.contains("--admin-port"), "{without_port}");
     let stated = other.admin(&name(), Some("gateway"), Some(8001)).unwrap();
@@ -156,7 +157,7 @@ fn the_proxy_of_linkerd_and_ztunnel_are_no_envoys() {
 fn a_pod_or_a_proxy_that_does_not_run_is_refused_with_the_reason_of_the_cluster() {
     let check = |status: &str, container: Option<&str>| {
         let pod: Pod = serde_saphyr::from_str(&format!("status: {status}")).unwrap();
-        pod.check_running(&name(), container).map_err(|refused| refused.to_string())
+        pod.check_running("prod", &name(), container).map_err(|refused| refused.to_string())
     };
     let waiting = "[{name: istio-proxy, state: {waiting: {reason: ImagePullBackOff}}}]";
     for (status, expected) in [
@@ -173,6 +174,7 @@ fn a_pod_or_a_proxy_that_does_not_run_is_refused_with_the_reason_of_the_cluster(
     ] {
         let text = check(&status, Some("istio-proxy")).unwrap_err();
         assert!(text.contains(expected), "{status}: {text}");
+        assert!(text.contains("`kubectl --context prod -n shop describe pod cart-1`"), "{text}");
     }
     // Another container that waits does not matter.
     assert_eq!(check(&format!("{{phase: Running, containerStatuses: {waiting}}}"), Some("envoy")), Ok(()));

@@ -92,6 +92,29 @@ fn every_pair_of_functions_is_combined_or_refused_with_a_reason() {
 }
 
 #[test]
+fn the_fragment_is_that_which_is_rendered_and_copies_share_it() {
+    assert_eq!(Composition::default().fragment(), Some(&Fragment::default()));
+    for calls in [&["route/path{routes=50}"][..], &["jwt", "rbac", "access-log/json"]] {
+        let composition = composed(calls, FilterOrder::Recommended).unwrap();
+        let copy = composition.clone();
+        let text = format!("{composition:?}");
+        assert_eq!(composition.fragment(), composition.render(&nowhere()).ok().as_ref());
+        assert!(std::ptr::eq(composition.fragment().unwrap(), copy.fragment().unwrap()), "{calls:?}");
+        assert_eq!(format!("{composition:?}"), text, "plans are recognized by it");
+        // Another one of the same functions renders its own, and is equal before and after.
+        let another = composed(calls, FilterOrder::Recommended).unwrap();
+        assert_eq!(composition, another);
+        assert!(!std::ptr::eq(composition.fragment().unwrap(), another.fragment().unwrap()), "{calls:?}");
+        assert_eq!(composition, another);
+    }
+    let lengths = [50, 60].map(|routes| {
+        let one = composed(&[&format!("route/path{{routes={routes}}}")], FilterOrder::Recommended).unwrap();
+        one.fragment().unwrap().routes.len()
+    });
+    assert_eq!(lengths, [50, 60]);
+}
+
+#[test]
 fn a_conflict_names_both_functions_and_what_they_share() {
     let pairs = [
         ["rbac", "rbac{rules=5}"],

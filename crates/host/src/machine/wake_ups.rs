@@ -78,7 +78,8 @@ fn by_timer(processor: u32, time: Duration, own: &mut OwnUse) -> io::Result<Vec<
         set_min_timer_slack()?;
         let mut random = rand::rng();
         let mut late_us = Vec::new();
-        while Instant::now() < until {
+        // At least once, even if this thread started late.
+        while late_us.is_empty() || Instant::now() < until {
             let length = Duration::from_micros(random.random_range(TIMER_US));
             let due = Instant::now() + length;
             thread::sleep(length);

@@ -53,7 +53,7 @@ pub fn side_by_side(file: &StudyFile, candidate: &Candidate) -> Result<SideBySid
     }
     if let Some(load) = file.load_with_arms() {
         return Err(format!(
-            "the load `{load}` of `{}` names arms, and a gate measures its arms under other names: remove `only` and `except`",
+            "the load `{load}` of `{}` has `only` or `except`, which `hoptax gate` cannot use, because it renames the arms: remove them",
             file.name
         ));
     }
@@ -268,7 +268,8 @@ loads:
         let text = "name: x\narms: [baseline, lua]\nloads: [{name: a, loop: open}, {name: b, loop: open, only: [lua]}]\n";
         let (file, _) = file::read("x.yaml", text).unwrap();
         let error = side_by_side(&file, &"envoy=1.41.0".parse().unwrap()).unwrap_err();
-        assert!(error.contains("the load `b` of `x` names arms"), "{error}");
+        let expected = "the load `b` of `x` has `only` or `except`, which `hoptax gate` cannot use, because it renames the arms: remove them";
+        assert_eq!(error, expected);
     }
 
     #[test]

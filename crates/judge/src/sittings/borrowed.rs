@@ -28,7 +28,7 @@ pub(super) fn costs(parts: &[Part]) -> Costs {
         for measure in BORROWING {
             let of_load = first.plan.loads.iter().map(|load| Source::Load(&load.name));
             let usual: BTreeSet<Option<&str>> =
-                first.arms.iter().map(|arm| usual_load(first, &arm.id, measure)).collect();
+                first.arms.iter().map(|arm| first.plan.usual_load_name(&arm.id, measure)).collect();
             for source in of_load.chain(usual.into_iter().map(Source::Usual)) {
                 let load = match source {
                     Source::Load(load) => Some(load.to_owned()),
@@ -56,11 +56,6 @@ pub(super) fn apply(combined: &mut StudyResult, costs: &Costs) {
             }
         }
     }
-}
-
-/// The name of the load that the numbers of an arm in a measure are taken from; none if it has none.
-fn usual_load<'a>(result: &'a StudyResult, arm: &str, measure: CostMeasure) -> Option<&'a str> {
-    Some(result.plan.usual_load_of(arm, measure.measure())?.name.as_str())
 }
 
 /// The costs of a group.
@@ -115,7 +110,7 @@ impl Group<'_> {
         let ids = found.into_iter().map(|arm| arm.id);
         let is_own = |id: &str| match self.source {
             Source::Load(_) => true,
-            Source::Usual(load) => usual_load(&first.result, id, self.measure) == load,
+            Source::Usual(load) => first.result.plan.usual_load_name(id, self.measure) == load,
         };
         ids.zip(moderated(&costs).unwrap_or_default()).filter(|(id, _)| is_own(id)).collect()
     }
@@ -125,8 +120,8 @@ impl Group<'_> {
         match self.source {
             Source::Load(load) => Some(load),
             Source::Usual(load) => {
-                let own = self.parts.first().and_then(|part| usual_load(&part.result, id, self.measure));
-                load.filter(|_| own != load)
+                let plan = self.parts.first().map(|part| &part.result.plan);
+                load.filter(|_| plan.and_then(|plan| plan.usual_load_name(id, self.measure)) != load)
             }
         }
     }

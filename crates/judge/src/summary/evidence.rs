@@ -17,7 +17,7 @@ pub(super) struct Evidence {
     pub(super) rounds: Vec<StudyRound>,
     /// The rule by which slices were set aside, in words.
     pub(super) rule: String,
-    /// The share of its neighbours' deviation that a slice has too; none if it cannot be estimated.
+    /// The share of its neighbours' deviation that a slice has too, under the load of the study's CPU times; none if it cannot be estimated.
     pub(super) neighbour_weight: Option<f64>,
 }
 

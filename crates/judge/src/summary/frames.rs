@@ -1,4 +1,4 @@
-//! CPU time of the proxies by function: the stacks of profiles as one tree for each arm, whose parts are parts of the CPU time that
+//! CPU time of the proxies by frame: the stacks of profiles as one tree for each arm, whose parts are parts of the CPU time that
 //! slices measured without the profiler, as those of layers are.
 
 use hoptax_plan::profile::folded::Folded;
@@ -11,9 +11,9 @@ use crate::measures;
 /// The stacks of an arm, by round, with the CPU time per request of the slices of that round, us.
 type ByRound = (Vec<Folded>, Vec<f64>);
 
-/// Sets the functions of all arms of a judged result. `stacks` are those of the arm with an id in a round, empty without any.
+/// Sets the frames of all arms of a judged result. `stacks` are those of the arm with an id in a round, empty without any.
 ///
-/// An arm whose layers are withheld has no functions, and one whose differences of layers are withheld has no differences of functions.
+/// An arm whose layers are withheld has no frames, and one whose differences of layers are withheld has no differences of frames.
 pub fn add_frames(result: &mut StudyResult, stacks: impl Fn(&str, u32) -> Folded) {
     let frames: Vec<Vec<FrameUse>> = result.arms.iter().map(|arm| frames_of(result, arm, &stacks)).collect();
     for (arm, frames) in result.arms.iter_mut().zip(frames) {
@@ -42,7 +42,7 @@ fn frames_of(result: &StudyResult, arm: &ArmResult, stacks: &impl Fn(&str, u32) 
     };
     let (own_us, compared_us) = (us_of_ns(&own), us_of_ns(&compared));
     let frame = |frame: TreeFrame| FrameUse {
-        function: frame.function,
+        name: frame.name,
         depth: frame.depth,
         own_us: us_per_request(&frame.own_ns, &own_us),
         compared_us: us_per_request(&frame.compared_ns, &compared_us),
@@ -63,7 +63,7 @@ fn us_per_request(ns: &[u64], us_of_ns: &[f64]) -> Vec<f64> {
     ns.iter().zip(us_of_ns).map(|(ns, us_of_ns)| stored(*ns as f64 * us_of_ns)).collect()
 }
 
-/// A time with the decimals that are stored: a hundredth of a nanosecond, so that the functions of an arm still add up.
+/// A time with the decimals that are stored: a hundredth of a nanosecond, so that the frames of an arm still add up.
 fn stored(us: f64) -> f64 {
     (us * 1e5).round() / 1e5
 }
@@ -122,11 +122,11 @@ mod tests {
     }
 
     #[test]
-    fn functions_have_their_shares_of_the_cpu_time_of_each_round_beside_the_other_arm() {
+    fn frames_have_their_shares_of_the_cpu_time_of_each_round_beside_the_other_arm() {
         let mut result = result();
         add_frames(&mut result, stacks);
-        let of = |arm: usize, function: &str| {
-            let frame = result.arms[arm].frames.iter().find(|frame| frame.function == function).unwrap();
+        let of = |arm: usize, name: &str| {
+            let frame = result.arms[arm].frames.iter().find(|frame| frame.name == name).unwrap();
             (frame.depth, frame.own_us.clone(), frame.compared_us.clone())
         };
         assert_eq!(of(0, "writev"), (2, vec![20.0, 22.0], Vec::new()));
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_withheld_arm_has_no_functions_and_a_withheld_difference_is_not_stated() {
+    fn a_withheld_arm_has_no_frames_and_a_withheld_difference_is_not_stated() {
         let mut result = result();
         result.arms[0].layers.clear();
         result.arms[1].layers[0].added_us_per_request = None;
@@ -152,7 +152,7 @@ mod tests {
         add_frames(&mut result, |arm, round| {
             if (arm, round) == ("plain", 1) { Folded::default() } else { stacks(arm, round) }
         });
-        let writev = result.arms[1].frames.iter().find(|frame| frame.function == "writev").unwrap();
+        let writev = result.arms[1].frames.iter().find(|frame| frame.name == "writev").unwrap();
         assert_eq!((writev.own_us.len(), writev.compared_us.len()), (1, 1));
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use hoptax_plan::profile::layers::names;
-use hoptax_result::{ArmResult, Interval, LayerUse, RoundProfile, TopDownPart};
+use hoptax_result::{Interval, LayerUse, RoundProfile, TopDownPart};
 use hoptax_stats::mean_over_rounds;
 
 use super::samples::Rounds;
@@ -13,10 +13,15 @@ use crate::measures;
 type ByLayer<'a> = Option<BTreeMap<&'a str, f64>>;
 
 /// The layers of an arm, in the order of [`names`]. In each round, a layer has its share of the samples of the CPU time per request of
-/// the slices of that round, so the layers of an arm add up to its CPU time.
-pub(super) fn layers(rounds: &Rounds<'_>, arm: &ArmResult, load: &str) -> Vec<LayerUse> {
-    let own = by_round(rounds, &arm.id, load);
-    let other = arm.compared_with.as_deref().map(|other| by_round(rounds, other, load));
+/// the slices of that round, so the layers of an arm add up to its CPU time. Both arms were profiled under `load`.
+pub(super) fn layers(
+    rounds: &Rounds<'_>,
+    arm: &str,
+    compared_with: Option<&str>,
+    load: &str,
+) -> Vec<LayerUse> {
+    let own = by_round(rounds, arm, load);
+    let other = compared_with.map(|other| by_round(rounds, other, load));
     let found = own.iter().chain(other.iter().flatten()).flatten().flat_map(|layers| layers.keys().copied());
     let found: BTreeSet<&str> = found.collect();
     let part = |layers: &BTreeMap<&str, f64>, layer: &str| layers.get(layer).copied().unwrap_or(0.0);
@@ -102,8 +107,8 @@ mod tests {
         }
     }
 
-    fn arm() -> ArmResult {
-        ArmResult { id: "jwt".to_owned(), compared_with: Some("plain".to_owned()), ..ArmResult::default() }
+    fn layers_of_jwt(rounds: &Rounds<'_>) -> Vec<LayerUse> {
+        layers(rounds, "jwt", Some("plain"), LOAD)
     }
 
     #[test]
@@ -111,7 +116,7 @@ mod tests {
         let plain: Profiled<'_> = ("plain", 20.0, &[("libc", 300), ("kernel: copies", 700)]);
         let all = [1.0, 1.0].map(|_| round(&[plain, ("jwt", 40.0, &[("libc", 100), ("TLS", 100)])]));
         let rounds = Rounds { all: &all, times: &[], confidence: 0.95 };
-        let layers = layers(&rounds, &arm(), LOAD);
+        let layers = layers_of_jwt(&rounds);
         let of = |layer: &LayerUse| {
             let both = [layer.cpu_us_per_request, layer.added_us_per_request.unwrap()];
             let [own, added] = both.map(|us| us.estimate.round());
@@ -134,7 +139,7 @@ mod tests {
         one.arms.clear();
         let all = [one.clone(), one];
         let rounds = Rounds { all: &all, times: &[], confidence: 0.95 };
-        assert!(layers(&rounds, &arm(), LOAD).is_empty() && profiler_share(&rounds, "jwt", LOAD).is_none());
+        assert!(layers_of_jwt(&rounds).is_empty() && profiler_share(&rounds, "jwt", LOAD).is_none());
     }
 
     proptest! {
@@ -148,7 +153,7 @@ mod tests {
             };
             let all: Vec<StudyRound> = cpu_us.iter().map(of).collect();
             let rounds = Rounds { all: &all, times: &[], confidence: 0.95 };
-            let sum: f64 = layers(&rounds, &arm(), LOAD).iter().map(|layer| layer.cpu_us_per_request.estimate).sum();
+            let sum: f64 = layers_of_jwt(&rounds).iter().map(|layer| layer.cpu_us_per_request.estimate).sum();
             let whole = rounds.level("jwt", LOAD, &measures::CPU).unwrap().estimate;
             prop_assert!((sum - whole).abs() < 1e-6 * whole, "{} {}", sum, whole);
         }

@@ -79,9 +79,9 @@ fn fill_bounds(arms: &mut [ArmResult], evidence: &Evidence<'_>, plan: &StudyPlan
 
 /// Selects the bounds under the usual load of each measure, of those for the arm, from the bounds of each load of an arm.
 fn usual_bounds(arm: &ArmResult, bounds: &[Bounds], plan: &StudyPlan) -> Bounds {
-    let usual = |measure: CostMeasure| plan.usual_load_of(&arm.id, measure.measure());
     let of_load = |(under, bounds): (&ArmLoad, &Bounds)| {
-        let is_usual = |bound: &&Bound| usual(bound.measure).is_some_and(|load| load.name == under.load);
+        let is_usual =
+            |bound: &&Bound| plan.usual_load_name(&arm.id, bound.measure) == Some(under.load.as_str());
         bounds.0.iter().filter(is_usual).cloned().collect::<Vec<Bound>>()
     };
     Bounds(arm.loads.iter().zip(bounds).flat_map(of_load).collect())
@@ -152,12 +152,10 @@ fn fill_arm(study: &Study<'_>, arm: &mut ArmResult) {
         of_rounds: once::levels(rounds, &arm.id, number),
     };
     arm.hops = arm.hops.iter().enumerate().map(hop).collect();
-    arm.layers = layers::layers(rounds, arm, &cpu_load);
     // Under another load, the arm that it is compared with spent its time on other layers when it was profiled.
-    let other_load = arm.compared_with.as_deref().map(|other| name(plan.cpu_load_of(other)));
-    if other_load.is_some_and(|other| other != cpu_load) {
-        arm.layers.iter_mut().for_each(|layer| layer.added_us_per_request = None);
-    }
+    let compared_with = arm.compared_with.as_deref();
+    let compared_with = compared_with.filter(|other| name(plan.cpu_load_of(other)) == cpu_load);
+    arm.layers = layers::layers(rounds, &arm.id, compared_with, &cpu_load);
     arm.top_down = layers::top_down(rounds, &arm.id);
     arm.profiler_share = layers::profiler_share(rounds, &arm.id, &cpu_load);
 }

@@ -47,13 +47,12 @@ pub(crate) fn judge(result: &mut StudyResult) {
 /// error of slices.
 fn family(result: &StudyResult, measure: CostMeasure, load: Load<'_>) -> Vec<AgainstOne> {
     let copies = |id: &str| result.arm(id).map_or(1, |arm| arm.copies);
-    let usual = |arm: &ArmResult| Some(result.plan.usual_load_of(&arm.id, measure.measure())?.name.as_str());
     let mut groups: BTreeMap<(&str, Load<'_>), AgainstOne> = BTreeMap::new();
     for arm in &result.arms {
         let has_cost = arm.cost_under(load).is_some_and(|cost| measure.interval(cost).is_some());
         if let Some(reference) = arm.compared_with.as_deref().filter(|_| has_cost) {
             let group = groups
-                .entry((reference, load.or_else(|| usual(arm))))
+                .entry((reference, load.or_else(|| result.plan.usual_load_name(&arm.id, measure))))
                 .or_insert_with(|| AgainstOne { copies_of_reference: copies(reference), copies: Vec::new() });
             group.copies.push(arm.copies);
         }

@@ -68,6 +68,7 @@ fn a_published_number_needs_a_place_in_the_study() {
         ("arm: lua, load: saturated, measure: rate, value: 1", "`saturated`, which is no load"),
         ("arm: baseline, load: saturation, measure: rate_ratio, value: 1", "compared with no arm"),
         ("arm: lua, load: saturation, measure: p98, value: 1", "`measure`"),
+        ("arm: lua, load: saturation, measure: origin_cpu_us, value: 1", "`measure`"),
     ] {
         let problems = with(published).expect_err(published).to_string();
         assert!(problems.contains(expected), "{published}: {problems}");

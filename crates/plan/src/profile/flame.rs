@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_graph_shows_every_function_with_its_share() {
+    fn a_graph_shows_every_frame_with_its_share() {
         let stacks = Folded::read("main;Envoy::Router::route(a<b>) 30\nmain;writev 10\n");
         let svg = graph("jwt", &stacks).unwrap();
         assert!(svg.contains("<svg") && svg.contains("jwt"), "{svg}");

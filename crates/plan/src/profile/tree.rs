@@ -1,33 +1,33 @@
-//! The stacks of an arm and of the arm that it is compared with as one tree of functions, of bounded size.
+//! The stacks of an arm and of the arm that it is compared with as one tree of frames, of bounded size.
 //!
-//! Both arms have the same functions in it, so that differences are exact: a function is left out only if it is small in both.
+//! Both arms have the same frames in it, so that differences are exact: a frame is left out only if it is small in both.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use crate::profile::folded::Folded;
 
-/// The outermost function, which is around all stacks.
-pub const ALL: &str = "all";
-/// Share of the CPU time below which a function is left out: its CPU time is then that of the function that calls it.
-pub const LEAST_SHARE: f64 = 0.005;
-/// Most functions of a tree. With more, the least share rises.
-pub const MOST_FRAMES: usize = 300;
-/// Most functions around a function: deeper stacks are cut. perf records at most 127 unless told otherwise.
+/// The outermost frame, which is around all stacks.
+const ALL: &str = "all";
+/// Share of the CPU time below which a frame is left out: its CPU time is then that of the frame that calls it.
+const LEAST_SHARE: f64 = 0.005;
+/// Most frames of a tree. With more, the least share rises.
+const MOST_FRAMES: usize = 300;
+/// Most frames around a frame: deeper stacks are cut. perf records at most 127 unless told otherwise.
 const DEEPEST: usize = 256;
-/// Longest name of a function, characters. Names of C++ with their templates are longer, and are cut in the middle.
+/// Longest name of a frame, characters. Names of C++ with their templates are longer, and are cut in the middle.
 const LONGEST_NAME: usize = 120;
 /// Factor by which the least share rises until the tree is small enough.
 const RISE: f64 = 1.25;
 
-/// A function within those that call it.
+/// A frame within those that call it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TreeFrame {
     /// Its name.
-    pub function: String,
-    /// Number of functions around it.
+    pub name: String,
+    /// Number of frames around it.
     pub depth: u32,
-    /// CPU time of its own and of the functions that it calls and that are left out, by round, nanoseconds.
+    /// CPU time of its own and of the frames that it calls and that are left out, by round, nanoseconds.
     pub own_ns: Vec<u64>,
     /// The same of the arm that it is compared with; empty without one.
     pub compared_ns: Vec<u64>,
@@ -35,8 +35,8 @@ pub struct TreeFrame {
 
 /// A stack of either arm, with its CPU time by round, nanoseconds.
 struct Stack<'a> {
-    /// Its functions, the outermost first.
-    functions: Vec<Cow<'a, str>>,
+    /// Its frames, the outermost first.
+    frames: Vec<Cow<'a, str>>,
     own_ns: Vec<u64>,
     compared_ns: Vec<u64>,
 }
@@ -48,8 +48,8 @@ struct Growing {
     frames: Vec<TreeFrame>,
 }
 
-/// The tree of the stacks of an arm, by round, and of those of the arm that it is compared with. Each function comes after the one that
-/// calls it, and functions that one calls are in alphabetical order. Empty if the arm has no CPU time.
+/// The tree of the stacks of an arm, by round, and of those of the arm that it is compared with. Each frame comes after the one that
+/// calls it, and frames that one calls are in alphabetical order. Empty if the arm has no CPU time.
 pub fn tree(own: &[Folded], compared: &[Folded]) -> Vec<TreeFrame> {
     let stacks = stacks(own, compared);
     let (own_ns, compared_ns) = cpu_ns(&stacks);
@@ -60,12 +60,12 @@ pub fn tree(own: &[Folded], compared: &[Folded]) -> Vec<TreeFrame> {
     loop {
         let mut growing = Growing {
             least_own_ns: own_ns * least,
-            // Of an arm without CPU time, no function is large.
+            // Of an arm without CPU time, no frame is large.
             least_compared_ns: if compared_ns > 0.0 { compared_ns * least } else { f64::INFINITY },
             frames: Vec::new(),
         };
         growing.add(ALL, 0, &stacks);
-        // Beyond a share of 1, only the outermost function is left.
+        // Beyond a share of 1, only the outermost frame is left.
         if growing.frames.len() <= MOST_FRAMES {
             return growing.frames;
         }
@@ -74,18 +74,18 @@ pub fn tree(own: &[Folded], compared: &[Folded]) -> Vec<TreeFrame> {
 }
 
 impl Growing {
-    /// Adds a function, and those that it calls: `stacks` are those through it, whose first `depth` functions are the same.
-    fn add(&mut self, function: &str, depth: usize, stacks: &[Stack<'_>]) {
+    /// Adds a frame, and those that it calls: `stacks` are those through it, whose first `depth` frames are the same.
+    fn add(&mut self, name: &str, depth: usize, stacks: &[Stack<'_>]) {
         let place = self.frames.len();
         self.frames.push(TreeFrame {
-            function: function.to_owned(),
+            name: name.to_owned(),
             depth: depth as u32,
             own_ns: Vec::new(),
             compared_ns: Vec::new(),
         });
         let (mut own_ns, mut compared_ns) = (Vec::new(), Vec::new());
-        for through in stacks.chunk_by(|one, next| one.functions.get(depth) == next.functions.get(depth)) {
-            let called = through.first().and_then(|stack| stack.functions.get(depth));
+        for through in stacks.chunk_by(|one, next| one.frames.get(depth) == next.frames.get(depth)) {
+            let called = through.first().and_then(|stack| stack.frames.get(depth));
             match called {
                 Some(called) if depth < DEEPEST && self.is_large(through) => {
                     self.add(called, depth + 1, through);
@@ -103,14 +103,14 @@ impl Growing {
         }
     }
 
-    /// True if the function that these stacks go through is large in one of the arms.
+    /// True if the frame that these stacks go through is large in one of the arms.
     fn is_large(&self, stacks: &[Stack<'_>]) -> bool {
         let (own_ns, compared_ns) = cpu_ns(stacks);
         own_ns >= self.least_own_ns || compared_ns >= self.least_compared_ns
     }
 }
 
-/// The stacks of both arms in the order of their functions.
+/// The stacks of both arms in the order of their frames.
 fn stacks<'a>(own: &'a [Folded], compared: &'a [Folded]) -> Vec<Stack<'a>> {
     let mut found: BTreeMap<&'a str, (Vec<u64>, Vec<u64>)> = BTreeMap::new();
     let none = || (vec![0; own.len()], vec![0; compared.len()]);
@@ -125,12 +125,12 @@ fn stacks<'a>(own: &'a [Folded], compared: &'a [Folded]) -> Vec<Stack<'a>> {
         }
     }
     let stack = |(stack, (own_ns, compared_ns)): (&'a str, (Vec<u64>, Vec<u64>))| {
-        // A sample without a frame has no function.
-        let functions = stack.split(';').filter(|function| !function.is_empty()).map(short).collect();
-        Stack { functions, own_ns, compared_ns }
+        // Of a sample without a frame, the stack is empty.
+        let frames = stack.split(';').filter(|frame| !frame.is_empty()).map(short).collect();
+        Stack { frames, own_ns, compared_ns }
     };
     let mut stacks: Vec<Stack<'a>> = found.into_iter().map(stack).collect();
-    stacks.sort_by(|one, other| one.functions.cmp(&other.functions));
+    stacks.sort_by(|one, other| one.frames.cmp(&other.frames));
     stacks
 }
 
@@ -152,15 +152,15 @@ fn add_each(sums: &mut Vec<u64>, more: &[u64]) {
 }
 
 /// A name that is not too long, cut in its middle.
-fn short(function: &str) -> Cow<'_, str> {
-    let length = function.chars().count();
+fn short(name: &str) -> Cow<'_, str> {
+    let length = name.chars().count();
     if length <= LONGEST_NAME {
-        return Cow::Borrowed(function);
+        return Cow::Borrowed(name);
     }
     let head = LONGEST_NAME / 2;
     let tail = LONGEST_NAME - head - 1;
     let (head, tail): (String, String) =
-        (function.chars().take(head).collect(), function.chars().skip(length - tail).collect());
+        (name.chars().take(head).collect(), name.chars().skip(length - tail).collect());
     Cow::Owned(format!("{head}\u{2026}{tail}"))
 }
 
@@ -170,14 +170,14 @@ mod tests {
 
     use super::*;
 
-    /// The functions with their depths and CPU times, those of both arms one after the other.
+    /// The frames with their depths and CPU times, those of both arms one after the other.
     fn shown(tree: &[TreeFrame]) -> Vec<(u32, &str, Vec<u64>)> {
         let times = |frame: &TreeFrame| frame.own_ns.iter().chain(&frame.compared_ns).copied().collect();
-        tree.iter().map(|frame| (frame.depth, frame.function.as_str(), times(frame))).collect()
+        tree.iter().map(|frame| (frame.depth, frame.name.as_str(), times(frame))).collect()
     }
 
     #[test]
-    fn a_function_follows_its_caller_and_has_the_times_of_both_arms() {
+    fn a_frame_follows_its_caller_and_has_the_times_of_both_arms() {
         let own = ["main;route;verify 500\nmain;route 200\nmain;writev 300\n", "main;writev 100\n"];
         let tree = tree(&own.map(Folded::read), &[Folded::read("main;writev 400\nidle 100\n")]);
         let expected = [
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_function_is_counted_to_its_caller_unless_the_other_arm_has_much_of_it() {
+    fn a_small_frame_is_counted_to_its_caller_unless_the_other_arm_has_much_of_it() {
         let own = [Folded::read("main;writev 996\nmain;parse;small 4\n")];
         let expected = [(0, ALL, vec![]), (1, "main", vec![4]), (2, "writev", vec![996])];
         assert_eq!(shown(&tree(&own, &[])), expected);
@@ -203,16 +203,16 @@ mod tests {
 
     #[test]
     fn a_tree_stays_small_and_names_stay_short() {
-        // None of the functions is smaller than the least share.
+        // None of the frames is smaller than the least share.
         let wide: String = (0..150).map(|number| format!("a{number};b;c;d 10\n")).collect();
         let found = tree(&[Folded::read(&wide)], &[]);
-        assert!(found.len() <= MOST_FRAMES && found[0].function == ALL, "{}", found.len());
+        assert!(found.len() <= MOST_FRAMES && found[0].name == ALL, "{}", found.len());
         assert_eq!(found.iter().flat_map(|frame| &frame.own_ns).sum::<u64>(), 1500);
         let deep = vec!["f"; 2_000].join(";");
         assert!(tree(&[Folded::read(&format!("{deep} 10\n"))], &[]).len() <= MOST_FRAMES);
         let long = format!("std::function<{}>::call", "é".repeat(500));
         let found = tree(&[Folded::read(&format!("{long} 10\n"))], &[]);
-        let name = &found[1].function;
+        let name = &found[1].name;
         assert_eq!(name.chars().count(), LONGEST_NAME, "{name}");
         assert!(name.starts_with("std::function<é") && name.ends_with("é>::call"), "{name}");
     }

@@ -1,9 +1,9 @@
-//! CPU time by function: functions within those that call them, beside the same functions of a reference.
+//! CPU time by frame: frames of stacks within those that call them, beside the same frames of a reference.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// CPU time by function, of several arms.
+/// CPU time by frame, of several arms.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub(crate) struct Flame {
     /// A description for screen readers.
@@ -16,27 +16,27 @@ pub(crate) struct Flame {
     pub(crate) arms: Vec<FlameArm>,
 }
 
-/// CPU time by function of an arm.
+/// CPU time by frame of an arm.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub(crate) struct FlameArm {
     /// Its id.
     pub(crate) arm: String,
     /// The arm that differences are from; none without differences.
     pub(crate) compared_with: Option<String>,
-    /// The functions, each after the one that calls it. The first is around all.
+    /// The frames, each after the one that calls it. The first is around all.
     pub(crate) frames: Vec<FlameFrame>,
 }
 
-/// A function within those that call it.
+/// A frame within those that call it.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub(crate) struct FlameFrame {
-    /// Its name.
+    /// Its name: that of a function in the code of a proxy, a library or the kernel.
     pub(crate) name: String,
-    /// Number of functions around it.
+    /// Number of frames around it.
     pub(crate) depth: u32,
-    /// Its CPU time with that of all functions that it calls.
+    /// Its CPU time with that of all frames that it calls.
     pub(crate) whole: FlameTime,
-    /// Its CPU time without the functions that are listed after it; none if it has none in either arm.
+    /// Its CPU time without the frames that are listed after it; none if it has none in either arm.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) own: Option<FlameTime>,
 }
@@ -48,7 +48,7 @@ pub(crate) struct FlameTime {
     pub(crate) us: f64,
     /// The time with its interval, without the unit: `4.95 ±0.65`.
     pub(crate) text: String,
-    /// The difference from the same function of the other arm; none without one.
+    /// The difference from the same frame of the other arm; none without one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) added: Option<FlameAdded>,
 }

@@ -74,7 +74,12 @@ fn answer(result: &LoadResult) -> Vec<String> {
             Loop::Closed => (book.sent, ""),
         };
         let arrivals = heading::arrivals(result).unwrap_or_default();
-        format!("{} of {}{planned} requests were answered{rate}{arrivals}", count(book.answered), count(all))
+        let of_agents = result.agents.as_ref().and_then(agents::incomplete).unwrap_or_default();
+        format!(
+            "{} of {}{planned} requests{of_agents} were answered{rate}{arrivals}",
+            count(book.answered),
+            count(all)
+        )
     };
     let (name, of_response) = match result.latency.response.count {
         0 => ("service time", false),

@@ -405,9 +405,10 @@ fn pictures(result: &StudyResult) -> Vec<Section> {
         sections.extend(Section::of_charts("CPU time by layer", note, vec![Chart::Bars(bars)]));
     }
     if let Some(flame) = flame(result) {
-        let note = "CPU time per request, us, without the profiler. A function is below the one that calls it, and as wide as its time with \
-                    all that it calls. Colour: the difference from the same function in the arm that it is compared with.";
-        sections.extend(Section::of_charts("CPU time by function", note, vec![Chart::Flame(flame)]));
+        let note = "CPU time per request, us, without the profiler. A frame is a function in the code of a proxy, a library or the \
+                    kernel. It is below the frame that calls it, and as wide as its time with all that it calls. Colour: the difference \
+                    from the same frame in the arm that it is compared with.";
+        sections.extend(Section::of_charts("CPU time by frame", note, vec![Chart::Flame(flame)]));
     }
     sections
 }

@@ -1,4 +1,4 @@
-//! CPU time by function as a flame graph: one for each arm, beside the arm that it is compared with.
+//! CPU time by frame as a flame graph: one for each arm, beside the arm that it is compared with.
 
 use hoptax_result::{ArmResult, FrameUse, StudyResult};
 use hoptax_stats::mean_over_rounds;
@@ -6,19 +6,19 @@ use hoptax_stats::mean_over_rounds;
 use crate::chart::{Flame, FlameAdded, FlameArm, FlameFrame, FlameTime, drawn};
 use crate::numbers::{difference, level};
 
-/// None if no arm has functions.
+/// None if no arm has frames.
 pub(crate) fn flame(result: &StudyResult) -> Option<Flame> {
     let confidence = result.plan.quantile_confidence();
     let arms: Vec<FlameArm> = result.arms.iter().filter_map(|arm| of_arm(arm, confidence)).collect();
     (!arms.is_empty()).then(|| Flame {
-        title: "CPU time of each arm by function".to_owned(),
+        title: "CPU time of each arm by frame".to_owned(),
         axis: "CPU time per request, us".to_owned(),
         unit: "us",
         arms,
     })
 }
 
-/// None without functions, and with fewer than two rounds, of which no interval is known.
+/// None without frames, and with fewer than two rounds, of which no interval is known.
 fn of_arm(arm: &ArmResult, confidence: f64) -> Option<FlameArm> {
     let rounds = arm.frames.iter().map(|frame| frame.own_us.len()).max()?;
     let is_compared = arm.frames.iter().any(|frame| !frame.compared_us.is_empty());
@@ -27,7 +27,7 @@ fn of_arm(arm: &ArmResult, confidence: f64) -> Option<FlameArm> {
         let own = Times::of(frame, rounds);
         let has_own = !(frame.own_us.is_empty() && frame.compared_us.is_empty());
         Some(FlameFrame {
-            name: frame.function.clone(),
+            name: frame.name.clone(),
             depth: frame.depth,
             whole: time(&whole)?,
             own: if has_own { Some(time(&own)?) } else { None },
@@ -50,7 +50,7 @@ struct Times {
 }
 
 impl Times {
-    /// The times of a function alone. A function without samples has none in all rounds.
+    /// The times of a frame alone. A frame without samples has none in all rounds.
     fn of(frame: &FrameUse, rounds: usize) -> Self {
         let all = |us: &[f64]| if us.is_empty() { vec![0.0; rounds] } else { us.to_vec() };
         Self { own_us: all(&frame.own_us), compared_us: all(&frame.compared_us) }
@@ -75,7 +75,7 @@ impl Times {
             Some(FlameAdded {
                 us: drawn(added.estimate),
                 text: difference(&added),
-                is_near_zero: added.low <= 0.0 && added.high >= 0.0,
+                is_near_zero: added.contains(0.0),
             })
         };
         let added = if is_compared { Some(added()?) } else { None };
@@ -83,9 +83,9 @@ impl Times {
     }
 }
 
-/// The times of functions with all that they call, in the order of the functions.
+/// The times of frames with all that they call, in the order of the frames.
 fn with_calls(frames: &[FrameUse], rounds: usize) -> Vec<Times> {
-    // From the last: those that a function calls come after it. `open` are those whose caller is still to come, the nearest last.
+    // From the last: those that a frame calls come after it. `open` are those whose caller is still to come, the nearest last.
     let mut open: Vec<(u32, Times)> = Vec::new();
     let mut sums: Vec<Times> = Vec::new();
     for frame in frames.iter().rev() {
@@ -105,16 +105,11 @@ mod tests {
     use super::*;
     use crate::fixture;
 
-    fn frame(function: &str, depth: u32, own_us: &[f64], compared_us: &[f64]) -> FrameUse {
-        FrameUse {
-            function: function.to_owned(),
-            depth,
-            own_us: own_us.to_vec(),
-            compared_us: compared_us.to_vec(),
-        }
+    fn frame(name: &str, depth: u32, own_us: &[f64], compared_us: &[f64]) -> FrameUse {
+        FrameUse { name: name.to_owned(), depth, own_us: own_us.to_vec(), compared_us: compared_us.to_vec() }
     }
 
-    /// The functions of the first arm of a study.
+    /// The frames of the first arm of a study.
     fn first(frames: Vec<FrameUse>) -> Option<Flame> {
         let mut result = fixture::study();
         result.arms[0].compared_with = Some("other".to_owned());
@@ -123,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_function_has_the_time_of_all_that_it_calls_and_its_own_beside_the_reference() {
+    fn a_frame_has_the_time_of_all_that_it_calls_and_its_own_beside_the_reference() {
         assert!(flame(&fixture::study()).is_none());
         let flame = first(vec![
             frame("all", 0, &[], &[]),

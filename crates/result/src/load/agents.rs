@@ -20,6 +20,13 @@ impl Agents {
     pub fn lost(&self) -> impl Iterator<Item = &Agent> {
         self.all.iter().filter(|agent| agent.index.is_some() && agent.outcome.is_lost())
     }
+
+    /// The agents that had a share of the load, and those of them whose part is in the result.
+    pub fn shares_and_merged(&self) -> (usize, usize) {
+        let with_share = || self.all.iter().filter(|agent| agent.index.is_some());
+        let merged = with_share().filter(|agent| agent.outcome == AgentOutcome::Merged);
+        (with_share().count(), merged.count())
+    }
 }
 
 /// One agent of a load.
@@ -86,6 +93,28 @@ impl AgentOutcome {
         }
     }
 
+    /// It as the verb of a sentence about an agent.
+    fn verb(self) -> &'static str {
+        match self {
+            Self::Merged => "is in the result",
+            Self::Void => "is left out",
+            Self::Died => "died",
+            Self::Silent => "fell silent",
+            Self::Late => "was late",
+            Self::Failed => "failed",
+            Self::Absent => "did not come",
+        }
+    }
+
+    /// A sentence about an agent with this outcome. A failure whose reason says what the agent did needs no other verb: of the agent `a`, `it
+    /// refused` becomes ``agent `a` refused``.
+    pub fn sentence(self, agent: &str, reason: &str) -> String {
+        match reason.strip_prefix("it ").filter(|_| self == Self::Failed) {
+            Some(did) => format!("agent `{agent}` {did}"),
+            None => format!("agent `{agent}` {}: {reason}", self.verb()),
+        }
+    }
+
     /// Its word in results.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -97,5 +126,19 @@ impl AgentOutcome {
             Self::Failed => "failed",
             Self::Absent => "absent",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sentence_has_one_verb() {
+        let silent = AgentOutcome::Silent.sentence("a", "it said nothing for 5 s");
+        assert_eq!(silent, "agent `a` fell silent: it said nothing for 5 s");
+        assert_eq!(AgentOutcome::Failed.sentence("a", "no route"), "agent `a` failed: no route");
+        let refused = AgentOutcome::Failed.sentence("a", "it serves another controller");
+        assert_eq!(refused, "agent `a` serves another controller");
     }
 }

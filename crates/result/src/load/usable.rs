@@ -1,6 +1,6 @@
 //! States in one sentence which numbers of a load's result may be used.
 
-use super::{Imported, Known, LoadResult, TimeOf};
+use super::{Agents, Imported, Known, LoadResult, TimeOf};
 use crate::{Stated, Verdict};
 
 /// Usability of a number of a result.
@@ -21,13 +21,22 @@ impl LoadResult {
         }
         let counts = [("counts".to_owned(), self.counts()), ("rates".to_owned(), self.rates())];
         let numbers: Vec<(String, State)> = counts.into_iter().chain(self.times()).collect();
-        // Nobody judged the run of another tool.
-        let (one, several) = match self.imported {
-            Some(_) => ("is as the tool reports it", "are as the tool reports them"),
-            None => ("is sound", "are sound"),
+        let lacking =
+            self.agents.as_ref().map(Agents::shares_and_merged).filter(|(all, merged)| merged < all);
+        let (one, several) = match (&self.imported, lacking) {
+            // Nobody judged the run of another tool.
+            (Some(_), _) => {
+                ("is as the tool reports it".to_owned(), "are as the tool reports them".to_owned())
+            }
+            // They are sound as numbers of these agents, and not as those of the load.
+            (None, Some((all, merged))) => {
+                let agents = format!("{merged} of {all} agents");
+                (format!("is that of {agents}"), format!("are those of {agents}"))
+            }
+            (None, None) => ("is sound".to_owned(), "are sound".to_owned()),
         };
         let parts = [
-            (State::Sound, one, several),
+            (State::Sound, one.as_str(), several.as_str()),
             (State::Bounded, "is only bounded", "are only bounded"),
             (State::Unknown, "is not known", "are not known"),
         ];
@@ -97,7 +106,9 @@ impl LoadResult {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Finding, LatencyBounds, Measured, Percentile, Severity, TimeBounds, sample};
+    use crate::{
+        Agent, AgentOutcome, Finding, LatencyBounds, Measured, Percentile, Severity, TimeBounds, sample,
+    };
 
     #[test]
     fn a_sentence_says_what_may_be_used() {
@@ -129,6 +140,26 @@ mod tests {
         load.imported =
             Some(Imported { tool, unknown, ranges, answered: None, failed: None, answered_per_s: None });
         assert_eq!(load.usable(), "counts, rates and times are as the tool reports them");
+    }
+
+    #[test]
+    fn numbers_of_a_load_that_lacks_an_agent_are_those_of_the_others() {
+        let mut load = sample::load();
+        let agents = |second: AgentOutcome| {
+            let of = |index, outcome| Agent { index, outcome, ..Agent::default() };
+            let all =
+                vec![of(Some(0), AgentOutcome::Merged), of(Some(1), second), of(None, AgentOutcome::Absent)];
+            Some(Agents { all, ..Agents::default() })
+        };
+        load.agents = agents(AgentOutcome::Merged);
+        assert_eq!(load.usable(), "counts, rates and times are sound");
+        load.agents = agents(AgentOutcome::Died);
+        assert_eq!(load.usable(), "counts, rates and times are those of 1 of 2 agents");
+        load.latency.response.p99_us = None;
+        assert_eq!(
+            load.usable(),
+            "counts, rates, p50, p90 and p99.9 are those of 1 of 2 agents; p99 is only bounded"
+        );
     }
 
     #[test]

@@ -83,8 +83,8 @@ pub struct ArmResult {
     /// Its CPU time by layer, which adds up to that of the rounds with a profile; empty without profiles.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub layers: Vec<LayerUse>,
-    /// Its CPU time by function, of all rounds with a profile: each function comes after the one that calls it, the first is around all.
-    /// Empty without profiles, and in results of earlier versions.
+    /// Its CPU time by frame of its stacks, of all rounds with a profile: each frame comes after the one that calls it, and the first is
+    /// around all. Empty without profiles, and in results of earlier versions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub frames: Vec<FrameUse>,
     /// Top-down counters of its proxies; empty without profiles, and if the processor does not count.
@@ -167,15 +167,15 @@ pub struct LayerUse {
     pub added_us_per_request: Option<Interval>,
 }
 
-/// A function on the stacks of the proxies of an arm, within those that call it. It is made of the stacks of the run folder.
+/// A frame on the stacks of the proxies of an arm, within those that call it. It is made of the stacks of the run folder.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FrameUse {
-    /// Its name.
-    pub function: String,
-    /// Number of functions around it.
+    /// Its name: that of a function in the code of a proxy, a library or the kernel.
+    pub name: String,
+    /// Number of frames around it.
     pub depth: u32,
-    /// CPU time per request of its own, and of the functions that it calls and that are too small to be listed, by round, us. Empty if it
+    /// CPU time per request of its own, and of the frames that it calls and that are too small to be listed, by round, us. Empty if it
     /// has none in any round.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub own_us: Vec<f64>,

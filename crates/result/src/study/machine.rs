@@ -46,6 +46,7 @@ pub struct HostUse {
     pub drift_share: Option<f64>,
     /// The share of its neighbours' deviation in CPU time that a slice has too, 0 to 1. Costs in CPU time are
     /// normalized to the machine's usual speed in the study, which is estimated from the other arms of the block and,
-    /// with this weight, from adjacent slices. Null if it cannot be estimated, as with one round or with few arms.
+    /// with this weight, from adjacent slices. Each load has a weight of its own; this is that of the load of the study's CPU times. Null if
+    /// it cannot be estimated, as with one round or with few arms.
     pub neighbour_weight: Option<f64>,
 }

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::TimelinePlan;
+use super::{CostMeasure, TimelinePlan};
 use crate::{Loop, Measure};
 
 /// The plan of a study, and how much of it was completed.
@@ -92,79 +92,65 @@ impl StudyPlan {
     /// Proxies in use are not saturated. In a closed loop, and at a share of each arm's own capacity, a function that slows its
     /// proxy also changes how many requests a wake-up handles, so a part of the cost of waking is counted as its own, or hidden.
     pub fn cpu_load(&self) -> Option<&LoadSpec> {
-        of_cpu_time(&self.loads.iter().collect::<Vec<_>>())
+        self.usual_load(Measure::Cpu)
     }
 
     /// The load that the cost of the arm with this id in CPU time is taken from: [`Self::cpu_load`] of the loads that are for the arm. Both
     /// it and the arm that it is compared with were measured under that load.
     pub fn cpu_load_of(&self, arm: &str) -> Option<&LoadSpec> {
-        of_cpu_time(&self.loads_of(arm).collect::<Vec<_>>())
+        self.usual_load_of(arm, Measure::Cpu)
     }
 
     /// The load that the numbers of a study in a measure are taken from by default; none for measures that all loads contribute to.
     pub fn usual_load(&self, measure: Measure) -> Option<&LoadSpec> {
-        match of_measure(measure)? {
-            Kind::Cpu => self.cpu_load(),
-            Kind::Rate => self.rate_load(),
-            Kind::Response => self.response_load(),
-        }
+        chosen(self.loads.iter(), measure)
     }
 
     /// The load that the numbers of the arm with this id in a measure are taken from: [`Self::usual_load`] of the loads that are for the
     /// arm.
     pub fn usual_load_of(&self, arm: &str, measure: Measure) -> Option<&LoadSpec> {
-        match of_measure(measure)? {
-            Kind::Cpu => self.cpu_load_of(arm),
-            Kind::Rate => self.rate_load_of(arm),
-            Kind::Response => self.response_load_of(arm),
-        }
+        chosen(self.loads.iter().filter(|load| load.is_for(arm)), measure)
+    }
+
+    /// The name of the load that the costs of the arm with this id in a measure are taken from.
+    pub fn usual_load_name(&self, arm: &str, measure: CostMeasure) -> Option<&str> {
+        self.usual_load_of(arm, measure.measure()).map(|load| load.name.as_str())
     }
 
     /// The load that maximum rates are taken from: the closed loop.
     pub fn rate_load(&self) -> Option<&LoadSpec> {
-        self.loads.iter().find(|load| load.loop_ == Loop::Closed)
+        self.usual_load(Measure::MaxRate)
     }
 
     /// The load that the maximum rate of the arm with this id is taken from: the first closed loop for it.
     pub fn rate_load_of(&self, arm: &str) -> Option<&LoadSpec> {
-        self.loads_of(arm).find(|load| load.loop_ == Loop::Closed)
+        self.usual_load_of(arm, Measure::MaxRate)
     }
 
     /// The load that response times are taken from by default: the first open loop.
     pub fn response_load(&self) -> Option<&LoadSpec> {
-        self.loads.iter().find(|load| load.loop_ == Loop::Open)
+        self.usual_load(Measure::ResponseP50)
     }
 
     /// The load that the response times of the arm with this id are taken from: the first open loop for it.
     pub fn response_load_of(&self, arm: &str) -> Option<&LoadSpec> {
-        self.loads_of(arm).find(|load| load.loop_ == Loop::Open)
-    }
-
-    fn loads_of<'a>(&'a self, arm: &str) -> impl Iterator<Item = &'a LoadSpec> {
-        self.loads.iter().filter(move |load| load.is_for(arm))
+        self.usual_load_of(arm, Measure::ResponseP50)
     }
 }
 
-/// The kinds of measures that have a load of their own.
-enum Kind {
-    Cpu,
-    Rate,
-    Response,
-}
-
-fn of_measure(measure: Measure) -> Option<Kind> {
+/// The one of these loads that numbers in a measure are taken from.
+fn chosen<'a>(mut loads: impl Iterator<Item = &'a LoadSpec>, measure: Measure) -> Option<&'a LoadSpec> {
     match measure {
         Measure::OfRounds(_) => None,
-        Measure::MaxRate => Some(Kind::Rate),
-        _ if Measure::RESPONSES.contains(&measure) => Some(Kind::Response),
-        _ => Some(Kind::Cpu),
+        Measure::MaxRate => loads.find(|load| load.loop_ == Loop::Closed),
+        _ if Measure::RESPONSES.contains(&measure) => loads.find(|load| load.loop_ == Loop::Open),
+        // The first of those that come first.
+        _ => loads.min_by_key(|load| match load.loop_ {
+            Loop::Open if load.utilisation.is_none() => 0,
+            Loop::Closed => 1,
+            Loop::Open => 2,
+        }),
     }
-}
-
-fn of_cpu_time<'a>(loads: &[&'a LoadSpec]) -> Option<&'a LoadSpec> {
-    let is_in_use = |load: &&&LoadSpec| load.loop_ == Loop::Open && load.utilisation.is_none();
-    let closed = || loads.iter().find(|load| load.loop_ == Loop::Closed);
-    loads.iter().find(is_in_use).or_else(closed).or_else(|| loads.first()).copied()
 }
 
 /// A simulated link between callers and everything else, the same in each direction.
@@ -205,7 +191,7 @@ pub struct LoadSpec {
     pub expect: Vec<u16>,
     /// The caller: `hoptax`, `php`, or a command.
     pub caller: String,
-    /// Ids of the arms that it is for; empty for all.
+    /// Ids of the arms that take part in it: those of `only`, and those that their costs need; empty for all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub arms: Vec<String>,
     /// Slices of each arm per round.

@@ -41,7 +41,7 @@ pub enum PublishedMeasure {
     /// The rate divided by that of the arm that the arm is compared with.
     RateRatio,
     /// CPU time of the origin per request, us.
-    OriginCpuUs,
+    OriginCpuUsPerRequest,
 }
 
 impl PublishedMeasure {
@@ -50,7 +50,7 @@ impl PublishedMeasure {
         match self {
             Self::Rate => "requests/s",
             Self::RateRatio => "ratio of rates",
-            Self::OriginCpuUs => "origin CPU us",
+            Self::OriginCpuUsPerRequest => "origin CPU us",
         }
     }
 
@@ -59,7 +59,7 @@ impl PublishedMeasure {
         match self {
             Self::Rate => "requests/s",
             Self::RateRatio => "",
-            Self::OriginCpuUs => "us",
+            Self::OriginCpuUsPerRequest => "us",
         }
     }
 }
@@ -71,7 +71,24 @@ impl PublishedNumber {
         match self.measure {
             PublishedMeasure::Rate => under.rate,
             PublishedMeasure::RateRatio => under.rate_ratio,
-            PublishedMeasure::OriginCpuUs => under.origin_cpu_us_per_request,
+            PublishedMeasure::OriginCpuUsPerRequest => under.origin_cpu_us_per_request,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ArmLoad;
+
+    #[test]
+    fn a_measure_has_the_name_of_its_field_in_a_result() {
+        let under = serde_json::to_value(ArmLoad::default()).unwrap();
+        let all =
+            [PublishedMeasure::Rate, PublishedMeasure::RateRatio, PublishedMeasure::OriginCpuUsPerRequest];
+        for measure in all {
+            let name = serde_json::to_value(measure).unwrap();
+            assert!(name.as_str().is_some_and(|name| under.get(name).is_some()), "{name}: {under}");
         }
     }
 }

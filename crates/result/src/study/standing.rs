@@ -88,11 +88,10 @@ impl StudyResult {
 
     /// True if a check warns about the cost of an arm in this measure. A warning about the whole study names no measure.
     fn is_doubted(&self, measure: CostMeasure, arm: &ArmResult) -> bool {
-        let load = self.plan.usual_load_of(&arm.id, measure.measure());
         let place = Place {
             arm: &arm.id,
             compared_with: arm.compared_with.as_deref(),
-            load: load.map(|load| load.name.as_str()),
+            load: self.plan.usual_load_name(&arm.id, measure),
             measure: measure.measure(),
         };
         let warns = |finding: &Finding| {

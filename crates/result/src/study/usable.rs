@@ -65,8 +65,7 @@ impl StudyResult {
             // A round has times of all quantiles of all slices or of none.
             _ => ("response_p50_us", true),
         };
-        let usual_load = self.plan.usual_load_of(contrast.arm, measure.measure());
-        let load = load.or(usual_load.map(|load| load.name.as_str()));
+        let load = load.or_else(|| self.plan.usual_load_name(contrast.arm, measure));
         let Some(load) = load else { return completed };
         if measure == CostMeasure::ResponseQuietP99Us {
             let arms = || std::iter::once(contrast.arm).chain(contrast.other);

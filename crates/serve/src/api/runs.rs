@@ -146,12 +146,12 @@ fn exports(_: &mut SchemaGenerator) -> Vec<(&'static str, Schema)> {
         JSON => (JSON, json_schema!({"type": ["object", "array"]})),
         text => (text, json_schema!({"type": "string"})),
     };
-    let types: BTreeSet<&str> = TEXT_FORMATS.iter().map(|one| one.media_type).collect();
+    let types: BTreeSet<&str> = TEXT_FORMATS.iter().map(|one| one.media_type()).collect();
     types.into_iter().map(of_type).collect()
 }
 
 fn names() -> Vec<&'static str> {
-    TEXT_FORMATS.iter().map(|one| one.name).collect()
+    TEXT_FORMATS.iter().map(|one| one.name()).collect()
 }
 
 fn endings() -> Vec<&'static str> {
@@ -211,9 +211,9 @@ async fn export(
     Segments((run, format)): Segments<(String, String)>,
 ) -> Result<impl IntoResponse, Problem> {
     let run = run_of(&run)?;
-    let format = TEXT_FORMATS.iter().find(|one| one.name == format).ok_or_else(|| {
+    let format = TEXT_FORMATS.iter().copied().find(|one| one.name() == format).ok_or_else(|| {
         Problem::not_found(format!("the formats of other tools are {}", names().join(", ")))
     })?;
-    let name = format!("run-{run}.{}", format.extension);
-    Ok((file(format.media_type, &name), blocking(move || app.history.exported(run, format)).await?))
+    let name = format!("run-{run}.{}", format.extension());
+    Ok((file(format.media_type(), &name), blocking(move || app.history.exported(run, format)).await?))
 }

@@ -5,7 +5,8 @@ use axum::body::Body;
 use axum::http::Request;
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, ORIGIN};
 use hoptax_result::{FindEnd, FindResult};
-use hoptax_serve::{Options, Token};
+use hoptax_serve::Options;
+use hoptax_session::token::Token;
 use serde_json::{Value, json};
 
 use crate::support::{Answer, Running, Site, asking, load, posting};

@@ -11,7 +11,8 @@ use axum::http::header::{
 use axum::http::{HeaderName, HeaderValue, Request};
 use futures_util::{StreamExt, stream};
 use hoptax_result::sample;
-use hoptax_serve::{Options, Token};
+use hoptax_serve::Options;
+use hoptax_session::token::Token;
 use serde_json::json;
 
 use crate::support::{Answer, OWN, Running, Site, asking, load, posting};

@@ -1,10 +1,9 @@
 //! Plans the processes of a graph from its file: the functions of each proxy, the calls of each service, and all requests.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use hoptax_functions::{
-    Catalogue, Component, Composition, Context, FilterOrder, FunctionCall, REQUEST_PATH, Secured,
+    Catalogue, Component, Composition, FilterOrder, Fragment, FunctionCall, REQUEST_PATH, Secured,
 };
 use hoptax_plan::file::{Positions, Problem, Problems, Protocol};
 use hoptax_plan::plan::USUAL_BYTES;
@@ -358,8 +357,7 @@ fn obstacle(component: &Component) -> Option<&'static str> {
 
 /// True if a proxy with these functions sends HTTP/2.
 fn sends_http2(functions: &Composition) -> bool {
-    let nowhere = Context { directory: Path::new("/"), companion: Some(([127, 0, 0, 1], 1).into()) };
-    functions.render(&nowhere).is_ok_and(|fragment| fragment.uses_http2_to_origin())
+    functions.fragment().is_some_and(Fragment::uses_http2_to_origin)
 }
 
 #[cfg(test)]

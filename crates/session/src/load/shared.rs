@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use hoptax_load::Share;
 use hoptax_load::interval::IntervalSink;
 use hoptax_load::trial::{self, Start, TrialSpec};
-use hoptax_result::LoadResult;
+use hoptax_result::{LoadResult, counted};
 
 use super::{Load, Schedule};
 use crate::awake::NeverHalt;
@@ -76,8 +76,9 @@ pub fn check(generators: u64, connections: u64, requests: Option<u64>, workers: 
     let least = generators * workers;
     let too_few = |what: &str, number: u64, option: &str| {
         Err(Failure::bad_input(format!(
-            "{generators} generators with {workers} {} each cannot share {number} {what}: each worker needs one; raise {option} to {least}, or use fewer",
-            if workers == 1 { "worker" } else { "workers" }
+            "{} with {} each need {least} {what}, and {option} is {number}: raise {option} to {least}, or use fewer agents or --workers",
+            counted(generators, "agent"),
+            counted(workers, "worker")
         )))
     };
     if connections < least {

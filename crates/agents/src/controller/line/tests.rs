@@ -1,7 +1,7 @@
 use hoptax_result::sample;
 
 use super::*;
-use crate::planned::PlannedLoad;
+use crate::planned::SentLoad;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -51,7 +51,7 @@ fn idle() -> Line {
 
 fn ready() -> Line {
     let mut line = idle();
-    let share = Box::new(PlannedShare { index: 0, of: 1, load: PlannedLoad::default() });
+    let share = Box::new(PlannedShare { index: 0, of: 1, load: SentLoad::default() });
     let outputs = line.on(Input::Order(Order::Plan { share, until_ns: 3 * SECOND_NS }), 300);
     assert!(matches!(outputs.as_slice(), [Output::Send(FromController::Plan(_))]));
     let outputs = hear(&mut line, FromAgent::Ready, 400);

@@ -1,6 +1,5 @@
 //! `hoptax load --agents`: a load that agents send.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use hoptax_agents::controller::{self, Asked, Called, Notice, by_address};
@@ -25,42 +24,33 @@ pub(super) fn sent(
     outputs: Outputs<'_>,
 ) -> Result<Code, Failure> {
     let addresses = arguments.agents.as_slice();
-    let mut known = BTreeSet::new();
-    if let Some(address) = addresses.iter().find(|address| !known.insert(address.as_str())) {
-        return Err(Failure::bad_input(format!(
-            "`--agents` has `{address}` twice: an agent sends one share"
-        )));
-    }
     let least = arguments.least_agents.map_or(addresses.len(), |least| least as usize);
-    if least > addresses.len() {
-        return Err(Failure::bad_input(format!(
-            "`--least-agents {least}` is more than the {} of `--agents`",
-            addresses.len()
-        )));
-    }
     let called =
         |address: &String| Called { name: address.clone(), stream: by_address(address.clone(), ARRIVAL) };
     let token = arguments.agents_token_file.as_deref().map(token_file::read).transpose()?;
     // Each is a connection of this process.
     machine::allow_connections(addresses.len())?;
     let interrupt = interrupt::listen()?;
+    let progress = LoadProgress::of_agents();
     let asked = Asked {
         sending,
         agents: addresses.iter().map(called).collect(),
         news: None,
+        advice: "start it with `hoptax lab agent`, look at the tunnel",
         token,
         least,
-        arrival: ARRIVAL,
-        ends_agents: false,
-        is_watched: false,
+        is_watched: progress.is_some(),
     };
-    gather(asked, &interrupt, outputs)
+    gather(asked, progress, &interrupt, outputs)
 }
 
-/// Has agents send a load, and prints its result. It is watched if somebody sees it.
-pub(super) fn gather(asked: Asked<'_>, interrupt: &Interrupt, outputs: Outputs<'_>) -> Result<Code, Failure> {
-    let mut progress = LoadProgress::of_agents();
-    let asked = Asked { is_watched: progress.is_some(), ..asked };
+/// Has agents send a load, shows its progress, and prints its result.
+pub(super) fn gather(
+    asked: Asked<'_>,
+    mut progress: Option<LoadProgress>,
+    interrupt: &Interrupt,
+    outputs: Outputs<'_>,
+) -> Result<Code, Failure> {
     let gathered = controller::send(asked, interrupt, &mut |notice| match (notice, &mut progress) {
         (Notice::Live(line), Some(progress)) => progress.show(line),
         (Notice::Live(_), None) => {}

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use hoptax_agents::PlannedLoad;
+use hoptax_agents::SentLoad;
 use hoptax_cluster::job::{ARRIVAL, AgentJob, new_name};
 use hoptax_load::{HostPort, Target};
 use hoptax_session::load::{Lengths, Sending};
@@ -34,7 +34,7 @@ pub(super) fn sent(
             "`--least-agents {least}` is more than the {number} of `--agent-pods`"
         )));
     }
-    PlannedLoad::of(sending)?.check_agents(number as usize)?;
+    SentLoad::of(sending)?.check_agents(number as usize)?;
     let job = job(sending, &arguments.of_pods, number)?;
     if arguments.of_pods.dry_run {
         print::result(&job.shown())?;
@@ -61,7 +61,7 @@ fn job(sending: &Sending<'_>, pods: &AgentPodArguments, agents: u32) -> Result<A
         memory_mib: pods.agent_memory.unwrap_or_else(|| {
             MEMORY_MIB + connections.number.div_ceil(agents).div_ceil(CONNECTIONS_PER_MIB)
         }),
-        avoided: None,
+        avoided: Vec::new(),
     })
 }
 
@@ -71,7 +71,8 @@ fn targets(sending: &Sending<'_>) -> Result<Vec<String>, Failure> {
     for url in &sending.load.requests.urls {
         let HostPort { host, port } = Target::host_and_port(url).map_err(Failure::bad_input)?;
         let address = host.parse::<IpAddr>().ok();
-        if host == "localhost" || address.is_some_and(|address| address.to_canonical().is_loopback()) {
+        let is_local = |address: IpAddr| address.is_loopback() || address.is_unspecified();
+        if host == "localhost" || address.is_some_and(|address| is_local(address.to_canonical())) {
             return Err(Failure::bad_input(format!(
                 "`{host}` is the pod of each agent, where nobody answers: name the target as pods of the cluster reach it, such as \
                  `http://SERVICE.NAMESPACE/`"
@@ -117,6 +118,7 @@ fn send(
     use hoptax_session::{Update, machine};
 
     use crate::interrupt;
+    use crate::progress::LoadProgress;
 
     // Each is a connection of this process.
     machine::allow_connections(job.agents as usize)?;
@@ -125,6 +127,7 @@ fn send(
     let of = format!("{} agents are pods of job `{}/{}`", job.agents, job.namespace, job.name);
     let mut running = start_agents(job, context, token.secret()).map_err(of_cluster)?;
     print::note(&format!("{of}, which is removed at the end"));
+    let progress = LoadProgress::of_agents();
     let called = |Coming { name, stream }| Called {
         name,
         stream: Box::pin(async move { stream.await.map(|stream| Box::new(stream) as Box<dyn Stream>) }),
@@ -133,16 +136,17 @@ fn send(
         sending,
         agents: running.coming().into_iter().map(called).collect(),
         news: running.take_news(),
+        advice: "see what was said of its pod",
         token: Some(token),
         least,
-        arrival: ARRIVAL,
-        ends_agents: true,
-        is_watched: false,
+        is_watched: progress.is_some(),
     };
-    let sent = super::agents::gather(asked, &interrupt, outputs);
+    let sent = super::agents::gather(asked, progress, &interrupt, outputs);
     if let Err(refused) = running.end() {
-        // It ends by its deadline, and the cluster removes it then.
-        print::say(Update::Problem(&refused.to_string()));
+        let text = format!(
+            "{of}, which was not removed: its agents end at its deadline, and the cluster removes it then; {refused}"
+        );
+        print::say(Update::Problem(&text));
     }
     sent
 }

@@ -16,7 +16,7 @@ fn job(agents: u32) -> AgentJob {
         deadline: Duration::from_mins(5),
         cpu_millis: 1_000,
         memory_mib: 256,
-        avoided: None,
+        avoided: Vec::new(),
     }
 }
 
@@ -53,7 +53,13 @@ fn list(items: Value) -> Value {
 fn agents_of(pods: Value, events: Value) -> Vec<Agent> {
     let pods: List<Pod> = serde_json::from_value(list(pods)).unwrap();
     let events: List<Event> = serde_json::from_value(list(events)).unwrap();
-    agents(&job(3), &pods, &events)
+    agents(&job(3), &pods, &events, &[])
+}
+
+/// The agents after those of a look before.
+fn agents_after(before: &[Agent], pods: Value) -> Vec<Agent> {
+    let pods: List<Pod> = serde_json::from_value(list(pods)).unwrap();
+    agents(&job(3), &pods, &List::default(), before)
 }
 
 /// The state of the only pod, and the news of it.
@@ -202,6 +208,46 @@ fn a_trouble_is_told_once_and_that_of_many_pods_in_one_sentence() {
     assert!(news.of(&stuck("0/2 nodes")).is_empty());
     let lost = pod(1, json!({"phase": "Failed", "reason": "Evicted"}));
     assert_eq!(news.of(&agents_of(json!([lost]), json!([]))).len(), 1);
+}
+
+#[test]
+fn a_pod_that_is_there_no_more_is_lost_with_the_cause_that_was_known() {
+    let running = || pod(0, status("Running", json!({"running": {}})));
+    let evicted = pod(1, json!({"phase": "Failed", "reason": "Evicted"}));
+    let before = agents_of(json!([running(), evicted]), json!([]));
+    let after = agents_after(&before, json!([]));
+    assert_eq!(after[0].pod.as_deref(), Some("hoptax-load-1-0-abcde"));
+    assert!(matches!(&after[0].state, State::Lost(trouble) if trouble.why == "is gone"), "{:?}", after[0]);
+    assert_eq!((&after[1], &after[2]), (&before[1], &Agent::default()));
+    let mut news = News::default();
+    assert_eq!(news.of(&before).len(), 1);
+    let said = news.of(&after);
+    assert_eq!(said.len(), 1, "{said:?}");
+    assert!(said[0].starts_with("agent pod `hoptax-load-1-0-abcde` on node `node-a` is gone; "), "{said:?}");
+    // Of one that is there again, the state is its own.
+    assert_eq!(agents_after(&after, json!([running()]))[0].state, State::Running);
+}
+
+#[test]
+fn an_agent_that_has_not_come_says_how_far_it_is() {
+    let creating = pod(0, status("Pending", json!({"waiting": {"reason": "ContainerCreating"}})));
+    let mut without_node = pod(1, json!({"phase": "Pending"}));
+    without_node["spec"] = json!({});
+    let running = pod(2, status("Running", json!({"running": {}})));
+    let mut all = agents_of(json!([creating, without_node, running]), json!([]));
+    let evicted = pod(0, json!({"phase": "Failed", "reason": "Evicted"}));
+    all.extend(agents_of(json!([evicted]), json!([])));
+    let said: Vec<String> = all.iter().take(5).map(Agent::lateness).collect();
+    let expected = [
+        "node `node-a` has not started its pod",
+        "its pod has no node",
+        "its pod runs, and nothing listens in it",
+        "its pod was evicted",
+        "its pod is not created",
+    ];
+    for (said, expected) in said.iter().zip(expected) {
+        assert!(said.starts_with(expected), "{said}");
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Arms that have a load of their own.
 
-use hoptax_result::CostMeasure;
+use hoptax_result::{CostMeasure, RoundProfile};
 
 use super::*;
 
@@ -19,9 +19,13 @@ const SLOWER_US: f64 = 10.0;
 /// The cost of `lua`, us.
 const LUA_US: f64 = 5.0;
 
+fn planned(text: &str) -> Plan {
+    let (file, positions) = file::read("test.yaml", text).unwrap();
+    Plan::new(&file, &positions, Catalogue::load().unwrap()).unwrap()
+}
+
 fn judged() -> StudyResult {
-    let (file, positions) = file::read("test.yaml", TEXT).unwrap();
-    let plan = Plan::new(&file, &positions, Catalogue::load().unwrap()).unwrap();
+    let plan = planned(TEXT);
     let lua = plan.arms.iter().position(|arm| arm.id == "lua").unwrap();
     let of_round = |_| {
         let mut record = round(&plan, lua, LUA_US);
@@ -62,6 +66,47 @@ fn the_cost_of_an_arm_is_against_the_baseline_under_its_own_load() {
     assert_eq!(result.usable_rounds(lua.contrast(), CostMeasure::CpuUs, None), 3);
     let precision = precision::half_widths(&result, &Precision::default());
     assert!(precision.len() == 6 && precision.iter().all(|share| share.is_finite()), "{precision:?}");
+}
+
+#[test]
+fn a_plan_and_its_result_take_the_costs_of_an_arm_from_the_same_load() {
+    const OWN_RATES: &str = "
+  - {name: share, loop: open, utilisation: 50%}
+  - {name: full, loop: closed}
+  - {name: in-use, loop: open, rate: 2000, except: slow}
+  - {name: slow, loop: open, rate: 1000, only: [lua]}
+";
+    const OWN_LOOP: &str = "
+  - {name: share, loop: open, utilisation: 50%, except: full}
+  - {name: full, loop: closed, only: [lua]}
+";
+    for (loads, usual, own) in [
+        (OWN_RATES, "in-use", [("baseline", "in-use"), ("lua", "slow"), ("rbac", "in-use")]),
+        (OWN_LOOP, "full", [("baseline", "full"), ("lua", "full"), ("rbac", "share")]),
+    ] {
+        let plan = planned(&format!("name: test\narms: [baseline, lua, rbac]\nloads:{loads}"));
+        let result = summarise(&plan, &[], Conditions::default());
+        assert_eq!(plan.cpu_load().unwrap().name, usual);
+        assert_eq!(result.plan.cpu_load().unwrap().name, usual);
+        assert_eq!(plan.arms.len(), own.len());
+        for (arm, (id, load)) in plan.arms.iter().zip(own) {
+            assert_eq!((arm.id.as_str(), plan.cpu_load_of(arm).unwrap().name.as_str()), (id, load));
+            assert_eq!(result.plan.usual_load_name(id, CostMeasure::CpuUs), Some(load), "{id}");
+        }
+    }
+}
+
+#[test]
+fn layers_of_arms_with_different_loads_have_no_difference() {
+    let mut result = judged();
+    for arm in result.rounds.iter_mut().flat_map(|round| round.arms.values_mut()) {
+        let layers_ns = [("libc".to_owned(), 1_000)].into();
+        arm.profile = Some(RoundProfile { layers_ns, ..RoundProfile::default() });
+    }
+    fill(&mut result);
+    let added = |id: &str| result.arm(id).unwrap().layers[0].added_us_per_request;
+    assert_eq!(added("lua"), None);
+    assert!(is_near(added("cors"), 0.0), "{:?}", added("cors"));
 }
 
 #[test]

@@ -6,18 +6,24 @@ use super::cells::table;
 use crate::document::{Block, Section};
 use crate::numbers::{grouped, us};
 
+/// The agents that the requests of the answer are of, if the parts of others are not in the result: ` of 2 of 3 agents`.
+pub(super) fn incomplete(agents: &Agents) -> Option<String> {
+    let (all, merged) = agents.shares_and_merged();
+    (merged < all).then(|| format!(" of {merged} of {all} agents"))
+}
+
 /// A row for each agent, and how well they agreed on the start.
 pub(super) fn section(agents: &Agents) -> Section {
     let header = [
         "agent",
+        "outcome",
         "share",
         "sent",
         "answered",
         "send lag p99 us",
         "run delay us",
         "throttled",
-        "clock us",
-        "end",
+        "clock error us",
     ];
     let row = |agent: &Agent| {
         let count =
@@ -25,6 +31,7 @@ pub(super) fn section(agents: &Agents) -> Section {
         let time = |time_us: Option<f64>| time_us.map_or_else(|| "-".to_owned(), us);
         let verdict = agent.verdict.map_or_else(String::new, |verdict| format!(", {}", verdict.as_str()));
         let cells = vec![
+            format!("{}{verdict}", agent.outcome.as_str()),
             agent.index.map_or_else(|| "-".to_owned(), |index| index.to_string()),
             count(agent.sent),
             count(agent.answered),
@@ -32,15 +39,48 @@ pub(super) fn section(agents: &Agents) -> Section {
             time(agent.run_delay_us),
             count(agent.throttled),
             agent.clock_error_us.map_or_else(|| "-".to_owned(), |error_us| format!("+-{}", us(error_us))),
-            format!("{}{verdict}", agent.outcome.as_str()),
         ];
         (agent.name.clone(), cells)
     };
-    let mut section = Section::of_table(table("agents", &header, agents.all.iter().map(row).collect()));
+    // Without room, columns are dropped from the right; the first of all is that of CPU limits, which few agents have.
+    let table = table("agents", &header, agents.all.iter().map(row).collect())
+        .with_words(&["outcome"])
+        .with_priority("throttled", u8::MAX);
+    let mut section = Section::of_table(table);
     let start = Block::Note(format!(
         "The starts of two agents differ by at most {} us, as exchanges with their clocks bound it.",
         us(agents.start_error_us)
     ));
     section.blocks.insert(0, start);
     section
+}
+
+#[cfg(test)]
+mod tests {
+    use hoptax_result::AgentOutcome;
+
+    use super::*;
+
+    #[test]
+    fn the_outcome_is_always_there_and_throttled_periods_are_dropped_first() {
+        let section = section(&Agents { all: vec![Agent::default()], ..Agents::default() });
+        let Some(Block::Table(table)) = section.blocks.last() else { panic!("no table") };
+        assert_eq!((table.columns[0].heading.as_str(), table.columns[0].priority), ("outcome", 0));
+        let dropped = table.columns.iter().max_by_key(|column| column.priority).unwrap();
+        assert_eq!(dropped.heading, "throttled");
+    }
+
+    #[test]
+    fn the_answer_names_the_agents_only_if_a_part_is_missing() {
+        let agents = |second: AgentOutcome| {
+            let of = |index, outcome| Agent { index, outcome, ..Agent::default() };
+            let all =
+                vec![of(Some(0), AgentOutcome::Merged), of(Some(1), second), of(None, AgentOutcome::Absent)];
+            incomplete(&Agents { all, ..Agents::default() })
+        };
+        assert_eq!(agents(AgentOutcome::Merged), None);
+        for lacking in [AgentOutcome::Died, AgentOutcome::Void] {
+            assert_eq!(agents(lacking).as_deref(), Some(" of 1 of 2 agents"));
+        }
+    }
 }

@@ -1,20 +1,35 @@
 //! The costs of a study that still measures, as text for those who follow it from afar.
 
 use hoptax_result::StudyResult;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::table_so_far;
 use crate::numbers::counted;
 use crate::table::{Cell, Row};
 
-/// A table as text.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The costs of a study that still measures. They decide nothing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "CostsSoFar")]
 pub struct TextTable {
-    /// Its title.
+    /// The title of the table, with the number of rounds.
     pub title: String,
     /// The headings of its columns, that of the names first.
     pub headings: Vec<String>,
-    /// Its rows, the most important first, each with a cell for each heading.
+    /// Its first rows, each with a cell for each heading.
     pub rows: Vec<Vec<String>>,
+    /// Number of rows that are left out.
+    pub more: usize,
+}
+
+impl TextTable {
+    /// The table with its first rows alone, which are the most important ones, at most so many.
+    #[must_use]
+    pub fn first_rows(mut self, most: usize) -> Self {
+        self.more += self.rows.len().saturating_sub(most);
+        self.rows.truncate(most);
+        self
+    }
 }
 
 /// The costs after the complete rounds of a study; none without a cost, and for a timeline, in which no arm is compared with another.
@@ -27,6 +42,7 @@ pub fn costs_so_far(result: &StudyResult) -> Option<TextTable> {
         title: format!("after {after}: {}", table.title),
         headings: std::iter::once(table.names.clone()).chain(headings).collect(),
         rows: table.rows.iter().map(row).collect(),
+        more: 0,
     })
 }
 
