@@ -170,7 +170,7 @@ test-cluster: ## Test `hoptax price --pod` and `load --agent-pods` on a real Kub
 	@$(MAKE) --no-print-directory cluster
 	$(LINTED) $(CLUSTER_TEST) --lib
 	$(LINTED) $(CLUSTER_TEST) --test program -- --include-ignored --exact pod::the_pinned_envoy_is_installed
-	$(LINTED) tools/cluster run $(CLUSTER_TEST) --offline --test program -- --include-ignored pod:: agent_pods::
+	$(LINTED) tools/cluster run $(CLUSTER_TEST) --offline --test program -- --include-ignored pod:: agent_pods
 
 .PHONY: fortio-check
 fortio-check: $(TOOLS)/bin/fortio ## Have the report page of Fortio open a result of `hoptax convert export --to fortio`; needs Go

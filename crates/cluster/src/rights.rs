@@ -180,10 +180,34 @@ mod tests {
         );
     }
 
+    /// A file of `deploy/`.
+    fn deployed(name: &str) -> String {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy");
+        fs::read_to_string(folder.join(name)).unwrap()
+    }
+
+    #[test]
+    fn the_base_has_the_file_for_agents_and_the_chart_grants_the_same_in_the_namespace_of_its_release() {
+        let base: Value = serde_saphyr::from_str(&deployed("kustomization.yaml")).unwrap();
+        assert_eq!(base["resources"], json!(["rbac.yaml"]));
+        let chart: Value = serde_saphyr::from_str(&deployed("hoptax-agents/Chart.yaml")).unwrap();
+        let own = env!("CARGO_PKG_VERSION");
+        assert_eq!((&chart["version"], &chart["appVersion"]), (&json!(own), &json!(own)));
+        let template = deployed("hoptax-agents/templates/rbac.yaml");
+        let (_, template) = template.split_once("{{- end }}\n").unwrap();
+        let (of_release, subjects) = template.split_once("subjects:\n").unwrap();
+        let metadata = "metadata:\n  name: hoptax-load\n  namespace: {{ .Release.Namespace }}\n";
+        let of_perf = of_release.replace(metadata, "metadata: {name: hoptax-load, namespace: perf}\n");
+        let rule = rule_of_agents(&"perf".parse().unwrap(), None);
+        assert_eq!(Some(of_perf.as_str()), rule.split_once("subjects:\n").map(|(before, _)| before));
+        for kind in ["User", "Group", "ServiceAccount"] {
+            assert_eq!(subjects.matches(&format!("kind: {kind}\n")).count(), 1, "{kind}: {subjects}");
+        }
+    }
+
     #[test]
     fn the_file_for_agents_is_the_rule_that_errors_print() {
-        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/rbac.yaml");
-        let text = fs::read_to_string(file).unwrap();
+        let text = deployed("rbac.yaml");
         let rule = rule_of_agents(&"hoptax".parse().unwrap(), None);
         let (comment, stated) = text.split_at(text.find("apiVersion").unwrap());
         assert!(comment.lines().all(|line| line.starts_with('#')), "{comment}");

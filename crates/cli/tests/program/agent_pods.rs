@@ -1,31 +1,17 @@
-//! `hoptax load --agent-pods`: agents in pods of a real Kubernetes, that of `tools/cluster`. `make test-cluster` starts it and runs the
-//! tests that need it in its network namespace.
+//! `hoptax load --agent-pods`: agents in pods, as far as no cluster is needed: what is refused, the manifests, and the requests that an API
+//! server of the test gets. Module `agent_pods_cluster` has a real one.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Lines, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::os::unix::fs::PermissionsExt;
 use std::process::{ChildStderr, Command, Stdio};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::pod::{kubeconfig, kubectl, programs};
-use crate::support::{
-    Guarded, Ran, TOLERANT, checked, hoptax, origin, program, ran, root, run, wait_at_pace,
-};
-
-/// The namespace of most tests, which takes only pods of the restricted profile.
-const NAMESPACE: &str = "load";
-/// The image of the tested program, and the same for another processor.
-const IMAGE: &str = "hoptax.invalid/hoptax:1";
-const FOREIGN: &str = "hoptax.invalid/foreign:1";
-/// The address of the machine on the network of pods.
-const MACHINE: &str = "10.244.0.1";
-/// Flags of a load that ends with its last response.
-const COUNTED: [&str; 10] = ["-q", "300", "-n", "600", "--warmup", "0s", "-d", "10m", "--timeout", "1m"];
+use super::pod::kubeconfig;
+use crate::support::{Guarded, hoptax, ran, run};
 
 /// A load that needs no cluster to be refused.
 const REFUSED: [&str; 6] = ["load", "--agent-pods", "2", "--namespace", "perf", "--agent-image"];
@@ -183,6 +169,25 @@ fn forbidden(resource: &str) -> (u16, Value) {
     )
 }
 
+/// A load that runs, and the lines of its stderr.
+pub(super) fn begun(mut command: Command) -> (Guarded, Lines<BufReader<ChildStderr>>) {
+    let mut load = Guarded(command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap());
+    let lines = BufReader::new(load.0.stderr.take().unwrap()).lines();
+    (load, lines)
+}
+
+/// The next line with a text; before the end of the load there is one.
+pub(super) fn line_with(lines: &mut Lines<BufReader<ChildStderr>>, text: &str) -> String {
+    let mut seen = Vec::new();
+    for line in lines.map_while(Result::ok) {
+        if line.contains(text) {
+            return line;
+        }
+        seen.push(line);
+    }
+    panic!("no line has `{text}`: {seen:#?}");
+}
+
 #[test]
 #[ignore = "needs the client of Kubernetes, which `make test-cluster` builds"]
 fn a_job_whose_secret_may_not_be_made_is_removed() {
@@ -279,243 +284,4 @@ fn cleanup_removes_the_jobs_of_loads_whose_agents_do_not_run() {
     let list = "GET /apis/batch/v1/jobs?labelSelector=app.kubernetes.io%2Fname%3Dhoptax-agent%2Capp.kubernetes.io%2Fmanaged-by%3Dhoptax";
     let removed = ["one", "four"].map(|name| format!("DELETE /apis/batch/v1/namespaces/perf/jobs/{name}"));
     assert_eq!(requests, [list, &removed[0], &removed[1]]);
-}
-
-/// Makes an image of a program.
-fn image(name: &str, program: &str) {
-    let made = Command::new(root().join("tools/cluster")).args(["image", name, program]).status().unwrap();
-    assert!(made.success(), "{name}");
-}
-
-/// Has the namespace and the images.
-fn prepared() {
-    static PREPARED: OnceLock<()> = OnceLock::new();
-    PREPARED.get_or_init(|| {
-        image(IMAGE, program().to_str().unwrap());
-        let folder = tempfile::tempdir().unwrap();
-        let foreign = folder.path().join("hoptax");
-        // The header of a program for the s390, which neither x86 nor Arm runs.
-        let mut header = fs::read(program()).unwrap();
-        header.truncate(4096);
-        header[18..20].copy_from_slice(&[22, 0]);
-        fs::write(&foreign, header).unwrap();
-        fs::set_permissions(&foreign, fs::Permissions::from_mode(0o755)).unwrap();
-        image(FOREIGN, foreign.to_str().unwrap());
-        let label = "labels: {pod-security.kubernetes.io/enforce: restricted}";
-        let quota = "{apiVersion: v1, kind: ResourceQuota, metadata: {name: small, namespace: full}, spec: {hard: {pods: 0}}}";
-        let of = |name: &str| {
-            format!("apiVersion: v1\nkind: Namespace\nmetadata: {{name: {name}, {label}}}\n---\n")
-        };
-        let all = format!("{}{}{}{quota}\n", of(NAMESPACE), of("full"), of("of-alice"));
-        kubectl(&["apply", "--filename", "-"], &all);
-    });
-}
-
-/// The output of `kubectl` as the administrator of the cluster.
-fn asked(arguments: &[&str]) -> String {
-    let mut command = Command::new(programs().join("kubectl"));
-    let output = command.args(["--context", "admin"]).args(arguments).output().unwrap();
-    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
-}
-
-/// Jobs, pods and Secrets of a namespace that are there.
-fn left(namespace: &str) -> String {
-    asked(&["--namespace", namespace, "get", "jobs,pods,secrets", "--output", "name"])
-}
-
-/// Waits until nothing is left in a namespace: the cluster removes what belonged to a Job a moment after it.
-fn wait_until_clean(namespace: &str) {
-    wait_at_pace(Duration::from_millis(500), "nothing is left", || left(namespace).is_empty());
-}
-
-/// An origin that pods reach, and its URL.
-fn reachable() -> (Guarded, String) {
-    let (origin, url) = origin(&["--listen", "0.0.0.0:0"]);
-    let (_, port) = url.trim_end_matches('/').rsplit_once(':').unwrap();
-    (origin, format!("http://{MACHINE}:{port}/"))
-}
-
-/// A command that sends a load from three agents. Together they need less than one processor.
-fn load_of(namespace: &str, image: &str, flags: &[&str]) -> Command {
-    load_with("0.3", namespace, image, flags)
-}
-
-/// The same with this number of processors for each agent.
-fn load_with(cpus: &str, namespace: &str, image: &str, flags: &[&str]) -> Command {
-    prepared();
-    let mut command = hoptax();
-    command.args(["load", "--agent-pods", "3", "--namespace", namespace, "--agent-image", image]);
-    command.args(["--agent-pull", "never", "--agent-cpus", cpus, "--agent-memory", "128", "-w", "1"]);
-    command.args(flags).args(TOLERANT);
-    command
-}
-
-/// A load that runs, and the lines of its stderr.
-fn begun(mut command: Command) -> (Guarded, Lines<BufReader<ChildStderr>>) {
-    let mut load = Guarded(command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap());
-    let lines = BufReader::new(load.0.stderr.take().unwrap()).lines();
-    (load, lines)
-}
-
-/// The next line with a text; before the end of the load there is one.
-fn line_with(lines: &mut Lines<BufReader<ChildStderr>>, text: &str) -> String {
-    let mut seen = Vec::new();
-    for line in lines.map_while(Result::ok) {
-        if line.contains(text) {
-            return line;
-        }
-        seen.push(line);
-    }
-    panic!("no line has `{text}`: {seen:#?}");
-}
-
-#[test]
-#[ignore = "needs the cluster of `make test-cluster`"]
-fn three_agents_in_pods_send_exactly_the_requests_of_one_generator_and_leave_nothing() {
-    prepared();
-    let (_origin, url) = reachable();
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("result.json");
-    let mut command = load_of(NAMESPACE, IMAGE, &COUNTED);
-    let ran: Ran = ran(command.arg("--json").arg(&file).arg(&url));
-    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    let result = checked("load", &fs::read_to_string(&file).unwrap());
-    for count in ["planned", "sent", "answered"] {
-        assert_eq!(result["book"][count], 600, "{count}: {result:#}");
-    }
-    let all = result["agents"]["all"].as_array().unwrap();
-    let answered: Vec<&Value> = all.iter().map(|agent| &agent["answered"]).collect();
-    assert_eq!(answered, [200, 200, 200]);
-    assert!(all[2]["name"].as_str().unwrap().ends_with("-2"), "{result:#}");
-    wait_until_clean(NAMESPACE);
-}
-
-#[test]
-#[ignore = "needs the cluster of `make test-cluster`"]
-fn a_pod_that_is_deleted_is_said_and_the_counts_of_the_others_are_exact() {
-    prepared();
-    let namespace = "deleted";
-    kubectl(&["create", "namespace", namespace], "");
-    let (_origin, url) = reachable();
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("result.json");
-    let flags = ["-q", "300", "-n", "9000", "--warmup", "0s", "-d", "10m", "--timeout", "1m"];
-    let mut command = load_of(namespace, IMAGE, &flags);
-    command.arg("--json").arg(&file).arg(&url);
-    let (mut load, mut lines) = begun(command);
-    line_with(&mut lines, "start at one instant");
-    let of_second = "--selector=batch.kubernetes.io/job-completion-index=1";
-    kubectl(&["--namespace", namespace, "delete", "pod", of_second, "--grace-period=0", "--force"], "");
-    let line = line_with(&mut lines, "is lost");
-    assert!(line.contains("-1"), "{line}");
-    lines.for_each(drop);
-    assert_eq!(load.0.wait().unwrap().code(), Some(3));
-    let result = checked("load", &fs::read_to_string(&file).unwrap());
-    assert_eq!((&result["book"]["planned"], &result["book"]["answered"]), (&6_000.into(), &6_000.into()));
-    wait_until_clean(namespace);
-}
-
-#[test]
-#[ignore = "needs the cluster of `make test-cluster`"]
-fn pods_that_never_come_are_said_with_the_reason_and_the_next_step() {
-    let url = "http://10.244.0.1:1/";
-    for (namespace, image, cpus, expected, next) in [
-        (NAMESPACE, "hoptax.invalid/none:1", "0.3", "(ErrImageNeverPull", "--agent-image"),
-        (NAMESPACE, FOREIGN, "0.3", "another architecture", "--agent-image"),
-        (
-            NAMESPACE,
-            "hoptax.invalid/host:1",
-            "0.3",
-            "cannot start image `hoptax.invalid/host:1`",
-            "`/hoptax`",
-        ),
-        ("full", IMAGE, "0.3", "exceeded quota: small", "have the quota raised"),
-        (NAMESPACE, IMAGE, "1000", "fits on no node", "--agent-cpus"),
-    ] {
-        let mut command = load_with(cpus, namespace, image, &[]);
-        command.arg(url);
-        let (mut load, mut lines) = begun(command);
-        let line = line_with(&mut lines, expected);
-        assert!(line.contains("agent pod") && line.contains(next), "{line}");
-        load.signal("INT");
-        lines.for_each(drop);
-        assert!(matches!(load.0.wait().unwrap().code(), Some(3 | 130)), "{line}");
-        wait_until_clean(namespace);
-    }
-}
-
-#[test]
-#[ignore = "needs the cluster of `make test-cluster`"]
-fn a_cluster_that_does_not_take_agents_is_named_with_the_cause() {
-    let url = "http://10.244.0.1:1/";
-    for (namespace, context, code, expected) in [
-        (
-            NAMESPACE,
-            "admn",
-            2,
-            "no context `admn`; it has `admin`, `alice`, `expired`, `nobody`; did you mean `admin`?",
-        ),
-        (NAMESPACE, "expired", 3, "does not accept the credentials of the kubeconfig: 401"),
-        (NAMESPACE, "nobody", 3, "which makes you `system:anonymous`"),
-        (NAMESPACE, "alice", 3, "`alice` may not `create` `jobs` in namespace `load`"),
-        ("laod", "admin", 2, "no namespace `laod`; did you mean `load`?"),
-    ] {
-        let mut command = load_of(namespace, IMAGE, &["--kube-context", context, url]);
-        let ran = ran(&mut command);
-        assert!(ran.code == Some(code) && ran.stderr.contains(expected), "{context}: {ran:?}");
-    }
-    let mut cleanup = hoptax();
-    let ran = ran(cleanup.args(["runs", "cleanup", "--kube-context", "alice"]));
-    assert!(ran.code == Some(2) && ran.stderr.contains("name a namespace with --namespace"), "{ran:?}");
-}
-
-#[test]
-#[ignore = "needs the cluster of `make test-cluster`"]
-fn the_rights_that_a_dry_run_prints_suffice() {
-    prepared();
-    let namespace = "of-alice";
-    let mut command = load_of(namespace, IMAGE, &["--dry-run", "http://10.244.0.1:1/"]);
-    let shown = ran(&mut command).stdout;
-    let rights: Vec<&str> = shown.split("---\n").take(2).collect();
-    kubectl(&["apply", "--filename", "-"], &rights.join("---\n").replace("YOUR-USER", "alice"));
-    let (_origin, url) = reachable();
-    let of_alice = || {
-        let mut command = load_of(namespace, IMAGE, &COUNTED);
-        ran(command.args(["--kube-context", "alice"]).arg(&url))
-    };
-    // The API server learns of a rule a moment after it was applied.
-    let mut last = of_alice();
-    wait_at_pace(Duration::from_millis(500), "the rights", || {
-        if last.stderr.contains("may not") {
-            last = of_alice();
-        }
-        !last.stderr.contains("may not")
-    });
-    assert_eq!(last.code, Some(0), "{last:?}");
-    wait_until_clean(namespace);
-}
-
-#[test]
-#[ignore = "needs the cluster of `make test-cluster`"]
-fn a_controller_that_is_killed_leaves_agents_that_end_and_a_job_that_is_removed() {
-    prepared();
-    let (_origin, url) = reachable();
-    for (namespace, removes) in [("killed", false), ("removed", true)] {
-        kubectl(&["create", "namespace", namespace], "");
-        let mut command = load_of(namespace, IMAGE, &["-q", "100", "-d", "1h"]);
-        command.arg(&url);
-        let (mut load, mut lines) = begun(command);
-        line_with(&mut lines, "start at one instant");
-        load.0.kill().unwrap();
-        load.0.wait().unwrap();
-        let failed = ["--for=condition=Failed", "--timeout=-1s", "jobs", "--all"];
-        kubectl(&[&["--namespace", namespace, "wait"], &failed[..]].concat(), "");
-        if removes {
-            let ran = run(["runs", "cleanup", "--kube-context", "admin", "--namespace", namespace]);
-            assert_eq!(ran.code, Some(0), "{ran:?}");
-            assert!(ran.stdout.starts_with("removed job removed/hoptax-load-"), "{ran:?}");
-        }
-        wait_until_clean(namespace);
-    }
 }

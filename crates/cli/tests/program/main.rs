@@ -13,6 +13,7 @@ mod peer;
 mod support;
 
 mod agent_pods;
+mod agent_pods_cluster;
 mod agents;
 mod answers;
 mod bodies;
