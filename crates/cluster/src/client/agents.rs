@@ -331,6 +331,8 @@ impl Shared {
     async fn forward(&self, pod: &str) -> io::Result<Option<DuplexStream>> {
         match open_port(&self.connection, self.job.namespace.as_str(), pod, PORT).await {
             Ok(Forwarded { stream, reason }) => Ok(timeout(REFUSAL, reason).await.is_err().then_some(stream)),
+            // A connection may fail; if none comes about, the look at the pods says so.
+            Err(NotForwarded::Failed(Failed::Refused(Refused::Unreachable { .. }))) => Ok(None),
             Err(NotForwarded::Failed(failed @ (Failed::Refused(_) | Failed::Forbidden(_)))) => {
                 let refused = self.refused(failed, "forward a port of a pod").await;
                 Err(io::Error::other(refused.to_string()))

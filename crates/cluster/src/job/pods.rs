@@ -367,7 +367,7 @@ impl Agent {
         match (&self.state, &self.pod, &self.node) {
             (State::Stuck(trouble) | State::Lost(trouble), ..) => format!("its pod {}", trouble.why),
             (State::Done, ..) => "its pod has ended".to_owned(),
-            (State::Running, ..) => "its pod runs, and nothing listens in it".to_owned(),
+            (State::Running, ..) => "its pod runs, and nothing answers at its port".to_owned(),
             (State::Coming, Some(_), Some(node)) => {
                 format!("node `{node}` has not started its pod: it may still pull the image")
             }

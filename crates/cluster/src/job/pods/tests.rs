@@ -241,7 +241,7 @@ fn an_agent_that_has_not_come_says_how_far_it_is() {
     let expected = [
         "node `node-a` has not started its pod",
         "its pod has no node",
-        "its pod runs, and nothing listens in it",
+        "its pod runs, and nothing answers at its port",
         "its pod was evicted",
         "its pod is not created",
     ];
