@@ -117,6 +117,7 @@ fn three_agents_in_pods_send_exactly_the_requests_of_one_generator_and_leave_not
     let answered: Vec<&Value> = all.iter().map(|agent| &agent["answered"]).collect();
     assert_eq!(answered, [200, 200, 200]);
     assert!(all[2]["name"].as_str().unwrap().ends_with("-2"), "{result:#}");
+    assert!(all.iter().all(|agent| agent["node"] == "node"), "{result:#}");
     wait_until_clean(NAMESPACE);
 }
 

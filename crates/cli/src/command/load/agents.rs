@@ -41,15 +41,16 @@ pub(super) fn sent(
         least,
         is_watched: progress.is_some(),
     };
-    gather(asked, progress, &interrupt, outputs)
+    gather(asked, progress, &interrupt, outputs, |_| ())
 }
 
-/// Has agents send a load, shows its progress, and prints its result.
+/// Has agents send a load, shows its progress, and prints its result, to which `add` adds what others know of the agents.
 pub(super) fn gather(
     asked: Asked<'_>,
     mut progress: Option<LoadProgress>,
     interrupt: &Interrupt,
     outputs: Outputs<'_>,
+    add: impl FnOnce(&mut Agents),
 ) -> Result<Code, Failure> {
     let gathered = controller::send(asked, interrupt, &mut |notice| match (notice, &mut progress) {
         (Notice::Live(line), Some(progress)) => progress.show(line),
@@ -62,7 +63,10 @@ pub(super) fn gather(
     if let Some(progress) = progress {
         progress.end();
     }
-    let gathered = gathered?;
+    let mut gathered = gathered?;
+    if let Some(agents) = &mut gathered.result.agents {
+        add(agents);
+    }
     let result = &gathered.result;
     write(outputs.json, result)?;
     if let Some(path) = outputs.openmetrics {

@@ -114,6 +114,7 @@ fn send(
 ) -> Result<Code, Failure> {
     use hoptax_agents::controller::{Asked, Called, Stream};
     use hoptax_cluster::{Coming, start_agents};
+    use hoptax_result::Agents;
     use hoptax_session::token::Token;
     use hoptax_session::{Update, machine};
 
@@ -141,7 +142,12 @@ fn send(
         least,
         is_watched: progress.is_some(),
     };
-    let sent = super::agents::gather(asked, progress, &interrupt, outputs);
+    let add = |agents: &mut Agents| {
+        for (agent, node) in agents.all.iter_mut().zip(running.nodes()) {
+            agent.node = node;
+        }
+    };
+    let sent = super::agents::gather(asked, progress, &interrupt, outputs, add);
     if let Err(refused) = running.end() {
         let text = format!(
             "{of}, which was not removed: its agents end at its deadline, and the cluster removes it then; {refused}"
