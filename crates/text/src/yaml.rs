@@ -8,6 +8,7 @@ pub mod write;
 
 use std::fmt;
 
+pub use plain::is_plain;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 pub use serde_saphyr::Spanned;

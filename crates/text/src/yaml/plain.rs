@@ -1,4 +1,4 @@
-//! Texts that need no quotes in YAML, for the writer of it.
+//! Texts that need no quotes in YAML, for writers of it.
 
 use std::net::Ipv4Addr;
 
@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 const RESERVED: [&str; 11] = ["true", "false", "yes", "no", "on", "off", "null", "y", "n", "nan", "inf"];
 
 /// Returns true if every reader of YAML reads a text as itself without quotes. False is possible for texts that need no quotes.
-pub(super) fn is_plain(text: &str) -> bool {
+pub fn is_plain(text: &str) -> bool {
     const LONGEST: usize = 5;
     let is_reserved = || text.len() <= LONGEST && RESERVED.iter().any(|word| word.eq_ignore_ascii_case(text));
     let is_inner = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'/' | b'-');
