@@ -180,8 +180,9 @@ impl AgentJob {
     fn container(&self) -> Value {
         let listen = format!("127.0.0.1:{PORT}");
         let (token, deadline) = (format!("{TOKEN_FOLDER}/token"), format!("{}s", self.deadline.as_secs()));
-        let mut arguments: Vec<&str> =
-            vec!["lab", "agent", "--listen", &listen, "--token-file", &token, "--deadline", &deadline];
+        // Quiet: the group of the pod reads its token, about which a note would be among its last words.
+        let mut arguments: Vec<&str> = vec!["lab", "agent", "--quiet", "--listen", &listen];
+        arguments.extend(["--token-file", &token, "--deadline", &deadline]);
         for target in &self.targets {
             arguments.extend(["--allow-target", target.as_str()]);
         }
