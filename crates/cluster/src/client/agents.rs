@@ -28,7 +28,7 @@ use crate::refused::Refused;
 /// The time between two looks at pods, and what each agent adds to it: a list of a thousand takes the API server's time.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 const LOOK_EVERY_OF_AGENT: Duration = Duration::from_millis(4);
-/// The longest time of a look. The end of a load waits for it.
+/// The longest time of a look, and of removing what was not made as a whole. The end of a load waits for it.
 const LOOK_TIME: Duration = Duration::from_secs(5);
 /// The time in which a node says that nobody listens on a port. It says nothing if somebody does.
 const REFUSAL: Duration = Duration::from_secs(1);
@@ -194,14 +194,14 @@ impl Shared {
     /// Makes the Job and its Secret.
     async fn make(mut job: AgentJob, context: Option<&str>, token: &str) -> Result<Self, Refused> {
         let connection = Connection::open(context).await?;
-        job.avoided = avoided(&connection, &job).await;
+        job.avoided = avoided(&connection, &job).await?;
         let shared = Self { connection, job };
         let made = shared.make_all(token).await;
         match made {
             Ok(()) => Ok(shared),
             Err(refused) => {
-                // The Job may have been made all the same. Why it was not is said anyway.
-                let _ = shared.remove().await;
+                // The Job may have been made all the same. Why it was not is said anyway, and soon: left alone, it ends by itself.
+                let _ = timeout(LOOK_TIME, shared.remove()).await;
                 Err(refused)
             }
         }
@@ -362,20 +362,26 @@ impl Shared {
 }
 
 /// The pods of those targets that are services which the user may read.
-async fn avoided(connection: &Connection, job: &AgentJob) -> Vec<Avoided> {
+///
+/// # Errors
+/// When no request would be answered.
+async fn avoided(connection: &Connection, job: &AgentJob) -> Result<Vec<Avoided>, Refused> {
     let hosts = job.targets.iter().filter_map(|target| target.rsplit_once(':'));
     let services: BTreeSet<_> = hosts.filter_map(|(host, _)| service_of(host, &job.namespace)).collect();
     let mut avoided = Vec::new();
     for (namespace, name) in services {
         let service: Result<Service, Failed> =
             connection.get(&format!("/api/v1/namespaces/{namespace}/services/{name}")).await;
-        // Without the right, agents may share a node with it, as they do where there is no other.
-        let Ok(Service { spec: ServiceSpec { selector: labels } }) = service else { continue };
-        if !labels.is_empty() {
-            avoided.push(Avoided { namespace: namespace.to_owned(), labels });
+        match service {
+            Ok(Service { spec: ServiceSpec { selector: labels } }) if !labels.is_empty() => {
+                avoided.push(Avoided { namespace: namespace.to_owned(), labels });
+            }
+            Err(Failed::Refused(refused)) => return Err(refused),
+            // Without a service or the right to read it, agents may share a node with it, as they do where there is no other.
+            Ok(_) | Err(_) => {}
         }
     }
-    avoided
+    Ok(avoided)
 }
 
 /// The path of the Jobs of a namespace.
