@@ -144,6 +144,8 @@ fn a_pod_that_is_deleted_is_said_and_the_counts_of_the_others_are_exact() {
     assert_eq!(load.0.wait().unwrap().code(), Some(3));
     let result = checked("load", &fs::read_to_string(&file).unwrap());
     assert_eq!((&result["book"]["planned"], &result["book"]["answered"]), (&6_000.into(), &6_000.into()));
+    let reason = result["agents"]["all"][1]["reason"].as_str().unwrap();
+    assert!(reason.contains("; its pod is "), "{reason}");
     wait_until_clean(namespace);
 }
 

@@ -133,9 +133,9 @@ impl Running {
         (0..self.shared.job.agents as usize).map(of).collect()
     }
 
-    /// The node of each agent, as far as it had one.
-    pub fn nodes(&self) -> Vec<Option<String>> {
-        self.agents.borrow().iter().map(|agent| agent.node.clone()).collect()
+    /// What the cluster said of each agent at last.
+    pub fn agents(&self) -> Vec<Agent> {
+        self.agents.borrow().clone()
     }
 
     /// What the cluster says of pods that do not come, or are lost, a sentence each. None if it was taken before.

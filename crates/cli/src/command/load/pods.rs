@@ -113,6 +113,7 @@ fn send(
     outputs: Outputs<'_>,
 ) -> Result<Code, Failure> {
     use hoptax_agents::controller::{Asked, Called, Stream};
+    use hoptax_cluster::job::pods::State;
     use hoptax_cluster::{Coming, start_agents};
     use hoptax_result::Agents;
     use hoptax_session::token::Token;
@@ -143,8 +144,14 @@ fn send(
         is_watched: progress.is_some(),
     };
     let add = |agents: &mut Agents| {
-        for (agent, node) in agents.all.iter_mut().zip(running.nodes()) {
-            agent.node = node;
+        for (agent, pod) in agents.all.iter_mut().zip(running.agents()) {
+            agent.node = pod.node;
+            // A connection that ended has a cause, which the cluster knows.
+            if let (Some(reason), State::Lost(trouble)) = (&mut agent.reason, pod.state)
+                && !reason.contains(&trouble.why)
+            {
+                *reason = format!("{reason}; its pod {}", trouble.why);
+            }
         }
     };
     let sent = super::agents::gather(asked, progress, &interrupt, outputs, add);
