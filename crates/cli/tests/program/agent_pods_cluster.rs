@@ -347,7 +347,7 @@ fn ten_controllers_that_are_killed_at_random_moments_leave_nothing_after_the_dea
     kubectl(&["create", "namespace", namespace], "");
     let (_origin, url) = reachable();
     let schedule = ["-q", "30", "-c", "3", "--warmup", "0s", "-d", "20s", "--timeout", "1s"];
-    // A probe of the machine takes a processor, and agents of all ten have less than one together.
+    // A probe of the machine takes a processor, and each agent has a twentieth of one, so that those of all ten fit.
     let flags = [&schedule[..], &["--never-halt", "never"]].concat();
     let mut killed = Vec::new();
     // From the start there may be a Job or none; then its pods come; then they send.
