@@ -10,6 +10,7 @@ mod seconds;
 mod speak;
 
 use std::collections::BTreeSet;
+use std::sync::mpsc;
 use std::time::{Duration, SystemTime};
 
 use hoptax_host::clock::now_ns;
@@ -50,6 +51,10 @@ pub struct Asked<'a> {
     pub sending: &'a Sending<'a>,
     /// The agents.
     pub agents: Vec<Called>,
+    /// Problems of agents that others know of, such as the cluster that they run in: they are told as they come. None if nobody else does.
+    pub news: Option<mpsc::Receiver<String>>,
+    /// The next step if an agent does not come, as the end of a sentence.
+    pub advice: &'static str,
     /// The token of the agents; none if they need none.
     pub token: Option<Token>,
     /// The number of agents that have to come. The load is shared by those that do.
@@ -111,14 +116,14 @@ pub async fn run(
     interrupt: &Interrupt,
     tell: &mut dyn FnMut(Notice<'_>),
 ) -> Result<Gathered, Failure> {
-    let Asked { sending, agents, token, least, is_watched } = asked;
+    let Asked { sending, agents, news, advice, token, least, is_watched } = asked;
     let least = least.max(1);
     check_names(&agents, least)?;
     let planned = SentLoad::of(sending)?;
     planned.check_agents(least)?;
     let lengths = sending.schedule.lengths()?;
     let token = token.map(|token| ShownToken(token.secret().to_owned()));
-    let mut control = Control::begin(agents, token.as_ref(), interrupt, tell);
+    let mut control = Control::begin(agents, token.as_ref(), (news, advice), interrupt, tell);
     let started = control.start(&planned, lengths, least, is_watched).await;
     let common = match started {
         Ok(common) => common,
@@ -156,6 +161,8 @@ struct Control<'a> {
     orders: Vec<UnboundedSender<Input>>,
     heard: UnboundedReceiver<(usize, Told)>,
     lines: Vec<JoinHandle<()>>,
+    news: Option<mpsc::Receiver<String>>,
+    advice: &'static str,
     interrupt: &'a Interrupt,
     tell: &'a mut dyn FnMut(Notice<'_>),
 }
@@ -164,6 +171,7 @@ impl<'a> Control<'a> {
     fn begin(
         agents: Vec<Called>,
         token: Option<&ShownToken>,
+        (news, advice): (Option<mpsc::Receiver<String>>, &'static str),
         interrupt: &'a Interrupt,
         tell: &'a mut dyn FnMut(Notice<'_>),
     ) -> Self {
@@ -177,7 +185,7 @@ impl<'a> Control<'a> {
             let line = speak::speak(number, agent.stream, token, (sender, inbox), told);
             lines.push(tokio::spawn(line));
         }
-        Self { ledger, orders, heard, lines, interrupt, tell }
+        Self { ledger, orders, heard, lines, news, advice, interrupt, tell }
     }
 
     /// Waits for the agents, plans, and starts those that came.
@@ -261,8 +269,9 @@ impl<'a> Control<'a> {
         }
     }
 
-    /// Says goodbye to all.
+    /// Says goodbye to all. Others may know why an agent did not come.
     async fn end(&mut self) {
+        self.tell_news();
         let until_ns = after(now_ns(), &[GOODBYE_TIME]);
         for number in 0..self.orders.len() {
             self.order(number, Order::Stop { until_ns });
@@ -291,6 +300,7 @@ impl<'a> Control<'a> {
 
     /// Hears what agents say, for a short time.
     async fn hear(&mut self) {
+        self.tell_news();
         let Ok(heard) = timeout(LOOK_EVERY, self.heard.recv()).await else { return };
         let all = match heard {
             Some((number, told)) => self.ledger.take(number, told),
@@ -302,6 +312,13 @@ impl<'a> Control<'a> {
                 News::Problem(problem) => (self.tell)(Notice::Problem(&problem)),
                 News::Live(line) => (self.tell)(Notice::Live(&line)),
             }
+        }
+    }
+
+    /// Tells what others know of the agents.
+    fn tell_news(&mut self) {
+        for problem in self.news.iter().flat_map(mpsc::Receiver::try_iter) {
+            (self.tell)(Notice::Problem(&problem));
         }
     }
 
@@ -329,9 +346,9 @@ impl<'a> Control<'a> {
         });
         let (outcomes, reasons): (Vec<AgentOutcome>, Vec<String>) = ended.unzip();
         let advice = if outcomes.contains(&AgentOutcome::Absent) {
-            "; start it with `hoptax lab agent`, look at the tunnel, or allow fewer with --least-agents"
+            format!("; {}, or allow fewer with --least-agents", self.advice)
         } else {
-            ""
+            String::new()
         };
         let before = if reasons.len() == 1 { ' ' } else { '\n' };
         Failure::environment(format!("nothing was sent:{before}{}{advice}", reasons.join("\n")))

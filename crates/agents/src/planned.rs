@@ -122,7 +122,7 @@ impl SentLoad {
         let alone = of_this_machine(sending);
         if !alone.is_empty() {
             return Err(Failure::bad_input(format!(
-                "a load of agents has no {}: these are for a load of this machine alone; remove them, or remove --agents",
+                "a load of agents has no {}: these are for a load of this machine alone; remove them, or send it without agents",
                 alone.join(", ")
             )));
         }
@@ -223,7 +223,7 @@ impl SentLoad {
     ///
     /// # Errors
     /// When there are too few.
-    pub(crate) fn check_agents(&self, agents: usize) -> Result<(), Failure> {
+    pub fn check_agents(&self, agents: usize) -> Result<(), Failure> {
         check_shared(agents as u64, self.connections.into(), self.count, self.workers.into())
     }
 

@@ -1,5 +1,6 @@
 //! The command line: all commands, their arguments and their help.
 
+mod agent_pods;
 mod compare;
 mod convert;
 mod crosscheck;
@@ -36,6 +37,7 @@ use std::ffi::OsString;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
+pub(crate) use agent_pods::AgentPodArguments;
 pub(crate) use compare::CompareArguments;
 pub(crate) use convert::{ConvertCommand, ExportArguments, ImportArguments, LogArguments};
 pub(crate) use crosscheck::CrosscheckArguments;

@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use hoptax_cluster::Refused;
 use hoptax_result::Verdict;
 pub(crate) use hoptax_session::Failure;
 use hoptax_session::Kind;
@@ -47,4 +48,9 @@ impl From<Code> for ExitCode {
     fn from(code: Code) -> Self {
         Self::from(code as u8)
     }
+}
+
+/// The failure of a command that a cluster refuses something.
+pub(crate) fn of_cluster(refused: Refused) -> Failure {
+    if refused.is_of_input() { Failure::bad_input(refused) } else { Failure::environment(refused) }
 }

@@ -1,7 +1,9 @@
-//! Takes the dump of an Envoy that runs in a pod of a Kubernetes cluster, through the API of the cluster.
+//! Takes the dump of an Envoy that runs in a pod of a Kubernetes cluster, and runs agents in pods, through the API of the cluster.
 //!
 //! [`config_dump`] reads the pod, finds the port of Envoy's admin interface ([`pod`]), has the API server forward it, and asks for
 //! `/config_dump`. Forwarding reaches an interface that listens on the loopback of the pod, and runs nothing in it.
+//!
+//! [`job`] has the manifests of agents, and reads the states of their pods; `client` makes their Job, forwards their ports, and removes it.
 //!
 //! Only `client` knows the client of Kubernetes, and opens sockets. It is behind the feature `client`; without it, [`config_dump`] says
 //! how to get a program that has it.
@@ -10,18 +12,20 @@ mod admin;
 mod answer;
 #[cfg(feature = "client")]
 mod client;
+pub mod job;
 mod name;
 pub mod pod;
 mod refused;
 pub mod rights;
+mod said;
 
 use std::fmt;
 
 pub use admin::Admin;
 pub use answer::dump_of;
 #[cfg(feature = "client")]
-pub use client::config_dump;
-pub use name::PodName;
+pub use client::{Coming, Removed, Running, config_dump, remove_left, start_agents};
+pub use name::{Namespace, PodName};
 pub use refused::Refused;
 
 /// The proxy whose dump is taken: its pod, and what the user says about it.

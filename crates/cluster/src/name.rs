@@ -1,4 +1,4 @@
-//! The name of a pod, as a user states it.
+//! The names of a namespace and of a pod, as a user states them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,6 +9,37 @@ const MOST_OF_NAMESPACE: usize = 63;
 const MOST_OF_POD: usize = 253;
 /// A pod, as an error shows one.
 const EXAMPLE: &str = "`shop/cart-5f7d9`";
+
+/// The name of a namespace. It has letters, digits and `-` alone, so it may be part of a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Namespace(String);
+
+impl Namespace {
+    /// The name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for Namespace {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if !is_name(text, MOST_OF_NAMESPACE) || text.contains('.') {
+            return Err(format!(
+                "`{text}` is no name of a namespace: use a-z, 0-9 and `-`, with a letter or a digit first and last, at most \
+                 {MOST_OF_NAMESPACE} characters"
+            ));
+        }
+        Ok(Self(text.to_owned()))
+    }
+}
+
+impl fmt::Display for Namespace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
 
 /// The name of a pod, with its namespace. Both have letters, digits, `-` and `.` alone, so they may be parts of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,19 +72,15 @@ impl FromStr for PodName {
                 return Err(format!("the {word} is missing: use `NAMESPACE/NAME`"));
             }
         }
-        if !is_name(namespace, MOST_OF_NAMESPACE) || namespace.contains('.') {
-            return Err(format!(
-                "`{namespace}` is no name of a namespace: use a-z, 0-9 and `-`, with a letter or a digit first and last, at most \
-                 {MOST_OF_NAMESPACE} characters; such as {EXAMPLE}"
-            ));
-        }
+        let namespace = namespace.parse::<Namespace>();
+        let Namespace(namespace) = namespace.map_err(|why| format!("{why}; such as {EXAMPLE}"))?;
         if !is_name(name, MOST_OF_POD) {
             return Err(format!(
                 "`{name}` is no name of a pod: use a-z, 0-9, `-` and `.`, with a letter or a digit first, last and beside each `.`, at most \
                  {MOST_OF_POD} characters; such as {EXAMPLE}"
             ));
         }
-        Ok(Self { namespace: namespace.to_owned(), name: name.to_owned() })
+        Ok(Self { namespace, name: name.to_owned() })
     }
 }
 
@@ -77,6 +104,16 @@ fn is_name(name: &str, most: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_namespace_is_one_that_kubernetes_accepts() {
+        let namespace: Namespace = "load-tests".parse().unwrap();
+        assert_eq!((namespace.as_str(), namespace.to_string().as_str()), ("load-tests", "load-tests"));
+        for text in ["", "a.b", "a/b", "-a", "A", "a?b", &"a".repeat(64)] {
+            let error = text.parse::<Namespace>().unwrap_err();
+            assert!(error.starts_with(&format!("`{text}` is no name of a namespace")), "{error}");
+        }
+    }
 
     #[test]
     fn a_name_has_a_namespace_and_is_one_that_kubernetes_accepts() {

@@ -1,15 +1,15 @@
-//! Reasons why there is no dump, each with what to do.
+//! Reasons why there is no dump, or no agents in pods, each with what to do.
 
 use hoptax_text::nearest::{hint, nearest, suggestion};
 
 use crate::admin::Admin;
-use crate::name::PodName;
-use crate::rights::{Missing, Request, rule};
+use crate::name::{Namespace, PodName};
+use crate::rights::{Missing, Request, rule, rule_of_agents};
 
 /// Most names that an error lists.
 const MOST_LISTED: usize = 12;
 
-/// Reason why there is no dump of a pod.
+/// Reason why there is no dump of a pod, or why there are no agents in pods.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     /// The program has no client of Kubernetes.
@@ -24,10 +24,56 @@ pub enum Refused {
         /// The pod.
         pod: PodName,
     },
+    /// The program has no client of Kubernetes, which agents in pods need.
+    #[error(
+        "this hoptax was built without a client of Kubernetes, which {option} needs: build it with `make build`, or with `cargo build \
+         --release --package hoptax --features cluster`; or start agents by other means, and name them with --agents"
+    )]
+    NotBuiltForAgents {
+        /// The option that needs it.
+        option: &'static str,
+    },
+    /// The user lacks a right that agents in pods need, or the cluster does not admit them.
+    #[error("{}", forbidden_agents(context, namespace, doing, said))]
+    ForbiddenAgents {
+        /// The context.
+        context: String,
+        /// The namespace.
+        namespace: Namespace,
+        /// The refused request, as a verb and its object.
+        doing: &'static str,
+        /// The message of the API server.
+        said: String,
+    },
+    /// The API server refuses a request about agents in pods for another reason, or another server answers.
+    #[error(
+        "the API server of context `{context}` does not {doing} in namespace `{namespace}`: {said}; `kubectl --context {context} -n \
+         {namespace} get jobs` shows whether another client can use it"
+    )]
+    ApiOfAgents {
+        /// The context.
+        context: String,
+        /// The namespace.
+        namespace: Namespace,
+        /// The refused request, as a verb and its object.
+        doing: &'static str,
+        /// The answer.
+        said: String,
+    },
+    /// The user may not list the Jobs of all namespaces.
+    #[error(
+        "the jobs of all namespaces of context `{context}` cannot be listed: {said}; name a namespace with --namespace"
+    )]
+    AllNamespaces {
+        /// The context.
+        context: String,
+        /// The message of the API server.
+        said: String,
+    },
     /// The kubeconfig cannot be read.
     #[error(
-        "cannot read the kubeconfig `{path}`: {why}; set KUBECONFIG to yours, or save the dump with `kubectl port-forward` and price that \
-         file"
+        "cannot read the kubeconfig `{path}`: {why}; set KUBECONFIG to yours, or do without a cluster: price a dump that was saved, or name \
+         agents with --agents"
     )]
     NoKubeconfig {
         /// Its path.
@@ -127,7 +173,7 @@ pub enum Refused {
         there: Vec<String>,
     },
     /// The pod or its proxy does not run.
-    #[error("pod `{pod}` does not run: {why}; `{} describe pod {}` says more", kubectl(Some(context.as_str()), pod), pod.name())]
+    #[error("pod `{pod}` does not run: {why}; `{} describe pod {}` says more", kubectl(Some(context.as_str()), pod.namespace()), pod.name())]
     NotRunning {
         /// The context.
         context: String,
@@ -205,8 +251,8 @@ pub enum Refused {
     },
     /// This machine lacks something.
     #[error(
-        "cannot use the client of Kubernetes: {why}; see whether `ulimit -n` allows more open files, or save the dump with `kubectl \
-         port-forward` and price that file"
+        "cannot use the client of Kubernetes: {why}; see whether `ulimit -n` allows more open files, or do without it: price a dump that \
+         `kubectl port-forward` saved, or name agents with --agents"
     )]
     Machine {
         /// The cause.
@@ -219,6 +265,7 @@ impl Refused {
     pub fn is_of_input(&self) -> bool {
         match self {
             Self::NoContext { .. }
+            | Self::AllNamespaces { .. }
             | Self::NoNamespace { .. }
             | Self::NoPod { .. }
             | Self::NoProxy { .. }
@@ -227,6 +274,9 @@ impl Refused {
             | Self::NoPort { .. }
             | Self::NoEnvoy { .. } => true,
             Self::NotBuilt { .. }
+            | Self::NotBuiltForAgents { .. }
+            | Self::ForbiddenAgents { .. }
+            | Self::ApiOfAgents { .. }
             | Self::NoKubeconfig { .. }
             | Self::Kubeconfig { .. }
             | Self::Credentials { .. }
@@ -240,15 +290,15 @@ impl Refused {
     }
 }
 
-/// The beginning of a command line of kubectl, in the namespace of a pod. None for the current context.
-fn kubectl(context: Option<&str>, pod: &PodName) -> String {
+/// The beginning of a command line of kubectl, in a namespace. None for the current context.
+fn kubectl(context: Option<&str>, namespace: &str) -> String {
     let context = context.map(|context| format!(" --context {context}")).unwrap_or_default();
-    format!("kubectl{context} -n {}", pod.namespace())
+    format!("kubectl{context} -n {namespace}")
 }
 
 /// The command lines that save a dump without hoptax. None for the port of Istio, as an example.
 fn by_hand(context: Option<&str>, pod: &PodName, port: Option<u16>) -> String {
-    let (kubectl, name, port) = (kubectl(context, pod), pod.name(), port.unwrap_or(15000));
+    let (kubectl, name, port) = (kubectl(context, pod.namespace()), pod.name(), port.unwrap_or(15000));
     format!(
         "{kubectl} port-forward {name} {port} & sleep 2; curl -s 'http://127.0.0.1:{port}/config_dump?include_eds' > dump.json; kill $!"
     )
@@ -270,14 +320,38 @@ fn no_context(wanted: Option<&str>, there: &[String]) -> String {
 }
 
 fn forbidden(context: &str, pod: &PodName, request: Request, said: &str) -> String {
-    let Missing { user, verb, resource } = Missing::of(said, request);
+    let missing = Missing::of(said, request);
+    let rule = rule(pod, missing.user.as_deref());
+    ungranted(&missing, (context, pod.namespace()), &format!("the dump of pod `{pod}` needs"), said, &rule)
+}
+
+/// The right that is missing; without one, the admission that was refused, such as for a quota.
+fn forbidden_agents(context: &str, namespace: &Namespace, doing: &str, said: &str) -> String {
+    match Missing::stated(said) {
+        Some(missing) => {
+            let rule = rule_of_agents(namespace, missing.user.as_deref());
+            ungranted(&missing, (context, namespace.as_str()), "agents in pods need", said, &rule)
+        }
+        None => format!(
+            "the cluster of context `{context}` does not {doing} in namespace `{namespace}`: {said}; `hoptax load --dry-run` prints what it \
+             refuses, for whoever sets its rules"
+        ),
+    }
+}
+
+fn ungranted(
+    missing: &Missing,
+    (context, namespace): (&str, &str),
+    needs: &str,
+    said: &str,
+    rule: &str,
+) -> String {
+    let Missing { user, verb, resource } = missing;
     let who = user.as_deref().map_or("the user of the kubeconfig".to_owned(), |user| format!("`{user}`"));
     format!(
-        "{who} may not `{verb}` `{resource}` in namespace `{}`, which the dump of pod `{pod}` needs: {said}; who may grant it saves this as \
-         `rule.yaml`, and runs `{} apply -f rule.yaml`:\n\n{}",
-        pod.namespace(),
-        kubectl(Some(context), pod),
-        rule(pod, user.as_deref())
+        "{who} may not `{verb}` `{resource}` in namespace `{namespace}`, which {needs}: {said}; who may grant it saves this as `rule.yaml`, \
+         and runs `{} apply -f rule.yaml`:\n\n{rule}",
+        kubectl(Some(context), namespace)
     )
 }
 
@@ -288,7 +362,7 @@ fn by_kubectl(context: &str, request: Request, pod: &PodName) -> String {
         Request::Read => format!("get pod {name}"),
         Request::Forward => format!("port-forward {name} :15000"),
     };
-    format!("{} {command}", kubectl(Some(context), pod))
+    format!("{} {command}", kubectl(Some(context), pod.namespace()))
 }
 
 fn doing(request: Request, pod: &PodName) -> String {
@@ -306,7 +380,8 @@ fn pods(context: &str, pod: &PodName, there: &[String]) -> String {
         meant = nearest(pod.name(), all());
     }
     meant.truncate(3);
-    let command = format!("`{} get pods` lists those of its namespace", kubectl(Some(context), pod));
+    let kubectl = kubectl(Some(context), pod.namespace());
+    let command = format!("`{kubectl} get pods` lists those of its namespace");
     if there.is_empty() {
         return format!(", or you may not list them; {command}");
     }
@@ -331,122 +406,4 @@ fn listed(names: &[String]) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn pod() -> PodName {
-        "shop/cart".parse().unwrap()
-    }
-
-    fn names(names: &[&str]) -> Vec<String> {
-        names.iter().map(|name| (*name).to_owned()).collect()
-    }
-
-    #[test]
-    fn a_context_that_does_not_exist_is_answered_with_those_that_do() {
-        let there = names(&["prod-eu", "prod-us"]);
-        let text = Refused::NoContext { wanted: Some("prd-eu".to_owned()), there: there.clone() }.to_string();
-        assert_eq!(
-            text,
-            "the kubeconfig has no context `prd-eu`; it has `prod-eu`, `prod-us`; did you mean `prod-eu`?"
-        );
-        let text = Refused::NoContext { wanted: None, there }.to_string();
-        assert!(text.contains("--kube-context") && text.contains("`prod-us`"), "{text}");
-        let text = Refused::NoContext { wanted: None, there: Vec::new() }.to_string();
-        assert!(text.contains("KUBECONFIG"), "{text}");
-        let many = (0..20).map(|number| format!("c{number}")).collect();
-        let text = Refused::NoContext { wanted: None, there: many }.to_string();
-        assert!(text.contains("`c11` and 8 more") && !text.contains("`c12`"), "{text}");
-    }
-
-    #[test]
-    fn a_forbidden_request_names_the_right_and_the_rule_that_grants_it() {
-        let said = "pods \"cart\" is forbidden: User \"alice\" cannot get resource \"pods/portforward\" in API group \"\" in the namespace \
-                    \"shop\"";
-        let refused = |request, said: &str| {
-            let (context, said) = ("prod".to_owned(), said.to_owned());
-            Refused::Forbidden { context, pod: pod(), request, said }.to_string()
-        };
-        let text = refused(Request::Forward, said);
-        assert!(text.starts_with("`alice` may not `get` `pods/portforward` in namespace `shop`"), "{text}");
-        assert!(text.ends_with(&format!("\n\n{}", rule(&pod(), Some("alice")))), "{text}");
-        assert!(text.contains("`kubectl --context prod -n shop apply -f rule.yaml`"), "{text}");
-        let other = refused(Request::Read, "no");
-        assert!(other.starts_with("the user of the kubeconfig may not `get` `pods` in"), "{other}");
-    }
-
-    #[test]
-    fn a_pod_that_does_not_exist_is_answered_with_those_of_the_workload_or_similar_ones() {
-        let of = |there: &[&str]| {
-            Refused::NoPod { context: "c".to_owned(), pod: pod(), there: names(there) }.to_string()
-        };
-        let text = of(&["cart-7d9f4-x2", "cart-7d9f4-y1", "web-1"]);
-        assert!(text.contains("did you mean one of `cart-7d9f4-x2`, `cart-7d9f4-y1`?"), "{text}");
-        assert!(of(&["card", "web"]).contains("did you mean `card`?"));
-        let text = of(&["web"]);
-        assert!(!text.contains("did you mean") && text.contains("-n shop get pods"), "{text}");
-        assert!(of(&[]).contains("you may not list them"));
-    }
-
-    #[test]
-    fn a_proxy_without_a_dump_is_named_with_its_port_and_where_it_is_from() {
-        let admin = |container: Option<&str>| Admin {
-            container: container.map(str::to_owned),
-            port: 15000,
-            source: "the usual port of `istio-proxy`".to_owned(),
-        };
-        let of = |container| {
-            let (context, admin, why) = ("prod".to_owned(), Box::new(admin(container)), "refused".to_owned());
-            Refused::NoDump { context, pod: pod(), admin, why }.to_string()
-        };
-        let text = of(Some("istio-proxy"));
-        let expected = "container `istio-proxy` of pod `shop/cart` gives no dump at port 15000 (the usual port of `istio-proxy`): refused";
-        assert!(text.starts_with(expected), "{text}");
-        assert!(text.contains("`kubectl --context prod -n shop port-forward cart 15000 &"), "{text}");
-        assert!(of(None).starts_with("pod `shop/cart` gives no dump"));
-    }
-
-    #[test]
-    fn a_request_that_is_refused_otherwise_is_named_with_the_answer_and_the_same_request_of_kubectl() {
-        let of = |request| {
-            let (context, said) = ("c".to_owned(), "503 busy".to_owned());
-            Refused::Api { context, pod: pod(), request, said }.to_string()
-        };
-        let text = of(Request::Read);
-        assert!(text.contains("of context `c` does not show pod `shop/cart`: 503 busy"), "{text}");
-        assert!(text.contains("`kubectl --context c -n shop get pod cart`"), "{text}");
-        assert!(of(Request::Forward).contains("does not forward a port of pod `shop/cart`"));
-        assert!(of(Request::Forward).contains("-n shop port-forward cart :15000`"));
-    }
-
-    #[test]
-    fn errors_that_another_command_line_mends_are_of_the_input() {
-        let namespace = |there: &[&str]| Refused::NoNamespace {
-            context: "c".to_owned(),
-            wanted: "shpo".to_owned(),
-            there: names(there),
-        };
-        assert!(namespace(&[]).is_of_input());
-        assert!(namespace(&["shop"]).to_string().contains("did you mean `shop`?"));
-        let unbuilt =
-            |context: Option<&str>| Refused::NotBuilt { context: context.map(str::to_owned), pod: pod() };
-        assert!(!unbuilt(None).is_of_input());
-        let text = unbuilt(None).to_string();
-        assert!(text.contains("--features cluster"), "{text}");
-        assert!(text.contains("`kubectl -n shop port-forward cart 15000 &"), "{text}");
-        let text = unbuilt(Some("prod")).to_string();
-        assert!(text.contains("`kubectl --context prod -n shop port-forward cart 15000 &"), "{text}");
-    }
-
-    #[test]
-    fn a_kubeconfig_that_cannot_be_read_is_named_with_what_to_do() {
-        let (path, why) = ("/root/.kube/config".to_owned(), "there is no such file".to_owned());
-        let refused = Refused::NoKubeconfig { path, why };
-        assert!(!refused.is_of_input());
-        let expected = "cannot read the kubeconfig `/root/.kube/config`: there is no such file; set KUBECONFIG to yours, or save the dump \
-                        with `kubectl port-forward` and price that file";
-        assert_eq!(refused.to_string(), expected);
-        let machine = Refused::Machine { why: "too many open files".to_owned() }.to_string();
-        assert!(machine.contains("too many open files; see whether `ulimit -n`"), "{machine}");
-    }
-}
+mod tests;

@@ -1,6 +1,6 @@
-//! The rights that taking a dump needs, and the rule that grants them.
+//! The rights that taking a dump and running agents need, and the rules that grant them.
 
-use crate::name::PodName;
+use crate::name::{Namespace, PodName};
 
 /// A request that the API server may forbid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,28 +28,68 @@ impl Missing {
     /// Its authorizer of rules writes: `User "USER" cannot VERB resource "RESOURCE" in API group "" in the namespace "NAMESPACE"`.
     /// Other reasons to forbid, such as an admission plugin, have other forms.
     pub fn of(message: &str, request: Request) -> Self {
-        let quoted = |before: &str| {
-            let (_, rest) = message.split_once(before)?;
-            rest.split_once('"').map(|(quoted, _)| quoted.to_owned())
-        };
-        let verb = message.split_once(" cannot ").and_then(|(_, rest)| rest.split(' ').next());
         let resource = match request {
             Request::Read => "pods",
             Request::Forward => "pods/portforward",
         };
         Self {
-            user: quoted("User \""),
-            verb: verb.unwrap_or("get").to_owned(),
-            resource: quoted("resource \"").unwrap_or_else(|| resource.to_owned()),
+            user: user_of(message),
+            verb: verb_of(message).unwrap_or_else(|| "get".to_owned()),
+            resource: resource_of(message).unwrap_or_else(|| resource.to_owned()),
         }
     }
+
+    /// The right that a message of the authorizer of rules names; none for another reason to forbid, such as a quota.
+    pub fn stated(message: &str) -> Option<Self> {
+        Some(Self { user: user_of(message), verb: verb_of(message)?, resource: resource_of(message)? })
+    }
 }
+
+fn quoted(message: &str, before: &str) -> Option<String> {
+    let (_, rest) = message.split_once(before)?;
+    rest.split_once('"').map(|(quoted, _)| quoted.to_owned())
+}
+
+fn user_of(message: &str) -> Option<String> {
+    quoted(message, "User \"")
+}
+
+fn verb_of(message: &str) -> Option<String> {
+    message.split_once(" cannot ").and_then(|(_, rest)| rest.split(' ').next()).map(str::to_owned)
+}
+
+fn resource_of(message: &str) -> Option<String> {
+    quoted(message, "resource \"")
+}
+
+/// The rules for agents in pods. A service is read to keep agents off the nodes of its pods; without that right, nothing else fails.
+const OF_AGENTS: [&str; 6] = [
+    "{apiGroups: [batch], resources: [jobs], verbs: [create, list, delete]}",
+    "{apiGroups: [\"\"], resources: [secrets], verbs: [create]}",
+    "{apiGroups: [\"\"], resources: [pods], verbs: [list]}",
+    "{apiGroups: [\"\"], resources: [pods/portforward], verbs: [get, create]}",
+    "{apiGroups: [\"\"], resources: [events], verbs: [list]}",
+    "{apiGroups: [\"\"], resources: [services], verbs: [get]}",
+];
 
 /// The rule that grants a user all that a dump of a pod needs, as YAML: reading pods and forwarding their ports, in its namespace alone.
 ///
 /// A forwarding over web sockets is a request to `get`; Kubernetes 1.35 and later also asks for `create`.
 pub fn rule(pod: &PodName, user: Option<&str>) -> String {
-    let namespace = pod.namespace();
+    let rules = [
+        "{apiGroups: [\"\"], resources: [pods], verbs: [get]}",
+        "{apiGroups: [\"\"], resources: [pods/portforward], verbs: [get, create]}",
+    ];
+    granted("hoptax-price", pod.namespace(), &rules, user)
+}
+
+/// The rule that grants a user all that agents in pods need, as YAML, in one namespace alone: making a Job and the Secret with its token,
+/// watching the pods and events of the Job, forwarding ports of the pods, and removing the Job. No Secret can be read by it.
+pub fn rule_of_agents(namespace: &Namespace, user: Option<&str>) -> String {
+    granted("hoptax-load", namespace.as_str(), &OF_AGENTS, user)
+}
+
+fn granted(name: &str, namespace: &str, rules: &[&str], user: Option<&str>) -> String {
     let account = user.and_then(|user| user.strip_prefix("system:serviceaccount:")?.split_once(':'));
     let subject = if let Some((namespace, name)) = account {
         format!("{{kind: ServiceAccount, namespace: {}, name: {}}}", scalar(namespace), scalar(name))
@@ -57,19 +97,18 @@ pub fn rule(pod: &PodName, user: Option<&str>) -> String {
         let name = scalar(user.unwrap_or("YOUR-USER"));
         format!("{{apiGroup: rbac.authorization.k8s.io, kind: User, name: {name}}}")
     };
+    let rules: String = rules.iter().map(|rule| format!("- {rule}\n")).collect();
     format!(
         "\
 apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
-metadata: {{name: hoptax-price, namespace: {namespace}}}
+metadata: {{name: {name}, namespace: {namespace}}}
 rules:
-- {{apiGroups: [\"\"], resources: [pods], verbs: [get]}}
-- {{apiGroups: [\"\"], resources: [pods/portforward], verbs: [get, create]}}
----
+{rules}---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: RoleBinding
-metadata: {{name: hoptax-price, namespace: {namespace}}}
-roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: Role, name: hoptax-price}}
+metadata: {{name: {name}, namespace: {namespace}}}
+roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: Role, name: {name}}}
 subjects:
 - {subject}
 "
@@ -83,6 +122,9 @@ fn scalar(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::path::Path;
+
     use serde_json::{Value, json};
 
     use super::*;
@@ -136,5 +178,69 @@ mod tests {
             documents(Some("system:serviceaccount:ci:gate"))[1]["subjects"],
             json!([{"kind": "ServiceAccount", "namespace": "ci", "name": "gate"}])
         );
+    }
+
+    /// A file of `deploy/`.
+    fn deployed(name: &str) -> String {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy");
+        fs::read_to_string(folder.join(name)).unwrap()
+    }
+
+    #[test]
+    fn the_base_has_the_file_for_agents_and_the_chart_grants_the_same_in_the_namespace_of_its_release() {
+        let base: Value = serde_saphyr::from_str(&deployed("kustomization.yaml")).unwrap();
+        assert_eq!(base["resources"], json!(["rbac.yaml"]));
+        let chart: Value = serde_saphyr::from_str(&deployed("hoptax-agents/Chart.yaml")).unwrap();
+        let own = env!("CARGO_PKG_VERSION");
+        assert_eq!((&chart["version"], &chart["appVersion"]), (&json!(own), &json!(own)));
+        let template = deployed("hoptax-agents/templates/rbac.yaml");
+        let (_, template) = template.split_once("{{- end }}\n").unwrap();
+        let (of_release, subjects) = template.split_once("subjects:\n").unwrap();
+        let metadata = "metadata:\n  name: hoptax-load\n  namespace: {{ .Release.Namespace }}\n";
+        let of_perf = of_release.replace(metadata, "metadata: {name: hoptax-load, namespace: perf}\n");
+        let rule = rule_of_agents(&"perf".parse().unwrap(), None);
+        assert_eq!(Some(of_perf.as_str()), rule.split_once("subjects:\n").map(|(before, _)| before));
+        for kind in ["User", "Group", "ServiceAccount"] {
+            assert_eq!(subjects.matches(&format!("kind: {kind}\n")).count(), 1, "{kind}: {subjects}");
+        }
+    }
+
+    #[test]
+    fn the_file_for_agents_is_the_rule_that_errors_print() {
+        let text = deployed("rbac.yaml");
+        let rule = rule_of_agents(&"hoptax".parse().unwrap(), None);
+        let (comment, stated) = text.split_at(text.find("apiVersion").unwrap());
+        assert!(comment.lines().all(|line| line.starts_with('#')), "{comment}");
+        assert_eq!(stated, rule, "{rule}");
+    }
+
+    #[test]
+    fn agents_need_no_right_outside_of_the_namespace_and_none_to_read_secrets() {
+        let rule = rule_of_agents(&"perf".parse().unwrap(), Some("alice"));
+        let (role, binding) = rule.split_once("---\n").unwrap();
+        let role: Value = serde_saphyr::from_str(role).unwrap();
+        let binding: Value = serde_saphyr::from_str(binding).unwrap();
+        assert_eq!((&role["kind"], &role["metadata"]["namespace"]), (&json!("Role"), &json!("perf")));
+        assert_eq!(binding["subjects"][0]["name"], "alice");
+        let verbs_of = |name: &str| {
+            let rules = role["rules"].as_array().unwrap();
+            let rule = rules.iter().find(|rule| rule["resources"] == json!([name]));
+            rule.map(|rule| rule["verbs"].clone())
+        };
+        assert_eq!(verbs_of("secrets"), Some(json!(["create"])));
+        assert_eq!(verbs_of("jobs"), Some(json!(["create", "list", "delete"])));
+        assert_eq!(verbs_of("pods"), Some(json!(["list"])));
+    }
+
+    #[test]
+    fn a_right_is_stated_only_by_the_authorizer_of_rules() {
+        let message = "jobs.batch is forbidden: User \"alice\" cannot create resource \"jobs\" in API group \"batch\" in the namespace \"a\"";
+        let expected = Missing {
+            user: Some("alice".to_owned()),
+            verb: "create".to_owned(),
+            resource: "jobs".to_owned(),
+        };
+        assert_eq!(Missing::stated(message), Some(expected));
+        assert_eq!(Missing::stated("jobs.batch \"a\" is forbidden: exceeded quota: q"), None);
     }
 }

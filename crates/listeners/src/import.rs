@@ -9,11 +9,11 @@ mod target;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use hoptax_text::yaml::write::{Written, written};
 use serde_json::{Map, Value, json};
 
 use crate::plan::{Source, read};
 use crate::render::{Rendered, render};
-use crate::yaml::{Written, written};
 
 /// A listeners file for a bootstrap.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -14,7 +14,6 @@ mod problem;
 mod render;
 mod shape;
 mod tree;
-mod yaml;
 
 pub use file::schema;
 pub use import::{Imported, import};

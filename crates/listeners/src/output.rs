@@ -1,11 +1,11 @@
 //! The files that Envoy's messages are written to: one bootstrap, files that Envoy watches, or objects of Kubernetes.
 
 use hoptax_text::yaml::envoy::{Node, first};
+use hoptax_text::yaml::write::{self, written};
 use serde_json::{Map, Value, json};
 
 use crate::render::{Rendered, Resource};
 use crate::tree::is_of_listeners;
-use crate::yaml::{self, written};
 
 /// Set of files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +43,7 @@ impl Format {
     fn text(self, value: &Value) -> String {
         match self {
             Self::Yaml => written(value).text,
-            Self::Json => yaml::json(value),
+            Self::Json => write::json(value),
         }
     }
 }
@@ -133,7 +133,7 @@ impl Rendered {
             Format::Json => {
                 let mut object = object;
                 object["data"] = json!({"envoy.yaml": inner});
-                yaml::json(&object)
+                write::json(&object)
             }
             Format::Yaml => {
                 let lines: String = inner.lines().map(|line| format!("    {line}\n")).collect();

@@ -4,6 +4,7 @@ pub mod envoy;
 pub mod file;
 mod plain;
 pub mod template;
+pub mod write;
 
 use std::fmt;
 

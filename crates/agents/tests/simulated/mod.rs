@@ -90,6 +90,8 @@ impl Simulated {
             let asked = Asked {
                 sending: &sending,
                 agents: called,
+                news: None,
+                advice: "start it",
                 token: Some(token),
                 least: self.agents as usize,
                 is_watched,

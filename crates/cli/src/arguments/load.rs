@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, ValueHint};
+use clap::{ArgGroup, Args, ValueHint};
 use hoptax_checks::fail_on::Condition;
 use hoptax_load::{Pace, Think, WhenBusy, WhenLate};
 use hoptax_session::load::{ArrivalsOf, Schedule};
 
+use super::agent_pods::AgentPodArguments;
 use super::shared::{JsonArguments, ThresholdArguments};
 use super::traffic::{CHECKS, CONNECTIONS, TrafficArguments};
 use super::values;
@@ -23,20 +24,21 @@ Examples:
   hoptax load http://127.0.0.1:8080/                  as fast as possible (closed loop)
   hoptax load -q 1000 -d 30s http://127.0.0.1:8080/   1,000 requests per second (open loop)
   hoptax load -q 1000 --fail-on 'p99>5ms' --json result.json http://127.0.0.1:8080/
+  hoptax load -q 90000 --agent-pods 3 --namespace perf --agent-image IMAGE http://shop.web/
 
 Exit codes:
   0    the result is not void, and no condition of --fail-on holds or is unknown
   1    a condition of --fail-on holds or is unknown
   2    invalid arguments
-  3    the load could not run: no connection, a full disk, too few file descriptors; with --agents
-       also if an agent is lost: the result has the shares of the others
+  3    the load could not run: no connection, a full disk, too few file descriptors; with agents
+       also if one is lost: the result has the shares of the others
   4    the result is void
   130  interrupted
 
 Checks decide whether the result is valid. They examine the load generator too (`hoptax trust
 checks`). docs/guide/load.md has more examples; docs/reference/load.md describes conditions,
 metrics, and early ends.")]
-#[command(arg = super::usual::help_all())]
+#[command(arg = super::usual::help_all(), group = ArgGroup::new("senders"))]
 pub(crate) struct LoadArguments {
     #[command(flatten)]
     pub(crate) traffic: TrafficArguments,
@@ -90,14 +92,16 @@ pub(crate) struct LoadArguments {
     ///
     /// Together, the agents send the schedule of one generator and start at one instant. --rate, --connections and --count are
     /// totals; --workers is for each agent. Options that name files or addresses of this machine are refused.
-    #[arg(long, value_name = "ADDRESSES", value_delimiter = ',', value_parser = values::agent, conflicts_with = "every", help_heading = AGENTS)]
+    #[arg(long, value_name = "ADDRESSES", value_delimiter = ',', value_parser = values::agent, group = "senders", conflicts_with = "every", help_heading = AGENTS)]
     pub(crate) agents: Vec<String>,
     /// File with the token of the agents (`hoptax lab agent --token-file`)
     #[arg(long, value_name = "FILE", requires = "agents", value_hint = ValueHint::FilePath, help_heading = AGENTS)]
     pub(crate) agents_token_file: Option<PathBuf>,
     /// Number of agents that have to come; those that come share the load [default: all]
-    #[arg(long, value_name = "NUMBER", requires = "agents", value_parser = values::whole::<u32>(1..), help_heading = AGENTS)]
+    #[arg(long, value_name = "NUMBER", requires = "senders", value_parser = values::whole::<u32>(1..), help_heading = AGENTS)]
     pub(crate) least_agents: Option<u32>,
+    #[command(flatten, next_help_heading = AGENTS)]
+    pub(crate) of_pods: AgentPodArguments,
     #[command(flatten, next_help_heading = CHECKS)]
     pub(crate) checks: ThresholdArguments,
     /// Additional percentiles beside p50, p90, p99 and p99.9: `95,99.99`

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
+use hoptax_cluster::Namespace;
 use hoptax_report::documents::MOST_OVERLAID;
 use hoptax_session::store::since;
 
@@ -124,7 +125,7 @@ pub(crate) enum RunsAction {
     History(HistoryArguments),
     /// Add up the results of several runs of one load, such as those of generators on several machines
     Merge(MergeArguments),
-    /// Remove files that killed studies left behind
+    /// Remove files that killed studies left behind, or jobs that killed loads left in a cluster
     Cleanup(CleanupArguments),
 }
 
@@ -167,10 +168,18 @@ pub(crate) struct HistoryArguments {
 Examples:
   hoptax runs cleanup                 all studies in the folder `runs`
   hoptax runs cleanup results/quick   one study
+  hoptax runs cleanup --kube-context prod --namespace perf    jobs of agents in a cluster
 
-Only files that functions wrote, such as access logs, are removed. Running studies are skipped.")]
+Only files that functions wrote, such as access logs, are removed. Running studies are skipped. Of a
+cluster, only jobs that `hoptax load --agent-pods` made are removed, and none whose agents run.")]
 pub(crate) struct CleanupArguments {
     /// Run folder, or the folder that contains run folders
-    #[arg(value_name = "DIR", default_value = "runs", value_hint = ValueHint::DirPath)]
+    #[arg(value_name = "DIR", default_value = "runs", conflicts_with = "kube_context", value_hint = ValueHint::DirPath)]
     pub(crate) folder: PathBuf,
+    /// Instead, remove what killed loads left in the cluster of this context of the kubeconfig
+    #[arg(long, value_name = "NAME")]
+    pub(crate) kube_context: Option<String>,
+    /// Only in this namespace of the cluster [default: in all that you may list]
+    #[arg(long, value_name = "NAME", requires = "kube_context")]
+    pub(crate) namespace: Option<Namespace>,
 }

@@ -189,6 +189,17 @@ pub(crate) fn share(text: &str) -> Result<f64, String> {
     }
 }
 
+/// Processors, thousandths: a number from 0.01 to 1,024 with at most three decimals.
+pub(crate) fn millis_of_processors(text: &str) -> Result<u32, String> {
+    let millis = text.trim().parse::<f64>().ok().map(|processors| processors * 1_000.0);
+    let is_whole =
+        |millis: &f64| (10.0..=1_024_000.0).contains(millis) && (millis - millis.round()).abs() < 1e-6;
+    millis
+        .filter(is_whole)
+        .map(|millis| millis.round() as u32)
+        .ok_or_else(|| "it must be a number of processors from 0.01 to 1024, such as `2` or `0.5`".to_owned())
+}
+
 /// A percentile, above 0 and below 100.
 pub(crate) fn percentile(text: &str) -> Result<f64, String> {
     let number = text.trim();
@@ -246,6 +257,10 @@ mod tests {
         assert_eq!(price("0.04"), Ok(0.04));
         assert!(price("0").is_err() && price("inf").is_err() && price("4 cents").is_err());
         assert!(share("1.1").is_err());
+        assert_eq!((millis_of_processors("2"), millis_of_processors("0.29")), (Ok(2_000), Ok(290)));
+        for other in ["0", "-1", "nan", "0.0015", "2000", "500m"] {
+            assert!(millis_of_processors(other).is_err(), "{other}");
+        }
         assert_eq!((percentile("99.99"), percentile(" p95")), (Ok(99.99), Ok(95.0)));
         assert!(percentile("100").is_err() && percentile("0").is_err() && percentile("nan").is_err());
     }

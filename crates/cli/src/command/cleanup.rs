@@ -1,16 +1,39 @@
-//! `hoptax runs cleanup`: removes files that killed studies left in their folders.
+//! `hoptax runs cleanup`: removes files that killed studies left in their folders, and jobs that killed loads left in a cluster.
 
 use std::path::Path;
 
+use hoptax_cluster::Namespace;
 use hoptax_session::cleanup::clean_up;
 
 use crate::arguments::CleanupArguments;
-use crate::exit::{Code, Failure};
+use crate::exit::{Code, Failure, of_cluster};
 use crate::print;
 
 /// Runs the command.
 pub(crate) fn run(arguments: &CleanupArguments) -> Result<Code, Failure> {
+    if let Some(context) = &arguments.kube_context {
+        return jobs(context, arguments.namespace.as_ref());
+    }
     let mut on_removed = |path: &Path| print::result(&format!("removed {}", path.display()));
     clean_up(&arguments.folder, &mut on_removed, &print::say)?;
     Ok(Code::Success)
+}
+
+#[cfg(feature = "cluster")]
+fn jobs(context: &str, namespace: Option<&Namespace>) -> Result<Code, Failure> {
+    let found = hoptax_cluster::remove_left(Some(context), namespace).map_err(of_cluster)?;
+    for job in &found.removed {
+        print::result(&format!("removed job {job}"))?;
+    }
+    for job in &found.in_use {
+        print::note(&format!(
+            "job `{job}` was left: its agents run or are awaited, and end with their load or at its deadline"
+        ));
+    }
+    Ok(Code::Success)
+}
+
+#[cfg(not(feature = "cluster"))]
+fn jobs(_: &str, _: Option<&Namespace>) -> Result<Code, Failure> {
+    Err(of_cluster(hoptax_cluster::Refused::NotBuiltForAgents { option: "--kube-context" }))
 }

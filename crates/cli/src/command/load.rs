@@ -1,6 +1,7 @@
 //! `hoptax load`: sends load to a server and records the outcome of every request.
 
 mod agents;
+mod pods;
 
 use std::path::Path;
 use std::time::Duration;
@@ -44,10 +45,10 @@ pub(crate) fn run(arguments: &LoadArguments) -> Result<Code, Failure> {
         openmetrics: arguments.openmetrics.as_deref(),
         every: arguments.every,
     };
-    if arguments.agents.is_empty() {
-        sent(&sending, outputs)
-    } else {
-        agents::sent(&sending, arguments, outputs)
+    match arguments.of_pods.agent_pods {
+        Some(number) => pods::sent(&sending, arguments, number, outputs),
+        None if arguments.agents.is_empty() => sent(&sending, outputs),
+        None => agents::sent(&sending, arguments, outputs),
     }
 }
 

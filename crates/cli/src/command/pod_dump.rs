@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use hoptax_cluster::{Dump, DumpSource, PodName, Refused, config_dump};
+use hoptax_cluster::{Dump, DumpSource, PodName, config_dump};
 use hoptax_session::price::{Configuration, keep_pod_dump, pod_dump};
 use tempfile::TempDir;
 
 use crate::arguments::{PodArguments, PriceArguments};
-use crate::exit::Failure;
+use crate::exit::{Failure, of_cluster};
 use crate::print;
 
 /// The configuration that the user names.
@@ -86,9 +86,5 @@ fn take(pod: &PodName, arguments: &PodArguments) -> Result<Dump, Failure> {
         container: container.as_deref(),
         admin_port: *admin_port,
     };
-    config_dump(&source).map_err(failure)
-}
-
-fn failure(refused: Refused) -> Failure {
-    if refused.is_of_input() { Failure::bad_input(refused) } else { Failure::environment(refused) }
+    config_dump(&source).map_err(of_cluster)
 }

@@ -12,6 +12,8 @@ mod peer;
 #[path = "../support/mod.rs"]
 mod support;
 
+mod agent_pods;
+mod agent_pods_cluster;
 mod agents;
 mod answers;
 mod bodies;

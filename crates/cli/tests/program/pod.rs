@@ -22,13 +22,13 @@ use crate::support::{Guarded, Ran, hoptax, ran, root, run, wait_at_pace};
 const CART: &str = "shop/cart-7d9f4-x2k";
 
 /// The folder of the programs of the cluster.
-fn programs() -> PathBuf {
+pub(super) fn programs() -> PathBuf {
     let cluster = env::var_os("HOPTAX_CLUSTER").expect("`make test-cluster` runs these tests");
     Path::new(&cluster).join("bin")
 }
 
 /// `kubectl` as the administrator of the cluster.
-fn kubectl(arguments: &[&str], input: &str) {
+pub(super) fn kubectl(arguments: &[&str], input: &str) {
     let mut command = Command::new(programs().join("kubectl"));
     command.args(["--context", "admin"]).args(arguments).stdin(Stdio::piped()).stdout(Stdio::null());
     let mut process = command.spawn().unwrap();
@@ -156,7 +156,7 @@ fn a_pod_without_a_dump_is_named_with_the_cause() {
 }
 
 /// A kubeconfig with one cluster and one user, whose part is `user`.
-fn kubeconfig(server: &str, user: &str) -> String {
+pub(super) fn kubeconfig(server: &str, user: &str) -> String {
     format!(
         "current-context: a\ncontexts: [{{name: a, context: {{cluster: a, user: a}}}}]\nusers: [{{name: a, user: {user}}}]\n\
          clusters: [{{name: a, cluster: {{server: '{server}', insecure-skip-tls-verify: true}}}}]\n"

@@ -1,6 +1,3 @@
-use std::os::unix::process::ExitStatusExt;
-use std::process::{ExitStatus, Output};
-
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 
 use super::*;
@@ -39,42 +36,4 @@ fn an_answer_that_ends_early_or_is_no_http_is_no_answer() {
         let (answer, _) = asked(other);
         assert!(!answer.unwrap_err().is_empty());
     }
-}
-
-#[test]
-fn causes_are_said_once_each_or_the_last_one_alone() {
-    #[derive(Debug, thiserror::Error)]
-    #[error("outer: inner")]
-    struct Outer(#[source] io::Error);
-    assert_eq!(causes(&Outer(io::Error::other("inner"))), "outer: inner");
-    assert_eq!(causes(&Outer(io::Error::other("deep"))), "outer: inner: deep");
-    assert_eq!(last_cause(&Outer(io::Error::other("deep"))), "deep");
-    assert_eq!(last_cause(&io::Error::other("deep")), "deep");
-}
-
-#[test]
-fn failed_credentials_name_their_program_and_repeat_no_secret() {
-    let out = Output {
-        status: ExitStatus::from_raw(1 << 8),
-        stdout: b"hunter2".to_vec(),
-        stderr: b"log in\n\x1b again\n".to_vec(),
-    };
-    let error =
-        AuthError::AuthExecRun { cmd: "KEY=hunter2 aws --key hunter2".to_owned(), out: Box::new(out) };
-    // They are renewed while a request is sent.
-    let failed = kube_client::Error::Service(Box::new(error));
-    let found = of_credentials(&failed).unwrap();
-    assert_eq!(why(found, Some("aws")), "`aws` ended with exit status: 1: log in again");
-    let start = AuthError::AuthExecStart(io::Error::other("no such file"));
-    assert_eq!(why(&start, Some("aws")), "cannot start `aws`: no such file");
-    assert!(of_credentials(&kube_client::Error::Service(silent().into())).is_none());
-}
-
-#[test]
-fn addresses_are_shown_without_passwords_and_messages_of_others_in_short() {
-    assert_eq!(without_users("https://me:hunter2@api.example:6443/"), "https://x@api.example:6443/");
-    assert_eq!(without_users("https://10.0.0.1:6443/"), "https://10.0.0.1:6443/");
-    assert_eq!(short("  pods \"a\"\r\n\tnot\u{7} found "), "pods \"a\" not found");
-    let page = short(&"ä ".repeat(10_000));
-    assert_eq!(page.chars().count(), MOST_LETTERS + " ...".len());
 }

@@ -35,6 +35,8 @@ impl Agents {
 pub struct Agent {
     /// The name that it was asked for by: its address, or that of its pod.
     pub name: String,
+    /// The node of the cluster that its pod ran on; null if it was no pod, or never had a node.
+    pub node: Option<String>,
     /// The index of its share of the load, from 0; null if it got none.
     pub index: Option<u32>,
     /// The end of its part.

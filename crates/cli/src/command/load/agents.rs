@@ -6,7 +6,7 @@ use hoptax_agents::controller::{self, Asked, Called, Notice, by_address};
 use hoptax_report::openmetrics;
 use hoptax_result::Agents;
 use hoptax_session::load::Sending;
-use hoptax_session::{Update, machine};
+use hoptax_session::{Interrupt, Update, machine};
 
 use super::{Outputs, write};
 use crate::arguments::LoadArguments;
@@ -31,15 +31,28 @@ pub(super) fn sent(
     // Each is a connection of this process.
     machine::allow_connections(addresses.len())?;
     let interrupt = interrupt::listen()?;
-    let mut progress = LoadProgress::of_agents();
+    let progress = LoadProgress::of_agents();
     let asked = Asked {
         sending,
         agents: addresses.iter().map(called).collect(),
+        news: None,
+        advice: "start it with `hoptax lab agent`, look at the tunnel",
         token,
         least,
         is_watched: progress.is_some(),
     };
-    let gathered = controller::send(asked, &interrupt, &mut |notice| match (notice, &mut progress) {
+    gather(asked, progress, &interrupt, outputs, |_| ())
+}
+
+/// Has agents send a load, shows its progress, and prints its result, to which `add` adds what others know of the agents.
+pub(super) fn gather(
+    asked: Asked<'_>,
+    mut progress: Option<LoadProgress>,
+    interrupt: &Interrupt,
+    outputs: Outputs<'_>,
+    add: impl FnOnce(&mut Agents),
+) -> Result<Code, Failure> {
+    let gathered = controller::send(asked, interrupt, &mut |notice| match (notice, &mut progress) {
         (Notice::Live(line), Some(progress)) => progress.show(line),
         (Notice::Live(_), None) => {}
         (Notice::Note(text), Some(progress)) => progress.say(Update::Note(text)),
@@ -50,7 +63,10 @@ pub(super) fn sent(
     if let Some(progress) = progress {
         progress.end();
     }
-    let gathered = gathered?;
+    let mut gathered = gathered?;
+    if let Some(agents) = &mut gathered.result.agents {
+        add(agents);
+    }
     let result = &gathered.result;
     write(outputs.json, result)?;
     if let Some(path) = outputs.openmetrics {

@@ -14,7 +14,8 @@ pub(super) fn incomplete(agents: &Agents) -> Option<String> {
 
 /// A row for each agent, and how well they agreed on the start.
 pub(super) fn section(agents: &Agents) -> Section {
-    let header = [
+    let has_nodes = agents.all.iter().any(|agent| agent.node.is_some());
+    let mut header = vec![
         "agent",
         "outcome",
         "share",
@@ -25,12 +26,13 @@ pub(super) fn section(agents: &Agents) -> Section {
         "throttled",
         "clock error us",
     ];
+    header.extend(has_nodes.then_some("node"));
     let row = |agent: &Agent| {
         let count =
             |count: Option<u64>| count.map_or_else(|| "-".to_owned(), |count| grouped(count as f64, 0));
         let time = |time_us: Option<f64>| time_us.map_or_else(|| "-".to_owned(), us);
         let verdict = agent.verdict.map_or_else(String::new, |verdict| format!(", {}", verdict.as_str()));
-        let cells = vec![
+        let mut cells = vec![
             format!("{}{verdict}", agent.outcome.as_str()),
             agent.index.map_or_else(|| "-".to_owned(), |index| index.to_string()),
             count(agent.sent),
@@ -40,11 +42,12 @@ pub(super) fn section(agents: &Agents) -> Section {
             count(agent.throttled),
             agent.clock_error_us.map_or_else(|| "-".to_owned(), |error_us| format!("+-{}", us(error_us))),
         ];
+        cells.extend(has_nodes.then(|| agent.node.clone().unwrap_or_else(|| "-".to_owned())));
         (agent.name.clone(), cells)
     };
     // Without room, columns are dropped from the right; the first of all is that of CPU limits, which few agents have.
     let table = table("agents", &header, agents.all.iter().map(row).collect())
-        .with_words(&["outcome"])
+        .with_words(&["outcome", "node"])
         .with_priority("throttled", u8::MAX);
     let mut section = Section::of_table(table);
     if agents.shares_and_merged().0 > 1 {
@@ -81,6 +84,18 @@ mod tests {
         };
         assert!(matches!(blocks(2).as_slice(), [Block::Note(_), Block::Table(_)]));
         assert!(matches!(blocks(1).as_slice(), [Block::Table(_)]));
+    }
+
+    #[test]
+    fn nodes_have_a_column_if_an_agent_had_one() {
+        let columns = |node: Option<&str>| {
+            let agent = Agent { node: node.map(str::to_owned), ..Agent::default() };
+            let section = section(&Agents { all: vec![agent, Agent::default()], ..Agents::default() });
+            let Some(Block::Table(table)) = section.blocks.last() else { panic!("no table") };
+            table.columns.iter().map(|column| column.heading.clone()).collect::<Vec<_>>()
+        };
+        assert_eq!(columns(Some("a")).last().map(String::as_str), Some("node"));
+        assert!(!columns(None).contains(&"node".to_owned()));
     }
 
     #[test]

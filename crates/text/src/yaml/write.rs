@@ -3,22 +3,24 @@
 //! Texts that are not plain words are in double quotes, with escapes as in JSON. Signs that templates and shells replace (`{{`, `{%`, `{#`,
 //! `${`, `$(` and backticks) are escaped too, so a file that passes through one of them stays as it is.
 
-use hoptax_text::yaml::is_plain;
 use serde_json::Value;
+
+use super::plain::is_plain;
 
 /// Nodes up to this depth have their lines recorded: `/static_resources/listeners/3`.
 const MARKED: usize = 3;
 
 /// A text, with the lines on which its outer nodes begin.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Written {
-    pub(crate) text: String,
-    /// The JSON pointers of nodes up to the depth of a listener, with their lines from 1.
-    pub(crate) lines: Vec<(String, u64)>,
+pub struct Written {
+    /// The text, with a line break at its end.
+    pub text: String,
+    /// The JSON pointers of nodes up to the depth of a listener of Envoy, with their lines from 1.
+    pub lines: Vec<(String, u64)>,
 }
 
 /// Writes a value.
-pub(crate) fn written(value: &Value) -> Written {
+pub fn written(value: &Value) -> Written {
     let mut writer = Writer { written: Written::default(), line: 1 };
     match value {
         Value::Object(keys) if !keys.is_empty() => writer.node(value, 0, "", 0, false),
@@ -142,7 +144,7 @@ fn quoted(text: &str) -> String {
 }
 
 /// A value as JSON in lines, in which templates and shells find nothing to replace.
-pub(crate) fn json(value: &Value) -> String {
+pub fn json(value: &Value) -> String {
     let mut text = format!("{value:#}\n");
     // Braces of the structure stand alone, so the others are inside of texts.
     if ["{{", "{%", "{#", "${", "$(", "`"].iter().any(|sign| text.contains(sign)) {
@@ -173,11 +175,11 @@ fn guarded(quoted: &str, brace: &str, dollar: &str, backtick: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_text::yaml::envoy::first;
     use proptest::prelude::*;
     use serde_json::json;
 
     use super::*;
+    use crate::yaml::envoy::first;
 
     #[test]
     fn a_value_is_written_in_lines_and_its_outer_nodes_have_theirs() {

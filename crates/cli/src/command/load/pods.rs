@@ -1,0 +1,170 @@
+//! `hoptax load --agent-pods`: a load that agents in pods of a cluster send.
+
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use hoptax_agents::SentLoad;
+use hoptax_cluster::job::{ARRIVAL, AgentJob, new_name};
+use hoptax_load::{HostPort, Target};
+use hoptax_session::load::{Lengths, Sending};
+
+use super::Outputs;
+use crate::arguments::{AgentPodArguments, LoadArguments};
+use crate::exit::{Code, Failure, of_cluster};
+use crate::print;
+
+/// The time that controller and agents need beside the load itself: for greetings, clocks, connections and reports.
+const BESIDE: Duration = Duration::from_mins(1);
+/// The longest time of agents: a mistake must not hold a cluster for longer.
+const LONGEST: Duration = Duration::from_hours(24);
+/// The memory of an agent without connections, MiB, and the connections that a further MiB is for.
+const MEMORY_MIB: u32 = 256;
+const CONNECTIONS_PER_MIB: u32 = 16;
+
+/// Sends a load from this many agents in pods and prints its result; with `--dry-run`, prints their manifests alone.
+pub(super) fn sent(
+    sending: &Sending<'_>,
+    arguments: &LoadArguments,
+    number: u32,
+    outputs: Outputs<'_>,
+) -> Result<Code, Failure> {
+    let least = arguments.least_agents.unwrap_or(number);
+    if least > number {
+        return Err(Failure::bad_input(format!(
+            "`--least-agents {least}` is more than the {number} of `--agent-pods`"
+        )));
+    }
+    SentLoad::of(sending)?.check_agents(number as usize)?;
+    let job = job(sending, &arguments.of_pods, number)?;
+    if arguments.of_pods.dry_run {
+        print::result(&job.shown())?;
+        return Ok(Code::Success);
+    }
+    send(sending, arguments.of_pods.kube_context.as_deref(), job, least as usize, outputs)
+}
+
+/// The Job of the agents of a load.
+fn job(sending: &Sending<'_>, pods: &AgentPodArguments, agents: u32) -> Result<AgentJob, Failure> {
+    let (Some(namespace), Some(image)) = (&pods.namespace, &pods.agent_image) else {
+        return Err(Failure::bad_input("`--agent-pods` needs --namespace and --agent-image"));
+    };
+    let connections = &sending.load.connections;
+    Ok(AgentJob {
+        name: new_name(),
+        namespace: namespace.clone(),
+        agents,
+        image: image.clone(),
+        pull: pods.agent_pull,
+        targets: targets(sending)?,
+        deadline: deadline(sending)?,
+        cpu_millis: pods.agent_cpus.unwrap_or_else(|| (connections.workers + 1) * 1_000),
+        memory_mib: pods.agent_memory.unwrap_or_else(|| {
+            MEMORY_MIB + connections.number.div_ceil(agents).div_ceil(CONNECTIONS_PER_MIB)
+        }),
+        avoided: Vec::new(),
+    })
+}
+
+/// The hosts of the URLs, with their ports.
+fn targets(sending: &Sending<'_>) -> Result<Vec<String>, Failure> {
+    let mut targets = Vec::new();
+    for url in &sending.load.requests.urls {
+        let HostPort { host, port } = Target::host_and_port(url).map_err(Failure::bad_input)?;
+        let address = host.parse::<IpAddr>().ok();
+        let is_local = |address: IpAddr| address.is_loopback() || address.is_unspecified();
+        if host == "localhost" || address.is_some_and(|address| is_local(address.to_canonical())) {
+            return Err(Failure::bad_input(format!(
+                "`{host}` is the pod of each agent, where nobody answers: name the target as pods of the cluster reach it, such as \
+                 `http://SERVICE.NAMESPACE/`"
+            )));
+        }
+        let target = match address {
+            Some(address) => SocketAddr::new(address, port).to_string(),
+            None => format!("{host}:{port}"),
+        };
+        if !targets.contains(&target) {
+            targets.push(target);
+        }
+    }
+    Ok(targets)
+}
+
+/// The time after which an agent ends, whatever it does: the first one may have to wait for the last.
+fn deadline(sending: &Sending<'_>) -> Result<Duration, Failure> {
+    let Lengths { warmup, record } = sending.schedule.lengths()?;
+    let timeout = sending.load.requests.timeout;
+    let parts = [BESIDE, sending.schedule.ramp_up.unwrap_or_default(), warmup, record, timeout, timeout];
+    let deadline = parts.iter().fold(ARRIVAL, |sum, part| sum.saturating_add(*part));
+    if deadline > LONGEST {
+        return Err(Failure::bad_input(
+            "a load of agents in pods takes at most a day: shorten --duration, or state one beside --count",
+        ));
+    }
+    Ok(Duration::from_secs(deadline.as_secs() + 1))
+}
+
+/// Makes the Job, sends the load, and removes the Job.
+#[cfg(feature = "cluster")]
+fn send(
+    sending: &Sending<'_>,
+    context: Option<&str>,
+    job: AgentJob,
+    least: usize,
+    outputs: Outputs<'_>,
+) -> Result<Code, Failure> {
+    use hoptax_agents::controller::{Asked, Called, Stream};
+    use hoptax_cluster::job::pods::State;
+    use hoptax_cluster::{Coming, start_agents};
+    use hoptax_result::Agents;
+    use hoptax_session::token::Token;
+    use hoptax_session::{Update, machine};
+
+    use crate::interrupt;
+    use crate::progress::LoadProgress;
+
+    // Each is a connection of this process.
+    machine::allow_connections(job.agents as usize)?;
+    let interrupt = interrupt::listen()?;
+    let token = Token::generated();
+    let of = format!("{} agents are pods of job `{}/{}`", job.agents, job.namespace, job.name);
+    let mut running = start_agents(job, context, token.secret()).map_err(of_cluster)?;
+    print::note(&format!("{of}, which is removed at the end"));
+    let progress = LoadProgress::of_agents();
+    let called = |Coming { name, stream }| Called {
+        name,
+        stream: Box::pin(async move { stream.await.map(|stream| Box::new(stream) as Box<dyn Stream>) }),
+    };
+    let asked = Asked {
+        sending,
+        agents: running.coming().into_iter().map(called).collect(),
+        news: running.take_news(),
+        advice: "see what was said of its pod",
+        token: Some(token),
+        least,
+        is_watched: progress.is_some(),
+    };
+    let add = |agents: &mut Agents| {
+        for (agent, pod) in agents.all.iter_mut().zip(running.agents()) {
+            agent.node = pod.node;
+            // A connection that ended has a cause, which the cluster knows.
+            if let (Some(reason), State::Lost(trouble)) = (&mut agent.reason, pod.state)
+                && !reason.contains(&trouble.why)
+            {
+                *reason = format!("{reason}; its pod {}", trouble.why);
+            }
+        }
+    };
+    let sent = super::agents::gather(asked, progress, &interrupt, outputs, add);
+    if let Err(refused) = running.end() {
+        let text = format!(
+            "{of}, which was not removed: its agents end at its deadline, and the cluster removes it then; {refused}"
+        );
+        print::say(Update::Problem(&text));
+    }
+    sent
+}
+
+#[cfg(not(feature = "cluster"))]
+fn send(_: &Sending<'_>, _: Option<&str>, _: AgentJob, _: usize, _: Outputs<'_>) -> Result<Code, Failure> {
+    Err(of_cluster(hoptax_cluster::Refused::NotBuiltForAgents { option: "--agent-pods" }))
+}

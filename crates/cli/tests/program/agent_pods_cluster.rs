@@ -1,0 +1,398 @@
+//! `hoptax load --agent-pods`: agents in pods of a real Kubernetes, that of `tools/cluster`. `make test-cluster` starts it and runs these tests
+//! in its network namespace.
+
+use std::collections::hash_map::RandomState;
+use std::fs;
+use std::hash::BuildHasher;
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+use std::thread;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::agent_pods::{begun, line_with};
+use super::pod::{kubectl, programs};
+use crate::support::{
+    Guarded, Ran, TOLERANT, checked, hoptax, origin, program, ran, root, run, wait_at_pace,
+};
+
+/// The namespace of most tests, which takes only pods of the restricted profile.
+const NAMESPACE: &str = "load";
+/// The image of the tested program, and the same for another processor.
+const IMAGE: &str = "hoptax.invalid/hoptax:1";
+const FOREIGN: &str = "hoptax.invalid/foreign:1";
+/// The address of the machine on the network of pods.
+const MACHINE: &str = "10.244.0.1";
+/// Flags of a load that ends with its last response.
+const COUNTED: [&str; 10] = ["-q", "300", "-n", "600", "--warmup", "0s", "-d", "10m", "--timeout", "1m"];
+
+/// Makes an image of a program.
+fn image(name: &str, program: &str) {
+    let made = Command::new(root().join("tools/cluster")).args(["image", name, program]).status().unwrap();
+    assert!(made.success(), "{name}");
+}
+
+/// Has the namespace and the images.
+fn prepared() {
+    static PREPARED: OnceLock<()> = OnceLock::new();
+    PREPARED.get_or_init(|| {
+        image(IMAGE, program().to_str().unwrap());
+        let folder = tempfile::tempdir().unwrap();
+        let foreign = folder.path().join("hoptax");
+        // The header of a program for the s390, which neither x86 nor Arm runs.
+        let mut header = fs::read(program()).unwrap();
+        header.truncate(4096);
+        header[18..20].copy_from_slice(&[22, 0]);
+        fs::write(&foreign, header).unwrap();
+        fs::set_permissions(&foreign, fs::Permissions::from_mode(0o755)).unwrap();
+        image(FOREIGN, foreign.to_str().unwrap());
+        let label = "labels: {pod-security.kubernetes.io/enforce: restricted}";
+        let quota = "{apiVersion: v1, kind: ResourceQuota, metadata: {name: small, namespace: full}, spec: {hard: {pods: 0}}}";
+        let of = |name: &str| {
+            format!("apiVersion: v1\nkind: Namespace\nmetadata: {{name: {name}, {label}}}\n---\n")
+        };
+        let namespaces: String = [NAMESPACE, "full", "of-alice", "of-base", "of-chart"].map(of).concat();
+        let all = format!("{namespaces}{quota}\n");
+        kubectl(&["apply", "--filename", "-"], &all);
+    });
+}
+
+/// The output of `kubectl` as the administrator of the cluster.
+fn asked(arguments: &[&str]) -> String {
+    let mut command = Command::new(programs().join("kubectl"));
+    let output = command.args(["--context", "admin"]).args(arguments).output().unwrap();
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Jobs, pods and Secrets of a namespace that are there.
+fn left(namespace: &str) -> String {
+    asked(&["--namespace", namespace, "get", "jobs,pods,secrets", "--output", "name"])
+}
+
+/// Waits until nothing is left in a namespace: the cluster removes what belonged to a Job a moment after it.
+fn wait_until_clean(namespace: &str) {
+    wait_at_pace(Duration::from_millis(500), "nothing is left", || left(namespace).is_empty());
+}
+
+/// An origin that pods reach, and its URL.
+fn reachable() -> (Guarded, String) {
+    let (origin, url) = origin(&["--listen", "0.0.0.0:0"]);
+    let (_, port) = url.trim_end_matches('/').rsplit_once(':').unwrap();
+    (origin, format!("http://{MACHINE}:{port}/"))
+}
+
+/// A command that sends a load from three agents. Together they need less than one processor.
+fn load_of(namespace: &str, image: &str, flags: &[&str]) -> Command {
+    load_with("0.3", namespace, image, flags)
+}
+
+/// The same with this number of processors for each agent.
+fn load_with(cpus: &str, namespace: &str, image: &str, flags: &[&str]) -> Command {
+    prepared();
+    let mut command = hoptax();
+    command.args(["load", "--agent-pods", "3", "--namespace", namespace, "--agent-image", image]);
+    command.args(["--agent-pull", "never", "--agent-cpus", cpus, "--agent-memory", "128", "-w", "1"]);
+    command.args(flags).args(TOLERANT);
+    command
+}
+
+#[test]
+#[ignore = "needs the cluster of `make test-cluster`"]
+fn three_agents_in_pods_send_exactly_the_requests_of_one_generator_and_leave_nothing() {
+    prepared();
+    let (_origin, url) = reachable();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("result.json");
+    let mut command = load_of(NAMESPACE, IMAGE, &COUNTED);
+    let ran: Ran = ran(command.arg("--json").arg(&file).arg(&url));
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let result = checked("load", &fs::read_to_string(&file).unwrap());
+    for count in ["planned", "sent", "answered"] {
+        assert_eq!(result["book"][count], 600, "{count}: {result:#}");
+    }
+    let all = result["agents"]["all"].as_array().unwrap();
+    let answered: Vec<&Value> = all.iter().map(|agent| &agent["answered"]).collect();
+    assert_eq!(answered, [200, 200, 200]);
+    assert!(all[2]["name"].as_str().unwrap().ends_with("-2"), "{result:#}");
+    assert!(all.iter().all(|agent| agent["node"] == "node"), "{result:#}");
+    wait_until_clean(NAMESPACE);
+}
+
+#[test]
+#[ignore = "needs the cluster of `make test-cluster`"]
+fn a_pod_that_is_deleted_is_said_and_the_counts_of_the_others_are_exact() {
+    prepared();
+    let namespace = "deleted";
+    kubectl(&["create", "namespace", namespace], "");
+    let (_origin, url) = reachable();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("result.json");
+    let flags = ["-q", "300", "-n", "9000", "--warmup", "0s", "-d", "10m", "--timeout", "1m"];
+    let mut command = load_of(namespace, IMAGE, &flags);
+    command.arg("--json").arg(&file).arg(&url);
+    let (mut load, mut lines) = begun(command);
+    line_with(&mut lines, "start together");
+    let of_second = "--selector=batch.kubernetes.io/job-completion-index=1";
+    kubectl(&["--namespace", namespace, "delete", "pod", of_second, "--grace-period=0", "--force"], "");
+    // Its pod has more letters in its name.
+    let line = line_with(&mut lines, "-1` ");
+    assert!(line.contains("agent `hoptax-load-"), "{line}");
+    lines.for_each(drop);
+    assert_eq!(load.0.wait().unwrap().code(), Some(3));
+    let result = checked("load", &fs::read_to_string(&file).unwrap());
+    assert_eq!((&result["book"]["planned"], &result["book"]["answered"]), (&6_000.into(), &6_000.into()));
+    let reason = result["agents"]["all"][1]["reason"].as_str().unwrap();
+    assert!(reason.contains("; its pod is "), "{reason}");
+    wait_until_clean(namespace);
+}
+
+#[test]
+#[ignore = "needs the cluster of `make test-cluster`"]
+fn pods_that_never_come_are_said_with_the_reason_and_the_next_step() {
+    let url = "http://10.244.0.1:1/";
+    for (namespace, image, cpus, expected, next) in [
+        (NAMESPACE, "hoptax.invalid/none:1", "0.3", "(ErrImageNeverPull", "--agent-image"),
+        (NAMESPACE, FOREIGN, "0.3", "another architecture", "--agent-image"),
+        (
+            NAMESPACE,
+            "hoptax.invalid/host:1",
+            "0.3",
+            "cannot start image `hoptax.invalid/host:1`",
+            "`/hoptax`",
+        ),
+        ("full", IMAGE, "0.3", "exceeded quota: small", "have the quota raised"),
+        (NAMESPACE, IMAGE, "1000", "fits on no node", "--agent-cpus"),
+    ] {
+        let mut command = load_with(cpus, namespace, image, &[]);
+        command.arg(url);
+        let (mut load, mut lines) = begun(command);
+        let line = line_with(&mut lines, expected);
+        assert!(line.contains("agent pod") && line.contains(next), "{line}");
+        load.signal("INT");
+        lines.for_each(drop);
+        assert!(matches!(load.0.wait().unwrap().code(), Some(3 | 130)), "{line}");
+        wait_until_clean(namespace);
+    }
+}
+
+#[test]
+#[ignore = "needs the cluster of `make test-cluster`"]
+fn a_cluster_that_does_not_take_agents_is_named_with_the_cause() {
+    let url = "http://10.244.0.1:1/";
+    for (namespace, context, code, expected) in [
+        (
+            NAMESPACE,
+            "admn",
+            2,
+            "no context `admn`; it has `admin`, `alice`, `expired`, `nobody`; did you mean `admin`?",
+        ),
+        (NAMESPACE, "expired", 3, "does not accept the credentials of the kubeconfig: 401"),
+        (NAMESPACE, "nobody", 3, "which makes you `system:anonymous`"),
+        (NAMESPACE, "alice", 3, "`alice` may not `create` `jobs` in namespace `load`"),
+        ("laod", "admin", 2, "no namespace `laod`; did you mean `load`?"),
+    ] {
+        let mut command = load_of(namespace, IMAGE, &["--kube-context", context, url]);
+        let ran = ran(&mut command);
+        assert!(ran.code == Some(code) && ran.stderr.contains(expected), "{context}: {ran:?}");
+    }
+    let mut cleanup = hoptax();
+    let ran = ran(cleanup.args(["runs", "cleanup", "--kube-context", "alice"]));
+    assert!(ran.code == Some(2) && ran.stderr.contains("name a namespace with --namespace"), "{ran:?}");
+}
+
+/// The rights of alice in a namespace, by the base of kustomize with an overlay.
+fn rights_by_base(namespace: &str) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let (base, overlay) = (folder.path().join("base"), folder.path().join("overlay"));
+    for of in [&base, &overlay] {
+        fs::create_dir(of).unwrap();
+    }
+    // An overlay names its base by a relative path.
+    for name in ["kustomization.yaml", "rbac.yaml"] {
+        fs::copy(root().join("deploy").join(name), base.join(name)).unwrap();
+    }
+    let text = format!(
+        "namespace: {namespace}\nresources: [../base]\npatches:\n- target: {{kind: RoleBinding, name: hoptax-load}}\n  patch: |-\n    \
+         - {{op: replace, path: /subjects/0/name, value: alice}}\n"
+    );
+    fs::write(overlay.join("kustomization.yaml"), text).unwrap();
+    asked(&["kustomize", overlay.to_str().unwrap()])
+}
+
+/// The output of `helm template` of the chart in a namespace.
+fn chart(namespace: &str, values: &[&str]) -> Output {
+    let mut helm = Command::new(programs().join("helm"));
+    helm.args(["template", "rights"]).arg(root().join("deploy/hoptax-agents"));
+    helm.args(["--namespace", namespace]).args(values).output().unwrap()
+}
+
+#[test]
+#[ignore = "needs the cluster of `make test-cluster`"]
+fn the_rights_of_a_dry_run_of_the_base_and_of_the_chart_suffice() {
+    prepared();
+    let (_origin, url) = reachable();
+    let by_dry_run = |namespace: &str| {
+        let mut command = load_of(namespace, IMAGE, &["--dry-run", "http://10.244.0.1:1/"]);
+        let shown = ran(&mut command).stdout;
+        let rights: Vec<&str> = shown.split("---\n").take(2).collect();
+        rights.join("---\n").replace("YOUR-USER", "alice")
+    };
+    let by_chart = |namespace: &str| {
+        let output = chart(namespace, &["--set", "users={alice}"]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    for (namespace, rights) in [
+        ("of-alice", by_dry_run("of-alice")),
+        ("of-base", rights_by_base("of-base")),
+        ("of-chart", by_chart("of-chart")),
+    ] {
+        kubectl(&["apply", "--filename", "-"], &rights);
+        let of_alice = || {
+            let mut command = load_of(namespace, IMAGE, &COUNTED);
+            ran(command.args(["--kube-context", "alice"]).arg(&url))
+        };
+        // The API server learns of a rule a moment after it was applied.
+        let mut last = of_alice();
+        wait_at_pace(Duration::from_millis(500), "the rights", || {
+            if last.stderr.contains("may not") {
+                last = of_alice();
+            }
+            !last.stderr.contains("may not")
+        });
+        assert_eq!(last.code, Some(0), "{namespace}: {last:?}");
+        wait_until_clean(namespace);
+    }
+}
+
+#[test]
+#[ignore = "needs the cluster of `make test-cluster`"]
+fn the_chart_binds_users_groups_and_service_accounts_and_refuses_to_bind_nobody() {
+    prepared();
+    let values =
+        ["--set", "users={alice}", "--set", "groups={system:masters}", "--set", "serviceAccounts={ci/gate}"];
+    let output = chart(NAMESPACE, &values);
+    let text = String::from_utf8(output.stdout).unwrap();
+    kubectl(&["apply", "--dry-run=server", "--filename", "-"], &text);
+    let documents = text.split("---\n").filter(|document| document.contains("kind: RoleBinding"));
+    let bindings: Vec<Value> = documents.map(|document| serde_saphyr::from_str(document).unwrap()).collect();
+    let [binding] = bindings.as_slice() else { panic!("{text}") };
+    let group = "rbac.authorization.k8s.io";
+    assert_eq!(
+        binding["subjects"],
+        json!([
+            {"apiGroup": group, "kind": "User", "name": "alice"},
+            {"apiGroup": group, "kind": "Group", "name": "system:masters"},
+            {"kind": "ServiceAccount", "namespace": "ci", "name": "gate"},
+        ])
+    );
+    for (values, expected) in [
+        (vec![], "name who may have agents in pods"),
+        (vec!["--set", "serviceAccounts={gate}"], "a service account is NAMESPACE/NAME"),
+    ] {
+        let output = chart(NAMESPACE, &values);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success() && said.contains(expected), "{values:?}: {said}");
+    }
+}
+
+#[test]
+#[ignore = "needs the cluster of `make test-cluster`"]
+fn what_others_have_in_the_namespace_stays() {
+    prepared();
+    let namespace = "theirs";
+    kubectl(&["create", "namespace", namespace], "");
+    // They have names and a label as ours.
+    let metadata = "namespace: theirs, labels: {app.kubernetes.io/managed-by: hoptax}";
+    let containers = "[{name: agent, image: hoptax.invalid/none:1}]";
+    let theirs = format!(
+        "apiVersion: v1\nkind: Secret\nmetadata: {{name: hoptax-load-1, {metadata}}}\n---\napiVersion: batch/v1\nkind: Job\n\
+         metadata: {{name: hoptax-load-1, {metadata}}}\nspec:\n  suspend: true\n  template:\n    spec: {{restartPolicy: Never, containers: \
+         {containers}}}\n"
+    );
+    kubectl(&["apply", "--filename", "-"], &theirs);
+    let before = left(namespace);
+    assert_eq!(before.lines().count(), 2, "{before}");
+    let (_origin, url) = reachable();
+    let mut command = load_of(namespace, IMAGE, &COUNTED);
+    let sent = ran(command.arg(&url));
+    assert_eq!(sent.code, Some(0), "{sent:?}");
+    let cleaned = run(["runs", "cleanup", "--kube-context", "admin", "--namespace", namespace]);
+    assert_eq!((cleaned.code, cleaned.stdout.as_str()), (Some(0), ""), "{cleaned:?}");
+    wait_at_pace(Duration::from_millis(500), "the end of ours", || left(namespace).len() <= before.len());
+    assert_eq!(left(namespace), before);
+}
+
+#[test]
+#[ignore = "needs the cluster of `make test-cluster`"]
+fn a_target_that_pods_cannot_resolve_is_named() {
+    let ran = ran(load_of(NAMESPACE, IMAGE, &COUNTED).arg("http://shop.of-another-cluster.invalid/"));
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+    assert!(ran.stderr.contains("cannot resolve `shop.of-another-cluster.invalid`"), "{ran:?}");
+}
+
+/// A random number below another.
+fn random(below: u64) -> u64 {
+    RandomState::new().hash_one(0) % below
+}
+
+#[test]
+#[ignore = "needs the cluster of `make test-cluster`"]
+fn ten_controllers_that_are_killed_at_random_moments_leave_nothing_after_the_deadline() {
+    prepared();
+    let namespace = "kills";
+    kubectl(&["create", "namespace", namespace], "");
+    let (_origin, url) = reachable();
+    let schedule = ["-q", "30", "-c", "3", "--warmup", "0s", "-d", "20s", "--timeout", "1s"];
+    // A probe of the machine takes a processor, and each agent has a twentieth of one, so that those of all ten fit.
+    let flags = [&schedule[..], &["--never-halt", "never"]].concat();
+    let mut killed = Vec::new();
+    // From the start there may be a Job or none; then its pods come; then they send.
+    for stage in [None, Some("is removed at the end"), Some("start together")].into_iter().cycle().take(10) {
+        let mut command = load_with("0.05", namespace, IMAGE, &flags);
+        command.arg(&url);
+        let (mut load, mut lines) = begun(command);
+        if let Some(text) = stage {
+            line_with(&mut lines, text);
+        }
+        let moment = Duration::from_millis(random(2_000));
+        thread::sleep(moment);
+        load.0.kill().unwrap();
+        load.0.wait().unwrap();
+        killed.push((stage, moment));
+        assert!(stage.is_none() || left(namespace).contains("job.batch/hoptax-load-"), "{killed:?}");
+    }
+    // Agents that had a controller end at once, and others at their deadline. A negative time is a week.
+    let all = ["wait", "--for=delete", "--timeout=-1s", "jobs,pods,secrets", "--all"];
+    kubectl(&[&["--namespace", namespace][..], &all].concat(), "");
+    // A Job that was removed has left the rest to the cluster.
+    let what = format!("the end of all that {killed:?} left");
+    wait_at_pace(Duration::from_millis(500), &what, || left(namespace).is_empty());
+}
+
+#[test]
+#[ignore = "needs the cluster of `make test-cluster`"]
+fn a_controller_that_is_killed_leaves_agents_that_end_and_a_job_that_is_removed() {
+    prepared();
+    let (_origin, url) = reachable();
+    for (namespace, removes) in [("killed", false), ("removed", true)] {
+        kubectl(&["create", "namespace", namespace], "");
+        let mut command = load_of(namespace, IMAGE, &["-q", "100", "-d", "1h"]);
+        command.arg(&url);
+        let (mut load, mut lines) = begun(command);
+        line_with(&mut lines, "start together");
+        load.0.kill().unwrap();
+        load.0.wait().unwrap();
+        let failed = ["--for=condition=Failed", "--timeout=-1s", "jobs", "--all"];
+        kubectl(&[&["--namespace", namespace, "wait"][..], &failed].concat(), "");
+        if removes {
+            let ran = run(["runs", "cleanup", "--kube-context", "admin", "--namespace", namespace]);
+            assert_eq!(ran.code, Some(0), "{ran:?}");
+            assert!(ran.stdout.starts_with("removed job removed/hoptax-load-"), "{ran:?}");
+        }
+        wait_until_clean(namespace);
+    }
+}

@@ -1,0 +1,489 @@
+//! Agents in pods: makes their Job, watches its pods, forwards their ports, and removes the Job.
+//!
+//! A thread has the client, because a load is sent by another runtime. It removes the Job when the load has ended, whatever way it ended.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, mpsc};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::jiff::Timestamp;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use tokio::io::DuplexStream;
+use tokio::runtime::Handle;
+use tokio::sync::{oneshot, watch};
+use tokio::time::{sleep, timeout};
+
+use super::connection::{Connection, Failed};
+use super::{Forwarded, NotForwarded, open_port, runtime};
+use crate::job::pods::{Agent, Event, List, News, Pod, State, agents};
+use crate::job::{ARRIVAL, AgentJob, Avoided, LABELS, PORT, service_of};
+use crate::name::Namespace;
+use crate::refused::Refused;
+
+/// The time between two looks at pods, and what each agent adds to it: a list of a thousand takes the API server's time.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+const LOOK_EVERY_OF_AGENT: Duration = Duration::from_millis(4);
+/// The longest time of a look, and of removing what was not made as a whole. The end of a load waits for it.
+const LOOK_TIME: Duration = Duration::from_secs(5);
+/// The time in which a node says that nobody listens on a port. It says nothing if somebody does.
+const REFUSAL: Duration = Duration::from_secs(1);
+/// The time until a port is forwarded again on which nobody listened.
+const AGAIN_AFTER: Duration = Duration::from_millis(500);
+
+/// Agents that have a Job. It is removed when this is dropped.
+#[derive(Debug)]
+pub struct Running {
+    shared: Arc<Shared>,
+    handle: Handle,
+    agents: watch::Receiver<Vec<Agent>>,
+    news: Option<mpsc::Receiver<String>>,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<Result<(), Refused>>>,
+}
+
+/// The agent of an index, which is coming.
+pub struct Coming {
+    /// The name of the Job with the index, which is the host name of the pod.
+    pub name: String,
+    /// The stream to it, once it listens. It ends with the reason if it does not within [`ARRIVAL`].
+    pub stream: Pin<Box<dyn Future<Output = io::Result<DuplexStream>> + Send>>,
+}
+
+/// Jobs that were found, `NAMESPACE/NAME` each.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Removed {
+    /// Those that were removed.
+    pub removed: Vec<String>,
+    /// Those that were left, since their agents run, or may still be awaited: somebody may send their load.
+    pub in_use: Vec<String>,
+}
+
+/// The client and the Job, for the thread and for all streams.
+struct Shared {
+    connection: Connection,
+    job: AgentJob,
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shared").field("job", &self.job).finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for Coming {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Coming").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// Makes the Job of agents, to which this token is shown, in the cluster of a context; none for the current one. Of targets that are services
+/// whose selectors can be read, the agents keep off the pods.
+///
+/// # Errors
+/// Why there is no Job. Nothing is left in the cluster then.
+pub fn start_agents(job: AgentJob, context: Option<&str>, token: &str) -> Result<Running, Refused> {
+    let runtime = runtime()?;
+    let handle = runtime.handle().clone();
+    let (context, token) = (context.map(str::to_owned), token.to_owned());
+    let (to_agents, agents) = watch::channel(vec![Agent::default(); job.agents as usize]);
+    let (to_news, news) = mpsc::channel();
+    let (to_start, started) = mpsc::channel();
+    let (stop, stopped) = oneshot::channel();
+    let thread = thread::Builder::new().name("cluster".to_owned()).spawn(move || {
+        let ended = runtime.block_on(async {
+            let made = Shared::make(job, context.as_deref(), &token).await.map(Arc::new);
+            let shared = made.as_ref().ok().map(Arc::clone);
+            // Whoever started it waits.
+            let _ = to_start.send(made);
+            let Some(shared) = shared else { return Ok(()) };
+            shared.watch(stopped, &to_agents, &to_news).await;
+            shared.remove().await
+        });
+        runtime.shutdown_background();
+        ended
+    });
+    let broken = |why: &str| Refused::Machine { why: why.to_owned() };
+    let thread = thread.map_err(|error| broken(&error.to_string()))?;
+    let shared = started.recv().map_err(|_| broken("its thread broke, which is a bug in hoptax"))??;
+    Ok(Running { shared, handle, agents, news: Some(news), stop: Some(stop), thread: Some(thread) })
+}
+
+impl Running {
+    /// The name of the Job.
+    pub fn job(&self) -> &str {
+        &self.shared.job.name
+    }
+
+    /// Its agents.
+    pub fn coming(&self) -> Vec<Coming> {
+        let of = |index: usize| {
+            let (shared, agents, handle) =
+                (Arc::clone(&self.shared), self.agents.clone(), self.handle.clone());
+            let stream = async move {
+                let came = handle.spawn(shared.come(agents, index)).await;
+                came.unwrap_or_else(|error| Err(io::Error::other(error.to_string())))
+            };
+            Coming { name: format!("{}-{index}", self.shared.job.name), stream: Box::pin(stream) }
+        };
+        (0..self.shared.job.agents as usize).map(of).collect()
+    }
+
+    /// What the cluster said of each agent at last.
+    pub fn agents(&self) -> Vec<Agent> {
+        self.agents.borrow().clone()
+    }
+
+    /// What the cluster says of pods that do not come, or are lost, a sentence each. None if it was taken before.
+    pub fn take_news(&mut self) -> Option<mpsc::Receiver<String>> {
+        self.news.take()
+    }
+
+    /// Removes the Job, and with it all that belongs to it.
+    ///
+    /// # Errors
+    /// When the cluster does not remove it. It then ends by its deadline.
+    pub fn end(mut self) -> Result<(), Refused> {
+        self.stop()
+    }
+
+    fn stop(&mut self) -> Result<(), Refused> {
+        drop(self.stop.take());
+        let Some(thread) = self.thread.take() else { return Ok(()) };
+        let broken = || Refused::Machine { why: "its thread broke, which is a bug in hoptax".to_owned() };
+        thread.join().unwrap_or_else(|_| Err(broken()))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Whoever wants to know why ends it.
+        let _ = self.stop();
+    }
+}
+
+/// An object of which only the id is needed.
+#[derive(Deserialize)]
+struct Made {
+    metadata: MadeMetadata,
+}
+
+#[derive(Deserialize)]
+struct MadeMetadata {
+    uid: String,
+}
+
+/// A service, as far as it is needed.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Service {
+    spec: ServiceSpec,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct ServiceSpec {
+    selector: BTreeMap<String, String>,
+}
+
+impl Shared {
+    /// Makes the Job and its Secret.
+    async fn make(mut job: AgentJob, context: Option<&str>, token: &str) -> Result<Self, Refused> {
+        let connection = Connection::open(context).await?;
+        job.avoided = avoided(&connection, &job).await?;
+        let shared = Self { connection, job };
+        let made = shared.make_all(token).await;
+        match made {
+            Ok(()) => Ok(shared),
+            Err(refused) => {
+                // The Job may have been made all the same. Why it was not is said anyway, and soon: left alone, it ends by itself.
+                let _ = timeout(LOOK_TIME, shared.remove()).await;
+                Err(refused)
+            }
+        }
+    }
+
+    async fn make_all(&self, token: &str) -> Result<(), Refused> {
+        let Self { connection, job } = self;
+        let made: Result<Made, Failed> = connection.create(&jobs_of(&job.namespace), &job.manifest()).await;
+        let uid = match made {
+            Ok(made) => made.metadata.uid,
+            Err(failed) => return Err(self.refused(failed, "make a Job").await),
+        };
+        let secrets = format!("/api/v1/namespaces/{}/secrets", job.namespace);
+        let secret: Result<IgnoredAny, Failed> = connection.create(&secrets, &job.secret(&uid, token)).await;
+        if let Err(failed) = secret {
+            return Err(self.refused(failed, "make a Secret").await);
+        }
+        // Without this right, no agent would ever come.
+        match self.pods().await {
+            Ok(_) => Ok(()),
+            Err(failed) => Err(self.refused(failed, "list pods").await),
+        }
+    }
+
+    /// Looks at the pods until the load has ended.
+    async fn watch(
+        &self,
+        mut stopped: oneshot::Receiver<()>,
+        to_agents: &watch::Sender<Vec<Agent>>,
+        to_news: &mpsc::Sender<String>,
+    ) {
+        let mut news = News::default();
+        let mut said = String::new();
+        loop {
+            let before = to_agents.borrow().clone();
+            let problem = match timeout(LOOK_TIME, self.look(&before)).await {
+                Ok(Ok((all, problem))) => {
+                    for text in news.of(&all) {
+                        // Nobody may listen any more.
+                        let _ = to_news.send(text);
+                    }
+                    to_agents.send_replace(all);
+                    problem
+                }
+                Ok(Err(failed)) => Some(failed),
+                Err(_) => Some(Failed::Other(format!("it does not answer within {} s", LOOK_TIME.as_secs()))),
+            };
+            if let Some(failed) = problem {
+                let text = self.refused(failed, "show the pods of the agents").await.to_string();
+                if text != said {
+                    let _ = to_news.send(text.clone());
+                    said = text;
+                }
+            }
+            let pause = LOOK_EVERY + LOOK_EVERY_OF_AGENT * self.job.agents;
+            if timeout(pause, &mut stopped).await.is_ok() {
+                return;
+            }
+        }
+    }
+
+    /// The agents after those of the look before, and why their events are not known.
+    async fn look(&self, before: &[Agent]) -> Result<(Vec<Agent>, Option<Failed>), Failed> {
+        let pods = self.pods().await?;
+        let all_there = pods.items.len() >= self.job.agents as usize;
+        let (events, problem) = if all_there {
+            (List::default(), None)
+        } else {
+            match self.events().await {
+                Ok(events) => (events, None),
+                Err(failed) => (List::default(), Some(failed)),
+            }
+        };
+        Ok((agents(&self.job, &pods, &events, before), problem))
+    }
+
+    /// The pods of the Job.
+    async fn pods(&self) -> Result<List<Pod>, Failed> {
+        let AgentJob { name, namespace, .. } = &self.job;
+        let selector = format!("labelSelector=batch.kubernetes.io%2Fjob-name%3D{name}");
+        // Without a version, the list is never older than the one before it: a pod that it lacks is gone.
+        self.connection.get(&format!("/api/v1/namespaces/{namespace}/pods?{selector}")).await
+    }
+
+    /// The events of the Job.
+    async fn events(&self) -> Result<List<Event>, Failed> {
+        let AgentJob { name, namespace, .. } = &self.job;
+        let selector = format!("fieldSelector=involvedObject.kind%3DJob%2CinvolvedObject.name%3D{name}");
+        self.connection.get(&format!("/api/v1/namespaces/{namespace}/events?{selector}")).await
+    }
+
+    /// The stream to the agent of an index, once it listens; the reason if that takes too long.
+    async fn come(
+        self: Arc<Self>,
+        mut agents: watch::Receiver<Vec<Agent>>,
+        index: usize,
+    ) -> io::Result<DuplexStream> {
+        if let Ok(came) = timeout(ARRIVAL, self.listening(&mut agents, index)).await {
+            return came;
+        }
+        let agent = agents.borrow().get(index).cloned().unwrap_or_default();
+        Err(io::Error::other(format!("after {} s, {}", ARRIVAL.as_secs(), agent.lateness())))
+    }
+
+    async fn listening(
+        &self,
+        agents: &mut watch::Receiver<Vec<Agent>>,
+        index: usize,
+    ) -> io::Result<DuplexStream> {
+        loop {
+            let agent = agents.borrow_and_update().get(index).cloned().unwrap_or_default();
+            match (agent.state, agent.pod) {
+                (State::Running, Some(pod)) => {
+                    if let Some(stream) = self.forward(&pod).await? {
+                        return Ok(stream);
+                    }
+                    sleep(AGAIN_AFTER).await;
+                }
+                (State::Lost(trouble), _) => {
+                    return Err(io::Error::other(format!("its pod {}", trouble.why)));
+                }
+                (State::Done, _) => return Err(io::Error::other("its pod has ended before the load")),
+                _ => {
+                    let changed = agents.changed().await;
+                    changed.map_err(|_| io::Error::other("its pods are watched no more"))?;
+                }
+            }
+        }
+    }
+
+    /// A stream to the port of an agent; None if it does not listen yet.
+    async fn forward(&self, pod: &str) -> io::Result<Option<DuplexStream>> {
+        match open_port(&self.connection, self.job.namespace.as_str(), pod, PORT).await {
+            Ok(Forwarded { stream, reason }) => Ok(timeout(REFUSAL, reason).await.is_err().then_some(stream)),
+            // A connection may fail; if none comes about, the look at the pods says so.
+            Err(NotForwarded::Failed(Failed::Refused(Refused::Unreachable { .. }))) => Ok(None),
+            Err(NotForwarded::Failed(failed @ (Failed::Refused(_) | Failed::Forbidden(_)))) => {
+                let refused = self.refused(failed, "forward a port of a pod").await;
+                Err(io::Error::other(refused.to_string()))
+            }
+            // Its pod may have gone, or its node may be busy: the next look shows it.
+            Err(NotForwarded::Failed(_) | NotForwarded::Other(_)) => Ok(None),
+        }
+    }
+
+    /// Removes the Job.
+    async fn remove(&self) -> Result<(), Refused> {
+        let AgentJob { name, namespace, .. } = &self.job;
+        match self.connection.delete(&format!("{}/{name}", jobs_of(namespace))).await {
+            Ok(()) | Err(Failed::NotFound(_)) => Ok(()),
+            Err(failed) => Err(self.refused(failed, "remove a Job").await),
+        }
+    }
+
+    async fn refused(&self, failed: Failed, doing: &'static str) -> Refused {
+        refused(&self.connection, &self.job.namespace, failed, doing).await
+    }
+}
+
+/// The pods of those targets that are services which the user may read.
+///
+/// # Errors
+/// When no request would be answered.
+async fn avoided(connection: &Connection, job: &AgentJob) -> Result<Vec<Avoided>, Refused> {
+    let hosts = job.targets.iter().filter_map(|target| target.rsplit_once(':'));
+    let services: BTreeSet<_> = hosts.filter_map(|(host, _)| service_of(host, &job.namespace)).collect();
+    let mut avoided = Vec::new();
+    for (namespace, name) in services {
+        let service: Result<Service, Failed> =
+            connection.get(&format!("/api/v1/namespaces/{namespace}/services/{name}")).await;
+        match service {
+            Ok(Service { spec: ServiceSpec { selector: labels } }) if !labels.is_empty() => {
+                avoided.push(Avoided { namespace: namespace.to_owned(), labels });
+            }
+            Err(Failed::Refused(refused)) => return Err(refused),
+            // Without a service or the right to read it, agents may share a node with it, as they do where there is no other.
+            Ok(_) | Err(_) => {}
+        }
+    }
+    Ok(avoided)
+}
+
+/// The path of the Jobs of a namespace.
+fn jobs_of(namespace: &Namespace) -> String {
+    format!("/apis/batch/v1/namespaces/{namespace}/jobs")
+}
+
+/// The reason of a request that failed.
+async fn refused(
+    connection: &Connection,
+    namespace: &Namespace,
+    failed: Failed,
+    doing: &'static str,
+) -> Refused {
+    let (context, namespace) = (connection.context.clone(), namespace.clone());
+    match failed {
+        Failed::Refused(refused) => refused,
+        Failed::Forbidden(said) => Refused::ForbiddenAgents { context, namespace, doing, said },
+        Failed::NotFound(said) => match connection.missing_namespace(namespace.as_str()).await {
+            Some(refused) => refused,
+            None => Refused::ApiOfAgents { context, namespace, doing, said },
+        },
+        Failed::Other(said) => Refused::ApiOfAgents { context, namespace, doing, said },
+    }
+}
+
+/// A Job, as far as it is needed.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Left {
+    metadata: LeftMetadata,
+    status: LeftStatus,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct LeftMetadata {
+    name: String,
+    namespace: String,
+    creation_timestamp: Option<Time>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct LeftStatus {
+    /// Its pods that run and are ready.
+    ready: u32,
+    /// Its pods that have not ended.
+    active: u32,
+}
+
+impl Left {
+    /// True if a controller may have it: one waits for its first agents, or has those that run. Otherwise they end by themselves.
+    fn is_in_use(&self, now: Timestamp) -> bool {
+        let Self { metadata, status } = self;
+        let is_young = |made: &Time| now.as_second() - made.0.as_second() <= ARRIVAL.as_secs() as i64;
+        status.ready > 0 || status.active > 0 && metadata.creation_timestamp.as_ref().is_some_and(is_young)
+    }
+}
+
+/// Removes the Jobs that ended or killed loads left in a namespace, or in all that the user may list, but for those that may be in use.
+///
+/// # Errors
+/// When they cannot be listed, or one cannot be removed.
+pub fn remove_left(context: Option<&str>, namespace: Option<&Namespace>) -> Result<Removed, Refused> {
+    let runtime = runtime()?;
+    let removed = runtime.block_on(async {
+        let connection = Connection::open(context).await?;
+        let labels = LABELS.map(|(key, value)| format!("{}%3D{value}", key.replace('/', "%2F")));
+        let selector = format!("labelSelector={}", labels.join("%2C"));
+        let path = namespace.map_or_else(|| "/apis/batch/v1/jobs".to_owned(), jobs_of);
+        let listed: Result<List<Left>, Failed> = connection.get(&format!("{path}?{selector}")).await;
+        let listed = match (listed, namespace) {
+            (Ok(listed), _) => listed,
+            (Err(failed), Some(namespace)) => {
+                return Err(refused(&connection, namespace, failed, "list jobs").await);
+            }
+            (Err(Failed::Refused(refused)), None) => return Err(refused),
+            (Err(Failed::Forbidden(said) | Failed::NotFound(said) | Failed::Other(said)), None) => {
+                return Err(Refused::AllNamespaces { context: connection.context.clone(), said });
+            }
+        };
+        let mut found = Removed::default();
+        let now = Timestamp::now();
+        for left in listed.items {
+            let LeftMetadata { name, namespace, .. } = &left.metadata;
+            let shown = format!("{namespace}/{name}");
+            if left.is_in_use(now) {
+                found.in_use.push(shown);
+                continue;
+            }
+            // Names of the cluster are names.
+            let Ok(namespace) = namespace.parse::<Namespace>() else { continue };
+            match connection.delete(&format!("{}/{name}", jobs_of(&namespace))).await {
+                Ok(()) => found.removed.push(shown),
+                // Somebody else has.
+                Err(Failed::NotFound(_)) => {}
+                Err(failed) => return Err(refused(&connection, &namespace, failed, "remove a Job").await),
+            }
+        }
+        Ok(found)
+    });
+    runtime.shutdown_background();
+    removed
+}

@@ -1,0 +1,342 @@
+//! A client of one cluster, by the kubeconfig of the user.
+
+use std::env;
+use std::error::Error;
+use std::io;
+
+use hoptax_text::secrets::users_of_urls;
+use kube_client::client::AuthError;
+use kube_client::config::{KubeConfigOptions, Kubeconfig, KubeconfigError, NamedCluster};
+use kube_client::{Client, Config};
+use serde::Deserialize;
+use serde::de::{DeserializeOwned, IgnoredAny};
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use super::direct::is_direct;
+use super::{SILENCE, silent};
+use crate::refused::Refused;
+use crate::rights::Missing;
+use crate::said::short;
+
+/// The user that an API server takes a request without credentials for.
+const NOBODY: &str = "system:anonymous";
+/// Reasons that an API server states. Other servers, such as a proxy before it, answer with the same codes.
+const NOT_FOUND: &str = "NotFound";
+const FORBIDDEN: &str = "Forbidden";
+/// The forms of answers: objects, and lists of which only the names are needed.
+const JSON: &str = "application/json";
+const METADATA_ALONE: &str =
+    "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
+
+/// A client of one cluster.
+pub(super) struct Connection {
+    pub(super) client: Client,
+    pub(super) context: String,
+    server: String,
+    /// The program of the kubeconfig that prints credentials, if it names one.
+    program: Option<String>,
+}
+
+/// The answer to a request that failed.
+pub(super) enum Failed {
+    /// A reason that concerns every request.
+    Refused(Refused),
+    /// There is no such object, or no such namespace, with this message.
+    NotFound(String),
+    /// The server forbids it, with this message.
+    Forbidden(String),
+    /// The server refuses it otherwise.
+    Other(String),
+}
+
+impl Connection {
+    /// Reads the kubeconfig, and makes the client of the context. Nothing is sent.
+    pub(super) async fn open(wanted: Option<&str>) -> Result<Self, Refused> {
+        let unusable = |error: &dyn Error| Refused::Kubeconfig { why: causes(error) };
+        let given = Kubeconfig::read().map_err(|error| match error {
+            // The error repeats the text at its place, which may be a token.
+            KubeconfigError::Parse(error) => {
+                let place =
+                    error.location().map(|at| format!(" at line {}, column {}", at.line(), at.column()));
+                Refused::Kubeconfig { why: format!("it is no kubeconfig{}", place.unwrap_or_default()) }
+            }
+            KubeconfigError::ReadConfig(error, path) => {
+                let why = if error.kind() == io::ErrorKind::NotFound {
+                    "there is no such file".to_owned()
+                } else {
+                    error.to_string()
+                };
+                Refused::NoKubeconfig { path: path.display().to_string(), why }
+            }
+            error => unusable(&error),
+        })?;
+        let there: Vec<String> = given.contexts.iter().map(|context| context.name.clone()).collect();
+        let context = wanted.map(str::to_owned).or_else(|| given.current_context.clone());
+        let context = context.filter(|context| there.contains(context)).ok_or_else(|| {
+            let current = given.current_context.clone().filter(|current| !current.is_empty());
+            Refused::NoContext { wanted: wanted.map(str::to_owned).or(current), there }
+        })?;
+        let has_proxy = states_proxy(&given, &context);
+        let options = KubeConfigOptions { context: Some(context.clone()), ..KubeConfigOptions::default() };
+        let config = Config::from_custom_kubeconfig(given, &options).await;
+        let mut config = config.map_err(|error| unusable(&error))?;
+        // A server that answers with 503 would be asked again until its answer is not known.
+        config.default_retry = false;
+        if !has_proxy && is_without_proxy(&config.cluster_url) {
+            config.proxy_url = None;
+        }
+        let server = without_users(&config.cluster_url.to_string());
+        let program = config.auth_info.exec.as_ref().and_then(|exec| exec.command.clone());
+        let client = Client::try_from(config).map_err(|error| match &error {
+            kube_client::Error::Auth(error) => {
+                Refused::Credentials { context: context.clone(), why: why(error, program.as_deref()) }
+            }
+            // They repeat the address of the proxy, which may have a password.
+            kube_client::Error::ProxyProtocolUnsupported { .. }
+            | kube_client::Error::ProxyProtocolDisabled { .. } => Refused::Kubeconfig {
+                why: "its `proxy-url`, or the variable HTTPS_PROXY, is no `http://` and no `https://`"
+                    .to_owned(),
+            },
+            error => unusable(error),
+        })?;
+        Ok(Self { client, context, server, program })
+    }
+
+    /// The refusal of a namespace that there is not; None if there is, or if the user may not know.
+    pub(super) async fn missing_namespace(&self, wanted: &str) -> Option<Refused> {
+        match self.get::<IgnoredAny>(&format!("/api/v1/namespaces/{wanted}")).await {
+            Err(Failed::NotFound(_)) => {
+                let (context, there) = (self.context.clone(), self.names("/api/v1/namespaces").await);
+                Some(Refused::NoNamespace { context, wanted: wanted.to_owned(), there })
+            }
+            _ => None,
+        }
+    }
+
+    /// The names of the objects of a list; none if the user may not read it.
+    pub(super) async fn names(&self, path: &str) -> Vec<String> {
+        let list: Result<List, _> = self.send(http::Method::GET, path, METADATA_ALONE, None).await;
+        list.map(|list| list.items.into_iter().map(|item| item.metadata.name).collect()).unwrap_or_default()
+    }
+
+    /// An object of the API, or a list of them.
+    pub(super) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failed> {
+        self.send(http::Method::GET, path, JSON, None).await
+    }
+
+    /// Makes an object of a manifest, and returns it as the cluster has it.
+    pub(super) async fn create<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        manifest: &Value,
+    ) -> Result<T, Failed> {
+        self.send(http::Method::POST, path, JSON, Some(manifest)).await
+    }
+
+    /// Deletes an object; what belongs to it follows.
+    pub(super) async fn delete(&self, path: &str) -> Result<(), Failed> {
+        let options = json!({
+            "apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background",
+        });
+        self.send::<IgnoredAny>(http::Method::DELETE, path, JSON, Some(&options)).await.map(|_| ())
+    }
+
+    async fn send<T: DeserializeOwned>(
+        &self,
+        method: http::Method,
+        path: &str,
+        accepted: &str,
+        body: Option<&Value>,
+    ) -> Result<T, Failed> {
+        let mut request = http::Request::builder().method(method).uri(path);
+        request = request.header(http::header::ACCEPT, accepted);
+        if body.is_some() {
+            request = request.header(http::header::CONTENT_TYPE, JSON);
+        }
+        let body = body.map(|body| body.to_string().into_bytes()).unwrap_or_default();
+        let request =
+            request.body(body).map_err(|error| self.failed(kube_client::Error::HttpError(error)))?;
+        match timeout(SILENCE, self.client.request(request)).await {
+            Ok(answer) => answer.map_err(|error| self.failed(error)),
+            Err(_) => Err(self.failed(kube_client::Error::Service(silent().into()))),
+        }
+    }
+
+    /// The reason of a request that failed.
+    pub(super) fn failed(&self, error: kube_client::Error) -> Failed {
+        let context = self.context.clone();
+        if let Some(error) = of_credentials(&error) {
+            return Failed::Refused(Refused::Credentials {
+                context,
+                why: why(error, self.program.as_deref()),
+            });
+        }
+        match error {
+            kube_client::Error::Api(status) if status.code == 401 => {
+                let why = format!("401 {}", short(&status.message));
+                Failed::Refused(Refused::Credentials { context, why })
+            }
+            kube_client::Error::Api(status) if status.reason == NOT_FOUND => {
+                Failed::NotFound(format!("{} {}", status.code, short(&status.message)))
+            }
+            kube_client::Error::Api(status) if status.reason == FORBIDDEN => {
+                let said = short(&status.message);
+                // Who grants a right to nobody grants it to everybody.
+                if Missing::stated(&said).and_then(|missing| missing.user).as_deref() == Some(NOBODY) {
+                    let why = format!("it has none for this context, which makes you `{NOBODY}`");
+                    return Failed::Refused(Refused::Credentials { context, why });
+                }
+                Failed::Forbidden(said)
+            }
+            kube_client::Error::Api(status) => {
+                Failed::Other(format!("{} {}", status.code, short(&status.message)))
+            }
+            // The error repeats a part of the answer.
+            kube_client::Error::SerdeError(_) | kube_client::Error::FromUtf8(_) => {
+                let said =
+                    format!("{} answered with something else than an object of Kubernetes", self.server);
+                Failed::Other(said)
+            }
+            error => Failed::Refused(Refused::Unreachable {
+                context,
+                server: self.server.clone(),
+                why: last_cause(&error),
+            }),
+        }
+    }
+}
+
+/// The error of credentials in a failed request: they are renewed while it is sent.
+fn of_credentials<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a AuthError> {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(found) = error.downcast_ref::<AuthError>() {
+            return Some(found);
+        }
+        next = error.source();
+    }
+    None
+}
+
+/// True if a kubeconfig states a proxy for the cluster of a context.
+fn states_proxy(given: &Kubeconfig, context: &str) -> bool {
+    let context = given.contexts.iter().find(|one| one.name == context).and_then(|one| one.context.as_ref());
+    let is_it = |cluster: &&NamedCluster| context.is_some_and(|context| context.cluster == cluster.name);
+    let cluster = given.clusters.iter().find(is_it).and_then(|one| one.cluster.as_ref());
+    cluster.and_then(|cluster| cluster.proxy_url.as_deref()).is_some_and(|url| !url.is_empty())
+}
+
+/// True if no proxy of the environment is asked for a server.
+fn is_without_proxy(server: &http::Uri) -> bool {
+    let variable = |name| env::var(name).ok().filter(|value| !value.is_empty());
+    let no_proxy = variable("NO_PROXY").or_else(|| variable("no_proxy")).unwrap_or_default();
+    let usual = if server.scheme_str() == Some("http") { 80 } else { 443 };
+    server.host().is_some_and(|host| is_direct(host, server.port_u16().unwrap_or(usual), &no_proxy))
+}
+
+/// A list of objects, of which only the names are needed.
+#[derive(Deserialize)]
+struct List {
+    items: Vec<Item>,
+}
+
+#[derive(Deserialize)]
+struct Item {
+    metadata: Metadata,
+}
+
+#[derive(Deserialize)]
+struct Metadata {
+    name: String,
+}
+
+/// The reason why there are no credentials. The output of a program for them may be one, and its arguments and variables may hold one.
+fn why(error: &AuthError, program: Option<&str>) -> String {
+    let program = program.map_or("its program for them".to_owned(), |program| format!("`{program}`"));
+    match error {
+        AuthError::AuthExecRun { out, .. } => {
+            let said = short(&String::from_utf8_lossy(&out.stderr));
+            let said = if said.is_empty() { said } else { format!(": {said}") };
+            format!("{program} ended with {}{said}", out.status)
+        }
+        AuthError::AuthExecStart(error) => format!("cannot start {program}: {error}"),
+        AuthError::AuthExecParse(_) => format!("{program} printed something else than credentials"),
+        error => causes(error),
+    }
+}
+
+/// The address of a server, without users and passwords.
+fn without_users(url: &str) -> String {
+    let mut shown = url.to_owned();
+    for user in users_of_urls(url).into_iter().rev() {
+        shown.replace_range(user, "x");
+    }
+    shown
+}
+
+/// The last cause of an error: those before it only say in which layer of the client it was.
+fn last_cause(error: &dyn Error) -> String {
+    let mut last: &dyn Error = error;
+    while let Some(cause) = last.source() {
+        last = cause;
+    }
+    last.to_string()
+}
+
+/// An error with its causes. Some repeat theirs.
+pub(super) fn causes(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        let more = cause.to_string();
+        if !text.contains(&more) {
+            text = format!("{text}: {more}");
+        }
+        next = cause.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::{ExitStatus, Output};
+
+    use super::*;
+
+    #[test]
+    fn causes_are_said_once_each_or_the_last_one_alone() {
+        #[derive(Debug, thiserror::Error)]
+        #[error("outer: inner")]
+        struct Outer(#[source] io::Error);
+        assert_eq!(causes(&Outer(io::Error::other("inner"))), "outer: inner");
+        assert_eq!(causes(&Outer(io::Error::other("deep"))), "outer: inner: deep");
+        assert_eq!(last_cause(&Outer(io::Error::other("deep"))), "deep");
+        assert_eq!(last_cause(&io::Error::other("deep")), "deep");
+    }
+
+    #[test]
+    fn failed_credentials_name_their_program_and_repeat_no_secret() {
+        let out = Output {
+            status: ExitStatus::from_raw(1 << 8),
+            stdout: b"hunter2".to_vec(),
+            stderr: b"log in\n\x1b again\n".to_vec(),
+        };
+        let error =
+            AuthError::AuthExecRun { cmd: "KEY=hunter2 aws --key hunter2".to_owned(), out: Box::new(out) };
+        // They are renewed while a request is sent.
+        let failed = kube_client::Error::Service(Box::new(error));
+        let found = of_credentials(&failed).unwrap();
+        assert_eq!(why(found, Some("aws")), "`aws` ended with exit status: 1: log in again");
+        let start = AuthError::AuthExecStart(io::Error::other("no such file"));
+        assert_eq!(why(&start, Some("aws")), "cannot start `aws`: no such file");
+        assert!(of_credentials(&kube_client::Error::Service(silent().into())).is_none());
+    }
+
+    #[test]
+    fn addresses_are_shown_without_passwords() {
+        assert_eq!(without_users("https://me:hunter2@api.example:6443/"), "https://x@api.example:6443/");
+        assert_eq!(without_users("https://10.0.0.1:6443/"), "https://10.0.0.1:6443/");
+    }
+}

@@ -1,0 +1,243 @@
+//! A Job of agents in a cluster: what is asked for, and its manifests.
+//!
+//! The Job is the only object that a load makes by itself: the Secret with the token of its agents belongs to it, as its pods do, so whoever
+//! removes the Job removes all. A Job that nobody removes ends by its deadline, and the cluster removes it a minute later.
+
+pub mod pods;
+
+use std::collections::BTreeMap;
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
+use std::time::Duration;
+
+use hoptax_text::yaml::write::written;
+use serde_json::{Value, json};
+
+use crate::name::Namespace;
+use crate::rights::rule_of_agents;
+
+/// The time in which an agent has to come: a node may have to take its pod and to pull its image.
+pub const ARRIVAL: Duration = Duration::from_mins(2);
+/// The port of an agent, on the loopback of its pod.
+pub const PORT: u16 = 8420;
+/// The labels of all that hoptax makes in a cluster. Others may have one of them, and not both.
+pub const LABELS: [(&str, &str); 2] =
+    [("app.kubernetes.io/name", "hoptax-agent"), ("app.kubernetes.io/managed-by", "hoptax")];
+/// The container of an agent. A mesh may put others beside it.
+pub const CONTAINER: &str = "agent";
+
+/// The time between the end of a Job and its removal by the cluster, seconds.
+const REMOVED_AFTER_S: u64 = 60;
+/// The time that the cluster has to end pods, beside the deadline of their agents.
+const ENDING: Duration = Duration::from_secs(30);
+/// The user and the group of the agent: the numbers that images without a root often have.
+const USER: u32 = 65_532;
+/// The label by which nodes are told apart.
+const HOSTNAME: &str = "kubernetes.io/hostname";
+/// The folder of the token in a pod.
+const TOKEN_FOLDER: &str = "/run/hoptax";
+
+/// When a node pulls the image of agents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pull {
+    /// Always.
+    Always,
+    /// If it does not have it.
+    IfNotPresent,
+    /// Never.
+    Never,
+}
+
+impl Pull {
+    /// The word that Kubernetes has for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Always => "Always",
+            Self::IfNotPresent => "IfNotPresent",
+            Self::Never => "Never",
+        }
+    }
+}
+
+/// The pods that agents keep off, if there is another node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Avoided {
+    /// Their namespace.
+    pub namespace: String,
+    /// Their labels.
+    pub labels: BTreeMap<String, String>,
+}
+
+/// A Job of agents.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentJob {
+    /// Its name, of at most 50 letters: see [`new_name`].
+    pub name: String,
+    /// Its namespace, which exists.
+    pub namespace: Namespace,
+    /// The number of agents.
+    pub agents: u32,
+    /// The image, with the program at `/hoptax`.
+    pub image: String,
+    /// When nodes pull it.
+    pub pull: Pull,
+    /// The targets that agents may send to, `HOST:PORT`.
+    pub targets: Vec<String>,
+    /// The time after which an agent ends, whatever it does.
+    pub deadline: Duration,
+    /// The processors of an agent, thousandths.
+    pub cpu_millis: u32,
+    /// The memory of an agent, MiB.
+    pub memory_mib: u32,
+    /// The pods that agents keep off, as far as targets are known.
+    pub avoided: Vec<Avoided>,
+}
+
+/// A name that no other Job has.
+pub fn new_name() -> String {
+    // Its keys are random, and so is the hash of anything: 40 bits of it.
+    format!("hoptax-load-{:010x}", RandomState::new().hash_one(0) >> 24)
+}
+
+impl AgentJob {
+    /// The manifest of the Job.
+    pub fn manifest(&self) -> Value {
+        json!({
+            "apiVersion": "batch/v1",
+            "kind": "Job",
+            "metadata": {"name": self.name, "namespace": self.namespace.as_str(), "labels": labels()},
+            "spec": {
+                "completions": self.agents,
+                "parallelism": self.agents,
+                "completionMode": "Indexed",
+                // An agent that is lost is not replaced, and the others go on. With `backoffLimit`, the end of one would end all.
+                "backoffLimitPerIndex": 0,
+                "activeDeadlineSeconds": (ARRIVAL + self.deadline + ENDING).as_secs(),
+                "ttlSecondsAfterFinished": REMOVED_AFTER_S,
+                "template": {"metadata": {"labels": labels(), "annotations": annotations()}, "spec": self.pod()},
+            },
+        })
+    }
+
+    /// The manifest of the Secret with the token of the agents, which belongs to the Job with this id.
+    pub fn secret(&self, uid: &str, token: &str) -> Value {
+        json!({
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {
+                "name": self.name,
+                "namespace": self.namespace.as_str(),
+                "labels": labels(),
+                "ownerReferences": [{"apiVersion": "batch/v1", "kind": "Job", "name": self.name, "uid": uid}],
+            },
+            "type": "Opaque",
+            "immutable": true,
+            "stringData": {"token": token},
+        })
+    }
+
+    /// The manifests as YAML, with the rule that grants what they need, for people who read them before. Id and token are shown as words.
+    pub fn shown(&self) -> String {
+        let made = [self.manifest(), self.secret("UID-OF-THE-JOB", "TOKEN-OF-THE-AGENTS")];
+        format!("{}{}", rule_of_agents(&self.namespace, None), made.iter().map(document).collect::<String>())
+    }
+
+    fn pod(&self) -> Value {
+        let agents = json!({"matchLabels": {"batch.kubernetes.io/job-name": self.name}});
+        let mut pod = json!({
+            "restartPolicy": "Never",
+            "terminationGracePeriodSeconds": 5,
+            "automountServiceAccountToken": false,
+            "enableServiceLinks": false,
+            "securityContext": {
+                "runAsNonRoot": true,
+                "runAsUser": USER,
+                "runAsGroup": USER,
+                "fsGroup": USER,
+                "seccompProfile": {"type": "RuntimeDefault"},
+            },
+            // Agents on one node share its processors and its network.
+            "topologySpreadConstraints": [{
+                "maxSkew": 1, "topologyKey": HOSTNAME, "whenUnsatisfiable": "ScheduleAnyway", "labelSelector": agents,
+            }],
+            "containers": [self.container()],
+            "volumes": [{"name": "token", "secret": {"secretName": self.name, "defaultMode": 0o440}}],
+        });
+        let off = |Avoided { namespace, labels }: &Avoided| {
+            let pods = json!({"matchLabels": labels});
+            let term = json!({"topologyKey": HOSTNAME, "namespaces": [namespace], "labelSelector": pods});
+            json!({"weight": 100, "podAffinityTerm": term})
+        };
+        let terms: Vec<Value> = self.avoided.iter().map(off).collect();
+        if !terms.is_empty() {
+            // A cluster of one node has no other place.
+            let wanted = json!({"preferredDuringSchedulingIgnoredDuringExecution": terms});
+            pod["affinity"] = json!({"podAntiAffinity": wanted});
+        }
+        pod
+    }
+
+    fn container(&self) -> Value {
+        let listen = format!("127.0.0.1:{PORT}");
+        let (token, deadline) = (format!("{TOKEN_FOLDER}/token"), format!("{}s", self.deadline.as_secs()));
+        // Quiet: the group of the pod reads its token, about which a note would be among its last words.
+        let mut arguments: Vec<&str> = vec!["lab", "agent", "--quiet", "--listen", &listen];
+        arguments.extend(["--token-file", &token, "--deadline", &deadline]);
+        for target in &self.targets {
+            arguments.extend(["--allow-target", target.as_str()]);
+        }
+        let resources = json!({"cpu": cpus(self.cpu_millis), "memory": format!("{}Mi", self.memory_mib)});
+        json!({
+            "name": CONTAINER,
+            "image": self.image,
+            "imagePullPolicy": self.pull.word(),
+            "command": ["/hoptax"],
+            "args": arguments,
+            // Alike, so that the pod is guaranteed: with whole processors, nodes with a static policy give it processors of its own.
+            "resources": {"requests": resources, "limits": resources},
+            "securityContext": {
+                "allowPrivilegeEscalation": false,
+                "readOnlyRootFilesystem": true,
+                "capabilities": {"drop": ["ALL"]},
+            },
+            // The last words of an agent are then part of the state of its pod.
+            "terminationMessagePolicy": "FallbackToLogsOnError",
+            "volumeMounts": [{"name": "token", "mountPath": TOKEN_FOLDER, "readOnly": true}],
+        })
+    }
+}
+
+/// A further document of YAML.
+fn document(manifest: &Value) -> String {
+    format!("---\n{}", written(manifest).text)
+}
+
+/// The labels of a Job, its pods and its Secret.
+fn labels() -> Value {
+    LABELS.into_iter().collect()
+}
+
+/// The annotations of pods. A load that is moved is lost: those who pack nodes, the cluster autoscaler and Karpenter, leave it.
+fn annotations() -> Value {
+    json!({"cluster-autoscaler.kubernetes.io/safe-to-evict": "false", "karpenter.sh/do-not-disrupt": "true"})
+}
+
+/// Processors, as Kubernetes writes them.
+fn cpus(millis: u32) -> String {
+    if millis.is_multiple_of(1_000) { (millis / 1_000).to_string() } else { format!("{millis}m") }
+}
+
+/// The namespace and the name of the service that a host is the name of, for a load from a namespace: `NAME`, `NAME.NAMESPACE`, and these with
+/// `.svc` and the domain of the cluster. None for what is surely no service.
+pub fn service_of<'a>(host: &'a str, from: &'a Namespace) -> Option<(&'a str, &'a str)> {
+    let mut words = host.trim_end_matches('.').split('.');
+    let name = words.next().filter(|name| !name.is_empty() && name.parse::<u8>().is_err())?;
+    let namespace = words.next().unwrap_or(from.as_str());
+    let is_service = words.next().is_none_or(|word| word == "svc");
+    let namespace_is_name = namespace.parse::<Namespace>().is_ok();
+    let name_is_name = name.parse::<Namespace>().is_ok();
+    (is_service && namespace_is_name && name_is_name).then_some((namespace, name))
+}
+
+#[cfg(test)]
+mod tests;
