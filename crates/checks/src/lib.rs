@@ -48,7 +48,8 @@ pub fn judge_merged_by(result: &mut LoadResult, limits: &Limits) {
     let judged = run_checks(load::OF_MERGED, result, limits);
     let is_judged_again = |finding: &Finding| load::OF_MERGED.iter().any(|check| check.id == finding.id);
     result.findings.retain(|finding| !is_judged_again(finding));
-    result.findings.extend(judged);
+    // Those of the whole stand before those of its parts.
+    result.findings.splice(..0, judged);
     result.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     let is_void = load::is_void(result, &result.findings);
     result.verdict = Verdict::from_findings(&result.findings, is_void);
