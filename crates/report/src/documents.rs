@@ -25,9 +25,10 @@ mod study;
 use hoptax_result::{
     BillBody, CalibrationBody, ComparisonBody, CrosscheckBody, FindArmsBody, FindBody, GateBody,
     GraphRunBody, HistoryBody, LintBody, ListenersCheckBody, LoadBody, MeshMarkBody, PricesBody, RunsBody,
-    ScaleBody, SittingsBody, SizeBody, SizeCheckBody, StudiesComparisonBody, StudyBody,
+    ScaleBody, SittingsBody, SizeBody, SizeCheckBody, StudiesComparisonBody, StudyBody, check_format,
 };
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::document::Document;
 use crate::kind::Kind;
@@ -80,28 +81,29 @@ pub const KINDS: &[Kind] = &[
     Kind::with_body::<LintBody>(),
 ];
 
-/// The kind of a result file.
+/// The kind of a result file, of any version of its format that is read.
 ///
 /// # Errors
-/// The reason why the text is no result.
+/// The reason why the text is no result, or one of a version that is not read, and what to do then.
 pub fn kind_of_text(text: &str) -> Result<&'static Kind, String> {
-    /// Field that all result files have.
+    /// Fields that all result files have.
     #[derive(Deserialize)]
-    struct Format {
+    struct Stated {
         format: String,
+        #[serde(default)]
+        program: Value,
     }
-    let Format { format } =
+    fn name(format: &str) -> Option<&str> {
+        format.split('/').next()
+    }
+    let Stated { format, program } =
         serde_json::from_str(text).map_err(|error| format!("it is no result of hoptax ({error})"))?;
-    KINDS.iter().find(|kind| kind.format == format).ok_or_else(|| {
-        let name = |format: &str| format.split('/').next().map(str::to_owned);
-        match KINDS.iter().find(|kind| name(kind.format) == name(&format)) {
-            Some(kind) => format!(
-                "its format is `{format}`, and this version of hoptax reads `{}`: use the hoptax that wrote it",
-                kind.format
-            ),
-            None => format!("its format is `{format}`, which is not one of results"),
-        }
-    })
+    let kind = KINDS
+        .iter()
+        .find(|kind| name(kind.format) == name(&format))
+        .ok_or_else(|| format!("its format is `{format}`, which is not one of results"))?;
+    check_format(&format, kind.format, program["version"].as_str())?;
+    Ok(kind)
 }
 
 /// The document of a result file of any kind.
@@ -165,6 +167,9 @@ mod tests {
         let refused = |format: &str| kind_of_text(&format!("{{\"format\": \"{format}\"}}")).unwrap_err();
         let why = refused("hoptax.history/1");
         assert!(why.contains("`hoptax.history/1`") && why.contains("reads `hoptax.history/2`"), "{why}");
+        let newer = r#"{"format": "hoptax.history/9", "program": {"version": "99.1.0"}}"#;
+        let why = kind_of_text(newer).unwrap_err();
+        assert!(why.ends_with("use hoptax 99.1.0 or a later one"), "{why}");
         assert!(refused("elsewhere/1").contains("not one of results"));
         assert!(kind_of_text("[]").unwrap_err().starts_with("it is no result of hoptax"));
     }

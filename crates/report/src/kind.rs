@@ -2,7 +2,7 @@
 //!
 //! [`documents`]: crate::documents
 
-use hoptax_result::{Body, Environment, Machine, Program, Report, Verdict};
+use hoptax_result::{Body, Environment, Finding, Machine, Program, Report, Verdict};
 use schemars::Schema;
 use serde_json::Result;
 
@@ -81,5 +81,10 @@ fn head<T: Documented>(text: &str) -> Result<Head> {
 }
 
 fn document<T: Documented>(text: &str) -> Result<Document> {
-    Ok(T::DOCUMENT(&serde_json::from_str(text)?))
+    let report: Report<T> = serde_json::from_str(text)?;
+    let mut document = T::DOCUMENT(&report);
+    // The first screen has no findings that only inform, and who reads the file must know that there is more in it.
+    let is_of_newer = |finding: &&Finding| finding.id == Finding::NEWER_FILE;
+    document.notes.extend(report.findings.iter().filter(is_of_newer).map(|finding| finding.message.clone()));
+    Ok(document)
 }

@@ -153,6 +153,10 @@ impl Finding {
     /// So its findings do not have `withholds`, which is about costs, too.
     pub const VAGUE_LEVEL: &'static str = "vague-level";
 
+    /// The id of the note that a newer hoptax wrote a result, and that this one left out what it does not know of it. It is made when a
+    /// file is read, and by no check.
+    pub const NEWER_FILE: &'static str = "newer-file";
+
     /// True if the finding withholds the number at `place`: one in its scope, or a difference from one in its scope.
     pub fn withholds_number(&self, place: &Place<'_>) -> bool {
         self.withholds && self.concerns(place)

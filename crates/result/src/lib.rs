@@ -28,6 +28,7 @@ mod load;
 mod machine;
 mod measures;
 mod meshmark;
+mod older;
 mod parts;
 mod prices;
 mod program;
@@ -40,6 +41,7 @@ mod size;
 mod speeds;
 mod stored;
 mod study;
+mod version;
 
 #[cfg(any(test, feature = "sample"))]
 pub mod sample;
@@ -134,3 +136,4 @@ pub use study::{
     Shape, SittingRecord, Slices, Standing, StatusResult, StudyBody, StudyPlan, StudyResult, Timeline,
     TimelinePlan, TimelinePoint, TopDownPart,
 };
+pub use version::check_format;

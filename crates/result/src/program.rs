@@ -28,11 +28,37 @@ impl Program {
         }
     }
 
+    /// True for a version of hoptax that is newer than the program that runs. A pre-release counts as its release; a text that is no
+    /// version is not newer.
+    pub(crate) fn is_newer(version: &str) -> bool {
+        let numbers = |version: &str| -> Option<Vec<u64>> {
+            let release = version.split(['-', '+']).next()?;
+            release.split('.').map(|number| number.parse().ok()).collect()
+        };
+        numbers(version).zip(numbers(env!("CARGO_PKG_VERSION"))).is_some_and(|(theirs, ours)| theirs > ours)
+    }
+
     /// States the commit that this program was built from. A program does it once, when it starts.
     pub fn set_commit(commit: Option<&'static str>) {
         if let Some(commit) = commit {
             // A second call would state the same.
             let _ = COMMIT.set(commit);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_is_newer_by_its_numbers() {
+        for newer in ["99.0.0", "99.0.0-rc.1", "10000.1", "1000.0.0+build.3"] {
+            assert!(Program::is_newer(newer), "{newer}");
+        }
+        let this = Program::this().version;
+        for other in [this.as_str(), "0.0.9", "0.0.100", "", "newest", "99.x.0", "-99.0.0"] {
+            assert!(!Program::is_newer(other), "{other}");
         }
     }
 }

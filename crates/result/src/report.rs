@@ -3,21 +3,25 @@
 //! In JSON, the fields of the body stand beside those of the envelope, so that a reader finds `arms` and `verdict` in one place. The
 //! same holds in Rust: a report dereferences to its body.
 
+mod newer;
+mod read;
+#[cfg(test)]
+mod tests;
+
 use std::borrow::Cow;
-use std::fmt::{Debug, Formatter, Result as FmtResult};
+use std::fmt::Debug;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{DeserializeOwned, DeserializeSeed, Error, IntoDeserializer, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::de::DeserializeOwned;
+use serde::{Serialize, Serializer};
 
 use crate::{Environment, Finding, Program, Verdict};
 
 /// Part of a result that its kind defines: all fields but those of the envelope.
 pub trait Body: Serialize + DeserializeOwned + JsonSchema {
-    /// Name and version of the format of its files: `hoptax.NAME/VERSION`.
+    /// Name and version of the format of its files: `hoptax.NAME/VERSION`. A new version needs a reader of the one before (`older.rs`).
     const FORMAT: &'static str;
 
     /// The machine that it was measured on: [`Environment`], or `()` for results that are computed from files alone.
@@ -70,6 +74,11 @@ impl<T: Body> Report<T> {
     pub const FORMAT: &'static str = T::FORMAT;
     /// Name of its kind, such as `study`: that of its format without the version.
     pub const KIND: &'static str = name_of(T::FORMAT);
+
+    /// True if `format` is a version of its format, one that is not read among them.
+    pub fn is_format(format: &str) -> bool {
+        format.starts_with("hoptax.") && format.contains('/') && name_of(format) == Self::KIND
+    }
 
     /// A result of this program, with the verdict of its body: no check has judged it yet, or none judges it.
     #[must_use]
@@ -179,155 +188,5 @@ impl<T: Body> JsonSchema for Report<T> {
             schema.insert("description".to_owned(), of_body);
         }
         schema
-    }
-}
-
-impl<'de, T: Body> Deserialize<'de> for Report<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(OfReport(PhantomData))
-    }
-}
-
-/// Reads a report in one pass. `flatten` of serde would buffer it, which loses the positions of errors, refuses maps whose keys are
-/// numbers, and cannot refuse unknown fields.
-struct OfReport<T>(PhantomData<T>);
-
-impl<'de, T: Body> Visitor<'de> for OfReport<T> {
-    type Value = Report<T>;
-
-    fn expecting(&self, formatter: &mut Formatter<'_>) -> FmtResult {
-        write!(formatter, "a result of the format `{}`", T::FORMAT)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Report<T>, A::Error> {
-        let mut envelope = Envelope::<T> {
-            has_format: false,
-            program: None,
-            verdict: None,
-            findings: None,
-            environment: None,
-        };
-        let of_body = OfBody { map, envelope: &mut envelope };
-        let body = T::deserialize(MapAccessDeserializer::new(of_body))?;
-        let missing = A::Error::missing_field;
-        if !envelope.has_format {
-            return Err(missing("format"));
-        }
-        Ok(Report {
-            program: envelope.program.ok_or_else(|| missing("program"))?,
-            verdict: envelope.verdict.ok_or_else(|| missing("verdict"))?,
-            findings: envelope.findings.ok_or_else(|| missing("findings"))?,
-            environment: envelope.environment.ok_or_else(|| missing("environment"))?,
-            body,
-        })
-    }
-}
-
-/// The fields of an envelope that were read.
-struct Envelope<T: Body> {
-    has_format: bool,
-    program: Option<Program>,
-    verdict: Option<Verdict>,
-    findings: Option<Vec<Finding>>,
-    environment: Option<T::Environment>,
-}
-
-/// The fields of a body. Those of the envelope among them are kept.
-struct OfBody<'a, A, T: Body> {
-    map: A,
-    envelope: &'a mut Envelope<T>,
-}
-
-impl<'de, A: MapAccess<'de>, T: Body> MapAccess<'de> for OfBody<'_, A, T> {
-    type Error = A::Error;
-
-    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, A::Error> {
-        while let Some(key) = self.map.next_key::<String>()? {
-            match key.as_str() {
-                "format" => {
-                    let found: String = self.map.next_value()?;
-                    if found != T::FORMAT {
-                        return Err(A::Error::custom(format_args!(
-                            "its format is `{found}`, not `{}`",
-                            T::FORMAT
-                        )));
-                    }
-                    self.envelope.has_format = true;
-                }
-                "program" => self.envelope.program = Some(self.map.next_value()?),
-                "verdict" => self.envelope.verdict = Some(self.map.next_value()?),
-                "findings" => self.envelope.findings = Some(self.map.next_value()?),
-                "environment" => self.envelope.environment = Some(self.map.next_value()?),
-                _ => return seed.deserialize(key.into_deserializer()).map(Some),
-            }
-        }
-        Ok(None)
-    }
-
-    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, A::Error> {
-        self.map.next_value_seed(seed)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-    use serde_json::{Value, json};
-
-    use crate::{HistoryBody, HistoryResult};
-
-    const ENVELOPE: [&str; 5] = ["format", "program", "verdict", "findings", "environment"];
-
-    fn history() -> Value {
-        let body = HistoryBody { number: "max_rate".to_owned(), significance: 0.01, series: Vec::new() };
-        serde_json::to_value(HistoryResult::new((), body)).unwrap()
-    }
-
-    #[test]
-    fn the_fields_of_a_body_stand_beside_those_of_its_envelope() {
-        let value = history();
-        let names: Vec<&str> = value.as_object().unwrap().keys().map(String::as_str).collect();
-        assert_eq!(names, [&ENVELOPE[..], &["number", "significance", "series"]].concat());
-        assert_eq!((&value["environment"], &value["verdict"]), (&Value::Null, &json!("sound")));
-        assert_eq!(HistoryResult::KIND, "history");
-    }
-
-    #[test]
-    fn a_file_without_a_field_of_the_envelope_with_an_unknown_field_or_of_another_format_is_refused() {
-        let refused = |value: &Value| {
-            let text = serde_json::to_string_pretty(value).unwrap();
-            serde_json::from_str::<HistoryResult>(&text).unwrap_err().to_string()
-        };
-        for field in ENVELOPE {
-            let mut value = history();
-            value.as_object_mut().unwrap().remove(field);
-            assert!(refused(&value).starts_with(&format!("missing field `{field}`")), "{}", refused(&value));
-        }
-        let mut value = history();
-        value["colour"] = json!("red");
-        assert!(refused(&value).starts_with("unknown field `colour`"), "{}", refused(&value));
-        let mut value = history();
-        value["significance"] = json!("high");
-        assert!(refused(&value).ends_with("at line 11 column 24"), "{}", refused(&value));
-        let mut value = history();
-        value["format"] = json!("hoptax.history/1");
-        let why = refused(&value);
-        assert!(why.starts_with("its format is `hoptax.history/1`, not `hoptax.history/2`"), "{why}");
-    }
-
-    #[cfg(feature = "sample")]
-    #[test]
-    fn results_are_read_as_they_were_written() {
-        use crate::{LoadResult, StudyResult, sample};
-
-        let mut load = sample::load();
-        // Keys that are numbers.
-        load.statuses = [(200, 3), (503, 1)].into();
-        let text = serde_json::to_string(&load).unwrap();
-        assert_eq!(serde_json::from_str::<LoadResult>(&text).unwrap(), load);
-        let study = sample::study("ours", "2026-11-01T00:00:00Z", 5.0);
-        let text = serde_json::to_string(&study).unwrap();
-        assert_eq!(serde_json::from_str::<StudyResult>(&text).unwrap(), study);
     }
 }

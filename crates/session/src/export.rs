@@ -41,10 +41,10 @@ pub fn convert(file: &Path, to: Format, table: StudyTable) -> Result<Converted, 
     let failed = |reason: &str| Failure::bad_input(format!("`{}`: {reason}", file.display()));
     let format = format_of(file);
     match to {
-        Format::Parquet if format.as_deref() != Some(LoadResult::FORMAT) => {
+        Format::Parquet if !format.as_deref().is_some_and(LoadResult::is_format) => {
             return table_as_parquet(&read_run(file)?, table).map_err(|reason| failed(&reason));
         }
-        Format::Smp if format.as_deref() == Some(StudyResult::FORMAT) => {
+        Format::Smp if format.as_deref().is_some_and(StudyResult::is_format) => {
             let documents = smp::of_study(&read_run(file)?).map_err(|reason| failed(&reason))?;
             return Ok(Converted::Text(smp::text(&documents)));
         }

@@ -8,7 +8,7 @@ use hoptax_checks::thresholds::QUIET_WAIT;
 use hoptax_judge::length::{Length, Until};
 use hoptax_plan::build::{self, Build};
 use hoptax_plan::plan::Plan;
-use hoptax_result::{Environment, MachineProbe, MachineSpeeds, Program, RUN_FOLDER_FORMAT};
+use hoptax_result::{Environment, MachineProbe, MachineSpeeds, Program, RUN_FOLDER_FORMAT, check_format};
 use hoptax_run::provenance::sha256_of_file;
 use hoptax_subject::digest::sha256;
 use hoptax_text::secrets::without_signatures;
@@ -67,6 +67,22 @@ pub struct Manifest {
     pub(crate) looks: Vec<u32>,
     /// Values of the thresholds that were set, by name.
     pub(crate) thresholds: BTreeMap<String, f64>,
+}
+
+/// Checks the format that the text of a manifest states.
+///
+/// # Errors
+/// The reason why it is not read, and what to do instead.
+pub(crate) fn check_format_of(text: &str) -> Result<(), String> {
+    /// Keys that manifests of all formats have.
+    #[derive(Deserialize)]
+    struct Stated {
+        format: String,
+        #[serde(default)]
+        hoptax_version: Option<String>,
+    }
+    let stated: Stated = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    check_format(&stated.format, RUN_FOLDER_FORMAT, stated.hoptax_version.as_deref())
 }
 
 /// A study's programs: paths of those that every study has, and builds of the others.

@@ -110,12 +110,12 @@ pub fn read_load(path: &Path) -> Result<LoadResult, NoResult> {
         }
     })?;
     let format = value.get("format").and_then(Value::as_str);
-    if format != Some(LoadResult::FORMAT) {
+    if !format.is_some_and(LoadResult::is_format) {
         let found = format.map_or_else(|| "another JSON file".to_owned(), |format| format!("`{format}`"));
         return Err(NoResult::Other(format!("is {found}, not a result of `hoptax load --json`")));
     }
     serde_json::from_value(value)
-        .map_err(|error| NoResult::Other(format!("is not a result of this version of hoptax: {error}")))
+        .map_err(|error| NoResult::Other(format!("is not a result that this hoptax reads: {error}")))
 }
 
 #[cfg(test)]

@@ -9,13 +9,12 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use hoptax_plan::record::RoundRecord;
-use hoptax_result::RUN_FOLDER_FORMAT;
 use hoptax_run::runner::Earlier;
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
-use crate::manifest::Manifest;
+use crate::manifest::{Manifest, check_format_of};
 use crate::replaced::{replace, write_study};
 use crate::run_files::{MANIFEST, RESULT, ROUNDS, STUDY, round_file};
 
@@ -65,12 +64,9 @@ pub fn read(path: &Path) -> Result<(String, Manifest), Failure> {
     };
     let text = fs::read_to_string(path.join(STUDY)).map_err(|error| refused(&error))?;
     let manifest = fs::read_to_string(path.join(MANIFEST)).map_err(|error| refused(&error))?;
+    check_format_of(&manifest).map_err(|why| refused(&why))?;
     let manifest: Manifest = serde_json::from_str(&manifest).map_err(|error| refused(&error))?;
-    if manifest.format == RUN_FOLDER_FORMAT {
-        Ok((text, manifest))
-    } else {
-        Err(refused(&format!("unsupported format `{}`", manifest.format)))
-    }
+    Ok((text, manifest))
 }
 
 /// True if a study is running in a folder.
@@ -273,6 +269,17 @@ mod tests {
             refused.contains("(threshold `quiet-wait` 0.01 then, 0.02 now); start a new study"),
             "{refused}"
         );
+    }
+
+    #[test]
+    fn a_folder_of_another_format_is_refused_by_its_format_and_names_the_program_for_it() {
+        let folder = tempfile::tempdir().unwrap();
+        drop(RunFolder::begin(folder.path(), "name: a\n", &manifest()).unwrap());
+        let of_newer = r#"{"format": "hoptax.run/99", "hoptax_version": "99.1.0"}"#;
+        fs::write(folder.path().join(MANIFEST), of_newer).unwrap();
+        let refused = read(folder.path()).unwrap_err().to_string();
+        assert!(refused.contains("its format is `hoptax.run/99`"), "{refused}");
+        assert!(refused.ends_with("use hoptax 99.1.0 or a later one"), "{refused}");
     }
 
     #[test]

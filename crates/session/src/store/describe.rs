@@ -2,10 +2,11 @@
 
 use hoptax_report::documents;
 use hoptax_report::kind::Head;
-use hoptax_result::{Environment, LoadResult, RUN_FOLDER_FORMAT, StudyResult, Verdict};
+use hoptax_result::{Environment, LoadResult, StudyResult, Verdict};
 use hoptax_subject::digest::sha256;
 use serde::Deserialize;
 
+use crate::manifest::check_format_of;
 use crate::run_files::{MANIFEST, RESULT, ROUNDS};
 
 /// The columns of a run.
@@ -44,12 +45,6 @@ pub(crate) struct NumberRow {
     pub(crate) estimate: f64,
     pub(crate) low: Option<f64>,
     pub(crate) high: Option<f64>,
-}
-
-/// Key that every manifest begins with.
-#[derive(Deserialize)]
-struct ManifestFormat {
-    format: String,
 }
 
 /// Keys of the manifest of a study that describe it.
@@ -116,13 +111,7 @@ pub(crate) fn result(text: &str) -> Result<Described, String> {
 /// # Errors
 /// The reason why the text is not a manifest.
 pub(crate) fn unfinished(manifest: &str, rounds: u32) -> Result<Described, String> {
-    let head: ManifestFormat = serde_json::from_str(manifest).map_err(|error| error.to_string())?;
-    if head.format != RUN_FOLDER_FORMAT {
-        return Err(format!(
-            "format `{}`; supported is `{RUN_FOLDER_FORMAT}`: use the hoptax that wrote it",
-            head.format
-        ));
-    }
+    check_format_of(manifest)?;
     let manifest: ManifestHead = serde_json::from_str(manifest).map_err(|error| error.to_string())?;
     let machine = machine(&manifest.cpu_model, manifest.cpus, manifest.memory_bytes);
     Ok(Described {
@@ -255,7 +244,7 @@ fn content_identity(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::sample;
+    use hoptax_result::{RUN_FOLDER_FORMAT, sample};
 
     use super::*;
     use crate::store::database::tests::study_text;

@@ -29,12 +29,12 @@ pub fn restore(documents: &[Document]) -> Result<Restored, String> {
         .first()
         .ok_or("it has no `result`; a test configuration alone can be run (`hoptax convert smp run`)")?;
     match kept::format(&first.labels).as_deref() {
-        Some(LoadResult::FORMAT) => {
+        Some(format) if LoadResult::is_format(format) => {
             let load: LoadResult = kept::result(&first.labels)?;
             contradiction(documents, &[of_load(&load)])?;
             Ok(Restored::Load(Box::new(load)))
         }
-        Some(StudyResult::FORMAT) => {
+        Some(format) if StudyResult::is_format(format) => {
             let study: StudyResult = kept::result(&first.labels)?;
             contradiction(documents, &crate::smp::of_study(&study)?)?;
             Ok(Restored::Study(Box::new(study)))

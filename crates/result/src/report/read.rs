@@ -1,0 +1,147 @@
+//! Reads a report: in one pass a file of today's format and of this program or an older one, and by its fields any other file.
+//!
+//! `flatten` of serde would buffer each file, which loses the positions of errors, refuses maps whose keys are numbers, and cannot refuse
+//! unknown fields.
+
+use std::collections::BTreeSet;
+use std::fmt::{Formatter, Result as FmtResult};
+use std::marker::PhantomData;
+
+use serde::de::value::{MapAccessDeserializer, MapDeserializer};
+use serde::de::{DeserializeSeed, Error, IntoDeserializer, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Value};
+
+use super::newer::{leave_out_unknown, newer_file};
+use super::{Body, Report};
+use crate::older::{READERS, Reader};
+use crate::version::to_today;
+use crate::{Finding, Program, Verdict};
+
+impl<'de, T: Body> Deserialize<'de> for Report<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(OfReport::new(READERS))
+    }
+}
+
+/// Reads a report.
+pub(super) struct OfReport<T> {
+    /// Readers of older versions.
+    readers: &'static [Reader],
+    body: PhantomData<T>,
+}
+
+impl<T: Body> OfReport<T> {
+    pub(super) fn new(readers: &'static [Reader]) -> Self {
+        Self { readers, body: PhantomData }
+    }
+
+    /// The report that has these fields.
+    fn of_fields(&self, mut fields: Map<String, Value>) -> Result<Report<T>, serde_json::Error> {
+        let missing = <serde_json::Error as Error>::missing_field;
+        let format: String =
+            serde_json::from_value(fields.remove("format").ok_or_else(|| missing("format"))?)?;
+        let version = fields.get("program").and_then(version).map(str::to_owned);
+        to_today(self.readers, &format, T::FORMAT, version.as_deref(), &mut fields)
+            .map_err(serde_json::Error::custom)?;
+        let newer = version.filter(|version| Program::is_newer(version));
+        let left_out = if newer.is_some() { leave_out_unknown::<T>(&mut fields) } else { BTreeSet::new() };
+        let program = fields.remove("program").ok_or_else(|| missing("program"))?;
+        let program = serde_json::from_value(program)?;
+        let report: Result<Report<T>, serde_json::Error> =
+            of_this_program(MapDeserializer::new(fields.into_iter()), program);
+        let Some(version) = newer else { return report };
+        let mut report = report.map_err(|error| {
+            serde_json::Error::custom(format_args!(
+                "hoptax {version} wrote it, and this hoptax {} cannot read it: {error}; use hoptax {version} or a later one",
+                Program::this().version
+            ))
+        })?;
+        report.findings.extend(newer_file(&version, &left_out));
+        Ok(report)
+    }
+}
+
+/// The version of a program.
+fn version(program: &Value) -> Option<&str> {
+    program.get("version")?.as_str()
+}
+
+impl<'de, T: Body> Visitor<'de> for OfReport<T> {
+    type Value = Report<T>;
+
+    fn expecting(&self, formatter: &mut Formatter<'_>) -> FmtResult {
+        write!(formatter, "a result of the format `{}`", T::FORMAT)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Report<T>, A::Error> {
+        let mut fields = Map::new();
+        // Every hoptax writes these first. They decide how the others are read.
+        for name in ["format", "program"] {
+            let Some(key) = map.next_key::<String>()? else { break };
+            let is_expected = key == name;
+            fields.insert(key, map.next_value()?);
+            if !is_expected {
+                break;
+            }
+        }
+        let is_of_today = fields.get("format").and_then(Value::as_str) == Some(T::FORMAT);
+        let program =
+            fields.get("program").filter(|program| !version(program).is_some_and(Program::is_newer));
+        if let Some(program) = program.filter(|_| is_of_today) {
+            let program = Program::deserialize(program).map_err(A::Error::custom)?;
+            return of_this_program(map, program);
+        }
+        while let Some((key, value)) = map.next_entry()? {
+            fields.insert(key, value);
+        }
+        self.of_fields(fields).map_err(A::Error::custom)
+    }
+}
+
+/// Reads the fields of a report but its format and its program; no others may be there.
+fn of_this_program<'de, T: Body, A: MapAccess<'de>>(map: A, program: Program) -> Result<Report<T>, A::Error> {
+    let mut envelope = Envelope::<T> { verdict: None, findings: None, environment: None };
+    let body = T::deserialize(MapAccessDeserializer::new(OfBody { map, envelope: &mut envelope }))?;
+    let missing = A::Error::missing_field;
+    Ok(Report {
+        program,
+        verdict: envelope.verdict.ok_or_else(|| missing("verdict"))?,
+        findings: envelope.findings.ok_or_else(|| missing("findings"))?,
+        environment: envelope.environment.ok_or_else(|| missing("environment"))?,
+        body,
+    })
+}
+
+/// Fields of an envelope that were read.
+struct Envelope<T: Body> {
+    verdict: Option<Verdict>,
+    findings: Option<Vec<Finding>>,
+    environment: Option<T::Environment>,
+}
+
+/// The fields of a body. Those of the envelope among them are kept.
+struct OfBody<'a, A, T: Body> {
+    map: A,
+    envelope: &'a mut Envelope<T>,
+}
+
+impl<'de, A: MapAccess<'de>, T: Body> MapAccess<'de> for OfBody<'_, A, T> {
+    type Error = A::Error;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, A::Error> {
+        while let Some(key) = self.map.next_key::<String>()? {
+            match key.as_str() {
+                "verdict" => self.envelope.verdict = Some(self.map.next_value()?),
+                "findings" => self.envelope.findings = Some(self.map.next_value()?),
+                "environment" => self.envelope.environment = Some(self.map.next_value()?),
+                _ => return seed.deserialize(key.into_deserializer()).map(Some),
+            }
+        }
+        Ok(None)
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, A::Error> {
+        self.map.next_value_seed(seed)
+    }
+}
