@@ -7,6 +7,7 @@ CARGO_DENY_VERSION := 0.20.2
 CARGO_FUZZ_VERSION := 0.13.1
 CARGO_AUDITABLE_VERSION := 0.7.7
 MDBOOK_VERSION := 0.5.2
+TYPOS_VERSION := 1.42.3
 FUZZ_RUNS ?= 1000000
 FUZZ_TARGETS = $(basename $(notdir $(wildcard fuzz/targets/*.rs)))
 # The fuzzers need flags that stable Rust has only with the first variable. Each target would be optimised as a whole for minutes.
@@ -58,6 +59,13 @@ release-twice: ## Build the release again in another folder, and fail unless its
 book: $(TOOLS)/bin/mdbook ## Make a book of docs/ in target/book, and follow its links
 	$(TOOLS)/bin/mdbook build
 	tools/book-links target/book
+
+# Texts that people read: those of the program are doc comments and strings. Not part of `make test`: the tool takes longer to build.
+SPELLED = $(wildcard *.md) docs studies ui/README.md crates/checks/src crates/cli/src crates/functions/catalogue crates/lint/src
+
+.PHONY: spelling
+spelling: $(TOOLS)/bin/typos ## Check the spelling of documents, help texts, checks, studies and the catalogue
+	$(TOOLS)/bin/typos $(SPELLED)
 
 # `make test` fails if they are not those of the program.
 .PHONY: pages
@@ -267,6 +275,11 @@ $(TOOLS)/bin/cargo-auditable:
 $(TOOLS)/bin/mdbook:
 	CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_PROFILE_RELEASE_OPT_LEVEL=1 \
 	    $(CARGO) install --quiet --locked --no-default-features --features search --root $(TOOLS) --version $(MDBOOK_VERSION) mdbook
+
+# It runs for seconds, so it is not optimized for minutes.
+$(TOOLS)/bin/typos:
+	CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_PROFILE_RELEASE_OPT_LEVEL=1 \
+	    $(CARGO) install --quiet --locked --root $(TOOLS) --version $(TYPOS_VERSION) typos-cli
 
 $(TOOLS)/bin/cargo-fuzz:
 	$(CARGO) install --quiet --locked --root $(TOOLS) --version $(CARGO_FUZZ_VERSION) cargo-fuzz

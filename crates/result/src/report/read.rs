@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fmt::{Formatter, Result as FmtResult};
 use std::marker::PhantomData;
 
-use serde::de::value::{MapAccessDeserializer, MapDeserializer};
+use serde::de::value::MapAccessDeserializer;
 use serde::de::{DeserializeSeed, Error, IntoDeserializer, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
@@ -20,7 +20,7 @@ use crate::{Finding, Program, Verdict};
 
 impl<'de, T: Body> Deserialize<'de> for Report<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(OfReport::new(READERS))
+        deserializer.deserialize_map(OfReport::<T>::new(READERS))
     }
 }
 
@@ -48,18 +48,28 @@ impl<T: Body> OfReport<T> {
         let left_out = if newer.is_some() { leave_out_unknown::<T>(&mut fields) } else { BTreeSet::new() };
         let program = fields.remove("program").ok_or_else(|| missing("program"))?;
         let program = serde_json::from_value(program)?;
-        let report: Result<Report<T>, serde_json::Error> =
-            of_this_program(MapDeserializer::new(fields.into_iter()), program);
-        let Some(version) = newer else { return report };
-        let mut report = report.map_err(|error| {
+        // As text: a further way to read would add code for all types of results to the program.
+        let text = Value::Object(fields).to_string();
+        let report = serde_json::Deserializer::from_str(&text)
+            .deserialize_map(OfRest::<T> { program, body: PhantomData })
+            .map_err(|error| without_place(&error));
+        let Some(version) = newer else { return report.map_err(serde_json::Error::custom) };
+        let mut report: Report<T> = report.map_err(|why| {
             serde_json::Error::custom(format_args!(
-                "hoptax {version} wrote it, and this hoptax {} cannot read it: {error}; use hoptax {version} or a later one",
+                "hoptax {version} wrote it, and this hoptax {} cannot read it: {why}; use hoptax {version} or a later one",
                 Program::this().version
             ))
         })?;
         report.findings.extend(newer_file(&version, &left_out));
         Ok(report)
     }
+}
+
+/// An error in a text that is not that of the file.
+fn without_place(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let place = format!(" at line {} column {}", error.line(), error.column());
+    text.strip_suffix(&place).unwrap_or(&text).to_owned()
 }
 
 /// The version of a program.
@@ -96,6 +106,24 @@ impl<'de, T: Body> Visitor<'de> for OfReport<T> {
             fields.insert(key, value);
         }
         self.of_fields(fields).map_err(A::Error::custom)
+    }
+}
+
+/// Reads the fields of a report whose format and program were read.
+struct OfRest<T> {
+    program: Program,
+    body: PhantomData<T>,
+}
+
+impl<'de, T: Body> Visitor<'de> for OfRest<T> {
+    type Value = Report<T>;
+
+    fn expecting(&self, formatter: &mut Formatter<'_>) -> FmtResult {
+        write!(formatter, "fields of a result")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Report<T>, A::Error> {
+        of_this_program(map, self.program)
     }
 }
 

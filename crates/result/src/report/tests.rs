@@ -132,7 +132,7 @@ fn artificial(version: u32, field: &str, value: f64) -> String {
 
 fn read(text: &str, readers: &'static [Reader]) -> Result<Report<Artificial>, String> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
-    deserializer.deserialize_map(OfReport::new(readers)).map_err(|error| error.to_string())
+    deserializer.deserialize_map(OfReport::<Artificial>::new(readers)).map_err(|error| error.to_string())
 }
 
 #[test]

@@ -1,0 +1,163 @@
+//! Files of each release are read by today's readers, and nothing of them is lost. `releases/VERSION.sha256` names the files with their
+//! SHA-256, so that a change of one is noticed; `tools/record-results` keeps these lists.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use hoptax_report::documents::{KINDS, kind_of_text, of_text};
+use hoptax_result::{
+    BillBody, Body, CalibrationBody, ComparisonBody, CrosscheckBody, FindArmsBody, FindBody, GateBody,
+    GraphRunBody, HistoryBody, LintBody, ListenersCheckBody, LoadBody, MeshMarkBody, PricesBody, Report,
+    RunsBody, ScaleBody, SittingsBody, SizeBody, SizeCheckBody, StudiesComparisonBody, StudyBody,
+};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+/// Kinds of which no file is kept, and why.
+const NOT_KEPT: &[(&str, &str)] = &[(
+    "calibration",
+    "it takes two minutes on a machine that does nothing else, and is measured again for others",
+)];
+
+/// A file of a release.
+struct Kept {
+    /// The version of hoptax.
+    release: String,
+    /// Its path in the folder of this crate.
+    path: String,
+    sha256: String,
+}
+
+impl Kept {
+    fn text(&self) -> String {
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(&self.path)).unwrap()
+    }
+}
+
+/// The files of all releases.
+fn kept() -> Vec<Kept> {
+    let lists = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("releases")).unwrap();
+    let lists = lists.map(|entry| entry.unwrap().path());
+    let mut all = Vec::new();
+    for list in lists.filter(|path| path.extension().is_some_and(|ending| ending == "sha256")) {
+        let release = list.file_stem().unwrap().to_str().unwrap();
+        for line in fs::read_to_string(&list).unwrap().lines() {
+            let (sha256, path) = line.split_once("  ").unwrap();
+            let [release, path, sha256] = [release, path, sha256].map(str::to_owned);
+            all.push(Kept { release, path, sha256 });
+        }
+    }
+    all
+}
+
+/// Reads a result and writes it again.
+type Again = fn(&str) -> serde_json::Result<Value>;
+
+fn again<T: Body>(text: &str) -> serde_json::Result<Value> {
+    serde_json::to_value(serde_json::from_str::<Report<T>>(text)?)
+}
+
+fn of<T: Body>() -> (&'static str, Again) {
+    (Report::<T>::KIND, again::<T>)
+}
+
+fn all_again() -> Vec<(&'static str, Again)> {
+    vec![
+        of::<StudyBody>(),
+        of::<SittingsBody>(),
+        of::<BillBody>(),
+        of::<ComparisonBody>(),
+        of::<StudiesComparisonBody>(),
+        of::<GateBody>(),
+        of::<LoadBody>(),
+        of::<FindBody>(),
+        of::<FindArmsBody>(),
+        of::<ScaleBody>(),
+        of::<SizeBody>(),
+        of::<SizeCheckBody>(),
+        of::<GraphRunBody>(),
+        of::<MeshMarkBody>(),
+        of::<CalibrationBody>(),
+        of::<CrosscheckBody>(),
+        of::<PricesBody>(),
+        of::<RunsBody>(),
+        of::<HistoryBody>(),
+        of::<ListenersCheckBody>(),
+        of::<LintBody>(),
+    ]
+}
+
+/// Adds the places of `kept` to `all` whose values `written` does not have. `written` may have more.
+fn lost(kept: &Value, written: &Value, place: &str, all: &mut Vec<String>) {
+    match (kept, written) {
+        (Value::Object(kept), Value::Object(written)) => {
+            for (name, value) in kept {
+                lost(value, written.get(name).unwrap_or(&json!("lost")), &format!("{place}/{name}"), all);
+            }
+        }
+        (Value::Array(kept), Value::Array(written)) if kept.len() == written.len() => {
+            for (index, (value, written)) in kept.iter().zip(written).enumerate() {
+                lost(value, written, &format!("{place}/{index}"), all);
+            }
+        }
+        _ if kept == written => {}
+        _ => all.push(place.to_owned()),
+    }
+}
+
+/// The places of a result that are lost when it is written again; its version may be another.
+fn lost_of(kept: &Value, written: &Value) -> Vec<String> {
+    let mut all = Vec::new();
+    lost(kept, written, "", &mut all);
+    all.retain(|place| place != "/format");
+    all
+}
+
+#[test]
+fn the_files_of_releases_are_as_they_were() {
+    for kept in kept() {
+        let sha256: String = Sha256::digest(kept.text()).iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(
+            sha256, kept.sha256,
+            "{} is another file than hoptax {} wrote: put that one back, see \"Change a result type\" in CONTRIBUTING.md",
+            kept.path, kept.release
+        );
+    }
+}
+
+#[test]
+fn a_file_of_a_release_is_read_and_written_again_and_nothing_of_it_is_lost() {
+    for kept in kept() {
+        let (text, from) = (kept.text(), format!("{} of hoptax {}", kept.path, kept.release));
+        let kind = kind_of_text(&text).unwrap_or_else(|why| panic!("{from}: {why}"));
+        let (_, again) = all_again().into_iter().find(|(name, _)| *name == kind.name).unwrap();
+        let written = again(&text).unwrap_or_else(|error| panic!("{from}: {error}"));
+        assert_eq!(written["format"], kind.format, "{from}");
+        assert_eq!(lost_of(&serde_json::from_str(&text).unwrap(), &written), [""; 0], "{from}");
+        assert!(!of_text(&text).unwrap().answer.is_empty(), "{from}");
+    }
+}
+
+#[test]
+fn a_file_of_every_kind_is_kept_of_the_release_that_this_version_leads_to() {
+    let all: BTreeSet<&str> = KINDS.iter().map(|kind| kind.name).collect();
+    let here: Vec<Kept> =
+        kept().into_iter().filter(|kept| kept.release == env!("CARGO_PKG_VERSION")).collect();
+    let of_here: BTreeSet<&str> = here.iter().map(|kept| kind_of_text(&kept.text()).unwrap().name).collect();
+    let not_kept = NOT_KEPT.iter().map(|(kind, _)| *kind);
+    assert_eq!(of_here.iter().copied().chain(not_kept).collect::<BTreeSet<_>>(), all);
+    let read_again: BTreeSet<&str> = all_again().iter().map(|(name, _)| *name).collect();
+    assert_eq!(read_again, all);
+}
+
+#[test]
+fn what_is_lost_is_named_by_its_place() {
+    let kept = json!({"format": "a/1", "arms": [{"id": "lua", "us": 5.0}], "gone": null, "rounds": [1, 2]});
+    assert_eq!(lost_of(&kept, &kept), [""; 0]);
+    let written =
+        json!({"format": "a/2", "arms": [{"id": "lua", "us": 5.1, "more": 1}], "rounds": [1], "more": 2});
+    assert_eq!(lost_of(&kept, &written), ["/arms/0/us", "/gone", "/rounds"]);
+}
