@@ -60,7 +60,7 @@ book: $(TOOLS)/bin/mdbook ## Make a book of docs/ in target/book, and follow its
 	$(TOOLS)/bin/mdbook build
 	tools/book-links target/book
 
-# Texts that people read: those of the program are doc comments and strings. Not part of `make test`: the tool takes longer to build.
+# Texts that people read: those of the program are doc comments and strings. Not part of `make test`, which would compile typos first.
 SPELLED = $(wildcard *.md) docs studies ui/README.md crates/checks/src crates/cli/src crates/functions/catalogue crates/lint/src
 
 .PHONY: spelling
