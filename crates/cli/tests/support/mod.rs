@@ -79,6 +79,14 @@ pub(crate) fn ran(command: &mut Command) -> Ran {
     }
 }
 
+/// Asserts that a list has several lines, none of which is wider than a hundred columns.
+pub(crate) fn assert_narrow(list: &str) {
+    assert!(list.lines().count() > 5, "{list}");
+    // A long word, such as an address of a source, has a line of its own.
+    let is_too_long = |line: &&str| line.chars().count() > 100 && line.split_whitespace().count() > 2;
+    assert_eq!(list.lines().find(is_too_long), None, "{list}");
+}
+
 /// A process that is killed when dropped, even if the test fails.
 pub(crate) struct Guarded(pub Child);
 
