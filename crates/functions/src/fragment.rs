@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+pub(crate) use repeat::repeat_within;
 pub use repeat::{count, repeated};
 
 /// The configuration that a function adds to a plain proxy.
