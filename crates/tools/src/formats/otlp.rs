@@ -96,6 +96,9 @@ mod tests {
     use crate::export::otlp::text;
 
     proptest! {
+        // A case has two hundred times and all numbers of them; a fuzz target has the reader.
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
         #[test]
         fn an_exported_result_is_imported_with_the_ranges_of_its_quantiles(
             times_ns in prop::collection::vec(1_000..60_000_000_000_u64, 1..200),
