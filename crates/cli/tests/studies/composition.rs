@@ -82,7 +82,7 @@ fn envoy_accepts_compositions_and_every_function_of_them_is_at_work() {
         .map(|(name, functions)| format!("  - {{name: {name}, functions: {functions}}}\n"))
         .collect();
     let text = format!(
-        "name: compositions\nrounds: 2\narms:\n  - baseline\n{arms}loads:\n  - {{name: saturation, loop: closed, \
+        "name: compositions\nrounds: 2\narms:\n  - baseline\n{arms}loads:\n  - {{name: in-use, loop: open, rate: 2000, \
          connections: 4, blocks: 1, slice: 50ms}}\n"
     );
     fs::write(&study, text).unwrap();

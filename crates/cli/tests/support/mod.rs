@@ -276,9 +276,14 @@ pub(crate) fn small_study(arms: &str, rounds: u32) -> String {
     )
 }
 
-/// The same with one slice of each arm and load in a round, and one connection in the closed loop, for tests that read no costs.
+/// The same with one slice of each arm and load in a round, and few requests in place of a closed loop, for tests that read no costs.
 pub(crate) fn smallest_study(arms: &str, rounds: u32) -> String {
-    small_study(arms, rounds).replace("blocks: 2", "blocks: 1").replace("connections: 4", "connections: 1")
+    let closed = "name: saturation, loop: closed, connections: 4,";
+    let study = small_study(arms, rounds);
+    assert!(study.contains(closed), "{study}");
+    study
+        .replace(closed, "name: lower-rate, loop: open, rate: 400, connections: 1,")
+        .replace("blocks: 2", "blocks: 1")
 }
 
 /// Certificates created by `hoptax lab certs`.
