@@ -147,7 +147,7 @@ ui-packages:
 	@! command -v npm >/dev/null || $(MAKE) --silent ui/node_modules || echo "the page of results will not be tested"
 
 ui/node_modules: ui/package-lock.json
-	cd ui && npm ci --silent && touch node_modules
+	cd ui && npm ci --silent --no-audit --no-fund && touch node_modules
 
 .PHONY: collector
 collector: ## Build an OpenTelemetry Collector for `make collector-check`; needs Go 1.26
