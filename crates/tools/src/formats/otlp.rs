@@ -108,7 +108,9 @@ mod tests {
             prop_assert!((read.recorded_s - result.recorded_s).abs() < 1e-5);
             holds(&read, times_ns)?;
         }
+    }
 
+    proptest! {
         #[test]
         fn no_text_panics(scale in any::<i64>(), offset in any::<i64>(), counts in prop::collection::vec(any::<u64>(), 0..4), count in any::<u64>()) {
             let point = serde_json::json!({"scale": scale, "count": count.to_string(), "positive": {"offset": offset, "bucketCounts": counts}});
