@@ -44,7 +44,7 @@ loads:
   - {name: fixed-rate, loop: open, rate: 3000, connections: 64, blocks: 3, slice: SLICE}
 ";
 
-/// Slices of the open loop with enough responses for a p99 also if the host disturbs two thirds of them; and for a test that reads none.
+/// Slices of the open loop with enough responses for a p99 also if the host disturbs half of them; and for a test that reads none.
 const LONG: &str = "1200ms";
 const SHORT: &str = "150ms";
 
