@@ -1,6 +1,7 @@
 //! The result types: how they are written and read, and what their functions say.
 //!
-//! They are no unit tests, since those would compile the whole crate, and all that its types derive, a second time.
+//! They are no unit tests, since those would compile the whole crate, and all that its types derive, a second time. Some need the feature
+//! `sample`, which the tests of other crates enable.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
