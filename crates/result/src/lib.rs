@@ -41,7 +41,7 @@ mod speeds;
 mod stored;
 mod study;
 
-#[cfg(any(test, feature = "sample"))]
+#[cfg(feature = "sample")]
 pub mod sample;
 
 pub use address::{Measure, Place};
