@@ -44,16 +44,15 @@ loads:
   - {name: fixed-rate, loop: open, rate: 3000, connections: 64, blocks: 3, slice: SLICE}
 ";
 
-/// Slices of the open loop with enough responses for a p99 also if the host disturbs half of them; and for a test that reads none.
+/// Slices of the open loop with enough responses for a p99 also if the host disturbs two thirds of them; and for a test that reads none.
 const LONG: &str = "1200ms";
 const SHORT: &str = "150ms";
 
 /// The response time that `control/delay` adds at the median, us, as its known answer states it.
 const DELAY_US: [f64; 2] = [900.0, 1_700.0];
 
-/// Rounds of a study, and of those that each run of the tests has to wait for. More would narrow intervals, which no test here reads.
+/// Rounds of each study. More would narrow intervals, which no test here reads.
 const ROUNDS: u32 = 3;
-const FEWEST_ROUNDS: u32 = 2;
 
 /// Two of these studies at once would disturb each other.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -260,7 +259,7 @@ impl Drop for Hog {
 fn a_hog_on_the_generators_processor_withholds_tails_but_no_cpu_time() {
     let _alone = alone();
     let Some(placement) = placement() else { return };
-    let study = Study::new(FEWEST_ROUNDS, LONG);
+    let study = Study::new(ROUNDS, LONG);
     // On a slow machine, the proxy alone takes as long as one thread makes the generator wait.
     let hog = Hog::on(placement.caller()[0], 3);
     let disturbed = study.end(study.start());
@@ -279,7 +278,7 @@ fn a_hog_on_the_generators_processor_withholds_tails_but_no_cpu_time() {
 fn a_hog_on_the_proxys_processor_withholds_rates_and_times_but_no_cpu_time() {
     let _alone = alone();
     let Some(placement) = placement() else { return };
-    let study = Study::new(FEWEST_ROUNDS, SHORT);
+    let study = Study::new(ROUNDS, SHORT);
     let hog = Hog::on(placement.proxy[0], 1);
     let disturbed = study.end(study.start());
     drop(hog);
