@@ -249,7 +249,11 @@ impl Next {
 impl CheckText {
     /// The checks of results of this kind that have no finding. A check finds nothing where its evidence is missing, too. None of them if
     /// another program judged the result, since it may have had other checks.
-    pub(crate) fn without_finding(judges: &'static str, program: &Program, findings: &[Finding]) -> Vec<Self> {
+    pub(crate) fn without_finding(
+        judges: &'static str,
+        program: &Program,
+        findings: &[Finding],
+    ) -> Vec<Self> {
         if *program != Program::this() {
             return Vec::new();
         }
@@ -311,8 +315,8 @@ mod tests {
         assert!(!clear.contains(&"steal"), "it has a finding: {clear:?}");
         let of_loads = about::all().into_iter().filter(|about| about.judges.contains(&"load"));
         assert_eq!(clear.len() + 1, of_loads.count());
-        let protects = load(&LoadResult { program: Program::this(), ..fixture::load() }).checks_without_finding;
-        assert!(protects.iter().all(|check| !check.protects_from.is_empty()));
+        let document = load(&LoadResult { program: Program::this(), ..fixture::load() });
+        assert!(document.checks_without_finding.iter().all(|check| !check.protects_from.is_empty()));
     }
 
     #[test]

@@ -124,9 +124,9 @@ mod tests {
         result.latency.response.p99_us = None;
         result.bounds.response = hoptax_result::LatencyBounds::default();
         let about = |number: &str, message: &str| finding(Severity::Fail, message).about(&[number]);
-        result.findings = vec![about("p99", "too few responses"), about("rates", "the load was not constant")];
+        result.findings = vec![about("p99", "too few responses"), about("rates", "the load swung")];
         let texts = texts(&load(&result));
-        assert!(texts[0].starts_with("answered: not known: the load was not constant"), "{texts:?}");
+        assert!(texts[0].starts_with("answered: not known: the load swung"), "{texts:?}");
         assert!(texts[1].contains("±"), "{texts:?}");
         assert_eq!(texts[2], "p99 of the response time: not known: too few responses");
     }

@@ -59,14 +59,14 @@ mod tests {
     #[test]
     fn a_graph_has_its_cores_times_bottleneck_memory_and_money() {
         let texts = texts(&size(&sized()));
-        let begins = [
+        let expected = [
             "cores of all proxies: 1.266 ±0.038 cores",
-            "added to the mean response time: 412.5 ±8.3 us",
+            "added to the mean response time: 412.5 ±8.2 us",
             "rate of the first bottleneck: 18,975 ±569 requests/s (`gateway` or `cart`)",
             "memory of all proxies: 138.3 ±1.4 MiB",
             "money per month: 28.10 ±0.84 (at your price)",
         ];
-        assert_eq!(texts, begins);
+        assert_eq!(texts, expected);
     }
 
     #[test]
