@@ -23,7 +23,7 @@ export function Menu({ parts }: { parts: Part[] }) {
     const look = () => {
       frame = 0;
       const tops = parts.map(({ name }) => document.getElementById(headingId(name))?.getBoundingClientRect().top ?? 0);
-      const isAtEnd = scrollY > 0 && innerHeight + scrollY >= document.documentElement.scrollHeight - 2;
+      const isAtEnd = innerHeight + scrollY >= document.documentElement.scrollHeight - 2;
       setPlace(placeInView(tops, LINE, isAtEnd, lastChosen.current));
     };
     const lookSoon = () => {

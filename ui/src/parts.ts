@@ -42,13 +42,14 @@ function short(title: string): string {
 }
 
 /**
- * The place of the part in view: the last whose heading is at or above a line of the window. At its end a page scrolls no further, so there the
- * part that was chosen is in view, if its heading is below the line, and else the last.
+ * The place of the part in view: the last whose heading is at or above a line of the window. At its end a page scrolls no further, so there it is
+ * the part that was chosen, if its heading is below the line, and else the last, unless the window has the page from its head on.
  */
 export function placeInView(tops: readonly number[], line: number, isAtEnd: boolean, chosen: number): number {
   const above = Math.max(0, tops.filter((top) => top <= line).length - 1);
   if (!isAtEnd) {
     return above;
   }
-  return chosen > above ? chosen : tops.length - 1;
+  const isFromHead = (tops[0] ?? 0) >= 0;
+  return chosen > above ? chosen : isFromHead ? above : tops.length - 1;
 }

@@ -58,6 +58,11 @@ describe("the part in view", () => {
     expect(placeInView(tops, 80, true, 2)).toBe(2);
     expect(placeInView(tops, 80, true, 0)).toBe(3);
   });
+
+  test("of a page that needs no scrolling is the one that was chosen, and else the first", () => {
+    expect(placeInView([60, 300, 500], 80, true, -1)).toBe(0);
+    expect(placeInView([60, 300, 500], 80, true, 2)).toBe(2);
+  });
 });
 
 test("a link to a part keeps what was chosen on the page", () => {

@@ -1,4 +1,5 @@
-//! The headline numbers of a search: the rate of each goal, the knee of a sweep, and the trials that count.
+//! The headline numbers of a search: the rate of each goal, the knee of a sweep, the rate of a closed loop beside them, and the trials that
+//! count.
 
 use hoptax_result::{FastestMode, FindResult, FindState, FoundGoal, Sweep};
 
@@ -8,7 +9,9 @@ use crate::quantity::{Form, Quantity};
 use crate::table::Cell;
 
 /// Goals among them; the others are in the answer and the notes.
-const GOALS: usize = 3;
+const GOALS: usize = 2;
+/// Headlines of goals, modes and knee that leave room for the rate of the closed loop.
+const FEW: usize = 2;
 /// The unit of rates.
 const RATE: &str = "requests/s";
 
@@ -20,6 +23,9 @@ pub(super) fn headlines(result: &FindResult) -> Vec<Headline> {
     }
     all.extend(result.fastest_mode.as_ref().map(fastest_mode));
     all.extend(result.sweep.as_ref().map(knee));
+    if all.len() <= FEW {
+        all.push(closed_loop(result));
+    }
     let counting = result.trials.iter().filter(|trial| trial.generator_limits.is_empty()).count();
     let trials = Cell::words(format!("{counting} of {}", result.trials.len()));
     all.push(Headline::new("trials that count", trials, None));
@@ -49,6 +55,16 @@ fn fastest_mode(found: &FastestMode) -> Headline {
         (None, None) => Cell::words("the only mode"),
     };
     Headline::new("fastest mode of the response times", value, None)
+}
+
+/// The rate that a closed loop was answered at, before the search.
+fn closed_loop(result: &FindResult) -> Headline {
+    let number = if result.closed_loop_rate > 0.0 {
+        Quantity::point(result.closed_loop_rate, RATE, Form::Level)
+    } else {
+        Quantity::unknown("no request of it was answered", RATE)
+    };
+    Headline::of("answered in a closed loop", number, None)
 }
 
 /// The knee, which is the highest rate of the sweep or above if the last rate may be it.
@@ -81,7 +97,11 @@ mod tests {
         let texts = texts(&find(&result(FindState::Found, Some(1_000.0), Some(1_200.0))));
         assert_eq!(
             texts,
-            ["highest rate with p99<5ms: 1,095 ±100 requests/s", "trials that count: 5 of 6"]
+            [
+                "highest rate with p99<5ms: 1,095 ±100 requests/s",
+                "answered in a closed loop: 1,000 requests/s",
+                "trials that count: 5 of 6"
+            ]
         );
     }
 
@@ -101,8 +121,8 @@ mod tests {
         let mut result = result(FindState::Found, Some(1_000.0), Some(1_200.0));
         result.goals = vec![result.goals[0].clone(); 20];
         let texts = texts(&find(&result));
-        assert_eq!(texts.len(), GOALS + 1);
-        assert!(texts[GOALS - 1].ends_with("(and 17 more below)"), "{texts:?}");
+        assert_eq!(texts.len(), GOALS + 2);
+        assert!(texts[GOALS - 1].ends_with("(and 18 more below)"), "{texts:?}");
     }
 
     #[test]
