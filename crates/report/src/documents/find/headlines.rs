@@ -100,7 +100,7 @@ mod tests {
             [
                 "highest rate with p99<5ms: 1,095 ±100 requests/s",
                 "answered in a closed loop: 1,000 requests/s",
-                "trials that count: 5 of 6"
+                "trials that count: 5 of 6",
             ]
         );
     }

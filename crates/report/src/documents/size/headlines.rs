@@ -40,10 +40,10 @@ fn of_numbers(result: &SizeResult) -> Vec<Headline> {
         Headline::of("memory of all proxies", memory, None),
     ];
     all.extend(result.money.as_ref().map(|money| {
-        let number = money.per_month.as_ref().map_or_else(
-            || Quantity::unknown("the memory of a proxy is not measured", ""),
-            amount,
-        );
+        let number = money
+            .per_month
+            .as_ref()
+            .map_or_else(|| Quantity::unknown("the memory of a proxy is not measured", ""), amount);
         Headline::of("money per month", number, Some("at your price".to_owned()))
     }));
     all
