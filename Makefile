@@ -80,10 +80,12 @@ CARGO_TEST = $(CARGO) test --workspace --quiet --no-fail-fast --config 'target."
 LINTED = RUSTC_WORKSPACE_WRAPPER=$(CURDIR)/tools/linted
 
 # What tests start besides the program is made beside it. The second step compiles all that is left. Few read data for incremental builds
-# again, and Cargo compiles as many crates at a time as there are processors, so that most parts of a crate would wait for each other.
+# again, and Cargo compiles as many crates at a time as there are processors, so that most parts of a crate would wait for each other. Crates
+# of macros are compiled in as many: what they share with the program would otherwise be compiled twice.
 .PHONY: test
 test: export CARGO_INCREMENTAL = 0
 test: export CARGO_PROFILE_DEV_CODEGEN_UNITS = 2
+test: export CARGO_PROFILE_DEV_BUILD_OVERRIDE_CODEGEN_UNITS = 2
 test: ## Run all checks of CI
 	@tools/packages build tests
 	@rm -rf target/test-times
@@ -179,7 +181,7 @@ ui-packages:
 	@! command -v npm >/dev/null || $(MAKE) --silent ui/node_modules || echo "the page of results will not be tested"
 
 ui/node_modules: ui/package-lock.json
-	cd ui && npm ci --silent && touch node_modules
+	cd ui && npm ci --silent --no-audit --no-fund && touch node_modules
 
 .PHONY: collector
 collector: ## Build an OpenTelemetry Collector for `make collector-check`; needs Go 1.26

@@ -3,15 +3,18 @@
 import { useState } from "preact/hooks";
 import { BlockView } from "./block/block";
 import { fileName, keep } from "./csv";
+import { Headlines } from "./headlines";
 import type { Served } from "./live/api";
 import { ComparedLinks } from "./live/compared";
 import { RunLinks } from "./live/downloads";
 import { LiveView } from "./live/live";
+import { Menu } from "./menu";
+import { ANSWER, headingId, isShown, partsOf } from "./parts";
 import { SearchedTable } from "./search";
 import { TableView } from "./table";
 import { capitalised, sentence, VERDICTS, Words } from "./text";
 import { chooseTheme, theme } from "./theme";
-import type { Document, FindingText, Section } from "./types/document";
+import type { CheckText, Document, FindingText, Section } from "./types/document";
 import { PageView, useView, type View } from "./view";
 
 /** Findings that are shown before the rest is asked for. */
@@ -28,6 +31,7 @@ export function Page({ document: result, served }: PageProps) {
   const [view, change] = useView();
   const isHistory = served !== undefined && served.run === undefined && served.compared === undefined;
   const [first, ...others] = result.answer;
+  const parts = partsOf(result);
   return (
     <PageView.Provider value={[view, change]}>
       <a class="skip" href="#main" onClick={(event) => skip(event)}>
@@ -47,12 +51,15 @@ export function Page({ document: result, served }: PageProps) {
             <Words text={result.title} />
           </p>
         )}
-        <h1>{first === undefined ? result.subject : <Words text={sentence(first)} />}</h1>
+        <h1 id={headingId(ANSWER)} tabIndex={-1}>
+          {first === undefined ? result.subject : <Words text={sentence(first)} />}
+        </h1>
         {others.map((one) => (
           <p key={one} class="answer">
             <Words text={sentence(capitalised(one))} />
           </p>
         ))}
+        {result.headlines.length > 0 && <Headlines headlines={result.headlines} />}
         {result.verdict && (
           <div class={`verdict ${result.verdict.verdict}`}>
             <b>{VERDICTS[result.verdict.verdict]}</b>
@@ -62,12 +69,14 @@ export function Page({ document: result, served }: PageProps) {
           </div>
         )}
         <Findings findings={result.findings} />
+        <ChecksWithoutFinding checks={result.checks_without_finding} />
         {result.next && (
           <p class="next">
             Next: <code>{result.next.command}</code> {result.next.purpose}.
           </p>
         )}
       </header>
+      {parts.length > 0 && <Menu parts={parts} />}
       <main id="main" tabIndex={-1}>
         {isHistory && <LiveView api={served.api} allowsBills={served.allowsBills} view={view} change={change} />}
         {result.plots.map((section) => (
@@ -76,7 +85,9 @@ export function Page({ document: result, served }: PageProps) {
         {result.table && (
           // Paper has no button that shows the table of a chart.
           <section class={result.is_table_plotted ? "on-paper" : ""}>
-            <h2>{capitalised(result.table.title)}</h2>
+            <h2 id={headingId(fileName(capitalised(result.table.title)))} tabIndex={-1}>
+              {capitalised(result.table.title)}
+            </h2>
             {isHistory ? <SearchedTable table={result.table} view={view} change={change} /> : <TableView table={result.table} />}
           </section>
         )}
@@ -183,6 +194,30 @@ function FindingList({ findings }: { findings: FindingText[] }) {
   );
 }
 
+/** The checks that found nothing, for who asks what was looked at. */
+function ChecksWithoutFinding({ checks }: { checks: CheckText[] }) {
+  if (checks.length === 0) {
+    return null;
+  }
+  return (
+    <details class="checks">
+      <summary>
+        {checks.length} {checks.length === 1 ? "check" : "checks"} without a finding
+      </summary>
+      <p class="note">
+        These ran and found nothing; a check also finds nothing where the result lacks its evidence. <code>hoptax trust checks</code> lists all. Each protects from:
+      </p>
+      <ul>
+        {checks.map(({ id, protects_from: mistake }) => (
+          <li key={id}>
+            <b>{id}</b>: <Words text={mistake} />
+          </li>
+        ))}
+      </ul>
+    </details>
+  );
+}
+
 interface SectionProps {
   section: Section;
   view: View;
@@ -190,22 +225,24 @@ interface SectionProps {
 }
 
 function SectionView({ section, view, change }: SectionProps) {
-  // A chart, or the head of the page, says the same.
-  if (section.blocks.every((block) => "text_only" in block)) {
+  if (!isShown(section)) {
     return null;
   }
-  const blocks = section.blocks.map((block, place) => <BlockView key={place} block={block} section={fileName(section.title)} view={view} change={change} />);
+  const name = fileName(section.title);
+  const blocks = section.blocks.map((block, place) => <BlockView key={place} block={block} section={name} view={view} change={change} />);
   if (section.folded) {
     return (
       <details>
-        <summary>{section.title}</summary>
+        <summary id={headingId(name)}>{section.title}</summary>
         {blocks}
       </details>
     );
   }
   return (
     <section>
-      <h2>{section.title}</h2>
+      <h2 id={headingId(name)} tabIndex={-1}>
+        {section.title}
+      </h2>
       {blocks}
     </section>
   );

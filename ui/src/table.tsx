@@ -21,12 +21,18 @@ function isNearZero(cell: Cell): boolean {
   return isUncertain === true || ((low ?? 0) <= 0 && (high ?? 0) >= 0);
 }
 
-/** What a cell says when pointed at: why its number is not known. */
-function reason(cell: Cell): string | undefined {
+/** Why the number of a cell is not known; none if it is, or if there is none. */
+export function whyUnknown(cell: Cell): string | undefined {
   if (cell === "empty" || !("quantity" in cell) || typeof cell.quantity.basis === "string") {
     return undefined;
   }
-  return `not known: ${cell.quantity.basis.unknown}`;
+  return cell.quantity.basis.unknown;
+}
+
+/** What a cell says when pointed at. */
+function reason(cell: Cell): string | undefined {
+  const why = whyUnknown(cell);
+  return why === undefined ? undefined : `not known: ${why}`;
 }
 
 function cellClass(cell: Cell, isText: boolean): string {

@@ -1,5 +1,6 @@
 // Opens pages of results of all kinds in Chromium from disk with the network off: each chart is drawn, says its values by key, and has a table;
 // parts of a bill and functions of a graph are switched off; a frame of a flame graph says its name and its share; a table is ordered by a column;
+// the menu goes to a part; results of five kinds have headline numbers;
 // no page is wider than 1,000 pixels, or than a phone; axe finds nothing serious in either theme.
 //
 //   node ui/test/kinds.mjs FOLDER [SCREENSHOTS]
@@ -12,6 +13,7 @@ import { createRequire } from "node:module";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { launched } from "./chromium.mjs";
+import { useMenu } from "./menu.mjs";
 import { useSwitches } from "./switches.mjs";
 
 const [folder, screenshots] = process.argv.slice(2);
@@ -150,6 +152,8 @@ async function useFlame(page, name) {
 const SWITCHED = ["bill.html", "size.html"];
 /** Pages with a flame graph. */
 const PROFILED = ["study-with-profile.html"];
+/** Pages with headline numbers. */
+const WITH_HEADLINES = ["load.html", "study.html", "bill.html", "find.html", "size.html"];
 /** Words of pages that have more than the others of their kind. */
 const WORDS = { "study-with-profile.html": "Published numbers beside those measured here", "load-with-agents.html": "The starts of two agents differ by at most" };
 
@@ -157,6 +161,7 @@ try {
   const context = await browser.newContext({ offline: true, viewport: { width: 1000, height: 900 } });
   let charts = 0;
   let tables = 0;
+  let menus = 0;
   // One tab for all: each new one would start a process.
   const page = await context.newPage();
   const problems = [];
@@ -176,6 +181,11 @@ try {
     if (name === "size.html") {
       await useGraph(page);
     }
+    const headlines = await page.locator("dl.headlines dd.number").allTextContents();
+    const inside = headlines.length > 2 && headlines.length < 6;
+    assert.ok(inside || !WITH_HEADLINES.includes(name), `${name}: headline numbers: ${headlines.join(", ")}`);
+    assert.ok(headlines.every((text) => /\d|^not known$/.test(text)), `${name}: headline numbers: ${headlines.join(", ")}`);
+    menus += (await useMenu(page, name)) ? 1 : 0;
     await page.evaluate(axe);
     for (const theme of ["dark", "light"]) {
       const button = page.getByRole("button", { name: theme === "dark" ? "Dark theme" : "Light theme" });
@@ -205,7 +215,8 @@ try {
   }
   assert.ok(charts > 0, "some page has a chart");
   assert.ok(tables > 0, "some page has a table to order");
-  const absent = [...SWITCHED, ...Object.keys(WORDS)].filter((name) => !pages.includes(name));
+  assert.ok(menus > 0, "some page has a menu");
+  const absent = [...SWITCHED, ...WITH_HEADLINES, ...Object.keys(WORDS)].filter((name) => !pages.includes(name));
   assert.deepEqual(absent, [], "pages that are not there");
   console.log(`${pages.length} pages, ${charts} charts`);
 } finally {

@@ -91,7 +91,7 @@ fn a_hog_on_the_generators_core_is_detected() {
     let hog = || Guarded(Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap());
     let hogs: Vec<Guarded> = (0..processors * 3).map(|_| hog()).collect();
     // A closed loop: the scheduler prefers a generator that mostly sleeps to a hog.
-    let (found, _) = disturbed(&["-d", "2s", "-c", "8"], &url, |_| {});
+    let (found, _) = disturbed(&["-d", "1s", "--warmup", "200ms", "-c", "8"], &url, |_| {});
     drop(hogs);
     has(&found, "run-delay");
 }

@@ -189,6 +189,20 @@ mod tests {
     }
 
     #[test]
+    fn as_many_keys_are_listed_as_the_knob_says() {
+        let catalogue = Catalogue::load().unwrap();
+        let call = FunctionCall::parse("api-key{keys=11}").unwrap();
+        let (function, knobs) = catalogue.resolve(&call).unwrap();
+        let context = Context { directory: "/run/arm".as_ref(), companion: None };
+        let fragment = function.render(&knobs, &context).unwrap();
+        let keys = fragment.http_filters[0]["typed_config"]["credentials"].as_array().unwrap();
+        let of =
+            |number: usize| (keys[number]["key"].as_str().unwrap(), keys[number]["client"].as_str().unwrap());
+        assert_eq!((keys.len(), of(0), of(10)), (11, ("key-0", "client-0"), ("key-10", "client-10")));
+        assert!(keys.iter().all(|key| key.as_object().unwrap().len() == 2), "{keys:?}");
+    }
+
+    #[test]
     fn a_known_cpu_time_is_that_of_the_knobs() {
         let catalogue = Catalogue::load().unwrap();
         let known_us = |call: &str| {

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+pub(crate) use repeat::repeat_within;
 pub use repeat::{count, repeated};
 
 /// The configuration that a function adds to a plain proxy.
@@ -17,11 +18,12 @@ pub use repeat::{count, repeated};
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Fragment {
-    /// HTTP filters, inserted in order before the router.
+    /// HTTP filters, inserted in order before the router. A file of the catalogue may write many messages of a list in them as one; see
+    /// [`repeated`].
     pub http_filters: Vec<Map<String, Value>>,
     /// Routes, in the order in which Envoy tries them, each with its own `match` and with the default route's action.
     /// They replace the default route, which matches every request: a function whose routes match nothing then shows as
-    /// failed requests rather than as a function without cost.
+    /// failed requests rather than as a function without cost. A file of the catalogue may write many as one; see [`repeated`].
     pub routes: Vec<Map<String, Value>>,
     /// Merged into every route.
     pub route: Map<String, Value>,

@@ -14,7 +14,7 @@ use serde::Deserialize;
 use crate::REQUEST_PATH;
 use crate::call::{CallError, FunctionCall};
 use crate::code_file::CodeFile;
-use crate::fragment::Fragment;
+use crate::fragment::{Fragment, repeat_within, repeated};
 use crate::in_listeners::InListeners;
 use crate::knob::{Knob, KnobValue, Knobs};
 use crate::template::{environment, variables};
@@ -371,6 +371,8 @@ impl Function {
         let text = self.rendered(knobs, context)?;
         let mut fragment: Fragment = serde_saphyr::from_str(&text)
             .map_err(|source| RenderError::Fragment { id: self.id.clone(), source: Box::new(source) })?;
+        fragment.routes = repeated(&fragment.routes);
+        repeat_within(&mut fragment.http_filters);
         let files = self.code_files.iter().map(|file| (file.path(context.directory), file.bytes()));
         fragment.files.extend(files);
         Ok(fragment)

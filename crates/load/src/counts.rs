@@ -114,6 +114,9 @@ mod tests {
     }
 
     proptest! {
+        // Each case has many times.
+        #![proptest_config(ProptestConfig::with_cases(100))]
+
         #[test]
         fn the_histogram_is_that_of_the_recorded_times(times_ns in times()) {
             prop_assert!(is_that_of_the_times::<u64, 3>(&times_ns));

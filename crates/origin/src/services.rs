@@ -134,12 +134,17 @@ mod tests {
     }
 
     proptest! {
+        // Each case has thousands of bytes.
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
         #[test]
         fn a_written_field_is_read(number in 1_u8..16, content in prop::collection::vec(any::<u8>(), 0..40_000)) {
             let message = field(number, &content);
             prop_assert_eq!(fields(&message).collect::<Vec<_>>(), [(u64::from(number), content.as_slice())]);
         }
+    }
 
+    proptest! {
         #[test]
         fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..100)) {
             fields(&bytes).count();

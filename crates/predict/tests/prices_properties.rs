@@ -35,7 +35,7 @@ fn carried(factor: f64) -> PricesResult {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(20))]
+    #![proptest_config(ProptestConfig::with_cases(12))]
 
     #[test]
     fn on_a_uniformly_slower_machine_every_price_grows_by_the_factor(factor in 0.2_f64..5.0) {

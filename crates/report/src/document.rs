@@ -5,13 +5,15 @@
 
 use std::path::Path;
 
-use hoptax_result::{Finding, Severity, Verdict};
+use hoptax_checks::about::{self, About};
+use hoptax_result::{Finding, Program, Severity, Verdict};
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::Serialize;
 
 use crate::chart::{Chart, Differences};
 use crate::findings::{self, FindingGroup};
+use crate::headline::Headline;
 pub(crate) use crate::next::Next;
 use crate::table::Table;
 use crate::words::capitalised;
@@ -31,6 +33,8 @@ pub struct Document {
     pub(crate) table: Option<Table>,
     /// True if a plot has all values of that table, so that a page, whose plots have tables of their own, leaves it out.
     pub(crate) is_table_plotted: bool,
+    /// The few numbers that a page shows in a row under the answer, each with its interval or the reason why it is not known.
+    pub(crate) headlines: Vec<Headline>,
     /// Notes that a reader of the table must know, a line each.
     pub(crate) notes: Vec<String>,
     /// The next command, with its purpose.
@@ -39,6 +43,8 @@ pub struct Document {
     pub(crate) plots: Vec<Section>,
     /// The findings, one for each group of findings of one check.
     pub(crate) findings: Vec<FindingText>,
+    /// The checks that judged the result and have no finding, some of them for want of evidence; empty if it is not known which ran.
+    pub(crate) checks_without_finding: Vec<CheckText>,
     /// The details.
     pub(crate) sections: Vec<Section>,
     /// The page with all details; none until it is written.
@@ -74,6 +80,15 @@ pub(crate) struct FindingText {
     pub(crate) withheld: Option<String>,
     /// The remedy.
     pub(crate) advice: String,
+}
+
+/// A check in words.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub(crate) struct CheckText {
+    /// Its id.
+    pub(crate) id: &'static str,
+    /// The mistake that it protects from.
+    pub(crate) protects_from: &'static str,
 }
 
 /// A titled part of the details.
@@ -231,6 +246,25 @@ impl Next {
     }
 }
 
+impl CheckText {
+    /// The checks of results of this kind that have no finding. A check finds nothing where its evidence is missing, too. None of them if
+    /// another program judged the result, since it may have had other checks.
+    pub(crate) fn without_finding(
+        judges: &'static str,
+        program: &Program,
+        findings: &[Finding],
+    ) -> Vec<Self> {
+        if *program != Program::this() {
+            return Vec::new();
+        }
+        let is_without = |about: &About| {
+            about.judges.contains(&judges) && findings.iter().all(|finding| finding.id != about.id)
+        };
+        let text = |about: About| Self { id: about.id, protects_from: about.protects_from };
+        about::all().into_iter().filter(is_without).map(text).collect()
+    }
+}
+
 impl FindingText {
     /// The findings of a result, one for each group.
     pub(crate) fn all(findings: &[Finding]) -> Vec<Self> {
@@ -254,5 +288,53 @@ impl FindingText {
         let measured = self.measured.as_ref().map_or_else(String::new, |measured| format!(" ({measured})"));
         let withheld = self.withheld.as_ref().map_or_else(String::new, |withheld| format!("; {withheld}"));
         format!("{}{}: {}{measured}{withheld}", self.id, self.scope, self.message)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hoptax_result::{LoadResult, Merged, StudyResult};
+
+    use super::*;
+    use crate::documents::{load, study};
+    use crate::fixture;
+
+    /// The ids of the checks without a finding.
+    fn ids(document: &Document) -> Vec<&'static str> {
+        document.checks_without_finding.iter().map(|check| check.id).collect()
+    }
+
+    fn of_this(program: Program, result: LoadResult) -> Vec<&'static str> {
+        ids(&load(&LoadResult { program, ..result }))
+    }
+
+    #[test]
+    fn a_check_is_either_a_finding_or_without_one() {
+        let clear = of_this(Program::this(), fixture::load());
+        assert!(clear.contains(&"book") && clear.contains(&"send-lag"), "{clear:?}");
+        assert!(!clear.contains(&"steal"), "it has a finding: {clear:?}");
+        let of_loads = about::all().into_iter().filter(|about| about.judges.contains(&"load"));
+        assert_eq!(clear.len() + 1, of_loads.count());
+        let document = load(&LoadResult { program: Program::this(), ..fixture::load() });
+        assert!(document.checks_without_finding.iter().all(|check| !check.protects_from.is_empty()));
+    }
+
+    #[test]
+    fn no_check_is_said_to_have_found_nothing_if_it_may_not_have_run() {
+        let other = Program { version: "0.0.1".to_owned(), commit: None };
+        assert!(of_this(other, fixture::load()).is_empty(), "another program judged it");
+        let commit = Some("0123456789".to_owned());
+        assert!(of_this(Program { commit, ..Program::this() }, fixture::load()).is_empty());
+        let mut merged = fixture::load();
+        merged.merged = Some(Merged::default());
+        assert!(of_this(Program::this(), merged).is_empty(), "each file was judged by its program");
+    }
+
+    #[test]
+    fn the_checks_of_a_timeline_are_others_than_those_of_a_study() {
+        let of = |result: StudyResult| ids(&study(&StudyResult { program: Program::this(), ..result }));
+        let (costs, timeline) = (of(fixture::study()), of(fixture::timeline()));
+        assert!(costs.contains(&"vague-level") && !timeline.contains(&"vague-level"), "{timeline:?}");
+        assert!(timeline.contains(&"late-event") && !costs.contains(&"late-event"), "{timeline:?}");
     }
 }

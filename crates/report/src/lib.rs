@@ -16,6 +16,7 @@ mod environment;
 mod findings;
 mod gate;
 mod handshakes;
+mod headline;
 pub mod histograms;
 mod in_use;
 pub mod junit;

@@ -116,6 +116,9 @@ mod tests {
     }
 
     proptest! {
+        // Each case has a table of up to fifty rows.
+        #![proptest_config(ProptestConfig::with_cases(100))]
+
         #[test]
         fn what_is_read_back_equals_the_table(table in any_table()) {
             let file = read(&table);

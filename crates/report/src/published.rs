@@ -9,11 +9,11 @@ use crate::table::{Cell, Column, Row, Table};
 /// How to read the table.
 const NOTE: &str = "A published number is rounded, so it stands for all numbers up to half a unit of its last digit away; zeros at its end \
                     are no digits. Excluded: all of these lie above or below the measured interval. Not excluded: some lie in it, which \
-                    is no agreement, since a wide interval excludes little. Unknown: the measured interval reaches further than a \
-                    quarter of the measured number to each side. Published numbers come from other hardware, so compare directions and \
+                    is no agreement, since a wide interval excludes little. Unknown: some lie in it, and it reaches further than \
+                    a quarter of the measured number to each side. Published numbers come from other hardware, so compare directions and \
                     ratios.";
-/// The largest half-width of a measured number, as a share of it, beside which a published one is judged. A wider interval has room for
-/// numbers of which one is over 1.6 times the other: too much to say anything about a number of other hardware.
+/// The largest half-width of a measured number, as a share of it, within which a published one is called not excluded. A wider interval has
+/// room for numbers of which one is over 1.6 times the other, so that it excludes too little to be worth a word.
 const WIDEST_SHARE: f64 = 0.25;
 
 /// The table of published numbers, below it their sources; none for a study file that states none.
@@ -56,12 +56,12 @@ fn row(result: &StudyResult, published: &PublishedNumber) -> Row {
 /// Most published numbers have no other interval, so this says nothing about a difference of two measurements: a number just outside may
 /// agree if the interval that it lacks is wide. No word claims agreement: an interval that is wide enough excludes nothing.
 fn agreement(published: &Interval, measured: &Interval) -> &'static str {
-    if measured.half_width() > WIDEST_SHARE * measured.estimate.abs() {
-        "unknown"
-    } else if published.low > measured.high {
+    if published.low > measured.high {
         "excluded (above)"
     } else if published.high < measured.low {
         "excluded (below)"
+    } else if measured.half_width() > WIDEST_SHARE * measured.estimate.abs() {
+        "unknown"
     } else {
         "not excluded"
     }
@@ -136,11 +136,11 @@ mod tests {
     }
 
     #[test]
-    fn beside_an_interval_wider_than_a_quarter_of_the_number_nothing_is_said() {
+    fn within_an_interval_wider_than_a_quarter_of_the_number_nothing_is_said() {
         let [narrow, wide] = [250.0, 251.0].map(|half| Interval::around(1_000.0, half));
         let of = |measured: &Interval| [1_000.0, 1_241.0, 4_400.0].map(|value| beside(value, measured));
         assert_eq!(of(&narrow), ["not excluded", "not excluded", "excluded (above)"]);
-        assert_eq!(of(&wide), ["unknown"; 3]);
+        assert_eq!(of(&wide), ["unknown", "unknown", "excluded (above)"]);
     }
 
     #[test]

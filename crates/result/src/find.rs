@@ -85,7 +85,7 @@ impl Body for FindBody {
     /// Sound if every goal is settled, and void if none has a rate because something other than the server limited the search.
     fn verdict(&self) -> Verdict {
         let is_unknown = self.fastest_mode.as_ref().is_some_and(|mode| mode.unknown().is_some());
-        verdict_of(&self.goals.iter().collect::<Vec<_>>(), is_unknown)
+        Verdict::of_search(&self.goals.iter().collect::<Vec<_>>(), is_unknown)
     }
 }
 
@@ -96,14 +96,16 @@ impl FindState {
     }
 }
 
-/// The verdict on a search for these goals, which something else may have limited too.
-pub(crate) fn verdict_of(goals: &[&FoundGoal], is_limited: bool) -> Verdict {
-    if !is_limited && goals.iter().all(|goal| goal.state.is_settled()) {
-        Verdict::Sound
-    } else if goals.iter().any(|goal| goal.rate.is_some()) {
-        Verdict::Caution
-    } else {
-        Verdict::Void
+impl Verdict {
+    /// The verdict on a search for these goals, which something else may have limited too.
+    pub fn of_search(goals: &[&FoundGoal], is_limited: bool) -> Self {
+        if !is_limited && goals.iter().all(|goal| goal.state.is_settled()) {
+            Self::Sound
+        } else if goals.iter().any(|goal| goal.rate.is_some()) {
+            Self::Caution
+        } else {
+            Self::Void
+        }
     }
 }
 
@@ -272,35 +274,4 @@ pub struct SweepKnee {
     pub low_rate: f64,
     /// The highest rate of the sweep where it may be highest.
     pub high_rate: f64,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_search_that_something_else_limited_is_void_without_a_rate_and_a_caution_with_one() {
-        let goal = |state, rate| FoundGoal {
-            objectives: Vec::new(),
-            state,
-            rate,
-            upper_rate: None,
-            estimate: rate,
-            limited_by: Vec::new(),
-        };
-        let found = goal(FindState::Found, Some(900.0));
-        for (state, rate, expected) in [
-            (FindState::MaximumHeld, Some(2_000.0), Verdict::Sound),
-            (FindState::Bounded, Some(900.0), Verdict::Sound),
-            (FindState::MinimumFailed, None, Verdict::Sound),
-            (FindState::GeneratorLimited, Some(900.0), Verdict::Caution),
-            (FindState::Unfinished, None, Verdict::Void),
-        ] {
-            assert_eq!(verdict_of(&[&goal(state, rate)], false), expected, "{state:?}");
-        }
-        assert_eq!(verdict_of(&[&found], false), Verdict::Sound);
-        assert_eq!(verdict_of(&[&found], true), Verdict::Caution);
-        assert_eq!(verdict_of(&[&found, &goal(FindState::Unfinished, None)], false), Verdict::Caution);
-        assert_eq!(verdict_of(&[], true), Verdict::Void);
-    }
 }

@@ -3,7 +3,6 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::find::verdict_of;
 use crate::{Body, Environment, FindEnd, FindEvidence, FindTrial, FoundGoal, Interval, Report, Verdict};
 
 /// The result of a search on arms of a study.
@@ -59,7 +58,7 @@ impl Body for FindArmsBody {
     fn verdict(&self) -> Verdict {
         let goals: Vec<&FoundGoal> = self.arms.iter().map(|arm| &arm.found).collect();
         let is_limited = |arm: &FoundArm| arm.no_ratio.is_some();
-        verdict_of(&goals, self.arms.iter().any(is_limited))
+        Verdict::of_search(&goals, self.arms.iter().any(is_limited))
     }
 }
 

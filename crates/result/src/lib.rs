@@ -43,7 +43,7 @@ mod stored;
 mod study;
 mod version;
 
-#[cfg(any(test, feature = "sample"))]
+#[cfg(feature = "sample")]
 pub mod sample;
 
 pub use address::{Measure, Place};
@@ -101,6 +101,7 @@ pub use load::{
 pub use machine::{Lateness, MachineProbe, NeverHaltedBy, UsedByOthers, WakeUps};
 pub use measures::{MeasureDefinition, RoundMeasure, RoundNumbers};
 pub use meshmark::{MeshMarkArm, MeshMarkBody, MeshMarkResult, ValueForCost};
+pub use older::Reader;
 pub use parts::{PartCounts, Parts};
 pub use prices::{CarriedTo, CarryError, Price, PriceMade, PricedMachine, PricesBody, PricesResult};
 pub use program::Program;

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 /// The version that a reader reads, such as `hoptax.study/3`, and its function. What the function does not find where it expects it, it
 /// leaves alone: the reader of today's format refuses it.
-pub(crate) type Reader = (&'static str, fn(&mut Map<String, Value>));
+pub type Reader = (&'static str, fn(&mut Map<String, Value>));
 
 /// All readers. There is none yet: no format has changed since the first release.
 pub(crate) const READERS: &[Reader] = &[];

@@ -46,19 +46,3 @@ impl Program {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_version_is_newer_by_its_numbers() {
-        for newer in ["99.0.0", "99.0.0-rc.1", "10000.1", "1000.0.0+build.3"] {
-            assert!(Program::is_newer(newer), "{newer}");
-        }
-        let this = Program::this().version;
-        for other in [this.as_str(), "0.0.9", "0.0.100", "", "newest", "99.x.0", "-99.0.0"] {
-            assert!(!Program::is_newer(other), "{other}");
-        }
-    }
-}

@@ -5,8 +5,6 @@
 
 mod newer;
 mod read;
-#[cfg(test)]
-mod tests;
 
 use std::borrow::Cow;
 use std::fmt::Debug;

@@ -115,15 +115,3 @@ impl SpeedKind {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_kind_has_the_name_that_json_gives_it() {
-        for kind in [SpeedKind::Match, SpeedKind::NearLoad, SpeedKind::SystemCall, SpeedKind::WakeDelay] {
-            assert_eq!(serde_json::to_value(kind).unwrap(), kind.name());
-        }
-    }
-}

@@ -52,6 +52,9 @@ mod tests {
     use super::*;
 
     proptest! {
+        // A fuzz target has all readers; its kept inputs are tried with each change.
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
         #[test]
         fn no_output_panics(text in ".{0,400}", words in prop::collection::vec("(Latency|50%|[0-9]{1,9}|ms|requests|in|:|Requests/sec|\\{\"results\":|[|]| |\n)", 0..60)) {
             for tool in ALL {

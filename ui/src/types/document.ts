@@ -100,6 +100,10 @@ export interface Document {
    */
   is_table_plotted: boolean;
   /**
+   * The few numbers that a page shows in a row under the answer, each with its interval or the reason why it is not known.
+   */
+  headlines: Headline[];
+  /**
    * Notes that a reader of the table must know, a line each.
    */
   notes: string[];
@@ -115,6 +119,10 @@ export interface Document {
    * The findings, one for each group of findings of one check.
    */
   findings: FindingText[];
+  /**
+   * The checks that judged the result and have no finding, some of them for want of evidence; empty if it is not known which ran.
+   */
+  checks_without_finding: CheckText[];
   /**
    * The details.
    */
@@ -238,6 +246,20 @@ export interface Quantity {
    * True if it is a difference whose sign is not supported once all of its column are judged together.
    */
   has_uncertain_sign?: boolean;
+}
+/**
+ * A number that is read before anything else.
+ */
+export interface Headline {
+  /**
+   * Its name, without the unit: `p99 of the response time`.
+   */
+  name: string;
+  value: Cell;
+  /**
+   * Words below it: the load or the part that it is of; none if the name says all.
+   */
+  note: string | null;
 }
 /**
  * The next step.
@@ -1468,4 +1490,17 @@ export interface FindingText {
    * The remedy.
    */
   advice: string;
+}
+/**
+ * A check in words.
+ */
+export interface CheckText {
+  /**
+   * Its id.
+   */
+  id: string;
+  /**
+   * The mistake that it protects from.
+   */
+  protects_from: string;
 }

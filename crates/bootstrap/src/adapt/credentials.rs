@@ -147,22 +147,22 @@ mod tests {
         }
     }
 
-    /// Takes minutes if each key is compared with all others.
+    /// Takes half a minute if each key is compared with all others.
     #[test]
-    fn thousands_of_clients_have_keys_of_their_own() {
+    fn a_thousand_clients_have_keys_of_their_own() {
         let credential = |number: usize| {
-            let key = if number < 1500 { "[redacted]".to_owned() } else { format!("hunter2-{number:04}") };
+            let key = if number < 500 { "[redacted]".to_owned() } else { format!("hunter2-{number:04}") };
             json!({"key": key, "client": format!("c-{number}")})
         };
-        let credentials: Vec<Value> = (0..3000).map(credential).collect();
+        let credentials: Vec<Value> = (0..1000).map(credential).collect();
         let [plain, _] = both_forms("api_key_auth.v3.ApiKeyAuth", &json!({"credentials": credentials}));
         let bootstrap = adapted(&with_filter(&plain, &Value::Null)).bootstrap();
         let at = "/static_resources/listeners/0/filter_chains/0/filters/0/typed_config/http_filters/0/typed_config/credentials";
         let keys: Vec<&str> =
             items(&bootstrap, at).into_iter().map(|(_, one)| one["key"].as_str().unwrap()).collect();
-        assert_eq!(keys.iter().collect::<std::collections::HashSet<_>>().len(), 3000);
-        assert!(keys[1500..].iter().all(|key| key.len() == "hunter2-0000".len()));
-        assert!(!bootstrap.to_string().contains("hunter2-1"));
+        assert_eq!(keys.iter().collect::<std::collections::HashSet<_>>().len(), 1000);
+        assert!(keys[500..].iter().all(|key| key.len() == "hunter2-0000".len()));
+        assert!(!bootstrap.to_string().contains("hunter2-0"));
     }
 
     #[test]

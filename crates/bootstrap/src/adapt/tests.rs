@@ -447,6 +447,9 @@ fn read_and_adapt(root: &Value) {
 }
 
 proptest! {
+    // A fuzz target has the reader; its kept inputs are tried with each change.
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
     /// A panic fails it.
     #[test]
     fn a_node_of_another_kind_is_no_reason_to_panic(

@@ -347,7 +347,7 @@ fn connections_survive_slices_of_other_loads() {
     let folder = tempfile::tempdir().unwrap();
     let (study, out) = (folder.path().join("study.yaml"), folder.path().join("out"));
     let text = "name: pauses\nrounds: 2\narms: [baseline, http3/terminate]\nloads:\n  - {name: short, loop: closed, connections: \
-                8, blocks: 10, slice: 50ms}\n  - {name: long, loop: open, rate: 20, connections: 1, blocks: 1, slice: 4s}\n";
+                8, blocks: 4, slice: 50ms}\n  - {name: long, loop: open, rate: 20, connections: 1, blocks: 1, slice: 4s}\n";
     fs::write(&study, text).unwrap();
     let ran = run(["study", study.to_str().unwrap(), "--out", out.to_str().unwrap()]);
     let result = fs::read_to_string(out.join("result.json")).unwrap_or_else(|_| panic!("{}", ran.stderr));

@@ -154,7 +154,7 @@ fn nginx(lab: &Lab, requests: u32) -> Option<(Guarded, String)> {
 #[test]
 fn a_server_that_ends_connections_after_some_requests_is_measured() {
     let lab = Lab::new();
-    for (per_connection, requests) in [(20, 1_000), (1_000, 8_000)] {
+    for (per_connection, requests) in [(20, 1_000), (1_000, 3_000)] {
         let Some((_nginx, url)) = nginx(&lab, per_connection) else {
             eprintln!("not tested: this needs nginx");
             return;

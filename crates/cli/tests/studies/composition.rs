@@ -82,7 +82,7 @@ fn envoy_accepts_compositions_and_every_function_of_them_is_at_work() {
         .map(|(name, functions)| format!("  - {{name: {name}, functions: {functions}}}\n"))
         .collect();
     let text = format!(
-        "name: compositions\nrounds: 2\narms:\n  - baseline\n{arms}loads:\n  - {{name: saturation, loop: closed, \
+        "name: compositions\nrounds: 2\narms:\n  - baseline\n{arms}loads:\n  - {{name: in-use, loop: open, rate: 2000, \
          connections: 4, blocks: 1, slice: 50ms}}\n"
     );
     fs::write(&study, text).unwrap();
@@ -174,7 +174,7 @@ fn applications_stand_side_by_side_and_each_arm_reaches_its_own() {
     let text = format!(
         "name: applications\nrounds: 2\narms:\n  - baseline\n  - lua\n  - {{name: one, functions: [lua], {}}}\n  \
          - {{name: two, functions: [cors], {}}}\n  - {{name: other, functions: [lua], protocol: http2, {}}}\n\
-         loads:\n  - {{name: saturation, loop: closed, connections: 2, blocks: 1, slice: 50ms}}\n",
+         loads:\n  - {{name: in-use, loop: open, rate: 200, connections: 2, blocks: 1, slice: 50ms}}\n",
         application("first"),
         application("first"),
         application("second")

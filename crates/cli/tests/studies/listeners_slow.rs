@@ -16,7 +16,7 @@ pub(crate) struct Ten {
     default: PathBuf,
     planted: Guarded,
     _folder: tempfile::TempDir,
-    _others: (Guarded, Vec<Guarded>),
+    _others: [Guarded; 2],
 }
 
 impl Ten {
@@ -42,15 +42,14 @@ impl Ten {
             "listeners": [{"name": "a", "port": port, "timeout": "10s", "routes": routes}],
         });
         let supervised = Supervised::start(&file);
-        let load = |number: u32| {
-            let url = format!("http://127.0.0.1:{port}/{number}/");
-            let mut load = hoptax();
-            // A window of five seconds has 50 requests or more.
-            load.args(["load", "-q", "15", "-c", "4", "-d", "1h", &url]);
-            Guarded(load.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
-        };
-        let loads = (0..10).map(load).collect();
-        Self { supervised, default, planted, _folder: folder, _others: (nine, loads) }
+        let requests = folder.path().join("requests");
+        fs::write(&requests, (0..10).map(|number| format!("/{number}/\n")).collect::<String>()).unwrap();
+        let mut load = hoptax();
+        // In turn: a window of five seconds has 75 requests to each, of which 50 are enough.
+        load.args(["load", "-q", "150", "-c", "40", "-d", "1h", "--requests", requests.to_str().unwrap()]);
+        load.arg(format!("http://127.0.0.1:{port}/"));
+        let load = load.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        Self { supervised, default, planted, _folder: folder, _others: [nine, Guarded(load.unwrap())] }
     }
 
     /// Changes the delay of the seventh.

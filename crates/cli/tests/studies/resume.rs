@@ -146,7 +146,7 @@ fn a_folder_that_cannot_be_resumed_is_an_error_with_the_reason() {
 
 #[test]
 fn a_companion_that_dies_ends_the_study_with_its_last_lines() {
-    let folder = Folder::new(&small_study("baseline, rate-limit/global", 25));
+    let folder = Folder::new(&smallest_study("baseline, rate-limit/global", 25));
     let mut running = folder.start();
     let log = folder.out().join("companion.log");
     wait_until("the companion listens", || {

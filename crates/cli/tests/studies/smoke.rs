@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use serde_json::Value;
 
 use crate::support;
-use crate::support::{Ran, checked, hoptax, program, ran, root, run};
+use crate::support::{Ran, assert_narrow, checked, hoptax, program, ran, root, run};
 
 /// A user who is not root: `nobody` on every Linux.
 const NOBODY: u32 = 65_534;
@@ -33,6 +33,7 @@ pub(crate) fn listed() -> &'static BTreeMap<String, String> {
     LISTED.get_or_init(|| {
         let list = run(["study", "list"]);
         assert_eq!(list.code, Some(0), "{}", list.stderr);
+        assert_narrow(&list.stdout);
         // Long lines go on below, further to the right.
         let unwrapped = list.stdout.replace("\n    ", " ");
         let entries = unwrapped.split("\n\n").map(|entry| entry.split_once('\n').unwrap());

@@ -196,7 +196,7 @@ fn all_children(running: &Guarded) -> Vec<u32> {
 
 #[test]
 fn an_interrupt_keeps_complete_rounds_and_leaves_nothing_behind() {
-    let study = Study::new(&small_study("baseline, same", 25));
+    let study = Study::new(&smallest_study("baseline, same", 25));
     let mut running = study.start();
     let children = all_children(&running);
     wait_until("two rounds", || study.has_rounds(2));

@@ -79,6 +79,14 @@ pub(crate) fn ran(command: &mut Command) -> Ran {
     }
 }
 
+/// Asserts that a list has several lines, none of which is wider than a hundred columns.
+pub(crate) fn assert_narrow(list: &str) {
+    assert!(list.lines().count() > 5, "{list}");
+    // A long word, such as an address of a source, has a line of its own.
+    let is_too_long = |line: &&str| line.chars().count() > 100 && line.split_whitespace().count() > 2;
+    assert_eq!(list.lines().find(is_too_long), None, "{list}");
+}
+
 /// A process that is killed when dropped, even if the test fails.
 pub(crate) struct Guarded(pub Child);
 
@@ -268,9 +276,14 @@ pub(crate) fn small_study(arms: &str, rounds: u32) -> String {
     )
 }
 
-/// The same with one slice of each arm and load in a round, and one connection in the closed loop, for tests that read no costs.
+/// The same with one slice of each arm and load in a round, and few requests in place of a closed loop, for tests that read no costs.
 pub(crate) fn smallest_study(arms: &str, rounds: u32) -> String {
-    small_study(arms, rounds).replace("blocks: 2", "blocks: 1").replace("connections: 4", "connections: 1")
+    let closed = "name: saturation, loop: closed, connections: 4,";
+    let study = small_study(arms, rounds);
+    assert!(study.contains(closed), "{study}");
+    study
+        .replace(closed, "name: lower-rate, loop: open, rate: 400, connections: 1,")
+        .replace("blocks: 2", "blocks: 1")
 }
 
 /// Certificates created by `hoptax lab certs`.

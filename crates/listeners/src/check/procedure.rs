@@ -52,6 +52,8 @@ pub struct Series {
     pub pause_us: u64,
     /// The most requests.
     pub requests: u32,
+    /// The time from when one is due to when the next is, microseconds; 0 for requests as fast as they are answered.
+    pub pace_us: u64,
     /// The longest time, microseconds.
     pub lasts_us: u64,
 }

@@ -72,7 +72,7 @@ fn refused(change: impl FnOnce(&mut LoadResult)) -> String {
 
 proptest! {
     // Each case encodes and decodes some 80 histograms.
-    #![proptest_config(ProptestConfig::with_cases(32))]
+    #![proptest_config(ProptestConfig::with_cases(16))]
 
     #[test]
     fn the_merged_result_is_that_of_the_whole_sequence(

@@ -1,5 +1,7 @@
 //! The document of the bill of a configuration.
 
+mod headlines;
+
 use std::collections::BTreeMap;
 
 use hoptax_result::{
@@ -39,6 +41,7 @@ pub fn bill(result: &BillResult) -> Document {
     );
     document.verdict = Some(Judgement { verdict: result.verdict, usable: usable::of_bill(result) });
     document.table = Some(parts(result));
+    document.headlines = headlines::headlines(result);
     document.notes = withheld(result);
     document.notes.extend(document.table.as_ref().and_then(Table::meaning_of_mark));
     document.notes.extend(bill::notes(result).into_iter().take(3));
@@ -74,18 +77,23 @@ fn withheld(result: &BillResult) -> Vec<String> {
     let unknown = result.parts.iter().filter(|part| part.cost.cpu_us_per_request.is_none());
     for (part, arm) in unknown.filter_map(|part| Some((part, part.arm.as_deref()?))) {
         let place = Place { arm, compared_with: Some(BillResult::WHOLE), load: None, measure: Measure::Cpu };
-        let is_reason = |finding: &&Finding| {
-            let anywhere = Place { load: finding.load.as_deref(), ..place };
-            finding.withholds_number(&anywhere)
-        };
-        let reason = result.findings.iter().find(is_reason);
-        let reason = reason.map_or("too few slices count", |finding| finding.message.as_str());
+        let reason = reason(result, &place);
         by_reason.entry(reason.to_owned()).or_default().push(&part.name);
     }
     by_reason
         .into_iter()
         .map(|(reason, parts)| format!("no interval for {}: {reason}", parts.join(", ")))
         .collect()
+}
+
+/// Returns the reason why a number is missing.
+fn reason<'r>(result: &'r BillResult, place: &Place<'_>) -> &'r str {
+    let is_reason = |finding: &&Finding| {
+        let anywhere = Place { load: finding.load.as_deref(), ..*place };
+        finding.withholds_number_or_vague_level(&anywhere)
+    };
+    let found = result.findings.iter().find(is_reason);
+    found.map_or("too few slices count", |finding| finding.message.as_str())
 }
 
 /// CPU time, share, p50 and memory of each part, then the rest and the whole.

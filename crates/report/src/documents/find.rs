@@ -1,6 +1,7 @@
 //! The document of a search for a rate, and a line for each of its trials.
 
 pub(super) mod charts;
+mod headlines;
 
 use std::collections::BTreeMap;
 
@@ -39,6 +40,7 @@ pub fn find(result: &FindResult) -> Document {
     let mut document = Document::new(format!("find {}", result.plan.url), "", answers);
     document.notes = notes;
     document.verdict = Some(judgement(result.verdict));
+    document.headlines = headlines::headlines(result);
     if let Some(account) = account_of(result) {
         let of = account::processors(account);
         document.notes.push(format!("CPU %: of {of}, used by {}", account.processes));
@@ -408,11 +410,14 @@ fn sweep(sweep: &Sweep) -> Table {
     table.without_empty_columns()
 }
 
+/// The reason why a sweep has no knee.
+const NO_KNEE: &str = "fewer than two rounds have a trial that counts at every rate";
+
 /// The knee of the latency curve.
 fn knee(sweep: &Sweep) -> String {
     let last = sweep.points.last().map_or(f64::INFINITY, |point| point.rate);
     let Some(knee) = sweep.knee else {
-        return "knee: not known: fewer than two rounds have a trial that counts at every rate".to_owned();
+        return format!("knee: not known: {NO_KNEE}");
     };
     let place = match knee {
         knee if knee.high_rate >= last => format!("at {} requests/s or above", rate(knee.low_rate)),

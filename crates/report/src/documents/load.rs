@@ -7,6 +7,7 @@ mod charts;
 mod course;
 mod flow;
 mod heading;
+mod headlines;
 mod imported;
 mod merged;
 mod workers;
@@ -15,7 +16,7 @@ use hoptax_result::{
     EndedBy, FailOnOutcome, Known, Latency, LatencyBounds, LoadBody, LoadResult, Loop, Report, TimeOf,
 };
 
-use crate::document::{Block, Document, FindingText, Judgement, Next, Section};
+use crate::document::{Block, CheckText, Document, FindingText, Judgement, Next, Section};
 use crate::kind::Documented;
 use crate::numbers::{grouped, us};
 use crate::quantity::{Form, Quantity};
@@ -37,12 +38,14 @@ pub fn load(result: &LoadResult) -> Document {
     let mut document = Document::new(subject, how, answer(result));
     document.verdict = Some(Judgement { verdict: result.verdict, usable: result.usable() });
     document.table = Some(times(result));
+    document.headlines = headlines::headlines(result);
     document.notes = fail_on(result);
     document.notes.extend(accounts::failures(result));
     document.notes.extend(accounts::unsent(result));
     document.notes.extend(words::loosened(&result.loosened));
     document.next = next(result);
     document.findings = FindingText::all(&result.findings);
+    document.checks_without_finding = checks_without_finding(result);
     document.plots = charts::charts(result);
     document.is_table_plotted = charts::has_times(&document.plots);
     document.sections.push(Section::new("Load", vec![load]));
@@ -58,6 +61,22 @@ pub fn load(result: &LoadResult) -> Document {
     document.sections.extend(workers::section(result));
     document.sections.extend(environment::section(&result.environment, &result.program));
     document
+}
+
+/// The checks that found nothing. None of a load that another tool sent, which nobody judged, and of merged files, of which each was
+/// judged by the program that made it.
+fn checks_without_finding(result: &LoadResult) -> Vec<CheckText> {
+    let is_judged_here = match (&result.imported, &result.merged) {
+        (Some(_), _) => false,
+        // The controller of agents judges the part of each.
+        (None, Some(_)) => result.agents.is_some(),
+        (None, None) => true,
+    };
+    if is_judged_here {
+        CheckText::without_finding("load", &result.program, &result.findings)
+    } else {
+        Vec::new()
+    }
 }
 
 /// The requests answered and their rate, then response time.

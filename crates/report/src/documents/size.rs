@@ -1,6 +1,7 @@
 //! The document of the predicted CPU time and memory of the proxies of a graph.
 
 mod charts;
+mod headlines;
 
 use hoptax_result::{
     AddedTime, Interval, PredictedTime, ProxyLatency, Report, SizeBody, SizeLatency, SizeMoney, SizePoint,
@@ -48,6 +49,7 @@ pub fn size(result: &SizeResult) -> Document {
     );
     document.verdict = Some(Judgement { verdict: result.verdict, usable: usable(result) });
     document.table = Some(proxies(result));
+    document.headlines = headlines::headlines(result);
     document.notes = notes(result);
     document.plots = charts::charts(result);
     document.sections.push(curve(result, charts::has_curve(result)));

@@ -1,16 +1,17 @@
 //! The document of a study, and of several sittings of one.
 
 mod costs_so_far;
+mod headlines;
 mod sittings_chart;
 
 use hoptax_result::{
-    ArmKind, ArmResult, Bound, CostMeasure, HoldsFor, LoadSpec, Loop, Report, RoundMeasure, SittingArm,
-    SittingsBody, SittingsResult, StudyBody, StudyResult, Verdict,
+    ArmKind, ArmResult, Bound, CostMeasure, HoldsFor, Interval, LoadSpec, Loop, Report, RoundMeasure,
+    SittingArm, SittingsBody, SittingsResult, StudyBody, StudyResult, Verdict,
 };
 
 use crate::chart::Chart;
 use crate::costs::costs as all_costs;
-use crate::document::{Block, Document, FindingText, Judgement, Section};
+use crate::document::{Block, CheckText, Document, FindingText, Judgement, Section};
 use crate::in_use::by_load_charts;
 use crate::kind::Documented;
 use crate::layers::{bars, flame};
@@ -51,10 +52,14 @@ pub fn study_of(result: &StudyResult, source: &str, folder: &str) -> Document {
         Some(_) if !sides.is_empty() => Some(sides.remove(0).into()),
         _ => table(result, &rows),
     };
+    document.headlines = headlines::headlines(result, &rows);
     document.notes = notes(result, &rows);
     document.notes.extend(document.table.as_ref().and_then(Table::meaning_of_mark));
     document.next = Some(findings::next(result, source, folder));
     document.findings = FindingText::all(&result.findings);
+    let judged_as = if result.plan.timeline.is_some() { "timeline" } else { "study" };
+    document.checks_without_finding =
+        CheckText::without_finding(judged_as, &result.program, &result.findings);
     document.plots = plots(result, &rows);
     document.sections = sections(result, sides);
     document
@@ -177,15 +182,30 @@ fn answer(result: &StudyResult, rows: &[Row<'_>]) -> Vec<String> {
     answer
 }
 
-fn costs(result: &StudyResult, rows: &[Row<'_>]) -> Vec<String> {
-    let functions = || rows.iter().filter(|row| row.arm.kind != ArmKind::Same && !row.arm.is_control());
-    let above_zero = |row: &Row<'_>, measure: CostMeasure| {
-        let cost = measure.interval(&row.arm.cost).filter(|cost| cost.low > 0.0);
-        cost.filter(|_| !row.arm.cost.uncertain_signs.contains(&measure))
+/// The rows of what was compared for its cost: without copies of the reference and controls.
+fn functions<'r, 'a>(rows: &'r [Row<'a>]) -> impl Iterator<Item = &'r Row<'a>> {
+    rows.iter().filter(|row| row.arm.kind != ArmKind::Same && !row.arm.is_control())
+}
+
+/// The cost of an arm in a measure, if it is above zero.
+fn above_zero(row: &Row<'_>, measure: CostMeasure) -> Option<Interval> {
+    let cost = measure.interval(&row.arm.cost).filter(|cost| cost.low > 0.0);
+    cost.filter(|_| !row.arm.cost.uncertain_signs.contains(&measure))
+}
+
+/// The number of arms whose cost in CPU time is stated, and of those among them that have one above zero.
+fn stated_and_clear(rows: &[Row<'_>]) -> (usize, usize) {
+    let is_clear = |row: &&Row<'_>| {
+        above_zero(row, CostMeasure::CpuShare).or(above_zero(row, CostMeasure::CpuUs)).is_some()
     };
+    let stated = functions(rows).filter(|row| row.cost(CostMeasure::CpuUs).is_stated()).count();
+    (stated, functions(rows).filter(is_clear).count())
+}
+
+fn costs(result: &StudyResult, rows: &[Row<'_>]) -> Vec<String> {
     let share = |row: &Row<'_>| above_zero(row, CostMeasure::CpuShare);
     let us = |row: &Row<'_>| above_zero(row, CostMeasure::CpuUs);
-    let dearest = functions().find(|row| share(row).or(us(row)).is_some());
+    let dearest = functions(rows).find(|row| share(row).or(us(row)).is_some());
     let plain = baselines(result).first().and_then(|arm| plain(result, arm));
     let most = dearest.map(|row| {
         let cost = match (share(row), us(row)) {
@@ -196,7 +216,7 @@ fn costs(result: &StudyResult, rows: &[Row<'_>]) -> Vec<String> {
             (None, us) => us.map_or_else(String::new, |us| format!("{} us", crate::numbers::difference(&us))),
         };
         let most_us = row.arm.cost.cpu_us_per_request.map_or(f64::INFINITY, |us| us.estimate);
-        let bounded = functions().filter(|row| may_add_more(row.arm, most_us)).count();
+        let bounded = functions(rows).filter(|row| may_add_more(row.arm, most_us)).count();
         if bounded > 0 {
             let arms = counted(bounded as u64, "arm");
             format!(
@@ -207,8 +227,7 @@ fn costs(result: &StudyResult, rows: &[Row<'_>]) -> Vec<String> {
             format!("`{}` adds most CPU time: {cost}", row.marked())
         }
     });
-    let measured = functions().filter(|row| row.cost(CostMeasure::CpuUs).is_stated()).count();
-    let clear = functions().filter(|row| share(row).or(us(row)).is_some()).count();
+    let (measured, clear) = stated_and_clear(rows);
     let clear = (measured > 1)
         .then(|| format!("{clear} of {measured} costs {} above zero", if clear == 1 { "is" } else { "are" }));
     [plain, [most, clear].into_iter().flatten().reduce(|one, other| format!("{one}; {other}"))]

@@ -131,17 +131,3 @@ impl AgentOutcome {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_sentence_has_one_verb() {
-        let silent = AgentOutcome::Silent.sentence("a", "it said nothing for 5 s");
-        assert_eq!(silent, "agent `a` fell silent: it said nothing for 5 s");
-        assert_eq!(AgentOutcome::Failed.sentence("a", "no route"), "agent `a` failed: no route");
-        let refused = AgentOutcome::Failed.sentence("a", "it serves another controller");
-        assert_eq!(refused, "agent `a` serves another controller");
-    }
-}

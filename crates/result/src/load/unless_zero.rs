@@ -19,19 +19,3 @@ where
 {
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
-
-#[cfg(test)]
-mod tests {
-    use serde_json::{Value, json};
-
-    use crate::LoadRate;
-
-    #[test]
-    fn a_number_that_is_not_known_is_null() {
-        let value = serde_json::to_value(LoadRate::default()).unwrap();
-        assert_eq!(value["offered"], Value::Null);
-        assert_eq!(serde_json::from_value::<LoadRate>(value).unwrap(), LoadRate::default());
-        let known = LoadRate { offered: 2.5, ..LoadRate::default() };
-        assert_eq!(serde_json::to_value(known).unwrap()["offered"], json!(2.5));
-    }
-}

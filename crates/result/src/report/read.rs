@@ -24,15 +24,28 @@ impl<'de, T: Body> Deserialize<'de> for Report<T> {
     }
 }
 
+impl<T: Body> Report<T> {
+    /// Reads the text of a result as serde does, with these readers of older versions of its format in place of those of hoptax.
+    ///
+    /// # Errors
+    /// When the text is no result of this kind, or one of a version that is not read.
+    pub fn read_by(text: &str, readers: &'static [Reader]) -> Result<Self, serde_json::Error> {
+        let mut deserializer = serde_json::Deserializer::from_str(text);
+        let report = deserializer.deserialize_map(OfReport::<T>::new(readers))?;
+        deserializer.end()?;
+        Ok(report)
+    }
+}
+
 /// Reads a report.
-pub(super) struct OfReport<T> {
+struct OfReport<T> {
     /// Readers of older versions.
     readers: &'static [Reader],
     body: PhantomData<T>,
 }
 
 impl<T: Body> OfReport<T> {
-    pub(super) fn new(readers: &'static [Reader]) -> Self {
+    fn new(readers: &'static [Reader]) -> Self {
         Self { readers, body: PhantomData }
     }
 

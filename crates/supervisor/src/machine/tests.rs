@@ -397,6 +397,9 @@ fn any_step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
+    // Each case has up to sixty steps and two thousand ticks.
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
     #[test]
     fn whatever_happens_the_rules_hold_and_the_last_good_file_is_served_at_last(
         fates in prop::collection::vec(any_fate(), 0..30),

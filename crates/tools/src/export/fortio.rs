@@ -189,6 +189,9 @@ mod tests {
     }
 
     proptest! {
+        // A case has two hundred times and all numbers of them.
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
         #[test]
         fn an_exported_result_is_imported_with_the_same_numbers(
             answered in prop::collection::vec(1_000..60_000_000_000_u64, 2..200),

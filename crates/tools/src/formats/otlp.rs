@@ -96,6 +96,9 @@ mod tests {
     use crate::export::otlp::text;
 
     proptest! {
+        // A case has two hundred times and all numbers of them; a fuzz target has the reader.
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
         #[test]
         fn an_exported_result_is_imported_with_the_ranges_of_its_quantiles(
             times_ns in prop::collection::vec(1_000..60_000_000_000_u64, 1..200),
@@ -105,7 +108,9 @@ mod tests {
             prop_assert!((read.recorded_s - result.recorded_s).abs() < 1e-5);
             holds(&read, times_ns)?;
         }
+    }
 
+    proptest! {
         #[test]
         fn no_text_panics(scale in any::<i64>(), offset in any::<i64>(), counts in prop::collection::vec(any::<u64>(), 0..4), count in any::<u64>()) {
             let point = serde_json::json!({"scale": scale, "count": count.to_string(), "positive": {"offset": offset, "bucketCounts": counts}});

@@ -245,6 +245,9 @@ mod tests {
     }
 
     proptest! {
+        // Each number differs between cases, so a lost one shows in any.
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
         #[test]
         fn a_study_loses_nothing_on_its_way_through_smp(
             name in ".{0,20}", started_at in ".{0,24}", cost_us in -1e6..1e6_f64, rate in prop::option::of(0.0..1e12_f64),

@@ -12,6 +12,9 @@ const PAUSE_US: u64 = 1_100_000;
 const LASTS_US: u64 = 1_000_000;
 /// More than a client sends in that time.
 const MOST_REQUESTS: u32 = 1_000_000;
+/// Requests for each that the rate admits: the bucket is empty soon, and a client that stalls catches up. More would only keep processors
+/// busy that other trials need.
+const REQUESTS_PER_TOKEN: u64 = 10;
 /// Permitted deviation of the admitted requests from the expected ones, as a share: clocks and the turn of Envoy's loop.
 const FEWER: f64 = 0.1;
 const MORE: f64 = 0.05;
@@ -40,7 +43,13 @@ struct Bucket {
 
 impl Trial for Bucket {
     fn procedure(&self) -> Procedure {
-        Procedure::Series(Series { pause_us: PAUSE_US, requests: MOST_REQUESTS, lasts_us: LASTS_US })
+        let per_second = (REQUESTS_PER_TOKEN * u64::from(self.per_second)).max(1);
+        Procedure::Series(Series {
+            pause_us: PAUSE_US,
+            requests: MOST_REQUESTS,
+            pace_us: 1_000_000 / per_second,
+            lasts_us: LASTS_US,
+        })
     }
 
     fn judge(&self, _course: &Course, seen: &Seen) -> Judged {
@@ -86,6 +95,15 @@ mod tests {
     fn too_few_requests_are_no_evidence_even_if_all_are_admitted() {
         let seen = Seen { statuses: [(200, 200)].into(), took_us: 1_000_000, ..Seen::default() };
         assert!(!is_kept(&Bucket { per_second: 100 }, &seen));
+    }
+
+    #[test]
+    fn a_low_limit_is_met_with_few_requests_and_a_high_one_with_as_many_as_are_answered() {
+        let pace_us = |per_second| match (Bucket { per_second }).procedure() {
+            Procedure::Series(series) => series.pace_us,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!([1, 50, 1_000, 1_000_000, u32::MAX].map(pace_us), [100_000, 2_000, 100, 0, 0]);
     }
 
     #[test]

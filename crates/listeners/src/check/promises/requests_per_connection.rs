@@ -47,7 +47,7 @@ struct Reuse {
 
 impl Trial for Reuse {
     fn procedure(&self) -> Procedure {
-        Procedure::Series(Series { pause_us: 0, requests: self.requests, lasts_us: LASTS_US })
+        Procedure::Series(Series { pause_us: 0, requests: self.requests, pace_us: 0, lasts_us: LASTS_US })
     }
 
     fn judge(&self, course: &Course, seen: &Seen) -> Judged {

@@ -29,7 +29,7 @@ struct Split {
 
 impl Trial for Split {
     fn procedure(&self) -> Procedure {
-        Procedure::Series(Series { pause_us: 0, requests: REQUESTS, lasts_us: LASTS_US })
+        Procedure::Series(Series { pause_us: 0, requests: REQUESTS, pace_us: 0, lasts_us: LASTS_US })
     }
 
     fn judge(&self, course: &Course, seen: &Seen) -> Judged {

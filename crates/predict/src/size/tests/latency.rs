@@ -57,6 +57,12 @@ fn usual() -> StudyResult {
     USUAL.get_or_init(|| measured(ARMS, stretched)).clone()
 }
 
+/// The prediction that several tests are about, which is simulated once.
+fn usual_size() -> &'static SizeResult {
+    static USUAL: OnceLock<SizeResult> = OnceLock::new();
+    USUAL.get_or_init(|| size(&graph(TWO), RATE, &[usual()]).unwrap())
+}
+
 /// Returns true if two numbers differ by no more than the buckets of histograms.
 fn is_close(value: f64, truth: f64) -> bool {
     (value - truth).abs() < 0.004 * truth
@@ -73,7 +79,7 @@ const MEAN: f64 = 1.01 * 1.495;
 
 #[test]
 fn proxies_add_what_they_add_at_their_busy_share() {
-    let result = size(&graph(TWO), RATE, &[usual()]).unwrap();
+    let result = usual_size();
     let latency = result.latency.clone().unwrap();
     let [gateway, cart] = latency.proxies.as_slice() else { panic!("{latency:?}") };
     assert!((0.45..0.65).contains(&gateway.busy_share), "{gateway:?}");
@@ -96,23 +102,21 @@ fn proxies_add_what_they_add_at_their_busy_share() {
 #[test]
 fn a_function_that_is_switched_off_saves_its_time_and_makes_its_proxy_less_busy() {
     let study = [usual()];
-    let on = size(&graph(TWO), RATE, &study).unwrap();
+    let on = usual_size();
     let off = size(&graph(&TWO.replace("functions: [jwt], ", "")), RATE, &study).unwrap();
     let mean_us = |result: &SizeResult| result.latency.as_ref().unwrap().added.mean_us.unwrap().estimate;
     let saved = on.functions[0].saved_mean_us.unwrap();
-    let truth = mean_us(&on) - mean_us(&off);
+    let truth = mean_us(on) - mean_us(&off);
     // Fewer requests are simulated for it.
     assert!((saved.estimate - truth).abs() < 0.01 * truth && saved.half_width() > 0.0, "{saved:?} {truth}");
     let alone = MEAN * 50.0 * (1.0 + way(on.latency.as_ref().unwrap().proxies[0].busy_share));
     assert!(saved.estimate > 1.1 * alone, "{saved:?} {alone}");
     // Without the function, the gateway is less busy than any proxy that was measured; at a higher rate it is not.
-    let is_extrapolated = |rate: f64| {
-        let sized = size(&graph(TWO), rate, &study).unwrap();
-        sized.functions[0].saved_mean_is_extrapolated
-    };
     let proxy = off.latency.as_ref().unwrap().proxies.clone();
-    assert_eq!(is_extrapolated(RATE), proxy.iter().any(|proxy| proxy.is_extrapolated), "{proxy:?}");
-    assert!(is_extrapolated(0.5 * RATE));
+    let is_extrapolated = on.functions[0].saved_mean_is_extrapolated;
+    assert_eq!(is_extrapolated, proxy.iter().any(|proxy| proxy.is_extrapolated), "{proxy:?}");
+    let half = size(&graph(TWO), 0.5 * RATE, &study).unwrap();
+    assert!(half.functions[0].saved_mean_is_extrapolated);
 }
 
 #[test]
@@ -223,11 +227,9 @@ services:
 
 #[test]
 fn a_busier_proxy_adds_more() {
-    let study = [usual()];
-    let added = |rate: f64| {
-        size(&graph(TWO), rate, &study).unwrap().body.latency.unwrap().added.mean_us.unwrap().estimate
-    };
-    assert!(added(4_500.0) > 1.05 * added(4_000.0));
+    let busier = size(&graph(TWO), 4_500.0, &[usual()]).unwrap();
+    let added = |result: &SizeResult| result.latency.as_ref().unwrap().added.mean_us.unwrap().estimate;
+    assert!(added(&busier) > 1.05 * added(usual_size()));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-use hoptax_result::{BoundOf, Interval, Loosened};
+use hoptax_result::{BoundOf, Loosened};
 
 use super::*;
 use crate::render::{csv, html, markdown, terminal};

@@ -1,4 +1,4 @@
-//! Requests one after the other, as fast as they are answered.
+//! Requests one after the other, as fast as they are answered or at a pace.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -17,7 +17,11 @@ impl Bench<'_> {
         let began = Instant::now();
         let request = head(course, &mark, "");
         let mut connection = None;
-        for _ in 0..series.requests {
+        for number in 0..series.requests {
+            // Requests that are late are sent at once, so that a stall changes their number by little.
+            let due_us = u64::from(number) * series.pace_us;
+            let wait_us = due_us.saturating_sub(micros(began.elapsed()));
+            thread::sleep(Duration::from_micros(wait_us));
             if micros(began.elapsed()) > series.lasts_us || self.interrupt.is_requested() {
                 break;
             }

@@ -62,15 +62,13 @@ prop_compose! {
 }
 
 proptest! {
+    // Each number differs between cases, so any change shows, and a fuzz target has the reader; its kept inputs are tried with each change.
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
     #[test]
     fn a_load_loses_nothing_on_its_way_through_smp(load in load()) {
         prop_assert_eq!(round_trip(&[of_load(&load)]), Ok(Restored::Load(Box::new(load))));
     }
-}
-
-proptest! {
-    // Any change shows, and a fuzz target has the reader; its kept inputs are tried with each change.
-    #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
     fn a_changed_number_contradicts_the_labels(load in load(), factor in 1.001..10.0_f64) {

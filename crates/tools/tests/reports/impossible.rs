@@ -1,7 +1,5 @@
 //! Outputs with numbers that cannot be true, and files that no tool wrote: the numbers that are withheld, and the messages about them.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use hoptax_result::{LoadResult, Stated};
 use hoptax_tools::{FORMATS, find, import};
 

@@ -2,8 +2,6 @@
 //! releases of each tool. Their numbers are made up in the form that the source of the release prints; the comment of each adapter says
 //! which counter contains which.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::path::Path;
 
 use hoptax_result::{CountRange, LoadResult, Stated};

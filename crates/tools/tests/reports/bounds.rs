@@ -2,8 +2,6 @@
 //!
 //! The counters are drawn as a tool counts: its outcomes are disjoint, and counters that overlap are drawn as an overlap.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use hoptax_result::{CountRange, LoadResult, Stated};
 use hoptax_tools::{find, import};
 use proptest::prelude::*;

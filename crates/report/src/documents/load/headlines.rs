@@ -1,0 +1,141 @@
+//! The headline numbers of a load: the rate of its answers, its times, and the requests without an answer.
+
+use hoptax_result::{Finding, LoadResult, Loop, Severity, Stated};
+
+use super::cells::rate;
+use super::quantity;
+use crate::headline::Headline;
+use crate::numbers::grouped;
+use crate::quantity::{Form, Quantity};
+
+/// The quantiles among them.
+const PERCENTILES: [f64; 2] = [50.0, 99.0];
+
+/// The headlines.
+pub(super) fn headlines(result: &LoadResult) -> Vec<Headline> {
+    let times = PERCENTILES.map(|percentile| time(result, percentile));
+    [answered(result)].into_iter().chain(times).chain([unanswered(result)]).collect()
+}
+
+/// The rate of answered requests.
+fn answered(result: &LoadResult) -> Headline {
+    const UNIT: &str = "requests/s";
+    let is_bound = |finding: &Finding| finding.bounds && finding.numbers.iter().any(|one| one == "rates");
+    let range = result.imported.as_ref().and_then(|imported| imported.answered_per_s);
+    let number = match (result.rate.achieved, range) {
+        // The generator was the limit, so the server may answer more.
+        (Some(answered), _) if result.findings.iter().any(is_bound) => {
+            Quantity::bounded(Some(answered), None, UNIT, Form::Level)
+        }
+        (Some(answered), _) => Quantity::point(answered, UNIT, Form::Level),
+        (None, Some(range)) => Quantity::bounded(Some(range.low), Some(range.high), UNIT, Form::Level),
+        (None, None) => Quantity::unknown(reason(result, |number| number == "rates"), UNIT),
+    };
+    let planned = result.rate.target.map(|target| format!("of {}/s planned", rate(target)));
+    Headline::of("answered", number, planned)
+}
+
+/// A quantile of response time; of service time where another tool knows no other.
+fn time(result: &LoadResult, percentile: f64) -> Headline {
+    let is_of_response = result.imported.is_none() || result.latency.response.count > 0;
+    let number = quantity(result, percentile, is_of_response).unwrap_or_else(|| {
+        let own = format!("p{percentile}");
+        Quantity::unknown(reason(result, |number| number == "times" || number == own), "us")
+    });
+    let name = if is_of_response { "response time" } else { "service time" };
+    Headline::of(format!("p{percentile} of the {name}"), number, None)
+}
+
+/// The share of the requests that were not answered.
+fn unanswered(result: &LoadResult) -> Headline {
+    const NAME: &str = "not answered";
+    let book = &result.book;
+    // A closed loop plans no requests: it sends the next when one is answered.
+    let all = match (book.stated, result.plan.loop_) {
+        (Stated::All, Loop::Open) => Some(book.planned),
+        (Stated::All, Loop::Closed) => Some(book.sent),
+        (Stated::Imported { answered: true, failed: true }, _) => Some(book.answered + book.failed),
+        (Stated::Imported { .. }, _) => None,
+    };
+    let Some(all) = all else {
+        let tool = result.imported.as_ref().map_or("the tool", |imported| imported.tool.as_str());
+        return Headline::of(NAME, Quantity::unknown(format!("{tool} does not state it"), "%"), None);
+    };
+    if all == 0 {
+        return Headline::of(NAME, Quantity::unknown("there was no request", "%"), None);
+    }
+    let lacking = all.saturating_sub(book.answered);
+    let share = 100.0 * lacking as f64 / all as f64;
+    let note = format!("{} of {} requests", grouped(lacking as f64, 0), grouped(all as f64, 0));
+    Headline::of(NAME, Quantity::point(share, "%", Form::Level), Some(note))
+}
+
+/// Returns the reason why a number is not known: the finding that withholds it, or else the first check that failed.
+fn reason(result: &LoadResult, is_it: impl Fn(&str) -> bool) -> String {
+    let withholds = |finding: &&Finding| {
+        let is_named = finding.numbers.iter().any(|number| is_it(number));
+        (finding.bounds && is_named) || (finding.withholds && (is_named || finding.numbers.is_empty()))
+    };
+    let failed = |finding: &&Finding| finding.severity == Severity::Fail;
+    let found = result.findings.iter().find(withholds);
+    let found = found.or_else(|| result.findings.iter().find(failed));
+    found.map_or_else(|| "the result does not state it".to_owned(), |finding| finding.message.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use hoptax_result::{Measured, sample};
+
+    use super::super::load;
+    use super::*;
+    use crate::fixture;
+    use crate::headline::tests::texts;
+
+    fn finding(severity: Severity, message: &str) -> Finding {
+        Finding::new("x", severity, Measured::us(1.0, 0.0), message.to_owned(), "")
+    }
+
+    #[test]
+    fn a_load_has_its_rate_its_times_with_their_intervals_and_what_was_not_answered() {
+        let mut result = fixture::load();
+        result.book.answered = 199_000;
+        assert_eq!(
+            texts(&load(&result)),
+            [
+                "answered: 20,000 requests/s (of 20,000/s planned)",
+                "p50 of the response time: 100.0 ±1.0 us",
+                "p99 of the response time: 200.0 ±2.0 us",
+                "not answered: 0.50 % (1,000 of 200,000 requests)",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_rate_that_the_generator_limited_is_a_bound() {
+        let mut result = sample::load();
+        result.findings = vec![finding(Severity::Warn, "one processor was busy").bounding(&["rates"])];
+        assert_eq!(texts(&load(&result))[0], "answered: ≥ 20,000 requests/s (of 20,000/s planned)");
+    }
+
+    #[test]
+    fn a_number_that_is_withheld_is_there_with_the_message_of_its_finding() {
+        let mut result = sample::load();
+        result.rate.achieved = None;
+        result.latency.response.p99_us = None;
+        result.bounds.response = hoptax_result::LatencyBounds::default();
+        let about = |number: &str, message: &str| finding(Severity::Fail, message).about(&[number]);
+        result.findings = vec![about("p99", "too few responses"), about("rates", "the load swung")];
+        let texts = texts(&load(&result));
+        assert!(texts[0].starts_with("answered: not known: the load swung"), "{texts:?}");
+        assert!(texts[1].contains('±'), "{texts:?}");
+        assert_eq!(texts[2], "p99 of the response time: not known: too few responses");
+    }
+
+    #[test]
+    fn a_load_without_a_request_says_so() {
+        let mut result = sample::load();
+        result.book = hoptax_result::Book::default();
+        let number = Quantity::unknown("there was no request", "%");
+        assert_eq!(unanswered(&result), Headline::of("not answered", number, None));
+    }
+}

@@ -1,0 +1,71 @@
+//! The few numbers of a result that a page shows in a row under its answer.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::quantity::Quantity;
+use crate::table::Cell;
+
+/// A number that is read before anything else.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub(crate) struct Headline {
+    /// Its name, without the unit: `p99 of the response time`.
+    pub(crate) name: String,
+    // Without words in the schema, so that the page has one type of cells. Never empty: a number that is not known has its reason.
+    pub(crate) value: Cell,
+    /// Words below it: the load or the part that it is of; none if the name says all.
+    pub(crate) note: Option<String>,
+}
+
+impl Headline {
+    pub(crate) fn new(name: impl Into<String>, value: Cell, note: Option<String>) -> Self {
+        Self { name: name.into(), value, note }
+    }
+
+    /// A number with its interval or its bounds, or the reason why it is not known.
+    pub(crate) fn of(name: impl Into<String>, number: Quantity, note: Option<String>) -> Self {
+        Self::new(name, Cell::Quantity(number), note)
+    }
+
+    /// The headline of a void result, without its number, which is not to be used.
+    #[must_use]
+    pub(crate) fn withheld(self, why: &str) -> Self {
+        let unit = match &self.value {
+            Cell::Quantity(quantity) => quantity.unit,
+            Cell::Empty | Cell::Text(_) => "",
+        };
+        Self::of(self.name, Quantity::unknown(why, unit), None)
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::document::Document;
+    use crate::quantity::{Basis, Form};
+
+    /// The headlines of a document as text: the name, the number with its unit or the reason why it is not known, and the note.
+    pub(crate) fn texts(document: &Document) -> Vec<String> {
+        let text = |one: &Headline| {
+            let value = match &one.value {
+                Cell::Quantity(quantity) => match &quantity.basis {
+                    Basis::Unknown(why) => format!("not known: {why}"),
+                    _ => quantity.with_unit(),
+                },
+                other => other.text(),
+            };
+            let note = one.note.as_ref().map_or_else(String::new, |note| format!(" ({note})"));
+            format!("{}: {value}{note}", one.name)
+        };
+        document.headlines.iter().map(text).collect()
+    }
+
+    #[test]
+    fn a_void_result_keeps_the_name_and_says_why_there_is_no_number() {
+        let number = Quantity::point(3.0, "us", Form::Level);
+        let headline = Headline::of("p50", number, Some("of `lua`".to_owned())).withheld("the proxy waited");
+        assert_eq!(headline, Headline::of("p50", Quantity::unknown("the proxy waited", "us"), None));
+        let count = Headline::new("costs", Cell::words("3 of 4"), None).withheld("the proxy waited");
+        assert_eq!(count.value, Cell::Quantity(Quantity::unknown("the proxy waited", "")));
+    }
+}

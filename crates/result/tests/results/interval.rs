@@ -1,0 +1,31 @@
+//! Shares and sums of intervals.
+
+use hoptax_result::Interval;
+
+#[test]
+fn a_share_reaches_from_the_least_quotient_to_the_greatest() {
+    let (amount, interval) =
+        (Interval::around(100.0, 20.0), |low: f64, high: f64| Interval { estimate: 6.0, low, high });
+    for (low, high, ends) in
+        [(2.4, 9.6, (0.02, 0.12)), (-4.0, 9.6, (-0.05, 0.12)), (-9.6, -2.4, (-0.12, -0.02))]
+    {
+        let share = interval(low, high).share_of(&amount).unwrap();
+        assert!((share.low - ends.0).abs() < 1e-12 && (share.high - ends.1).abs() < 1e-12, "{share:?}");
+        assert!((share.estimate - 0.06).abs() < 1e-12);
+    }
+    assert_eq!(interval(1.0, 2.0).share_of(&Interval::around(10.0, 10.0)), None);
+}
+
+#[test]
+fn ends_of_dependent_numbers_add_up_and_no_number_has_no_sum() {
+    let interval = |estimate: f64, below: f64, above: f64| Interval {
+        estimate,
+        low: estimate - below,
+        high: estimate + above,
+    };
+    let one = interval(10.0, 3.0, 1.0);
+    let sum = Interval::sum_of_dependent(&[one, interval(5.0, 4.0, 0.0)]);
+    assert_eq!(sum, Some(interval(15.0, 7.0, 1.0)));
+    assert_eq!(Interval::sum_of_dependent(&[one]), Some(one));
+    assert_eq!(Interval::sum_of_dependent(&[]), None);
+}

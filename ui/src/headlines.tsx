@@ -1,0 +1,57 @@
+// The row of headline numbers under the answer.
+
+import { cellText, whyUnknown } from "./table";
+import { Words } from "./text";
+import type { Headline } from "./types/document";
+
+/** A headline as it is shown. */
+interface Told {
+  /** The number with its interval or its bounds, or that it is not known. */
+  number: string;
+  unit: string;
+  /** What is below it: why it is not known, how it is known if it was not measured, and the note. */
+  words: string[];
+  isFaint: boolean;
+}
+
+/** A headline in words. */
+export function told({ value, note }: Headline): Told {
+  const notes = note === null ? [] : [note];
+  const why = whyUnknown(value);
+  if (why !== undefined) {
+    return { number: "not known", unit: "", words: [why, ...notes], isFaint: true };
+  }
+  if (value === "empty" || !("quantity" in value)) {
+    return { number: cellText(value), unit: "", words: notes, isFaint: false };
+  }
+  const { text, unit, basis } = value.quantity;
+  const origin = basis === "bounded" ? ["only bounded"] : basis === "predicted" ? ["predicted"] : [];
+  return { number: text, unit, words: [...origin, ...notes], isFaint: basis === "bounded" };
+}
+
+/** The row. */
+export function Headlines({ headlines }: { headlines: Headline[] }) {
+  return (
+    <dl class="headlines">
+      {headlines.map((headline) => {
+        const { number, unit, words, isFaint } = told(headline);
+        return (
+          <div key={headline.name}>
+            <dt>
+              <Words text={headline.name} />
+            </dt>
+            <dd class={isFaint ? "number faint" : "number"}>
+              {number}
+              {unit !== "" && <small> {unit}</small>}
+            </dd>
+            {words.map((text) => (
+              <dd key={text} class="words">
+                <Words text={text} />
+              </dd>
+            ))}
+          </div>
+        );
+      })}
+    </dl>
+  );
+}

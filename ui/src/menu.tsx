@@ -1,0 +1,113 @@
+// The menu of the parts of a page: links that jump, in the margin of a wide window, and elsewhere in a bar that unfolds.
+
+import { useContext, useEffect, useRef, useState } from "preact/hooks";
+import { headingId, placeInView, type Part } from "./parts";
+import { changed, PageView, written } from "./view";
+
+/** A heading counts as passed a little below the place that a jump leaves it at, pixels from the top of the window. */
+const LINE = 80;
+
+/** The menu. */
+export function Menu({ parts }: { parts: Part[] }) {
+  const [view, change] = useContext(PageView);
+  const [isOpen, setOpen] = useState(false);
+  const [place, setPlace] = useState(0);
+  const nav = useRef<HTMLElement>(null);
+  const button = useRef<HTMLButtonElement>(null);
+  const chosen = parts.findIndex(({ name }) => name === view["part"]);
+  const lastChosen = useRef(chosen);
+  lastChosen.current = chosen;
+
+  useEffect(() => {
+    let frame = 0;
+    const look = () => {
+      frame = 0;
+      const tops = parts.map(({ name }) => document.getElementById(headingId(name))?.getBoundingClientRect().top ?? 0);
+      const isAtEnd = innerHeight + scrollY >= document.documentElement.scrollHeight - 2;
+      setPlace(placeInView(tops, LINE, isAtEnd, lastChosen.current));
+    };
+    const lookSoon = () => {
+      frame ||= requestAnimationFrame(look);
+    };
+    lookSoon();
+    addEventListener("scroll", lookSoon, { passive: true });
+    addEventListener("resize", lookSoon);
+    return () => {
+      cancelAnimationFrame(frame);
+      removeEventListener("scroll", lookSoon);
+      removeEventListener("resize", lookSoon);
+    };
+  }, []);
+  // A link to a part opens there, once the charts above it are drawn.
+  useEffect(() => {
+    const part = parts[chosen];
+    if (part !== undefined) {
+      requestAnimationFrame(() => requestAnimationFrame(() => show(part)));
+    }
+  }, [chosen]);
+  useEffect(() => {
+    const close = (event: PointerEvent) => {
+      if (!nav.current?.contains(event.target as Node)) {
+        setOpen(false);
+      }
+    };
+    document.addEventListener("pointerdown", close);
+    return () => document.removeEventListener("pointerdown", close);
+  }, []);
+
+  const jump = (event: MouseEvent, part: Part) => {
+    // The link opens elsewhere.
+    if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) {
+      return;
+    }
+    event.preventDefault();
+    setOpen(false);
+    change({ part: part.name });
+    show(part)?.focus({ preventScroll: true });
+  };
+  return (
+    <nav
+      ref={nav}
+      class={isOpen ? "menu open" : "menu"}
+      aria-label="Parts of this page"
+      onKeyDown={(event) => {
+        if (event.key === "Escape" && isOpen) {
+          setOpen(false);
+          button.current?.focus();
+        }
+      }}
+      onFocusOut={(event) => {
+        if (event.relatedTarget instanceof Node && !nav.current?.contains(event.relatedTarget)) {
+          setOpen(false);
+        }
+      }}
+    >
+      <button ref={button} type="button" class="quiet" aria-expanded={isOpen} aria-controls="menu-parts" onClick={() => setOpen(!isOpen)}>
+        Parts of this page
+      </button>
+      <span class="soft" aria-hidden="true">
+        {parts[place]?.title}
+      </span>
+      <ol id="menu-parts">
+        {parts.map((part, at) => (
+          <li key={part.name}>
+            <a href={written(changed(view, { part: part.name }))} aria-current={at === place ? "location" : undefined} onClick={(event) => jump(event, part)}>
+              {part.title}
+            </a>
+          </li>
+        ))}
+      </ol>
+    </nav>
+  );
+}
+
+/** Scrolls to the heading of a part, and unfolds it. */
+function show({ name }: Part): HTMLElement | null {
+  const heading = document.getElementById(headingId(name));
+  const folded = heading?.closest("details");
+  if (folded) {
+    folded.open = true;
+  }
+  heading?.scrollIntoView();
+  return heading;
+}

@@ -1,0 +1,22 @@
+import { expect, test } from "vitest";
+import { told } from "../src/headlines";
+import type { Cell, Headline, Quantity } from "../src/types/document";
+
+const measured: Quantity = { text: "27.41 ±0.32", estimate: 27.41, low: 27.09, high: 27.73, unit: "us", form: "level", basis: "measured" };
+const headline = (value: Cell, note: string | null = null): Headline => ({ name: "p50", value, note });
+
+test("a number is shown with its interval, its unit and its note", () => {
+  expect(told(headline({ quantity: measured }, "at 4,000 requests/s"))).toEqual({ number: "27.41 ±0.32", unit: "us", words: ["at 4,000 requests/s"], isFaint: false });
+  expect(told(headline({ text: "5 of 6" }))).toEqual({ number: "5 of 6", unit: "", words: [], isFaint: false });
+});
+
+test("a number that is withheld is there, with the reason before the note", () => {
+  const unknown: Quantity = { text: "-", unit: "us", form: "level", basis: { unknown: "withheld by steal" } };
+  expect(told(headline({ quantity: unknown }, "of `lua`"))).toEqual({ number: "not known", unit: "", words: ["withheld by steal", "of `lua`"], isFaint: true });
+});
+
+test("bounds and predictions say that they are no measured numbers", () => {
+  const bound: Quantity = { text: "≥ 12", low: 12, unit: "us", form: "level", basis: "bounded" };
+  expect(told(headline({ quantity: bound }))).toEqual({ number: "≥ 12", unit: "us", words: ["only bounded"], isFaint: true });
+  expect(told(headline({ quantity: { ...measured, basis: "predicted" } }, "`cart`")).words).toEqual(["predicted", "`cart`"]);
+});
