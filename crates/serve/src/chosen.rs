@@ -46,7 +46,8 @@ impl Chosen {
     /// Their document.
     ///
     /// # Errors
-    /// When one of them does not exist or has no result, or another version of hoptax wrote it; and when the results are too large.
+    /// When one of them does not exist or has no result, or is of a version of hoptax that is not read; and when the results are too
+    /// large.
     pub(crate) fn document(&self, history: &History) -> Result<Document, Problem> {
         history.check_size(&self.0, MAX_BYTES)?;
         let read =

@@ -73,7 +73,7 @@ impl History {
     /// The document of the result of a run.
     ///
     /// # Errors
-    /// As [`Self::result`], and when another version of hoptax wrote it.
+    /// As [`Self::result`], and when a version of hoptax wrote it that is not read.
     pub(crate) fn document(&self, run: i64) -> Result<Document, Problem> {
         Ok(document_of(run, &self.result(run)?)?.shown_by(run))
     }
@@ -183,12 +183,12 @@ impl History {
 /// The document of the text of a result.
 ///
 /// # Errors
-/// When another version of hoptax wrote it.
+/// When a version of hoptax wrote it that is not read.
 fn document_of(run: i64, text: &str) -> Result<Document, Problem> {
     documents::of_text(text).map_err(|why| not_readable(run, &why))
 }
 
-/// A run whose result another version of hoptax wrote.
+/// A run whose result is of a version of hoptax that is not read.
 pub(crate) fn not_readable(run: i64, why: &str) -> Problem {
     Problem::not_readable(format!(
         "run {run} cannot be shown: {why}; the address `result` of it has it as it is"
