@@ -139,7 +139,7 @@ fn serve(stream: TcpStream, answer: fn(&str) -> (u16, Value), all: &Mutex<Vec<Re
             }
             head.push(line.trim().to_ascii_lowercase());
             if head.len() == 1 {
-                head[0] = line.trim().trim_end_matches(" HTTP/1.1").to_owned();
+                line.trim().trim_end_matches(" HTTP/1.1").clone_into(&mut head[0]);
             }
         }
         let length = head.iter().find_map(|line| line.strip_prefix("content-length: "));

@@ -32,8 +32,8 @@ struct Loop {
 }
 
 impl Meter<'_> {
-    /// The capacity of each arm over the connections of its open loops; see [`of_loops`]. It is 0 requests per second
-    /// for an arm that answers nothing.
+    /// The capacity of each arm over the connections of the first open loop in which it takes part; see [`of_loops`]. It is 0 requests per
+    /// second for an arm that answers nothing.
     pub(super) fn capacities(
         &mut self,
         subjects: &mut Subjects<'_>,
@@ -41,10 +41,6 @@ impl Meter<'_> {
     ) -> Result<BTreeMap<usize, Capacity>, RunError> {
         let mut measured: BTreeMap<usize, Vec<Capacity>> = BTreeMap::new();
         let plan = self.plan;
-        // Only rates of open loops are shares of a capacity.
-        let Some(open) = plan.numbered_loads().find(|load| load.open.is_some()) else {
-            return Ok(BTreeMap::new());
-        };
         for turn in 0..plan.capacity_turns {
             let mut order: Vec<&mut Running<'_>> = subjects.all.iter_mut().collect();
             plan::shuffle(plan, turn, &mut order);
@@ -52,10 +48,12 @@ impl Meter<'_> {
                 let arm = planned.arm;
                 let proxies: Vec<u32> = subject.proxies.iter().map(Proxy::id).collect();
                 // An arm without a proxy gets the capacity of another, and callers other than hoptax measure none.
-                let has_no_own = proxies.is_empty() && arm.external.is_none();
-                if has_no_own || !subject.is_connected(open) {
+                if proxies.is_empty() && arm.external.is_none() {
                     continue;
                 }
+                // Only rates of open loops are shares of a capacity. Not all arms take part in the same.
+                let is_of = |load: &NumberedLoad<'_>| load.open.is_some() && subject.is_connected(*load);
+                let Some(open) = plan.numbered_loads().find(is_of) else { continue };
                 self.freezer.thaw(&proxies)?;
                 thread::sleep(SETTLED_AFTER);
                 self.open(subject, arm, open, stop)?;
