@@ -336,8 +336,8 @@ mod tests {
         Some(costs.views.iter().find(|view| view.heading == heading)?.cells[lua].clone())
     }
 
-    fn unknown(why: &str) -> Option<Cell> {
-        Some(Cell::Quantity(Quantity::unknown(why, "%")))
+    fn unknown(why: &str) -> Cell {
+        Cell::Quantity(Quantity::unknown(why, "%"))
     }
 
     #[test]
@@ -362,7 +362,7 @@ mod tests {
         result.findings.push(vague("lua"));
         assert_eq!(p99(&result), None, "nothing says that the level of a baseline was withheld");
         result.findings.push(vague("baseline"));
-        assert_eq!(p99(&result), unknown("vague-level"), "in a view of reasons alone");
+        assert_eq!(p99(&result), Some(unknown("vague-level")), "in a view of reasons alone");
         let bound = |by: &[&str]| {
             let bound = Bound::new(BoundOf::Level, CostMeasure::ResponseP99Us, Some(200.0), None).unwrap();
             Bound { by: by.iter().map(ToString::to_string).collect(), ..bound }
@@ -372,10 +372,13 @@ mod tests {
             baseline.bounds.0 = vec![bound(by)];
         };
         bounded(&mut result, &["too-few-samples", "vague-level"]);
-        assert_eq!(p99(&result), unknown("too-few-samples and vague-level"));
+        assert_eq!(p99(&result), Some(unknown("too-few-samples and vague-level")));
         result.findings.clear();
         bounded(&mut result, &[]);
-        assert_eq!(p99(&result), unknown("the level that it is a share of, of which only bounds are known"));
+        assert_eq!(
+            p99(&result),
+            Some(unknown("the level that it is a share of, of which only bounds are known"))
+        );
     }
 
     #[test]
@@ -389,7 +392,7 @@ mod tests {
             }
         }
         let why = "the level that it is a share of, which may be zero";
-        assert_eq!(share_of_lua(&result, "max rate %"), unknown(why));
+        assert_eq!(share_of_lua(&result, "max rate %"), Some(unknown(why)));
     }
 
     #[test]

@@ -88,6 +88,41 @@ struct Why {
     exit_code: i64,
 }
 
+impl Why {
+    /// The state of an agent whose container ended so.
+    fn state(&self, job: &AgentJob) -> State {
+        let Self { reason, message, exit_code } = self;
+        if *exit_code == 0 {
+            return State::Done;
+        }
+        if reason == "OOMKilled" {
+            let why = format!("was ended because its {} MiB of memory were full (OOMKilled)", job.memory_mib);
+            let next = "give each agent more with --agent-memory".to_owned();
+            return State::Lost(Trouble { kind: "out of memory", why, next });
+        }
+        if message.contains("exec format error") {
+            let image = &job.image;
+            let why = format!(
+                "cannot run image `{image}`, which is for another architecture than its node: {}",
+                short(message)
+            );
+            let next = "name an image for this architecture, or for several, with --agent-image".to_owned();
+            return State::Lost(Trouble { kind: "architecture", why, next });
+        }
+        let said = short(if message.is_empty() { reason } else { message });
+        if reason == "StartError" || reason == "ContainerCannotRun" {
+            let why = format!("cannot start image `{}`: {said}", job.image);
+            let next = "the image needs this program at `/hoptax`: name one that has it with --agent-image"
+                .to_owned();
+            return State::Lost(Trouble { kind: "not started", why, next });
+        }
+        let why = format!("ended with code {exit_code}: {said}");
+        let next =
+            "these are its last words; the image needs the same version of hoptax as this program".to_owned();
+        State::Lost(Trouble { kind: "ended", why, next })
+    }
+}
+
 /// An event of a Job, as far as it is needed.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
@@ -200,7 +235,7 @@ impl Pod {
             return State::Lost(trouble);
         }
         match state {
-            Some(ContainerState { terminated: Some(end), .. }) => self.ended(end, job),
+            Some(ContainerState { terminated: Some(end), .. }) => end.state(job),
             Some(ContainerState { running: Some(_), .. }) => match self.leaves() {
                 Some(trouble) => State::Lost(trouble),
                 None => State::Running,
@@ -240,38 +275,6 @@ impl Pod {
             return Some(Trouble { kind: "evicted", why, next });
         }
         self.metadata.deletion_timestamp.as_ref().map(|_| deleted("is being deleted"))
-    }
-
-    fn ended(&self, end: &Why, job: &AgentJob) -> State {
-        let Why { reason, message, exit_code } = end;
-        if *exit_code == 0 {
-            return State::Done;
-        }
-        if reason == "OOMKilled" {
-            let why = format!("was ended because its {} MiB of memory were full (OOMKilled)", job.memory_mib);
-            let next = "give each agent more with --agent-memory".to_owned();
-            return State::Lost(Trouble { kind: "out of memory", why, next });
-        }
-        if message.contains("exec format error") {
-            let image = &job.image;
-            let why = format!(
-                "cannot run image `{image}`, which is for another architecture than its node: {}",
-                short(message)
-            );
-            let next = "name an image for this architecture, or for several, with --agent-image".to_owned();
-            return State::Lost(Trouble { kind: "architecture", why, next });
-        }
-        let said = short(if message.is_empty() { reason } else { message });
-        if reason == "StartError" || reason == "ContainerCannotRun" {
-            let why = format!("cannot start image `{}`: {said}", job.image);
-            let next = "the image needs this program at `/hoptax`: name one that has it with --agent-image"
-                .to_owned();
-            return State::Lost(Trouble { kind: "not started", why, next });
-        }
-        let why = format!("ended with code {exit_code}: {said}");
-        let next =
-            "these are its last words; the image needs the same version of hoptax as this program".to_owned();
-        State::Lost(Trouble { kind: "ended", why, next })
     }
 
     fn waits(&self, waiting: &Why, job: &AgentJob) -> State {

@@ -8,7 +8,7 @@ use crate::report::load_with_keys_that_are_numbers;
 /// A study as hoptax 99.1.0 writes it, if that has further fields; and the same without.
 fn newer_study() -> (Value, StudyResult) {
     let mut study = sample::study("ours", "2026-11-01T00:00:00Z", 5.0);
-    study.program.version = "99.1.0".to_owned();
+    "99.1.0".clone_into(&mut study.program.version);
     let mut value = serde_json::to_value(&study).unwrap();
     for place in ["", "/program", "/plan", "/arms/0", "/arms/1", "/environment"] {
         value.pointer_mut(place).unwrap()["colour"] = json!({"red": 1});
