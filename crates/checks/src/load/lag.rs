@@ -20,31 +20,64 @@ pub(super) const SEND_LAG: Check<LoadResult> = Check {
             return Vec::new();
         };
         let names: Vec<&str> = lengthened.iter().map(|(name, ..)| name.as_str()).collect();
-        let most = lengthened.iter().max_by(|one, other| one.1.total_cmp(&other.1));
+        let most = longest(&lengthened);
         let lag = late.map(|(_, lag_us, _)| format!("send lag p99 was {lag_us:.0} us"));
-        let part = most.map(|(name, us, _)| {
-            let bounds = if names.len() == 1 { "is only a bound" } else { "are only bounds" };
-            let part = format!("the generator may have sent and read up to {us:.0} us late at {name}");
-            format!("{part}, so {} {bounds}", names.join(", "))
-        });
+        let part = most.map(|(name, us, _)| lengthened_by(name, *us, &names));
         let message: Vec<String> = lag.into_iter().chain(part).collect();
         let measured = match (late, most) {
             (Some((_, lag_us, limit_us)), _) => Measured::us(lag_us, limit_us),
             (None, Some((_, us, limit_us))) => Measured::us(*us, *limit_us),
             (None, None) => return Vec::new(),
         };
-        let advice = "give the generator its own core, use more --workers, or lower the rate";
-        let finding = Finding::new("send-lag", severity, measured, message.join("; "), advice);
+        let finding = Finding::new("send-lag", severity, measured, message.join("; "), ADVICE);
         vec![if names.is_empty() { finding.about(&["times"]).keeping() } else { finding.bounding(&names) }]
     },
-    withhold: Some(|result, finding, _| {
-        to_bounds(result, &finding.numbers, Ends::Both);
-        service_to_upper(result, &finding.numbers);
-        if finding.numbers.iter().any(|name| name == "p50") {
-            others_to_bounds(result);
-        }
-    }),
+    withhold: Some(|result, finding, _| leave_bounds(result, finding)),
 };
+
+/// Times of several runs together that their generators lengthened. Findings about the lag of a run are about its times, which the result
+/// does not have alone.
+pub(super) const MERGED: Check<LoadResult> = Check {
+    id: "merged-lag",
+    protects_from: "delays of the generators of merged runs reported as latency of the subject",
+    source: "as `send-lag`",
+    judge: |result, limits| {
+        if result.merged.is_none() {
+            return Vec::new();
+        }
+        let lengthened = lengthened(result, limits);
+        let Some((name, us, limit_us)) = longest(&lengthened) else { return Vec::new() };
+        let names: Vec<&str> = lengthened.iter().map(|(name, ..)| name.as_str()).collect();
+        let message = format!("of all runs together, {}", lengthened_by(name, *us, &names));
+        let measured = Measured::us(*us, *limit_us);
+        vec![Finding::new("merged-lag", Severity::Warn, measured, message, ADVICE).bounding(&names)]
+    },
+    withhold: Some(|result, finding, _| leave_bounds(result, finding)),
+};
+
+const ADVICE: &str = "give the generator its own core, use more --workers, or lower the rate";
+
+/// A quantile by its name, the time by which the generator may have lengthened it, and the limit, us.
+type Lengthened = (String, f64, f64);
+
+fn longest(all: &[Lengthened]) -> Option<&Lengthened> {
+    all.iter().max_by(|one, other| one.1.total_cmp(&other.1))
+}
+
+/// The longest of these times, and what it leaves of all of them.
+fn lengthened_by(name: &str, us: f64, names: &[&str]) -> String {
+    let bounds = if names.len() == 1 { "is only a bound" } else { "are only bounds" };
+    let part = format!("the generator may have sent and read up to {us:.0} us late at {name}");
+    format!("{part}, so {} {bounds}", names.join(", "))
+}
+
+fn leave_bounds(result: &mut LoadResult, finding: &Finding) {
+    to_bounds(result, &finding.numbers, Ends::Both);
+    service_to_upper(result, &finding.numbers);
+    if finding.numbers.iter().any(|name| name == "p50") {
+        others_to_bounds(result);
+    }
+}
 
 /// The send lag p99 of an open loop if it is too large, with the severity and the limit, us.
 fn late(result: &LoadResult, limits: &Limits) -> Option<(Severity, f64, f64)> {
@@ -93,7 +126,8 @@ pub(super) const CONNECTIONS_BUSY: Check<LoadResult> = Check {
 mod tests {
     use hoptax_result::{Known, Loop, Severity, TimeOf, Verdict};
 
-    use crate::load::tests::{fired, fired_with};
+    use crate::judge_merged;
+    use crate::load::tests::{fired, fired_with, sound};
 
     #[test]
     fn a_late_generator_fires() {
@@ -164,6 +198,22 @@ mod tests {
             result.latency.own_lag.p99_us = Some(5_000.0);
         });
         assert_eq!(severity, None);
+    }
+
+    #[test]
+    fn times_of_merged_runs_are_bounds_where_their_generators_lengthened_them() {
+        let judged = |is_merged: bool, without_us: f64| {
+            let mut result = sound();
+            result.merged = is_merged.then(hoptax_result::Merged::default);
+            result.without_generator.as_mut().unwrap().p99_us = Some(without_us);
+            judge_merged(&mut result);
+            let is_found = result.findings.iter().any(|finding| finding.id == "merged-lag");
+            (is_found, result.latency.response.p99_us.is_some())
+        };
+        // p99 is 200 us, and the limit 50 us.
+        assert_eq!(judged(true, 149.0), (true, false));
+        assert_eq!(judged(true, 151.0), (false, true));
+        assert_eq!(judged(false, 149.0), (false, true), "a run alone is judged by `send-lag`");
     }
 
     #[test]

@@ -166,10 +166,11 @@ fn times(result: &LoadResult) -> Table {
 }
 
 /// More connections if there were too few for the rate, or a longer load if only bounds are known of a quantile for want of responses.
-/// None if something else is the reason, and for requests that a short command cannot repeat.
+/// None if something else is the reason, and for requests that a short command cannot repeat, such as those of agents.
 fn next(result: &LoadResult) -> Option<Next> {
     let (plan, book) = (&result.plan, &result.book);
-    let is_other = result.imported.is_some() || result.merged.is_some();
+    let is_of_agents = result.agents.is_some();
+    let is_other = result.imported.is_some() || (result.merged.is_some() && !is_of_agents);
     if is_other || book.answered == 0 || result.ended_by == EndedBy::Interrupt {
         return None;
     }
@@ -177,12 +178,14 @@ fn next(result: &LoadResult) -> Option<Next> {
     let is_late =
         ["send-lag", "run-delay", "generator-saturated", "steal", "cpu-pressure"].into_iter().any(has);
     if is_late {
-        return Some(Next::new(
-            "hoptax trust calibrate",
-            "finds the rate up to which this machine sends on time",
-        ));
+        let purpose = if is_of_agents {
+            "on the machine of each agent: finds the rate up to which it sends on time"
+        } else {
+            "finds the rate up to which this machine sends on time"
+        };
+        return Some(Next::new("hoptax trust calibrate", purpose));
     }
-    if !plan.is_plain() {
+    if is_of_agents || !plan.is_plain() {
         return None;
     }
     let again = |connections: u32, duration_s: f64, purpose: &str| {
