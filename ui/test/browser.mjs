@@ -60,9 +60,9 @@ try {
   const said = await page.locator("[aria-live=polite]").first().textContent();
   assert.match(said, /:.*(±|to)/, "keys say the value");
   await page.keyboard.press("Enter");
-  await page.getByRole("button", { name: "Close" }).waitFor();
+  await page.getByRole("button", { name: "Close", exact: true }).waitFor();
   assert.match(page.url(), /arm=/, "the address has the arm");
-  await page.getByRole("button", { name: "Close" }).click();
+  await page.getByRole("button", { name: "Close", exact: true }).click();
 
   await page.getByRole("button", { name: "Show as table" }).first().click();
   assert.equal(await page.locator("main .figure").first().locator("tbody tr").count() >= all, true, "the table has every row");

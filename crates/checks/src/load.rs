@@ -24,6 +24,9 @@ use crate::check::Check;
 
 pub(crate) use limits::{order_bounds, withhold_all};
 
+/// The check of lost agents, whose findings are about all numbers.
+pub(crate) const AGENT_LOST: &str = agents::LOST.id;
+
 /// All checks.
 pub const ALL: &[Check<LoadResult>] = &[
     book::BALANCES,

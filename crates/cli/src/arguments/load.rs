@@ -24,7 +24,6 @@ Examples:
   hoptax load http://127.0.0.1:8080/                  as fast as possible (closed loop)
   hoptax load -q 1000 -d 30s http://127.0.0.1:8080/   1,000 requests per second (open loop)
   hoptax load -q 1000 --fail-on 'p99>5ms' --json result.json http://127.0.0.1:8080/
-  hoptax load -q 90000 --agent-pods 3 --namespace perf --agent-image IMAGE http://shop.web/
 
 Exit codes:
   0    the result is not void, and no condition of --fail-on holds or is unknown

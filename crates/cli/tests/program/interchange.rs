@@ -329,7 +329,7 @@ fn damaged_parquet_ends_with_an_error_and_not_a_panic() {
     let file = folder.path().join("damaged.parquet").display().to_string();
     let whole = bins();
     let mut panics = 0;
-    for place in (4..whole.len()).step_by(19) {
+    for place in (4..whole.len()).step_by(9) {
         let mut damaged = whole.clone();
         damaged[place] ^= 0x7f;
         fs::write(&file, damaged).unwrap();

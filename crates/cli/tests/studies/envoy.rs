@@ -124,8 +124,8 @@ fn envoy_accepts_every_function_and_its_proof_moves() {
     assert!(ids.len() > 40, "{ids:?}");
     let arms: String = ids.iter().map(|id| format!("  - {id}\n")).collect();
     let text = format!(
-        "name: all\nrounds: 2\narms:\n  - baseline\n{arms}loads:\n  - {{name: in-use, loop: open, rate: 2000, \
-         connections: 4, blocks: 1, slice: 50ms}}\n"
+        "name: all\nrounds: 2\narms:\n  - baseline\n{arms}loads:\n  - {{name: saturation, loop: closed, connections: 4, \
+         blocks: 1, slice: 50ms}}\n"
     );
     fs::write(&study, text).unwrap();
     let result = support::short_form(&study, &out);

@@ -47,7 +47,7 @@ fn command_lines(page: &str) -> CommandLines {
 fn command(line: &str) -> &str {
     let ends = [" #", " | ", " > ", " && ", "   "];
     let end = ends.iter().filter_map(|end| line.find(end)).min().unwrap_or(line.len());
-    line[..end].trim_end_matches(" &")
+    line[..end].trim_end_matches(" &").trim_end()
 }
 
 /// The words of a command line.
