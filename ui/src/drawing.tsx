@@ -104,10 +104,14 @@ export function Drawing({ title, scene, onChoose, onLeave }: DrawingProps) {
         onKeyDown={step}
         onBlur={leave}
         onPointerMove={(event) => {
+          // A pointer at rest, over which a choice by key has moved the chart, takes no place from the keys.
+          if (isByKey && event.movementX === 0 && event.movementY === 0) {
+            return;
+          }
           setByKey(false);
           setActive(atPointer(event));
         }}
-        onPointerLeave={leave}
+        onPointerLeave={() => isByKey || leave()}
         onClick={(event) => {
           const place = atPointer(event as unknown as PointerEvent);
           const id = place === undefined ? undefined : scene.marks[place]?.id;

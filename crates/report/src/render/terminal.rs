@@ -108,11 +108,10 @@ fn verdict(document: &Document, style: Style) -> String {
     style.wrap(&format!("{word}: {}", judgement.usable), 2).replacen(word, &painted, 1) + "\n"
 }
 
-/// A line for each finding that limits the use of the numbers, the most severe first.
+/// A line for each finding that limits the use of the numbers, in the order of the document.
 fn limits(document: &Document, style: Style) -> String {
-    let mut limiting: Vec<&FindingText> =
+    let limiting: Vec<&FindingText> =
         document.findings.iter().filter(|finding| finding.severity != Severity::Info).collect();
-    limiting.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     let narrower = Style { width: style.width.saturating_sub(2), ..style };
     let indented = |finding: &&FindingText| {
         let text = format!("{}: {}{}", finding.id, finding.message, finding.scope);
