@@ -1,5 +1,5 @@
-//! The store: results of studies and loads in one SQLite file, with the files of their run folders. [`with`] finds it, and salvages it when
-//! it is damaged.
+//! The store: results of studies and loads in one SQLite file, with the files of their run folders. [`with_existing`] finds it, and
+//! salvages it when it is damaged.
 //!
 //! A run is a row of columns that lists need, the files of its folder as they were, and its labels. Numbers of its result are
 //! also rows, so that [`Store::series`] reads a number over many runs without parsing results. Rows are derived from the
