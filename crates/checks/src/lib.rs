@@ -48,6 +48,7 @@ pub fn judge_merged_by(result: &mut LoadResult, limits: &Limits) {
     let judged = run_checks(load::OF_MERGED, result, limits);
     let is_judged_again = |finding: &Finding| load::OF_MERGED.iter().any(|check| check.id == finding.id);
     result.findings.retain(|finding| !is_judged_again(finding));
+    bound_as_parts(result, limits);
     // Those of the whole stand before those of its parts, and a lost agent, which is about all numbers, before all others.
     result.findings.splice(..0, judged);
     result
@@ -59,6 +60,20 @@ pub fn judge_merged_by(result: &mut LoadResult, limits: &Limits) {
         load::withhold_all(result);
     } else {
         load::order_bounds(result);
+    }
+}
+
+/// Leaves bounds of what a finding about a run leaves bounds of: times that contain a delay of one run are no better in the times of all.
+/// Delays of the generators are in the merged histograms, by which `merged-lag` judges them, if all runs state them.
+fn bound_as_parts(result: &mut LoadResult, limits: &Limits) {
+    let has_own = |finding: &Finding| finding.id == load::SEND_LAG && result.without_generator.is_some();
+    let of_runs: Vec<Finding> =
+        result.findings.iter().filter(|finding| finding.bounds && !has_own(finding)).cloned().collect();
+    for finding in of_runs {
+        let check = load::ALL.iter().find(|check| check.id == finding.id);
+        if let Some(withhold) = check.and_then(|check| check.withhold) {
+            withhold(result, &finding, limits);
+        }
     }
 }
 

@@ -26,6 +26,8 @@ pub(crate) use limits::{order_bounds, withhold_all};
 
 /// The check of lost agents, whose findings are about all numbers.
 pub(crate) const AGENT_LOST: &str = agents::LOST.id;
+/// The check of the send lag of one generator.
+pub(crate) const SEND_LAG: &str = lag::SEND_LAG.id;
 
 /// All checks.
 pub const ALL: &[Check<LoadResult>] = &[

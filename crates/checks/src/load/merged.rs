@@ -174,7 +174,7 @@ pub(super) const MACHINES: Check<LoadResult> = Check {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{LoadRate, PlanShare, Verdict};
+    use hoptax_result::{Known, LoadRate, PlanShare, TimeOf, Verdict};
 
     use super::*;
     use crate::judge_merged;
@@ -325,5 +325,27 @@ mod tests {
         let ids: Vec<&str> = result.findings.iter().map(|finding| finding.id.as_str()).collect();
         assert!(ids.contains(&"too-few-samples") && ids.contains(&"steal"), "{ids:?}");
         assert_eq!(result.latency.response.p50_us, None);
+    }
+
+    #[test]
+    fn what_a_run_only_bounds_is_only_bounded_in_the_merged_result() {
+        let with = |of_run: Finding, states_lag: bool| {
+            let mut result = sound();
+            result.merged = Some(two());
+            if !states_lag {
+                result.without_generator = None;
+            }
+            result.findings = vec![of_run];
+            judge_merged(&mut result);
+            result.response(TimeOf::Percentile(50.0))
+        };
+        let of_run =
+            |id: &str| Finding::new(id, Severity::Fail, Measured::percent(0.2, 0.05), String::new(), "");
+        let is_bounded = |known: Known| matches!(known, Known::Bounded(_));
+        assert!(is_bounded(with(of_run("steal").bounding(&["times"]), true)));
+        assert!(!is_bounded(with(of_run("steal"), true)), "a warning that leaves all times");
+        // The merged histograms say by how much the generators lengthened the times of all, here by little.
+        assert!(!is_bounded(with(of_run("send-lag").bounding(&["p50"]), true)));
+        assert!(is_bounded(with(of_run("send-lag").bounding(&["p50"]), false)));
     }
 }
