@@ -8,6 +8,7 @@ CARGO_FUZZ_VERSION := 0.13.1
 CARGO_AUDITABLE_VERSION := 0.7.7
 MDBOOK_VERSION := 0.5.2
 TYPOS_VERSION := 1.42.3
+ACTIONLINT_VERSION := 1.7.12
 FUZZ_RUNS ?= 1000000
 FUZZ_TARGETS = $(basename $(notdir $(wildcard fuzz/targets/*.rs)))
 # The fuzzers need flags that stable Rust has only with the first variable. Each target would be optimised as a whole for minutes.
@@ -60,12 +61,21 @@ book: $(TOOLS)/bin/mdbook ## Make a book of docs/ in target/book, and follow its
 	$(TOOLS)/bin/mdbook build
 	tools/book-links target/book
 
-# Texts that people read: those of the program are doc comments and strings. Not part of `make test`, which would compile typos first.
+.PHONY: book-commands
+book-commands: build ## Run the commands of README.md and docs/ as their readers do, or those of PAGES; needs namespaces and Python 3.11
+	@tools/packages book
+	tools/book-commands $(PAGES)
+
+# Texts that people read: those of the program are doc comments and strings.
 SPELLED = $(wildcard *.md) docs studies ui/README.md crates/checks/src crates/cli/src crates/functions/catalogue crates/lint/src
 
 .PHONY: spelling
 spelling: $(TOOLS)/bin/typos ## Check the spelling of documents, help texts, checks, studies and the catalogue
 	$(TOOLS)/bin/typos $(SPELLED)
+
+.PHONY: workflows-check
+workflows-check: $(TOOLS)/bin/actionlint ## Check the workflows for GitHub and GitLab, and the action; needs Go and Python 3.11
+	ACTIONLINT=$(TOOLS)/bin/actionlint tools/workflows-check
 
 # `make test` fails if they are not those of the program.
 .PHONY: pages
@@ -97,10 +107,11 @@ test: ## Run all checks of CI
 	@tools/test-times
 
 .PHONY: test-long
-test-long: lint ## Run the tests that take minutes each, and check the documentation
+test-long: lint spelling ## Run the tests that take minutes each, and check the documentation
 	$(CARGO_TEST) -- --ignored long::
 	$(CARGO) test --release --package hoptax-stats --bench simulations
 	@$(MAKE) rest-fuzz
+	@$(MAKE) book-commands
 
 .PHONY: rest-fuzz
 rest-fuzz: build ## Fuzz the REST API of `hoptax serve` against its OpenAPI document, EXAMPLES requests of each operation; needs Python 3.11
@@ -265,8 +276,14 @@ fuzz-corpus: $(TOOLS)/bin/cargo-fuzz ## Keep of the fuzz inputs those that reach
 schemas: build ## Generate schemas/ from the result types
 	for name in $$($(HOPTAX) generate schema); do $(HOPTAX) generate schema $$name > schemas/$$name.json || exit 1; done
 
-$(TOOLS)/bin/cargo-deny: tools/cargo-deny
-	tools/cargo-deny $(CARGO_DENY_VERSION) $(TOOLS)
+$(TOOLS)/bin/cargo-deny: tools/program
+	tools/program cargo-deny $(CARGO_DENY_VERSION) $(TOOLS)
+
+$(TOOLS)/bin/typos: tools/program
+	tools/program typos-cli $(TYPOS_VERSION) $(TOOLS)
+
+$(TOOLS)/bin/actionlint:
+	GOBIN="$(TOOLS)/bin" go install github.com/rhysd/actionlint/cmd/actionlint@v$(ACTIONLINT_VERSION)
 
 # It runs for seconds, so it is not optimized for minutes.
 $(TOOLS)/bin/cargo-auditable:
@@ -277,11 +294,6 @@ $(TOOLS)/bin/cargo-auditable:
 $(TOOLS)/bin/mdbook:
 	CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_PROFILE_RELEASE_OPT_LEVEL=1 \
 	    $(CARGO) install --quiet --locked --no-default-features --features search --root $(TOOLS) --version $(MDBOOK_VERSION) mdbook
-
-# It runs for seconds, so it is not optimized for minutes.
-$(TOOLS)/bin/typos:
-	CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_PROFILE_RELEASE_OPT_LEVEL=1 \
-	    $(CARGO) install --quiet --locked --root $(TOOLS) --version $(TYPOS_VERSION) typos-cli
 
 $(TOOLS)/bin/cargo-fuzz:
 	$(CARGO) install --quiet --locked --root $(TOOLS) --version $(CARGO_FUZZ_VERSION) cargo-fuzz
