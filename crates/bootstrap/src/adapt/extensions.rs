@@ -100,9 +100,10 @@ fn why_removed(node: &Value) -> Option<&'static str> {
     if !node.is_object() {
         return None;
     }
-    // A name of metadata has a kind beside it.
+    // A name of metadata has a kind beside it, and one among the extensions that the proxy of a dump has, used or not, a category.
+    let is_other = ["kind", "category"].iter().any(|key| node.get(key).is_some());
     let named = NAMES.iter().find(|(name, _)| text(node, "/name") == *name);
-    if let Some((_, why)) = named.filter(|_| node.get("kind").is_none()) {
+    if let Some((_, why)) = named.filter(|_| !is_other) {
         return Some(*why);
     }
     node.get("typed_config")?;
@@ -213,6 +214,14 @@ mod tests {
         let text = "static_resources: {listeners: [{name: a, listener_filters: [{name: envoy.filters.listener.original_src}]}]}";
         let removed = adapted(text).replacements.into_iter().find(|one| one.cannot_run).unwrap();
         assert!(removed.with.contains("transparent proxying"), "{removed:?}");
+    }
+
+    #[test]
+    fn an_extension_that_a_proxy_has_and_does_not_use_is_not_removed() {
+        let text = "node: {extensions: [{name: envoy.filters.listener.original_src, category: envoy.filters.listener}]}
+static_resources: {listeners: [{name: a}]}";
+        let adapted = adapted(text);
+        assert!(!adapted.replacements.iter().any(|one| one.cannot_run), "{:?}", adapted.replacements);
     }
 
     #[test]
