@@ -67,11 +67,13 @@ class Run:
         home = self.folder.with_name(self.folder.name + "-home")
         self.folder.mkdir()
         home.mkdir()
-        kept = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy") and name != "HOPTAX_STORE"}
-        # Envoy stays in the usual cache; all else that a command keeps for its user is kept here.
+        # Envoy stays in the usual cache; all else that a command keeps for its user is kept here, and nothing asks a proxy of the user.
         cache = os.environ.get("XDG_CACHE_HOME") or str(pathlib.Path.home() / ".cache")
-        kept = {name: value for name, value in kept.items() if not name.startswith("XDG_")}
-        self.environment = {**kept, "HOME": str(home), "XDG_CACHE_HOME": cache, "PATH": f"{programs}:{os.environ['PATH']}", "ROOT": str(book.ROOT)}
+        is_kept = lambda name: not (name.startswith("XDG_") or name.lower().endswith("_proxy") or name == "HOPTAX_STORE")
+        self.environment = {
+            **{name: value for name, value in os.environ.items() if is_kept(name)},
+            "HOME": str(home), "XDG_CACHE_HOME": cache, "PATH": f"{programs}:{os.environ['PATH']}", "ROOT": str(book.ROOT),
+        }
         self.servers, self.beside = [], []
 
     def start(self, text):
