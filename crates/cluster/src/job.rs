@@ -26,6 +26,9 @@ pub const PORT: u16 = 8420;
 /// The labels of all that hoptax makes in a cluster. Others may have one of them, and not both.
 pub const LABELS: [(&str, &str); 2] =
     [("app.kubernetes.io/name", "hoptax-agent"), ("app.kubernetes.io/managed-by", "hoptax")];
+/// The labels of namespaces in which the cost of a mesh is measured.
+pub const MESH_LABELS: [(&str, &str); 2] =
+    [("app.kubernetes.io/name", "hoptax-mesh"), ("app.kubernetes.io/managed-by", "hoptax")];
 /// The container of an agent. A mesh may put others beside it.
 pub const CONTAINER: &str = "agent";
 
@@ -227,7 +230,7 @@ pub fn shared_resources(memory_mib: u32) -> Value {
 }
 
 /// A further document of YAML.
-pub(crate) fn document(manifest: &Value) -> String {
+pub fn document(manifest: &Value) -> String {
     format!("---\n{}", written(manifest).text)
 }
 

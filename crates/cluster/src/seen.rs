@@ -111,8 +111,8 @@ impl SeenPod {
 
     /// The image of a container, also of one that begins before the others; none if it has no such container.
     pub fn image(&self, container: &str) -> Option<&str> {
-        let all = self.spec.containers.iter().chain(&self.spec.init_containers);
-        all.into_iter().find(|one| one.name == container).map(|one| one.image.as_str())
+        let mut all = self.spec.containers.iter().chain(&self.spec.init_containers);
+        all.find(|one| one.name == container).map(|one| one.image.as_str())
     }
 
     /// The names of its containers.
@@ -125,8 +125,8 @@ impl SeenPod {
     pub fn trouble(&self) -> Option<PodTrouble> {
         let Status { phase, message, conditions, container_statuses, init_container_statuses, .. } =
             &self.status;
-        let of_container = init_container_statuses.iter().chain(container_statuses);
-        if let Some(trouble) = of_container.filter_map(ContainerStatus::trouble).next() {
+        let mut of_containers = init_container_statuses.iter().chain(container_statuses);
+        if let Some(trouble) = of_containers.find_map(ContainerStatus::trouble) {
             return Some(trouble);
         }
         if phase == "Failed" || phase == "Succeeded" {
