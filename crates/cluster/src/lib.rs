@@ -31,7 +31,6 @@ pub use client::{
     Cluster, Coming, Removed, Running, config_dump, remove_left, remove_left_namespaces, start_agents,
 };
 pub use name::{Namespace, PodName};
-pub use job::document as yaml;
 pub use refused::Refused;
 
 /// The proxy whose dump is taken: its pod, and what the user says about it.

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use hoptax_cluster::job::{AgentJob, Avoided, Dress, MESH_LABELS, new_name, shared_resources};
+use hoptax_cluster::job::{
+    AgentJob, Avoided, Dress, MESH_LABELS, document, new_name, shared_resources,
+};
 use hoptax_cluster::rights::rule_of_mesh;
-use hoptax_cluster::yaml;
 use serde_json::{Value, json};
 
 use crate::plan::{Arm, Asked, Plan};
@@ -119,7 +120,7 @@ impl Plan {
             let own = [arm.namespace_manifest(), arm.origin(&self.asked, deadline)];
             let objects = arm.template.objects.iter().map(|object| arm.owned(object));
             let of_caller = [caller.manifest(), caller.secret("UID-OF-THE-JOB", "TOKEN-OF-THE-AGENT")];
-            text.extend(own.into_iter().chain(objects).chain(of_caller).map(|one| yaml(&one)));
+            text.extend(own.into_iter().chain(objects).chain(of_caller).map(|one| document(&one)));
         }
         text
     }
