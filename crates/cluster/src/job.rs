@@ -110,7 +110,8 @@ pub fn new_name() -> String {
 impl AgentJob {
     /// The manifest of the Job.
     pub fn manifest(&self) -> Value {
-        let mut template = json!({"metadata": {"labels": labels(), "annotations": annotations()}, "spec": self.pod()});
+        let mut template =
+            json!({"metadata": {"labels": labels(), "annotations": annotations()}, "spec": self.pod()});
         self.dress.put_on(&mut template);
         json!({
             "apiVersion": "batch/v1",

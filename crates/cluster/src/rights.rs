@@ -280,7 +280,10 @@ mod tests {
         let role: Value = serde_saphyr::from_str(role).unwrap();
         let binding: Value = serde_saphyr::from_str(binding).unwrap();
         assert_eq!((&role["kind"], &binding["kind"]), (&json!("ClusterRole"), &json!("ClusterRoleBinding")));
-        assert_eq!((&binding["roleRef"]["name"], &binding["subjects"][0]["name"]), (&role["metadata"]["name"], &json!("alice")));
+        assert_eq!(
+            (&binding["roleRef"]["name"], &binding["subjects"][0]["name"]),
+            (&role["metadata"]["name"], &json!("alice"))
+        );
         let verbs = |wanted: &str| {
             let rules = role["rules"].as_array().unwrap().iter();
             let mut of = rules.filter(|rule| rule["resources"].as_array().unwrap().contains(&json!(wanted)));

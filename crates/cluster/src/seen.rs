@@ -149,11 +149,16 @@ impl ContainerStatus {
     fn trouble(&self) -> Option<PodTrouble> {
         let Self { name, state } = self;
         if let Some(Why { reason, message, .. }) = &state.waiting {
-            let said = if message.is_empty() { reason.clone() } else { format!("{reason}: {}", short(message)) };
+            let said =
+                if message.is_empty() { reason.clone() } else { format!("{reason}: {}", short(message)) };
             return match reason.as_str() {
                 "" | "ContainerCreating" | "PodInitializing" => None,
-                "ErrImagePull" | "ImagePullBackOff" | "InvalidImageName" | "ImageInspectError"
-                | "ErrImageNeverPull" | "RegistryUnavailable" => Some(PodTrouble {
+                "ErrImagePull"
+                | "ImagePullBackOff"
+                | "InvalidImageName"
+                | "ImageInspectError"
+                | "ErrImageNeverPull"
+                | "RegistryUnavailable" => Some(PodTrouble {
                     why: format!(
                         "cannot get the image of container `{name}` ({said}); see --image and --pull, and whether nodes may pull it"
                     ),
@@ -190,7 +195,8 @@ mod tests {
             "containers": [{"name": "origin", "image": "a:1"}],
             "initContainers": [{"name": "istio-proxy", "image": "proxy:1.29"}],
         });
-        serde_json::from_value(json!({"metadata": {"name": "origin"}, "spec": spec, "status": status})).unwrap()
+        serde_json::from_value(json!({"metadata": {"name": "origin"}, "spec": spec, "status": status}))
+            .unwrap()
     }
 
     #[test]
@@ -207,13 +213,17 @@ mod tests {
     fn a_pod_that_does_not_come_has_a_reason_and_a_next_step() {
         let container = |state: Value| json!({"containerStatuses": [{"name": "origin", "state": state}]});
         let waiting = |reason: &str| container(json!({"waiting": {"reason": reason, "message": "no"}}));
-        let unscheduled = json!({"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/1"});
+        let unscheduled =
+            json!({"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/1"});
         for (status, expected) in [
             (waiting("ContainerCreating"), None),
             (waiting("ErrImagePull"), Some(("--image", false))),
             (waiting("ErrImageNeverPull"), Some(("(ErrImageNeverPull: no)", true))),
             (waiting("CrashLoopBackOff"), Some(("does not start container `origin`", false))),
-            (container(json!({"terminated": {"exitCode": 2, "message": "bad"}})), Some(("code 2 (bad)", true))),
+            (
+                container(json!({"terminated": {"exitCode": 2, "message": "bad"}})),
+                Some(("code 2 (bad)", true)),
+            ),
             (container(json!({"terminated": {"exitCode": 0}})), None),
             (json!({"phase": "Failed", "message": "full"}), Some(("has ended: full", true))),
             (json!({"conditions": [unscheduled]}), Some(("fits on no node: 0/1", false))),

@@ -88,11 +88,8 @@ container_cpu_usage_seconds_total{container="late",cpu="total",namespace="shop",
 container_cpu_user_seconds_total{container="envoy",namespace="shop",pod="cart"} 7 1764440000123
 container_cpu_usage_seconds_total{container="broken
 "#;
-        let envoy = Container {
-            namespace: "shop".to_owned(),
-            pod: "cart".to_owned(),
-            name: "envoy".to_owned(),
-        };
+        let envoy =
+            Container { namespace: "shop".to_owned(), pod: "cart".to_owned(), name: "envoy".to_owned() };
         let expected = BTreeMap::from([(envoy, Reading { at_ms: 1_764_440_000_123, cpu_s: 1.5 })]);
         assert_eq!(readings(metrics), expected);
     }

@@ -7,11 +7,12 @@ use hoptax_checks::thresholds::Limits;
 use hoptax_judge::measures::{self, Measure, hop_cpu};
 use hoptax_judge::summary::fill;
 use hoptax_result::{
-    ArmKind, ArmResult, ArmRound, Environment, HopUse, HostUse, LoadResult, LoadSpec, Loop, PlannedHop,
-    PlannedNetwork, PlannedSubject, Sample, StudyBody, StudyPlan, StudyResult, StudyRound, Verdict,
+    ArmKind, ArmResult, ArmRound, HopUse, HostUse, LoadSpec, Loop, PlannedHop, PlannedNetwork,
+    PlannedSubject, Sample, Severity, StudyBody, StudyPlan, StudyResult, StudyRound, Verdict,
 };
 
-use crate::findings::{Source, findings};
+use crate::findings::findings;
+use crate::measured::{Measured, Proxy, Round, Slice};
 use crate::plan::{Arm, HOST_NETWORK, Plan};
 
 /// The name of the load.
@@ -22,60 +23,6 @@ pub const STUDY: &str = "mesh";
 const CONFIDENCE: f64 = 0.95;
 /// The share of unanswered requests above which the numbers of an arm are withheld.
 const MAX_ERROR_SHARE: f64 = 0.001;
-
-/// A proxy on the way of a request, or one that several pods share.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Proxy {
-    /// Its position: `client`, `server`, or the name of what is shared.
-    pub name: String,
-    /// Its container.
-    pub container: String,
-    /// Its image; none if it is not known.
-    pub image: Option<String>,
-}
-
-/// A slice of an arm.
-#[derive(Clone, Debug)]
-pub struct Slice {
-    /// The arm, by its index in the plan.
-    pub arm: usize,
-    /// Its start, seconds since that of the measurement.
-    pub began_s: f64,
-    /// What the caller recorded.
-    pub load: LoadResult,
-    /// CPU time of each proxy as a share of a processor, in the order of the proxies of the arm; none where it is not known.
-    pub proxies: Vec<Option<f64>>,
-    /// That of the origin.
-    pub origin: Option<f64>,
-}
-
-/// A complete round.
-#[derive(Clone, Debug, Default)]
-pub struct Round {
-    /// Start of its pods, RFC 3339 in UTC.
-    pub began_at: String,
-    /// End of its last slice.
-    pub ended_at: String,
-    /// Its slices.
-    pub slices: Vec<Slice>,
-}
-
-/// All that was measured.
-#[derive(Clone, Debug, Default)]
-pub struct Measured {
-    /// The complete rounds.
-    pub rounds: Vec<Round>,
-    /// The proxies of each arm, by its index.
-    pub proxies: BTreeMap<usize, Vec<Proxy>>,
-    /// The source of CPU times.
-    pub source: Source,
-    /// Duration, seconds.
-    pub wall_s: f64,
-    /// Where it was measured.
-    pub environment: Environment,
-    /// Reason why it ended before its last round.
-    pub ended_early: Option<String>,
-}
 
 /// The judged result.
 pub fn result(plan: &Plan, measured: &Measured, limits: &Limits) -> StudyResult {
@@ -107,8 +54,8 @@ pub fn result(plan: &Plan, measured: &Measured, limits: &Limits) -> StudyResult 
             confidence: CONFIDENCE,
             budget_s: None,
             sequential: None,
-            set_aside_rule: "no slice is set aside: what disturbs the nodes of a cluster is not seen from here"
-                .to_owned(),
+            set_aside_rule:
+                "no slice is set aside: what disturbs the nodes of a cluster is not seen from here".to_owned(),
             quiet_rule: None,
             link: None,
             never_halted: false,
@@ -139,7 +86,7 @@ pub fn result(plan: &Plan, measured: &Measured, limits: &Limits) -> StudyResult 
     fill(&mut result);
     judge_study(&mut result, limits);
     let own = findings(plan, measured);
-    if own.iter().any(|finding| finding.severity > hoptax_result::Severity::Info) {
+    if own.iter().any(|finding| finding.severity > Severity::Info) {
         result.verdict = result.verdict.max(Verdict::Caution);
     }
     result.findings.extend(own);
@@ -222,11 +169,12 @@ fn values(planned_rate: f64, slice: &Slice) -> BTreeMap<String, Vec<Option<f64>>
     // Of a share of a processor, the part of one request.
     let us = |share: f64| rate.map(|rate| share * 1e6 / rate);
     // Without proxies it is zero.
-    let share: Option<f64> = slice.proxies.iter().copied().sum();
+    let share: Option<f64> = slice.proxies.iter().try_fold(0.0, |sum, share| Some(sum + (*share)?));
     let (proxies, origin) = (share.and_then(us), slice.origin.and_then(us));
     let generator = &load.generator;
     let workers = generator.workers.len().max(1) as f64;
-    let of_worker = |seconds: f64| (generator.wall_seconds > 0.0).then(|| seconds / generator.wall_seconds / workers);
+    let of_worker =
+        |seconds: f64| (generator.wall_seconds > 0.0).then(|| seconds / generator.wall_seconds / workers);
     let generator_us = (answered > 0.0).then(|| generator.cpu_seconds * 1e6 / answered);
     let together: Option<f64> = [proxies, origin].into_iter().sum();
     let mut values = BTreeMap::new();
@@ -261,9 +209,10 @@ fn values(planned_rate: f64, slice: &Slice) -> BTreeMap<String, Vec<Option<f64>>
 #[cfg(test)]
 mod tests {
     use hoptax_load::encoded::encode;
-    use hoptax_result::{Book, LoadHistograms, sample};
+    use hoptax_result::{Book, LoadHistograms, LoadResult, sample};
 
     use super::*;
+    use crate::measured::Source;
     use crate::plan::tests::plan;
 
     /// A load whose 10,000 responses took about this long.

@@ -1,24 +1,9 @@
 //! Findings about the source of CPU times, and about the places of the pods.
 
-use std::collections::BTreeMap;
-
 use hoptax_result::{Finding, Measure, Measured as Value, Severity};
 
-use crate::evidence::{Measured, Slice};
-use crate::plan::Plan;
-
-/// The source of CPU times, and the slices that it needs.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Source {
-    /// The longest time between two readings of a container before the first slice, seconds.
-    pub gap_s: f64,
-    /// The length of a slice, seconds.
-    pub slice_s: f64,
-    /// The shortest time between the two readings that a CPU time is from, seconds; none without any.
-    pub shortest_s: Option<f64>,
-    /// What shared proxies used of a processor without load, by their name, which is subtracted; the mean over rounds.
-    pub idle: BTreeMap<String, f64>,
-}
+use crate::measured::{Measured, Slice, Source};
+use crate::plan::{Arm, Plan};
 
 /// All of them.
 pub fn findings(plan: &Plan, measured: &Measured) -> Vec<Finding> {
@@ -30,9 +15,13 @@ pub fn findings(plan: &Plan, measured: &Measured) -> Vec<Finding> {
 }
 
 fn unknown(plan: &Plan, measured: &Measured) -> Vec<Finding> {
-    let of_arm = |(index, arm): (usize, &crate::plan::Arm)| {
-        let slices: Vec<&Slice> =
-            measured.rounds.iter().flat_map(|round| &round.slices).filter(|slice| slice.arm == index).collect();
+    let of_arm = |(index, arm): (usize, &Arm)| {
+        let slices: Vec<&Slice> = measured
+            .rounds
+            .iter()
+            .flat_map(|round| &round.slices)
+            .filter(|slice| slice.arm == index)
+            .collect();
         let unknown = slices.iter().filter(|slice| slice.proxies.iter().any(Option::is_none)).count();
         if unknown == 0 {
             return None;
@@ -57,7 +46,8 @@ fn source(measured: &Measured) -> Option<Finding> {
         "CPU times are from the metrics of the kubelets, which read each container every {gap_s:.0} s or less: in each slice of {slice_s:.0} s, \
          that between the first and the last reading taken in it, at least {shortest_s:.0} s apart"
     );
-    let advice = "it is no error: the times of both readings are stated, and the load is the same between them";
+    let advice =
+        "it is no error: the times of both readings are stated, and the load is the same between them";
     let value = Value::count(shortest_s, gap_s, "s");
     let finding = Finding::new("cpu-source", Severity::Info, value, message, advice);
     Some(Finding { measures: vec![Measure::Cpu], ..finding })
@@ -69,8 +59,10 @@ fn idle(measured: &Measured) -> Vec<Finding> {
             "`{name}`, which other pods use too, took {:.2} % of a processor without load, which is not in the costs",
             share * 100.0
         );
-        let advice = "measure while nothing else uses it: what others send through it meanwhile would be in the costs";
-        let finding = Finding::new("shared-proxy", Severity::Info, Value::percent(*share, 0.0), message, advice);
+        let advice =
+            "measure while nothing else uses it: what others send through it meanwhile would be in the costs";
+        let finding =
+            Finding::new("shared-proxy", Severity::Info, Value::percent(*share, 0.0), message, advice);
         Finding { measures: vec![Measure::Cpu], ..finding }
     };
     measured.source.idle.iter().map(of).collect()

@@ -4,11 +4,12 @@
 //! is an agent of `hoptax load`. In each round all have new pods, and one slice of the same open loop each, in an order of its own. CPU time
 //! is that of the containers of proxies, as the kubelets of their nodes read it. The result is that of a study.
 //!
-//! [`template`], [`plan`], [`manifests`], [`mod@used`], [`evidence`] and [`findings`] decide; `run`, behind the feature `client`, sends.
+//! [`template`], [`plan`], [`manifests`], [`used`], [`measured`], [`evidence`] and [`findings`] decide; `run`, behind the feature `client`, sends.
 
 pub mod evidence;
 pub mod findings;
 pub mod manifests;
+pub mod measured;
 pub mod plan;
 #[cfg(feature = "client")]
 mod run;
@@ -16,4 +17,4 @@ pub mod template;
 pub mod used;
 
 #[cfg(feature = "client")]
-pub use run::{Ended, measure};
+pub use run::measure;

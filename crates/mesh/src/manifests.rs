@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use hoptax_cluster::job::{
-    AgentJob, Avoided, Dress, MESH_LABELS, document, new_name, shared_resources,
-};
+use hoptax_cluster::job::{AgentJob, Avoided, Dress, MESH_LABELS, document, new_name, shared_resources};
 use hoptax_cluster::rights::rule_of_mesh;
 use serde_json::{Value, json};
 
@@ -38,8 +36,8 @@ impl Arm {
         json!({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
     }
 
-    /// The manifest of the pod of its origin, which ends by itself after some time.
-    pub fn origin(&self, asked: &Asked, deadline: Duration) -> Value {
+    /// The manifest of the pod of its origin in a round, which ends by itself after some time.
+    pub fn origin(&self, asked: &Asked, round: u32, deadline: Duration) -> Value {
         let listen = format!("0.0.0.0:{}", self.port);
         let container = json!({
             "name": ORIGIN,
@@ -57,7 +55,7 @@ impl Arm {
         let mut pod = json!({
             "apiVersion": "v1",
             "kind": "Pod",
-            "metadata": {"name": ORIGIN, "namespace": self.namespace.as_str(), "labels": {"app": ORIGIN}},
+            "metadata": {"name": format!("{ORIGIN}-{round}"), "namespace": self.namespace.as_str(), "labels": {"app": ORIGIN}},
             "spec": {
                 "restartPolicy": "Never",
                 "activeDeadlineSeconds": deadline.as_secs(),
@@ -117,7 +115,7 @@ impl Plan {
             let (url, _) = arm.template.request("ADDRESS-OF-THE-ORIGIN", arm.namespace.as_str());
             let target = target(&url).unwrap_or_default();
             let caller = arm.caller(&self.asked, target, deadline);
-            let own = [arm.namespace_manifest(), arm.origin(&self.asked, deadline)];
+            let own = [arm.namespace_manifest(), arm.origin(&self.asked, 0, deadline)];
             let objects = arm.template.objects.iter().map(|object| arm.owned(object));
             let of_caller = [caller.manifest(), caller.secret("UID-OF-THE-JOB", "TOKEN-OF-THE-AGENT")];
             text.extend(own.into_iter().chain(objects).chain(of_caller).map(|one| document(&one)));

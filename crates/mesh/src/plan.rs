@@ -101,7 +101,14 @@ impl Plan {
                 return Err(format!("two arms are named `{id}`: give each template a `name` of its own"));
             }
             let namespace = format!("hoptax-mesh-{:010x}-{id}", random >> 24).parse::<Namespace>()?;
-            arms.push(Arm { has_host_network: id == HOST_NETWORK, id, compared_with, namespace, port, template });
+            arms.push(Arm {
+                has_host_network: id == HOST_NETWORK,
+                id,
+                compared_with,
+                namespace,
+                port,
+                template,
+            });
         }
         Ok(Self { asked, arms })
     }

@@ -95,7 +95,9 @@ impl Template {
                 template.name
             ));
         }
-        if template.origin.proxies.is_empty() && template.caller.proxies.is_empty() && template.shared.is_empty()
+        if template.origin.proxies.is_empty()
+            && template.caller.proxies.is_empty()
+            && template.shared.is_empty()
         {
             return Err("it names no proxies: `proxies` of `origin` and `caller`, or `shared`".to_owned());
         }
@@ -124,7 +126,10 @@ mod tests {
             let template = Template::read(text).unwrap_or_else(|error| panic!("{name}: {error}"));
             assert_eq!(template.name, name);
             assert!(!template.summary.is_empty() && text.starts_with("# Source: https://"), "{name}");
-            assert!(template.objects.iter().all(|object| object["metadata"]["namespace"].is_null()), "{name}");
+            assert!(
+                template.objects.iter().all(|object| object["metadata"]["namespace"].is_null()),
+                "{name}"
+            );
         }
     }
 

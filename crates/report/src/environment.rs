@@ -70,7 +70,8 @@ fn lines(environment: &Environment, program: &Program) -> Vec<String> {
 /// The cluster, its nodes and the images of proxies, each on a line.
 fn of_cluster(cluster: &ClusterEnvironment) -> Vec<String> {
     let node = |node: &ClusterNode| {
-        let parts = [node.system.clone(), format!("Linux {}", node.kernel), node.kind.clone().unwrap_or_default()];
+        let parts =
+            [node.system.clone(), format!("Linux {}", node.kernel), node.kind.clone().unwrap_or_default()];
         format!("node `{}`: kubelet {}, {}, {}", node.name, node.kubelet, node.runtime, listed(&parts))
     };
     let images = cluster.proxies.iter().map(|image| format!("proxy {image}"));

@@ -239,7 +239,12 @@ pub(crate) fn machine(result: &StudyResult) -> String {
     let environment = &result.environment;
     if let Some(cluster) = &environment.cluster {
         let nodes = cluster.nodes.iter().map(|node| {
-            format!("`{}` with {}, Linux {}", node.name, counted(node.processors.into(), "processor"), node.kernel)
+            format!(
+                "`{}` with {}, Linux {}",
+                node.name,
+                counted(node.processors.into(), "processor"),
+                node.kernel
+            )
         });
         let proxies = cluster.proxies.join(", ");
         return format!(

@@ -92,7 +92,9 @@ impl Cluster {
                 // A part of an object, such as its status, has a slash in its name.
                 let is_it = |one: &&Kind| one.kind == kind && one.namespaced && !one.name.contains('/');
                 let Some(kind) = kinds.resources.iter().find(is_it) else {
-                    let said = format!("it has no kind `{kind}` of `{version}` in namespaces; is the mesh installed?");
+                    let said = format!(
+                        "it has no kind `{kind}` of `{version}` in namespaces; is the mesh installed?"
+                    );
                     return Err(self.refused(Failed::Other(said), &doing));
                 };
                 format!("{root}/namespaces/{namespace}/{}", kind.name)
@@ -149,8 +151,7 @@ pub fn remove_left_namespaces(context: Option<&str>) -> Result<Removed, Refused>
     let now = Timestamp::now();
     for FoundMetadata { name, creation_timestamp } in all.items.into_iter().map(|one| one.metadata) {
         let age_s = creation_timestamp.map_or(0, |made| now.as_second() - made.0.as_second());
-        let jobs: List<Left> =
-            cluster.get(&format!("/apis/batch/v1/namespaces/{name}/jobs"), "list jobs")?;
+        let jobs: List<Left> = cluster.get(&format!("/apis/batch/v1/namespaces/{name}/jobs"), "list jobs")?;
         // A young one may be about to get its first agent.
         if age_s < ARRIVAL.as_secs() as i64 || jobs.items.iter().any(|job| job.is_in_use(now)) {
             found.in_use.push(name);

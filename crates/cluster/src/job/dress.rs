@@ -55,7 +55,8 @@ mod tests {
 
     #[test]
     fn lists_are_added_to_and_other_keys_replaced() {
-        let spec = json!({"containers": [{"name": "proxy"}], "volumes": [{"name": "v"}], "restartPolicy": "Always"});
+        let spec =
+            json!({"containers": [{"name": "proxy"}], "volumes": [{"name": "v"}], "restartPolicy": "Always"});
         let dress = Dress {
             labels: [("a".to_owned(), "b".to_owned())].into(),
             spec: spec.as_object().unwrap().clone(),
