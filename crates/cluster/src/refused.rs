@@ -27,7 +27,7 @@ pub enum Refused {
     /// The program has no client of Kubernetes, which agents in pods need.
     #[error(
         "this hoptax was built without a client of Kubernetes, which {option} needs: build it with `make build`, or with `cargo build \
-         --release --package hoptax --features cluster`; or start agents by other means, and name them with --agents"
+         --release --package hoptax --features cluster`; a load may have agents that are started by other means: --agents"
     )]
     NotBuiltForAgents {
         /// The option that needs it.

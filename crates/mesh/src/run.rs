@@ -114,8 +114,9 @@ fn rounds(plan: &Plan, context: Context<'_>, measured: &mut Measured, began: Ins
             answers(plan, arm, context)?;
             let sampler = Sampler::begin(context.name, poller.clone())?;
             let began_s = began.elapsed().as_secs_f64();
-            let load = send(plan, arm, measured.source.slice_s, context)?;
-            let polls = sampler.end()?;
+            let load = send(plan, arm, measured.source.slice_s, context);
+            let polls = sampler.end();
+            let (load, polls) = (load?, polls?);
             context.interrupt.check()?;
             let from_s = load.recorded_from_unix_s.unwrap_or_default();
             let used = arm.used(&polls, (from_s, from_s + load.recorded_s), &idle);

@@ -24,6 +24,8 @@ use crate::used::{Poll, used};
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// The time for which a trouble that may pass is waited for.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// The longest time in which pods go.
+const PODS_GO: Duration = Duration::from_mins(1);
 /// The longest slice whose length is not known yet, and the time beside the slices of a round.
 const UNKNOWN_SLICE: Duration = Duration::from_mins(2);
 const BESIDE_SLICE: Duration = Duration::from_mins(2);
@@ -176,8 +178,9 @@ impl Pods {
         self.arms.iter().flat_map(of).collect()
     }
 
-    /// Removes the pods.
+    /// Removes the pods, and waits until they are gone: those on the network of a node hold its ports.
     pub(super) fn end(self, context: Context<'_>) {
+        let namespaces: Vec<String> = self.arms.iter().map(|arm| arm.namespace.clone()).collect();
         for ArmPods { namespace, origin, running, .. } in self.arms {
             // What is left ends by its deadline, and goes with its namespace.
             let _ = running.end();
@@ -186,6 +189,16 @@ impl Pods {
                 &format!("/api/v1/namespaces/{namespace}/pods/{name}"),
                 &format!("remove pod `{name}`"),
             );
+        }
+        let began = Instant::now();
+        let is_left = |namespace: &String| {
+            let path = format!("/api/v1/namespaces/{namespace}/pods");
+            let pods: Result<List<SeenPod>, _> = context.cluster.get(&path, "list pods");
+            pods.is_ok_and(|pods| !pods.items.is_empty())
+        };
+        while began.elapsed() < PODS_GO && namespaces.iter().any(is_left) && !context.interrupt.is_requested()
+        {
+            thread::sleep(LOOK_EVERY);
         }
     }
 }
