@@ -224,10 +224,10 @@ impl AgentJob {
     }
 }
 
-/// The resources of a container that shares processors with others: it has no limit of them.
+/// The resources of a container that shares processors with others: it has no limit of them, and asks for little.
 pub fn shared_resources(memory_mib: u32) -> Value {
     let memory = format!("{memory_mib}Mi");
-    json!({"requests": {"cpu": "100m", "memory": memory}, "limits": {"memory": memory}})
+    json!({"requests": {"cpu": "100m", "memory": "64Mi"}, "limits": {"memory": memory}})
 }
 
 /// A further document of YAML.
