@@ -256,6 +256,15 @@ mod tests {
     }
 
     #[test]
+    fn the_file_for_a_mesh_is_the_rule_that_errors_print() {
+        let text = deployed("mesh-rbac.yaml");
+        let rule = rule_of_mesh(None);
+        let (comment, stated) = text.split_at(text.find("apiVersion").unwrap());
+        assert!(comment.lines().all(|line| line.starts_with('#')), "{comment}");
+        assert_eq!(stated, rule, "{rule}");
+    }
+
+    #[test]
     fn agents_need_no_right_outside_of_the_namespace_and_none_to_read_secrets() {
         let rule = rule_of_agents(&"perf".parse().unwrap(), Some("alice"));
         let (role, binding) = rule.split_once("---\n").unwrap();
