@@ -73,7 +73,7 @@ pub fn result(plan: &Plan, measured: &Measured, limits: &Limits) -> StudyResult 
             .arms
             .iter()
             .enumerate()
-            .map(|(index, arm)| arm_result(arm, proxies.get(&index).map_or(&[][..], Vec::as_slice)))
+            .map(|(index, arm)| arm_result(arm, proxies.get(&index).map_or([].as_slice(), Vec::as_slice)))
             .collect(),
         timelines: Vec::new(),
         machine: None,

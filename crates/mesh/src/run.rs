@@ -101,7 +101,7 @@ fn rounds(plan: &Plan, context: Context<'_>, measured: &mut Measured, began: Ins
     for number in 0..plan.asked.rounds {
         let mut round = Round { began_at: now(), ..Round::default() };
         let pods = Pods::come(plan, number, &mut place, context)?;
-        let poller = Poller::new(plan, &place);
+        let poller = Poller::new(plan, place.nodes().map(str::to_owned).collect());
         if number == 0 {
             describe(&mut measured.environment, plan, &place, &pods, context)?;
             measured.proxies = pods.proxies(plan);

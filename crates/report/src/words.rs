@@ -252,7 +252,7 @@ pub(crate) fn machine(result: &StudyResult) -> String {
             cluster.kubernetes,
             result.program.version,
             nodes.collect::<Vec<_>>().join(" and "),
-            if proxies.is_empty() { "no proxies" } else { &proxies },
+            if proxies.is_empty() { "no proxies" } else { proxies.as_str() },
             environment.started_at
         );
     }

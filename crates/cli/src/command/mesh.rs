@@ -1,6 +1,7 @@
 //! `hoptax mesh`: measures what the network of pods and meshes cost per request in a cluster.
 
 use std::fs;
+use std::path::Path;
 
 use hoptax_checks::thresholds::Limits;
 use hoptax_mesh::plan::{Asked, Plan};
@@ -19,7 +20,15 @@ pub(crate) fn run(arguments: &MeshArguments) -> Result<Code, Failure> {
         print::result(&plan.shown())?;
         return Ok(Code::Success);
     }
-    measure(arguments, &plan, &limits)
+    let place = (arguments.out.as_deref(), arguments.force);
+    measure(
+        &plan,
+        &limits,
+        arguments.kube_context.as_deref(),
+        place,
+        arguments.json.file(),
+        &again(arguments),
+    )
 }
 
 fn plan(arguments: &MeshArguments) -> Result<Plan, Failure> {
@@ -46,18 +55,35 @@ fn plan(arguments: &MeshArguments) -> Result<Plan, Failure> {
     Plan::new(asked).map_err(Failure::bad_input)
 }
 
+/// The options that measure the same again.
+fn again(arguments: &MeshArguments) -> String {
+    let meshes = arguments.meshes.iter().filter_map(|text| Template::read(text).ok());
+    let meshes = meshes.map(|template| format!("--mesh {}", template.name));
+    let own = arguments.templates.iter().map(|path| format!("--template {}", path.display()));
+    let context = arguments.kube_context.iter().map(|name| format!("--kube-context {name}"));
+    let words = context.chain([format!("--image {}", arguments.image)]).chain(meshes).chain(own);
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// Measures the plan, and prints its result.
 #[cfg(feature = "cluster")]
-fn measure(arguments: &MeshArguments, plan: &Plan, limits: &Limits) -> Result<Code, Failure> {
+fn measure(
+    plan: &Plan,
+    limits: &Limits,
+    context: Option<&str>,
+    (out, force): (Option<&Path>, bool),
+    json: Option<&Path>,
+    again: &str,
+) -> Result<Code, Failure> {
     use hoptax_mesh::evidence::STUDY;
     use hoptax_report::documents;
     use hoptax_session::{Update, elsewhere};
 
     use crate::interrupt;
 
-    let folder = elsewhere::folder(arguments.out.as_deref(), STUDY, arguments.force)?;
+    let folder = elsewhere::folder(out, STUDY, force)?;
     let interrupt = interrupt::listen()?;
-    let measured =
-        hoptax_mesh::measure(plan, arguments.kube_context.as_deref(), limits, &interrupt, &print::say);
+    let measured = hoptax_mesh::measure(plan, context, limits, &interrupt, &print::say);
     let result = measured.inspect_err(|_| {
         // Nothing is in it yet, unless it was there before.
         let _ = fs::remove_dir(&folder);
@@ -66,9 +92,8 @@ fn measure(arguments: &MeshArguments, plan: &Plan, limits: &Limits) -> Result<Co
     for problem in &problems {
         print::say(Update::Problem(problem));
     }
-    print::document_or_json(arguments.json.file(), &result, || {
-        let document = documents::study_of(&result, &again(arguments), &folder.display().to_string());
-        document.in_folder(&folder, "report.html")
+    print::document_or_json(json, &result, || {
+        documents::study_of(&result, again, &folder.display().to_string()).in_folder(&folder, "report.html")
     })?;
     Ok(match Code::from(result.verdict) {
         _ if interrupt.is_requested() => Code::Interrupted,
@@ -77,20 +102,15 @@ fn measure(arguments: &MeshArguments, plan: &Plan, limits: &Limits) -> Result<Co
     })
 }
 
-/// The options that measure the same again.
-#[cfg(feature = "cluster")]
-fn again(arguments: &MeshArguments) -> String {
-    let meshes = arguments.meshes.iter().filter_map(|text| Template::read(text).ok());
-    let meshes: Vec<String> = meshes.map(|template| format!("--mesh {}", template.name)).collect();
-    let own = arguments.templates.iter().map(|path| format!("--template {}", path.display()));
-    let context = arguments.kube_context.iter().map(|name| format!("--kube-context {name}"));
-    let words = context.chain([format!("--image {}", arguments.image)]).chain(meshes).chain(own);
-    words.collect::<Vec<_>>().join(" ")
-}
-
 #[cfg(not(feature = "cluster"))]
-fn measure(_: &MeshArguments, _: &Plan, _: &Limits) -> Result<Code, Failure> {
-    use crate::exit::of_cluster;
-
-    Err(of_cluster(hoptax_cluster::Refused::NotBuiltForAgents { option: "hoptax mesh" }))
+fn measure(
+    _: &Plan,
+    _: &Limits,
+    _: Option<&str>,
+    _: (Option<&Path>, bool),
+    _: Option<&Path>,
+    _: &str,
+) -> Result<Code, Failure> {
+    let refused = hoptax_cluster::Refused::NotBuiltForAgents { option: "hoptax mesh" };
+    Err(crate::exit::of_cluster(refused))
 }

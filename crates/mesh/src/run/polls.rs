@@ -10,7 +10,6 @@ use hoptax_cluster::usage::{Container, readings};
 use hoptax_cluster::{Cluster, Refused};
 use hoptax_session::Failure;
 
-use super::pods::Place;
 use super::{Context, of_cluster};
 use crate::plan::Plan;
 use crate::template::Shared;
@@ -29,14 +28,11 @@ pub(super) struct Poller {
 }
 
 impl Poller {
-    pub(super) fn new(plan: &Plan, place: &Place) -> Self {
+    pub(super) fn new(plan: &Plan, nodes: Vec<String>) -> Self {
         let own = plan.arms.iter().map(|arm| arm.namespace.as_str());
         let shared = plan.arms.iter().flat_map(|arm| &arm.template.shared);
         let namespaces = own.chain(shared.map(|shared| shared.namespace.as_str()));
-        Self {
-            nodes: place.nodes().map(str::to_owned).collect(),
-            namespaces: namespaces.map(str::to_owned).collect(),
-        }
+        Self { nodes, namespaces: namespaces.map(str::to_owned).collect() }
     }
 
     /// Asks all nodes once.
@@ -83,20 +79,21 @@ impl Sampler {
     pub(super) fn begin(context: Option<&str>, poller: Poller) -> Result<Self, Failure> {
         let stop = Arc::new(AtomicBool::new(false));
         let (stopped, context) = (Arc::clone(&stop), context.map(str::to_owned));
-        let thread = thread::Builder::new().name("metrics".to_owned()).spawn(move || {
-            let cluster = Cluster::open(context.as_deref())?;
-            let mut polls = Vec::new();
-            loop {
-                polls.push(poller.poll(&cluster)?);
-                let until = Instant::now() + EVERY;
-                while Instant::now() < until {
-                    if stopped.load(Ordering::Relaxed) {
-                        return Ok(polls);
+        let thread =
+            thread::Builder::new().name("metrics".to_owned()).spawn(move || -> Result<Vec<Poll>, Refused> {
+                let cluster = Cluster::open(context.as_deref())?;
+                let mut polls = Vec::new();
+                loop {
+                    polls.push(poller.poll(&cluster)?);
+                    let until = Instant::now() + EVERY;
+                    while Instant::now() < until {
+                        if stopped.load(Ordering::Relaxed) {
+                            return Ok(polls);
+                        }
+                        thread::sleep(LOOK_EVERY);
                     }
-                    thread::sleep(LOOK_EVERY);
                 }
-            }
-        });
+            });
         Ok(Self { stop, thread: thread.map_err(Failure::environment)? })
     }
 
