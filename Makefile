@@ -207,17 +207,17 @@ cluster: ## Build a real Kubernetes of one node for `make test-cluster`, in some
 	tools/cluster build
 
 # One choice of packages and features, so that dependencies are compiled once.
-CLUSTER_TEST = $(CARGO) test --package hoptax-cluster --package hoptax --features hoptax/cluster
+CLUSTER_TEST = $(CARGO) test --package hoptax-cluster --package hoptax-mesh --package hoptax --features hoptax/cluster
 
 # `make test` leaves the client of Kubernetes out. All is built before the cluster runs, which has no network.
 .PHONY: test-cluster
-test-cluster: ## Test `hoptax price --pod` and `load --agent-pods` on a real Kubernetes of one node; needs root and Go
+test-cluster: ## Test `hoptax price --pod`, `load --agent-pods` and `mesh` on a real Kubernetes of one node; needs root and Go
 	@[ "$$(id -u)" = 0 ] || { echo "make test-cluster needs root, for a network namespace and containers" >&2; exit 1; }
 	@tools/packages build
 	@$(MAKE) --no-print-directory cluster
 	$(LINTED) $(CLUSTER_TEST) --lib
 	$(LINTED) $(CLUSTER_TEST) --test program -- --include-ignored --exact pod::the_pinned_envoy_is_installed
-	$(LINTED) tools/cluster run $(CLUSTER_TEST) --offline --test program -- --include-ignored pod:: agent_pods
+	$(LINTED) tools/cluster run $(CLUSTER_TEST) --offline --test program -- --include-ignored pod:: agent_pods mesh
 
 .PHONY: fortio-check
 fortio-check: $(TOOLS)/bin/fortio ## Have the report page of Fortio open a result of `hoptax convert export --to fortio`; needs Go

@@ -17,6 +17,7 @@ mod listeners;
 mod listeners_run;
 mod load;
 mod merge;
+mod mesh;
 mod predict;
 mod price;
 mod prices;
@@ -58,6 +59,7 @@ pub(crate) use listeners::{
 pub(crate) use listeners_run::{RunListenersArguments, StatusArguments};
 pub(crate) use load::LoadArguments;
 pub(crate) use merge::MergeArguments;
+pub(crate) use mesh::MeshArguments;
 pub(crate) use predict::PredictCommand;
 pub(crate) use price::{PodArguments, PriceArguments};
 pub(crate) use prices::PricesArguments;
@@ -108,6 +110,8 @@ pub(crate) enum Command {
     Study(StudyArguments),
     /// Measure what an Envoy configuration costs per request, and what each part adds
     Price(Box<PriceArguments>),
+    /// Measure what a mesh costs per request in a cluster, beside the bare networks
+    Mesh(Box<MeshArguments>),
     /// Decide whether proxies differ, measured side by side
     Compare(CompareArguments),
     /// Fail if a candidate, such as a new release of Envoy, exceeds limits

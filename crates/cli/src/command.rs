@@ -24,6 +24,7 @@ mod listeners_run;
 mod load;
 mod log;
 mod merge;
+mod mesh;
 mod origin;
 mod parquet;
 mod pod_dump;
@@ -47,6 +48,7 @@ pub(crate) fn run(command: Command) -> Result<Code, Failure> {
     match command {
         Command::Study(arguments) => study::run(&arguments),
         Command::Price(arguments) => price::run(&arguments),
+        Command::Mesh(arguments) => mesh::run(&arguments),
         Command::Compare(arguments) => compare::run(&arguments),
         Command::Gate(arguments) => gate::run(&arguments),
         Command::Load(arguments) => load::run(&arguments),

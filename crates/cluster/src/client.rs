@@ -1,8 +1,10 @@
-//! The client of Kubernetes: reads a pod, and asks the admin interface of its proxy for a dump over a forwarded port; `agents` runs agents.
+//! The client of Kubernetes: reads a pod, and asks the admin interface of its proxy for a dump over a forwarded port; `agents` runs agents, and
+//! `requests` sends single requests for whoever measures a mesh.
 
 mod agents;
 mod connection;
 mod direct;
+mod requests;
 
 use std::error::Error;
 use std::pin::Pin;
@@ -27,6 +29,7 @@ use crate::said::short;
 use crate::{Dump, DumpSource};
 
 pub use self::agents::{Coming, Removed, Running, remove_left, start_agents};
+pub use self::requests::{Cluster, remove_left_namespaces};
 
 /// Longest time without an answer, or a further part of one.
 const SILENCE: Duration = Duration::from_secs(30);

@@ -3,6 +3,7 @@
 //! The Job is the only object that a load makes by itself: the Secret with the token of its agents belongs to it, as its pods do, so whoever
 //! removes the Job removes all. A Job that nobody removes ends by its deadline, and the cluster removes it a minute later.
 
+mod dress;
 pub mod pods;
 
 use std::collections::BTreeMap;
@@ -16,6 +17,8 @@ use serde_json::{Value, json};
 use crate::name::Namespace;
 use crate::rights::rule_of_agents;
 
+pub use dress::Dress;
+
 /// The time in which an agent has to come: a node may have to take its pod and to pull its image.
 pub const ARRIVAL: Duration = Duration::from_mins(2);
 /// The port of an agent, on the loopback of its pod.
@@ -23,6 +26,9 @@ pub const PORT: u16 = 8420;
 /// The labels of all that hoptax makes in a cluster. Others may have one of them, and not both.
 pub const LABELS: [(&str, &str); 2] =
     [("app.kubernetes.io/name", "hoptax-agent"), ("app.kubernetes.io/managed-by", "hoptax")];
+/// The labels of namespaces in which the cost of a mesh is measured.
+pub const MESH_LABELS: [(&str, &str); 2] =
+    [("app.kubernetes.io/name", "hoptax-mesh"), ("app.kubernetes.io/managed-by", "hoptax")];
 /// The container of an agent. A mesh may put others beside it.
 pub const CONTAINER: &str = "agent";
 
@@ -91,6 +97,8 @@ pub struct AgentJob {
     pub memory_mib: u32,
     /// The pods that agents keep off, as far as targets are known.
     pub avoided: Vec<Avoided>,
+    /// What its pods have beside.
+    pub dress: Dress,
 }
 
 /// A name that no other Job has.
@@ -102,6 +110,9 @@ pub fn new_name() -> String {
 impl AgentJob {
     /// The manifest of the Job.
     pub fn manifest(&self) -> Value {
+        let mut template =
+            json!({"metadata": {"labels": labels(), "annotations": annotations()}, "spec": self.pod()});
+        self.dress.put_on(&mut template);
         json!({
             "apiVersion": "batch/v1",
             "kind": "Job",
@@ -114,7 +125,7 @@ impl AgentJob {
                 "backoffLimitPerIndex": 0,
                 "activeDeadlineSeconds": (ARRIVAL + self.deadline + ENDING).as_secs(),
                 "ttlSecondsAfterFinished": REMOVED_AFTER_S,
-                "template": {"metadata": {"labels": labels(), "annotations": annotations()}, "spec": self.pod()},
+                "template": template,
             },
         })
     }
@@ -186,15 +197,21 @@ impl AgentJob {
         for target in &self.targets {
             arguments.extend(["--allow-target", target.as_str()]);
         }
-        let resources = json!({"cpu": cpus(self.cpu_millis), "memory": format!("{}Mi", self.memory_mib)});
+        let memory = format!("{}Mi", self.memory_mib);
+        // Alike, so that the pod is guaranteed: with whole processors, nodes with a static policy give it processors of its own.
+        let guaranteed = json!({"cpu": cpus(self.cpu_millis), "memory": memory});
+        let resources = if self.dress.shares_processors {
+            shared_resources(self.memory_mib)
+        } else {
+            json!({"requests": guaranteed, "limits": guaranteed})
+        };
         json!({
             "name": CONTAINER,
             "image": self.image,
             "imagePullPolicy": self.pull.word(),
             "command": ["/hoptax"],
             "args": arguments,
-            // Alike, so that the pod is guaranteed: with whole processors, nodes with a static policy give it processors of its own.
-            "resources": {"requests": resources, "limits": resources},
+            "resources": resources,
             "securityContext": {
                 "allowPrivilegeEscalation": false,
                 "readOnlyRootFilesystem": true,
@@ -207,8 +224,14 @@ impl AgentJob {
     }
 }
 
+/// The resources of a container that shares processors with others: it has no limit of them, and asks for little.
+pub fn shared_resources(memory_mib: u32) -> Value {
+    let memory = format!("{memory_mib}Mi");
+    json!({"requests": {"cpu": "100m", "memory": "64Mi"}, "limits": {"memory": memory}})
+}
+
 /// A further document of YAML.
-fn document(manifest: &Value) -> String {
+pub fn document(manifest: &Value) -> String {
     format!("---\n{}", written(manifest).text)
 }
 

@@ -4,6 +4,7 @@
 //! `/config_dump`. Forwarding reaches an interface that listens on the loopback of the pod, and runs nothing in it.
 //!
 //! [`job`] has the manifests of agents, and reads the states of their pods; `client` makes their Job, forwards their ports, and removes it.
+//! For the cost of a mesh, [`seen`] reads its pods, and [`usage`] the CPU time of their containers.
 //!
 //! Only `client` knows the client of Kubernetes, and opens sockets. It is behind the feature `client`; without it, [`config_dump`] says
 //! how to get a program that has it.
@@ -18,13 +19,17 @@ pub mod pod;
 mod refused;
 pub mod rights;
 mod said;
+pub mod seen;
+pub mod usage;
 
 use std::fmt;
 
 pub use admin::Admin;
 pub use answer::dump_of;
 #[cfg(feature = "client")]
-pub use client::{Coming, Removed, Running, config_dump, remove_left, start_agents};
+pub use client::{
+    Cluster, Coming, Removed, Running, config_dump, remove_left, remove_left_namespaces, start_agents,
+};
 pub use name::{Namespace, PodName};
 pub use refused::Refused;
 

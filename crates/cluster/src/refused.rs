@@ -4,7 +4,7 @@ use hoptax_text::nearest::{hint, nearest, suggestion};
 
 use crate::admin::Admin;
 use crate::name::{Namespace, PodName};
-use crate::rights::{Missing, Request, rule, rule_of_agents};
+use crate::rights::{Missing, Request, rule, rule_of_agents, rule_of_mesh};
 
 /// Most names that an error lists.
 const MOST_LISTED: usize = 12;
@@ -27,7 +27,7 @@ pub enum Refused {
     /// The program has no client of Kubernetes, which agents in pods need.
     #[error(
         "this hoptax was built without a client of Kubernetes, which {option} needs: build it with `make build`, or with `cargo build \
-         --release --package hoptax --features cluster`; or start agents by other means, and name them with --agents"
+         --release --package hoptax --features cluster`; a load may have agents that are started by other means: --agents"
     )]
     NotBuiltForAgents {
         /// The option that needs it.
@@ -57,6 +57,26 @@ pub enum Refused {
         namespace: Namespace,
         /// The refused request, as a verb and its object.
         doing: &'static str,
+        /// The answer.
+        said: String,
+    },
+    /// The user lacks a right that the measurement of a mesh needs, or the cluster does not admit what it makes.
+    #[error("{}", forbidden_mesh(context, doing, said))]
+    ForbiddenMesh {
+        /// The context.
+        context: String,
+        /// The refused request, as a verb and its object.
+        doing: String,
+        /// The message of the API server.
+        said: String,
+    },
+    /// The API server refuses a request of the measurement of a mesh for another reason, or another server answers.
+    #[error("the API server of context `{context}` does not {doing}: {said}")]
+    ApiOfMesh {
+        /// The context.
+        context: String,
+        /// The refused request, as a verb and its object.
+        doing: String,
         /// The answer.
         said: String,
     },
@@ -277,6 +297,8 @@ impl Refused {
             | Self::NotBuiltForAgents { .. }
             | Self::ForbiddenAgents { .. }
             | Self::ApiOfAgents { .. }
+            | Self::ForbiddenMesh { .. }
+            | Self::ApiOfMesh { .. }
             | Self::NoKubeconfig { .. }
             | Self::Kubeconfig { .. }
             | Self::Credentials { .. }
@@ -337,6 +359,22 @@ fn forbidden_agents(context: &str, namespace: &Namespace, doing: &str, said: &st
              refuses, for whoever sets its rules"
         ),
     }
+}
+
+/// The right that is missing; without one, the admission that was refused.
+fn forbidden_mesh(context: &str, doing: &str, said: &str) -> String {
+    let Some(Missing { user, verb, resource }) = Missing::stated(said) else {
+        return format!(
+            "the cluster of context `{context}` does not {doing}: {said}; `hoptax mesh --dry-run` prints what it refuses, for whoever sets \
+             its rules"
+        );
+    };
+    let rule = rule_of_mesh(user.as_deref());
+    let who = user.map_or("the user of the kubeconfig".to_owned(), |user| format!("`{user}`"));
+    format!(
+        "{who} may not `{verb}` `{resource}`, which the measurement of a mesh needs: {said}; who may grant it saves this as `rule.yaml`, and \
+         runs `kubectl --context {context} apply -f rule.yaml`:\n\n{rule}"
+    )
 }
 
 fn ungranted(

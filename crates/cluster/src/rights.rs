@@ -72,6 +72,19 @@ const OF_AGENTS: [&str; 6] = [
     "{apiGroups: [\"\"], resources: [services], verbs: [get]}",
 ];
 
+/// The rules for the measurement of a mesh, in the whole cluster: its namespaces are new, so nobody can have been given rights in them. The
+/// CPU time of containers is in the metrics of kubelets, behind `nodes/proxy`.
+const OF_MESH: [&str; 8] = [
+    "{apiGroups: [\"\"], resources: [namespaces], verbs: [create, list, delete]}",
+    "{apiGroups: [\"\"], resources: [nodes, nodes/proxy], verbs: [get]}",
+    "{apiGroups: [\"\"], resources: [pods], verbs: [create, list, delete]}",
+    "{apiGroups: [\"\"], resources: [pods/portforward], verbs: [get, create]}",
+    "{apiGroups: [\"\"], resources: [secrets], verbs: [create]}",
+    "{apiGroups: [\"\"], resources: [services], verbs: [create, get]}",
+    "{apiGroups: [\"\"], resources: [events], verbs: [list]}",
+    "{apiGroups: [batch], resources: [jobs], verbs: [create, list, delete]}",
+];
+
 /// The rule that grants a user all that a dump of a pod needs, as YAML: reading pods and forwarding their ports, in its namespace alone.
 ///
 /// A forwarding over web sockets is a request to `get`; Kubernetes 1.35 and later also asks for `create`.
@@ -89,14 +102,42 @@ pub fn rule_of_agents(namespace: &Namespace, user: Option<&str>) -> String {
     granted("hoptax-load", namespace.as_str(), &OF_AGENTS, user)
 }
 
-fn granted(name: &str, namespace: &str, rules: &[&str], user: Option<&str>) -> String {
+/// The rule that grants a user all that the measurement of a mesh needs, as YAML, in the whole cluster: making and removing namespaces, in
+/// them pods, Jobs, Secrets and services, forwarding ports of pods, and reading nodes and the metrics of their kubelets. Objects of a
+/// template of the user need the right to create them.
+pub fn rule_of_mesh(user: Option<&str>) -> String {
+    let rules: String = OF_MESH.iter().map(|rule| format!("- {rule}\n")).collect();
+    format!(
+        "\
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {{name: hoptax-mesh}}
+rules:
+{rules}---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {{name: hoptax-mesh}}
+roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: hoptax-mesh}}
+subjects:
+- {}
+",
+        subject(user)
+    )
+}
+
+/// The subject of a binding: a user, or a service account.
+fn subject(user: Option<&str>) -> String {
     let account = user.and_then(|user| user.strip_prefix("system:serviceaccount:")?.split_once(':'));
-    let subject = if let Some((namespace, name)) = account {
+    if let Some((namespace, name)) = account {
         format!("{{kind: ServiceAccount, namespace: {}, name: {}}}", scalar(namespace), scalar(name))
     } else {
         let name = scalar(user.unwrap_or("YOUR-USER"));
         format!("{{apiGroup: rbac.authorization.k8s.io, kind: User, name: {name}}}")
-    };
+    }
+}
+
+fn granted(name: &str, namespace: &str, rules: &[&str], user: Option<&str>) -> String {
+    let subject = subject(user);
     let rules: String = rules.iter().map(|rule| format!("- {rule}\n")).collect();
     format!(
         "\
@@ -215,6 +256,15 @@ mod tests {
     }
 
     #[test]
+    fn the_file_for_a_mesh_is_the_rule_that_errors_print() {
+        let text = deployed("mesh-rbac.yaml");
+        let rule = rule_of_mesh(None);
+        let (comment, stated) = text.split_at(text.find("apiVersion").unwrap());
+        assert!(comment.lines().all(|line| line.starts_with('#')), "{comment}");
+        assert_eq!(stated, rule, "{rule}");
+    }
+
+    #[test]
     fn agents_need_no_right_outside_of_the_namespace_and_none_to_read_secrets() {
         let rule = rule_of_agents(&"perf".parse().unwrap(), Some("alice"));
         let (role, binding) = rule.split_once("---\n").unwrap();
@@ -230,6 +280,27 @@ mod tests {
         assert_eq!(verbs_of("secrets"), Some(json!(["create"])));
         assert_eq!(verbs_of("jobs"), Some(json!(["create", "list", "delete"])));
         assert_eq!(verbs_of("pods"), Some(json!(["list"])));
+    }
+
+    #[test]
+    fn a_mesh_is_measured_without_rights_to_read_secrets_or_to_change_what_is_there() {
+        let rule = rule_of_mesh(Some("alice"));
+        let (role, binding) = rule.split_once("---\n").unwrap();
+        let role: Value = serde_saphyr::from_str(role).unwrap();
+        let binding: Value = serde_saphyr::from_str(binding).unwrap();
+        assert_eq!((&role["kind"], &binding["kind"]), (&json!("ClusterRole"), &json!("ClusterRoleBinding")));
+        assert_eq!(
+            (&binding["roleRef"]["name"], &binding["subjects"][0]["name"]),
+            (&role["metadata"]["name"], &json!("alice"))
+        );
+        let verbs = |wanted: &str| {
+            let rules = role["rules"].as_array().unwrap().iter();
+            let mut of = rules.filter(|rule| rule["resources"].as_array().unwrap().contains(&json!(wanted)));
+            of.next().unwrap()["verbs"].clone()
+        };
+        assert_eq!((verbs("secrets"), verbs("nodes/proxy")), (json!(["create"]), json!(["get"])));
+        let text = role.to_string();
+        assert!(!["patch", "update", "\"*\""].iter().any(|word| text.contains(word)), "{text}");
     }
 
     #[test]

@@ -36,6 +36,7 @@ pub fn capture() -> Environment {
         proxy_cpus: Vec::new(),
         generator_cpus: Vec::new(),
         calibration: None,
+        cluster: None,
     }
 }
 

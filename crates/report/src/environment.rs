@@ -2,7 +2,7 @@
 
 pub(crate) mod differences;
 
-use hoptax_result::{Environment, Program};
+use hoptax_result::{ClusterEnvironment, ClusterNode, Environment, Program};
 
 use crate::document::{Block, Section};
 use crate::numbers::{counted, grouped};
@@ -40,8 +40,16 @@ fn lines(environment: &Environment, program: &Program) -> Vec<String> {
         named("Linux", &environment.kernel),
         named("clock source", &environment.clock_source),
         named("frequency governor", environment.frequency_governor.as_deref().unwrap_or_default()),
-        format!("load average {} at the start", grouped(environment.load_average, 2)),
+        if environment.cluster.is_some() {
+            String::new()
+        } else {
+            format!("load average {} at the start", grouped(environment.load_average, 2))
+        },
     ]));
+    if let Some(cluster) = &environment.cluster {
+        lines.extend(of_cluster(cluster));
+        return lines;
+    }
     let pinned = [("proxy", &environment.proxy_cpus), ("generator and origin", &environment.generator_cpus)];
     for (name, cpus) in pinned.into_iter().filter(|(_, cpus)| !cpus.is_empty()) {
         lines.push(format!("{name} pinned to CPU {}", numbers(cpus)));
@@ -57,6 +65,18 @@ fn lines(environment: &Environment, program: &Program) -> Vec<String> {
         },
     ));
     lines
+}
+
+/// The cluster, its nodes and the images of proxies, each on a line.
+fn of_cluster(cluster: &ClusterEnvironment) -> Vec<String> {
+    let node = |node: &ClusterNode| {
+        let parts =
+            [node.system.clone(), format!("Linux {}", node.kernel), node.kind.clone().unwrap_or_default()];
+        format!("node `{}`: kubelet {}, {}, {}", node.name, node.kubelet, node.runtime, listed(&parts))
+    };
+    let images = cluster.proxies.iter().map(|image| format!("proxy {image}"));
+    let version = format!("Kubernetes {}", cluster.kubernetes);
+    [version].into_iter().chain(cluster.nodes.iter().map(node)).chain(images).collect()
 }
 
 /// The first letters of the commit of a program, in parentheses, with what stands behind it; empty if it is not known.

@@ -250,6 +250,15 @@ fn is_open_ended(plan: &StudyPlan) -> bool {
 /// The next step after a study, which `source` names as a command line does, and whose run folder is `folder`.
 pub(crate) fn next(result: &StudyResult, source: &str, folder: &str) -> Next {
     let (plan, name) = (&result.plan, source);
+    if result.environment.cluster.is_some() {
+        // A stored result does not say how it was asked for.
+        let options = if source == result.name { String::new() } else { format!(" {source}") };
+        let rounds = 2 * plan.rounds_planned;
+        return Next::new(
+            format!("hoptax mesh{options} --rounds {rounds}"),
+            "measures with more rounds, which narrow the intervals",
+        );
+    }
     let missing = plan.rounds_planned.saturating_sub(plan.rounds_completed);
     if plan.ended_early.is_some() && is_open_ended(plan) {
         return Next::new(format!("hoptax study --resume {folder}"), "continues the study");

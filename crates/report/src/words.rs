@@ -237,6 +237,25 @@ pub(crate) fn slices(result: &StudyResult) -> Vec<String> {
 /// The machine.
 pub(crate) fn machine(result: &StudyResult) -> String {
     let environment = &result.environment;
+    if let Some(cluster) = &environment.cluster {
+        let nodes = cluster.nodes.iter().map(|node| {
+            format!(
+                "`{}` with {}, Linux {}",
+                node.name,
+                counted(node.processors.into(), "processor"),
+                node.kernel
+            )
+        });
+        let proxies = cluster.proxies.join(", ");
+        return format!(
+            "Kubernetes {}; hoptax {}; servers and callers on {}; {}; {}",
+            cluster.kubernetes,
+            result.program.version,
+            nodes.collect::<Vec<_>>().join(" and "),
+            if proxies.is_empty() { "no proxies" } else { proxies.as_str() },
+            environment.started_at
+        );
+    }
     let numbers = |cpus: &[u32]| cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
     let (proxy, near) = (numbers(&environment.proxy_cpus), numbers(&environment.generator_cpus));
     let placement = match &result.plan.link {

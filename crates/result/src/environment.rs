@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Calibrated;
+use crate::{Calibrated, ClusterEnvironment};
 
 /// The recorded properties of the machine. Numbers are comparable only if these are known.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -37,4 +37,8 @@ pub struct Environment {
     pub generator_cpus: Vec<u32>,
     /// The accuracy of the generator on this machine, as measured by `hoptax trust calibrate`; null if it was not calibrated.
     pub calibration: Option<Calibrated>,
+    /// The cluster, if it was measured in one; absent otherwise. The fields above are then those of the node of the servers, as far as the
+    /// cluster tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<ClusterEnvironment>,
 }

@@ -9,6 +9,7 @@ mod bill;
 mod book;
 mod calibrated;
 mod calibration;
+mod cluster;
 mod comparison;
 mod course;
 mod crosscheck;
@@ -57,6 +58,7 @@ pub use calibration::{
     CalibrationBody, CalibrationResult, Ceiling, Experiment, Floor, PerRequestError, QuantileError,
     RateError, Recorder,
 };
+pub use cluster::{ClusterEnvironment, ClusterNode};
 pub use comparison::{
     ArmLeftOut, ComparedArms, ComparedMeasure, ComparedSubject, ComparisonBody, ComparisonResult,
     ConfigurationDifferences, Decision, KeyDifference, PartDifference, StudiesComparison,

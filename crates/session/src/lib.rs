@@ -9,6 +9,7 @@ pub mod cleanup;
 pub mod compare;
 pub mod crosscheck;
 pub mod doctor;
+pub mod elsewhere;
 pub mod environment;
 pub mod estimate;
 pub mod export;

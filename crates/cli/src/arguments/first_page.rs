@@ -8,7 +8,7 @@ use super::Command;
 
 /// The groups, with the names of their commands.
 const GROUPS: [(&str, &[&str]); 7] = [
-    ("Measure", &["study", "price", "compare", "gate", "load", "find"]),
+    ("Measure", &["study", "price", "mesh", "compare", "gate", "load", "find"]),
     ("Configure", &["lint", "listeners"]),
     ("Predict", &["predict"]),
     ("Results", &["runs", "serve", "convert"]),

@@ -171,7 +171,8 @@ Examples:
   hoptax runs cleanup --kube-context prod --namespace perf    jobs of agents in a cluster
 
 Only files that functions wrote, such as access logs, are removed. Running studies are skipped. Of a
-cluster, only jobs that `hoptax load --agent-pods` made are removed, and none whose agents run.")]
+cluster, only jobs that `hoptax load --agent-pods` made are removed, and without --namespace those
+namespaces that `hoptax mesh` made; none whose agents run.")]
 pub(crate) struct CleanupArguments {
     /// Run folder, or the folder that contains run folders
     #[arg(value_name = "DIR", default_value = "runs", conflicts_with = "kube_context", value_hint = ValueHint::DirPath)]

@@ -1,4 +1,5 @@
-//! `hoptax runs cleanup`: removes files that killed studies left in their folders, and jobs that killed loads left in a cluster.
+//! `hoptax runs cleanup`: removes files that killed studies left in their folders, and what killed loads and measurements of
+//! meshes left in a cluster.
 
 use std::path::Path;
 
@@ -29,6 +30,15 @@ fn jobs(context: &str, namespace: Option<&Namespace>) -> Result<Code, Failure> {
         print::note(&format!(
             "job `{job}` was left: its agents run or are awaited, and end with their load or at its deadline"
         ));
+    }
+    if namespace.is_none() {
+        let found = hoptax_cluster::remove_left_namespaces(Some(context)).map_err(of_cluster)?;
+        for name in &found.removed {
+            print::result(&format!("removed namespace {name}"))?;
+        }
+        for name in &found.in_use {
+            print::note(&format!("namespace `{name}` was left: it is new, or agents run in it"));
+        }
     }
     Ok(Code::Success)
 }

@@ -258,7 +258,17 @@ fn agents_keep_off_the_pods_of_a_service_and_an_interrupt_removes_their_job() {
 #[test]
 #[ignore = "needs the client of Kubernetes, which `make test-cluster` builds"]
 fn cleanup_removes_the_jobs_of_loads_whose_agents_do_not_run() {
-    let server = ApiServer::start(|_| {
+    let server = ApiServer::start(|request| {
+        if request.contains("/namespaces?") {
+            let made = json!("2026-01-01T00:00:00Z");
+            let of = |name: &str| json!({"metadata": {"name": name, "creationTimestamp": made}});
+            return (200, json!({"items": [of("hoptax-mesh-1-istio"), of("hoptax-mesh-2-istio")]}));
+        }
+        if request.contains("/hoptax-mesh-") {
+            let running =
+                if request.contains("mesh-2") { json!([{"status": {"ready": 1}}]) } else { json!([]) };
+            return (200, json!({"items": running}));
+        }
         // One was killed while no node took its pods, one runs, one waits for its pods, and one has ended.
         let job = |name: &str, made: Value, status: Value| {
             let metadata = json!({"name": name, "namespace": "perf", "creationTimestamp": made});
@@ -275,7 +285,7 @@ fn cleanup_removes_the_jobs_of_loads_whose_agents_do_not_run() {
     });
     let folder = tempfile::tempdir().unwrap();
     let ran = ran(server.hoptax(&folder).args(["runs", "cleanup", "--kube-context", "a"]));
-    let removed = "removed job perf/one\nremoved job perf/four\n";
+    let removed = "removed job perf/one\nremoved job perf/four\nremoved namespace hoptax-mesh-1-istio\n";
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), removed), "{ran:?}");
     for left in ["two", "three"] {
         assert!(ran.stderr.contains(&format!("job `perf/{left}` was left")), "{ran:?}");
@@ -283,5 +293,9 @@ fn cleanup_removes_the_jobs_of_loads_whose_agents_do_not_run() {
     let requests: Vec<String> = server.requests().into_iter().map(|(request, _)| request).collect();
     let list = "GET /apis/batch/v1/jobs?labelSelector=app.kubernetes.io%2Fname%3Dhoptax-agent%2Capp.kubernetes.io%2Fmanaged-by%3Dhoptax";
     let removed = ["one", "four"].map(|name| format!("DELETE /apis/batch/v1/namespaces/perf/jobs/{name}"));
-    assert_eq!(requests, [list, &removed[0], &removed[1]]);
+    let namespaces = "GET /api/v1/namespaces?labelSelector=app.kubernetes.io%2Fname%3Dhoptax-mesh%2Capp.kubernetes.io%2Fmanaged-by%3Dhoptax";
+    let jobs_of = |number: u32| format!("GET /apis/batch/v1/namespaces/hoptax-mesh-{number}-istio/jobs");
+    let of_mesh = [namespaces, &jobs_of(1), "DELETE /api/v1/namespaces/hoptax-mesh-1-istio", &jobs_of(2)];
+    assert_eq!(requests, [&[list, &removed[0], &removed[1]][..], &of_mesh].concat());
+    assert!(ran.stderr.contains("namespace `hoptax-mesh-2-istio` was left"), "{ran:?}");
 }

@@ -21,7 +21,7 @@ use crate::support::{
 /// The namespace of most tests, which takes only pods of the restricted profile.
 const NAMESPACE: &str = "load";
 /// The image of the tested program, and the same for another processor.
-const IMAGE: &str = "hoptax.invalid/hoptax:1";
+pub(super) const IMAGE: &str = "hoptax.invalid/hoptax:1";
 const FOREIGN: &str = "hoptax.invalid/foreign:1";
 /// The address of the machine on the network of pods.
 const MACHINE: &str = "10.244.0.1";
@@ -35,7 +35,7 @@ fn image(name: &str, program: &str) {
 }
 
 /// Has the namespace and the images.
-fn prepared() {
+pub(super) fn prepared() {
     static PREPARED: OnceLock<()> = OnceLock::new();
     PREPARED.get_or_init(|| {
         image(IMAGE, program().to_str().unwrap());
@@ -60,7 +60,7 @@ fn prepared() {
 }
 
 /// The output of `kubectl` as the administrator of the cluster.
-fn asked(arguments: &[&str]) -> String {
+pub(super) fn asked(arguments: &[&str]) -> String {
     let mut command = Command::new(programs().join("kubectl"));
     let output = command.args(["--context", "admin"]).args(arguments).output().unwrap();
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));

@@ -32,6 +32,8 @@ mod lint;
 mod load;
 mod load_ends;
 mod merge;
+mod mesh;
+mod mesh_cluster;
 mod multiplexed;
 mod network;
 mod overload;

@@ -37,7 +37,7 @@ pub(super) fn kubectl(arguments: &[&str], input: &str) {
 }
 
 /// The folder of the pinned Envoy, which is installed if it is missing.
-fn envoy() -> String {
+pub(super) fn envoy() -> String {
     let ran = run(["lab", "envoy", "install", PINNED_VERSION]);
     let (_, program) = ran.stdout.trim().split_once(" is at ").unwrap_or_else(|| panic!("{ran:?}"));
     Path::new(program).parent().unwrap().to_str().unwrap().to_owned()

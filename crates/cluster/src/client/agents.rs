@@ -194,7 +194,8 @@ impl Shared {
     /// Makes the Job and its Secret.
     async fn make(mut job: AgentJob, context: Option<&str>, token: &str) -> Result<Self, Refused> {
         let connection = Connection::open(context).await?;
-        job.avoided = avoided(&connection, &job).await?;
+        let avoided = avoided(&connection, &job).await?;
+        job.avoided.extend(avoided);
         let shared = Self { connection, job };
         let made = shared.make_all(token).await;
         match made {
@@ -411,7 +412,7 @@ async fn refused(
 /// A Job, as far as it is needed.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Left {
+pub(super) struct Left {
     metadata: LeftMetadata,
     status: LeftStatus,
 }
@@ -435,11 +436,17 @@ struct LeftStatus {
 
 impl Left {
     /// True if a controller may have it: one waits for its first agents, or has those that run. Otherwise they end by themselves.
-    fn is_in_use(&self, now: Timestamp) -> bool {
+    pub(super) fn is_in_use(&self, now: Timestamp) -> bool {
         let Self { metadata, status } = self;
         let is_young = |made: &Time| now.as_second() - made.0.as_second() <= ARRIVAL.as_secs() as i64;
         status.ready > 0 || status.active > 0 && metadata.creation_timestamp.as_ref().is_some_and(is_young)
     }
+}
+
+/// The part of a path that selects objects with labels.
+pub(super) fn selector(labels: [(&str, &str); 2]) -> String {
+    let labels = labels.map(|(key, value)| format!("{}%3D{value}", key.replace('/', "%2F")));
+    format!("labelSelector={}", labels.join("%2C"))
 }
 
 /// Removes the Jobs that ended or killed loads left in a namespace, or in all that the user may list, but for those that may be in use.
@@ -450,8 +457,7 @@ pub fn remove_left(context: Option<&str>, namespace: Option<&Namespace>) -> Resu
     let runtime = runtime()?;
     let removed = runtime.block_on(async {
         let connection = Connection::open(context).await?;
-        let labels = LABELS.map(|(key, value)| format!("{}%3D{value}", key.replace('/', "%2F")));
-        let selector = format!("labelSelector={}", labels.join("%2C"));
+        let selector = selector(LABELS);
         let path = namespace.map_or_else(|| "/apis/batch/v1/jobs".to_owned(), jobs_of);
         let listed: Result<List<Left>, Failed> = connection.get(&format!("{path}?{selector}")).await;
         let listed = match (listed, namespace) {

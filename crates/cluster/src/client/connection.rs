@@ -142,6 +142,16 @@ impl Connection {
         self.send::<IgnoredAny>(http::Method::DELETE, path, JSON, Some(&options)).await.map(|_| ())
     }
 
+    /// An answer that is no object, such as metrics.
+    pub(super) async fn text(&self, path: &str) -> Result<String, Failed> {
+        let request = http::Request::get(path).body(Vec::new());
+        let request = request.map_err(|error| self.failed(kube_client::Error::HttpError(error)))?;
+        match timeout(SILENCE, self.client.request_text(request)).await {
+            Ok(answer) => answer.map_err(|error| self.failed(error)),
+            Err(_) => Err(self.failed(kube_client::Error::Service(silent().into()))),
+        }
+    }
+
     async fn send<T: DeserializeOwned>(
         &self,
         method: http::Method,

@@ -12,6 +12,7 @@ fn job() -> AgentJob {
         cpu_millis: 2_000,
         memory_mib: 256,
         avoided: Vec::new(),
+        dress: Dress::default(),
     }
 }
 

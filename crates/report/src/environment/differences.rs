@@ -83,6 +83,10 @@ pub(crate) fn of_envelope(program: &Program, environment: Option<&Environment>) 
         ("frequency governor", stated(environment.frequency_governor.as_ref())),
         ("proxy pinned to CPU", numbers(&environment.proxy_cpus)),
         ("generator and origin pinned to CPU", numbers(&environment.generator_cpus)),
+        (
+            "Kubernetes",
+            environment.cluster.as_ref().map(|cluster| cluster.kubernetes.clone()).unwrap_or_default(),
+        ),
     ];
     // Others are not stated, or stated as nothing.
     let stated = of_machine.into_iter().filter(|(_, value)| !value.is_empty());

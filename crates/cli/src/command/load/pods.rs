@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use hoptax_agents::SentLoad;
-use hoptax_cluster::job::{ARRIVAL, AgentJob, new_name};
+use hoptax_cluster::job::{ARRIVAL, AgentJob, Dress, new_name};
 use hoptax_load::{HostPort, Target};
 use hoptax_session::load::{Lengths, Sending};
 
@@ -62,6 +62,7 @@ fn job(sending: &Sending<'_>, pods: &AgentPodArguments, agents: u32) -> Result<A
             MEMORY_MIB + connections.number.div_ceil(agents).div_ceil(CONNECTIONS_PER_MIB)
         }),
         avoided: Vec::new(),
+        dress: Dress::default(),
     })
 }
 

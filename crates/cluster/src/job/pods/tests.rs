@@ -3,7 +3,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::job::Pull;
+use crate::job::{Dress, Pull};
 
 fn job(agents: u32) -> AgentJob {
     AgentJob {
@@ -17,6 +17,7 @@ fn job(agents: u32) -> AgentJob {
         cpu_millis: 1_000,
         memory_mib: 256,
         avoided: Vec::new(),
+        dress: Dress::default(),
     }
 }
 

@@ -1,0 +1,116 @@
+//! `hoptax mesh`: measures what the network of pods and meshes cost per request in a cluster.
+
+use std::fs;
+use std::path::Path;
+
+use hoptax_checks::thresholds::Limits;
+use hoptax_mesh::plan::{Asked, Plan};
+use hoptax_mesh::template::Template;
+use hoptax_session::thresholds;
+
+use crate::arguments::MeshArguments;
+use crate::exit::{Code, Failure};
+use crate::print;
+
+/// Runs the command.
+pub(crate) fn run(arguments: &MeshArguments) -> Result<Code, Failure> {
+    let limits = thresholds::limits(&arguments.checks.thresholds)?;
+    let plan = plan(arguments)?;
+    if arguments.dry_run {
+        print::result(&plan.shown())?;
+        return Ok(Code::Success);
+    }
+    let place = (arguments.out.as_deref(), arguments.force);
+    measure(
+        &plan,
+        &limits,
+        arguments.kube_context.as_deref(),
+        place,
+        arguments.json.file(),
+        &again(arguments),
+    )
+}
+
+fn plan(arguments: &MeshArguments) -> Result<Plan, Failure> {
+    let built_in = arguments.meshes.iter().map(|text| Template::read(text).map_err(Failure::bad_input));
+    let own = arguments.templates.iter().map(|path| {
+        let refused = |why: &dyn std::fmt::Display| {
+            Failure::bad_input(format!("cannot read the template `{}`: {why}", path.display()))
+        };
+        let text = fs::read_to_string(path).map_err(|error| refused(&error))?;
+        Template::read(&text).map_err(|error| refused(&error))
+    });
+    let asked = Asked {
+        meshes: built_in.chain(own).collect::<Result<_, _>>()?,
+        image: arguments.image.clone(),
+        pull: arguments.pull,
+        rate: arguments.rate,
+        connections: arguments.connections,
+        rounds: arguments.rounds,
+        slice: arguments.slice,
+        warmup: arguments.warmup,
+        seed: arguments.seed,
+        nodes: [arguments.node.clone(), arguments.caller_node.clone()],
+    };
+    Plan::new(asked).map_err(Failure::bad_input)
+}
+
+/// The options that measure the same again.
+fn again(arguments: &MeshArguments) -> String {
+    let meshes = arguments.meshes.iter().filter_map(|text| Template::read(text).ok());
+    let meshes = meshes.map(|template| format!("--mesh {}", template.name));
+    let own = arguments.templates.iter().map(|path| format!("--template {}", path.display()));
+    let context = arguments.kube_context.iter().map(|name| format!("--kube-context {name}"));
+    let words = context.chain([format!("--image {}", arguments.image)]).chain(meshes).chain(own);
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// Measures the plan, and prints its result.
+#[cfg(feature = "cluster")]
+fn measure(
+    plan: &Plan,
+    limits: &Limits,
+    context: Option<&str>,
+    (out, force): (Option<&Path>, bool),
+    json: Option<&Path>,
+    again: &str,
+) -> Result<Code, Failure> {
+    use hoptax_mesh::evidence::STUDY;
+    use hoptax_report::documents;
+    use hoptax_session::{Update, elsewhere};
+
+    use crate::interrupt;
+
+    let folder = elsewhere::folder(out, STUDY, force)?;
+    let interrupt = interrupt::listen()?;
+    let measured = hoptax_mesh::measure(plan, context, limits, &interrupt, &print::say);
+    let result = measured.inspect_err(|_| {
+        // Nothing is in it yet, unless it was there before.
+        let _ = fs::remove_dir(&folder);
+    })?;
+    let problems = elsewhere::write(&folder, &result);
+    for problem in &problems {
+        print::say(Update::Problem(problem));
+    }
+    print::document_or_json(json, &result, || {
+        documents::study_of(&result, again, &folder.display().to_string()).in_folder(&folder, "report.html")
+    })?;
+    Ok(match Code::from(result.verdict) {
+        _ if interrupt.is_requested() => Code::Interrupted,
+        _ if result.plan.ended_early.is_some() || !problems.is_empty() => Code::Environment,
+        code => code,
+    })
+}
+
+#[cfg(not(feature = "cluster"))]
+fn measure(
+    _: &Plan,
+    _: &Limits,
+    _: Option<&str>,
+    _: (Option<&Path>, bool),
+    _: Option<&Path>,
+    _: &str,
+) -> Result<Code, Failure> {
+    let refused = hoptax_cluster::Refused::NotBuiltForAgents { option: "hoptax mesh" };
+    Err(crate::exit::of_cluster(refused))
+}

@@ -1,0 +1,164 @@
+//! Single requests to a cluster, one after the other, for whoever measures a mesh.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::jiff::Timestamp;
+use serde::Deserialize;
+use serde::de::{DeserializeOwned, IgnoredAny};
+use serde_json::Value;
+use tokio::runtime::Runtime;
+
+use super::agents::{Left, Removed, selector};
+use super::connection::{Connection, Failed};
+use super::runtime;
+use crate::job::pods::List;
+use crate::job::{ARRIVAL, MESH_LABELS};
+use crate::refused::Refused;
+
+/// A client of one cluster.
+pub struct Cluster {
+    connection: Connection,
+    runtime: Runtime,
+}
+
+impl std::fmt::Debug for Cluster {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Cluster").field("context", &self.connection.context).finish_non_exhaustive()
+    }
+}
+
+/// The kinds of objects of a group.
+#[derive(Deserialize)]
+struct Kinds {
+    resources: Vec<Kind>,
+}
+
+#[derive(Deserialize)]
+struct Kind {
+    name: String,
+    kind: String,
+    namespaced: bool,
+}
+
+impl Cluster {
+    /// Makes the client of a context; none for the current one. Nothing is sent.
+    ///
+    /// # Errors
+    /// When the kubeconfig has no such context, or cannot be used.
+    pub fn open(context: Option<&str>) -> Result<Self, Refused> {
+        let runtime = runtime()?;
+        // The client has tasks in the runtime.
+        let connection = runtime.block_on(Connection::open(context))?;
+        Ok(Self { connection, runtime })
+    }
+
+    /// The name of its context.
+    pub fn context(&self) -> &str {
+        &self.connection.context
+    }
+
+    /// An object of the API, or a list of them. `doing` says in an error what was refused, as a verb and its object.
+    ///
+    /// # Errors
+    /// When it is refused.
+    pub fn get<T: DeserializeOwned>(&self, path: &str, doing: &str) -> Result<T, Refused> {
+        self.runtime.block_on(self.connection.get(path)).map_err(|failed| self.refused(failed, doing))
+    }
+
+    /// An answer that is no object, such as metrics.
+    ///
+    /// # Errors
+    /// When it is refused.
+    pub fn text(&self, path: &str, doing: &str) -> Result<String, Refused> {
+        self.runtime.block_on(self.connection.text(path)).map_err(|failed| self.refused(failed, doing))
+    }
+
+    /// Makes an object in a namespace, or a namespace.
+    ///
+    /// # Errors
+    /// When it is refused, or the cluster has no such kind in namespaces.
+    pub fn make(&self, manifest: &Value, namespace: Option<&str>) -> Result<(), Refused> {
+        let word = |name: &str| manifest[name].as_str().unwrap_or_default().to_owned();
+        let (version, kind) = (word("apiVersion"), word("kind"));
+        let name = manifest["metadata"]["name"].as_str().unwrap_or_default();
+        let doing = match namespace {
+            Some(namespace) => format!("make {kind} `{name}` in namespace `{namespace}`"),
+            None => format!("make {kind} `{name}`"),
+        };
+        let root = if version.contains('/') { format!("/apis/{version}") } else { format!("/api/{version}") };
+        let path = match namespace {
+            None => format!("{root}/namespaces"),
+            Some(namespace) => {
+                let kinds: Kinds = self.get(&root, &format!("list the kinds of `{version}`"))?;
+                // A part of an object, such as its status, has a slash in its name.
+                let is_it = |one: &&Kind| one.kind == kind && one.namespaced && !one.name.contains('/');
+                let Some(kind) = kinds.resources.iter().find(is_it) else {
+                    let said = format!(
+                        "it has no kind `{kind}` of `{version}` in namespaces; is the mesh installed?"
+                    );
+                    return Err(self.refused(Failed::Other(said), &doing));
+                };
+                format!("{root}/namespaces/{namespace}/{}", kind.name)
+            }
+        };
+        let made: Result<IgnoredAny, Failed> = self.runtime.block_on(self.connection.create(&path, manifest));
+        made.map(drop).map_err(|failed| self.refused(failed, &doing))
+    }
+
+    /// Removes the object of a path; one that is gone is no error.
+    ///
+    /// # Errors
+    /// When it is refused.
+    pub fn remove(&self, path: &str, doing: &str) -> Result<(), Refused> {
+        match self.runtime.block_on(self.connection.delete(path)) {
+            Ok(()) | Err(Failed::NotFound(_)) => Ok(()),
+            Err(failed) => Err(self.refused(failed, doing)),
+        }
+    }
+
+    fn refused(&self, failed: Failed, doing: &str) -> Refused {
+        let (context, doing) = (self.connection.context.clone(), doing.to_owned());
+        match failed {
+            Failed::Refused(refused) => refused,
+            Failed::Forbidden(said) => Refused::ForbiddenMesh { context, doing, said },
+            Failed::NotFound(said) | Failed::Other(said) => Refused::ApiOfMesh { context, doing, said },
+        }
+    }
+}
+
+/// A namespace, as far as it is needed.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Found {
+    metadata: FoundMetadata,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct FoundMetadata {
+    name: String,
+    creation_timestamp: Option<Time>,
+}
+
+/// Removes the namespaces that killed measurements of meshes left, but for those that may be in use.
+///
+/// # Errors
+/// When they cannot be listed, or one cannot be removed.
+pub fn remove_left_namespaces(context: Option<&str>) -> Result<Removed, Refused> {
+    let cluster = Cluster::open(context)?;
+    let path = format!("/api/v1/namespaces?{}", selector(MESH_LABELS));
+    let all: List<Found> = cluster.get(&path, "list namespaces")?;
+    let mut found = Removed::default();
+    let now = Timestamp::now();
+    for FoundMetadata { name, creation_timestamp } in all.items.into_iter().map(|one| one.metadata) {
+        let age_s = creation_timestamp.map_or(0, |made| now.as_second() - made.0.as_second());
+        let jobs: List<Left> = cluster.get(&format!("/apis/batch/v1/namespaces/{name}/jobs"), "list jobs")?;
+        // A young one may be about to get its first agent.
+        if age_s < ARRIVAL.as_secs() as i64 || jobs.items.iter().any(|job| job.is_in_use(now)) {
+            found.in_use.push(name);
+            continue;
+        }
+        cluster.remove(&format!("/api/v1/namespaces/{name}"), &format!("remove namespace `{name}`"))?;
+        found.removed.push(name);
+    }
+    Ok(found)
+}

@@ -1,0 +1,87 @@
+//! What a pod has beside what it is made for: the labels, annotations and containers of a mesh, the network of its node, a node of its own.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use super::HOSTNAME;
+
+/// What is added to a pod.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Dress {
+    /// More labels.
+    pub labels: BTreeMap<String, String>,
+    /// More annotations.
+    pub annotations: BTreeMap<String, String>,
+    /// More keys of its specification. Lists, such as `containers`, are added to those that it has.
+    pub spec: Map<String, Value>,
+    /// True if it has the network of its node.
+    pub has_host_network: bool,
+    /// The node that it has to be on; none for the choice of the scheduler.
+    pub node: Option<String>,
+    /// True if it asks for little of a processor and has no limit, since many such pods wait while one works.
+    pub shares_processors: bool,
+}
+
+impl Dress {
+    /// Adds it to a pod with `metadata` and `spec`.
+    pub fn put_on(&self, pod: &mut Value) {
+        for (part, more) in [("labels", &self.labels), ("annotations", &self.annotations)] {
+            for (key, value) in more {
+                pod["metadata"][part][key] = json!(value);
+            }
+        }
+        for (key, value) in &self.spec {
+            let there = &mut pod["spec"][key];
+            let list = if value.is_array() { there.as_array_mut() } else { None };
+            if let (Some(list), Some(more)) = (list, value.as_array()) {
+                list.extend(more.iter().cloned());
+            } else {
+                pod["spec"][key] = value.clone();
+            }
+        }
+        if self.has_host_network {
+            pod["spec"]["hostNetwork"] = json!(true);
+        }
+        if let Some(node) = &self.node {
+            pod["spec"]["nodeSelector"][HOSTNAME] = json!(node);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_added_to_and_other_keys_replaced() {
+        let spec =
+            json!({"containers": [{"name": "proxy"}], "volumes": [{"name": "v"}], "restartPolicy": "Always"});
+        let dress = Dress {
+            labels: [("a".to_owned(), "b".to_owned())].into(),
+            spec: spec.as_object().unwrap().clone(),
+            has_host_network: true,
+            node: Some("node-1".to_owned()),
+            ..Dress::default()
+        };
+        let mut pod = json!({
+            "metadata": {"labels": {"app": "origin"}},
+            "spec": {"restartPolicy": "Never", "containers": [{"name": "origin"}]},
+        });
+        dress.put_on(&mut pod);
+        let expected = json!({
+            "metadata": {"labels": {"app": "origin", "a": "b"}},
+            "spec": {
+                "restartPolicy": "Always",
+                "containers": [{"name": "origin"}, {"name": "proxy"}],
+                "volumes": [{"name": "v"}],
+                "hostNetwork": true,
+                "nodeSelector": {"kubernetes.io/hostname": "node-1"},
+            },
+        });
+        assert_eq!(pod, expected);
+        let before = pod.clone();
+        Dress::default().put_on(&mut pod);
+        assert_eq!(pod, before);
+    }
+}

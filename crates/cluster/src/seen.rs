@@ -1,0 +1,241 @@
+//! A pod of a measurement as the cluster shows it: its address, its containers, and why it does not come.
+
+use serde::Deserialize;
+
+use crate::said::short;
+
+/// A pod.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct SeenPod {
+    metadata: Metadata,
+    spec: Spec,
+    status: Status,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct Metadata {
+    name: String,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Spec {
+    node_name: Option<String>,
+    containers: Vec<Container>,
+    init_containers: Vec<Container>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct Container {
+    name: String,
+    image: String,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Status {
+    phase: String,
+    message: Option<String>,
+    #[serde(rename = "podIP")]
+    address: Option<String>,
+    conditions: Vec<Condition>,
+    container_statuses: Vec<ContainerStatus>,
+    init_container_statuses: Vec<ContainerStatus>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct Condition {
+    #[serde(rename = "type")]
+    kind: String,
+    status: String,
+    reason: String,
+    message: String,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct ContainerStatus {
+    name: String,
+    state: State,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct State {
+    waiting: Option<Why>,
+    terminated: Option<Why>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Why {
+    reason: String,
+    message: String,
+    exit_code: i64,
+}
+
+/// A reason why a pod does not come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PodTrouble {
+    /// The cause with the next step, as the end of a sentence about the pod.
+    pub why: String,
+    /// True if waiting does not help; otherwise the cluster may still mend it.
+    pub is_certain: bool,
+}
+
+impl SeenPod {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.metadata.name
+    }
+
+    /// The node that it is on, once it has one.
+    pub fn node(&self) -> Option<&str> {
+        self.spec.node_name.as_deref()
+    }
+
+    /// Its address, once it has one.
+    pub fn address(&self) -> Option<&str> {
+        self.status.address.as_deref()
+    }
+
+    /// True if it is ready: so are all its containers.
+    pub fn is_ready(&self) -> bool {
+        let is_ready = |condition: &Condition| condition.kind == "Ready" && condition.status == "True";
+        self.status.conditions.iter().any(is_ready)
+    }
+
+    /// The image of a container, also of one that begins before the others; none if it has no such container.
+    pub fn image(&self, container: &str) -> Option<&str> {
+        let mut all = self.spec.containers.iter().chain(&self.spec.init_containers);
+        all.find(|one| one.name == container).map(|one| one.image.as_str())
+    }
+
+    /// The names of its containers.
+    pub fn containers(&self) -> Vec<&str> {
+        let all = self.spec.containers.iter().chain(&self.spec.init_containers);
+        all.map(|one| one.name.as_str()).collect()
+    }
+
+    /// The reason why it does not come; none while it is on the way, and once it is ready.
+    pub fn trouble(&self) -> Option<PodTrouble> {
+        let Status { phase, message, conditions, container_statuses, init_container_statuses, .. } =
+            &self.status;
+        let mut of_containers = init_container_statuses.iter().chain(container_statuses);
+        if let Some(trouble) = of_containers.find_map(ContainerStatus::trouble) {
+            return Some(trouble);
+        }
+        if phase == "Failed" || phase == "Succeeded" {
+            let said = message.as_deref().map(|message| format!(": {}", short(message))).unwrap_or_default();
+            return Some(PodTrouble { why: format!("has ended{said}"), is_certain: true });
+        }
+        let is_refused = |condition: &&Condition| {
+            condition.kind == "PodScheduled"
+                && condition.status == "False"
+                && condition.reason == "Unschedulable"
+        };
+        let Condition { message, .. } = conditions.iter().find(is_refused)?;
+        let why = format!("fits on no node: {}; free a node for it, or add one", short(message));
+        // A cluster may add a node.
+        Some(PodTrouble { why, is_certain: false })
+    }
+}
+
+impl ContainerStatus {
+    fn trouble(&self) -> Option<PodTrouble> {
+        let Self { name, state } = self;
+        if let Some(Why { reason, message, .. }) = &state.waiting {
+            let said =
+                if message.is_empty() { reason.clone() } else { format!("{reason}: {}", short(message)) };
+            return match reason.as_str() {
+                "" | "ContainerCreating" | "PodInitializing" => None,
+                "ErrImagePull"
+                | "ImagePullBackOff"
+                | "InvalidImageName"
+                | "ImageInspectError"
+                | "ErrImageNeverPull"
+                | "RegistryUnavailable" => Some(PodTrouble {
+                    why: format!(
+                        "cannot get the image of container `{name}` ({said}); see --image and --pull, and whether nodes may pull it"
+                    ),
+                    // The first failure may have been that of a busy registry.
+                    is_certain: reason != "ErrImagePull",
+                }),
+                _ => Some(PodTrouble {
+                    why: format!("does not start container `{name}` ({said})"),
+                    is_certain: false,
+                }),
+            };
+        }
+        let Why { reason, message, exit_code } = state.terminated.as_ref()?;
+        let said = short(if message.is_empty() { reason } else { message });
+        // A container that prepares the pod ends well.
+        (*exit_code != 0).then(|| PodTrouble {
+            why: format!(
+                "has a container `{name}` that ended with code {exit_code} ({said}); the image needs this version of hoptax at `/hoptax`"
+            ),
+            is_certain: true,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn pod(status: Value) -> SeenPod {
+        let spec = json!({
+            "nodeName": "node-1",
+            "containers": [{"name": "origin", "image": "a:1"}],
+            "initContainers": [{"name": "istio-proxy", "image": "proxy:1.29"}],
+        });
+        serde_json::from_value(json!({"metadata": {"name": "origin"}, "spec": spec, "status": status}))
+            .unwrap()
+    }
+
+    #[test]
+    fn a_pod_shows_its_address_its_node_and_the_images_of_all_its_containers() {
+        let ready = json!([{"type": "Ready", "status": "True"}]);
+        let pod = pod(json!({"phase": "Running", "podIP": "10.0.0.1", "conditions": ready}));
+        assert_eq!((pod.name(), pod.node(), pod.address()), ("origin", Some("node-1"), Some("10.0.0.1")));
+        assert!(pod.is_ready() && pod.trouble().is_none());
+        assert_eq!((pod.image("istio-proxy"), pod.image("envoy")), (Some("proxy:1.29"), None));
+        assert_eq!(pod.containers(), ["origin", "istio-proxy"]);
+    }
+
+    #[test]
+    fn a_pod_that_does_not_come_has_a_reason_and_a_next_step() {
+        let container = |state: Value| json!({"containerStatuses": [{"name": "origin", "state": state}]});
+        let waiting = |reason: &str| container(json!({"waiting": {"reason": reason, "message": "no"}}));
+        let unscheduled =
+            json!({"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/1"});
+        for (status, expected) in [
+            (waiting("ContainerCreating"), None),
+            (waiting("ErrImagePull"), Some(("--image", false))),
+            (waiting("ErrImageNeverPull"), Some(("(ErrImageNeverPull: no)", true))),
+            (waiting("CrashLoopBackOff"), Some(("does not start container `origin`", false))),
+            (
+                container(json!({"terminated": {"exitCode": 2, "message": "bad"}})),
+                Some(("code 2 (bad)", true)),
+            ),
+            (container(json!({"terminated": {"exitCode": 0}})), None),
+            (json!({"phase": "Failed", "message": "full"}), Some(("has ended: full", true))),
+            (json!({"conditions": [unscheduled]}), Some(("fits on no node: 0/1", false))),
+        ] {
+            let trouble = pod(status.clone()).trouble();
+            match expected {
+                None => assert_eq!(trouble, None, "{status}"),
+                Some((text, is_certain)) => {
+                    let trouble = trouble.unwrap();
+                    assert!(trouble.why.contains(text) && trouble.is_certain == is_certain, "{trouble:?}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! From measured slices to a result: that of a study whose arms are the rungs.
+
+use std::collections::BTreeMap;
+
+use hoptax_checks::judge_study;
+use hoptax_checks::thresholds::Limits;
+use hoptax_judge::measures::{self, Measure, hop_cpu};
+use hoptax_judge::summary::fill;
+use hoptax_result::{
+    ArmKind, ArmResult, ArmRound, HopUse, HostUse, LoadSpec, Loop, PlannedHop, PlannedNetwork,
+    PlannedSubject, Sample, Severity, StudyBody, StudyPlan, StudyResult, StudyRound, Verdict,
+};
+
+use crate::findings::findings;
+use crate::measured::{Measured, Proxy, Round, Slice};
+use crate::plan::{Arm, HOST_NETWORK, Plan};
+
+/// The name of the load.
+pub const LOAD: &str = "in-use";
+/// The name of the study.
+pub const STUDY: &str = "mesh";
+/// Confidence of all intervals.
+const CONFIDENCE: f64 = 0.95;
+/// The share of unanswered requests above which the numbers of an arm are withheld.
+const MAX_ERROR_SHARE: f64 = 0.001;
+
+/// The judged result.
+pub fn result(plan: &Plan, measured: &Measured, limits: &Limits) -> StudyResult {
+    let Measured { rounds, proxies, source, wall_s, environment, ended_early } = measured;
+    let asked = &plan.asked;
+    let load = LoadSpec {
+        name: LOAD.to_owned(),
+        loop_: Loop::Open,
+        rate: Some(asked.rate),
+        utilisation: None,
+        arrivals: Some("uniform".to_owned()),
+        connections: asked.connections,
+        requests_per_connection: None,
+        expect: Vec::new(),
+        caller: "hoptax".to_owned(),
+        arms: Vec::new(),
+        blocks: 1,
+        slice_s: source.slice_s,
+    };
+    let body = StudyBody {
+        name: STUDY.to_owned(),
+        summary: "What do the network of pods and a mesh cost per request in this cluster?".to_owned(),
+        loosened: Vec::new(),
+        plan: StudyPlan {
+            seed: asked.seed,
+            baseline: HOST_NETWORK.to_owned(),
+            rounds_planned: asked.rounds,
+            rounds_completed: 0,
+            confidence: CONFIDENCE,
+            budget_s: None,
+            sequential: None,
+            set_aside_rule:
+                "no slice is set aside: what disturbs the nodes of a cluster is not seen from here".to_owned(),
+            quiet_rule: None,
+            link: None,
+            never_halted: false,
+            loads: vec![load],
+            wall_seconds: *wall_s,
+            ended_early: ended_early.clone(),
+            resumed_after_rounds: Vec::new(),
+            max_error_share: MAX_ERROR_SHARE,
+            timeline: None,
+        },
+        published: Vec::new(),
+        generator: Vec::new(),
+        host: HostUse::default(),
+        arms: plan
+            .arms
+            .iter()
+            .enumerate()
+            .map(|(index, arm)| arm_result(arm, proxies.get(&index).map_or([].as_slice(), Vec::as_slice)))
+            .collect(),
+        timelines: Vec::new(),
+        machine: None,
+        speeds: None,
+        rule_costs: Vec::new(),
+        rounds: rounds.iter().zip(0..).map(|(round, number)| study_round(plan, round, number)).collect(),
+        sittings: Vec::new(),
+    };
+    let mut result = StudyResult::new(environment.clone(), body);
+    fill(&mut result);
+    judge_study(&mut result, limits);
+    let own = findings(plan, measured);
+    if own.iter().any(|finding| finding.severity > Severity::Info) {
+        result.verdict = result.verdict.max(Verdict::Caution);
+    }
+    result.findings.extend(own);
+    result.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    result
+}
+
+fn arm_result(arm: &Arm, proxies: &[Proxy]) -> ArmResult {
+    let planned = |proxy: &Proxy| PlannedHop {
+        name: proxy.name.clone(),
+        proxy: proxy.container.clone(),
+        version: proxy.image.clone(),
+        ..PlannedHop::default()
+    };
+    let servers = if arm.has_host_network { "host" } else { "container" };
+    ArmResult {
+        id: arm.id.clone(),
+        kind: match arm.compared_with {
+            None => ArmKind::Baseline,
+            Some(_) if proxies.is_empty() => ArmKind::Direct,
+            Some(_) => ArmKind::Position,
+        },
+        summary: arm.template.summary.clone(),
+        subject: Some(PlannedSubject {
+            protocol: "http1".to_owned(),
+            hops: proxies.iter().map(planned).collect(),
+            application: "origin".to_owned(),
+            upstreams: 1,
+            network: Some(PlannedNetwork {
+                servers: servers.to_owned(),
+                nat: "none".to_owned(),
+                firewall: None,
+            }),
+            ..PlannedSubject::default()
+        }),
+        compared_with: arm.compared_with.map(str::to_owned),
+        copies: 1,
+        hops: proxies.iter().map(|proxy| HopUse { name: proxy.name.clone(), ..HopUse::default() }).collect(),
+        ..ArmResult::default()
+    }
+}
+
+fn study_round(plan: &Plan, round: &Round, number: u32) -> StudyRound {
+    StudyRound {
+        round: number,
+        began_at: round.began_at.clone(),
+        ended_at: round.ended_at.clone(),
+        samples: round.slices.iter().map(|slice| sample(plan, slice)).collect(),
+        arms: plan.arms.iter().map(|arm| (arm.id.clone(), ArmRound::default())).collect(),
+        ..StudyRound::default()
+    }
+}
+
+fn sample(plan: &Plan, slice: &Slice) -> Sample {
+    let load = &slice.load;
+    let histograms = load.histograms.as_ref();
+    Sample {
+        arm: plan.arms.get(slice.arm).map(|arm| arm.id.clone()).unwrap_or_default(),
+        load: LOAD.to_owned(),
+        began_s: vec![slice.began_s],
+        block: vec![0],
+        copy: vec![0],
+        set_aside: vec![Vec::new()],
+        slowdown: vec![None],
+        values: values(plan.asked.rate, slice),
+        book: load.book,
+        failures: load.failures.clone(),
+        reasons: load.reasons.clone(),
+        responses: histograms.and_then(|all| all.response.clone()),
+        own_lag: histograms.and_then(|all| all.own_lag.clone()),
+        ..Sample::default()
+    }
+}
+
+/// The values of the measures of a slice.
+fn values(planned_rate: f64, slice: &Slice) -> BTreeMap<String, Vec<Option<f64>>> {
+    let load = &slice.load;
+    let (answered, seconds) = (load.book.answered as f64, load.recorded_s);
+    let rate = (answered > 0.0 && seconds > 0.0).then(|| answered / seconds);
+    // Of a share of a processor, the part of one request.
+    let us = |share: f64| rate.map(|rate| share * 1e6 / rate);
+    // Without proxies it is zero.
+    let share: Option<f64> = slice.proxies.iter().try_fold(0.0, |sum, share| Some(sum + (*share)?));
+    let (proxies, origin) = (share.and_then(us), slice.origin.and_then(us));
+    let generator = &load.generator;
+    let workers = generator.workers.len().max(1) as f64;
+    let of_worker =
+        |seconds: f64| (generator.wall_seconds > 0.0).then(|| seconds / generator.wall_seconds / workers);
+    let generator_us = (answered > 0.0).then(|| generator.cpu_seconds * 1e6 / answered);
+    let together: Option<f64> = [proxies, origin].into_iter().sum();
+    let mut values = BTreeMap::new();
+    let mut set = |measure: &Measure, value: Option<f64>| {
+        if value.is_some() {
+            values.insert(measure.id.to_string(), vec![value]);
+        }
+    };
+    for (number, share) in slice.proxies.iter().enumerate() {
+        set(&hop_cpu(number), share.and_then(us));
+    }
+    for (measure, value) in [
+        (measures::CPU, proxies),
+        (measures::ORIGIN_CPU, origin),
+        (measures::TOGETHER_CPU, together),
+        (measures::GENERATOR_CPU, generator_us),
+        (measures::ALL_CPU, [together, generator_us].into_iter().sum()),
+        (measures::RATE, rate),
+        (measures::PLANNED_RATE, Some(planned_rate)),
+        (measures::RESPONSE_P50, load.latency.response.p50_us),
+        (measures::WALL, Some(seconds)),
+        (measures::RECORDED, Some(seconds)),
+        (measures::PROXY_CORE, share.filter(|_| !slice.proxies.is_empty())),
+        (measures::GENERATOR_CORE, of_worker(generator.cpu_seconds)),
+        (measures::GENERATOR_RUN_DELAY, of_worker(generator.run_delay_us / 1e6)),
+    ] {
+        set(&measure, value);
+    }
+    values
+}
+
+#[cfg(test)]
+mod tests {
+    use hoptax_load::encoded::encode;
+    use hoptax_result::{Book, LoadHistograms, LoadResult, sample};
+
+    use super::*;
+    use crate::measured::Source;
+    use crate::plan::tests::plan;
+
+    /// A load whose 10,000 responses took about this long.
+    fn load(us: u64) -> LoadResult {
+        let mut times = hoptax_load::histogram();
+        for request in 0..10_000 {
+            times.record((us + request % 20) * 1_000).unwrap();
+        }
+        let mut load = sample::load();
+        load.book = Book { planned: 10_000, sent: 10_000, answered: 10_000, ..Book::default() };
+        load.recorded_s = 20.0;
+        load.latency.response.p50_us = Some(us as f64 + 10.0);
+        load.histograms = Some(LoadHistograms { response: encode(&times), ..LoadHistograms::default() });
+        load
+    }
+
+    /// Five rounds, in which a mesh takes a tenth and a twentieth of a processor at 500 requests/s.
+    fn measured(proxy: impl Fn(u32) -> Option<f64>) -> Measured {
+        let round = |number: u32| {
+            let slice = |arm: usize| Slice {
+                arm,
+                began_s: f64::from(number) * 100.0,
+                load: load([100, 110, 300][arm] + u64::from(number)),
+                proxies: if arm == 2 { vec![proxy(number), Some(0.05)] } else { Vec::new() },
+                origin: Some(0.01),
+            };
+            Round { slices: (0..3).map(slice).collect(), ..Round::default() }
+        };
+        let of = |name: &str| Proxy { name: name.to_owned(), ..Proxy::default() };
+        Measured {
+            rounds: (0..5).map(round).collect(),
+            proxies: [(2, vec![of("client"), of("server")])].into(),
+            source: Source { slice_s: 20.0, gap_s: 10.0, ..Source::default() },
+            ..Measured::default()
+        }
+    }
+
+    #[test]
+    fn the_cpu_time_of_a_request_is_that_of_the_proxies_at_the_rate_of_answers() {
+        let measured = measured(|number| Some(0.1 + f64::from(number) * 1e-4));
+        let result = result(&plan(&["istio"]).unwrap(), &measured, &Limits::default());
+        let istio = result.arm("istio").unwrap();
+        let cost = istio.cost.cpu_us_per_request.unwrap();
+        // 0.15 of a processor for 500 requests a second.
+        assert!((cost.estimate - 300.4).abs() < 0.1 && cost.low > 299.0 && cost.high < 302.0, "{cost:?}");
+        assert!((istio.hops[1].cpu_us_per_request.unwrap().estimate - 100.0).abs() < 1e-6);
+        let p50 = istio.cost.response_us.p50.unwrap();
+        assert!((p50.estimate - 190.0).abs() < 0.1, "{p50:?}");
+        let pods = result.arm("pod-network").unwrap();
+        assert!((pods.cost.response_us.p50.unwrap().estimate - 10.0).abs() < 0.1);
+        assert!(pods.cost.cpu_us_per_request.is_none(), "it has no proxies");
+        assert_ne!(result.verdict, Verdict::Void, "{:#?}", result.findings);
+    }
+
+    #[test]
+    fn a_slice_without_cpu_time_is_named_and_is_no_zero() {
+        let measured = measured(|number| (number != 1).then_some(0.1));
+        let result = result(&plan(&["istio"]).unwrap(), &measured, &Limits::default());
+        let cost = result.arm("istio").unwrap().cost.cpu_us_per_request.unwrap();
+        assert!((cost.estimate - 300.0).abs() < 1e-6, "{cost:?}");
+        let found = result.findings.iter().find(|finding| finding.id == "cpu-unknown").unwrap();
+        assert!(found.message.contains("1 of 5 slices of `istio`"), "{found:?}");
+        assert_eq!(result.verdict, Verdict::Caution);
+    }
+}

@@ -1,0 +1,116 @@
+//! Findings about the source of CPU times, and about the places of the pods.
+
+use hoptax_result::{Finding, Measure, Measured as Value, Severity};
+
+use crate::measured::{Measured, Slice, Source};
+use crate::plan::{Arm, Plan};
+
+/// All of them.
+pub fn findings(plan: &Plan, measured: &Measured) -> Vec<Finding> {
+    let mut found = unknown(plan, measured);
+    found.extend(source(measured));
+    found.extend(idle(measured));
+    found.extend(same_node(measured));
+    found
+}
+
+fn unknown(plan: &Plan, measured: &Measured) -> Vec<Finding> {
+    let of_arm = |(index, arm): (usize, &Arm)| {
+        let slices: Vec<&Slice> = measured
+            .rounds
+            .iter()
+            .flat_map(|round| &round.slices)
+            .filter(|slice| slice.arm == index)
+            .collect();
+        let unknown = slices.iter().filter(|slice| slice.proxies.iter().any(Option::is_none)).count();
+        if unknown == 0 {
+            return None;
+        }
+        let message = format!(
+            "{unknown} of {} slices of `{}` have no CPU time: the node took fewer than two readings in them, or a container began again",
+            slices.len(),
+            arm.id
+        );
+        let share = Value::percent(unknown as f64 / slices.len() as f64, 0.0);
+        let advice = "use longer slices (--slice), and see whether its proxies were restarted";
+        let finding = Finding::new("cpu-unknown", Severity::Warn, share, message, advice);
+        Some(Finding { arm: Some(arm.id.clone()), measures: vec![Measure::Cpu], ..finding })
+    };
+    plan.arms.iter().enumerate().filter_map(of_arm).collect()
+}
+
+fn source(measured: &Measured) -> Option<Finding> {
+    let Source { gap_s, slice_s, shortest_s, .. } = measured.source;
+    let shortest_s = shortest_s?;
+    let message = format!(
+        "CPU times are from the metrics of the kubelets, which read each container every {gap_s:.0} s or less: in each slice of {slice_s:.0} s, \
+         that between the first and the last reading taken in it, at least {shortest_s:.0} s apart"
+    );
+    let advice =
+        "it is no error: the times of both readings are stated, and the load is the same between them";
+    let value = Value::count(shortest_s, gap_s, "s");
+    let finding = Finding::new("cpu-source", Severity::Info, value, message, advice);
+    Some(Finding { measures: vec![Measure::Cpu], ..finding })
+}
+
+fn idle(measured: &Measured) -> Vec<Finding> {
+    let of = |(name, share): (&String, &f64)| {
+        let message = format!(
+            "`{name}`, which other pods use too, took {:.2} % of a processor without load, which is not in the costs",
+            share * 100.0
+        );
+        let advice =
+            "measure while nothing else uses it: what others send through it meanwhile would be in the costs";
+        let finding =
+            Finding::new("shared-proxy", Severity::Info, Value::percent(*share, 0.0), message, advice);
+        Finding { measures: vec![Measure::Cpu], ..finding }
+    };
+    measured.source.idle.iter().map(of).collect()
+}
+
+fn same_node(measured: &Measured) -> Option<Finding> {
+    let cluster = measured.environment.cluster.as_ref()?;
+    let [node] = cluster.nodes.as_slice() else { return None };
+    let message = format!(
+        "callers and origins were on one node, `{}`: they shared its processors, and no request crossed a network between nodes",
+        node.name
+    );
+    let advice = "name two nodes with --node and --caller-node, if the cluster has them";
+    Some(Finding::new("one-node", Severity::Info, Value::count(1.0, 2.0, "nodes"), message, advice))
+}
+
+#[cfg(test)]
+mod tests {
+    use hoptax_result::{ClusterEnvironment, ClusterNode, Environment};
+
+    use super::*;
+    use crate::plan::tests::plan;
+
+    #[test]
+    fn the_source_of_cpu_times_the_load_of_others_and_one_node_are_stated() {
+        let plan = plan(&["istio-ambient"]).unwrap();
+        let mut measured = Measured::default();
+        assert!(findings(&plan, &measured).is_empty());
+        measured.source = Source {
+            gap_s: 12.4,
+            slice_s: 45.0,
+            shortest_s: Some(24.6),
+            idle: [("ztunnel".to_owned(), 0.0123)].into(),
+        };
+        let cluster = |nodes: usize| {
+            let nodes = vec![ClusterNode { name: "node-1".to_owned(), ..ClusterNode::default() }; nodes];
+            let cluster = Some(ClusterEnvironment { nodes, ..ClusterEnvironment::default() });
+            Environment { cluster, ..Environment::default() }
+        };
+        measured.environment = cluster(1);
+        let found = findings(&plan, &measured);
+        let texts: Vec<&str> = found.iter().map(|finding| finding.message.as_str()).collect();
+        let [source, idle, node] = texts.as_slice() else { panic!("{texts:#?}") };
+        assert!(source.contains("every 12 s") && source.contains("at least 25 s apart"), "{source}");
+        assert!(idle.contains("`ztunnel`") && idle.contains("1.23 % of a processor"), "{idle}");
+        assert!(node.contains("`node-1`"), "{node}");
+        assert!(found.iter().all(|finding| !finding.withholds && finding.severity == Severity::Info));
+        measured.environment = cluster(2);
+        assert_eq!(findings(&plan, &measured).len(), 2);
+    }
+}

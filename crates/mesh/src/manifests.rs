@@ -1,0 +1,200 @@
+//! The manifests of a measurement: a namespace for each arm, the pod of its origin, and the Job of its caller.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use hoptax_cluster::job::{AgentJob, Avoided, Dress, MESH_LABELS, document, new_name, shared_resources};
+use hoptax_cluster::rights::rule_of_mesh;
+use serde_json::{Value, json};
+
+use crate::plan::{Arm, Asked, Plan};
+use crate::template::Side;
+
+/// The container of the origin.
+pub const ORIGIN: &str = "origin";
+/// The memory of an origin and of a caller, MiB.
+const MEMORY_MIB: u32 = 256;
+/// The processors that a caller may use, thousandths: those of a worker, and one for all else.
+const CALLER_MILLIS: u32 = 2_000;
+/// The user of the origin, as of agents.
+const USER: u32 = 65_532;
+
+impl Arm {
+    /// The manifest of its namespace.
+    pub fn namespace_manifest(&self) -> Value {
+        let marks = &self.template.namespace;
+        let own = [
+            MESH_LABELS[0],
+            MESH_LABELS[1],
+            // A network of a node and what most meshes put into a pod are not for pods that are restricted.
+            ("pod-security.kubernetes.io/enforce", "privileged"),
+        ];
+        let mut labels: BTreeMap<&str, &str> = own.into_iter().collect();
+        labels.extend(marks.labels.iter().map(|(name, value)| (name.as_str(), value.as_str())));
+        let metadata =
+            json!({"name": self.namespace.as_str(), "labels": labels, "annotations": marks.annotations});
+        json!({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
+    }
+
+    /// The manifest of the pod of its origin in a round, which ends by itself after some time.
+    pub fn origin(&self, asked: &Asked, round: u32, deadline: Duration) -> Value {
+        let listen = format!("0.0.0.0:{}", self.port);
+        let container = json!({
+            "name": ORIGIN,
+            "image": asked.image,
+            "imagePullPolicy": asked.pull.word(),
+            "command": ["/hoptax"],
+            "args": ["lab", "origin", "--quiet", "--listen", listen],
+            "ports": [{"containerPort": self.port}],
+            "resources": shared_resources(MEMORY_MIB),
+            "securityContext": {
+                "allowPrivilegeEscalation": false, "readOnlyRootFilesystem": true, "capabilities": {"drop": ["ALL"]},
+            },
+            "terminationMessagePolicy": "FallbackToLogsOnError",
+        });
+        let mut pod = json!({
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": format!("{ORIGIN}-{round}"), "namespace": self.namespace.as_str(), "labels": {"app": ORIGIN}},
+            "spec": {
+                "restartPolicy": "Never",
+                "activeDeadlineSeconds": deadline.as_secs(),
+                "terminationGracePeriodSeconds": 1,
+                "automountServiceAccountToken": false,
+                "enableServiceLinks": false,
+                "securityContext": {
+                    "runAsNonRoot": true, "runAsUser": USER, "runAsGroup": USER, "seccompProfile": {"type": "RuntimeDefault"},
+                },
+                "containers": [container],
+            },
+        });
+        self.dress(&self.template.origin, asked.nodes[0].as_ref()).put_on(&mut pod);
+        pod
+    }
+
+    /// The Job of its caller, which sends to this URL.
+    pub fn caller(&self, asked: &Asked, target: String, deadline: Duration) -> AgentJob {
+        let mut dress = self.dress(&self.template.caller, asked.nodes[1].as_ref());
+        dress.labels.insert("app".to_owned(), "caller".to_owned());
+        AgentJob {
+            name: new_name(),
+            namespace: self.namespace.clone(),
+            agents: 1,
+            image: asked.image.clone(),
+            pull: asked.pull,
+            targets: vec![target],
+            deadline,
+            cpu_millis: CALLER_MILLIS,
+            memory_mib: MEMORY_MIB,
+            avoided: vec![Avoided {
+                namespace: self.namespace.as_str().to_owned(),
+                labels: [("app".to_owned(), ORIGIN.to_owned())].into(),
+            }],
+            dress,
+        }
+    }
+
+    fn dress(&self, side: &Side, node: Option<&String>) -> Dress {
+        Dress {
+            labels: side.labels.clone(),
+            annotations: side.annotations.clone(),
+            spec: side.spec.clone(),
+            has_host_network: self.has_host_network,
+            node: node.cloned(),
+            shares_processors: true,
+        }
+    }
+}
+
+impl Plan {
+    /// The rights and the manifests of a round as YAML, for people who read them before. Addresses and the token are shown as words.
+    pub fn shown(&self) -> String {
+        let mut text = rule_of_mesh(None);
+        let deadline = Duration::from_hours(1);
+        for arm in &self.arms {
+            let (url, _) = arm.template.request("ADDRESS-OF-THE-ORIGIN", arm.namespace.as_str());
+            let target = target(&url).unwrap_or_default();
+            let caller = arm.caller(&self.asked, target, deadline);
+            let own = [arm.namespace_manifest(), arm.origin(&self.asked, 0, deadline)];
+            let objects = arm.template.objects.iter().map(|object| arm.owned(object));
+            let of_caller = [caller.manifest(), caller.secret("UID-OF-THE-JOB", "TOKEN-OF-THE-AGENT")];
+            text.extend(own.into_iter().chain(objects).chain(of_caller).map(|one| document(&one)));
+        }
+        text
+    }
+}
+
+impl Arm {
+    /// An object of the template in the namespace of the arm.
+    pub fn owned(&self, object: &Value) -> Value {
+        let mut object = object.clone();
+        object["metadata"]["namespace"] = json!(self.namespace.as_str());
+        object
+    }
+}
+
+/// The host and the port of a URL of HTTP; none if it is none.
+pub fn target(url: &str) -> Option<String> {
+    let rest = url.strip_prefix("http://")?;
+    let host = rest.split(['/', '?']).next().filter(|host| !host.is_empty())?;
+    let has_port = host.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+    Some(if has_port { host.to_owned() } else { format!("{host}:80") })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::tests::plan;
+
+    #[test]
+    fn a_target_is_a_host_with_its_port() {
+        for (url, expected) in [
+            ("http://origin:8080/a", Some("origin:8080")),
+            ("http://origin/", Some("origin:80")),
+            ("http://origin?a=1", Some("origin:80")),
+            ("https://origin/", None),
+            ("http:///", None),
+        ] {
+            assert_eq!(target(url).as_deref(), expected, "{url}");
+        }
+    }
+
+    #[test]
+    fn a_dry_run_shows_all_that_a_round_makes() {
+        let shown = plan(&["istio"]).unwrap().shown();
+        let documents: Vec<Value> =
+            shown.split("---\n").map(|document| serde_saphyr::from_str(document).unwrap()).collect();
+        let kinds: Vec<&str> = documents.iter().map(|document| document["kind"].as_str().unwrap()).collect();
+        assert_eq!(
+            kinds,
+            [
+                "ClusterRole",
+                "ClusterRoleBinding",
+                "Namespace",
+                "Pod",
+                "Job",
+                "Secret",
+                "Namespace",
+                "Pod",
+                "Job",
+                "Secret",
+                "Namespace",
+                "Pod",
+                "Service",
+                "Job",
+                "Secret"
+            ]
+        );
+        let istio = &documents[10];
+        assert_eq!(istio["metadata"]["labels"]["istio-injection"], "enabled");
+        assert_eq!(documents[12]["metadata"]["namespace"], istio["metadata"]["name"]);
+        let spec = |document: &Value| document["spec"]["template"]["spec"].clone();
+        assert_eq!(spec(&documents[4])["hostNetwork"], true);
+        assert!(spec(&documents[8])["hostNetwork"].is_null());
+        let caller = &spec(&documents[13]);
+        let arguments = caller["containers"][0]["args"].as_array().unwrap();
+        assert!(arguments.contains(&json!("origin:8080")), "{arguments:?}");
+        // All pods of a round are there at once.
+        assert!(caller["containers"][0]["resources"]["limits"]["cpu"].is_null());
+    }
+}

@@ -1,0 +1,72 @@
+//! What was measured: slices in rounds, the proxies that they went through, and the source of CPU times.
+
+use std::collections::BTreeMap;
+
+use hoptax_result::{Environment, LoadResult};
+
+/// The source of CPU times, and the slices that it needs.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Source {
+    /// The longest time between two readings of a container before the first slice, seconds.
+    pub gap_s: f64,
+    /// The length of a slice, seconds.
+    pub slice_s: f64,
+    /// The shortest time between the two readings that a CPU time is from, seconds; none without any.
+    pub shortest_s: Option<f64>,
+    /// What shared proxies used of a processor without load, by their name, which is subtracted; the mean over rounds.
+    pub idle: BTreeMap<String, f64>,
+}
+
+/// A proxy on the way of a request, or one that several pods share.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Proxy {
+    /// Its position: `client`, `server`, or the name of what is shared.
+    pub name: String,
+    /// Its container.
+    pub container: String,
+    /// Its image; none if it is not known.
+    pub image: Option<String>,
+}
+
+/// A slice of an arm.
+#[derive(Clone, Debug)]
+pub struct Slice {
+    /// The arm, by its index in the plan.
+    pub arm: usize,
+    /// Its start, seconds since that of the measurement.
+    pub began_s: f64,
+    /// What the caller recorded.
+    pub load: LoadResult,
+    /// CPU time of each proxy as a share of a processor, in the order of the proxies of the arm; none where it is not known.
+    pub proxies: Vec<Option<f64>>,
+    /// That of the origin.
+    pub origin: Option<f64>,
+}
+
+/// A complete round.
+#[derive(Clone, Debug, Default)]
+pub struct Round {
+    /// Start of its pods, RFC 3339 in UTC.
+    pub began_at: String,
+    /// End of its last slice.
+    pub ended_at: String,
+    /// Its slices.
+    pub slices: Vec<Slice>,
+}
+
+/// All that was measured.
+#[derive(Clone, Debug, Default)]
+pub struct Measured {
+    /// The complete rounds.
+    pub rounds: Vec<Round>,
+    /// The proxies of each arm, by its index.
+    pub proxies: BTreeMap<usize, Vec<Proxy>>,
+    /// The source of CPU times.
+    pub source: Source,
+    /// Duration, seconds.
+    pub wall_s: f64,
+    /// Where it was measured.
+    pub environment: Environment,
+    /// Reason why it ended before its last round.
+    pub ended_early: Option<String>,
+}

@@ -1,0 +1,182 @@
+//! The plan of a measurement: its arms, from a bare network to each mesh, and the order of their slices.
+
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
+use std::time::Duration;
+
+use hoptax_cluster::Namespace;
+use hoptax_cluster::job::Pull;
+use rand::SeedableRng;
+use rand::rngs::SmallRng;
+use rand::seq::SliceRandom;
+
+use crate::template::Template;
+
+/// The id of the arm on the network of nodes, and of that on the network of pods.
+pub const HOST_NETWORK: &str = "host-network";
+/// See [`HOST_NETWORK`].
+pub const POD_NETWORK: &str = "pod-network";
+/// The port of the origin in a network of pods.
+pub const PORT: u16 = 8080;
+
+/// What is measured, as it is asked for.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// The meshes, in their order.
+    pub meshes: Vec<Template>,
+    /// The image of callers and origins, with this program at `/hoptax`.
+    pub image: String,
+    /// When nodes pull it.
+    pub pull: Pull,
+    /// Requests per second.
+    pub rate: f64,
+    /// Connections of a caller.
+    pub connections: u32,
+    /// Rounds, each with new pods.
+    pub rounds: u32,
+    /// The length of a slice; none for the shortest that the source of CPU times allows.
+    pub slice: Option<Duration>,
+    /// The warm-up before each slice.
+    pub warmup: Duration,
+    /// The seed of the order of slices and of arrivals.
+    pub seed: u64,
+    /// The node of the origins, and that of the callers; none for the choice of the cluster in the first round.
+    pub nodes: [Option<String>; 2],
+}
+
+/// The plan.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// What is asked for.
+    pub asked: Asked,
+    /// The arms, in the order of results.
+    pub arms: Vec<Arm>,
+}
+
+/// One rung.
+#[derive(Clone, Debug)]
+pub struct Arm {
+    /// Its id.
+    pub id: String,
+    /// The arm that it is compared with.
+    pub compared_with: Option<&'static str>,
+    /// Its namespace, which is made for it.
+    pub namespace: Namespace,
+    /// The port of its origin.
+    pub port: u16,
+    /// True if its pods have the network of their nodes.
+    pub has_host_network: bool,
+    /// What its namespace and its pods need.
+    pub template: Template,
+}
+
+impl Plan {
+    /// The plan of a measurement with namespaces that nobody has.
+    ///
+    /// # Errors
+    /// When two arms have the same name.
+    pub fn new(asked: Asked) -> Result<Self, String> {
+        Self::with(asked, RandomState::new().hash_one(0))
+    }
+
+    /// The plan with names from a random number.
+    fn with(asked: Asked, random: u64) -> Result<Self, String> {
+        let bare = |name: &str, summary: &str, port: u16| Template {
+            name: name.to_owned(),
+            summary: summary.to_owned(),
+            url: format!("http://{{{{ address }}}}:{port}/"),
+            ..Template::default()
+        };
+        // On the network of a node, another server may have the usual port.
+        let of_host = 20_000 + u16::try_from(random % 10_000).unwrap_or_default();
+        let bare_arms = [
+            (bare(HOST_NETWORK, "no container network and no mesh", of_host), of_host, None),
+            (bare(POD_NETWORK, "the network of pods, without a mesh", PORT), PORT, Some(HOST_NETWORK)),
+        ];
+        let meshes = asked.meshes.iter().map(|template| (template.clone(), PORT, Some(POD_NETWORK)));
+        let mut arms: Vec<Arm> = Vec::new();
+        for (template, port, compared_with) in bare_arms.into_iter().chain(meshes) {
+            let id = template.name.clone();
+            if arms.iter().any(|arm| arm.id == id) {
+                return Err(format!("two arms are named `{id}`: give each template a `name` of its own"));
+            }
+            let namespace = format!("hoptax-mesh-{:010x}-{id}", random >> 24).parse::<Namespace>()?;
+            arms.push(Arm {
+                has_host_network: id == HOST_NETWORK,
+                id,
+                compared_with,
+                namespace,
+                port,
+                template,
+            });
+        }
+        Ok(Self { asked, arms })
+    }
+
+    /// The arms of a round, by their indices, in the order in which they are measured.
+    pub fn order(&self, round: u32) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.arms.len()).collect();
+        let seed = self.asked.seed.wrapping_mul(1_000_003).wrapping_add(round.into());
+        order.shuffle(&mut SmallRng::seed_from_u64(seed));
+        order
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::template::BUILT_IN;
+
+    pub(crate) fn plan(meshes: &[&str]) -> Result<Plan, String> {
+        let of = |name: &&str| {
+            let (_, text) = BUILT_IN.iter().find(|(other, _)| other == name).unwrap();
+            Template::read(text).unwrap()
+        };
+        let asked = Asked {
+            meshes: meshes.iter().map(of).collect(),
+            image: "registry.example/hoptax:1".to_owned(),
+            pull: Pull::IfNotPresent,
+            rate: 500.0,
+            connections: 8,
+            rounds: 3,
+            slice: None,
+            warmup: Duration::from_secs(3),
+            seed: 1,
+            nodes: [None, None],
+        };
+        Plan::with(asked, 0x1234_5678_9abc_def0)
+    }
+
+    #[test]
+    fn arms_are_the_rungs_and_each_mesh_with_a_namespace_of_its_own() {
+        let plan = plan(&["istio", "linkerd"]).unwrap();
+        let arms: Vec<_> = plan.arms.iter().map(|arm| (arm.id.as_str(), arm.compared_with)).collect();
+        assert_eq!(
+            arms,
+            [
+                ("host-network", None),
+                ("pod-network", Some("host-network")),
+                ("istio", Some("pod-network")),
+                ("linkerd", Some("pod-network")),
+            ]
+        );
+        assert_eq!(plan.arms[2].namespace.as_str(), "hoptax-mesh-123456789a-istio");
+        let (url, _) = plan.arms[0].template.request("192.0.2.1", "ns");
+        assert_eq!(url, format!("http://192.0.2.1:{}/", plan.arms[0].port));
+        let twice = self::plan(&["istio", "istio"]).unwrap_err();
+        assert!(twice.contains("two arms are named `istio`"), "{twice}");
+    }
+
+    #[test]
+    fn every_round_has_each_arm_once_in_an_order_of_its_own() {
+        let plan = plan(&["istio"]).unwrap();
+        let orders: Vec<Vec<usize>> = (0..20).map(|round| plan.order(round)).collect();
+        for order in &orders {
+            let mut sorted = order.clone();
+            sorted.sort_unstable();
+            assert_eq!(sorted, [0, 1, 2]);
+        }
+        assert!(orders.iter().any(|order| *order != orders[0]), "{orders:?}");
+        assert_eq!(plan.order(3), plan.order(3));
+    }
+}

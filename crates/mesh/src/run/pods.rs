@@ -1,0 +1,349 @@
+//! The pods of a round: they come, are seen to have their proxies, and go.
+
+use std::collections::BTreeMap;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use hoptax_cluster::job::ARRIVAL;
+use hoptax_cluster::job::pods::{List, State};
+use hoptax_cluster::seen::SeenPod;
+use hoptax_cluster::usage::Container;
+use hoptax_cluster::{Running, start_agents};
+use hoptax_session::Failure;
+use hoptax_session::token::Token;
+
+use super::polls::{Idle, name, share_of};
+use super::{Context, of_cluster};
+use crate::manifests::{ORIGIN, target};
+use crate::measured::Proxy;
+use crate::plan::{Arm, Asked, Plan};
+use crate::template::{Shared, Side};
+use crate::used::{Poll, used};
+
+/// The time between two looks at a pod.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// The time for which a trouble that may pass is waited for.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// The longest time in which pods go.
+const PODS_GO: Duration = Duration::from_mins(1);
+/// The longest slice whose length is not known yet, and the time beside the slices of a round.
+const UNKNOWN_SLICE: Duration = Duration::from_mins(2);
+const BESIDE_SLICE: Duration = Duration::from_mins(2);
+
+/// The nodes of all rounds: those of the first, so that rounds are alike.
+#[derive(Debug)]
+pub(super) struct Place {
+    asked: Asked,
+}
+
+impl Place {
+    pub(super) fn new(asked: &Asked) -> Self {
+        Self { asked: asked.clone() }
+    }
+
+    /// The nodes, each once.
+    pub(super) fn nodes(&self) -> impl Iterator<Item = &str> {
+        let [origins, callers] = &self.asked.nodes;
+        let callers = callers.as_deref().filter(|callers| origins.as_deref() != Some(*callers));
+        origins.as_deref().into_iter().chain(callers)
+    }
+}
+
+/// The pods of all arms.
+pub(super) struct Pods {
+    arms: Vec<ArmPods>,
+}
+
+/// The pods of an arm.
+pub(super) struct ArmPods {
+    pub(super) id: String,
+    pub(super) url: String,
+    pub(super) headers: Vec<(String, String)>,
+    pub(super) running: Running,
+    pub(super) token: Token,
+    namespace: String,
+    origin: SeenPod,
+    caller: SeenPod,
+    ways: Vec<Way>,
+}
+
+/// A proxy, and where its CPU time is.
+enum Way {
+    Own(Container),
+    Shared(Shared),
+}
+
+/// What the containers of an arm used in a slice.
+pub(super) struct UsedByArm {
+    /// Shares of a processor, in the order of the proxies.
+    pub(super) proxies: Vec<Option<f64>>,
+    pub(super) origin: Option<f64>,
+    /// The shortest time that the share of a proxy is from, seconds.
+    pub(super) shortest_s: Option<f64>,
+}
+
+impl Pods {
+    /// Has the pods of a round come.
+    pub(super) fn come(
+        plan: &Plan,
+        round: u32,
+        place: &mut Place,
+        context: Context<'_>,
+    ) -> Result<Self, Failure> {
+        let slice = plan.asked.slice.unwrap_or_default().max(UNKNOWN_SLICE);
+        let slices = (slice + plan.asked.warmup + BESIDE_SLICE) * plan.arms.len() as u32;
+        let deadline = ARRIVAL * 2 + BESIDE_SLICE + slices;
+        let mut origins = Vec::new();
+        for arm in &plan.arms {
+            let manifest = arm.origin(&place.asked, round, deadline);
+            context.cluster.make(&manifest, Some(arm.namespace.as_str())).map_err(of_cluster)?;
+            if place.asked.nodes[0].is_none() {
+                let origin = wait(arm, &origin_name(round), &arm.template.origin, None, context)?;
+                place.asked.nodes[0] = origin.node().map(str::to_owned);
+            }
+        }
+        for arm in &plan.arms {
+            origins.push(wait(arm, &origin_name(round), &arm.template.origin, None, context)?);
+        }
+        let mut started = Vec::new();
+        for (arm, origin) in plan.arms.iter().zip(&origins) {
+            let address = origin.address().unwrap_or_default();
+            let (url, headers) = arm.template.request(address, arm.namespace.as_str());
+            let Some(target) = target(&url) else {
+                return Err(Failure::bad_input(format!(
+                    "the template of `{}` has `url: {url}`, which is no URL of HTTP",
+                    arm.id
+                )));
+            };
+            let token = Token::generated();
+            let job = arm.caller(&place.asked, target, deadline);
+            let running = start_agents(job, context.name, token.secret()).map_err(of_cluster)?;
+            if place.asked.nodes[1].is_none() {
+                let caller = wait(arm, running.job(), &arm.template.caller, Some(&running), context)?;
+                place.asked.nodes[1] = caller.node().map(str::to_owned);
+            }
+            started.push((url, headers, token, running));
+        }
+        let mut arms = Vec::new();
+        for ((arm, origin), (url, headers, token, running)) in plan.arms.iter().zip(origins).zip(started) {
+            let caller = wait(arm, running.job(), &arm.template.caller, Some(&running), context)?;
+            let namespace = arm.namespace.as_str().to_owned();
+            let ways = ways(arm, &origin, &caller);
+            arms.push(ArmPods {
+                id: arm.id.clone(),
+                url,
+                headers,
+                running,
+                token,
+                namespace,
+                origin,
+                caller,
+                ways,
+            });
+        }
+        Ok(Self { arms })
+    }
+
+    /// The pods of an arm, by its index in the plan.
+    pub(super) fn arm(&self, index: usize) -> &ArmPods {
+        // There is one for each arm of the plan.
+        &self.arms[index]
+    }
+
+    /// The proxies of each arm that has some, in the order in which a request passes them.
+    pub(super) fn proxies(&self, plan: &Plan) -> BTreeMap<usize, Vec<Proxy>> {
+        let of = |(arm, pods): (&Arm, &ArmPods)| pods.proxies(arm);
+        let all = plan.arms.iter().zip(&self.arms).map(of).enumerate();
+        all.filter(|(_, proxies)| !proxies.is_empty()).collect()
+    }
+
+    /// The images of proxies, each once.
+    pub(super) fn images(&self, plan: &Plan) -> Vec<String> {
+        let all = self.proxies(plan).into_values().flatten().filter_map(|proxy| proxy.image);
+        let mut images: Vec<String> = all.collect();
+        images.sort_unstable();
+        images.dedup();
+        images
+    }
+
+    /// The containers of the pods whose CPU time is needed.
+    pub(super) fn containers(&self) -> Vec<Container> {
+        let of = |pods: &ArmPods| {
+            let own = pods.ways.iter().filter_map(|way| match way {
+                Way::Own(container) => Some(container.clone()),
+                Way::Shared(_) => None,
+            });
+            own.chain([pods.container_of_origin()]).collect::<Vec<_>>()
+        };
+        self.arms.iter().flat_map(of).collect()
+    }
+
+    /// Removes the pods, and waits until they are gone: those on the network of a node hold its ports.
+    pub(super) fn end(self, context: Context<'_>) {
+        let namespaces: Vec<String> = self.arms.iter().map(|arm| arm.namespace.clone()).collect();
+        for ArmPods { namespace, origin, running, .. } in self.arms {
+            // What is left ends by its deadline, and goes with its namespace.
+            let _ = running.end();
+            let name = origin.name();
+            let _ = context.cluster.remove(
+                &format!("/api/v1/namespaces/{namespace}/pods/{name}"),
+                &format!("remove pod `{name}`"),
+            );
+        }
+        let began = Instant::now();
+        let is_left = |namespace: &String| {
+            let path = format!("/api/v1/namespaces/{namespace}/pods");
+            let pods: Result<List<SeenPod>, _> = context.cluster.get(&path, "list pods");
+            pods.is_ok_and(|pods| !pods.items.is_empty())
+        };
+        while began.elapsed() < PODS_GO && namespaces.iter().any(is_left) && !context.interrupt.is_requested()
+        {
+            thread::sleep(LOOK_EVERY);
+        }
+    }
+}
+
+impl ArmPods {
+    fn container_of_origin(&self) -> Container {
+        let (namespace, pod) = (self.namespace.clone(), self.origin.name().to_owned());
+        Container { namespace, pod, name: ORIGIN.to_owned() }
+    }
+
+    fn proxies(&self, arm: &Arm) -> Vec<Proxy> {
+        let of_side = |position: &str, side: &Side, pod: &SeenPod| {
+            let of = |container: &String| Proxy {
+                name: match side.proxies.as_slice() {
+                    [_] => position.to_owned(),
+                    _ => format!("{position} {container}"),
+                },
+                container: container.clone(),
+                image: pod.image(container).map(str::to_owned),
+            };
+            side.proxies.iter().map(of).collect::<Vec<_>>()
+        };
+        let shared = arm.template.shared.iter().map(|shared| Proxy {
+            name: name(shared),
+            container: shared.container.clone(),
+            image: None,
+        });
+        let client = of_side("client", &arm.template.caller, &self.caller);
+        let server = of_side("server", &arm.template.origin, &self.origin);
+        client.into_iter().chain(shared).chain(server).collect()
+    }
+
+    /// What its containers used in this time, seconds since 1970.
+    pub(super) fn used(&self, polls: &[Poll], (from_s, to_s): (f64, f64), idle: &Idle) -> UsedByArm {
+        let mut shortest_s: Option<f64> = None;
+        let mut of = |way: &Way| {
+            let (share, seconds) = match way {
+                Way::Own(container) => {
+                    let used = used(polls, container, from_s, to_s)?;
+                    (used.share(), used.seconds)
+                }
+                Way::Shared(shared) => {
+                    let (share, seconds) = share_of(polls, shared, (from_s, to_s))?;
+                    (share - idle.last(shared)?, seconds)
+                }
+            };
+            shortest_s = Some(shortest_s.map_or(seconds, |shortest| shortest.min(seconds)));
+            Some(share)
+        };
+        let proxies = self.ways.iter().map(&mut of).collect();
+        let origin = used(polls, &self.container_of_origin(), from_s, to_s).map(|used| used.share());
+        UsedByArm { proxies, origin, shortest_s }
+    }
+}
+
+/// The name of the pod of an origin in a round.
+fn origin_name(round: u32) -> String {
+    format!("{ORIGIN}-{round}")
+}
+
+/// Where the CPU times of the proxies of an arm are, in the order in which a request passes them.
+fn ways(arm: &Arm, origin: &SeenPod, caller: &SeenPod) -> Vec<Way> {
+    let of_side = |side: &Side, pod: &SeenPod| {
+        let own = |name: &String| {
+            Way::Own(Container {
+                namespace: arm.namespace.as_str().to_owned(),
+                pod: pod.name().to_owned(),
+                name: name.clone(),
+            })
+        };
+        side.proxies.iter().map(own).collect::<Vec<_>>()
+    };
+    let shared = arm.template.shared.iter().cloned().map(Way::Shared);
+    let client = of_side(&arm.template.caller, caller);
+    client.into_iter().chain(shared).chain(of_side(&arm.template.origin, origin)).collect()
+}
+
+/// Waits for a pod whose name begins so, until it is ready, and sees that it has its proxies.
+fn wait(
+    arm: &Arm,
+    begins: &str,
+    side: &Side,
+    running: Option<&Running>,
+    context: Context<'_>,
+) -> Result<SeenPod, Failure> {
+    let began = Instant::now();
+    let mut troubled: Option<Instant> = None;
+    let what = if running.is_some() { "caller" } else { "origin" };
+    let path = format!("/api/v1/namespaces/{}/pods", arm.namespace);
+    loop {
+        context.interrupt.check()?;
+        let pods: List<SeenPod> = context.cluster.get(&path, "list pods").map_err(of_cluster)?;
+        let pod = pods.items.into_iter().find(|pod| pod.name().starts_with(begins));
+        let named = pod.as_ref().map_or(begins, SeenPod::name);
+        let failed = |why: &str| {
+            Failure::environment(format!(
+                "the pod of the {what} of `{}`, `{}/{named}`, {why}; `kubectl -n {} describe pod {named}` says more while it is there",
+                arm.id, arm.namespace, arm.namespace
+            ))
+        };
+        if let Some(pod) = &pod {
+            check_proxies(arm, side, pod, what)?;
+            if pod.is_ready() {
+                return Ok(pod.clone());
+            }
+        }
+        let of_job =
+            running.filter(|_| pod.is_none()).and_then(|running| running.agents().into_iter().next());
+        let trouble = match (&pod, of_job.map(|agent| agent.state)) {
+            (Some(pod), _) => pod.trouble().map(|trouble| (trouble.why, trouble.is_certain)),
+            (None, Some(State::Lost(trouble))) => Some((trouble.why, true)),
+            (None, Some(State::Stuck(trouble))) => Some((trouble.why, false)),
+            (None, _) => None,
+        };
+        match trouble {
+            Some((why, is_certain)) => {
+                let since = *troubled.get_or_insert_with(Instant::now);
+                if is_certain || since.elapsed() >= PATIENCE {
+                    return Err(failed(&why));
+                }
+            }
+            None => troubled = None,
+        }
+        if began.elapsed() >= ARRIVAL {
+            return Err(failed(&format!("is not ready after {} s", ARRIVAL.as_secs())));
+        }
+        thread::sleep(LOOK_EVERY);
+    }
+}
+
+/// Refuses a pod into which the mesh put no proxy.
+fn check_proxies(arm: &Arm, side: &Side, pod: &SeenPod, what: &str) -> Result<(), Failure> {
+    let Some(missing) = side.proxies.iter().find(|proxy| pod.image(proxy).is_none()) else { return Ok(()) };
+    let there: Vec<String> = pod.containers().iter().map(|name| format!("`{name}`")).collect();
+    let marks = &arm.template.namespace;
+    let marks: Vec<String> = [&marks.labels, &marks.annotations, &side.labels, &side.annotations]
+        .into_iter()
+        .flatten()
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
+    Err(Failure::environment(format!(
+        "`{}` put no proxy `{missing}` into the pod of the {what}, which has {}: it is not installed in this cluster, or does not take pods \
+         with {}; `kubectl get mutatingwebhookconfigurations` shows which meshes change pods, and `--template FILE` states what yours needs",
+        arm.id,
+        there.join(", "),
+        if marks.is_empty() { "no marks".to_owned() } else { marks.join(", ") }
+    )))
+}

@@ -1,0 +1,122 @@
+//! CPU time of containers meanwhile, from readings that nodes take at times of their own.
+//!
+//! A node reads the counter of a container every ten seconds or so. Between two readings that it took while the load ran, the load was the
+//! same all the time, so their difference by their distance is what the container used of a processor under the load. The distance is by
+//! one clock, that of the node. Whether a reading was taken meanwhile is told by the clock of this machine alone: it was not there when the
+//! node was asked, and it was there when the node answered the next time.
+
+use std::collections::BTreeMap;
+
+use hoptax_cluster::usage::{Container, Reading};
+
+/// The answers of all nodes to one question for their last readings.
+#[derive(Clone, Debug, Default)]
+pub struct Poll {
+    /// The time before the question, since 1970, seconds.
+    pub asked_s: f64,
+    /// The time after the answer.
+    pub answered_s: f64,
+    /// The last readings.
+    pub readings: BTreeMap<Container, Reading>,
+}
+
+/// What a container used between two readings.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Used {
+    /// CPU time, seconds.
+    pub cpu_s: f64,
+    /// The distance of the readings, seconds.
+    pub seconds: f64,
+}
+
+impl Used {
+    /// The share of a processor.
+    pub fn share(&self) -> f64 {
+        self.cpu_s / self.seconds
+    }
+}
+
+/// What a container used between the first and the last reading that its node took in this time, seconds since 1970. None if it took fewer
+/// than two, and if the counter began again.
+pub fn used(polls: &[Poll], container: &Container, from_s: f64, to_s: f64) -> Option<Used> {
+    let taken = |pair: &[Poll]| {
+        let [before, after] = pair else { return None };
+        let is_within = before.asked_s >= from_s && after.answered_s <= to_s;
+        let reading = after.readings.get(container).filter(|_| is_within)?;
+        let is_new = before.readings.get(container).is_none_or(|old| old.at_ms != reading.at_ms);
+        is_new.then_some(*reading)
+    };
+    let taken: Vec<Reading> = polls.windows(2).filter_map(taken).collect();
+    let (first, last) = (taken.first()?, taken.last()?);
+    let seconds = (last.at_ms - first.at_ms) as f64 / 1e3;
+    let cpu_s = last.cpu_s - first.cpu_s;
+    (seconds > 0.0 && cpu_s >= 0.0).then_some(Used { cpu_s, seconds })
+}
+
+/// The longest time between two readings of any of these containers, seconds. None until each has three readings.
+pub fn longest_gap_s(polls: &[Poll], containers: &[Container]) -> Option<f64> {
+    let gap_of = |container: &Container| {
+        let mut times: Vec<i64> =
+            polls.iter().filter_map(|poll| Some(poll.readings.get(container)?.at_ms)).collect();
+        times.dedup();
+        let gaps = times.windows(2).map(|pair| (pair[1] - pair[0]) as f64 / 1e3);
+        (times.len() >= 3).then(|| gaps.fold(0.0, f64::max))
+    };
+    let gaps: Option<Vec<f64>> = containers.iter().map(gap_of).collect();
+    gaps?.into_iter().reduce(f64::max)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn container() -> Container {
+        Container { namespace: "ns".to_owned(), pod: "origin".to_owned(), name: "proxy".to_owned() }
+    }
+
+    /// Polls every second from 100 s on. The node reads every 10 s, its clock is an hour off, and the container uses half a processor.
+    fn polls(seconds: u32) -> Vec<Poll> {
+        let poll = |second: u32| {
+            let reading = f64::from(second / 10 * 10);
+            let reading = Reading { at_ms: 3_600_000 + (reading * 1e3) as i64, cpu_s: 7.0 + reading / 2.0 };
+            Poll {
+                asked_s: 100.0 + f64::from(second),
+                answered_s: 100.1 + f64::from(second),
+                readings: [(container(), reading)].into(),
+            }
+        };
+        (0..seconds).map(poll).collect()
+    }
+
+    #[test]
+    fn a_container_is_measured_between_readings_that_were_taken_meanwhile() {
+        let polls = polls(60);
+        let used = |from_s: f64, to_s: f64| used(&polls, &container(), from_s, to_s);
+        // Readings at 10, 20, 30, 40 and 50 s; that of 0 s was there before.
+        assert_eq!(used(100.0, 160.0), Some(Used { cpu_s: 20.0, seconds: 40.0 }));
+        assert!((used(100.0, 160.0).unwrap().share() - 0.5).abs() < 1e-9);
+        // The reading of 10 s may have been taken before 109.5 s.
+        assert_eq!(used(109.5, 160.0), Some(Used { cpu_s: 15.0, seconds: 30.0 }));
+        assert_eq!(used(100.0, 149.0), Some(Used { cpu_s: 15.0, seconds: 30.0 }));
+        assert_eq!(used(100.0, 119.0), None, "one reading");
+        assert_eq!(super::used(&polls, &Container::default(), 100.0, 160.0), None);
+    }
+
+    #[test]
+    fn a_counter_that_began_again_is_no_number() {
+        let mut polls = polls(40);
+        for poll in polls.iter_mut().skip(30) {
+            poll.readings.insert(container(), Reading { at_ms: 3_630_000, cpu_s: 0.1 });
+        }
+        assert_eq!(used(&polls, &container(), 100.0, 160.0), None);
+    }
+
+    #[test]
+    fn the_distance_of_readings_is_known_after_three() {
+        let containers = [container()];
+        assert_eq!(longest_gap_s(&polls(20), &containers), None);
+        assert_eq!(longest_gap_s(&polls(30), &containers), Some(10.0));
+        assert_eq!(longest_gap_s(&polls(30), &[container(), Container::default()]), None);
+        assert_eq!(longest_gap_s(&polls(30), &[]), None);
+    }
+}
