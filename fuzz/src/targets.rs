@@ -23,6 +23,8 @@ mod hlog;
 mod http2;
 #[path = "../targets/http3.rs"]
 mod http3;
+#[path = "../targets/index.rs"]
+mod index;
 #[path = "../targets/lint.rs"]
 mod lint;
 #[path = "../targets/listeners.rs"]

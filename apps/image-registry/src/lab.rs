@@ -158,7 +158,7 @@ impl ApplicationProcess {
             watched: None,
         };
         Ok(ProxySpec {
-            envoy: Envoy::find(None, &mut |_| {})?,
+            envoy: Envoy::usual()?,
             directory,
             source: plan.into(),
             environment: [].into(),

@@ -28,6 +28,8 @@ pub(crate) struct App {
     pub(crate) metrics: Metrics,
     /// True if configurations may be sent to be priced.
     pub(crate) allows_bills: bool,
+    /// True if no Envoy is fetched.
+    pub(crate) is_offline: bool,
     /// The most connections of a load that the limit on open files leaves.
     pub(crate) most_connections: u32,
     /// Places of connections to this server.
@@ -56,6 +58,7 @@ impl App {
         gate: Gate,
         targets: AllowedTargets,
         allows_bills: bool,
+        is_offline: bool,
         history: History,
         jobs: Jobs,
         most_connections: u32,
@@ -67,6 +70,7 @@ impl App {
             jobs,
             metrics: Metrics::default(),
             allows_bills,
+            is_offline,
             most_connections,
             places: Arc::new(Semaphore::new(MAX_CONNECTIONS)),
             streams: Arc::new(Semaphore::new(MAX_STREAMS)),
@@ -135,7 +139,7 @@ pub(crate) mod tests {
     pub(crate) fn app(history: History) -> Arc<App> {
         let gate = Gate::new(Hosts::new(LISTEN.ip(), Vec::new()), None);
         let targets = AllowedTargets::new(Vec::new(), LISTEN);
-        Arc::new(App::new(gate, targets, true, history, Jobs::new(1), 100))
+        Arc::new(App::new(gate, targets, true, true, history, Jobs::new(1), 100))
     }
 
     /// A history without a store.

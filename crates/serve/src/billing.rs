@@ -10,7 +10,7 @@ use hoptax_result::BillResult;
 use hoptax_session::price::{
     self, Budget, Configuration, Laboratory, PriceSettings, RequestLine, Studies, outcomes, outline,
 };
-use hoptax_session::{Failure, Interrupt, Options, Say, Update};
+use hoptax_session::{EnvoyChoice, Failure, Interrupt, Options, Say, Update};
 
 use crate::folder::Folder;
 use crate::job::Outcome;
@@ -89,15 +89,22 @@ impl Dropped {
     }
 
     /// Tries the variants, and measures the bill in a run folder.
-    fn price(&self, run: &Path, interrupt: &Interrupt, say: Say<'_>) -> Result<BillResult, Failure> {
+    fn price(
+        &self,
+        envoy: EnvoyChoice<'_>,
+        run: &Path,
+        interrupt: &Interrupt,
+        say: Say<'_>,
+    ) -> Result<BillResult, Failure> {
         let budget = Some(Budget::begin(self.priced.budget));
         let configuration = self.configuration()?;
         let folder = Configuration::create_run_folder(Some(run))?;
-        let laboratory = Laboratory::set_up(&configuration, None, &folder, interrupt, say)?;
+        let laboratory = Laboratory::set_up(&configuration, envoy, &folder, interrupt, say)?;
         say(Update::Note(&outline(configuration.described(), &laboratory.listed)));
         let tries = laboratory.try_variants(Some(MOST_BUDGETS_OF_TRIES * self.priced.budget))?;
         say(Update::Note(&outcomes(&tries)));
-        let studies = Studies { folder: &folder, is_resumed: false, budget, options: Options::default() };
+        let options = Options { envoy, ..Options::default() };
+        let studies = Studies { folder: &folder, is_resumed: false, budget, options };
         configuration.measure(&tries, &studies, interrupt, say)
     }
 
@@ -125,7 +132,7 @@ pub(crate) fn priced(of_job: &OfJob, dropped: &Dropped, interrupt: &Interrupt) -
     ];
     let teller = Teller::new(of_job, &hidden);
     let say = |update: Update<'_>| teller.say(update);
-    match dropped.price(&run, interrupt, &say) {
+    match dropped.price(of_job.envoy(), &run, interrupt, &say) {
         Ok(bill) => {
             let text = serde_json::to_string_pretty(&bill).map_err(Failure::environment)? + "\n";
             of_job.kept(&dropped.shown(&text), bill.verdict, false)

@@ -7,7 +7,7 @@ use hoptax_result::FindEnd;
 use hoptax_session::awake::NeverHalt;
 use hoptax_session::find::{Found, Goal, Objective, Options, Preset, Server, on_server};
 use hoptax_session::load::Load;
-use hoptax_session::{Failure, Interrupt, Update, thresholds};
+use hoptax_session::{EnvoyChoice, Failure, Interrupt, Update, thresholds};
 
 use crate::job::Outcome;
 use crate::working::{OfJob, Teller};
@@ -43,7 +43,7 @@ pub(crate) fn found(of_job: &OfJob, search: &Search, interrupt: &Interrupt) -> R
         max_rate: search.max_rate,
         budget: search.budget,
         limits: &limits,
-        envoy: None,
+        envoy: EnvoyChoice::default(),
         never_halt: NeverHalt::Auto,
     };
     // The default of the command: independent callers.

@@ -52,6 +52,8 @@ pub struct Options {
     /// True if configurations may be sent to be priced. Whoever sends one can do what the user of the server can, should the checks of
     /// configurations not know a way to it.
     pub allows_bills: bool,
+    /// True if no Envoy is fetched.
+    pub is_offline: bool,
     /// Loads that may run at the same time, 1 to 16. More than one disturb each other, which their results say.
     pub loads_at_once: u32,
     /// The store that the history is in.
@@ -94,7 +96,16 @@ impl Options {
         let most = wanted::MAX_CONNECTIONS as usize * loads as usize + MAX_CONNECTIONS;
         let allowed = machine::most_connections(most).saturating_sub(MAX_CONNECTIONS);
         let most_connections = allowed as u32 / loads;
-        Arc::new(App::new(gate, targets, self.allows_bills, history, Jobs::new(loads), most_connections))
+        let (allows_bills, is_offline) = (self.allows_bills, self.is_offline);
+        Arc::new(App::new(
+            gate,
+            targets,
+            allows_bills,
+            is_offline,
+            history,
+            Jobs::new(loads),
+            most_connections,
+        ))
     }
 }
 
@@ -190,6 +201,7 @@ mod tests {
             targets: Vec::new(),
             hosts: Vec::new(),
             allows_bills: false,
+            is_offline: true,
             loads_at_once: 1,
             store: "none".into(),
             tell: |_| (),

@@ -27,7 +27,7 @@ pub(crate) fn measured(of_job: &OfJob, study: &Study, interrupt: &Interrupt) -> 
     let say = |update: Update<'_>| teller.say(update);
     let length = RequestedLength { budget: Some(study.budget), ..RequestedLength::default() };
     let place = Place::New { text: study.text.clone(), folder: Some(&run), force: false };
-    let options = Options { length, ..Options::default() };
+    let options = Options { length, envoy: of_job.envoy(), ..Options::default() };
     let measured = match measure(&place, &options, interrupt, &say) {
         Ok(measured) => measured,
         Err(failure) if failure.is_interrupt() || interrupt.is_requested() => {

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use hoptax_report::documents::{self, TextTable};
 use hoptax_result::Verdict;
 use hoptax_session::progress::Progress as Course;
-use hoptax_session::{Failure, Interrupt, Update};
+use hoptax_session::{EnvoyChoice, Failure, Interrupt, Update};
 
 use crate::app::{App, now};
 use crate::history::History;
@@ -57,6 +57,11 @@ impl OfJob {
     /// The history, which keeps its result.
     pub(crate) fn history(&self) -> &History {
         &self.app.history
+    }
+
+    /// The usual Envoy, fetched or not as the server allows.
+    pub(crate) fn envoy(&self) -> EnvoyChoice<'static> {
+        EnvoyChoice { named: None, is_offline: self.app.is_offline }
     }
 
     /// The number of other loads that have run beside it so far; none if the server runs one at a time.

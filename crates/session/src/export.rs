@@ -145,8 +145,12 @@ pub fn send(url: &str, request: &str) -> Result<String, Failure> {
              `hoptax convert export FILE --to otlp | curl --json @- {shown}`"
         )));
     }
-    let config =
-        ureq::Agent::config_builder().timeout_global(Some(TIMEOUT)).http_status_as_error(false).proxy(None);
+    let config = ureq::Agent::config_builder()
+        .timeout_global(Some(TIMEOUT))
+        .http_status_as_error(false)
+        .proxy(None)
+        // A redirection could lead to a protocol that is not supported. It is told as an answer.
+        .max_redirects(0);
     let agent: ureq::Agent = config.build().into();
     let failed = |reason: String| {
         Failure::environment(format!("the metrics were not received by `{shown}`: {reason}"))

@@ -3,6 +3,8 @@
 use std::error::Error;
 use std::fmt;
 
+use hoptax_subject::envoy::release::ReleaseError;
+
 /// Kind of a failure, which decides the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -54,6 +56,15 @@ impl Failure {
     #[must_use]
     pub fn with(&self, more: impl fmt::Display) -> Self {
         Self { kind: self.kind, message: format!("{}{more}", self.message) }
+    }
+}
+
+impl From<ReleaseError> for Failure {
+    fn from(error: ReleaseError) -> Self {
+        match error {
+            ReleaseError::Interrupted => Self::interrupted(),
+            error => Self::environment(error),
+        }
     }
 }
 

@@ -58,6 +58,7 @@ mod update;
 mod words;
 
 pub use failure::{Failure, Kind};
+pub use hoptax_subject::envoy::release::EnvoyChoice;
 pub use interrupt::Interrupt;
 pub use length::RequestedLength;
 pub use manifest::Manifest;

@@ -11,7 +11,7 @@ use hoptax_run::configurations;
 use hoptax_run::programs;
 use hoptax_run::runner::{self, Ending, Setting};
 use hoptax_subject::envoy::chosen::Envoys;
-use hoptax_subject::envoy::release::Envoy;
+use hoptax_subject::envoy::release::EnvoyChoice;
 
 use crate::awake::NeverHalt;
 use crate::estimate::{Estimate, check_memory};
@@ -65,8 +65,8 @@ pub struct Options<'a> {
     pub length: RequestedLength,
     /// Seed of all random orders, instead of the study file's.
     pub seed: Option<u64>,
-    /// Version, path or name of the Envoy.
-    pub envoy: Option<&'a str>,
+    /// The Envoy. A resumed study keeps that of its first rounds, unless another one is named.
+    pub envoy: EnvoyChoice<'a>,
     /// When idle processors are kept from halting. A resumed study keeps its first choice.
     pub never_halt: NeverHalt,
     /// Thresholds of checks that are set, by name.
@@ -196,9 +196,9 @@ fn measure_on_this_thread(
     let limits = thresholds::limits(&set)?;
     let mut plan = plan(&file, options, earlier, say)?;
     requirements::check(&plan, &file.folder)?;
-    let envoy = options.envoy.or(earlier.map(|manifest| manifest.envoy_version.as_str()));
-    let envoy = Envoy::find(envoy, &mut { note }).map_err(Failure::environment)?;
-    let envoys = Envoys::find(envoy, plan.envoys(), &mut { note }).map_err(Failure::environment)?;
+    let named = options.envoy.named.or(earlier.map(|manifest| manifest.envoy_version.as_str()));
+    let envoy = EnvoyChoice { named, ..options.envoy };
+    let envoys = Envoys::find(envoy, plan.envoys(), interrupt.flag(), &mut { note })?;
     let envoy = envoys.usual();
     let directory = directory(place, &plan.name)?;
     let estimate = Estimate::from_plan(&plan);

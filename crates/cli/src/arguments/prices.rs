@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 use hoptax_session::thresholds;
 
-use super::shared::JsonArguments;
+use super::shared::{JsonArguments, OfflineArguments};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -37,6 +37,8 @@ pub(crate) struct PricesArguments {
     /// Envoy version, path to an Envoy binary (with a `/`), or name of a program on PATH
     #[arg(long, value_name = "VERSION|PATH", requires = "here", conflicts_with = "measured")]
     pub(crate) envoy: Option<String>,
+    #[command(flatten)]
+    pub(crate) offline: OfflineArguments,
     /// Set the threshold of a check of the study, `NAME=VALUE`; repeatable
     ///
     /// `hoptax trust checks --thresholds` lists names and defaults. A loosened threshold is printed.

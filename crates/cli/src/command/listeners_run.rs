@@ -1,14 +1,17 @@
 //! `hoptax listeners run` and `hoptax listeners status`: keeps an Envoy running on a listeners file, and tells how it is.
 
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
 
 use hoptax_host::service::{OnLine, Stream};
-use hoptax_subject::envoy::release::Envoy;
+use hoptax_subject::envoy::release::{Envoy, ReleaseError};
 use hoptax_supervisor::{self as supervisor, Options, Request, status};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::flag;
 use signal_hook::iterator::Signals;
 
 use crate::arguments::{RunListenersArguments, StatusArguments};
@@ -17,9 +20,17 @@ use crate::print;
 
 /// Runs Envoy until a signal ends it.
 pub(crate) fn run(arguments: &RunListenersArguments) -> Result<Code, Failure> {
-    let requests =
-        requests().map_err(|error| Failure::environment(format!("cannot listen for signals: {error}")))?;
-    let envoy = Envoy::find(arguments.envoy.named(), &mut print::note).map_err(Failure::environment)?;
+    let no_signals = |error: io::Error| Failure::environment(format!("cannot listen for signals: {error}"));
+    let requests = requests().map_err(no_signals)?;
+    // Envoy may have to be fetched, and a stop need not wait for that.
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        flag::register(signal, Arc::clone(&stop)).map_err(no_signals)?;
+    }
+    let envoy = match Envoy::find(arguments.envoy.choice(), &stop, &mut print::note) {
+        Err(ReleaseError::Interrupted) => return Ok(Code::Success),
+        found => found.map_err(Failure::environment)?,
+    };
     let options = Options {
         listeners: arguments.listeners.file.clone(),
         services: arguments.listeners.catalogue.file().map(Path::to_owned),
@@ -38,7 +49,7 @@ pub(crate) fn run(arguments: &RunListenersArguments) -> Result<Code, Failure> {
 }
 
 /// Returns the channel of requests that signals stand for: SIGHUP for a restart, SIGINT and SIGTERM for a stop.
-fn requests() -> std::io::Result<Receiver<Request>> {
+fn requests() -> io::Result<Receiver<Request>> {
     let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM])?;
     let (sender, requests) = mpsc::channel();
     let pass_on = move || {

@@ -85,7 +85,7 @@ fn price(
     };
     let RunArguments { rounds, measure, json, .. } = &arguments.run;
     let laboratory =
-        Laboratory::set_up(configuration, measure.envoy.named(), folder, interrupt, &print::say)?;
+        Laboratory::set_up(configuration, measure.envoy.choice(), folder, interrupt, &print::say)?;
     print(&outline(configuration.described(), &laboratory.listed))?;
     let tries = laboratory.try_variants(None)?;
     print(&outcomes(&tries))?;

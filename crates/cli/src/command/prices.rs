@@ -4,9 +4,9 @@ use hoptax_predict::prices::listed;
 use hoptax_report::documents;
 use hoptax_report::render::markdown;
 use hoptax_result::StudyResult;
-use hoptax_session::Options;
 use hoptax_session::prices::{measure_anchors, prices_on_this_machine, published};
 use hoptax_session::results::read_run;
+use hoptax_session::{EnvoyChoice, Options};
 
 use crate::arguments::PricesArguments;
 use crate::exit::{Code, Failure};
@@ -33,7 +33,7 @@ fn anchors(arguments: &PricesArguments) -> Result<StudyResult, Failure> {
         return read_run(path);
     }
     let options = Options {
-        envoy: arguments.envoy.as_deref(),
+        envoy: EnvoyChoice { named: arguments.envoy.as_deref(), is_offline: arguments.offline.is_set },
         thresholds: &arguments.thresholds,
         ..Options::default()
     };

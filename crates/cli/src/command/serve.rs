@@ -20,6 +20,7 @@ pub(super) fn run(arguments: &ServeArguments) -> Result<Code, Failure> {
         targets: arguments.allowed_targets.clone(),
         hosts: arguments.allowed_hosts.clone(),
         allows_bills: arguments.allows_bills,
+        is_offline: arguments.offline.is_set,
         loads_at_once: arguments.loads_at_once,
         store: store::path(arguments.store.file.as_deref())?,
         tell: print::say,

@@ -187,7 +187,7 @@ fn listening_port(admin: &Path) -> Option<u16> {
 /// Starts Envoy with a configuration that writes the address of its admin interface to `admin`. Returns the port of its
 /// listener.
 fn start_envoy(config: &Path, admin: &Path) -> (Guarded, u16) {
-    let envoy = Envoy::find(None, &mut |_| {}).unwrap();
+    let envoy = Envoy::usual().unwrap();
     let started = Command::new(&envoy.program)
         .args(["--config-path", config.to_str().unwrap(), "--concurrency", "1", "--disable-hot-restart"])
         .args(["--admin-address-path", admin.to_str().unwrap(), "--file-flush-interval-msec", "50"])

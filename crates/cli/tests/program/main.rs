@@ -23,6 +23,7 @@ mod collector;
 mod crosscheck;
 mod dns;
 mod doctor;
+mod envoy_release;
 mod fortio;
 mod http3;
 mod imports;

@@ -11,7 +11,7 @@ use crate::support::{checked, hoptax, ran, run, short_form};
 
 /// Another program that behaves as Envoy does.
 fn another_envoy(folder: &Path, comment: &str) -> PathBuf {
-    let envoy = Envoy::find(None, &mut |_| {}).unwrap();
+    let envoy = Envoy::usual().unwrap();
     let path = folder.join("another-envoy");
     fs::write(&path, format!("#!/bin/sh\n# {comment}\nexec '{}' \"$@\"\n", envoy.program.display())).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();

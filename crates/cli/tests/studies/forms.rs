@@ -60,7 +60,7 @@ fn with_listeners(all: &[(&str, &str)]) -> String {
 /// both accept may stand in one text: who refuses a part of it refuses it.
 #[test]
 fn yaml_is_accepted_where_envoy_accepts_it() {
-    let envoy = Envoy::find(None, &mut |_| {}).unwrap();
+    let envoy = Envoy::usual().unwrap();
     let folder = tempfile::tempdir().unwrap();
     let with = |before: &str| format!("{before}\n{ENVOY}");
     for (text, is_accepted) in [
@@ -114,7 +114,7 @@ fn yaml_is_accepted_where_envoy_accepts_it() {
 /// Scalars without quotes have the values that Envoy prints when it refuses a configuration for another field.
 #[test]
 fn scalars_are_read_as_envoy_reads_them() {
-    let envoy = Envoy::find(None, &mut |_| {}).unwrap();
+    let envoy = Envoy::usual().unwrap();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("envoy.yaml");
     let scalars = "[010, 0x1F, 0o10, 1_000, 08, +5, -010, -0, 1e3, 1.5, .5, 5., .inf, .NaN, inf, 2147483648, -2147483649, \

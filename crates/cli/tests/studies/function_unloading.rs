@@ -101,7 +101,7 @@ fn the_live_configuration_after_unloading_is_that_of_the_plain_proxy() {
     };
     let origins: Vec<SocketAddr> = started.iter().map(|(_, url)| address(url)).collect();
     let composed = composed();
-    let envoy = Envoy::find(None, &mut |_| {}).unwrap();
+    let envoy = Envoy::usual().unwrap();
     let plain = spec(&envoy, None, &folder.path().join("plain"), &origins);
     plain.configure().unwrap();
     let proxy = plain.start().unwrap().wait().unwrap();

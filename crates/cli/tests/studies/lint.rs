@@ -83,7 +83,7 @@ impl Running {
     pub(super) fn new(text: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let spec = ProxySpec {
-            envoy: Envoy::find(None, &mut |_| {}).unwrap(),
+            envoy: Envoy::usual().unwrap(),
             directory: folder.path().to_owned(),
             source: Source::Given {
                 bootstrap: hoptax_text::yaml::envoy::first(text).unwrap().to_value(),

@@ -179,7 +179,7 @@ fn refusal(text: &str) -> Option<String> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("envoy.yaml");
     fs::write(&path, text).unwrap();
-    let envoy = Envoy::find(None, &mut |_| {}).unwrap();
+    let envoy = Envoy::usual().unwrap();
     let validate = Command::new(&envoy.program)
         .args(["--mode", "validate", "--log-level", "error", "--config-path"])
         .arg(&path)

@@ -29,7 +29,7 @@ fn files_that_trigger() -> Vec<PathBuf> {
 
 #[test]
 fn envoy_accepts_every_file_that_was_mended() {
-    let envoy = Envoy::find(None, &mut |_| {}).unwrap();
+    let envoy = Envoy::usual().unwrap();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("envoy.yaml");
     let mut checked = 0;

@@ -22,8 +22,7 @@ struct Lab {
 
 impl Lab {
     fn new() -> Self {
-        let lab =
-            Self { folder: tempfile::tempdir().unwrap(), envoy: Envoy::find(None, &mut |_| {}).unwrap() };
+        let lab = Self { folder: tempfile::tempdir().unwrap(), envoy: Envoy::usual().unwrap() };
         let authority = Authority::new("listeners", 3600).unwrap();
         let names = vec!["localhost".to_owned()];
         let request = Request { names, spiffe: Vec::new(), key: KeyKind::P256, seconds: 3600 };

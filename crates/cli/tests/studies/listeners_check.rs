@@ -224,7 +224,7 @@ struct Lab {
 
 impl Lab {
     fn new() -> Self {
-        Self { folder: tempfile::tempdir().unwrap(), envoy: Envoy::find(None, &mut |_| {}).unwrap() }
+        Self { folder: tempfile::tempdir().unwrap(), envoy: Envoy::usual().unwrap() }
     }
 
     fn path(&self, name: &str) -> PathBuf {

@@ -16,7 +16,7 @@ const PACE: Duration = Duration::from_millis(200);
 
 /// The Envoy of the tests.
 fn envoy() -> PathBuf {
-    Envoy::find(None, &mut |_| {}).unwrap().program
+    Envoy::usual().unwrap().program
 }
 
 /// A listeners file with a port that only a privileged process can open.

@@ -243,7 +243,7 @@ fn a_study_is_resumed_only_with_the_same_builds_on_the_same_processors() {
     install(&application, &script);
 
     // Another program that reports the same version.
-    let envoy = Envoy::find(None, &mut |_| {}).unwrap();
+    let envoy = Envoy::usual().unwrap();
     let other = folder.0.path().join("envoy");
     install(&other, &format!("exec '{}' \"$@\"", envoy.program.display()));
     refused(&resumed(&["--envoy", other.to_str().unwrap()]), "a different build of Envoy");

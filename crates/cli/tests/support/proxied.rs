@@ -152,7 +152,7 @@ pub(crate) fn catalogue() -> &'static Catalogue {
 /// The usual Envoy, which is asked for its version once.
 fn envoy() -> &'static Envoy {
     static ENVOY: OnceLock<Envoy> = OnceLock::new();
-    ENVOY.get_or_init(|| Envoy::find(None, &mut |_| {}).unwrap())
+    ENVOY.get_or_init(|| Envoy::usual().unwrap())
 }
 
 /// Starts Envoy with the function of a call.

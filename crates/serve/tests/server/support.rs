@@ -63,6 +63,7 @@ pub(crate) fn options(folder: &TempDir) -> Options {
         targets: Vec::new(),
         hosts: Vec::new(),
         allows_bills: false,
+        is_offline: false,
         loads_at_once: 1,
         store: folder.path().join("store.sqlite"),
         tell: |_| (),

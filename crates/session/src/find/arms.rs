@@ -16,7 +16,7 @@ use hoptax_run::configurations;
 use hoptax_run::runner::{self, Setting};
 use hoptax_stats::search::{Limits, Repetition, Search, WIDER};
 use hoptax_subject::envoy::chosen::Envoys;
-use hoptax_subject::envoy::release::Envoy;
+use hoptax_subject::envoy::release::{Envoy, EnvoyChoice};
 
 use super::Found;
 use super::common::{self, ABOVE_CLOSED_LOOP, BELOW_CLOSED_LOOP, LOWEST_SHARE, seconds};
@@ -107,7 +107,7 @@ impl ArmsOfStudy {
         requirements::check(plan, of_study)?;
         estimate::check_memory(&estimate::Estimate::from_plan(plan), |_| false, "name fewer arms")?;
         machine::allow_files_of_plan(plan, say)?;
-        let envoys = envoys(plan, options.envoy, say)?;
+        let envoys = envoys(plan, options.envoy, interrupt, say)?;
         let placement = placement()?;
         let awake = awake::on(&placement, options.never_halt, say)?;
         let environment = environment(plan, envoys.usual(), &placement, awake.as_ref());
@@ -165,13 +165,17 @@ fn check_accounts(plan: &Plan, options: &Options<'_>) -> Result<(), Failure> {
 }
 
 /// The Envoys of the arms. Arms without one need none.
-fn envoys(plan: &Plan, envoy: Option<&str>, say: Say<'_>) -> Result<Envoys, Failure> {
+fn envoys(
+    plan: &Plan,
+    envoy: EnvoyChoice<'_>,
+    interrupt: &Interrupt,
+    say: Say<'_>,
+) -> Result<Envoys, Failure> {
     if !plan.runs_envoy() {
         return Ok(Envoys::only(Envoy { program: "envoy".into(), version: String::new() }));
     }
     let mut note = |text: &str| say(Update::Note(text));
-    let envoy = Envoy::find(envoy, &mut note).map_err(Failure::environment)?;
-    Envoys::find(envoy, plan.envoys(), &mut note).map_err(Failure::environment)
+    Envoys::find(envoy, plan.envoys(), interrupt.flag(), &mut note).map_err(Failure::from)
 }
 
 fn environment(plan: &Plan, envoy: &Envoy, placement: &Placement, awake: Option<&Awake>) -> Environment {

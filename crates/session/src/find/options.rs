@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use hoptax_checks::objective::Objective;
 use hoptax_checks::thresholds;
+use hoptax_subject::envoy::release::EnvoyChoice;
 
 use crate::awake::NeverHalt;
 
@@ -25,8 +26,8 @@ pub struct Options<'a> {
     pub budget: Option<Duration>,
     /// Limits of the checks of the generator, which decide if a trial counts.
     pub limits: &'a thresholds::Limits,
-    /// Version, path or name of the Envoy, for arms.
-    pub envoy: Option<&'a str>,
+    /// The Envoy, for arms.
+    pub envoy: EnvoyChoice<'a>,
     /// When idle processors are kept from halting.
     pub never_halt: NeverHalt,
 }

@@ -9,6 +9,7 @@ use hoptax_checks::thresholds::Limits;
 use hoptax_load::trial::TrialSpec;
 use hoptax_load::{Arrivals, Target};
 use hoptax_result::{Environment, FindEnd, FindResult, FindState};
+use hoptax_subject::envoy::release::EnvoyChoice;
 
 use super::options::Options;
 use super::server::{Goal, Server, search};
@@ -64,7 +65,7 @@ impl Asked<'_> {
             max_rate: self.range.1,
             budget: Some(Duration::from_hours(1)),
             limits: &limits,
-            envoy: None,
+            envoy: EnvoyChoice::default(),
             never_halt: NeverHalt::Never,
         };
         let target = Target::new("http://127.0.0.1:1/", "GET", Vec::new(), Vec::new()).unwrap();

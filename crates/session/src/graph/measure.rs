@@ -7,7 +7,7 @@ use hoptax_checks::thresholds::Limits;
 use hoptax_host::processors::Placement;
 use hoptax_predict::size::Processors;
 use hoptax_result::{GraphRunResult, SizeResult, StudyResult, counted};
-use hoptax_subject::envoy::release::Envoy;
+use hoptax_subject::envoy::release::{Envoy, EnvoyChoice};
 
 use crate::awake::{self, NeverHalt};
 use crate::graph::file;
@@ -27,8 +27,8 @@ pub struct GraphRunSettings<'a> {
     pub spec: RunSpec,
     /// Results that the prediction is made from; none for no prediction.
     pub results: &'a [StudyResult],
-    /// Version, path or name of the Envoy.
-    pub envoy: Option<&'a str>,
+    /// The Envoy.
+    pub envoy: EnvoyChoice<'a>,
     /// When idle processors are kept from halting.
     pub never_halt: NeverHalt,
     /// The limits of checks.
@@ -53,7 +53,7 @@ pub fn measure(
     let placement = for_workers(plan.workers() as usize)?;
     let predicted = predict(&plan, spec.rate, settings.results, &placement)?;
     machine::allow_connections(CONNECTIONS)?;
-    let envoy = Envoy::find(settings.envoy, &mut |text| note(text)).map_err(Failure::environment)?;
+    let envoy = Envoy::find(settings.envoy, interrupt.flag(), &mut |text| note(text))?;
     let awake = awake::on(&placement, settings.never_halt, say)?;
     let environment = environment::of_study(&envoy, &placement, awake.is_some());
     let program = library::program()?;

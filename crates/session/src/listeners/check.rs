@@ -17,7 +17,7 @@ use hoptax_result::{
     CheckedListener, CheckedPromise, Environment, ListenersCheckBody, ListenersCheckResult, PromiseOutcome,
 };
 use hoptax_subject::envoy::process::{Proxy, ProxyError, ProxySpec, Source};
-use hoptax_subject::envoy::release::Envoy;
+use hoptax_subject::envoy::release::{Envoy, EnvoyChoice};
 use hoptax_subject::lab::{GENERATOR, Lab as Certificates, ORIGIN, PeerNames};
 use hoptax_wire::tls::{
     ClientConfig, ClientSecurity, Identity, ServerConfig, ServerSecurity, Versions, certificates_from_pem,
@@ -54,7 +54,7 @@ pub struct ListenersCheckSettings<'a> {
     /// A file of services.
     pub services: Option<&'a Path>,
     /// The Envoy.
-    pub envoy: Option<&'a str>,
+    pub envoy: EnvoyChoice<'a>,
 }
 
 /// TLS of the servers and the client.
@@ -77,8 +77,7 @@ pub fn check(
     let plan = plan(settings.file, settings.services)?;
     let bootstrap = render(&plan).map_err(Failure::bad_input)?.bootstrap();
     let courses = courses(&plan);
-    let envoy =
-        Envoy::find(settings.envoy, &mut |text| say(Update::Note(text))).map_err(Failure::environment)?;
+    let envoy = Envoy::find(settings.envoy, interrupt.flag(), &mut |text| say(Update::Note(text)))?;
     interrupt.check()?;
     let folder = interrupt.temporary_folder("listeners")?;
     let tls = LabTls::create(folder.path())?;

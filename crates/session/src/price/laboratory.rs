@@ -9,7 +9,7 @@ use hoptax_bootstrap::request::DerivedRequest;
 use hoptax_bootstrap::{Adapted, Lab, missing_extension};
 use hoptax_subject::envoy::given::{FilesError, Given};
 use hoptax_subject::envoy::process::ProxyError;
-use hoptax_subject::envoy::release::Envoy;
+use hoptax_subject::envoy::release::{Envoy, EnvoyChoice};
 use serde_json::Value;
 
 use super::passed::listed;
@@ -42,6 +42,8 @@ pub struct Laboratory<'a> {
 struct Bench {
     stubs: Stubs,
     envoy: Envoy,
+    /// True if no other Envoy is fetched.
+    is_offline: bool,
     program: PathBuf,
     folder: PathBuf,
     certificates: PathBuf,
@@ -61,7 +63,7 @@ impl<'a> Laboratory<'a> {
     /// When a requirement is missing, when Envoy refuses the configuration, and after an interrupt.
     pub fn set_up(
         configuration: &'a Configuration<'a>,
-        envoy: Option<&str>,
+        choice: EnvoyChoice<'_>,
         run_folder: &Path,
         interrupt: &'a Interrupt,
         say: Say<'a>,
@@ -69,7 +71,7 @@ impl<'a> Laboratory<'a> {
         interrupt.check()?;
         let began = Instant::now();
         let given = &configuration.given;
-        let envoy = Envoy::find(envoy, &mut |text| say(Update::Note(text))).map_err(Failure::environment)?;
+        let envoy = Envoy::find(choice, interrupt.flag(), &mut |text| say(Update::Note(text)))?;
         let program = library::program()?;
         let folder = run_folder::make_folder(&run_folder.join(TRIES))?;
         // The certificates of the origin depend on the configuration, and the configuration on the address of the origin.
@@ -81,7 +83,7 @@ impl<'a> Laboratory<'a> {
         let stubs = Stubs::start(&program, &certificates, names.files.presents_certificate, &folder)
             .map_err(Failure::environment)?;
         let adapted = adapt_to(given, addresses(&stubs), &folder)?;
-        let bench = Bench { stubs, envoy, program, folder, certificates };
+        let bench = Bench { stubs, envoy, is_offline: choice.is_offline, program, folder, certificates };
         let Accepted { adapted, lacking } = bench.accept(adapted, interrupt)?;
         let listed = listed(adapted, &configuration.settings, configuration.catalogue)?;
         Ok(Self { configuration, listed, lacking, bench, interrupt, say, began })
@@ -102,8 +104,11 @@ impl<'a> Laboratory<'a> {
         listener: &str,
     ) -> Result<Result<Answers, TryOutError>, Failure> {
         let mut note = |text: &str| (self.say)(Update::Note(text));
-        let other = variant.envoy.as_deref().map(|envoy| Envoy::find(Some(envoy), &mut note));
-        let other = other.transpose().map_err(Failure::environment)?;
+        let find = |name| {
+            let choice = EnvoyChoice { named: Some(name), is_offline: self.bench.is_offline };
+            Envoy::find(choice, self.interrupt.flag(), &mut note)
+        };
+        let other = variant.envoy.as_deref().map(find).transpose()?;
         let bootstrap = self.bootstrap(variant)?;
         let request: &DerivedRequest = &variant.request;
         let try_out = self.bench.try_out(&variant.arm, other.as_ref().unwrap_or(&self.bench.envoy));

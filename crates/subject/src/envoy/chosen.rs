@@ -1,8 +1,9 @@
 //! The Envoys of a study: the usual one, and those that single proxies choose.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
 
-use super::release::{Envoy, ReleaseError};
+use super::release::{Envoy, EnvoyChoice, ReleaseError};
 
 /// Envoys by the choice that names them.
 #[derive(Clone, Debug)]
@@ -12,21 +13,23 @@ pub struct Envoys {
 }
 
 impl Envoys {
-    /// The usual Envoy, and those that `choices` name: see [`Envoy::find`]. `note` is called before everything that takes
-    /// time.
+    /// The usual Envoy, and those that single proxies choose by these names, fetched or not as the usual one: see [`Envoy::find`]. `note` is
+    /// called before everything that takes time.
     ///
     /// # Errors
-    /// When one of them is not available.
+    /// When one of them is not available, and when `stop` is set while one is fetched.
     pub fn find<'a>(
-        usual: Envoy,
-        choices: impl IntoIterator<Item = &'a str>,
+        usual: EnvoyChoice<'_>,
+        names: impl IntoIterator<Item = &'a str>,
+        stop: &AtomicBool,
         note: &mut dyn FnMut(&str),
     ) -> Result<Self, ReleaseError> {
+        let of_usual = Envoy::find(usual, stop, note)?;
         let mut chosen = BTreeMap::new();
-        for choice in choices {
-            chosen.insert(choice.to_owned(), Envoy::find(Some(choice), note)?);
+        for name in names {
+            chosen.insert(name.to_owned(), Envoy::find(usual.naming(name), stop, note)?);
         }
-        Ok(Self { usual, chosen })
+        Ok(Self { usual: of_usual, chosen })
     }
 
     /// Only the usual Envoy.

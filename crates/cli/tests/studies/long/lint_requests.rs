@@ -374,7 +374,7 @@ fn envoy_warns_of_deprecated_fields() {
     let server = server(|_, _, _| Some(200));
     let listener = listener("in", "127.0.0.1", 0, &routed(PLAIN, ""));
     let folder = tempfile::tempdir().unwrap();
-    let envoy = Envoy::find(None, &mut |_| {}).unwrap();
+    let envoy = Envoy::usual().unwrap();
     for (more, is_fault) in [("respect_dns_ttl: true\ndns_lookup_family: V4_ONLY", true), ("", false)] {
         let text = bootstrap(&listener, &cluster("shop", &[server], more).replace("STATIC", "STRICT_DNS"));
         assert_eq!(finds("deprecated-field", &text), is_fault);

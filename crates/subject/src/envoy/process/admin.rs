@@ -176,6 +176,7 @@ fn agent() -> ureq::Agent {
     ureq::Agent::config_builder()
         .timeout_global(Some(TIMEOUT))
         .http_status_as_error(false)
+        .max_redirects(0)
         // It is on this machine, whatever proxy the environment names for others.
         .proxy(None)
         .build()

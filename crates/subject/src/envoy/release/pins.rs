@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::path::Path;
 
-use super::ReleaseError;
+use super::error::ReleaseError;
 use crate::digest::sha256_of_reader;
 
 /// Releases with the SHA-256 of their program for `x86_64`. Results of these releases state the same (`proxy_sha256`).
@@ -16,7 +16,7 @@ const PROGRAMS: [(&str, &str); 5] = [
 ];
 
 /// Returns the SHA-256 that the program of a release must have; None for a release that is not listed, and on other processors.
-fn pinned(version: &str) -> Option<&'static str> {
+pub(super) fn pinned(version: &str) -> Option<&'static str> {
     let is_known = cfg!(target_arch = "x86_64");
     PROGRAMS.iter().find(|(of, _)| is_known && *of == version).map(|(_, sha256)| *sha256)
 }

@@ -1,0 +1,98 @@
+//! Addresses on the page of an index, which may be relative to it.
+
+use ureq::http::Uri;
+
+/// The whole address that a reference on a page stands for (RFC 3986, section 5.2); none for one that is not of HTTP.
+pub(super) fn resolved(page: &Uri, reference: &str) -> Option<String> {
+    if let Some(scheme) = scheme(reference) {
+        let is_http = scheme.eq_ignore_ascii_case("https") || scheme.eq_ignore_ascii_case("http");
+        return is_http.then(|| reference.to_owned());
+    }
+    let scheme = page.scheme_str()?;
+    if reference.starts_with("//") {
+        return Some(format!("{scheme}:{reference}"));
+    }
+    let (path, query) = reference.split_at(reference.find('?').unwrap_or(reference.len()));
+    let path = if path.starts_with('/') {
+        path.to_owned()
+    } else {
+        // In place of the last part of the page's path.
+        let (folder, _) = page.path().rsplit_once('/')?;
+        format!("{folder}/{path}")
+    };
+    Some(format!("{scheme}://{}{}{query}", page.authority()?, without_dots(&path)))
+}
+
+/// The scheme of an address; none if it has none.
+fn scheme(reference: &str) -> Option<&str> {
+    let (scheme, _) = reference.split_once(':')?;
+    let is_one = scheme.starts_with(|character: char| character.is_ascii_alphabetic())
+        && scheme.chars().all(|character| character.is_ascii_alphanumeric() || "+-.".contains(character));
+    is_one.then_some(scheme)
+}
+
+/// A path that begins with `/`, without the parts `.` and `..`.
+fn without_dots(path: &str) -> String {
+    let mut kept: Vec<&str> = Vec::new();
+    let mut parts = path.split('/').skip(1).peekable();
+    while let Some(part) = parts.next() {
+        let is_last = parts.peek().is_none();
+        match part {
+            "." => {}
+            ".." => {
+                kept.pop();
+            }
+            part => kept.push(part),
+        }
+        if is_last && [".", ".."].contains(&part) {
+            // It names a folder.
+            kept.push("");
+        }
+    }
+    format!("/{}", kept.join("/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn references_are_resolved_as_the_standard_says() {
+        let page: Uri = "https://a.test:8443/b/c/d?q".parse().unwrap();
+        for (reference, expected) in [
+            ("g", "https://a.test:8443/b/c/g"),
+            ("./g", "https://a.test:8443/b/c/g"),
+            ("g/", "https://a.test:8443/b/c/g/"),
+            ("/g", "https://a.test:8443/g"),
+            ("//g.test/h", "https://g.test/h"),
+            ("g?y=./x", "https://a.test:8443/b/c/g?y=./x"),
+            ("..", "https://a.test:8443/b/"),
+            ("../g", "https://a.test:8443/b/g"),
+            ("../../g", "https://a.test:8443/g"),
+            ("../../../g", "https://a.test:8443/g"),
+            ("/./g", "https://a.test:8443/g"),
+            ("/../g", "https://a.test:8443/g"),
+            ("g.", "https://a.test:8443/b/c/g."),
+            ("..g", "https://a.test:8443/b/c/..g"),
+            ("./g/.", "https://a.test:8443/b/c/g/"),
+            ("g/./h", "https://a.test:8443/b/c/g/h"),
+            ("g/../h", "https://a.test:8443/b/c/h"),
+            ("http://other.test/../x", "http://other.test/../x"),
+            ("HTTPS://other.test/x", "HTTPS://other.test/x"),
+        ] {
+            assert_eq!(resolved(&page, reference).as_deref(), Some(expected), "{reference}");
+        }
+        let top: Uri = "http://a.test".parse().unwrap();
+        assert_eq!(resolved(&top, "g").as_deref(), Some("http://a.test/g"));
+    }
+
+    #[test]
+    fn addresses_of_other_schemes_are_none() {
+        let page: Uri = "https://a.test/".parse().unwrap();
+        for reference in ["file:///etc/passwd", "ftp://a.test/x", "javascript:x", "data:,x"] {
+            assert_eq!(resolved(&page, reference), None, "{reference}");
+        }
+        // A colon after a slash is a part of the path.
+        assert_eq!(resolved(&page, "x/y:z").as_deref(), Some("https://a.test/x/y:z"));
+    }
+}

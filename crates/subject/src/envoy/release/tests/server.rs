@@ -1,0 +1,107 @@
+//! A package index of a test: it answers each path with what the test says, and remembers what it was asked.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
+
+/// The answer to a path.
+#[derive(Clone, Debug)]
+pub(super) struct Answer {
+    status: &'static str,
+    media_type: &'static str,
+    body: Vec<u8>,
+    /// Bytes that it states and does not have.
+    missing_bytes: usize,
+}
+
+impl Answer {
+    pub(super) fn ok(media_type: &'static str, body: impl Into<Vec<u8>>) -> Self {
+        Self { status: "200 OK", media_type, body: body.into(), missing_bytes: 0 }
+    }
+
+    pub(super) fn status(status: &'static str) -> Self {
+        Self { status, ..Self::ok("text/plain", "no") }
+    }
+
+    /// The same, which breaks off before its end.
+    pub(super) fn cut(self) -> Self {
+        Self { missing_bytes: 1, ..self }
+    }
+}
+
+/// A server on loopback, which also is a proxy to itself: it answers whatever host is asked for.
+pub(super) struct IndexServer {
+    pub(super) address: SocketAddr,
+    /// The heads of all requests.
+    heads: Arc<Mutex<Vec<String>>>,
+}
+
+impl IndexServer {
+    /// A server with these answers by their paths. It lasts as long as the tests.
+    pub(super) fn start(answers: Vec<(String, Answer)>, tls: Option<Arc<ServerConfig>>) -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let address = listener.local_addr().unwrap();
+        let heads = Arc::new(Mutex::new(Vec::new()));
+        let of_thread = Arc::clone(&heads);
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let Ok(stream) = stream else { return };
+                // A client may leave, and one that does not trust the server does.
+                let _ = match &tls {
+                    None => converse(stream, &answers, &of_thread),
+                    Some(tls) => ServerConnection::new(Arc::clone(tls))
+                        .map_err(io::Error::other)
+                        .and_then(|tls| converse(StreamOwned::new(tls, stream), &answers, &of_thread)),
+                };
+            }
+        });
+        Self { address, heads }
+    }
+
+    /// The heads of all requests so far.
+    pub(super) fn heads(&self) -> Vec<String> {
+        self.heads.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The methods and paths of all requests so far.
+    pub(super) fn asked(&self) -> Vec<String> {
+        let line = |head: &String| head.lines().next().unwrap_or_default().replace(" HTTP/1.1", "");
+        self.heads().iter().map(line).collect()
+    }
+}
+
+/// Answers one request, after those to be a proxy.
+fn converse(
+    stream: impl Read + Write,
+    answers: &[(String, Answer)],
+    heads: &Mutex<Vec<String>>,
+) -> io::Result<()> {
+    let mut stream = BufReader::new(stream);
+    loop {
+        let mut head = String::new();
+        while !head.ends_with("\r\n\r\n") {
+            if stream.read_line(&mut head)? == 0 {
+                return Ok(());
+            }
+        }
+        heads.lock().unwrap_or_else(PoisonError::into_inner).push(head.clone());
+        if head.starts_with("CONNECT ") {
+            stream.get_mut().write_all(b"HTTP/1.1 200 OK\r\n\r\n")?;
+            continue;
+        }
+        let target = head.split(' ').nth(1).unwrap_or_default();
+        let found = answers.iter().find(|(path, _)| path == target);
+        let answer = found.map_or_else(|| Answer::status("404 Not Found"), |(_, answer)| answer.clone());
+        let Answer { status, media_type, body, missing_bytes } = answer;
+        let length = body.len() + missing_bytes;
+        let head = format!(
+            "HTTP/1.1 {status}\r\nContent-Type: {media_type}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
+        );
+        stream.get_mut().write_all(head.as_bytes())?;
+        stream.get_mut().write_all(&body)?;
+        return stream.get_mut().flush();
+    }
+}
