@@ -86,7 +86,7 @@ export function Page({ document: result, served }: PageProps) {
           // Paper has no button that shows the table of a chart.
           <section class={result.is_table_plotted ? "on-paper" : ""}>
             <h2 id={headingId(fileName(capitalised(result.table.title)))} tabIndex={-1}>
-              {capitalised(result.table.title)}
+              <Words text={capitalised(result.table.title)} />
             </h2>
             {isHistory ? <SearchedTable table={result.table} view={view} change={change} /> : <TableView table={result.table} />}
           </section>
@@ -233,7 +233,9 @@ function SectionView({ section, view, change }: SectionProps) {
   if (section.folded) {
     return (
       <details>
-        <summary id={headingId(name)}>{section.title}</summary>
+        <summary id={headingId(name)}>
+          <Words text={section.title} />
+        </summary>
         {blocks}
       </details>
     );
@@ -241,7 +243,7 @@ function SectionView({ section, view, change }: SectionProps) {
   return (
     <section>
       <h2 id={headingId(name)} tabIndex={-1}>
-        {section.title}
+        <Words text={section.title} />
       </h2>
       {blocks}
     </section>

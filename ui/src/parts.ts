@@ -1,7 +1,7 @@
 // The parts of a page, for its menu: each has a heading to jump to, and a name in the address.
 
 import { fileName } from "./csv";
-import { capitalised } from "./text";
+import { bare, capitalised } from "./text";
 import type { Document, Section } from "./types/document";
 
 /** A part of a page. */
@@ -38,7 +38,7 @@ export function partsOf({ plots, table, is_table_plotted: isPlotted, sections }:
 
 /** A title without what is said more closely behind its subject. */
 function short(title: string): string {
-  return title.split(/[;:(]/)[0]?.trim() || title;
+  return bare(title.split(/[;:(]/)[0]?.trim() || title);
 }
 
 /**

@@ -1,5 +1,7 @@
 // What a chart looks like, as data: charts are pure functions from data and a width to a scene, which one component draws.
 
+import type { Extent } from "./range";
+
 /** Something to draw. Classes are those of style.css; a fill is one of its colours. */
 export type Shape =
   | { kind: "line"; x1: number; y1: number; x2: number; y2: number; of: string }
@@ -43,6 +45,8 @@ export interface Scene {
   near: "x" | "y" | "both" | "box";
   /** The colours and their meaning; empty if there is one. */
   legend: LegendEntry[];
+  /** The horizontal axis, if a reader can choose a range of it. */
+  extent?: Extent;
 }
 
 /** A colour and its meaning. */
