@@ -3,7 +3,7 @@
 import { useContext } from "preact/hooks";
 import { csv, fileName, keep } from "./csv";
 import { nextOrder, ordered, orderOf, withOrder, type Order } from "./order";
-import { bare, capitalised, Words } from "./text";
+import { bare, capitalised, VERDICTS, Words } from "./text";
 import type { Cell, Row, Table } from "./types/document";
 import { PageView } from "./view";
 
@@ -117,7 +117,7 @@ export function Grid({ table, choosing }: TableProps) {
               </th>
               {row.cells.map((cell, column) => (
                 <td key={column} class={cellClass(cell, table.columns[column]?.is_text ?? false)} title={reason(cell)}>
-                  <Words text={cellText(cell)} />
+                  <Value cell={cell} />
                 </td>
               ))}
             </tr>
@@ -125,6 +125,18 @@ export function Grid({ table, choosing }: TableProps) {
         </tbody>
       </table>
     </div>
+  );
+}
+
+/** What a cell says; a verdict as it is shown elsewhere. */
+function Value({ cell }: { cell: Cell }) {
+  const text = cellText(cell);
+  return Object.hasOwn(VERDICTS, text) ? (
+    <span class={text}>
+      <b>{text}</b>
+    </span>
+  ) : (
+    <Words text={text} />
   );
 }
 

@@ -13,6 +13,11 @@ export function bare(text: string): string {
   return text.replaceAll("`", "");
 }
 
+/** A sentence whose numbers are on one line with their intervals and units. */
+export function unbroken(text: string): string {
+  return text.replace(/(\d) (±|%|us\b|ms\b)/g, "$1\u00a0$2");
+}
+
 /** A sentence with its full stop. */
 export function sentence(text: string): string {
   return /[.:!?]$/.test(text) ? text : `${text}.`;

@@ -80,3 +80,9 @@ test("a round number is 1, 2 or 5 times a power of ten and not below", () => {
 test("a number that the page computes has the digits that its interval supports", () => {
   expect([withHalf(149, 4.4), withHalf(0.4464, 0.0132), withHalf(12_962.4, 385)]).toEqual(["149.0 ±4.4", "0.446 ±0.013", "12,962 ±385"]);
 });
+
+test("powers of ten without room for all have every second one, and axes that count no part of one", () => {
+  expect(logarithmic([0.1, 100_000], [140, 0], 28).ticks.map((tick) => tick.label)).toEqual(["10,000", "100", "1"]);
+  expect(logarithmic([0.1, 100_000], [200, 0], 28).ticks).toHaveLength(7);
+  expect(linear([0, 2.4], [0, 800], 64, 1).ticks.map((tick) => tick.label)).toEqual(["0", "1", "2"]);
+});

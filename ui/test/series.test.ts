@@ -206,3 +206,17 @@ describe("a part of a chart over a range", () => {
     expect(of(series(many, 900, 260, { from: 10, to: 20 }), "circle", "dot")).toHaveLength(11);
   });
 });
+
+test("the words of a limit are not on the trials", () => {
+  const limit = (points: { x: number; y: number }[]) => {
+    const scene = series(chart([line("scattered", "own", points)], { levels: [{ y: 5000, text: "p99<5ms" }], x: { ...RATE, lowest: 890 } }), 900, 260);
+    return of(scene, "text", "tick").find((text) => text.text === "p99<5ms");
+  };
+  expect(limit([{ x: 900, y: 9000 }, { x: 1000, y: 5100 }])).toMatchObject({ anchor: "start" });
+  expect(limit([{ x: 900, y: 5100 }, { x: 1000, y: 9000 }])).toMatchObject({ anchor: "end" });
+});
+
+test("the last of single points is not on the edge, and the end of a time is", () => {
+  const last = of(series(chart([HOLDS]), 900, 260), "circle", "single").at(-1)?.x ?? 0;
+  expect(last).toBeLessThan(900 - 14 - 10);
+});

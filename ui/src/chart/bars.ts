@@ -2,7 +2,7 @@
 
 import type { Bars } from "../types/document";
 import { linear } from "./scale";
-import { fitted, textWidth, type Mark, type Scene, type Shape } from "./scene";
+import { fitted, textWidth, tickText, type Mark, type Scene, type Shape } from "./scene";
 
 const ROW = 30;
 const TOP = 22;
@@ -54,7 +54,7 @@ export function bars(data: Bars, width: number): Scene {
   for (const tick of scale.ticks) {
     shapes.push(
       { kind: "line", x1: tick.at, x2: tick.at, y1: TOP - 4, y2: bottom, of: "grid" },
-      { kind: "text", x: tick.at, y: bottom + 16, text: tick.label, of: "tick", anchor: "middle" },
+      tickText(tick, bottom + 16, width),
     );
   }
   data.rows.forEach((row, place) => {

@@ -4,7 +4,7 @@ import type { Bin, Distribution, Distributions } from "../types/document";
 import { pathOf, type Place } from "./path";
 import { shownOf, type Range } from "./range";
 import { grouped, logarithmic, plain } from "./scale";
-import type { Mark, Scene, Shape } from "./scene";
+import { tickText, type Mark, type Scene, type Shape } from "./scene";
 
 const LEFT = 54;
 const RIGHT = 46;
@@ -38,7 +38,7 @@ export function distribution(data: Distributions, item: Distribution, width: num
   for (const tick of x.ticks) {
     shapes.push(
       { kind: "line", x1: tick.at, x2: tick.at, y1: TOP, y2: bottom, of: "grid" },
-      { kind: "text", x: tick.at, y: bottom + 16, text: tick.label, of: "tick", anchor: "middle" },
+      tickText(tick, bottom + 16, width),
     );
   }
   for (const share of [0, 0.5, 1]) {

@@ -3,13 +3,13 @@
 import type { Heat } from "../types/document";
 import { shownOf, type Range } from "./range";
 import { grouped, linear, logarithmic, plain } from "./scale";
-import type { Mark, Scene, Shape } from "./scene";
+import { tickText, type Mark, type Scene, type Shape } from "./scene";
 
 const LEFT = 58;
 const RIGHT = 14;
-const TOP = 12;
+const TOP = 30;
 const BOTTOM = 44;
-const HEIGHT = 260;
+const HEIGHT = 278;
 /** The faintest cell with a value, so that one slow response in a million is seen. */
 const FAINTEST = 0.14;
 
@@ -31,7 +31,7 @@ export function heat(data: Heat, width: number, chosen?: Range): Scene {
     );
   }
   for (const tick of x.ticks) {
-    shapes.push({ kind: "text", x: tick.at, y: bottom + 16, text: tick.label, of: "tick", anchor: "middle" });
+    shapes.push(tickText(tick, bottom + 16, width));
   }
   const marks: Mark[] = [];
   for (const column of columns) {
@@ -52,6 +52,7 @@ export function heat(data: Heat, width: number, chosen?: Range): Scene {
     }
   }
   shapes.push({ kind: "line", x1: left, x2: right, y1: bottom, y2: bottom, of: "zero" });
-  shapes.push({ kind: "text", x: (left + right) / 2, y: HEIGHT - 8, text: `${data.x}; vertical: ${data.y}`, of: "axis", anchor: "middle" });
+  shapes.push({ kind: "text", x: 0, y: TOP - 16, text: data.y, of: "axis" });
+  shapes.push({ kind: "text", x: (left + right) / 2, y: HEIGHT - 8, text: data.x, of: "axis", anchor: "middle" });
   return { width, height: HEIGHT, shapes, marks, near: "both", legend: [], extent: { left, right, top: TOP, bottom, scale: x, whole, shown, words: (value) => `${plain(value)} s` } };
 }

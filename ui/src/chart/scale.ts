@@ -91,9 +91,9 @@ function scale({ bend, unbend, ends: [from, to], range: [start, end] }: Bending,
   };
 }
 
-/** Multiples of a round step between two values, so many that their labels have this much room. */
-function multiples([from, to]: [number, number], length: number, space: number): { value: number; label: string }[] {
-  const step = roundUp((to - from) / Math.max(1, Math.min(8, length / space)));
+/** Multiples of a round step, or at least of another one, between two values, so many that their labels have this much room. */
+function multiples([from, to]: [number, number], length: number, space: number, least = 0): { value: number; label: string }[] {
+  const step = Math.max(least, roundUp((to - from) / Math.max(1, Math.min(8, length / space))));
   const all = [];
   for (let n = Math.ceil(from / step - 1e-9); n * step <= to + step * 1e-9; n += 1) {
     const value = Number((n * step).toPrecision(12));
@@ -102,11 +102,11 @@ function multiples([from, to]: [number, number], length: number, space: number):
   return all;
 }
 
-/** A linear scale. */
-export function linear(domain: [number, number], range: [number, number], space = LABEL_SPACE): Scale {
+/** A linear scale, whose ticks are at least this far from each other. */
+export function linear(domain: [number, number], range: [number, number], space = LABEL_SPACE, least = 0): Scale {
   const ends: [number, number] = domain[1] > domain[0] ? domain : [domain[0], domain[0] + 1];
   const same = (value: number) => value;
-  const numbers = multiples(ends, Math.abs(range[1] - range[0]), space);
+  const numbers = multiples(ends, Math.abs(range[1] - range[0]), space, least);
   return scale({ bend: same, unbend: same, ends, range }, (at) => numbers.map(({ value, label }) => ({ at: at(value), label })), "");
 }
 
@@ -122,8 +122,11 @@ export function logarithmic(domain: [number, number], range: [number, number], s
   const within = numbers.filter((value) => Math.log10(value) >= ends[0] - 1e-9 && Math.log10(value) <= ends[1] + 1e-9);
   const bend = (value: number) => Math.log10(Math.max(value, Number.MIN_VALUE));
   // Between two round numbers an axis has steps of its own.
-  const values = within.length >= FEWEST_TICKS ? important(within) : multiples([low, high], Math.abs(range[1] - range[0]), space);
-  return scale({ bend, unbend: (bent) => 10 ** bent, ends, range }, (at) => kept(values, at, space), "logarithmic");
+  const length = Math.abs(range[1] - range[0]);
+  // Labels of an axis that goes up are below each other, however long they are.
+  const letter = range[1] < range[0] ? 0 : LETTER;
+  const values = within.length >= FEWEST_TICKS ? important(within, everyOf(length / (ends[1] - ends[0]), space)) : multiples([low, high], length, space);
+  return scale({ bend, unbend: (bent) => 10 ** bent, ends, range }, (at) => kept(values, at, space, letter), "logarithmic");
 }
 
 /**
@@ -165,18 +168,26 @@ export function nines([least, most]: [number, number], range: [number, number]):
   return scale({ bend, unbend: (bent) => 1 - 10 ** -bent, ends, range }, ticks, "each step has a tenth of the requests of the one before");
 }
 
-/** Values in the order of their importance: zero, powers of ten, the rest. */
-function important(values: number[]): { value: number; label: string }[] {
-  const isPower = (value: number) => Math.abs(Math.log10(Math.abs(value)) - Math.round(Math.log10(Math.abs(value)))) < 1e-9;
+/** Of how many powers of ten that are this far from each other one has room for its label. */
+function everyOf(distance: number, space: number): number {
+  return Math.max(1, Math.ceil(space / distance));
+}
+
+/** Values in the order of their importance: zero, powers of ten or every so many of them, the rest. */
+function important(values: number[], every = 1): { value: number; label: string }[] {
+  const isPower = (value: number) => {
+    const power = Math.log10(Math.abs(value)) / every;
+    return Math.abs(power - Math.round(power)) < 1e-9;
+  };
   const weight = (value: number) => (value === 0 ? 0 : isPower(value) ? 1 : 2);
   return [...values].sort((a, b) => weight(a) - weight(b) || a - b).map((value) => ({ value, label: label(value) }));
 }
 
 /** Ticks at values in the order of their importance, as far as their labels have room. */
-function kept(values: { value: number; label: string }[], at: (value: number) => number, space: number): Tick[] {
+function kept(values: { value: number; label: string }[], at: (value: number) => number, space: number, letter = LETTER): Tick[] {
   const ticks: Tick[] = [];
   // Long numbers need more than the usual space.
-  const room = (one: string, other: string) => Math.max(space, (LETTER * (one.length + other.length)) / 2 + GAP);
+  const room = (one: string, other: string) => Math.max(space, (letter * (one.length + other.length)) / 2 + GAP);
   for (const { value, label } of values) {
     const tick = { at: at(value), label };
     if (ticks.every((other) => Math.abs(other.at - tick.at) >= room(other.label, tick.label))) {

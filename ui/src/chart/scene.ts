@@ -1,6 +1,7 @@
 // What a chart looks like, as data: charts are pure functions from data and a width to a scene, which one component draws.
 
 import type { Extent } from "./range";
+import type { Tick } from "./scale";
 
 /** Something to draw. Classes are those of style.css; a fill is one of its colours. */
 export type Shape =
@@ -116,6 +117,13 @@ export function textWidth(text: string, size = 13): number {
     width += LETTERS.find(([letters]) => letters.test(letter))?.[1] ?? OTHERS;
   }
   return width * size;
+}
+
+/** The label of a place of a horizontal axis, within the drawing. */
+export function tickText({ at, label }: Tick, y: number, width: number): Shape {
+  const half = textWidth(label, 12) / 2;
+  const [x, anchor] = at + half > width ? [width, "end" as const] : at < half ? [0, "start" as const] : [at, "middle" as const];
+  return { kind: "text", x, y, text: label, of: "tick", anchor };
 }
 
 /** A text that fits a width, cut in its middle: ends tell similar names apart. Where there is hardly room for a letter, it stays whole. */

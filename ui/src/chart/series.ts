@@ -4,7 +4,7 @@ import type { Axis, Series } from "../types/document";
 import { pathOf, shareOf, type Place } from "./path";
 import { isIn, shownOf, type Range } from "./range";
 import { grouped, linear, logarithmic, nines, percent, plain, type Scale } from "./scale";
-import { cross, diamond, textWidth, type LegendEntry, type Mark, type Scene, type Shape } from "./scene";
+import { cross, diamond, textWidth, tickText, type LegendEntry, type Mark, type Scene, type Shape } from "./scene";
 
 const LEFT = 58;
 const RIGHT = 14;
@@ -14,6 +14,8 @@ const LABEL = 18;
 const BOTTOM = 44;
 /** Space above the highest point, as a share of it. */
 const HEADROOM = 0.06;
+/** Space after the last of single points, as a share of it: at the edge, they would be on words. */
+const ROOM = 0.02;
 /** With more points, only the line is drawn. */
 const MOST_POINTS = 40;
 /** Space between two labels of the vertical axis. */
@@ -40,11 +42,13 @@ export function series(data: Series, width: number, height: number, chosen?: Ran
   // A title that says the same is above the chart.
   const isLabelled = data.y.label !== data.title;
   const [left, right, top, bottom] = [LEFT, width - RIGHT, isLabelled ? TOP + LABEL : TOP, height - BOTTOM];
-  const whole = domainOf(data.x, xs, 0);
+  const isOfSingles = data.x.highest === undefined && data.lines.some((line) => line.form === "scattered");
+  const whole = domainOf(data.x, xs, isOfSingles ? ROOM : 0);
   const shown = shownOf(whole, chosen);
   const isPart = shown !== whole;
   const within = isPart ? shown : undefined;
-  const x = scaleOf(data.x, shown, [left, right], X_SPACE);
+  // An axis of places without a unit counts: half a run is none.
+  const x = scaleOf(data.x, shown, [left, right], X_SPACE, data.x.unit === "" ? 1 : 0);
   const inView = isPart ? [...points.filter((point) => isIn(within, point.x)), ...data.lines.flatMap((line) => atEnds(line, x, shown, data.y))] : points;
   const ys = known([...inView.flatMap((point) => [point.y, point.low, point.high]), ...levels.map((level) => level.y), data.y.highest]);
   const y = scaleOf(data.y, domainOf(data.y, ys, HEADROOM), [bottom, top], LINE_SPACE);
@@ -65,19 +69,18 @@ export function series(data: Series, width: number, height: number, chosen?: Ran
     );
   }
   for (const tick of x.ticks) {
-    // The last label may be wider than the margin.
-    const isLast = tick.at > right - textWidth(tick.label, 12) / 2;
-    shapes.push({ kind: "text", x: isLast ? width : tick.at, y: bottom + 16, text: tick.label, of: "tick", anchor: isLast ? "end" : "middle" });
+    shapes.push(tickText(tick, bottom + 16, width));
   }
   shapes.push({ kind: "line", x1: left, x2: right, y1: bottom, y2: bottom, of: "zero" });
   for (const event of events) {
     shapes.push({ kind: "line", x1: x.at(event.x), x2: x.at(event.x), y1: top, y2: bottom, of: "event" });
   }
+  const dots = inView.flatMap((point) => ("x" in point && typeof point.y === "number" ? [{ x: x.at(point.x), y: y.at(point.y) }] : []));
   for (const level of levels) {
     const at = y.at(level.y);
     shapes.push(
       { kind: "line", x1: left, x2: right, y1: at, y2: at, of: "limit" },
-      { kind: "text", x: right - 2, y: at - top < ABOVE ? at + 14 : at - 5, text: level.text, of: "tick", anchor: "end" },
+      levelText(level.text, [left, right], at - top < ABOVE ? at + 14 : at - 5, dots),
     );
   }
   for (const line of data.lines) {
@@ -89,6 +92,12 @@ export function series(data: Series, width: number, height: number, chosen?: Ran
   shapes.push({ kind: "text", x: (left + right) / 2, y: height - 8, text: data.x.label, of: "axis", anchor: "middle" });
   const extent = { left, right, top, bottom, scale: x, whole, shown, words: (value: number) => amount(value, data.x) };
   return { width, height, shapes, marks: marks(data, x, y, within, events), near: "x", legend: legend(data), extent };
+}
+
+/** The words of a level at the right end of its line, or if points are there, at the left one. */
+function levelText(text: string, [left, right]: [number, number], y: number, points: { x: number; y: number }[]): Shape {
+  const isFull = points.some((point) => point.x > right - textWidth(text, 12) - 8 && Math.abs(point.y - y) < ABOVE);
+  return { kind: "text", x: isFull ? left + 4 : right - 2, y, text, of: "tick", anchor: isFull ? "start" : "end" };
 }
 
 /** The lines, if there are several, something else to explain, or one that the chart does not name; and the ranges. */
@@ -133,14 +142,14 @@ function domainOf(axis: Axis, values: number[], headroom: number): Range {
   return { from: Math.min(0, lowest), to: Math.max(0, highest + headroom * Math.abs(highest)) };
 }
 
-function scaleOf(axis: Axis, { from, to }: Range, range: [number, number], space: number): Scale {
+function scaleOf(axis: Axis, { from, to }: Range, range: [number, number], space: number, least = 0): Scale {
   switch (axis.scale) {
     case "logarithmic":
       return logarithmic([from, to], range, space);
     case "nines":
       return nines([from, to], range);
     default:
-      return linear([from, to], range, space);
+      return linear([from, to], range, space, least);
   }
 }
 

@@ -3,7 +3,7 @@
 import type { Slices } from "../types/document";
 import { isIn, shownOf, type Range } from "./range";
 import { linear, plain } from "./scale";
-import type { Mark, Scene, Shape } from "./scene";
+import { tickText, type Mark, type Scene, type Shape } from "./scene";
 
 const LEFT = 58;
 const RIGHT = 14;
@@ -43,7 +43,7 @@ export function slices(data: Slices, arm: string, other: string | null | undefin
     );
   }
   for (const tick of x.ticks) {
-    shapes.push({ kind: "text", x: tick.at, y: bottom + 16, text: tick.label, of: "tick", anchor: "middle" });
+    shapes.push(tickText(tick, bottom + 16, width));
   }
   shapes.push({ kind: "line", x1: left, x2: right, y1: bottom, y2: bottom, of: "zero" });
   // Rounds start all processes again, so they are told apart.
