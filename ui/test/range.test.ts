@@ -35,6 +35,14 @@ describe("a range", () => {
     expect(isWhole(extent(half), half ?? WHOLE)).toBe(false);
   });
 
+  test("ends with the axis, whatever the digits of its ends", () => {
+    const whole = { from: 1309.3284571, to: 1602.7714286 };
+    const of = (shown: Range): Extent => ({ ...extent(shown), whole });
+    const part = nearer(of(whole)) ?? whole;
+    expect(farther(of(part))).toEqual(whole);
+    expect(between(of(whole), 100, 600)?.from).toBe(whole.from);
+  });
+
   test("moves by half of its length, and no further than to the end", () => {
     expect(moved(extent({ from: 4, to: 6 }), "left")).toEqual({ from: 3, to: 5 });
     expect(moved(extent({ from: 8, to: 10.5 }), "right")).toEqual({ from: 8.5, to: 11 });

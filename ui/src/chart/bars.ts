@@ -14,6 +14,9 @@ const NARROW_ROW = 46;
 const HUES: [string, number][] = [
   ["kernel", 212],
   ["proxy", 26],
+  // As the times of a request in other charts.
+  ["send lag", 31],
+  ["until", 212],
 ];
 const OTHER_HUES = [290, 160, 50, 340];
 /** Shades of one hue, percent of lightness, in an order in which neighbours differ. */

@@ -81,7 +81,10 @@ export function moved(extent: Extent, to: "left" | "right"): Range | undefined {
 /** The range between two places, within the whole; none if that is what is shown. */
 function rangeOf({ scale, whole, shown }: Extent, start: number, end: number): Range | undefined {
   const value = (place: number) => Number(scale.valueAt(place).toPrecision(DIGITS));
-  const { from, to } = within(whole, { from: value(start), to: value(end) });
+  // The ends of the axis have more digits.
+  const isFromStart = start < scale.beyond(whole.from) + 1;
+  const isToEnd = end > scale.beyond(whole.to) - 1;
+  const { from, to } = within(whole, { from: isFromStart ? whole.from : value(start), to: isToEnd ? whole.to : value(end) });
   return from < to && (from !== shown.from || to !== shown.to) ? { from, to } : undefined;
 }
 

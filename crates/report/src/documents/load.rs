@@ -10,6 +10,7 @@ mod heading;
 mod headlines;
 mod imported;
 mod merged;
+mod phases;
 mod workers;
 
 use hoptax_result::{
