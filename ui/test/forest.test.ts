@@ -75,7 +75,8 @@ test("the only cost is not cut off beside arms that cost nothing", () => {
 
 test("an interval has room beyond its estimate, unless it would crowd the others", () => {
   expect(axisOf([row("jwt", 36, 21)], OPTIONS, [0, 600]).isOutside(57)).toBe(false);
-  expect(axisOf([row("jwt", 36, 21), row("lua", 20, 500)], OPTIONS, [0, 600]).isOutside(500)).toBe("after");
+  expect(axisOf([row("p99", 0, 7)], { ...OPTIONS, least: 2 }, [0, 600]).isOutside(7)).toBe(false);
+  expect(axisOf([row("jwt", 36, 21), row("cors", 3, 20), row("lua", 20, 500)], OPTIONS, [0, 600]).isOutside(500)).toBe("after");
 });
 
 test("long numbers and labels of the axis are beside the rows and within the drawing", () => {

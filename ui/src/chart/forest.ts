@@ -75,6 +75,8 @@ const CROWDED = 8;
 const NOISE = 4;
 /** How far the axis extends beyond the estimates for the ends of intervals, as a share of its length: a wide one must not crowd the others. */
 const BEYOND = 0.6;
+/** And at least so many of their usual half-widths: estimates that are all nearly zero give the axis no length. */
+const USUAL = 3;
 /** How far a logarithmic axis extends beyond all ends, as a factor. */
 const ROOM = 1.5;
 
@@ -264,5 +266,6 @@ export function axisOf(rows: ForestRow[], options: ForestOptions, range: [number
     // What is small on a bent axis is not small as a share of its length.
     return bent([Math.max(lowest, low * (1 + BEYOND) - 2 * zone), Math.min(highest, high * 1.6)], zone, range);
   }
-  return linear([Math.max(lowest, low - BEYOND * length), Math.min(highest, high + BEYOND * length)], range);
+  const beyond = Math.max(BEYOND * length, Number.isFinite(half) ? USUAL * half : 0);
+  return linear([Math.max(lowest, low - beyond), Math.min(highest, high + beyond)], range);
 }
