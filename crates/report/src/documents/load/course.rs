@@ -1,4 +1,4 @@
-//! The course of a load: its response times, its requests per second and its errors over the recorded time.
+//! The course of a load: its response times, its requests per second, its connections and its errors over the recorded time.
 
 use hoptax_result::{Histogram, LoadResult, Loop, Window};
 
@@ -30,8 +30,9 @@ pub(super) fn section(result: &LoadResult) -> Option<Section> {
     let note = "Response times as they were recorded, with what the generator may have delayed. A percentile is drawn where ten responses \
                 or more are above it. Below: the requests, by when they were due.";
     let has_rates = rates.is_some();
+    let connections = connections(result).map(Chart::Series);
     let mut blocks = vec![Block::Note(note.to_owned())];
-    blocks.extend(percentiles.into_iter().chain(heat).chain(rates).map(Block::chart));
+    blocks.extend(percentiles.into_iter().chain(heat).chain(rates).chain(connections).map(Block::chart));
     if has_rates {
         let none = "No request that was due in a complete window stayed without an answer.";
         blocks.push(
@@ -139,6 +140,23 @@ fn rates(result: &LoadResult) -> Option<Series> {
     Some(Series::new("requests per second", time(result), y, lines))
 }
 
+/// Open connections over the recorded time; none if they were as many all the time, or not recorded.
+fn connections(result: &LoadResult) -> Option<Series> {
+    let length_s = window_s(result)?;
+    let open = || result.windows.iter().filter_map(|window| window.connections);
+    if open().min() == open().max() {
+        return None;
+    }
+    // They were counted at the start of each window.
+    let point = |(place, window): (usize, &Window)| {
+        Point::at(place as f64 * length_s, window.connections.map(|count| count as f64))
+    };
+    let points = result.windows.iter().enumerate().map(point).collect();
+    let lines = vec![Line::joined("open connections", Tone::Own, points)];
+    let y = Axis::linear("open connections", "connections");
+    Some(Series::new("open connections", time(result), y, lines))
+}
+
 /// The share of the requests without an answer over the recorded time; none if all were answered.
 fn errors(result: &LoadResult) -> Option<Series> {
     let length_s = window_s(result)?;
@@ -229,6 +247,22 @@ mod tests {
         assert_eq!(ends, [Some(result.recorded_s); 2]);
         let xs: Vec<f64> = rates(&result).unwrap().lines[0].points.iter().map(|point| point.x).collect();
         assert!(xs.iter().all(|x| (0.0..result.recorded_s).contains(x)), "{xs:?}");
+    }
+
+    #[test]
+    fn connections_are_drawn_if_they_were_not_as_many_all_the_time() {
+        let mut result = fixture::load();
+        assert!(connections(&result).is_none(), "16 all the time");
+        result.windows[0].connections = Some(4);
+        result.windows[2].connections = None;
+        let chart = connections(&result).unwrap();
+        let points: Vec<(f64, Option<f64>)> =
+            chart.lines[0].points.iter().take(3).map(|point| (point.x, point.y)).collect();
+        assert_eq!(points, [(0.0, Some(4.0)), (0.1, Some(16.0)), (0.2, None)]);
+        for window in &mut result.windows {
+            window.connections = None;
+        }
+        assert!(connections(&result).is_none());
     }
 
     #[test]
