@@ -1,9 +1,11 @@
 // Draws a scene, and says the value at the pointer or at the place that the arrow keys have stepped to.
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { nearest, type LegendEntry, type Scene, type Shape } from "./chart/scene";
+import { between, rangeWords, type Extent, type Range } from "./chart/range";
+import { nearest, type Box, type LegendEntry, type Scene, type Shape } from "./chart/scene";
 import { pointOf } from "./chart/forest";
 import { single } from "./chart/series";
+import { bare, Words } from "./text";
 
 /** The width of an element as it changes; zero until it is known. */
 export function useWidth(): [{ current: HTMLDivElement | null }, number] {
@@ -30,14 +32,25 @@ interface DrawingProps {
   onChoose?: (id: string) => void;
   /** What Escape does before it leaves the marks; false if there was nothing to do. */
   onLeave?: () => boolean;
+  /** What choosing a range of the horizontal axis does; what it leaves, Escape and a double click do. */
+  onRange?: (range: Range) => void;
+}
+
+/** Where a reader has begun to choose a range, and where the pointer or the keys are. */
+interface Selection {
+  from: number;
+  to: number;
+  /** The mark that keys have begun at. */
+  mark?: number;
 }
 
 /** A chart. */
-export function Drawing({ title, scene, onChoose, onLeave }: DrawingProps) {
+export function Drawing({ title, scene, onChoose, onLeave, onRange }: DrawingProps) {
   const [active, setActive] = useState<number | undefined>(undefined);
   // What was chosen may change the chart, and with it the place of its mark.
   const followed = useRef<string | undefined>(undefined);
   const [isByKey, setByKey] = useState(false);
+  const [selection, setSelection] = useState<Selection | undefined>(undefined);
   const mark = active === undefined ? undefined : scene.marks[active];
   const count = scene.marks.length;
 
@@ -56,13 +69,44 @@ export function Drawing({ title, scene, onChoose, onLeave }: DrawingProps) {
   const leave = () => {
     followed.current = undefined;
     setActive(undefined);
+    setSelection(undefined);
   };
 
-  const atPointer = (event: PointerEvent) => {
+  const { extent } = scene;
+  const range = extent && selection && between(extent, selection.from, selection.to);
+  const chooseRange = () => {
+    setSelection(undefined);
+    if (range !== undefined) {
+      // Its marks have other places, and others may be gone.
+      setActive(undefined);
+      onRange?.(range);
+    }
+  };
+  const placeOf = (event: MouseEvent) => {
     const box = (event.currentTarget as Element).getBoundingClientRect();
     // The drawing may be shown smaller than it is, in print for one.
     const scale = scene.width / box.width;
-    return nearest(scene, (event.clientX - box.left) * scale, (event.clientY - box.top) * scale);
+    return { x: (event.clientX - box.left) * scale, y: (event.clientY - box.top) * scale };
+  };
+  const atPointer = (event: MouseEvent) => {
+    const { x, y } = placeOf(event);
+    return nearest(scene, x, y);
+  };
+  /** A finger reads values, and scrolls: it chooses a range with the buttons. */
+  const press = (event: PointerEvent) => {
+    const { x, y } = placeOf(event);
+    if (onRange && extent && event.button === 0 && event.pointerType !== "touch" && x >= extent.left && x <= extent.right && y <= extent.bottom) {
+      (event.currentTarget as Element).setPointerCapture(event.pointerId);
+      setSelection({ from: x, to: x });
+    }
+  };
+  /** Steps to a mark, from which on the keys may choose a range. */
+  const stepTo = (place: number, isRange: boolean) => {
+    const [from, to] = [selection?.mark ?? active ?? 0, scene.marks[place]];
+    const first = scene.marks[from];
+    setSelection(isRange && first && to ? { from: first.x, to: to.x, mark: from } : undefined);
+    setByKey(true);
+    setActive(place);
   };
   const step = (event: KeyboardEvent) => {
     const at = active ?? -1;
@@ -75,9 +119,14 @@ export function Drawing({ title, scene, onChoose, onLeave }: DrawingProps) {
       End: count - 1,
     };
     const place = mark?.keys?.[event.key] ?? places[event.key];
-    if (event.key === "Escape") {
+    if (event.key === "Escape" && selection) {
+      setSelection(undefined);
+    } else if (event.key === "Enter" && range) {
+      event.preventDefault();
+      chooseRange();
+    } else if (event.key === "Escape") {
       followed.current = mark?.id;
-      if (onLeave?.() !== true) {
+      if (onLeave?.() !== true || mark?.id === undefined) {
         leave();
       }
     } else if ((event.key === "Enter" || event.key === " ") && mark?.id !== undefined && onChoose) {
@@ -85,21 +134,22 @@ export function Drawing({ title, scene, onChoose, onLeave }: DrawingProps) {
       choose(mark.id);
     } else if (place !== undefined && count > 0) {
       event.preventDefault();
-      setByKey(true);
-      setActive(place);
+      stepTo(place, event.shiftKey && onRange !== undefined);
     }
   };
 
-  const help = onChoose ? `Arrow keys step through the values, Enter selects one${onLeave ? ", Escape goes back" : ""}.` : "Arrow keys step through the values.";
+  const help = onChoose
+    ? `Arrow keys step through the values, Enter selects one${onLeave ? ", Escape goes back" : ""}.`
+    : `Arrow keys step through the values.${onRange ? " With Shift they select a range, which Enter shows alone. Escape shows the whole range." : ""}`;
   return (
-    <div class={onChoose ? "drawing choosing" : "drawing"}>
+    <div class={`drawing${onChoose ? " choosing" : ""}${onRange ? " ranged" : ""}`}>
       <svg
         viewBox={`0 0 ${scene.width} ${scene.height}`}
         width={scene.width}
         height={scene.height}
         role="group"
         aria-roledescription="chart"
-        aria-label={count > 0 ? `${title}. ${count} values. ${help}` : title}
+        aria-label={bare(count > 0 ? `${title}. ${count} values. ${help}` : title)}
         tabIndex={count > 0 ? 0 : -1}
         onKeyDown={step}
         onBlur={leave}
@@ -110,7 +160,14 @@ export function Drawing({ title, scene, onChoose, onLeave }: DrawingProps) {
           }
           setByKey(false);
           setActive(atPointer(event));
+          if (selection && selection.mark === undefined) {
+            setSelection({ ...selection, to: placeOf(event).x });
+          }
         }}
+        onPointerDown={press}
+        onPointerUp={() => selection && selection.mark === undefined && chooseRange()}
+        onPointerCancel={() => setSelection(undefined)}
+        onDblClick={() => onRange && onLeave?.()}
         onPointerLeave={() => isByKey || leave()}
         onClick={(event) => {
           const place = atPointer(event as unknown as PointerEvent);
@@ -124,26 +181,27 @@ export function Drawing({ title, scene, onChoose, onLeave }: DrawingProps) {
           {mark && scene.near === "y" && <rect class="row-active" x={0} width={scene.width} y={mark.y - 11} height={22} />}
           {mark && scene.near === "x" && <line class="column-active" x1={mark.x} x2={mark.x} y1={0} y2={scene.height - 30} />}
           {scene.shapes.map((shape, place) => drawn(shape, place))}
+          {extent && range && <rect class="selection" {...selected(extent, selection)} />}
           {mark && (mark.box ? <rect class="active" {...mark.box} /> : <circle class="active" cx={mark.x} cy={mark.y} r={7} />)}
         </g>
       </svg>
       {mark && (
         <div class="tip" style={tipPlace(mark.x, mark.y, scene)} aria-hidden="true">
-          <b>{mark.name}</b>
+          <b>{bare(mark.name)}</b>
           {mark.values.map((value) => (
-            <span key={value}>{value}</span>
+            <span key={value}>{bare(value)}</span>
           ))}
         </div>
       )}
       <div class="unseen" aria-live="polite">
-        {mark && isByKey ? `${mark.name}: ${mark.values.join("; ")}` : ""}
+        {mark && isByKey ? `${bare(`${mark.name}: ${mark.values.join("; ")}`)}${extent && range ? `. Selected: ${rangeWords(extent, range)}` : ""}` : ""}
       </div>
       {scene.legend.length > 0 && (
         <ul class="legend">
           {scene.legend.map((entry) => (
             <li key={entry.name}>
               <Swatch entry={entry} />
-              {entry.name}
+              <Words text={entry.name} />
             </li>
           ))}
         </ul>
@@ -174,6 +232,12 @@ function Swatch({ entry }: { entry: LegendEntry }) {
   );
 }
 
+/** The area of a selection between the axes. */
+function selected({ left, right, top, bottom }: Extent, { from, to }: Selection): Box {
+  const [start, end] = [Math.max(left, Math.min(from, to)), Math.min(right, Math.max(from, to))];
+  return { x: start, y: top, width: end - start, height: bottom - top };
+}
+
 /** Beside the mark, on the side where there is more room. */
 function tipPlace(x: number, y: number, scene: Scene): Record<string, string> {
   const share = `${((100 * x) / scene.width).toFixed(2)}%`;
@@ -195,7 +259,7 @@ function drawn(shape: Shape, key: number) {
     case "text":
       return (
         <text key={key} class={shape.of} x={shape.x} y={shape.y} text-anchor={shape.anchor ?? "start"}>
-          {shape.text}
+          {bare(shape.text)}
         </text>
       );
   }

@@ -1,18 +1,24 @@
 // A chart with its table: each shows the same values, and a reader chooses.
 
 import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
+import { farther, isWhole, moved, nearer, rangeWords, type Extent, type Range } from "./chart/range";
 import type { Scene } from "./chart/scene";
 import { Drawing, useWidth } from "./drawing";
 import { Grid, KeepCsv } from "./table";
+import { Words } from "./text";
 import type { Table } from "./types/document";
 import { useTable } from "./view";
+import { useRange } from "./zoom";
 
 interface FigureProps {
   title: string;
   /** What tells it from the other charts of the page in the address, if its title does not or changes. */
   name?: string | undefined;
-  /** The chart for a width in pixels; none if there is nothing to draw. */
-  scene: (width: number) => Scene | undefined;
+  /** The horizontal axis of which a reader can choose a range, which all charts over it show. */
+  axis?: string;
+  /** The chart for a width in pixels, over a range of that axis or all of it; none if there is nothing to draw. */
+  scene: (width: number, range?: Range) => Scene | undefined;
   /** The same values as rows of text, the heading first. */
   rows: () => string[][];
   onChoose?: (id: string) => void;
@@ -25,30 +31,93 @@ interface FigureProps {
 }
 
 /** A chart with its table. */
-export function Figure({ title, name = title, scene, rows, onChoose, onLeave, note, isTitled }: FigureProps) {
+export function Figure({ title, name = title, axis, scene, rows, onChoose, onLeave, note, isTitled }: FigureProps) {
   const [element, width] = useWidth();
   const [isTable, toggleTable] = useTable(name);
-  const drawn = width > 0 ? scene(width) : undefined;
+  const [range, setRange] = useRange(axis);
+  const drawn = width > 0 ? scene(width, range) : undefined;
+  const extent = drawn?.extent;
+  // Said by the chart that it was chosen at, and not by all that show it.
+  const [said, setSaid] = useState("");
+  const choose = (chosen: Range | undefined) => {
+    const isPart = extent !== undefined && chosen !== undefined && !isWhole(extent, chosen);
+    setRange(isPart ? chosen : undefined);
+    setSaid(isPart ? `${rangeWords(extent, chosen)} is shown.` : "The whole range is shown.");
+  };
+  const whole = () => {
+    if (range === undefined) {
+      return false;
+    }
+    choose(undefined);
+    return true;
+  };
+  const leave = onLeave ?? (extent ? whole : undefined);
   return (
-    <figure class="figure">
-      {isTitled && <figcaption>{title}</figcaption>}
+    <figure class="figure" onFocusOut={() => setSaid("")}>
+      {isTitled && (
+        <figcaption>
+          <Words text={title} />
+        </figcaption>
+      )}
       <div ref={element}>
         {isTable ? (
           <Grid table={asTable(title, rows())} />
         ) : drawn ? (
-          <Drawing title={title} scene={drawn} {...(onChoose ? { onChoose } : {})} {...(onLeave ? { onLeave } : {})} />
+          <Drawing title={title} scene={drawn} {...(onChoose ? { onChoose } : {})} {...(leave ? { onLeave: leave } : {})} {...(extent ? { onRange: choose } : {})} />
         ) : (
           width > 0 && <p class="empty">No value of this chart is known. The findings at the head of the page say why, and what to do.</p>
         )}
       </div>
       {note && !isTable && <p class="note">{note}</p>}
-      <p class="tools">
+      <div class="tools">
         <button type="button" class="quiet" aria-pressed={isTable} onClick={toggleTable}>
           {isTable ? "Show as chart" : "Show as table"}
         </button>
         <KeepCsv name={title} rows={rows} />
-      </p>
+        {extent && !isTable && <Zoom extent={extent} isChosen={range !== undefined} choose={choose} whole={whole} />}
+      </div>
+      {extent && (
+        <div class="unseen" role="status">
+          {said}
+        </div>
+      )}
     </figure>
+  );
+}
+
+interface ZoomProps {
+  extent: Extent;
+  isChosen: boolean;
+  choose: (range: Range | undefined) => void;
+  /** Shows the whole; false if that is shown. */
+  whole: () => boolean;
+}
+
+/** Buttons that choose a range without dragging, and what is shown. */
+function Zoom({ extent, isChosen, choose, whole }: ZoomProps) {
+  const parts: [string, Range | undefined][] = [["Zoom in", nearer(extent)]];
+  if (isChosen) {
+    parts.push(["Zoom out", farther(extent)], ["Move left", moved(extent, "left")], ["Move right", moved(extent, "right")]);
+  }
+  return (
+    <div class="zoom" role="group" aria-label="Range that is shown" onKeyDown={(event) => event.key === "Escape" && whole()}>
+      {parts.map(([name, range]) => (
+        // One that had the focus keeps it at the end of the axis.
+        <button key={name} type="button" class="quiet" aria-disabled={range === undefined} onClick={() => range && choose(range)}>
+          {name}
+        </button>
+      ))}
+      {isChosen && (
+        <button type="button" class="quiet" onClick={whole}>
+          Whole range
+        </button>
+      )}
+      {isChosen && (
+        <span class="soft">
+          {rangeWords(extent, extent.shown)} of {rangeWords(extent, extent.whole)}
+        </span>
+      )}
+    </div>
   );
 }
 

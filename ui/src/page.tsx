@@ -9,10 +9,10 @@ import { ComparedLinks } from "./live/compared";
 import { RunLinks } from "./live/downloads";
 import { LiveView } from "./live/live";
 import { Menu } from "./menu";
-import { ANSWER, headingId, isShown, partsOf } from "./parts";
+import { ANSWER, headingId, isShown, partsOf, tableTitle } from "./parts";
 import { SearchedTable } from "./search";
 import { TableView } from "./table";
-import { capitalised, sentence, VERDICTS, Words } from "./text";
+import { capitalised, sentence, unbroken, VERDICTS, Words } from "./text";
 import { chooseTheme, theme } from "./theme";
 import type { CheckText, Document, FindingText, Section } from "./types/document";
 import { PageView, useView, type View } from "./view";
@@ -52,11 +52,11 @@ export function Page({ document: result, served }: PageProps) {
           </p>
         )}
         <h1 id={headingId(ANSWER)} tabIndex={-1}>
-          {first === undefined ? result.subject : <Words text={sentence(first)} />}
+          {first === undefined ? result.subject : <Words text={unbroken(sentence(first))} />}
         </h1>
         {others.map((one) => (
           <p key={one} class="answer">
-            <Words text={sentence(capitalised(one))} />
+            <Words text={unbroken(sentence(capitalised(one)))} />
           </p>
         ))}
         {result.headlines.length > 0 && <Headlines headlines={result.headlines} />}
@@ -85,8 +85,8 @@ export function Page({ document: result, served }: PageProps) {
         {result.table && (
           // Paper has no button that shows the table of a chart.
           <section class={result.is_table_plotted ? "on-paper" : ""}>
-            <h2 id={headingId(fileName(capitalised(result.table.title)))} tabIndex={-1}>
-              {capitalised(result.table.title)}
+            <h2 id={headingId(fileName(tableTitle(result.table, result)))} tabIndex={-1}>
+              <Words text={tableTitle(result.table, result)} />
             </h2>
             {isHistory ? <SearchedTable table={result.table} view={view} change={change} /> : <TableView table={result.table} />}
           </section>
@@ -233,7 +233,9 @@ function SectionView({ section, view, change }: SectionProps) {
   if (section.folded) {
     return (
       <details>
-        <summary id={headingId(name)}>{section.title}</summary>
+        <summary id={headingId(name)}>
+          <Words text={section.title} />
+        </summary>
         {blocks}
       </details>
     );
@@ -241,7 +243,7 @@ function SectionView({ section, view, change }: SectionProps) {
   return (
     <section>
       <h2 id={headingId(name)} tabIndex={-1}>
-        {section.title}
+        <Words text={section.title} />
       </h2>
       {blocks}
     </section>

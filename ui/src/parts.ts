@@ -1,8 +1,8 @@
 // The parts of a page, for its menu: each has a heading to jump to, and a name in the address.
 
 import { fileName } from "./csv";
-import { capitalised } from "./text";
-import type { Document, Section } from "./types/document";
+import { bare, capitalised } from "./text";
+import type { Document, Section, Table } from "./types/document";
 
 /** A part of a page. */
 export interface Part {
@@ -27,10 +27,17 @@ export function isShown(section: Section): boolean {
   return section.blocks.some((block) => !("text_only" in block));
 }
 
+/** The heading of the first table, which tells it from a chart of the same title. */
+export function tableTitle(table: Table, { plots, sections }: Document): string {
+  const title = capitalised(table.title);
+  return [...plots, ...sections].some((section) => isShown(section) && section.title === title) ? `${title}, all numbers` : title;
+}
+
 /** The parts of the page of a document, in its order; none if they are too few for a menu. */
-export function partsOf({ plots, table, is_table_plotted: isPlotted, sections }: Document): Part[] {
+export function partsOf(document: Document): Part[] {
+  const { plots, table, is_table_plotted: isPlotted, sections } = document;
   const shown = (all: Section[]) => all.filter(isShown).map(({ title }) => title);
-  const titles = [...shown(plots), ...(table === null || isPlotted ? [] : [capitalised(table.title)]), ...shown(sections)];
+  const titles = [...shown(plots), ...(table === null || isPlotted ? [] : [tableTitle(table, document)]), ...shown(sections)];
   const all = [{ name: ANSWER, title: "Answer" }, ...titles.map((title) => ({ name: fileName(title), title: short(title) }))];
   const parts = all.filter(({ name }, place) => all.findIndex((other) => other.name === name) === place);
   return parts.length < FEWEST ? [] : parts;
@@ -38,7 +45,7 @@ export function partsOf({ plots, table, is_table_plotted: isPlotted, sections }:
 
 /** A title without what is said more closely behind its subject. */
 function short(title: string): string {
-  return title.split(/[;:(]/)[0]?.trim() || title;
+  return bare(title.split(/[;:(]/)[0]?.trim() || title);
 }
 
 /**

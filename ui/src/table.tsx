@@ -3,7 +3,7 @@
 import { useContext } from "preact/hooks";
 import { csv, fileName, keep } from "./csv";
 import { nextOrder, ordered, orderOf, withOrder, type Order } from "./order";
-import { capitalised, Words } from "./text";
+import { bare, capitalised, VERDICTS, Words } from "./text";
 import type { Cell, Row, Table } from "./types/document";
 import { PageView } from "./view";
 
@@ -80,7 +80,7 @@ export function TableView({ table, choosing }: TableProps) {
 /** A button that keeps rows as a CSV file. */
 export function KeepCsv({ name, rows }: { name: string; rows: () => string[][] }) {
   return (
-    <button type="button" class="quiet" onClick={() => keep(`${fileName(name)}.csv`, "text/csv", csv(rows()))}>
+    <button type="button" class="quiet" onClick={() => keep(`${fileName(name)}.csv`, "text/csv", bare(csv(rows())))}>
       Save as CSV
     </button>
   );
@@ -93,7 +93,7 @@ export function Grid({ table, choosing }: TableProps) {
   const order = orderOf(view, name);
   const choose = (column: number) => change(withOrder(view, name, nextOrder(table, order, column)));
   return (
-    <div class="scroll" role="region" aria-label={capitalised(table.title)} tabIndex={0}>
+    <div class="scroll" role="region" aria-label={bare(capitalised(table.title))} tabIndex={0}>
       <table>
         <thead>
           <tr>
@@ -108,7 +108,7 @@ export function Grid({ table, choosing }: TableProps) {
             <tr key={place}>
               <th scope="row">
                 {choosing && <ChoiceOf row={row} names={table.names} choosing={choosing} />}
-                {row.page ? <a href={row.page}>{row.name}</a> : row.name}
+                {row.page ? <a href={row.page}>{row.name}</a> : <Words text={row.name} />}
                 {row.summary !== "" && (
                   <small>
                     <Words text={row.summary} />
@@ -117,7 +117,7 @@ export function Grid({ table, choosing }: TableProps) {
               </th>
               {row.cells.map((cell, column) => (
                 <td key={column} class={cellClass(cell, table.columns[column]?.is_text ?? false)} title={reason(cell)}>
-                  <Words text={cellText(cell)} />
+                  <Value cell={cell} />
                 </td>
               ))}
             </tr>
@@ -125,6 +125,18 @@ export function Grid({ table, choosing }: TableProps) {
         </tbody>
       </table>
     </div>
+  );
+}
+
+/** What a cell says; a verdict as it is shown elsewhere. */
+function Value({ cell }: { cell: Cell }) {
+  const text = cellText(cell);
+  return Object.hasOwn(VERDICTS, text) ? (
+    <span class={text}>
+      <b>{text}</b>
+    </span>
+  ) : (
+    <Words text={text} />
   );
 }
 
@@ -145,7 +157,7 @@ function Heading({ heading, isText = false, column, order, choose }: HeadingProp
         ""
       ) : (
         <button type="button" class="order" onClick={() => choose(column)}>
-          {heading}
+          <Words text={heading} />
         </button>
       )}
     </th>

@@ -42,9 +42,17 @@ test("a row of a gate has its limit, and fails in another form than it passes", 
 });
 
 test("one measure is compared between subjects", () => {
-  expect(differenceRows(DATA, "").map((one) => one.label)).toEqual(["new: CPU time", "new: p50", "old again: CPU time"]);
+  expect(differenceRows(DATA, "").map((one) => one.label)).toEqual(["CPU time", "p50", "CPU time"]);
   expect(differenceRows(DATA, "CPU time").map((one) => one.label)).toEqual(["new", "old again"]);
   expect(differenceRows({ ...DATA, rows: DATA.rows.slice(0, 2) }, "").map((one) => one.label)).toEqual(["CPU time", "p50"]);
+});
+
+test("rows of one subject are below its name", () => {
+  const scene = forest(differenceRows(DATA, ""), { axis: DATA.axis, band: null, isLinear: false, isGrouped: true }, 900);
+  const texts = scene.shapes.flatMap((shape) => (shape.kind === "text" && shape.of.startsWith("label") ? [shape] : [])).sort((a, b) => a.y - b.y);
+  expect(texts.map((text) => text.text)).toEqual(["new", "CPU time", "p50", "old again", "CPU time"]);
+  expect(scene.marks.map((mark) => mark.name)).toEqual(["new: CPU time", "new: p50", "old again: CPU time"]);
+  expect(Math.max(...scene.marks.map((mark) => mark.y))).toBeLessThan(scene.height);
 });
 
 test("the axis reaches beyond the margin, however small the differences", () => {

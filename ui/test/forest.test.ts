@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { axisOf, forest, type ForestOptions, type ForestRow } from "../src/chart/forest";
-import type { Scene, Shape } from "../src/chart/scene";
+import { textWidth, type Scene, type Shape } from "../src/chart/scene";
 
 const OPTIONS: ForestOptions = { axis: "CPU time, us", band: null, isLinear: false };
 
@@ -64,4 +64,29 @@ test("many small costs beside a few large ones get a bent axis, unless the reade
   const note = (options: Partial<ForestOptions>) => axisOf(rows, { ...OPTIONS, ...options }, [0, 600]).note;
   expect(note({})).toContain("logarithmic beyond");
   expect(note({ isLinear: true })).toBe("");
+});
+
+test("the only cost is not cut off beside arms that cost nothing", () => {
+  const rows = [row("jwt", 43, 2), { ...row("lua", 15, 3), isBounded: true }, row("same (A/A)", 0.7, 4.1)];
+  const scale = axisOf(rows, OPTIONS, [0, 600]);
+  expect([scale.isOutside(45), scale.isOutside(18), scale.isOutside(-3)]).toEqual([false, false, false]);
+  expect(scale.note).toBe("");
+});
+
+test("an interval has room beyond its estimate, unless it would crowd the others", () => {
+  expect(axisOf([row("jwt", 36, 21)], OPTIONS, [0, 600]).isOutside(57)).toBe(false);
+  expect(axisOf([row("p99", 0, 7)], { ...OPTIONS, least: 2 }, [0, 600]).isOutside(7)).toBe(false);
+  expect(axisOf([row("jwt", 36, 21), row("cors", 3, 20), row("lua", 20, 500)], OPTIONS, [0, 600]).isOutside(500)).toBe("after");
+});
+
+test("long numbers and labels of the axis are beside the rows and within the drawing", () => {
+  const rows = [{ ...row("same", 1_518_339, 500_000), value: "1,518,339 (815,800 to 10,936,444)" }, row("lua", 900, 100)];
+  const scene = forest(rows, { ...OPTIONS, isLogarithmic: true }, 1200);
+  const [value] = of(scene, "text", "value");
+  const right = Math.max(...of(scene, "line", "interval").map((line) => line.x2));
+  expect((value?.x ?? 0) - textWidth(value?.text ?? "")).toBeGreaterThan(right);
+  for (const tick of of(forest(rows, { ...OPTIONS, isLogarithmic: true }, 360), "text", "tick")) {
+    const half = textWidth(tick.text, 12) / (tick.anchor === "middle" ? 2 : 1);
+    expect(tick.x + (tick.anchor === "end" ? 0 : half)).toBeLessThanOrEqual(360);
+  }
 });

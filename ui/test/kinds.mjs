@@ -1,5 +1,5 @@
 // Opens pages of results of all kinds in Chromium from disk with the network off: each chart is drawn, says its values by key, and has a table;
-// parts of a bill and functions of a graph are switched off; a frame of a flame graph says its name and its share; a table is ordered by a column;
+// a range of an axis is chosen by dragging, key and button; parts of a bill and functions of a graph are switched off; a frame of a flame graph says its name and its share; a table is ordered by a column;
 // the menu goes to a part; results of five kinds have headline numbers;
 // no page is wider than 1,000 pixels, or than a phone; axe finds nothing serious in either theme.
 //
@@ -15,6 +15,7 @@ import { pathToFileURL } from "node:url";
 import { launched } from "./chromium.mjs";
 import { useMenu } from "./menu.mjs";
 import { useSwitches } from "./switches.mjs";
+import { useZoom } from "./zoom.mjs";
 
 const [folder, screenshots] = process.argv.slice(2);
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -152,10 +153,12 @@ async function useFlame(page, name) {
 const SWITCHED = ["bill.html", "size.html"];
 /** Pages with a flame graph. */
 const PROFILED = ["study-with-profile.html"];
+/** Pages with charts over time, which show a range of it together. */
+const OVER_TIME = ["load.html"];
 /** Pages with headline numbers. */
 const WITH_HEADLINES = ["load.html", "study.html", "bill.html", "find.html", "size.html"];
 /** Words of pages that have more than the others of their kind. */
-const WORDS = { "study-with-profile.html": "Published numbers beside those measured here", "load-with-agents.html": "The starts of two agents differ by at most" };
+const WORDS = { "load.html": "Phases of a request", "study-with-profile.html": "Published numbers beside those measured here", "load-with-agents.html": "The starts of two agents differ by at most" };
 
 try {
   const context = await browser.newContext({ offline: true, viewport: { width: 1000, height: 900 } });
@@ -172,6 +175,8 @@ try {
     await page.goto(pathToFileURL(resolve(folder, name)).href);
     await page.locator("h1").waitFor();
     charts += await useCharts(page, name);
+    const zoomed = await useZoom(page, name);
+    assert.ok(zoomed > 1 || !OVER_TIME.includes(name), `${name}: ${zoomed} charts show a range`);
     const switches = await useSwitches(page, name);
     assert.ok(switches > 1 || !SWITCHED.includes(name), `${name} has switches`);
     const hasFlame = await useFlame(page, name);
@@ -216,7 +221,7 @@ try {
   assert.ok(charts > 0, "some page has a chart");
   assert.ok(tables > 0, "some page has a table to order");
   assert.ok(menus > 0, "some page has a menu");
-  const absent = [...SWITCHED, ...WITH_HEADLINES, ...Object.keys(WORDS)].filter((name) => !pages.includes(name));
+  const absent = [...SWITCHED, ...OVER_TIME, ...WITH_HEADLINES, ...Object.keys(WORDS)].filter((name) => !pages.includes(name));
   assert.deepEqual(absent, [], "pages that are not there");
   console.log(`${pages.length} pages, ${charts} charts`);
 } finally {

@@ -25,7 +25,7 @@ const titles = (page: Document) => partsOf(page).map(({ title }) => title);
 
 describe("the parts of a page", () => {
   test("are its answer, its charts, its table and its sections, those that are folded among them", () => {
-    expect(titles(PAGE)).toEqual(["Answer", "Cost of each arm per request", "Cost of each arm per request, its difference from `baseline`", "Known answers", "Method"]);
+    expect(titles(PAGE)).toEqual(["Answer", "Cost of each arm per request", "Cost of each arm per request, its difference from baseline", "Known answers", "Method"]);
   });
 
   test("are no parts for text alone, and no table whose values a chart has", () => {
@@ -38,6 +38,11 @@ describe("the parts of a page", () => {
     const names = partsOf(twice).map(({ name }) => name);
     expect(names).toEqual([...new Set(names)]);
     expect(names).toContain("sources");
+  });
+
+  test("tell a chart from a table of the same title", () => {
+    const same = { ...PAGE, table: { ...TABLE, title: "cost of each arm per request" } };
+    expect(titles(same).slice(1, 3)).toEqual(["Cost of each arm per request", "Cost of each arm per request, all numbers"]);
   });
 
   test("of a short page are no menu", () => {

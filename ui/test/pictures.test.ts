@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { bars, fills } from "../src/chart/bars";
-import { distribution, highestShare } from "../src/chart/distribution";
+import { distribution } from "../src/chart/distribution";
 import { heat } from "../src/chart/heat";
+import type { Range } from "../src/chart/range";
 import type { Scene, Shape } from "../src/chart/scene";
 import { slices } from "../src/chart/slices";
 import type { Bars, Bin, Distributions, Heat, Slices } from "../src/types/document";
@@ -58,9 +59,9 @@ describe("a distribution", () => {
       { name: "send lag", words: "100 answered requests", tone: "third", bins: [{ from: 100, to: 200, count: 50 }, { from: 200, to: 400, count: 50 }] },
     ],
   };
-  const drawn = (place: 0 | 1) => {
+  const drawn = (place: 0 | 1, range?: Range) => {
     const item = DATA.items[place];
-    return item && distribution(DATA, item, highestShare(DATA), WIDTH, 220);
+    return item && distribution(DATA, item, WIDTH, 220, range);
   };
 
   test("says the count of each bin, and how many are up to it", () => {
@@ -75,6 +76,15 @@ describe("a distribution", () => {
   test("has the scale of those beside it", () => {
     const heights = [drawn(0), drawn(1)].map((scene) => of(scene, "rect", "bar")[0]?.height ?? 0);
     expect(heights[1]).toBeCloseTo(((heights[0] ?? 0) * 0.5) / 0.9);
+  });
+
+  test("over a range has its bins on a scale of their own, and still counts from the first", () => {
+    const scene = drawn(0, { from: 300, to: 800 });
+    expect(scene?.marks.map((mark) => mark.values[1])).toEqual(["99 up to here, 99 %", "100 up to here, 100 %"]);
+    const [whole, part] = [drawn(0), scene].map((one) => of(one, "rect", "bar").at(-1)?.height ?? 0);
+    expect(part).toBeGreaterThan(1.5 * (whole ?? 0));
+    const [start] = /^M[\d.]+/.exec(of(scene, "path", "curve")[0]?.d ?? "") ?? [];
+    expect(start).toBe("M54.0");
   });
 });
 
@@ -101,7 +111,14 @@ describe("a heat map", () => {
   test("says what a cell has, and names both axes", () => {
     const scene = heat(DATA, WIDTH);
     expect(scene.marks[1]?.values[0]).toMatch(/^1 of 1,000,000 responses/);
-    expect(of(scene, "text", "axis")[0]?.text).toBe("time, s; vertical: response time, us");
+    expect(of(scene, "text", "axis").map((text) => text.text)).toEqual(["response time, us", "time, s"]);
+  });
+
+  test("over a range has what is in it, on scales of its own", () => {
+    const cells = of(heat(DATA, WIDTH, { from: 1.5, to: 2 }), "rect", "cell");
+    expect(cells).toHaveLength(1);
+    expect([cells[0]?.x, cells[0]?.height]).toEqual([58, 278 - 44 - 30]);
+    expect(heat(DATA, WIDTH, { from: 5, to: 6 }).marks).toHaveLength(3);
   });
 });
 
@@ -133,6 +150,12 @@ describe("the slices behind a number", () => {
     expect(scene?.marks.find((mark) => mark.values.length > 1)?.values).toEqual([expect.stringMatching(/^5,000 us in round 2/), "set aside: steal"]);
     const [first, second] = of(scene, "circle", "dot");
     expect(Math.abs((first?.y ?? 0) - (second?.y ?? 0))).toBeGreaterThan(10);
+  });
+
+  test("over a range are those in it, with the rounds that begin there", () => {
+    const scene = slices(DATA, "lua", "baseline", WIDTH, { from: 69, to: 71 });
+    expect(scene?.marks.map((mark) => mark.values[0])).toEqual([expect.stringContaining("5,000 us in round 2"), expect.stringContaining("52.0 us in round 2")]);
+    expect(of(scene, "line", "event")).toHaveLength(1);
   });
 
   test("of an arm without any are no chart", () => {

@@ -41,9 +41,29 @@ test("a logarithmic scale has equal distances for equal factors", () => {
 });
 
 test("on a scale of nines each step has a tenth of the requests of the one before", () => {
-  const scale = nines(0.999, [0, 300]);
+  const scale = nines([0, 0.999], [0, 400]);
   expect(scale.at(0.99) - scale.at(0.9)).toBeCloseTo(scale.at(0.999) - scale.at(0.99));
   expect(scale.ticks.map((tick) => tick.label)).toEqual(["0 %", "50 %", "90 %", "99 %", "99.9 %"]);
+});
+
+test.each([
+  ["linear", linear([0, 10], [50, 450])],
+  ["logarithmic", logarithmic([1, 1000], [450, 50])],
+  ["bent", bent([-20, 900], 2, [50, 450])],
+  ["nines", nines([0, 0.9999], [50, 450])],
+])("a place of a %s scale leads to its value and back, beyond its ends too", (_, scale) => {
+  for (const place of [0, 50, 133, 450, 470]) {
+    expect(scale.beyond(scale.valueAt(place))).toBeCloseTo(place);
+  }
+  expect(scale.at(scale.valueAt(470))).toBe(450);
+});
+
+test("a part of an axis has ticks, however short it is", () => {
+  const labels = (scale: { ticks: { label: string }[] }) => scale.ticks.map((tick) => tick.label);
+  expect(labels(linear([1.2, 1.4], [0, 400]))).toEqual(["1.20", "1.25", "1.30", "1.35", "1.40"]);
+  expect(labels(logarithmic([2_100, 4_400], [0, 400])).length).toBeGreaterThan(2);
+  expect(labels(nines([0.992, 0.998], [0, 400])).length).toBeGreaterThan(1);
+  expect(labels(nines([0.95, 0.9995], [0, 400]))).toContain("99.9 %");
 });
 
 test("numbers have thousands with commas and no minus zero", () => {
@@ -59,4 +79,10 @@ test("a round number is 1, 2 or 5 times a power of ten and not below", () => {
 
 test("a number that the page computes has the digits that its interval supports", () => {
   expect([withHalf(149, 4.4), withHalf(0.4464, 0.0132), withHalf(12_962.4, 385)]).toEqual(["149.0 ±4.4", "0.446 ±0.013", "12,962 ±385"]);
+});
+
+test("powers of ten without room for all have every second one, and axes that count no part of one", () => {
+  expect(logarithmic([0.1, 100_000], [140, 0], 28).ticks.map((tick) => tick.label)).toEqual(["10,000", "100", "1"]);
+  expect(logarithmic([0.1, 100_000], [200, 0], 28).ticks).toHaveLength(7);
+  expect(linear([0, 2.4], [0, 800], 64, 1).ticks.map((tick) => tick.label)).toEqual(["0", "1", "2"]);
 });

@@ -142,3 +142,81 @@ test("a line is named by the chart or by a legend", () => {
   expect(names("p99")).toEqual([]);
   expect(names("send lag")).toEqual(["send lag"]);
 });
+
+describe("a part of a chart over a range", () => {
+  const data = chart(
+    [
+      line("joined", "own", [
+        { x: 0, y: 10 },
+        { x: 4, y: 10 },
+        { x: 6, y: 30 },
+        { x: 8, y: null },
+        { x: 10, y: 5_000 },
+      ]),
+    ],
+    {
+      x: { label: "s", unit: "s", scale: "linear" },
+      marks: [
+        { x: 1, text: "before" },
+        { x: 5.5, text: "restart" },
+      ],
+      bands: [
+        { from: 0, to: 2, text: "warm", tone: "other" },
+        { from: 5, text: "after", tone: "own" },
+      ],
+    },
+  );
+  const scene = series(data, 900, 260, { from: 5, to: 7 });
+  const [left, right] = [58, 900 - 14];
+
+  test("has its ends at those of the axis, and the line from where it enters", () => {
+    const [curve] = of(scene, "path", "curve");
+    expect(curve?.d).toMatch(/^M58\.0 /);
+    expect(of(scene, "circle", "dot").map((dot) => dot.x)).toEqual([(left + right) / 2]);
+  });
+
+  test("has a vertical axis for what is in it, where the line enters too", () => {
+    expect(scene.marks.map((mark) => mark.name)).toEqual(["6 s"]);
+    expect(of(scene, "circle", "dot")[0]?.y).toBeLessThan(60);
+    const entering = series(data, 900, 260, { from: 4.5, to: 5.5 });
+    expect(entering.marks).toEqual([]);
+    const [, y1 = "", y2 = ""] = /^M58\.0 ([\d.]+)L886\.0 ([\d.]+)$/.exec(of(entering, "path", "curve")[0]?.d ?? "") ?? [];
+    expect(Number(y1) - Number(y2)).toBeGreaterThan(50);
+  });
+
+  test("has only the events and ranges that are in it", () => {
+    expect(of(scene, "line", "event")).toHaveLength(1);
+    expect(scene.marks[0]?.values).toEqual(["30 us", "restart"]);
+    const bands = of(scene, "rect", "band");
+    expect(bands.map((band) => [band.x, band.width])).toEqual([[left, right - left]]);
+  });
+
+  test("joins what a gap divides no more than the whole does", () => {
+    expect(of(series(data, 900, 260, { from: 7, to: 11 }), "path", "curve")).toEqual([]);
+    expect(of(series(data, 900, 260), "path", "curve")[0]?.d.match(/M/g)).toHaveLength(1);
+  });
+
+  test("is the whole if nothing is in the range", () => {
+    expect(series(data, 900, 260, { from: 20, to: 30 })).toEqual({ ...series(data, 900, 260), extent: expect.anything() });
+  });
+
+  test("shows the points that many hid", () => {
+    const many = chart([line("joined", "own", Array.from({ length: 100 }, (_, x) => ({ x, y: x })))]);
+    expect(of(series(many, 900, 260), "circle", "dot")).toHaveLength(0);
+    expect(of(series(many, 900, 260, { from: 10, to: 20 }), "circle", "dot")).toHaveLength(11);
+  });
+});
+
+test("the words of a limit are not on the trials", () => {
+  const limit = (points: { x: number; y: number }[]) => {
+    const scene = series(chart([line("scattered", "own", points)], { levels: [{ y: 5000, text: "p99<5ms" }], x: { ...RATE, lowest: 890 } }), 900, 260);
+    return of(scene, "text", "tick").find((text) => text.text === "p99<5ms");
+  };
+  expect(limit([{ x: 900, y: 9000 }, { x: 1000, y: 5100 }])).toMatchObject({ anchor: "start" });
+  expect(limit([{ x: 900, y: 5100 }, { x: 1000, y: 9000 }])).toMatchObject({ anchor: "end" });
+});
+
+test("the last of single points is not on the edge, and the end of a time is", () => {
+  const last = of(series(chart([HOLDS]), 900, 260), "circle", "single").at(-1)?.x ?? 0;
+  expect(last).toBeLessThan(900 - 14 - 10);
+});

@@ -9,8 +9,8 @@ use hoptax_result::{CountedTime, Histogram, ResponseHistogram};
 use crate::tables::{Table, ids, integers, rounded};
 use bins::{CountedBin, bins, end_us};
 
-pub(crate) use page::binned;
 pub use page::document;
+pub(crate) use page::{binned, quantile_ns};
 
 /// The recorded times of a histogram of a result with their counts, ascending; none without one.
 pub(crate) fn recorded(histogram: Option<&Histogram>) -> Vec<CountedTime> {

@@ -83,7 +83,8 @@ function ChartView({ chart, section, view, change }: Omit<BlockProps, "block"> &
       <Figure
         title={data.title}
         isTitled
-        scene={(width) => heat(data, width)}
+        axis={data.x}
+        scene={(width, range) => heat(data, width, range)}
         rows={() => [
           ["from s", "to s", "from us", "to us", "count"],
           ...data.columns.flatMap((column) => column.bins.map((bin) => [column.from, column.to, bin.from, bin.to, bin.count].map(String))),

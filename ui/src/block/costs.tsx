@@ -2,10 +2,10 @@
 
 import { useEffect, useRef } from "preact/hooks";
 import { forest, type ForestRow } from "../chart/forest";
-import { slices } from "../chart/slices";
+import { slices, SLICES_AXIS } from "../chart/slices";
 import { Figure } from "../figure";
 import { cellText } from "../table";
-import { sentence, Words } from "../text";
+import { bare, sentence, Words } from "../text";
 import type { Cell, CostArm, Costs, CostView, Slices } from "../types/document";
 import type { View } from "../view";
 
@@ -207,7 +207,7 @@ export function Choice({ name, value, options, choose }: ChoiceProps) {
       <select value={value} onChange={(event) => choose(event.currentTarget.value)}>
         {options.map(([id, words]) => (
           <option key={id} value={id}>
-            {words}
+            {bare(words)}
           </option>
         ))}
       </select>
@@ -260,7 +260,8 @@ function Behind({ costs, arm, shown, close }: { costs: Costs; arm: CostArm; show
           name="slices"
           title={`${of.axis}, slice by slice, under ${of.load}`}
           isTitled
-          scene={(width) => slices(of, arm.id, arm.compared_with, width)}
+          axis={SLICES_AXIS}
+          scene={(width, range) => slices(of, arm.id, arm.compared_with, width, range)}
           rows={() => [
             ["arm", "round", "s", of.axis, "set aside"],
             ...of.arms

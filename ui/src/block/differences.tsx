@@ -35,7 +35,7 @@ export function differenceRows(data: Differences, measure: string): ForestRow[] 
     return [
       {
         id: String(place),
-        label: isOfSeveral && measure === "" ? `${row.subject}: ${row.measure}` : isOfSeveral ? row.subject : row.measure,
+        label: isOfSeveral && measure !== "" ? row.subject : row.measure,
         value: `${text} %`,
         estimate: estimate ?? (low + high) / 2,
         low,
@@ -65,7 +65,7 @@ export function DifferencesBlock({ data, view, change }: DifferencesProps) {
   const rows = differenceRows(data, chosen);
   const { margin, axis } = data;
   const least = margin ?? Math.max(0, ...rows.map((row) => 1.1 * Math.abs(row.limit ?? 0)));
-  const options = { axis, band: margin === null ? null : { low: -margin, high: margin }, isLinear: false, least };
+  const options = { axis, band: margin === null ? null : { low: -margin, high: margin }, isLinear: false, least, isGrouped: isOfSeveral && chosen === "" };
   const legend = outcomeLegend(rows);
   return (
     <>

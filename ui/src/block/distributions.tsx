@@ -1,6 +1,6 @@
 // Distributions beside each other on common scales.
 
-import { distribution, highestShare } from "../chart/distribution";
+import { distribution } from "../chart/distribution";
 import { Figure } from "../figure";
 import type { Distributions } from "../types/document";
 
@@ -8,7 +8,6 @@ const HEIGHT = 220;
 
 /** The distributions. */
 export function DistributionsBlock({ data }: { data: Distributions }) {
-  const highest = highestShare(data);
   return (
     <div class="beside">
       {data.items.map((item) => (
@@ -16,7 +15,8 @@ export function DistributionsBlock({ data }: { data: Distributions }) {
           key={item.name}
           title={`${item.name}: ${item.words}`}
           isTitled
-          scene={(width) => distribution(data, item, highest, width, HEIGHT)}
+          axis={data.axis}
+          scene={(width, range) => distribution(data, item, width, HEIGHT, range)}
           rows={() => [["from us", "to us", "count"], ...item.bins.map((bin) => [String(bin.from), String(bin.to), String(bin.count)])]}
         />
       ))}

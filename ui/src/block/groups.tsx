@@ -2,6 +2,7 @@
 
 import { series, seriesRows } from "../chart/series";
 import { Figure } from "../figure";
+import { bare, Words } from "../text";
 import type { Group, Series } from "../types/document";
 import type { View } from "../view";
 import { Choice } from "./costs";
@@ -31,8 +32,10 @@ export function GroupsBlock({ groups, of, view, change }: GroupsProps) {
         </div>
       )}
       {shown.map((group) => (
-        <section key={group.name} class="group" aria-label={group.name}>
-          <h3>{group.name}</h3>
+        <section key={group.name} class="group" aria-label={bare(group.name)}>
+          <h3>
+            <Words text={group.name} />
+          </h3>
           <div class="beside">
             {group.charts.map((chart) => (
               <SeriesBlock key={chart.title} data={chart} height={HEIGHT} name={`${group.name}: ${chart.title}`} />
@@ -55,5 +58,5 @@ interface SeriesProps {
 
 /** One chart of lines. */
 export function SeriesBlock({ data, height, isTitled = true, name }: SeriesProps) {
-  return <Figure title={data.title} name={name} isTitled={isTitled} scene={(width) => series(data, width, height)} rows={() => seriesRows(data)} />;
+  return <Figure title={data.title} name={name} isTitled={isTitled} axis={data.x.label} scene={(width, range) => series(data, width, height, range)} rows={() => seriesRows(data)} />;
 }

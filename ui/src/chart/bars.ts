@@ -2,7 +2,7 @@
 
 import type { Bars } from "../types/document";
 import { linear } from "./scale";
-import { fitted, textWidth, type Mark, type Scene, type Shape } from "./scene";
+import { fitted, textWidth, tickText, type Mark, type Scene, type Shape } from "./scene";
 
 const ROW = 30;
 const TOP = 22;
@@ -14,6 +14,9 @@ const NARROW_ROW = 46;
 const HUES: [string, number][] = [
   ["kernel", 212],
   ["proxy", 26],
+  // As the times of a request in other charts.
+  ["send lag", 31],
+  ["until", 212],
 ];
 const OTHER_HUES = [290, 160, 50, 340];
 /** Shades of one hue, percent of lightness, in an order in which neighbours differ. */
@@ -54,7 +57,7 @@ export function bars(data: Bars, width: number): Scene {
   for (const tick of scale.ticks) {
     shapes.push(
       { kind: "line", x1: tick.at, x2: tick.at, y1: TOP - 4, y2: bottom, of: "grid" },
-      { kind: "text", x: tick.at, y: bottom + 16, text: tick.label, of: "tick", anchor: "middle" },
+      tickText(tick, bottom + 16, width),
     );
   }
   data.rows.forEach((row, place) => {

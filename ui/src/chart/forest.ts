@@ -2,7 +2,7 @@
 
 import type { OverlaidRun } from "../types/document";
 import { bent, linear, logarithmic, roundUp, type Scale } from "./scale";
-import { cross, diamond, fitted, square, textWidth, triangle, type Mark, type Scene, type Shape } from "./scene";
+import { cross, diamond, fitted, square, textWidth, tickText, triangle, type Mark, type Scene, type Shape } from "./scene";
 
 /** What was decided about a difference. */
 export type Outcome = "different" | "equivalent" | "undecided" | "failed" | "passed";
@@ -50,10 +50,18 @@ export interface ForestOptions {
   least?: number;
   /** The row that is selected. */
   chosen?: string | undefined;
+  /** Whether rows of one family are below its name. */
+  isGrouped?: boolean;
 }
 
 const ROW = 22;
 const NARROW_ROW = 38;
+/** The height of the name of a family, and the space above it. */
+const HEAD = 24;
+/** Words of a row are beside the line of zero on narrow screens, and not on it. */
+const ASIDE = 4;
+/** The share of the width that numbers in words may take. */
+const VALUES = 0.3;
 const NARROW = 620;
 /** The space above the rows of a plot. */
 export const TOP = 26;
@@ -65,8 +73,10 @@ const OUTLIER = 8;
 const CROWDED = 8;
 /** Size of the linear range, in median half-widths. */
 const NOISE = 4;
-/** How far the axis extends beyond the estimates for the ends of intervals, as a share of its length. */
-const BEYOND = 0.12;
+/** How far the axis extends beyond the estimates for the ends of intervals, as a share of its length: a wide one must not crowd the others. */
+const BEYOND = 0.6;
+/** And at least so many of their usual half-widths: estimates that are all nearly zero give the axis no length. */
+const USUAL = 3;
 /** How far a logarithmic axis extends beyond all ends, as a factor. */
 const ROOM = 1.5;
 
@@ -74,49 +84,57 @@ const ROOM = 1.5;
 export function forest(rows: ForestRow[], options: ForestOptions, width: number): Scene {
   const isNarrow = width < NARROW;
   const rowHeight = isNarrow ? NARROW_ROW : ROW;
-  const valueWidth = isNarrow ? 0 : Math.min(150, Math.max(60, ...rows.map((row) => textWidth(row.value)))) + 14;
+  const valueWidth = isNarrow ? 0 : Math.min(width * VALUES, Math.max(60, ...rows.map((row) => textWidth(row.value)))) + 14;
   const labelWidth = isNarrow ? 0 : Math.min(width * 0.34, Math.max(60, ...rows.map((row) => textWidth(row.label))) + 16);
   const [left, right] = [isNarrow ? 10 : labelWidth, width - valueWidth - 8];
-  const bottom = TOP + rows.length * rowHeight;
+  const isFirst = (row: ForestRow, place: number) => options.isGrouped === true && row.family !== rows[place - 1]?.family;
+  const tops: number[] = [];
+  let bottom = TOP;
+  rows.forEach((row, place) => {
+    bottom += isFirst(row, place) ? HEAD : 0;
+    tops.push(bottom);
+    bottom += rowHeight;
+  });
   const scale = axisOf(rows, options, [left, right]);
   const across = (value: number, of: string): Shape => ({ kind: "line", x1: scale.at(value), x2: scale.at(value), y1: TOP, y2: bottom, of });
-  const shapes = grid(scale, options.band, bottom, options.isLogarithmic !== true);
+  const shapes = grid(scale, options.band, bottom, width, options.isLogarithmic !== true);
   if (options.level !== undefined) {
     shapes.push(across(options.level, "limit"));
   }
   const marks: Mark[] = rows.map((row, place) => {
-    const y = TOP + place * rowHeight + (isNarrow ? rowHeight - 11 : rowHeight / 2);
+    const top = tops[place] ?? TOP;
+    const y = top + (isNarrow ? rowHeight - 11 : rowHeight / 2);
+    if (isFirst(row, place)) {
+      shapes.push({ kind: "text", x: 0, y: top - 5, text: fitted(row.family, width), of: "label family" });
+    }
     shapes.push(...rowShapes(row, { y, scale, left, right }));
     if (isNarrow) {
-      const room = width - textWidth(row.value) - 26;
-      shapes.push({ kind: "text", x: left, y: y - 12, text: fitted(row.label, room), of: `label${tone(row)}` });
+      const room = width - textWidth(row.value) - 26 - ASIDE;
+      shapes.push({ kind: "text", x: left + ASIDE, y: y - 12, text: fitted(row.label, room), of: `label${tone(row)}` });
       shapes.push({ kind: "text", x: width - 6, y: y - 12, text: row.value, of: `value${tone(row)}`, anchor: "end" });
     } else {
       shapes.push({ kind: "text", x: left - 12, y: y + 4, text: fitted(row.label, left - 14), of: `label${tone(row)}`, anchor: "end" });
       shapes.push({ kind: "text", x: width - 6, y: y + 4, text: row.value, of: `value${tone(row)}`, anchor: "end" });
     }
     if (row.id === options.chosen) {
-      shapes.unshift({ kind: "rect", x: 0, y: TOP + place * rowHeight, width, height: rowHeight, of: "chosen" });
+      shapes.unshift({ kind: "rect", x: 0, y: top, width, height: rowHeight, of: "chosen" });
     }
-    return { x: scale.at(row.estimate), y, name: row.label, values: [row.value, row.note].filter((text) => text !== ""), id: row.id };
+    const name = options.isGrouped === true ? `${row.family}: ${row.label}` : row.label;
+    return { x: scale.at(row.estimate), y, name, values: [row.value, row.note].filter((text) => text !== ""), id: row.id };
   });
   const label = axisLabel(scale, options.axis, [left, right], width, bottom);
   return { width, height: label.height, shapes: [...shapes, ...label.shapes], marks, near: "y", legend: [] };
 }
 
 /** The band, the grid and, where the axis has it, zero, above rows that end at `bottom`. */
-export function grid(scale: Scale, band: ForestOptions["band"], bottom: number, hasZero = true): Shape[] {
+export function grid(scale: Scale, band: ForestOptions["band"], bottom: number, width: number, hasZero = true): Shape[] {
   const shapes: Shape[] = [];
   if (band) {
     const [from, to] = [scale.at(band.low), scale.at(band.high)];
     shapes.push({ kind: "rect", x: from, y: TOP, width: to - from, height: bottom - TOP, of: "band" });
   }
   for (const tick of scale.ticks) {
-    shapes.push(
-      { kind: "line", x1: tick.at, x2: tick.at, y1: TOP, y2: bottom, of: "grid" },
-      { kind: "text", x: tick.at, y: TOP - 10, text: tick.label, of: "tick", anchor: "middle" },
-      { kind: "text", x: tick.at, y: bottom + 18, text: tick.label, of: "tick", anchor: "middle" },
-    );
+    shapes.push({ kind: "line", x1: tick.at, x2: tick.at, y1: TOP, y2: bottom, of: "grid" }, tickText(tick, TOP - 10, width), tickText(tick, bottom + 18, width));
   }
   if (hasZero) {
     shapes.push({ kind: "line", x1: scale.at(0), x2: scale.at(0), y1: TOP, y2: bottom, of: "zero" });
@@ -227,8 +245,11 @@ export function axisOf(rows: ForestRow[], options: ForestOptions, range: [number
   }
   const points = rows.filter((row) => !row.isBounded);
   const on = points.length > 0 ? points : rows;
-  const sizes = on.map((row) => Math.abs(row.estimate)).sort((a, b) => a - b);
-  const middle = sizes[Math.floor(sizes.length / 2)] ?? 0;
+  // Whatever is beside a value that may be zero is many times as large.
+  const clear = on.filter((row) => !isNearZero(row));
+  const sizesOf = (all: ForestRow[]) => all.map((row) => Math.abs(row.estimate)).sort((a, b) => a - b);
+  const sizes = sizesOf(clear.length > 0 ? clear : on);
+  const middle = median(sizesOf(on));
   while (sizes.length > 1 && (sizes.at(-2) ?? 0) > 0 && (sizes.at(-1) ?? 0) > OUTLIER * (sizes.at(-2) ?? 0)) {
     sizes.pop();
   }
@@ -236,7 +257,7 @@ export function axisOf(rows: ForestRow[], options: ForestOptions, range: [number
   const half = median(on.map((row) => (row.high - row.low) / 2));
   const zone = half > 0 ? roundUp(NOISE * half) : 0;
   const isBent = !options.isLinear && zone > 0 && largest > CROWDED * middle && largest > CROWDED * zone;
-  const shown = on.filter((row) => Math.abs(row.estimate) <= largest);
+  const shown = on.filter((row) => Math.abs(row.estimate) <= OUTLIER * largest);
   const least = options.least ?? 0;
   const [low, high] = [Math.min(-least, ...shown.map((row) => row.estimate)), Math.max(least, ...shown.map((row) => row.estimate))];
   const length = high - low > 0 ? high - low : 1;
@@ -245,5 +266,6 @@ export function axisOf(rows: ForestRow[], options: ForestOptions, range: [number
     // What is small on a bent axis is not small as a share of its length.
     return bent([Math.max(lowest, low * (1 + BEYOND) - 2 * zone), Math.min(highest, high * 1.6)], zone, range);
   }
-  return linear([Math.max(lowest, low - BEYOND * length), Math.min(highest, high + BEYOND * length)], range);
+  const beyond = Math.max(BEYOND * length, Number.isFinite(half) ? USUAL * half : 0);
+  return linear([Math.max(lowest, low - beyond), Math.min(highest, high + beyond)], range);
 }

@@ -1,35 +1,40 @@
 // A heat map: how a distribution changes over time, the darker the more of a part of the time.
 
 import type { Heat } from "../types/document";
+import { shownOf, type Range } from "./range";
 import { grouped, linear, logarithmic, plain } from "./scale";
-import type { Mark, Scene, Shape } from "./scene";
+import { tickText, type Mark, type Scene, type Shape } from "./scene";
 
 const LEFT = 58;
 const RIGHT = 14;
-const TOP = 12;
+const TOP = 30;
 const BOTTOM = 44;
-const HEIGHT = 260;
+const HEIGHT = 278;
 /** The faintest cell with a value, so that one slow response in a million is seen. */
 const FAINTEST = 0.14;
 
-/** The chart. */
-export function heat(data: Heat, width: number): Scene {
-  const bins = data.columns.flatMap((column) => column.bins);
-  const bottom = HEIGHT - BOTTOM;
-  const x = linear([data.columns[0]?.from ?? 0, data.columns.at(-1)?.to ?? 1], [LEFT, width - RIGHT], 64);
-  const y = logarithmic([Math.min(...bins.map((bin) => bin.from)), Math.max(...bins.map((bin) => bin.to))], [bottom, TOP], 24);
+/** The chart, or the part of it over a range of the time. */
+export function heat(data: Heat, width: number, chosen?: Range): Scene {
+  const [left, right, bottom] = [LEFT, width - RIGHT, HEIGHT - BOTTOM];
+  const whole = { from: data.columns[0]?.from ?? 0, to: data.columns.at(-1)?.to ?? 1 };
+  const shown = shownOf(whole, chosen);
+  const columns = data.columns.filter((column) => column.to > shown.from && column.from < shown.to);
+  const bins = columns.flatMap((column) => column.bins);
+  const x = linear([shown.from, shown.to], [left, right], 64);
+  const [lowest, highest] = bins.length > 0 ? [Math.min(...bins.map((bin) => bin.from)), Math.max(...bins.map((bin) => bin.to))] : [1, 10];
+  const y = logarithmic([lowest, highest], [bottom, TOP], 24);
   const shapes: Shape[] = [];
   for (const tick of y.ticks) {
     shapes.push(
-      { kind: "line", x1: LEFT, x2: width - RIGHT, y1: tick.at, y2: tick.at, of: "grid" },
-      { kind: "text", x: LEFT - 6, y: tick.at + 4, text: tick.label, of: "tick", anchor: "end" },
+      { kind: "line", x1: left, x2: right, y1: tick.at, y2: tick.at, of: "grid" },
+      { kind: "text", x: left - 6, y: tick.at + 4, text: tick.label, of: "tick", anchor: "end" },
     );
   }
   for (const tick of x.ticks) {
-    shapes.push({ kind: "text", x: tick.at, y: bottom + 16, text: tick.label, of: "tick", anchor: "middle" });
+    shapes.push(tickText(tick, bottom + 16, width));
   }
   const marks: Mark[] = [];
-  for (const column of data.columns) {
+  for (const column of columns) {
     const all = column.bins.reduce((sum, bin) => sum + bin.count, 0);
     const [from, to] = [x.at(column.from), x.at(column.to)];
     for (const bin of column.bins) {
@@ -46,7 +51,8 @@ export function heat(data: Heat, width: number): Scene {
       });
     }
   }
-  shapes.push({ kind: "line", x1: LEFT, x2: width - RIGHT, y1: bottom, y2: bottom, of: "zero" });
-  shapes.push({ kind: "text", x: (LEFT + width - RIGHT) / 2, y: HEIGHT - 8, text: `${data.x}; vertical: ${data.y}`, of: "axis", anchor: "middle" });
-  return { width, height: HEIGHT, shapes, marks, near: "both", legend: [] };
+  shapes.push({ kind: "line", x1: left, x2: right, y1: bottom, y2: bottom, of: "zero" });
+  shapes.push({ kind: "text", x: 0, y: TOP - 16, text: data.y, of: "axis" });
+  shapes.push({ kind: "text", x: (left + right) / 2, y: HEIGHT - 8, text: data.x, of: "axis", anchor: "middle" });
+  return { width, height: HEIGHT, shapes, marks, near: "both", legend: [], extent: { left, right, top: TOP, bottom, scale: x, whole, shown, words: (value) => `${plain(value)} s` } };
 }

@@ -69,7 +69,7 @@ export function overlay(groups: OverlayGroup[], runs: OverlaidRun[], options: { 
   const [left, right] = [isNarrow ? 10 : labelWidth, width - valueWidth - 8];
   const bottom = TOP + rows.length * height + groups.length * GAP;
   const scale = axisOf(rows, { ...options, band: null }, [left, right]);
-  const shapes = grid(scale, null, bottom);
+  const shapes = grid(scale, null, bottom, width);
   const marks: Mark[] = [];
   let top = TOP;
   for (const { name, lines } of groups) {

@@ -1,5 +1,8 @@
 // What a chart looks like, as data: charts are pure functions from data and a width to a scene, which one component draws.
 
+import type { Extent } from "./range";
+import type { Tick } from "./scale";
+
 /** Something to draw. Classes are those of style.css; a fill is one of its colours. */
 export type Shape =
   | { kind: "line"; x1: number; y1: number; x2: number; y2: number; of: string }
@@ -43,6 +46,8 @@ export interface Scene {
   near: "x" | "y" | "both" | "box";
   /** The colours and their meaning; empty if there is one. */
   legend: LegendEntry[];
+  /** The horizontal axis, if a reader can choose a range of it. */
+  extent?: Extent;
 }
 
 /** A colour and its meaning. */
@@ -112,6 +117,13 @@ export function textWidth(text: string, size = 13): number {
     width += LETTERS.find(([letters]) => letters.test(letter))?.[1] ?? OTHERS;
   }
   return width * size;
+}
+
+/** The label of a place of a horizontal axis, within the drawing. */
+export function tickText({ at, label }: Tick, y: number, width: number): Shape {
+  const half = textWidth(label, 12) / 2;
+  const [x, anchor] = at + half > width ? [width, "end" as const] : at < half ? [0, "start" as const] : [at, "middle" as const];
+  return { kind: "text", x, y, text: label, of: "tick", anchor };
 }
 
 /** A text that fits a width, cut in its middle: ends tell similar names apart. Where there is hardly room for a letter, it stays whole. */

@@ -1,8 +1,10 @@
 // Lines over a size, a time or a load, with intervals, and with marks of what happened.
 
 import type { Axis, Series } from "../types/document";
-import { grouped, linear, logarithmic, nines, plain, type Scale } from "./scale";
-import { cross, diamond, textWidth, type LegendEntry, type Mark, type Scene, type Shape } from "./scene";
+import { pathOf, shareOf, type Place } from "./path";
+import { isIn, shownOf, type Range } from "./range";
+import { grouped, linear, logarithmic, nines, percent, plain, type Scale } from "./scale";
+import { cross, diamond, textWidth, tickText, type LegendEntry, type Mark, type Scene, type Shape } from "./scene";
 
 const LEFT = 58;
 const RIGHT = 14;
@@ -12,37 +14,51 @@ const LABEL = 18;
 const BOTTOM = 44;
 /** Space above the highest point, as a share of it. */
 const HEADROOM = 0.06;
+/** Space after the last of single points, as a share of it: at the edge, they would be on words. */
+const ROOM = 0.02;
 /** With more points, only the line is drawn. */
 const MOST_POINTS = 40;
 /** Space between two labels of the vertical axis. */
 const LINE_SPACE = 28;
-
+/** And of the horizontal one. */
+const X_SPACE = 64;
 /** The words of a level need this much space above it. */
 const ABOVE = 16;
 
 type Line = Series["lines"][number];
+type Point = Line["points"][number];
+type Edges = [left: number, right: number, top: number, bottom: number];
 
 /** Numbers without those that are not there. */
 function known(values: (number | null | undefined)[]): number[] {
   return values.filter((value): value is number => typeof value === "number");
 }
 
-/** The chart of lines. */
-export function series(data: Series, width: number, height: number): Scene {
+/** The chart of lines, or of the part of them over a range of the horizontal axis. */
+export function series(data: Series, width: number, height: number, chosen?: Range): Scene {
   const points = data.lines.flatMap((line) => line.points);
-  const [levels, bands] = [data.levels ?? [], data.bands ?? []];
-  const ys = known([...points.flatMap((point) => [point.y, point.low, point.high]), ...levels.map((level) => level.y), data.y.highest]);
-  const xs = known([...points.map((point) => point.x), ...bands.flatMap((band) => [band.from, band.to, band.at]), data.x.highest]);
+  const levels = data.levels ?? [];
+  const xs = known([...points.map((point) => point.x), ...(data.bands ?? []).flatMap((band) => [band.from, band.to, band.at]), data.x.highest]);
   // A title that says the same is above the chart.
   const isLabelled = data.y.label !== data.title;
   const [left, right, top, bottom] = [LEFT, width - RIGHT, isLabelled ? TOP + LABEL : TOP, height - BOTTOM];
-  const x = scaleOf(data.x, xs, [left, right], 64, 0);
-  const y = scaleOf(data.y, ys, [bottom, top], LINE_SPACE, HEADROOM);
+  const isOfSingles = data.x.highest === undefined && data.lines.some((line) => line.form === "scattered");
+  const whole = domainOf(data.x, xs, isOfSingles ? ROOM : 0);
+  const shown = shownOf(whole, chosen);
+  const isPart = shown !== whole;
+  const within = isPart ? shown : undefined;
+  // An axis of places without a unit counts: half a run is none.
+  const x = scaleOf(data.x, shown, [left, right], X_SPACE, data.x.unit === "" ? 1 : 0);
+  const inView = isPart ? [...points.filter((point) => isIn(within, point.x)), ...data.lines.flatMap((line) => atEnds(line, x, shown, data.y))] : points;
+  const ys = known([...inView.flatMap((point) => [point.y, point.low, point.high]), ...levels.map((level) => level.y), data.y.highest]);
+  const y = scaleOf(data.y, domainOf(data.y, ys, HEADROOM), [bottom, top], LINE_SPACE);
+  const bands = (data.bands ?? []).filter((band) => (band.from ?? shown.from) <= shown.to && (band.to ?? shown.to) >= shown.from);
+  const events = (data.marks ?? []).filter((event) => isIn(within, event.x));
   const shapes: Shape[] = [];
   for (const band of bands) {
     const [from, to] = [typeof band.from === "number" ? x.at(band.from) : left, typeof band.to === "number" ? x.at(band.to) : right];
     shapes.push({ kind: "rect", x: from, y: top, width: Math.max(2, to - from), height: bottom - top, of: `band ${band.tone}` });
-    if (typeof band.at === "number") {
+    if (typeof band.at === "number" && isIn(within, band.at)) {
       shapes.push({ kind: "line", x1: x.at(band.at), x2: x.at(band.at), y1: top, y2: bottom, of: `middle ${band.tone}` });
     }
   }
@@ -53,29 +69,35 @@ export function series(data: Series, width: number, height: number): Scene {
     );
   }
   for (const tick of x.ticks) {
-    // The last label may be wider than the margin.
-    const isLast = tick.at > right - textWidth(tick.label, 12) / 2;
-    shapes.push({ kind: "text", x: isLast ? width : tick.at, y: bottom + 16, text: tick.label, of: "tick", anchor: isLast ? "end" : "middle" });
+    shapes.push(tickText(tick, bottom + 16, width));
   }
   shapes.push({ kind: "line", x1: left, x2: right, y1: bottom, y2: bottom, of: "zero" });
-  for (const mark of data.marks ?? []) {
-    shapes.push({ kind: "line", x1: x.at(mark.x), x2: x.at(mark.x), y1: top, y2: bottom, of: "event" });
+  for (const event of events) {
+    shapes.push({ kind: "line", x1: x.at(event.x), x2: x.at(event.x), y1: top, y2: bottom, of: "event" });
   }
+  const dots = inView.flatMap((point) => ("x" in point && typeof point.y === "number" ? [{ x: x.at(point.x), y: y.at(point.y) }] : []));
   for (const level of levels) {
     const at = y.at(level.y);
     shapes.push(
       { kind: "line", x1: left, x2: right, y1: at, y2: at, of: "limit" },
-      { kind: "text", x: right - 2, y: at - top < ABOVE ? at + 14 : at - 5, text: level.text, of: "tick", anchor: "end" },
+      levelText(level.text, [left, right], at - top < ABOVE ? at + 14 : at - 5, dots),
     );
   }
   for (const line of data.lines) {
-    shapes.push(...lineShapes(line, x, y, [bottom, top]));
+    shapes.push(...lineShapes(line, x, y, [left, right, top, bottom], within));
   }
   if (isLabelled) {
     shapes.push({ kind: "text", x: 0, y: TOP + 2, text: data.y.label, of: "axis" });
   }
   shapes.push({ kind: "text", x: (left + right) / 2, y: height - 8, text: data.x.label, of: "axis", anchor: "middle" });
-  return { width, height, shapes, marks: marks(data, x, y), near: "x", legend: legend(data) };
+  const extent = { left, right, top, bottom, scale: x, whole, shown, words: (value: number) => amount(value, data.x) };
+  return { width, height, shapes, marks: marks(data, x, y, within, events), near: "x", legend: legend(data), extent };
+}
+
+/** The words of a level at the right end of its line, or if points are there, at the left one. */
+function levelText(text: string, [left, right]: [number, number], y: number, points: { x: number; y: number }[]): Shape {
+  const isFull = points.some((point) => point.x > right - textWidth(text, 12) - 8 && Math.abs(point.y - y) < ABOVE);
+  return { kind: "text", x: isFull ? left + 4 : right - 2, y, text, of: "tick", anchor: isFull ? "start" : "end" };
 }
 
 /** The lines, if there are several, something else to explain, or one that the chart does not name; and the ranges. */
@@ -102,49 +124,72 @@ export function single(x: number, y: number, tone: string): Shape {
   }
 }
 
-function scaleOf(axis: Axis, values: number[], range: [number, number], space: number, headroom: number): Scale {
+/** The values from the start of an axis to its end. */
+function domainOf(axis: Axis, values: number[], headroom: number): Range {
   if (axis.scale === "logarithmic") {
     // Nothing at or below zero has a place on it.
     const above = values.filter((value) => value > 0);
-    return logarithmic(above.length > 0 ? [Math.min(...above), Math.max(...above)] : [1, 10], range, space);
+    return above.length > 0 ? { from: Math.min(...above), to: Math.max(...above) } : { from: 1, to: 10 };
   }
   const [lowest, highest] = values.length > 0 ? [Math.min(...values), Math.max(...values)] : [0, 1];
   if (axis.scale === "nines") {
-    return nines(highest, range);
+    return { from: 0, to: Math.max(highest, 0.9) };
   }
   if (typeof axis.lowest === "number") {
-    return linear([axis.lowest, highest + headroom * Math.abs(highest - axis.lowest)], range, space);
+    return { from: axis.lowest, to: highest + headroom * Math.abs(highest - axis.lowest) };
   }
   // A time or a load begins at zero; a difference may be below it.
-  return linear([Math.min(0, lowest), Math.max(0, highest + headroom * Math.abs(highest))], range, space);
+  return { from: Math.min(0, lowest), to: Math.max(0, highest + headroom * Math.abs(highest)) };
 }
 
-function lineShapes({ points, tone, form }: Line, x: Scale, y: Scale, [bottom, top]: [number, number]): Shape[] {
+function scaleOf(axis: Axis, { from, to }: Range, range: [number, number], space: number, least = 0): Scale {
+  switch (axis.scale) {
+    case "logarithmic":
+      return logarithmic([from, to], range, space);
+    case "nines":
+      return nines([from, to], range);
+    default:
+      return linear([from, to], range, space, least);
+  }
+}
+
+/** The points at which a line enters and leaves a range between two points of it. */
+function atEnds({ points, form }: Line, x: Scale, shown: Range, axis: Axis): { y: number; low?: null; high?: null }[] {
+  if (form === "scattered") {
+    return [];
+  }
+  const [bend, unbend] = axis.scale === "logarithmic" ? [Math.log, Math.exp] : [Number, Number];
+  return points.slice(1).flatMap((to, place) => {
+    const from = points[place];
+    return [shown.from, shown.to].flatMap((end) => {
+      if (from === undefined || typeof from.y !== "number" || typeof to.y !== "number" || from.x >= end || to.x <= end) {
+        return [];
+      }
+      const [one, other] = [bend(from.y), bend(to.y)];
+      return [{ y: unbend(one + (other - one) * shareOf(x.beyond(from.x), x.beyond(to.x), x.beyond(end))) }];
+    });
+  });
+}
+
+/** A line between the edges of the chart: left, right, top and bottom. */
+function lineShapes({ points, tone, form }: Line, x: Scale, y: Scale, [left, right, top, bottom]: Edges, within: Range | undefined): Shape[] {
   const shapes: Shape[] = [];
-  let path = "";
-  let isDown = false;
-  for (const point of points) {
-    const isKnown = typeof point.y === "number";
+  const inView = points.filter((point) => isIn(within, point.x));
+  const place = (point: Point): Place | undefined => (typeof point.y === "number" ? [within ? x.beyond(point.x) : x.at(point.x), y.at(point.y)] : undefined);
+  for (const point of inView) {
+    const at = place(point);
     if (typeof point.low === "number" || typeof point.high === "number") {
       // A bound without a second end reaches the edge of the chart.
       const [from, to] = [typeof point.low === "number" ? y.at(point.low) : bottom, typeof point.high === "number" ? y.at(point.high) : top];
-      shapes.push({ kind: "line", x1: x.at(point.x), x2: x.at(point.x), y1: from, y2: to, of: `interval ${tone}${isKnown ? "" : " bounded"}` });
+      shapes.push({ kind: "line", x1: x.at(point.x), x2: x.at(point.x), y1: from, y2: to, of: `interval ${tone}${at ? "" : " bounded"}` });
     }
-    if (typeof point.y !== "number") {
-      isDown = false;
-      continue;
-    }
-    const [atX, atY] = [x.at(point.x), y.at(point.y)];
-    if (form === "scattered") {
-      shapes.push(single(atX, atY, tone));
-      continue;
-    }
-    path += `${isDown ? "L" : "M"}${atX.toFixed(1)} ${atY.toFixed(1)}`;
-    isDown = true;
-    if (form === "joined" && points.length <= MOST_POINTS) {
-      shapes.push({ kind: "circle", x: atX, y: atY, radius: 3, of: `dot ${tone}` });
+    if (at && form === "scattered") {
+      shapes.push(single(...at, tone));
+    } else if (at && form === "joined" && inView.length <= MOST_POINTS) {
+      shapes.push({ kind: "circle", x: at[0], y: at[1], radius: 3, of: `dot ${tone}` });
     }
   }
+  const path = form === "scattered" ? "" : pathOf(points.map(place), [left, right]);
   return path === "" ? shapes : [{ kind: "path", d: path, of: `curve ${tone}` }, ...shapes];
 }
 
@@ -154,13 +199,13 @@ function measured(data: Series): Line[] {
 }
 
 /** A mark for each place on the horizontal axis, with the values of all lines there. */
-function marks(data: Series, x: Scale, y: Scale): Mark[] {
+function marks(data: Series, x: Scale, y: Scale, within: Range | undefined, events: NonNullable<Series["marks"]>): Mark[] {
   const places = new Map<number, Mark>();
   const lines = measured(data);
   for (const line of lines) {
     for (const point of line.points) {
       const value = middle(point);
-      if (value === undefined) {
+      if (value === undefined || !isIn(within, point.x)) {
         continue;
       }
       const at = places.get(point.x) ?? { x: x.at(point.x), y: y.at(value), name: amount(point.x, data.x), values: [] };
@@ -170,7 +215,7 @@ function marks(data: Series, x: Scale, y: Scale): Mark[] {
     }
   }
   const all = [...places.entries()].sort(([a], [b]) => a - b).map(([, mark]) => mark);
-  for (const event of data.marks ?? []) {
+  for (const event of events) {
     let best: Mark | undefined;
     for (const mark of all) {
       if (best === undefined || Math.abs(mark.x - x.at(event.x)) < Math.abs(best.x - x.at(event.x))) {
@@ -183,7 +228,7 @@ function marks(data: Series, x: Scale, y: Scale): Mark[] {
 }
 
 /** The value of a point, or the middle of the ends that are known; none of a gap. */
-function middle({ y, low, high }: Line["points"][number]): number | undefined {
+function middle({ y, low, high }: Point): number | undefined {
   const ends = known(typeof y === "number" ? [y] : [low, high]);
   return ends.length > 0 ? ends.reduce((sum, end) => sum + end, 0) / ends.length : undefined;
 }
@@ -191,7 +236,7 @@ function middle({ y, low, high }: Line["points"][number]): number | undefined {
 /** A value of an axis in words. */
 function amount(value: number, axis: Axis): string {
   if (axis.scale === "nines") {
-    return `${Number((value * 100).toPrecision(7))} %`;
+    return percent(value);
   }
   const text = Number.isInteger(value) ? grouped(value, 0) : plain(value);
   return axis.unit === "" ? text : `${text} ${axis.unit}`;

@@ -11,6 +11,9 @@ const INDENT = 26;
 const DEEPEST = 0.4;
 /** Half of a switch. */
 const HALF = 6;
+/** Between the longest name and the widest number, which would be far from their rows at the edge of a wide window. */
+const GAP = 40;
+const NO_PROXY = "no proxy";
 
 type Service = ServiceGraph["services"][number];
 
@@ -45,6 +48,17 @@ export function callers(graph: ServiceGraph, place: number): string {
   return all.length === 0 ? "the entry" : all.join("; ");
 }
 
+/** What a part costs, in words. */
+function valueOf(part: Waterfall["parts"][number], data: Waterfall): string {
+  return `${part.cost.text} ${data.unit}`;
+}
+
+/** The width of the longest name of a service and its functions. */
+function widest({ name, inbound, outbound }: Service, data: Waterfall): number {
+  const names = [...inbound, ...outbound].flatMap((place) => data.parts[place]?.name ?? []);
+  return Math.max(...[name, ...names].map((one) => textWidth(one)));
+}
+
 /** The chart. */
 export function services(graph: ServiceGraph, data: Waterfall, off: ReadonlySet<string>, width: number): Scene {
   const all = ordered(graph);
@@ -53,9 +67,12 @@ export function services(graph: ServiceGraph, data: Waterfall, off: ReadonlySet<
   const [lines, others, marks]: [Shape[], Shape[], Mark[]] = [[], [], []];
   const nodes = new Map<number, { x: number; y: number }>();
   let y = TOP;
+  const values = Math.max(...data.parts.map((one) => textWidth(valueOf(one, data))), textWidth(NO_PROXY));
+  const names = Math.max(...all.map((one) => LEFT + one.depth * indent + widest(one.service, data)));
+  const end = Math.min(width - 6, names + 14 + GAP + values);
   const row = (x: number, name: string, value: string, faint: string) => {
-    others.push({ kind: "text", x: width - 6, y: y + 4, text: value, of: `value${faint}`, anchor: "end" });
-    others.push({ kind: "text", x: x + 14, y: y + 4, text: fitted(name, width - x - textWidth(value) - 32), of: `label${faint}` });
+    others.push({ kind: "text", x: end, y: y + 4, text: value, of: `value${faint}`, anchor: "end" });
+    others.push({ kind: "text", x: x + 14, y: y + 4, text: fitted(name, end - x - textWidth(value) - 26), of: `label${faint}` });
   };
   const part = (place: number, x: number) => {
     const one = data.parts[place];
@@ -64,8 +81,8 @@ export function services(graph: ServiceGraph, data: Waterfall, off: ReadonlySet<
     }
     const isOff = off.has(one.name);
     others.push({ kind: "rect", x: x - HALF, y: y - HALF, width: 2 * HALF, height: 2 * HALF, of: `step ${isOff ? "off" : "part"}` });
-    row(x, one.name, `${one.cost.text} ${data.unit}`, isOff ? " near" : "");
-    marks.push({ x, y, name: one.name, values: [`${one.cost.text} ${data.unit}`, one.kind, ...(isOff ? ["switched off"] : [])], id: one.name });
+    row(x, one.name, valueOf(one, data), isOff ? " near" : "");
+    marks.push({ x, y, name: one.name, values: [valueOf(one, data), one.kind, ...(isOff ? ["switched off"] : [])], id: one.name });
     y += ROW;
   };
   for (const { place, service, depth, caller } of all) {
@@ -80,8 +97,8 @@ export function services(graph: ServiceGraph, data: Waterfall, off: ReadonlySet<
     }
     nodes.set(place, { x, y });
     others.push({ kind: "circle", x, y, radius: 5, of: service.has_proxy ? "node" : "node bare" });
-    row(x, service.name, service.has_proxy ? "" : "no proxy", "");
-    marks.push({ x, y, name: service.name, values: [`called by ${callers(graph, place)}`, ...(service.has_proxy ? [] : ["no proxy"])] });
+    row(x, service.name, service.has_proxy ? "" : NO_PROXY, "");
+    marks.push({ x, y, name: service.name, values: [`called by ${callers(graph, place)}`, ...(service.has_proxy ? [] : [NO_PROXY])] });
     const below = y;
     y += ROW;
     service.outbound.forEach((one) => part(one, x));

@@ -1,8 +1,9 @@
 // The slices behind a number, over the time of the study: those of an arm and those of the arm that it is compared with.
 
 import type { Slices } from "../types/document";
+import { isIn, shownOf, type Range } from "./range";
 import { linear, plain } from "./scale";
-import type { Mark, Scene, Shape } from "./scene";
+import { tickText, type Mark, type Scene, type Shape } from "./scene";
 
 const LEFT = 58;
 const RIGHT = 14;
@@ -12,40 +13,45 @@ const HEIGHT = 240;
 /** Slices beyond this share of all are drawn at the end of the axis: one that was disturbed may have taken a hundred times as long. */
 const SHOWN = 0.98;
 
-/** The chart; none without slices of the arm. */
-export function slices(data: Slices, arm: string, other: string | null | undefined, width: number): Scene | undefined {
+/** The horizontal axis. */
+export const SLICES_AXIS = "time since the start of the study, s";
+
+/** The chart, or the part of it over a range of the time; none without slices of the arm. */
+export function slices(data: Slices, arm: string, other: string | null | undefined, width: number, chosen?: Range): Scene | undefined {
   const own = data.arms.find((one) => one.arm === arm);
   const compared = data.arms.find((one) => one.arm === other);
-  const all = [...(compared?.slices ?? []), ...(own?.slices ?? [])];
-  if (own === undefined || all.length === 0) {
+  const every = [...(compared?.slices ?? []), ...(own?.slices ?? [])];
+  if (own === undefined || every.length === 0) {
     return undefined;
   }
+  const whole = { from: Math.min(...every.map((slice) => slice.s)), to: Math.max(...every.map((slice) => slice.s)) };
+  const shown = shownOf(whole, chosen);
+  const all = every.filter((slice) => isIn(shown, slice.s));
   const counted = all.filter((slice) => slice.aside === undefined || slice.aside === null).map((slice) => slice.value);
   const sorted = [...(counted.length > 0 ? counted : all.map((slice) => slice.value))].sort((a, b) => a - b);
   const highest = sorted[Math.floor((sorted.length - 1) * SHOWN)] ?? 1;
   const lowest = sorted[0] ?? 0;
   const pad = Math.max((highest - lowest) * 0.15, highest * 0.02);
-  const bottom = HEIGHT - BOTTOM;
-  const first = Math.min(...all.map((slice) => slice.s));
-  const x = linear([first, Math.max(...all.map((slice) => slice.s))], [LEFT, width - RIGHT], 64);
+  const [left, right, bottom] = [LEFT, width - RIGHT, HEIGHT - BOTTOM];
+  const x = linear([shown.from, shown.to], [left, right], 64);
   const y = linear([Math.max(0, lowest - pad), highest + pad], [bottom, TOP], 28);
   const shapes: Shape[] = [];
   for (const tick of y.ticks) {
     shapes.push(
-      { kind: "line", x1: LEFT, x2: width - RIGHT, y1: tick.at, y2: tick.at, of: "grid" },
-      { kind: "text", x: LEFT - 6, y: tick.at + 4, text: tick.label, of: "tick", anchor: "end" },
+      { kind: "line", x1: left, x2: right, y1: tick.at, y2: tick.at, of: "grid" },
+      { kind: "text", x: left - 6, y: tick.at + 4, text: tick.label, of: "tick", anchor: "end" },
     );
   }
   for (const tick of x.ticks) {
-    shapes.push({ kind: "text", x: tick.at, y: bottom + 16, text: tick.label, of: "tick", anchor: "middle" });
+    shapes.push(tickText(tick, bottom + 16, width));
   }
-  shapes.push({ kind: "line", x1: LEFT, x2: width - RIGHT, y1: bottom, y2: bottom, of: "zero" });
+  shapes.push({ kind: "line", x1: left, x2: right, y1: bottom, y2: bottom, of: "zero" });
   // Rounds start all processes again, so they are told apart.
   const starts = new Map<number, number>();
-  for (const slice of all) {
+  for (const slice of every) {
     starts.set(slice.round, Math.min(starts.get(slice.round) ?? Number.MAX_VALUE, slice.s));
   }
-  for (const [round, s] of [...starts.entries()].sort(([a], [b]) => a - b)) {
+  for (const [round, s] of [...starts.entries()].filter(([, s]) => isIn(shown, s)).sort(([a], [b]) => a - b)) {
     shapes.push({ kind: "line", x1: x.at(s), x2: x.at(s), y1: TOP, y2: bottom, of: "event" });
     if (starts.size <= 12) {
       shapes.push({ kind: "text", x: x.at(s) + 4, y: TOP + 9, text: `round ${round}`, of: "tick" });
@@ -53,7 +59,7 @@ export function slices(data: Slices, arm: string, other: string | null | undefin
   }
   const marks: Mark[] = [];
   for (const [of, tone] of [[compared, "other"], [own, "own"]] as const) {
-    for (const slice of of?.slices ?? []) {
+    for (const slice of (of?.slices ?? []).filter((slice) => isIn(shown, slice.s))) {
       const place = { x: x.at(slice.s), y: y.at(slice.value) };
       const aside = slice.aside ? " aside" : "";
       const isCut = y.isOutside(slice.value);
@@ -70,7 +76,8 @@ export function slices(data: Slices, arm: string, other: string | null | undefin
       });
     }
   }
-  shapes.push({ kind: "text", x: (LEFT + width - RIGHT) / 2, y: HEIGHT - 8, text: "time since the start of the study, s", of: "axis", anchor: "middle" });
+  shapes.push({ kind: "text", x: (left + right) / 2, y: HEIGHT - 8, text: SLICES_AXIS, of: "axis", anchor: "middle" });
   const legend = [{ name: own.arm, fill: "var(--own)" }, ...(compared ? [{ name: compared.arm, fill: "var(--other)" }] : []), { name: "set aside", fill: "none" }];
-  return { width, height: HEIGHT, shapes, marks: marks.sort((a, b) => a.x - b.x), near: "both", legend };
+  const extent = { left, right, top: TOP, bottom, scale: x, whole, shown, words: (value: number) => `${plain(value)} s` };
+  return { width, height: HEIGHT, shapes, marks: marks.sort((a, b) => a.x - b.x), near: "both", legend, extent };
 }

@@ -2,7 +2,7 @@
 
 import type { Quantity, Waterfall } from "../types/document";
 import { linear, withHalf } from "./scale";
-import { fitted, textWidth, type Mark, type Scene, type Shape } from "./scene";
+import { fitted, textWidth, tickText, type Mark, type Scene, type Shape } from "./scene";
 
 const ROW = 30;
 const NARROW_ROW = 46;
@@ -71,7 +71,7 @@ export function waterfall(data: Waterfall, off: ReadonlySet<string>, width: numb
   for (const tick of x.ticks) {
     shapes.push(
       { kind: "line", x1: tick.at, x2: tick.at, y1: TOP - 4, y2: bottom, of: "grid" },
-      { kind: "text", x: tick.at, y: bottom + 16, text: tick.label, of: "tick", anchor: "middle" },
+      tickText(tick, bottom + 16, width),
     );
   }
   rows.forEach((row, place) => {

@@ -10,6 +10,7 @@ mod heading;
 mod headlines;
 mod imported;
 mod merged;
+mod phases;
 mod workers;
 
 use hoptax_result::{
@@ -52,7 +53,7 @@ pub fn load(result: &LoadResult) -> Document {
     document.sections.extend(accounts::section(result, flow::flow(result).is_some()));
     document.sections.push(Section::folded(latencies(result)));
     document.sections.extend(percentiles(result).map(Section::of_table));
-    document.sections.extend(Section::of_lines("Response time", coverage(result)));
+    document.sections.extend(Section::of_lines("About the response times", coverage(result)));
     document.sections.extend(stages(result));
     document.sections.extend(result.agents.as_ref().map(agents::section));
     document.sections.extend(result.merged.as_ref().map(|merged| Section::of_table(merged::runs(merged))));

@@ -64,7 +64,7 @@ fn total(times: &[CountedTime]) -> u64 {
 }
 
 /// The smallest time that at least this share of the responses does not exceed; none without responses.
-fn quantile_ns(times: &[CountedTime], share: f64) -> Option<u64> {
+pub(crate) fn quantile_ns(times: &[CountedTime], share: f64) -> Option<u64> {
     let wanted = (share * total(times) as f64).ceil().max(1.0) as u64;
     let mut sum = 0;
     times.iter().find_map(|time| {

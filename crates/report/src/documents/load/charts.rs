@@ -2,7 +2,7 @@
 
 use hoptax_result::{CountedTime, Finding, Histogram, Known, LoadHistograms, LoadResult, Severity, TimeOf};
 
-use super::{course, flow, quantity};
+use super::{course, flow, phases, quantity};
 use crate::chart::{Axis, Chart, Distribution, Distributions, Line, Point, Scale, Series, Tone, drawn};
 use crate::document::{Block, Section};
 use crate::findings::listed;
@@ -17,13 +17,13 @@ const QUANTILES: [f64; 21] = [
     0.99995, 0.99999, 0.999_999,
 ];
 /// Responses above a quantile that a curve must rest on.
-const LEAST_ABOVE: f64 = 10.0;
+pub(super) const LEAST_ABOVE: f64 = 10.0;
 /// The percentiles that results state or bound, each with its place among the quantiles.
 const STATED: [(f64, f64); 4] = [(50.0, 0.5), (90.0, 0.9), (99.0, 0.99), (99.9, 0.999)];
-const NS_PER_US: f64 = 1_000.0;
+pub(super) const NS_PER_US: f64 = 1_000.0;
 
 /// Times with their counts, ascending.
-type Counts = Vec<CountedTime>;
+pub(super) type Counts = Vec<CountedTime>;
 
 /// The times of a request that are shown together, in the colours that they have in every chart.
 const TIMES: [(&str, Tone); 3] =
@@ -34,10 +34,13 @@ pub(super) fn charts(result: &LoadResult) -> Vec<Section> {
     let note = "As they were recorded, with what the generator may have delayed.";
     let all = result.histograms.as_ref().and_then(distributions).map(Chart::Distributions);
     let distributions = Section::of_charts("Distribution of the times", note, all.into_iter().collect());
+    let note = "On average over answered requests, as they were recorded. The send lag is the wait until the generator had sent a request.";
+    let phases = phases::phases(result).map(Chart::Bars).into_iter().collect();
+    let phases = Section::of_charts("Phases of a request", note, phases);
     let note = "Each part with its share of the requests that it divides.";
     let flow = flow::flow(result).map(Chart::Flow).into_iter().collect();
     let flow = Section::of_charts("Where the requests went", note, flow);
-    [times(result), distributions, course::section(result), flow].into_iter().flatten().collect()
+    [times(result), distributions, course::section(result), phases, flow].into_iter().flatten().collect()
 }
 
 /// Returns true if the charts have quantiles of response or service time: all that the result states.

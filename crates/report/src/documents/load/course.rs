@@ -1,28 +1,38 @@
-//! The course of a load: its response times, its requests per second and its errors over the recorded time.
+//! The course of a load: its response times, its requests per second, its connections and its errors over the recorded time.
 
 use hoptax_result::{Histogram, LoadResult, Loop, Window};
 
-use crate::chart::{Axis, Bin, Chart, Column, Heat, Line, Point, Series, Tone, drawn};
+use super::charts::{Counts, LEAST_ABOVE, NS_PER_US};
+use crate::chart::{Axis, Bin, Chart, Column, Heat, Line, Point, Scale, Series, Tone, drawn};
 use crate::document::{Block, Section};
-use crate::histograms::{binned, recorded};
+use crate::histograms::{binned, quantile_ns, recorded};
 
 /// Windows of a load that its plan divides it into.
 const WINDOWS: f64 = 100.0;
 const PERCENT: f64 = 100.0;
+/// Percentiles of the response time that are drawn over the recorded time.
+const PERCENTILES: [(&str, f64, Tone); 3] =
+    [("p50", 0.5, Tone::Own), ("p90", 0.9, Tone::Third), ("p99", 0.99, Tone::Fourth)];
+/// From this ratio of the largest of them to the smallest on, a linear axis would show only the largest.
+const FAR: f64 = 20.0;
 /// The horizontal axis of all charts, which are below each other.
 const TIME: &str = "time since the start of the record, s";
 
 /// The charts below each other; none without any.
 pub(super) fn section(result: &LoadResult) -> Option<Section> {
-    let heat = heat(result).map(Chart::Heat);
+    let parts = parts(result);
+    let percentiles = percentiles(result, &parts).map(Chart::Series);
+    let heat = heat(&parts).map(Chart::Heat);
     let rates = rates(result).map(Chart::Series);
     if heat.is_none() && rates.is_none() {
         return None;
     }
-    let note = "Response times as they were recorded, with what the generator may have delayed; below, the requests by when they were due.";
+    let note = "Response times as they were recorded, with what the generator may have delayed. A percentile is drawn where ten responses \
+                or more are above it. Below: the requests, by when they were due.";
     let has_rates = rates.is_some();
+    let connections = connections(result).map(Chart::Series);
     let mut blocks = vec![Block::Note(note.to_owned())];
-    blocks.extend(heat.into_iter().chain(rates).map(Block::chart));
+    blocks.extend(percentiles.into_iter().chain(heat).chain(rates).chain(connections).map(Block::chart));
     if has_rates {
         let none = "No request that was due in a complete window stayed without an answer.";
         blocks.push(
@@ -33,16 +43,55 @@ pub(super) fn section(result: &LoadResult) -> Option<Section> {
     Some(Section::new("Course of the load", blocks))
 }
 
-/// Response times over the recorded time.
-fn heat(result: &LoadResult) -> Option<Heat> {
-    let batches = &result.histograms.as_ref()?.batches;
+/// The response times in a part of the recorded time.
+struct Part {
+    from_s: f64,
+    to_s: f64,
+    times: Counts,
+}
+
+/// The parts of the recorded time; none without histograms.
+fn parts(result: &LoadResult) -> Vec<Part> {
+    let Some(histograms) = &result.histograms else { return Vec::new() };
+    let batches = &histograms.batches;
     let length_s = result.recorded_s / batches.len().max(1) as f64;
-    let column = |(place, encoded): (usize, &Option<Histogram>)| Column {
-        from: drawn(place as f64 * length_s),
-        to: drawn((place + 1) as f64 * length_s),
-        bins: binned(&recorded(encoded.as_ref())).into_iter().filter(|bin: &Bin| bin.count > 0).collect(),
+    let part = |(place, encoded): (usize, &Option<Histogram>)| Part {
+        from_s: place as f64 * length_s,
+        to_s: (place + 1) as f64 * length_s,
+        times: recorded(encoded.as_ref()),
     };
-    let columns: Vec<Column> = batches.iter().enumerate().map(column).collect();
+    batches.iter().enumerate().map(part).collect()
+}
+
+/// Percentiles of the response time over the recorded time; none if no part of it has enough responses.
+fn percentiles(result: &LoadResult, parts: &[Part]) -> Option<Series> {
+    let value = |part: &Part, share: f64| {
+        let count: u64 = part.times.iter().map(|time| time.count).sum();
+        // The product may be less than the ten that it stands for.
+        let is_supported = (1.0 - share) * count as f64 + 1e-6 >= LEAST_ABOVE;
+        quantile_ns(&part.times, share).filter(|_| is_supported).map(|ns| ns as f64 / NS_PER_US)
+    };
+    let line = |(name, share, tone): (&str, f64, Tone)| {
+        let point = |part: &Part| Point::at(f64::midpoint(part.from_s, part.to_s), value(part, share));
+        Line::joined(name, tone, parts.iter().map(point).collect())
+    };
+    let mut lines: Vec<Line> = PERCENTILES.into_iter().map(line).collect();
+    lines.retain(|line| line.points.iter().any(|point| point.y.is_some()));
+    let values = || lines.iter().flat_map(|line| &line.points).filter_map(|point| point.y);
+    let (least, most) = (values().reduce(f64::min)?, values().reduce(f64::max)?);
+    let scale = if least > 0.0 && most > FAR * least { Scale::Logarithmic } else { Scale::Linear };
+    let y = Axis::linear("response time, us", "us").on(scale);
+    Some(Series::new("percentiles of the response time over time", time(result), y, lines))
+}
+
+/// Response times over the recorded time.
+fn heat(parts: &[Part]) -> Option<Heat> {
+    let column = |part: &Part| Column {
+        from: drawn(part.from_s),
+        to: drawn(part.to_s),
+        bins: binned(&part.times).into_iter().filter(|bin: &Bin| bin.count > 0).collect(),
+    };
+    let columns: Vec<Column> = parts.iter().map(column).collect();
     columns.iter().any(|column| !column.bins.is_empty()).then(|| Heat {
         title: "response times over time".to_owned(),
         x: TIME.to_owned(),
@@ -91,6 +140,23 @@ fn rates(result: &LoadResult) -> Option<Series> {
     Some(Series::new("requests per second", time(result), y, lines))
 }
 
+/// Open connections over the recorded time; none if they were as many all the time, or not recorded.
+fn connections(result: &LoadResult) -> Option<Series> {
+    let length_s = window_s(result)?;
+    let open = || result.windows.iter().filter_map(|window| window.connections);
+    if open().min() == open().max() {
+        return None;
+    }
+    // They were counted at the start of each window.
+    let point = |(place, window): (usize, &Window)| {
+        Point::at(place as f64 * length_s, window.connections.map(|count| count as f64))
+    };
+    let points = result.windows.iter().enumerate().map(point).collect();
+    let lines = vec![Line::joined("open connections", Tone::Own, points)];
+    let y = Axis::linear("open connections", "connections");
+    Some(Series::new("open connections", time(result), y, lines))
+}
+
 /// The share of the requests without an answer over the recorded time; none if all were answered.
 fn errors(result: &LoadResult) -> Option<Series> {
     let length_s = window_s(result)?;
@@ -107,6 +173,8 @@ fn errors(result: &LoadResult) -> Option<Series> {
 
 #[cfg(test)]
 mod tests {
+    use hoptax_result::CountedTime;
+
     use super::*;
     use crate::fixture;
 
@@ -130,6 +198,47 @@ mod tests {
         assert!(!has_note(&result));
     }
 
+    /// A second with a response at each of these microseconds.
+    fn part(second: u32, times_us: std::ops::RangeInclusive<u64>) -> Part {
+        let times = times_us.map(|us| CountedTime::new(us * 1_000, 1)).collect();
+        Part { from_s: f64::from(second), to_s: f64::from(second + 1), times }
+    }
+
+    #[test]
+    fn a_percentile_is_drawn_where_ten_responses_are_above_it() {
+        let parts = [part(0, 1..=1_000), part(1, 1..=100), part(2, 1..=19)];
+        let chart = percentiles(&fixture::load(), &parts).unwrap();
+        let lines: Vec<(&str, Vec<Option<f64>>)> = chart
+            .lines
+            .iter()
+            .map(|line| (line.name.as_str(), line.points.iter().map(|point| point.y).collect()))
+            .collect();
+        assert_eq!(
+            lines,
+            [
+                ("p50", vec![Some(500.0), Some(50.0), None]),
+                ("p90", vec![Some(900.0), Some(90.0), None]),
+                ("p99", vec![Some(990.0), None, None])
+            ]
+        );
+        let xs: Vec<f64> = chart.lines[0].points.iter().map(|point| point.x).collect();
+        assert_eq!(xs, [0.5, 1.5, 2.5]);
+        assert_eq!((chart.y.scale, chart.x.highest), (Scale::Linear, Some(10.0)));
+    }
+
+    #[test]
+    fn percentiles_that_are_far_from_each_other_have_a_logarithmic_axis_and_few_responses_no_chart() {
+        let result = fixture::load();
+        let spike = [part(0, 1..=100), part(1, 10_001..=10_100)];
+        assert_eq!(percentiles(&result, &spike).unwrap().y.scale, Scale::Logarithmic);
+        let few = [part(0, 1..=100), part(1, 1..=19)];
+        let names: Vec<String> =
+            percentiles(&result, &few).unwrap().lines.into_iter().map(|line| line.name).collect();
+        assert_eq!(names, ["p50", "p90"], "a line without a value is left out");
+        assert!(percentiles(&result, &[part(0, 1..=19)]).is_none());
+        assert!(percentiles(&result, &[]).is_none());
+    }
+
     #[test]
     fn charts_below_each_other_have_one_axis() {
         let mut result = fixture::load();
@@ -138,6 +247,22 @@ mod tests {
         assert_eq!(ends, [Some(result.recorded_s); 2]);
         let xs: Vec<f64> = rates(&result).unwrap().lines[0].points.iter().map(|point| point.x).collect();
         assert!(xs.iter().all(|x| (0.0..result.recorded_s).contains(x)), "{xs:?}");
+    }
+
+    #[test]
+    fn connections_are_drawn_if_they_were_not_as_many_all_the_time() {
+        let mut result = fixture::load();
+        assert!(connections(&result).is_none(), "16 all the time");
+        result.windows[0].connections = Some(4);
+        result.windows[2].connections = None;
+        let chart = connections(&result).unwrap();
+        let points: Vec<(f64, Option<f64>)> =
+            chart.lines[0].points.iter().take(3).map(|point| (point.x, point.y)).collect();
+        assert_eq!(points, [(0.0, Some(4.0)), (0.1, Some(16.0)), (0.2, None)]);
+        for window in &mut result.windows {
+            window.connections = None;
+        }
+        assert!(connections(&result).is_none());
     }
 
     #[test]

@@ -1,12 +1,13 @@
-//! The headline numbers of a load: the rate of its answers, its times, and the requests without an answer.
+//! The headline numbers of a load: the conditions that it had to meet, the rate of its answers, its times, and the requests without an answer.
 
-use hoptax_result::{Finding, LoadResult, Loop, Severity, Stated};
+use hoptax_result::{FailOnOutcome, Finding, LoadResult, Loop, Severity, Stated};
 
 use super::cells::rate;
 use super::quantity;
 use crate::headline::Headline;
 use crate::numbers::grouped;
 use crate::quantity::{Form, Quantity};
+use crate::table::Cell;
 
 /// The quantiles among them.
 const PERCENTILES: [f64; 2] = [50.0, 99.0];
@@ -14,7 +15,26 @@ const PERCENTILES: [f64; 2] = [50.0, 99.0];
 /// The headlines.
 pub(super) fn headlines(result: &LoadResult) -> Vec<Headline> {
     let times = PERCENTILES.map(|percentile| time(result, percentile));
-    [answered(result)].into_iter().chain(times).chain([unanswered(result)]).collect()
+    let numbers = [answered(result)].into_iter().chain(times).chain([unanswered(result)]);
+    conditions(result).into_iter().chain(numbers).collect()
+}
+
+/// How many conditions of `--fail-on` passed, and which did not; none without a condition.
+fn conditions(result: &LoadResult) -> Option<Headline> {
+    let all = &result.fail_on;
+    let named = |outcome: FailOnOutcome| -> Vec<String> {
+        let of_it = all.iter().filter(|one| one.outcome == outcome);
+        of_it.map(|one| format!("`{}`", one.condition)).collect()
+    };
+    let (failed, unknown) = (named(FailOnOutcome::Failed), named(FailOnOutcome::Unknown));
+    let passed = format!("{} of {}", all.len() - failed.len() - unknown.len(), all.len());
+    let note = |(word, names): (&str, Vec<String>)| {
+        (!names.is_empty()).then(|| format!("{word}: {}", names.join(", ")))
+    };
+    let notes: Vec<String> =
+        [("failed", failed), ("unknown", unknown)].into_iter().filter_map(note).collect();
+    let note = (!notes.is_empty()).then(|| notes.join("; "));
+    (!all.is_empty()).then(|| Headline::new("conditions passed", Cell::words(passed), note))
 }
 
 /// The rate of answered requests.
@@ -84,7 +104,7 @@ fn reason(result: &LoadResult, is_it: impl Fn(&str) -> bool) -> String {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{Measured, sample};
+    use hoptax_result::{FailOn, Measured, sample};
 
     use super::super::load;
     use super::*;
@@ -129,6 +149,31 @@ mod tests {
         assert!(texts[0].starts_with("answered: not known: the load swung"), "{texts:?}");
         assert!(texts[1].contains('±'), "{texts:?}");
         assert_eq!(texts[2], "p99 of the response time: not known: too few responses");
+    }
+
+    #[test]
+    fn conditions_come_first_and_those_that_did_not_pass_are_named() {
+        let mut result = fixture::load();
+        let one = |condition: &str, outcome| FailOn {
+            condition: condition.to_owned(),
+            outcome,
+            value: None,
+            at_least: None,
+            at_most: None,
+            unit: "us".to_owned(),
+        };
+        result.fail_on = vec![
+            one("p99>5ms", FailOnOutcome::Failed),
+            one("errors>1%", FailOnOutcome::Passed),
+            one("p50>1ms", FailOnOutcome::Unknown),
+        ];
+        assert_eq!(
+            texts(&load(&result))[0],
+            "conditions passed: 1 of 3 (failed: `p99>5ms`; unknown: `p50>1ms`)"
+        );
+        result.fail_on.truncate(2);
+        result.fail_on[0].outcome = FailOnOutcome::Passed;
+        assert_eq!(texts(&load(&result))[0], "conditions passed: 2 of 2");
     }
 
     #[test]
