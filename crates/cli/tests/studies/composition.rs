@@ -82,8 +82,8 @@ fn envoy_accepts_compositions_and_every_function_of_them_is_at_work() {
         .map(|(name, functions)| format!("  - {{name: {name}, functions: {functions}}}\n"))
         .collect();
     let text = format!(
-        "name: compositions\nrounds: 2\narms:\n  - baseline\n{arms}loads:\n  - {{name: in-use, loop: open, rate: 2000, \
-         connections: 4, blocks: 1, slice: 50ms}}\n"
+        "name: compositions\nrounds: 2\narms:\n  - baseline\n{arms}loads:\n  - {{name: in-use, loop: open, rate: 500, \
+         connections: 4, blocks: 1, slice: 200ms}}\n"
     );
     fs::write(&study, text).unwrap();
     let result = support::short_form(&study, &out);
@@ -125,8 +125,8 @@ fn functions_of_a_composition_are_at_work_over_every_protocol_and_with_mutual_tl
                  protocol: http2\n";
     let text = format!(
         "name: protocols\nrounds: 2\narms:\n  - baseline\n{arms}{chain}loads:\n  - {{name: saturation, loop: closed, \
-         connections: 4, blocks: 1, slice: 50ms}}\n  - {{name: reconnecting, loop: closed, connections: 4, requests_per_connection: 20, \
-         blocks: 1, slice: 50ms}}\n"
+         connections: 4, blocks: 1, slice: 50ms}}\n  - {{name: reconnecting, loop: closed, connections: 4, requests_per_connection: 5, \
+         blocks: 1, slice: 100ms}}\n"
     );
     fs::write(&study, text).unwrap();
     let result = support::short_form(&study, &out);
