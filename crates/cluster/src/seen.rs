@@ -189,7 +189,7 @@ mod tests {
 
     use super::*;
 
-    fn pod(status: Value) -> SeenPod {
+    fn pod(status: &Value) -> SeenPod {
         let spec = json!({
             "nodeName": "node-1",
             "containers": [{"name": "origin", "image": "a:1"}],
@@ -202,7 +202,7 @@ mod tests {
     #[test]
     fn a_pod_shows_its_address_its_node_and_the_images_of_all_its_containers() {
         let ready = json!([{"type": "Ready", "status": "True"}]);
-        let pod = pod(json!({"phase": "Running", "podIP": "10.0.0.1", "conditions": ready}));
+        let pod = pod(&json!({"phase": "Running", "podIP": "10.0.0.1", "conditions": ready}));
         assert_eq!((pod.name(), pod.node(), pod.address()), ("origin", Some("node-1"), Some("10.0.0.1")));
         assert!(pod.is_ready() && pod.trouble().is_none());
         assert_eq!((pod.image("istio-proxy"), pod.image("envoy")), (Some("proxy:1.29"), None));
@@ -228,7 +228,7 @@ mod tests {
             (json!({"phase": "Failed", "message": "full"}), Some(("has ended: full", true))),
             (json!({"conditions": [unscheduled]}), Some(("fits on no node: 0/1", false))),
         ] {
-            let trouble = pod(status.clone()).trouble();
+            let trouble = pod(&status).trouble();
             match expected {
                 None => assert_eq!(trouble, None, "{status}"),
                 Some((text, is_certain)) => {

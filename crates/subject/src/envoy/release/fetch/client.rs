@@ -116,7 +116,9 @@ fn explained(error: &ureq::Error) -> (String, &'static str) {
         }
         ureq::Error::Timeout(_) => ("it does not answer in time".to_owned(), NETWORK),
         ureq::Error::Rustls(error) => (format!("TLS fails: {error}"), AUTHORITIES),
-        ureq::Error::Io(error) if error.get_ref().is_some_and(|inner| inner.is::<rustls::Error>()) => {
+        ureq::Error::Io(error)
+            if error.get_ref().is_some_and(<dyn std::error::Error + Send + Sync>::is::<rustls::Error>) =>
+        {
             (format!("TLS fails: {error}"), AUTHORITIES)
         }
         ureq::Error::Io(error) => (error.to_string(), NETWORK),
