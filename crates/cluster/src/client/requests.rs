@@ -29,11 +29,11 @@ impl std::fmt::Debug for Cluster {
 /// The kinds of objects of a group.
 #[derive(Deserialize)]
 struct Kinds {
-    resources: Vec<Kind>,
+    resources: Vec<Listed>,
 }
 
 #[derive(Deserialize)]
-struct Kind {
+struct Listed {
     name: String,
     kind: String,
     namespaced: bool,
@@ -90,7 +90,7 @@ impl Cluster {
             Some(namespace) => {
                 let kinds: Kinds = self.get(&root, &format!("list the kinds of `{version}`"))?;
                 // A part of an object, such as its status, has a slash in its name.
-                let is_it = |one: &&Kind| one.kind == kind && one.namespaced && !one.name.contains('/');
+                let is_it = |one: &&Listed| one.kind == kind && one.namespaced && !one.name.contains('/');
                 let Some(kind) = kinds.resources.iter().find(is_it) else {
                     let said = format!(
                         "it has no kind `{kind}` of `{version}` in namespaces; is the mesh installed?"
