@@ -23,14 +23,11 @@ impl Arm {
     /// The manifest of its namespace.
     pub fn namespace_manifest(&self) -> Value {
         let marks = &self.template.namespace;
-        let own = [
-            MESH_LABELS[0],
-            MESH_LABELS[1],
-            // A network of a node and what most meshes put into a pod are not for pods that are restricted.
-            ("pod-security.kubernetes.io/enforce", "privileged"),
-        ];
-        let mut labels: BTreeMap<&str, &str> = own.into_iter().collect();
+        // A network of a node and what most meshes put into a pod are not for pods that are restricted.
+        let mut labels = BTreeMap::from([("pod-security.kubernetes.io/enforce", "privileged")]);
         labels.extend(marks.labels.iter().map(|(name, value)| (name.as_str(), value.as_str())));
+        // By these, `hoptax runs cleanup` finds what a killed measurement left, whatever the template says.
+        labels.extend(MESH_LABELS);
         let metadata =
             json!({"name": self.namespace.as_str(), "labels": labels, "annotations": marks.annotations});
         json!({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
@@ -157,6 +154,19 @@ mod tests {
         ] {
             assert_eq!(target(url).as_deref(), expected, "{url}");
         }
+    }
+
+    #[test]
+    fn a_namespace_keeps_the_labels_by_which_it_is_found() {
+        let mut plan = plan(&["istio"]).unwrap();
+        let arm = &mut plan.arms[2];
+        for (name, value) in [MESH_LABELS[1], ("pod-security.kubernetes.io/enforce", "baseline")] {
+            arm.template.namespace.labels.insert(name.to_owned(), value.replace("hoptax", "other"));
+        }
+        let labels = &arm.namespace_manifest()["metadata"]["labels"];
+        assert_eq!(labels[MESH_LABELS[1].0], MESH_LABELS[1].1);
+        assert_eq!(labels["pod-security.kubernetes.io/enforce"], "baseline");
+        assert_eq!(labels["istio-injection"], "enabled");
     }
 
     #[test]

@@ -109,12 +109,8 @@ impl Pods {
         for (arm, origin) in plan.arms.iter().zip(&origins) {
             let address = origin.address().unwrap_or_default();
             let (url, headers) = arm.template.request(address, arm.namespace.as_str());
-            let Some(target) = target(&url) else {
-                return Err(Failure::bad_input(format!(
-                    "the template of `{}` has `url: {url}`, which is no URL of HTTP",
-                    arm.id
-                )));
-            };
+            // A template that was read has one.
+            let target = target(&url).unwrap_or_default();
             let token = Token::generated();
             let job = arm.caller(&place.asked, target, deadline);
             let running = start_agents(job, context.name, token.secret()).map_err(of_cluster)?;
