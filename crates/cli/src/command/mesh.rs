@@ -61,7 +61,8 @@ fn again(arguments: &MeshArguments) -> String {
     let meshes = meshes.map(|template| format!("--mesh {}", template.name));
     let own = arguments.templates.iter().map(|path| format!("--template {}", path.display()));
     let load = [format!("--rate {}", arguments.rate), format!("--connections {}", arguments.connections)];
-    let slice = arguments.slice.map(|slice| format!("--slice {}", humantime::format_duration(slice)));
+    let in_a_word = |slice| humantime::format_duration(slice).to_string().replace(' ', "");
+    let slice = arguments.slice.map(|slice| format!("--slice {}", in_a_word(slice)));
     let given = [
         ("--kube-context", &arguments.kube_context),
         ("--node", &arguments.node),
