@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use hoptax_cluster::job::{AgentJob, Avoided, Dress, MESH_LABELS, document, new_name, shared_resources};
+use hoptax_cluster::job::{
+    AgentJob, Avoided, Dress, MESH_LABELS, ORIGIN, document, new_name, shared_resources,
+};
 use hoptax_cluster::rights::rule_of_mesh;
 use serde_json::{Value, json};
 
 use crate::plan::{Arm, Asked, Plan};
 use crate::template::Side;
 
-/// The container of the origin.
-pub const ORIGIN: &str = "origin";
 /// The memory of an origin and of a caller, MiB.
 const MEMORY_MIB: u32 = 256;
 /// The processors that a caller may use, thousandths: those of a worker, and one for all else.

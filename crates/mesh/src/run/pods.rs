@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use hoptax_cluster::job::ARRIVAL;
 use hoptax_cluster::job::pods::{List, State};
+use hoptax_cluster::job::{ARRIVAL, ORIGIN};
 use hoptax_cluster::seen::SeenPod;
 use hoptax_cluster::usage::Container;
 use hoptax_cluster::{Running, start_agents};
@@ -14,7 +14,7 @@ use hoptax_session::token::Token;
 
 use super::polls::{Idle, name, share_of};
 use super::{Context, of_cluster};
-use crate::manifests::{ORIGIN, target};
+use crate::manifests::target;
 use crate::measured::Proxy;
 use crate::plan::{Arm, Asked, Plan};
 use crate::template::{Shared, Side};
