@@ -33,8 +33,6 @@ const BESIDE_S: f64 = 6.0;
 /// What is needed all the time.
 #[derive(Clone, Copy)]
 struct Context<'a> {
-    /// The name of the context; none for the current one.
-    name: Option<&'a str>,
     cluster: &'a Cluster,
     interrupt: &'a Interrupt,
     say: Say<'a>,
@@ -61,7 +59,7 @@ pub fn measure(
     interrupt.check()?;
     let began = Instant::now();
     let cluster = Cluster::open(context).map_err(of_cluster)?;
-    let context = Context { name: context, cluster: &cluster, interrupt, say };
+    let context = Context { cluster: &cluster, interrupt, say };
     let kubernetes = version(&cluster).map_err(of_cluster)?;
     let lab = Lab::make(plan, &cluster).map_err(of_cluster)?;
     context.note(&format!(
@@ -118,7 +116,7 @@ fn rounds(plan: &Plan, context: Context<'_>, measured: &mut Measured, began: Ins
             context.interrupt.check()?;
             let arm = pods.arm(index);
             answers(plan, arm, context)?;
-            let sampler = Sampler::begin(context.name, poller.clone())?;
+            let sampler = Sampler::begin(context.cluster.context(), poller.clone())?;
             let began_s = began.elapsed().as_secs_f64();
             let load = send(plan, arm, measured.source.slice_s, context);
             let polls = sampler.end();

@@ -113,7 +113,9 @@ impl Pods {
             let target = target(&url).unwrap_or_default();
             let token = Token::generated();
             let job = arm.caller(&place.asked, target, deadline);
-            let running = start_agents(job, context.name, token.secret()).map_err(of_cluster)?;
+            // Another context may have become the current one meanwhile.
+            let running =
+                start_agents(job, Some(context.cluster.context()), token.secret()).map_err(of_cluster)?;
             if place.asked.nodes[1].is_none() {
                 let caller = wait(arm, running.job(), &arm.template.caller, Some(&running), context)?;
                 place.asked.nodes[1] = caller.node().map(str::to_owned);

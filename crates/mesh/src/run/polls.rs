@@ -81,12 +81,13 @@ pub(super) struct Sampler {
 }
 
 impl Sampler {
-    pub(super) fn begin(context: Option<&str>, poller: Poller) -> Result<Self, Failure> {
+    /// Asks in the cluster of a context, whatever the current one is meanwhile.
+    pub(super) fn begin(context: &str, poller: Poller) -> Result<Self, Failure> {
         let stop = Arc::new(AtomicBool::new(false));
-        let (stopped, context) = (Arc::clone(&stop), context.map(str::to_owned));
+        let (stopped, context) = (Arc::clone(&stop), context.to_owned());
         let thread =
             thread::Builder::new().name("metrics".to_owned()).spawn(move || -> Result<Vec<Poll>, Refused> {
-                let cluster = Cluster::open(context.as_deref())?;
+                let cluster = Cluster::open(Some(&context))?;
                 let mut polls = Vec::new();
                 loop {
                     // Without some answers, there are fewer readings. If none comes again, the reason is said.
