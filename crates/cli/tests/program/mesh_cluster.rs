@@ -105,7 +105,7 @@ fn the_cpu_time_of_a_sidecar_has_an_interval_and_nothing_is_left() {
     assert!(has("cpu-source") && has("one-node") && !has("cpu-unknown"), "{findings:#?}");
     assert!(has("idle-proxies") && !has("mesh-bypassed"), "{findings:#?}");
     // After two rounds, the interval may contain zero.
-    assert!(ran.stdout.contains("`sidecar` costs ") && ran.stdout.contains("to p50"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("`sidecar` costs "), "{}", ran.stdout);
     assert!(ran.stdout.contains("report.html") && folder.path().join("out/report.html").is_file());
     wait_until_clean();
 }
