@@ -83,7 +83,8 @@ fn idle_of_own(plan: &Plan, measured: &Measured) -> Vec<Finding> {
         let advice = "it is in the costs: at a higher rate, it is less of each request";
         let finding =
             Finding::new("idle-proxies", Severity::Info, Value::percent(*share, 0.0), message, advice);
-        Some(Finding { arm: Some(arm.id.clone()), measures: vec![Measure::Cpu], ..finding })
+        // Without an arm in its scope, so that each is listed: those of several arms would be one with the first number.
+        Some(Finding { measures: vec![Measure::Cpu], ..finding })
     };
     measured.source.idle_of_own.iter().filter_map(of).collect()
 }
