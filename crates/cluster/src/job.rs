@@ -31,6 +31,8 @@ pub const MESH_LABELS: [(&str, &str); 2] =
     [("app.kubernetes.io/name", "hoptax-mesh"), ("app.kubernetes.io/managed-by", "hoptax")];
 /// The container of an agent. A mesh may put others beside it.
 pub const CONTAINER: &str = "agent";
+/// The container of an origin, in which hoptax is the server of a measured mesh.
+pub const ORIGIN: &str = "origin";
 
 /// The time between the end of a Job and its removal by the cluster, seconds.
 const REMOVED_AFTER_S: u64 = 60;

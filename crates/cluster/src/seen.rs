@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 
+use crate::job::{CONTAINER, ORIGIN};
 use crate::said::short;
 
 /// A pod.
@@ -173,11 +174,14 @@ impl ContainerStatus {
         }
         let Why { reason, message, exit_code } = state.terminated.as_ref()?;
         let said = short(if message.is_empty() { reason } else { message });
+        let advice = if [CONTAINER, ORIGIN].contains(&name.as_str()) {
+            "the image needs this version of hoptax at `/hoptax`"
+        } else {
+            "it is of the mesh or of its template; its log says more"
+        };
         // A container that prepares the pod ends well.
         (*exit_code != 0).then(|| PodTrouble {
-            why: format!(
-                "has a container `{name}` that ended with code {exit_code} ({said}); the image needs this version of hoptax at `/hoptax`"
-            ),
+            why: format!("has a container `{name}` that ended with code {exit_code} ({said}); {advice}"),
             is_certain: true,
         })
     }
@@ -225,6 +229,14 @@ mod tests {
                 Some(("code 2 (bad)", true)),
             ),
             (container(json!({"terminated": {"exitCode": 0}})), None),
+            (
+                container(json!({"terminated": {"exitCode": 1, "reason": "Error"}})),
+                Some(("code 1 (Error); the image needs", true)),
+            ),
+            (
+                json!({"initContainerStatuses": [{"name": "istio-init", "state": {"terminated": {"exitCode": 1}}}]}),
+                Some(("it is of the mesh", true)),
+            ),
             (json!({"phase": "Failed", "message": "full"}), Some(("has ended: full", true))),
             (json!({"conditions": [unscheduled]}), Some(("fits on no node: 0/1", false))),
         ] {

@@ -22,15 +22,17 @@ pub struct Container {
 }
 
 /// A reading of the counter of a container.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reading {
+    /// The control group of the container, which is another one after it was restarted: its counter then began again.
+    pub group: String,
     /// Its time by the clock of the node, since 1970, ms.
     pub at_ms: i64,
     /// CPU time of the container since its start, seconds.
     pub cpu_s: f64,
 }
 
-/// The last reading of each container of a node. Lines without a time and lines of whole pods are left out.
+/// The last reading of each container of a node. Lines without a time, of whole pods and of single processors are left out.
 pub fn readings(metrics: &str) -> BTreeMap<Container, Reading> {
     metrics.lines().filter_map(reading).collect()
 }
@@ -38,16 +40,19 @@ pub fn readings(metrics: &str) -> BTreeMap<Container, Reading> {
 fn reading(line: &str) -> Option<(Container, Reading)> {
     let rest = line.strip_prefix(METRIC)?.strip_prefix('{')?;
     let mut container = Container::default();
+    let (mut group, mut is_of_all_processors) = (String::new(), true);
     let after = labels(rest, |name, value| match name {
         "namespace" => container.namespace = value,
         "pod" => container.pod = value,
         "container" => container.name = value,
+        "id" => group = value,
+        "cpu" => is_of_all_processors = value == "total",
         _ => {}
     })?;
     let mut words = after.split_ascii_whitespace();
     let (cpu_s, at_ms) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
-    let is_whole = !container.pod.is_empty() && !container.name.is_empty();
-    is_whole.then_some((container, Reading { at_ms, cpu_s }))
+    let is_whole = is_of_all_processors && !container.pod.is_empty() && !container.name.is_empty();
+    is_whole.then_some((container, Reading { group, at_ms, cpu_s }))
 }
 
 /// Calls `on_label` with each label of a line, from the first on, and returns what stands after them. None if they do not end.
@@ -84,13 +89,15 @@ mod tests {
 container_cpu_usage_seconds_total{container="",cpu="total",id="/kubepods",image="",name="",namespace="",pod=""} 9 1764440000000
 container_cpu_usage_seconds_total{container="",cpu="total",id="/kubepods/pod1",image="",name="",namespace="shop",pod="cart"} 8 1764440000000
 container_cpu_usage_seconds_total{container="envoy",cpu="total",id="/a,b}",image="x\"y\\",name="n",namespace="shop",pod="cart"} 1.5e+00 1764440000123
+container_cpu_usage_seconds_total{container="envoy",cpu="cpu01",id="/a,b}",namespace="shop",pod="cart"} 0.7 1764440000123
 container_cpu_usage_seconds_total{container="late",cpu="total",namespace="shop",pod="cart"} 2
 container_cpu_user_seconds_total{container="envoy",namespace="shop",pod="cart"} 7 1764440000123
 container_cpu_usage_seconds_total{container="broken
 "#;
         let envoy =
             Container { namespace: "shop".to_owned(), pod: "cart".to_owned(), name: "envoy".to_owned() };
-        let expected = BTreeMap::from([(envoy, Reading { at_ms: 1_764_440_000_123, cpu_s: 1.5 })]);
+        let reading = Reading { group: "/a,b}".to_owned(), at_ms: 1_764_440_000_123, cpu_s: 1.5 };
+        let expected = BTreeMap::from([(envoy, reading)]);
         assert_eq!(readings(metrics), expected);
     }
 }

@@ -7,7 +7,7 @@ use hoptax_checks::thresholds::Limits;
 use hoptax_judge::measures::{self, Measure, hop_cpu};
 use hoptax_judge::summary::fill;
 use hoptax_result::{
-    ArmKind, ArmResult, ArmRound, HopUse, HostUse, LoadSpec, Loop, PlannedHop, PlannedNetwork,
+    ArmKind, ArmResult, ArmRound, Generator, HopUse, HostUse, LoadSpec, Loop, PlannedHop, PlannedNetwork,
     PlannedSubject, Sample, Severity, StudyBody, StudyPlan, StudyResult, StudyRound, Verdict,
 };
 
@@ -21,6 +21,8 @@ pub const LOAD: &str = "in-use";
 pub const STUDY: &str = "mesh";
 /// Confidence of all intervals.
 const CONFIDENCE: f64 = 0.95;
+/// Ticks of Linux's account of a processor.
+const TICKS_PER_SECOND: f64 = 100.0;
 /// The share of unanswered requests above which the numbers of an arm are withheld.
 const MAX_ERROR_SHARE: f64 = 0.001;
 
@@ -130,7 +132,14 @@ fn arm_result(arm: &Arm, proxies: &[Proxy]) -> ArmResult {
 }
 
 fn study_round(plan: &Plan, round: &Round, number: u32) -> StudyRound {
+    // What callers saw of the hypervisor below their node, in ticks of a processor.
+    let ticks = |of: fn(&Generator) -> f64| {
+        let all = round.slices.iter().map(|slice| of(&slice.load.generator) * TICKS_PER_SECOND);
+        all.sum::<f64>().round() as u64
+    };
     StudyRound {
+        ticks: ticks(|generator| generator.wall_seconds),
+        steal_ticks: ticks(|generator| generator.wall_seconds * generator.steal_share),
         round: number,
         began_at: round.began_at.clone(),
         ended_at: round.ended_at.clone(),
@@ -265,6 +274,18 @@ mod tests {
         assert!((pods.cost.response_us.p50.unwrap().estimate - 10.0).abs() < 0.1);
         assert!(pods.cost.cpu_us_per_request.is_none(), "it has no proxies");
         assert_ne!(result.verdict, Verdict::Void, "{:#?}", result.findings);
+    }
+
+    #[test]
+    fn time_that_a_hypervisor_took_from_callers_makes_response_times_void() {
+        let mut measured = measured(|_| Some(0.1));
+        for slice in measured.rounds.iter_mut().flat_map(|round| &mut round.slices) {
+            (slice.load.generator.wall_seconds, slice.load.generator.steal_share) = (20.0, 0.06);
+        }
+        let result = result(&plan(&["istio"]).unwrap(), &measured, &Limits::default());
+        assert!(result.findings.iter().any(|finding| finding.id == "steal"), "{:#?}", result.findings);
+        let cost = &result.arm("istio").unwrap().cost;
+        assert!(cost.response_us.p50.is_none() && cost.cpu_us_per_request.is_some(), "{cost:?}");
     }
 
     #[test]

@@ -10,24 +10,26 @@ pub fn findings(plan: &Plan, measured: &Measured) -> Vec<Finding> {
     let mut found = unknown(plan, measured);
     found.extend(source(measured));
     found.extend(idle(measured));
+    found.extend(idle_of_own(plan, measured));
+    found.extend(bypassed(plan, measured));
     found.extend(same_node(measured));
     found
 }
 
+/// The slices of an arm.
+fn slices(measured: &Measured, arm: usize) -> Vec<&Slice> {
+    measured.rounds.iter().flat_map(|round| &round.slices).filter(|slice| slice.arm == arm).collect()
+}
+
 fn unknown(plan: &Plan, measured: &Measured) -> Vec<Finding> {
     let of_arm = |(index, arm): (usize, &Arm)| {
-        let slices: Vec<&Slice> = measured
-            .rounds
-            .iter()
-            .flat_map(|round| &round.slices)
-            .filter(|slice| slice.arm == index)
-            .collect();
+        let slices = slices(measured, index);
         let unknown = slices.iter().filter(|slice| slice.proxies.iter().any(Option::is_none)).count();
         if unknown == 0 {
             return None;
         }
         let message = format!(
-            "{unknown} of {} slices of `{}` have no CPU time: the node took fewer than two readings in them, or a container began again",
+            "{unknown} of {} slices of `{}` have no CPU time: the node took fewer than two readings of a proxy in them, or a proxy was restarted",
             slices.len(),
             arm.id
         );
@@ -68,6 +70,53 @@ fn idle(measured: &Measured) -> Vec<Finding> {
     measured.source.idle.iter().map(of).collect()
 }
 
+/// What sidecars take without requests is in their cost, and what shared proxies take is not, so a table of both needs it.
+fn idle_of_own(plan: &Plan, measured: &Measured) -> Vec<Finding> {
+    let of = |(index, share): (&usize, &f64)| {
+        let arm = plan.arms.get(*index)?;
+        let us = share * 1e6 / plan.asked.rate;
+        let message = format!(
+            "the proxies of the pods of `{}` took {:.2} % of a processor before the first load, which would be {us:.1} us of each request",
+            arm.id,
+            share * 100.0
+        );
+        let advice = "it is in the costs: at a higher rate, it is less of each request";
+        let finding =
+            Finding::new("idle-proxies", Severity::Info, Value::percent(*share, 0.0), message, advice);
+        // Without an arm in its scope, so that each is listed: those of several arms would be one with the first number.
+        Some(Finding { measures: vec![Measure::Cpu], ..finding })
+    };
+    measured.source.idle_of_own.iter().filter_map(of).collect()
+}
+
+/// A proxy reads and writes each request and each response, which alone takes longer than this.
+const LEAST_US: f64 = 2.0;
+
+/// A mesh that takes no CPU time for requests is not on their way: the pods are not enrolled, or the port is excepted.
+fn bypassed(plan: &Plan, measured: &Measured) -> Vec<Finding> {
+    let of_arm = |index: &usize| {
+        let arm = plan.arms.get(*index)?;
+        let of_slice = |slice: &Slice| slice.proxies.iter().copied().sum::<Option<f64>>();
+        let shares: Vec<f64> = slices(measured, *index).into_iter().filter_map(of_slice).collect();
+        let share = shares.iter().sum::<f64>() / shares.len() as f64;
+        let idle = measured.source.idle_of_own.get(index).copied().unwrap_or_default();
+        let us = (share - idle) * 1e6 / plan.asked.rate;
+        // Without a slice it is no number.
+        if us.is_nan() || us >= LEAST_US {
+            return None;
+        }
+        let message = format!(
+            "the proxies of `{}` took {us:.1} us of CPU time per request more than without load: requests seem to pass by them",
+            arm.id
+        );
+        let advice =
+            "see whether the mesh takes the pods of its namespace and the port, while a measurement runs";
+        let finding = Finding::new("mesh-bypassed", Severity::Warn, Value::us(us, LEAST_US), message, advice);
+        Some(Finding { arm: Some(arm.id.clone()), measures: vec![Measure::Cpu], ..finding })
+    };
+    measured.proxies.keys().filter_map(of_arm).collect()
+}
+
 fn same_node(measured: &Measured) -> Option<Finding> {
     let cluster = measured.environment.cluster.as_ref()?;
     let [node] = cluster.nodes.as_slice() else { return None };
@@ -81,9 +130,10 @@ fn same_node(measured: &Measured) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{ClusterEnvironment, ClusterNode, Environment};
+    use hoptax_result::{ClusterEnvironment, ClusterNode, Environment, sample};
 
     use super::*;
+    use crate::measured::{Proxy, Round};
     use crate::plan::tests::plan;
 
     #[test]
@@ -96,6 +146,7 @@ mod tests {
             slice_s: 45.0,
             shortest_s: Some(24.6),
             idle: [("ztunnel".to_owned(), 0.0123)].into(),
+            idle_of_own: [(2, 0.005)].into(),
         };
         let cluster = |nodes: usize| {
             let nodes = vec![ClusterNode { name: "node-1".to_owned(), ..ClusterNode::default() }; nodes];
@@ -105,12 +156,39 @@ mod tests {
         measured.environment = cluster(1);
         let found = findings(&plan, &measured);
         let texts: Vec<&str> = found.iter().map(|finding| finding.message.as_str()).collect();
-        let [source, idle, node] = texts.as_slice() else { panic!("{texts:#?}") };
+        let [source, idle, own, node] = texts.as_slice() else { panic!("{texts:#?}") };
         assert!(source.contains("every 12 s") && source.contains("at least 25 s apart"), "{source}");
         assert!(idle.contains("`ztunnel`") && idle.contains("1.23 % of a processor"), "{idle}");
+        // Of 500 requests a second.
+        assert!(own.contains("0.50 % of a processor") && own.contains("10.0 us of each request"), "{own}");
         assert!(node.contains("`node-1`"), "{node}");
         assert!(found.iter().all(|finding| !finding.withholds && finding.severity == Severity::Info));
         measured.environment = cluster(2);
-        assert_eq!(findings(&plan, &measured).len(), 2);
+        assert_eq!(findings(&plan, &measured).len(), 3);
+    }
+
+    #[test]
+    fn proxies_that_work_no_more_than_without_load_are_not_on_the_way() {
+        let plan = plan(&["istio"]).unwrap();
+        let found = |share: Option<f64>, idle: f64| {
+            let slice = Slice {
+                arm: 2,
+                began_s: 0.0,
+                load: sample::load(),
+                proxies: vec![Some(0.004), share],
+                origin: None,
+            };
+            let measured = Measured {
+                rounds: vec![Round { slices: vec![slice], ..Round::default() }],
+                proxies: [(2, vec![Proxy::default(), Proxy::default()])].into(),
+                source: Source { idle_of_own: [(2, idle)].into(), ..Source::default() },
+                ..Measured::default()
+            };
+            findings(&plan, &measured).into_iter().any(|finding| finding.id == "mesh-bypassed")
+        };
+        // 20 us of a request at 500 requests a second, and 1 us.
+        assert!(!found(Some(0.006), 0.0));
+        assert!(found(Some(0.006), 0.009_5));
+        assert!(!found(None, 0.0), "what is not known is no zero");
     }
 }

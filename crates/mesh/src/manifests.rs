@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use hoptax_cluster::job::{AgentJob, Avoided, Dress, MESH_LABELS, document, new_name, shared_resources};
+use hoptax_cluster::job::{
+    AgentJob, Avoided, Dress, MESH_LABELS, ORIGIN, document, new_name, shared_resources,
+};
 use hoptax_cluster::rights::rule_of_mesh;
 use serde_json::{Value, json};
 
 use crate::plan::{Arm, Asked, Plan};
 use crate::template::Side;
 
-/// The container of the origin.
-pub const ORIGIN: &str = "origin";
 /// The memory of an origin and of a caller, MiB.
 const MEMORY_MIB: u32 = 256;
 /// The processors that a caller may use, thousandths: those of a worker, and one for all else.
@@ -23,14 +23,11 @@ impl Arm {
     /// The manifest of its namespace.
     pub fn namespace_manifest(&self) -> Value {
         let marks = &self.template.namespace;
-        let own = [
-            MESH_LABELS[0],
-            MESH_LABELS[1],
-            // A network of a node and what most meshes put into a pod are not for pods that are restricted.
-            ("pod-security.kubernetes.io/enforce", "privileged"),
-        ];
-        let mut labels: BTreeMap<&str, &str> = own.into_iter().collect();
+        // A network of a node and what most meshes put into a pod are not for pods that are restricted.
+        let mut labels = BTreeMap::from([("pod-security.kubernetes.io/enforce", "privileged")]);
         labels.extend(marks.labels.iter().map(|(name, value)| (name.as_str(), value.as_str())));
+        // By these, `hoptax runs cleanup` finds what a killed measurement left, whatever the template says.
+        labels.extend(MESH_LABELS);
         let metadata =
             json!({"name": self.namespace.as_str(), "labels": labels, "annotations": marks.annotations});
         json!({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
@@ -157,6 +154,19 @@ mod tests {
         ] {
             assert_eq!(target(url).as_deref(), expected, "{url}");
         }
+    }
+
+    #[test]
+    fn a_namespace_keeps_the_labels_by_which_it_is_found() {
+        let mut plan = plan(&["istio"]).unwrap();
+        let arm = &mut plan.arms[2];
+        for (name, value) in [MESH_LABELS[1], ("pod-security.kubernetes.io/enforce", "baseline")] {
+            arm.template.namespace.labels.insert(name.to_owned(), value.replace("hoptax", "other"));
+        }
+        let labels = &arm.namespace_manifest()["metadata"]["labels"];
+        assert_eq!(labels[MESH_LABELS[1].0], MESH_LABELS[1].1);
+        assert_eq!(labels["pod-security.kubernetes.io/enforce"], "baseline");
+        assert_eq!(labels["istio-injection"], "enabled");
     }
 
     #[test]

@@ -15,6 +15,8 @@ pub struct Source {
     pub shortest_s: Option<f64>,
     /// What shared proxies used of a processor without load, by their name, which is subtracted; the mean over rounds.
     pub idle: BTreeMap<String, f64>,
+    /// What the proxies of the pods of an arm used of a processor before the first load, by the index of the arm. It is in the costs.
+    pub idle_of_own: BTreeMap<usize, f64>,
 }
 
 /// A proxy on the way of a request, or one that several pods share.

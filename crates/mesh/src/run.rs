@@ -8,6 +8,7 @@ mod sending;
 use std::time::Instant;
 
 use hoptax_checks::thresholds::Limits;
+use hoptax_cluster::usage::Container;
 use hoptax_cluster::{Cluster, Refused};
 use hoptax_result::{ClusterEnvironment, Environment, StudyResult};
 use hoptax_session::{Failure, Interrupt, Say, Update};
@@ -16,13 +17,15 @@ use humantime::format_rfc3339_seconds;
 use crate::evidence::result;
 use crate::measured::{Measured, Round, Slice};
 use crate::plan::Plan;
-use crate::used::longest_gap_s;
+use crate::template::Shared;
+use crate::used::{Poll, longest_gap_s};
 use lab::{Lab, node, version};
 use pods::{Place, Pods};
-use polls::{Idle, Poller, Sampler};
+use polls::{Idle, Poller, Sampler, containers_of};
 use sending::{answers, send};
 
-/// Gaps between readings that a slice is as long as, at least: two readings are then at least two gaps apart.
+/// Gaps between readings that a slice is as long as, at least: it has three readings if all are a gap apart, and if some are nearer, the first
+/// and the last one are still at least a gap apart.
 const GAPS_OF_SLICE: f64 = 3.0;
 /// The rest of the shortest slice, seconds: for the time between two questions at each end.
 const BESIDE_S: f64 = 6.0;
@@ -30,8 +33,6 @@ const BESIDE_S: f64 = 6.0;
 /// What is needed all the time.
 #[derive(Clone, Copy)]
 struct Context<'a> {
-    /// The name of the context; none for the current one.
-    name: Option<&'a str>,
     cluster: &'a Cluster,
     interrupt: &'a Interrupt,
     say: Say<'a>,
@@ -58,7 +59,7 @@ pub fn measure(
     interrupt.check()?;
     let began = Instant::now();
     let cluster = Cluster::open(context).map_err(of_cluster)?;
-    let context = Context { name: context, cluster: &cluster, interrupt, say };
+    let context = Context { cluster: &cluster, interrupt, say };
     let kubernetes = version(&cluster).map_err(of_cluster)?;
     let lab = Lab::make(plan, &cluster).map_err(of_cluster)?;
     context.note(&format!(
@@ -107,12 +108,15 @@ fn rounds(plan: &Plan, context: Context<'_>, measured: &mut Measured, began: Ins
             measured.proxies = pods.proxies(plan);
         }
         let quiet = first_readings(plan, number, measured, &poller, &pods, context)?;
+        if number == 0 {
+            measured.source.idle_of_own = pods.idle(&quiet);
+        }
         idle.add(plan, &quiet);
         for index in plan.order(number) {
             context.interrupt.check()?;
             let arm = pods.arm(index);
             answers(plan, arm, context)?;
-            let sampler = Sampler::begin(context.name, poller.clone())?;
+            let sampler = Sampler::begin(context.cluster.context(), poller.clone())?;
             let began_s = began.elapsed().as_secs_f64();
             let load = send(plan, arm, measured.source.slice_s, context);
             let polls = sampler.end();
@@ -148,23 +152,39 @@ fn first_readings(
     poller: &Poller,
     pods: &Pods,
     context: Context<'_>,
-) -> Result<Vec<crate::used::Poll>, Failure> {
+) -> Result<Vec<Poll>, Failure> {
     if number > 0 {
         let has_shared = plan.arms.iter().any(|arm| !arm.template.shared.is_empty());
         let seconds = if has_shared { measured.source.gap_s * 2.0 + BESIDE_S } else { 0.0 };
         return poller.poll_until(context, seconds, |_| false);
     }
     context.note("waits until the nodes have read the CPU time of the new containers three times");
-    let containers = pods.containers();
-    let is_known = |polls: &[crate::used::Poll]| longest_gap_s(polls, &containers).is_some();
-    let polls = poller.poll_until(context, LONGEST_WAIT_S, is_known)?;
-    let gap_s = longest_gap_s(&polls, &containers).ok_or_else(|| {
+    let shared: Vec<&Shared> = plan.arms.iter().flat_map(|arm| &arm.template.shared).collect();
+    let containers = |polls: &[Poll]| {
+        let of_others = shared.iter().flat_map(|shared| containers_of(polls, shared));
+        pods.containers().into_iter().chain(of_others).collect::<Vec<Container>>()
+    };
+    let gap_s = |polls: &[Poll]| longest_gap_s(polls, &containers(polls));
+    let polls = poller.poll_until(context, LONGEST_WAIT_S, |polls| gap_s(polls).is_some())?;
+    let gap_s = gap_s(&polls).ok_or_else(|| {
         Failure::environment(format!(
             "the metrics of the kubelets (`kubectl get --raw /api/v1/nodes/NODE/proxy/metrics/cadvisor`) have no three readings of {} within \
              {LONGEST_WAIT_S:.0} s: CPU times need `container_cpu_usage_seconds_total` with times, for each container",
-            containers.iter().map(|one| format!("`{}/{}`", one.pod, one.name)).collect::<Vec<_>>().join(", ")
+            containers(&polls).iter().map(|one| format!("`{}/{}`", one.pod, one.name)).collect::<Vec<_>>().join(", ")
         ))
     })?;
+    if let Some(absent) = shared.iter().find(|shared| containers_of(&polls, shared).is_empty()) {
+        let nodes: Vec<String> = poller.nodes().iter().map(|node| format!("`{node}`")).collect();
+        return Err(Failure::environment(format!(
+            "no pod `{}…` of namespace `{}` with a container `{}` is on {}: the mesh is not installed in this cluster, or not on these nodes; \
+             `kubectl -n {} get pods -o wide` shows its pods, and `--template FILE` states what yours are named",
+            absent.pods,
+            absent.namespace,
+            absent.container,
+            nodes.join(", "),
+            absent.namespace
+        )));
+    }
     let needed_s = (GAPS_OF_SLICE * gap_s + BESIDE_S).ceil();
     let slice_s = plan.asked.slice.map_or(needed_s, |slice| slice.as_secs_f64());
     if slice_s < needed_s {

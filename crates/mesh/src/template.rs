@@ -6,6 +6,8 @@ use hoptax_cluster::Namespace;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use crate::manifests::target;
+
 /// The templates that come with the program, by their names.
 pub const BUILT_IN: [(&str, &str); 5] = [
     ("istio", include_str!("../templates/istio.yaml")),
@@ -101,7 +103,32 @@ impl Template {
         {
             return Err("it names no proxies: `proxies` of `origin` and `caller`, or `shared`".to_owned());
         }
+        if !template.is_aimed_inside() {
+            return Err(format!(
+                "`url` is `{}`, and no load goes outside of the cluster: use `http://`, and `{{{{ address }}}}`, the name of a service of its \
+                 namespace, or `NAME.NAMESPACE.svc`",
+                template.url
+            ));
+        }
         Ok(template)
+    }
+
+    /// True if the URL is one of HTTP whose host is the origin or a service. Names of fewer words may be found outside, by a domain of the
+    /// nodes or as they are.
+    fn is_aimed_inside(&self) -> bool {
+        const ADDRESS: [&str; 4] = ["192", "0", "2", "1"];
+        const NAMESPACE: &str = "hoptax-mesh";
+        let (url, _) = self.request(&ADDRESS.join("."), NAMESPACE);
+        let Some(target) = target(&url) else { return false };
+        let host = target.rsplit_once(':').map_or(target.as_str(), |(host, _)| host);
+        let words: Vec<&str> = host.split('.').collect();
+        let is_word = |word: &&str| word.parse::<Namespace>().is_ok();
+        words.iter().all(is_word)
+            && (words == ADDRESS
+                || matches!(
+                    words.as_slice(),
+                    [_] | [_, NAMESPACE] | [_, _, "svc"] | [_, _, "svc", "cluster", "local"]
+                ))
     }
 
     /// The URL and the headers, with these words in place.
@@ -143,6 +170,36 @@ mod tests {
         ] {
             let error = Template::read(text).unwrap_err();
             assert!(error.contains(expected), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn no_template_aims_a_load_outside_of_the_cluster() {
+        let read = |url: &str| {
+            let text = format!("name: a\nurl: \"{url}\"\norigin: {{proxies: [x]}}\n");
+            Template::read(&text)
+        };
+        for url in [
+            "http://{{ address }}:10000/a",
+            "http://origin",
+            "http://origin.{{ namespace }}/",
+            "http://gateway.istio-system.svc:80/",
+            "http://gateway.istio-system.svc.cluster.local/",
+        ] {
+            assert!(read(url).is_ok(), "{url}: {:?}", read(url));
+        }
+        for url in [
+            "https://origin/",
+            "http://victim.example/",
+            "http://a.b.svc.victim.example/",
+            "http://origin.other:8080/",
+            "http://203.0.113.1/",
+            "http://origin@victim.example/",
+            "http://origin:80@victim.example/",
+            "http://origin#.victim.example/",
+            "http://{{ address }}.victim.example/",
+        ] {
+            assert!(read(url).unwrap_err().contains("outside of the cluster"), "{url}");
         }
     }
 

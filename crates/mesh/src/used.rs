@@ -37,20 +37,23 @@ impl Used {
 }
 
 /// What a container used between the first and the last reading that its node took in this time, seconds since 1970. None if it took fewer
-/// than two, and if the counter began again.
+/// than two, and if the container was restarted between them: its counter began again, though it may have passed its old value since.
 pub fn used(polls: &[Poll], container: &Container, from_s: f64, to_s: f64) -> Option<Used> {
-    let taken = |pair: &[Poll]| {
-        let [before, after] = pair else { return None };
-        let is_within = before.asked_s >= from_s && after.answered_s <= to_s;
-        let reading = after.readings.get(container).filter(|_| is_within)?;
-        let is_new = before.readings.get(container).is_none_or(|old| old.at_ms != reading.at_ms);
-        is_new.then_some(*reading)
-    };
-    let taken: Vec<Reading> = polls.windows(2).filter_map(taken).collect();
+    let within = polls.windows(2).filter(|pair| pair[0].asked_s >= from_s && pair[1].answered_s <= to_s);
+    let taken: Vec<&Reading> = within
+        .filter_map(|pair| {
+            let (old, new) = (pair[0].readings.get(container)?, pair[1].readings.get(container)?);
+            (old.at_ms != new.at_ms).then_some(new)
+        })
+        .collect();
+    let is_one_count = |pair: &[&Reading]| pair[0].group == pair[1].group && pair[0].cpu_s <= pair[1].cpu_s;
+    if !taken.windows(2).all(is_one_count) {
+        return None;
+    }
     let (first, last) = (taken.first()?, taken.last()?);
     let seconds = (last.at_ms - first.at_ms) as f64 / 1e3;
     let cpu_s = last.cpu_s - first.cpu_s;
-    (seconds > 0.0 && cpu_s >= 0.0).then_some(Used { cpu_s, seconds })
+    (seconds > 0.0).then_some(Used { cpu_s, seconds })
 }
 
 /// The longest time between two readings of any of these containers, seconds. None until each has three readings.
@@ -78,7 +81,8 @@ mod tests {
     fn polls(seconds: u32) -> Vec<Poll> {
         let poll = |second: u32| {
             let reading = f64::from(second / 10 * 10);
-            let reading = Reading { at_ms: 3_600_000 + (reading * 1e3) as i64, cpu_s: 7.0 + reading / 2.0 };
+            let (at_ms, cpu_s) = (3_600_000 + (reading * 1e3) as i64, 7.0 + reading / 2.0);
+            let reading = Reading { group: "/a".to_owned(), at_ms, cpu_s };
             Poll {
                 asked_s: 100.0 + f64::from(second),
                 answered_s: 100.1 + f64::from(second),
@@ -104,11 +108,27 @@ mod tests {
 
     #[test]
     fn a_counter_that_began_again_is_no_number() {
-        let mut polls = polls(40);
-        for poll in polls.iter_mut().skip(30) {
-            poll.readings.insert(container(), Reading { at_ms: 3_630_000, cpu_s: 0.1 });
-        }
-        assert_eq!(used(&polls, &container(), 100.0, 160.0), None);
+        let used = |change: fn(&mut Reading)| {
+            let mut polls = polls(50);
+            for poll in polls.iter_mut().skip(20).take(10) {
+                poll.readings.values_mut().for_each(change);
+            }
+            super::used(&polls, &container(), 100.0, 160.0)
+        };
+        // Readings of 10, 20, 30 and 40 s.
+        assert_eq!(used(|_| ()), Some(Used { cpu_s: 15.0, seconds: 30.0 }));
+        // It has passed the first reading at the end, in which alone nothing would be seen.
+        assert_eq!(used(|reading| reading.cpu_s = 0.1), None);
+        assert_eq!(used(|reading| reading.group = "/b".to_owned()), None);
+    }
+
+    #[test]
+    fn a_reading_after_an_answer_without_the_container_may_be_an_old_one() {
+        let mut polls = polls(50);
+        polls[15].readings.clear();
+        assert_eq!(used(&polls, &container(), 100.0, 160.0), Some(Used { cpu_s: 15.0, seconds: 30.0 }));
+        // The reading of 10 s is in the next answer, and was taken before.
+        assert_eq!(used(&polls, &container(), 115.0, 160.0), Some(Used { cpu_s: 10.0, seconds: 20.0 }));
     }
 
     #[test]

@@ -60,9 +60,17 @@ fn again(arguments: &MeshArguments) -> String {
     let meshes = arguments.meshes.iter().filter_map(|text| Template::read(text).ok());
     let meshes = meshes.map(|template| format!("--mesh {}", template.name));
     let own = arguments.templates.iter().map(|path| format!("--template {}", path.display()));
-    let context = arguments.kube_context.iter().map(|name| format!("--kube-context {name}"));
-    let words = context.chain([format!("--image {}", arguments.image)]).chain(meshes).chain(own);
-    words.collect::<Vec<_>>().join(" ")
+    let load = [format!("--rate {}", arguments.rate), format!("--connections {}", arguments.connections)];
+    let in_a_word = |slice| humantime::format_duration(slice).to_string().replace(' ', "");
+    let slice = arguments.slice.map(|slice| format!("--slice {}", in_a_word(slice)));
+    let given = [
+        ("--kube-context", &arguments.kube_context),
+        ("--node", &arguments.node),
+        ("--caller-node", &arguments.caller_node),
+    ];
+    let given = given.into_iter().filter_map(|(option, value)| Some(format!("{option} {}", value.as_ref()?)));
+    let words = [format!("--image {}", arguments.image)].into_iter().chain(meshes).chain(own);
+    words.chain(load).chain(slice).chain(given).collect::<Vec<_>>().join(" ")
 }
 
 /// Measures the plan, and prints its result.

@@ -26,10 +26,14 @@ fn a_mesh_that_cannot_be_measured_is_refused_with_the_reason_before_anything_is_
     let path = folder.path().join("mesh.yaml");
     std::fs::write(&path, "name: pod-network\nurl: http://a/\norigin: {proxies: [envoy]}\n").unwrap();
     let twice = path.to_str().unwrap();
+    let outside = folder.path().join("outside.yaml");
+    std::fs::write(&outside, "name: a\nurl: http://victim.example/\norigin: {proxies: [envoy]}\n").unwrap();
+    let outside = outside.to_str().unwrap();
     for (arguments, expected) in [
         (vec!["--mesh", "itsio"], "itsio"),
         (vec!["--template", "none.yaml"], "cannot read the template `none.yaml`"),
         (vec!["--template", twice], "two arms are named `pod-network`"),
+        (vec!["--template", outside], "no load goes outside of the cluster"),
         (vec!["--rounds", "1"], "--rounds"),
         (vec!["--rate", "0"], "--rate"),
         (vec!["--threshold", "none=1"], "no threshold `none`"),

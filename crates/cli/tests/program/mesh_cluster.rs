@@ -103,8 +103,9 @@ fn the_cpu_time_of_a_sidecar_has_an_interval_and_nothing_is_left() {
     let findings = result["findings"].as_array().unwrap();
     let has = |id: &str| findings.iter().any(|finding| finding["id"] == id);
     assert!(has("cpu-source") && has("one-node") && !has("cpu-unknown"), "{findings:#?}");
+    assert!(has("idle-proxies") && !has("mesh-bypassed"), "{findings:#?}");
     // After two rounds, the interval may contain zero.
-    assert!(ran.stdout.contains("sidecar"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("`sidecar` costs "), "{}", ran.stdout);
     assert!(ran.stdout.contains("report.html") && folder.path().join("out/report.html").is_file());
     wait_until_clean();
 }
@@ -115,6 +116,7 @@ fn what_does_not_come_is_said_with_the_next_step_and_nothing_is_left() {
     for (image, more, code, expected) in [
         (IMAGE, vec!["--mesh", "istio"], 3, "`istio` put no proxy `istio-proxy` into the pod of the origin"),
         (IMAGE, vec!["--mesh", "istio"], 3, "kubectl get mutatingwebhookconfigurations"),
+        (IMAGE, vec!["--mesh", "istio-ambient"], 3, "no pod `ztunnel-…` of namespace `istio-system`"),
         ("hoptax.invalid/none:1", vec![], 3, "cannot get the image of container `origin` (ErrImageNeverPull"),
         (IMAGE, vec!["--node", "nowhere"], 3, "fits on no node"),
         (IMAGE, vec!["--kube-context", "admn"], 2, "no context `admn`"),

@@ -1,5 +1,7 @@
 //! Single requests to a cluster, one after the other, for whoever measures a mesh.
 
+use std::time::Duration;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
 use serde::Deserialize;
@@ -125,7 +127,7 @@ impl Cluster {
     }
 }
 
-/// A namespace, as far as it is needed.
+/// A namespace or a pod, as far as it is needed.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Found {
@@ -137,6 +139,26 @@ struct Found {
 struct FoundMetadata {
     name: String,
     creation_timestamp: Option<Time>,
+    deletion_timestamp: Option<Time>,
+}
+
+impl Found {
+    /// True if it is being removed.
+    fn is_ending(&self) -> bool {
+        self.metadata.deletion_timestamp.is_some()
+    }
+
+    /// True if it was made in this time.
+    fn is_younger(&self, than: Duration, now: Timestamp) -> bool {
+        let made = self.metadata.creation_timestamp.as_ref();
+        made.is_none_or(|made| now.as_second() - made.0.as_second() < than.as_secs() as i64)
+    }
+
+    /// True if a namespace with these pods may be in use although it has no Job: that of a round is removed before the pods of the next
+    /// one come, and its callers come after the origins.
+    fn is_of_round(&self, now: Timestamp) -> bool {
+        self.is_ending() || self.is_younger(ARRIVAL * 2, now)
+    }
 }
 
 /// Removes the namespaces that killed measurements of meshes left, but for those that may be in use.
@@ -149,11 +171,16 @@ pub fn remove_left_namespaces(context: Option<&str>) -> Result<Removed, Refused>
     let all: List<Found> = cluster.get(&path, "list namespaces")?;
     let mut found = Removed::default();
     let now = Timestamp::now();
-    for FoundMetadata { name, creation_timestamp } in all.items.into_iter().map(|one| one.metadata) {
-        let age_s = creation_timestamp.map_or(0, |made| now.as_second() - made.0.as_second());
+    // Who is asked to remove what is being removed refuses.
+    for namespace in all.items.into_iter().filter(|namespace| !namespace.is_ending()) {
+        let name = namespace.metadata.name.clone();
         let jobs: List<Left> = cluster.get(&format!("/apis/batch/v1/namespaces/{name}/jobs"), "list jobs")?;
-        // A young one may be about to get its first agent.
-        if age_s < ARRIVAL.as_secs() as i64 || jobs.items.iter().any(|job| job.is_in_use(now)) {
+        let pods: List<Found> = cluster.get(&format!("/api/v1/namespaces/{name}/pods"), "list pods")?;
+        // A young one may be about to get its first pod.
+        if namespace.is_younger(ARRIVAL, now)
+            || jobs.items.iter().any(|job| job.is_in_use(now))
+            || pods.items.iter().any(|pod| pod.is_of_round(now))
+        {
             found.in_use.push(name);
             continue;
         }
@@ -161,4 +188,28 @@ pub fn remove_left_namespaces(context: Option<&str>) -> Result<Removed, Refused>
         found.removed.push(name);
     }
     Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn pods_of_a_round_that_begins_or_ends_keep_their_namespace() {
+        let now: Timestamp = "2026-01-02T03:10:00Z".parse().unwrap();
+        let is_of_round = |metadata: Value| {
+            let pod: Found = serde_json::from_value(json!({"metadata": metadata})).unwrap();
+            pod.is_of_round(now)
+        };
+        assert!(is_of_round(json!({"name": "origin-1", "creationTimestamp": "2026-01-02T03:07:00Z"})));
+        // Those of a killed measurement end by their deadline.
+        assert!(!is_of_round(json!({"name": "origin-1", "creationTimestamp": "2026-01-02T03:05:00Z"})));
+        assert!(is_of_round(json!({
+            "name": "origin-1",
+            "creationTimestamp": "2026-01-02T03:05:00Z",
+            "deletionTimestamp": "2026-01-02T03:09:59Z",
+        })));
+    }
 }

@@ -17,8 +17,9 @@ impl<'a> Lab<'a> {
     pub(super) fn make(plan: &Plan, cluster: &'a Cluster) -> Result<Self, Refused> {
         let mut lab = Self { cluster, namespaces: Vec::new() };
         for arm in &plan.arms {
-            cluster.make(&arm.namespace_manifest(), None)?;
+            // Before it is made: it may be there although the answer is lost.
             lab.namespaces.push(arm.namespace.as_str().to_owned());
+            cluster.make(&arm.namespace_manifest(), None)?;
             for object in &arm.template.objects {
                 cluster.make(&arm.owned(object), Some(arm.namespace.as_str()))?;
             }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use hoptax_cluster::job::ARRIVAL;
 use hoptax_cluster::job::pods::{List, State};
+use hoptax_cluster::job::{ARRIVAL, ORIGIN};
 use hoptax_cluster::seen::SeenPod;
 use hoptax_cluster::usage::Container;
 use hoptax_cluster::{Running, start_agents};
@@ -14,7 +14,7 @@ use hoptax_session::token::Token;
 
 use super::polls::{Idle, name, share_of};
 use super::{Context, of_cluster};
-use crate::manifests::{ORIGIN, target};
+use crate::manifests::target;
 use crate::measured::Proxy;
 use crate::plan::{Arm, Asked, Plan};
 use crate::template::{Shared, Side};
@@ -109,15 +109,13 @@ impl Pods {
         for (arm, origin) in plan.arms.iter().zip(&origins) {
             let address = origin.address().unwrap_or_default();
             let (url, headers) = arm.template.request(address, arm.namespace.as_str());
-            let Some(target) = target(&url) else {
-                return Err(Failure::bad_input(format!(
-                    "the template of `{}` has `url: {url}`, which is no URL of HTTP",
-                    arm.id
-                )));
-            };
+            // A template that was read has one.
+            let target = target(&url).unwrap_or_default();
             let token = Token::generated();
             let job = arm.caller(&place.asked, target, deadline);
-            let running = start_agents(job, context.name, token.secret()).map_err(of_cluster)?;
+            // Another context may have become the current one meanwhile.
+            let running =
+                start_agents(job, Some(context.cluster.context()), token.secret()).map_err(of_cluster)?;
             if place.asked.nodes[1].is_none() {
                 let caller = wait(arm, running.job(), &arm.template.caller, Some(&running), context)?;
                 place.asked.nodes[1] = caller.node().map(str::to_owned);
@@ -166,6 +164,11 @@ impl Pods {
         images
     }
 
+    /// What the proxies of the pods of each arm used of a processor in all this time, by the index of the arm.
+    pub(super) fn idle(&self, polls: &[Poll]) -> BTreeMap<usize, f64> {
+        self.arms.iter().enumerate().filter_map(|(index, arm)| Some((index, arm.idle(polls)?))).collect()
+    }
+
     /// The containers of the pods whose CPU time is needed.
     pub(super) fn containers(&self) -> Vec<Container> {
         let of = |pods: &ArmPods| {
@@ -180,7 +183,10 @@ impl Pods {
 
     /// Removes the pods, and waits until they are gone: those on the network of a node hold its ports.
     pub(super) fn end(self, context: Context<'_>) {
-        let namespaces: Vec<String> = self.arms.iter().map(|arm| arm.namespace.clone()).collect();
+        let of = |arm: &ArmPods| {
+            (arm.namespace.clone(), [arm.origin.name().to_owned(), arm.caller.name().to_owned()])
+        };
+        let all: Vec<(String, [String; 2])> = self.arms.iter().map(of).collect();
         for ArmPods { namespace, origin, running, .. } in self.arms {
             // What is left ends by its deadline, and goes with its namespace.
             let _ = running.end();
@@ -191,13 +197,13 @@ impl Pods {
             );
         }
         let began = Instant::now();
-        let is_left = |namespace: &String| {
+        // A mesh may have pods of its own in a namespace, which stay.
+        let is_left = |(namespace, names): &(String, [String; 2])| {
             let path = format!("/api/v1/namespaces/{namespace}/pods");
             let pods: Result<List<SeenPod>, _> = context.cluster.get(&path, "list pods");
-            pods.is_ok_and(|pods| !pods.items.is_empty())
+            pods.is_ok_and(|pods| pods.items.iter().any(|pod| names.iter().any(|name| name == pod.name())))
         };
-        while began.elapsed() < PODS_GO && namespaces.iter().any(is_left) && !context.interrupt.is_requested()
-        {
+        while began.elapsed() < PODS_GO && all.iter().any(is_left) && !context.interrupt.is_requested() {
             thread::sleep(LOOK_EVERY);
         }
     }
@@ -229,6 +235,16 @@ impl ArmPods {
         let client = of_side("client", &arm.template.caller, &self.caller);
         let server = of_side("server", &arm.template.origin, &self.origin);
         client.into_iter().chain(shared).chain(server).collect()
+    }
+
+    /// The share of a processor that the proxies of its pods used in all this time; none without any, and if one is not known.
+    pub(super) fn idle(&self, polls: &[Poll]) -> Option<f64> {
+        let of = |way: &Way| match way {
+            Way::Own(container) => Some(used(polls, container, 0.0, f64::INFINITY).map(|used| used.share())),
+            Way::Shared(_) => None,
+        };
+        let shares: Option<Vec<f64>> = self.ways.iter().filter_map(of).collect();
+        shares.filter(|shares| !shares.is_empty()).map(|shares| shares.iter().sum())
     }
 
     /// What its containers used in this time, seconds since 1970.

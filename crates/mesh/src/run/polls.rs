@@ -35,6 +35,11 @@ impl Poller {
         Self { nodes, namespaces: namespaces.map(str::to_owned).collect() }
     }
 
+    /// The nodes.
+    pub(super) fn nodes(&self) -> &[String] {
+        &self.nodes
+    }
+
     /// Asks all nodes once.
     fn poll(&self, cluster: &Cluster) -> Result<Poll, Refused> {
         let mut poll = Poll { asked_s: now_s(), ..Poll::default() };
@@ -76,19 +81,27 @@ pub(super) struct Sampler {
 }
 
 impl Sampler {
-    pub(super) fn begin(context: Option<&str>, poller: Poller) -> Result<Self, Failure> {
+    /// Asks in the cluster of a context, whatever the current one is meanwhile.
+    pub(super) fn begin(context: &str, poller: Poller) -> Result<Self, Failure> {
         let stop = Arc::new(AtomicBool::new(false));
-        let (stopped, context) = (Arc::clone(&stop), context.map(str::to_owned));
+        let (stopped, context) = (Arc::clone(&stop), context.to_owned());
         let thread =
             thread::Builder::new().name("metrics".to_owned()).spawn(move || -> Result<Vec<Poll>, Refused> {
-                let cluster = Cluster::open(context.as_deref())?;
+                let cluster = Cluster::open(Some(&context))?;
                 let mut polls = Vec::new();
                 loop {
-                    polls.push(poller.poll(&cluster)?);
+                    // Without some answers, there are fewer readings. If none comes again, the reason is said.
+                    let problem = match poller.poll(&cluster) {
+                        Ok(poll) => {
+                            polls.push(poll);
+                            None
+                        }
+                        Err(refused) => Some(refused),
+                    };
                     let until = Instant::now() + EVERY;
                     while Instant::now() < until {
                         if stopped.load(Ordering::Relaxed) {
-                            return Ok(polls);
+                            return problem.map_or(Ok(polls), Err);
                         }
                         thread::sleep(LOOK_EVERY);
                     }
@@ -108,8 +121,8 @@ impl Sampler {
 /// What shared proxies used without load.
 #[derive(Debug, Default)]
 pub(super) struct Idle {
-    /// The shares of a processor in each round, by the name of what is shared.
-    rounds: BTreeMap<String, Vec<f64>>,
+    /// The shares of a processor in each round, by the name of what is shared; none where it is not known.
+    rounds: BTreeMap<String, Vec<Option<f64>>>,
 }
 
 impl Idle {
@@ -118,21 +131,23 @@ impl Idle {
         let all: BTreeMap<String, &Shared> =
             plan.arms.iter().flat_map(|arm| &arm.template.shared).map(|one| (name(one), one)).collect();
         for (name, shared) in all {
-            if let Some((share, _)) = share_of(polls, shared, (0.0, f64::INFINITY)) {
-                self.rounds.entry(name).or_default().push(share);
-            }
+            let share = share_of(polls, shared, (0.0, f64::INFINITY)).map(|(share, _)| share);
+            self.rounds.entry(name).or_default().push(share);
         }
     }
 
     /// What was used in the last round; none if it is not known.
     pub(super) fn last(&self, shared: &Shared) -> Option<f64> {
-        self.rounds.get(&name(shared))?.last().copied()
+        self.rounds.get(&name(shared))?.last().copied().flatten()
     }
 
-    /// The mean over rounds.
+    /// The mean over the rounds in which it is known.
     pub(super) fn mean(&self) -> BTreeMap<String, f64> {
-        let mean = |shares: &[f64]| shares.iter().sum::<f64>() / shares.len().max(1) as f64;
-        self.rounds.iter().map(|(name, shares)| (name.clone(), mean(shares))).collect()
+        let mean = |(name, shares): (&String, &Vec<Option<f64>>)| {
+            let known: Vec<f64> = shares.iter().flatten().copied().collect();
+            (!known.is_empty()).then(|| (name.clone(), known.iter().sum::<f64>() / known.len() as f64))
+        };
+        self.rounds.iter().filter_map(mean).collect()
     }
 }
 
@@ -141,18 +156,22 @@ pub(super) fn name(shared: &Shared) -> String {
     format!("{}/{}", shared.namespace, shared.pods.trim_end_matches('-'))
 }
 
-/// The share of a processor that shared proxies used in this time, and the shortest time that it is from, seconds. None if there is none, and
-/// if one is not known.
-pub(super) fn share_of(polls: &[Poll], shared: &Shared, (from_s, to_s): (f64, f64)) -> Option<(f64, f64)> {
+/// The shared proxies that nodes know of.
+pub(super) fn containers_of(polls: &[Poll], shared: &Shared) -> BTreeSet<Container> {
     let is_one = |container: &&Container| {
         container.namespace == shared.namespace
             && container.pod.starts_with(&shared.pods)
             && container.name == shared.container
     };
-    let containers: BTreeSet<&Container> =
-        polls.iter().flat_map(|poll| poll.readings.keys()).filter(is_one).collect();
+    polls.iter().flat_map(|poll| poll.readings.keys()).filter(is_one).cloned().collect()
+}
+
+/// The share of a processor that shared proxies used in this time, and the shortest time that it is from, seconds. None if there is none, and
+/// if one is not known.
+pub(super) fn share_of(polls: &[Poll], shared: &Shared, (from_s, to_s): (f64, f64)) -> Option<(f64, f64)> {
+    let containers = containers_of(polls, shared);
     let all: Option<Vec<_>> =
-        containers.into_iter().map(|container| used(polls, container, from_s, to_s)).collect();
+        containers.iter().map(|container| used(polls, container, from_s, to_s)).collect();
     let all = all.filter(|all| !all.is_empty())?;
     let shortest_s = all.iter().map(|one| one.seconds).fold(f64::INFINITY, f64::min);
     Some((all.iter().map(crate::used::Used::share).sum(), shortest_s))

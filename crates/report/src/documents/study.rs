@@ -2,6 +2,7 @@
 
 mod costs_so_far;
 mod headlines;
+mod mesh;
 mod sittings_chart;
 
 use hoptax_result::{
@@ -58,8 +59,11 @@ pub fn study_of(result: &StudyResult, source: &str, folder: &str) -> Document {
     document.next = Some(findings::next(result, source, folder));
     document.findings = FindingText::all(&result.findings);
     let judged_as = if result.plan.timeline.is_some() { "timeline" } else { "study" };
-    document.checks_without_finding =
-        CheckText::without_finding(judged_as, &result.program, &result.findings);
+    // Of a cluster, the evidence of most of them is missing.
+    if result.environment.cluster.is_none() {
+        document.checks_without_finding =
+            CheckText::without_finding(judged_as, &result.program, &result.findings);
+    }
     document.plots = plots(result, &rows);
     document.sections = sections(result, sides);
     document
@@ -174,7 +178,8 @@ fn answer(result: &StudyResult, rows: &[Row<'_>]) -> Vec<String> {
         format!("The study is void: {}{more}. {}", group.message(), words::capitalised(&group.finding.advice))
     }));
     if result.verdict != Verdict::Void {
-        answer.extend(costs(result, rows));
+        let is_of_cluster = result.environment.cluster.is_some();
+        answer.extend(if is_of_cluster { mesh::answer(result, rows) } else { costs(result, rows) });
     }
     if answer.is_empty() {
         answer.push(result.summary.clone());

@@ -33,9 +33,12 @@ fn of_costs(result: &StudyResult, rows: &[Row<'_>]) -> Vec<Headline> {
     let times = Some(p50).filter(is_asked);
     let reference = baselines(result).first().copied();
     let plain = |measure: CostMeasure| reference.map(|arm| plain(result, arm, measure));
+    // Without a proxy, there is no CPU time of one.
+    let has_proxy = reference.is_some_and(|arm| !arm.hops.is_empty());
+    let of_reference = if has_proxy || times.is_none() { CostMeasure::CpuUs } else { p50 };
     let mut all = Vec::new();
     if let Some(measure) = cpu {
-        all.extend(plain(CostMeasure::CpuUs));
+        all.extend(plain(of_reference));
         all.push(most(rows, measure));
     } else if times.is_some() {
         all.extend(plain(p50));

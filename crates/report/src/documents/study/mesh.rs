@@ -1,0 +1,84 @@
+//! The answer of a measurement in a cluster: what each mesh costs and the network of pods adds, the dearest first.
+
+use hoptax_result::{CostMeasure, StudyResult};
+
+use super::{at_load, plain};
+use crate::quantity::{Basis, Quantity};
+use crate::rows::{Row, baselines};
+use crate::table::Cell;
+
+/// A sentence for each arm that is compared with another, and last the level of the arm that is not.
+pub(super) fn answer(result: &StudyResult, rows: &[Row<'_>]) -> Vec<String> {
+    // It has one load.
+    let at = result.plan.response_load().map(at_load).unwrap_or_default();
+    let compared = rows.iter().filter_map(|row| sentence(row, &at));
+    compared.chain(baselines(result).first().and_then(|arm| plain(result, arm))).collect()
+}
+
+fn sentence(row: &Row<'_>, at: &str) -> Option<String> {
+    let cpu =
+        added(row, CostMeasure::CpuUs).map(|amount| format!("costs {amount} of CPU time per request {at}"));
+    let p50 = added(row, CostMeasure::ResponseP50Us).map(|amount| format!("adds {amount} to p50"));
+    let parts: Vec<String> = [cpu, p50].into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| format!("`{}` {}", row.arm.id, parts.join(", and ")))
+}
+
+/// What an arm adds in a measure, as far as it is known; none if it is not measured.
+fn added(row: &Row<'_>, measure: CostMeasure) -> Option<String> {
+    match row.cost(measure) {
+        Cell::Quantity(Quantity { basis: Basis::Unknown(checks), .. }) => {
+            Some(format!("an unknown time (withheld by {checks})"))
+        }
+        Cell::Quantity(quantity) => {
+            let text = quantity.clone().with_sign(false).text();
+            let doubt = if quantity.has_uncertain_sign { " (its sign is not certain)" } else { "" };
+            Some(format!("{} us{doubt}", text.trim_start_matches('+')))
+        }
+        Cell::Empty | Cell::Text(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hoptax_result::{ArmKind, ArmResult, ClusterEnvironment, Interval};
+
+    use super::super::study;
+    use super::*;
+    use crate::fixture;
+
+    /// The answer of a measurement of one mesh, whose arm is changed.
+    fn answer(change: fn(&mut ArmResult)) -> Vec<String> {
+        let mut result = fixture::study();
+        result.environment.cluster = Some(ClusterEnvironment::default());
+        result.plan.loads.remove(0);
+        result.arms.retain(|arm| ["baseline", "lua", "direct"].contains(&arm.id.as_str()));
+        for arm in result.arms.iter_mut().filter(|arm| arm.id == "lua") {
+            arm.kind = ArmKind::Position;
+            arm.cost.cpu_share = None;
+            arm.cost.cpu_us_per_request = Some(Interval::around(412.0, 18.0));
+            arm.cost.response_us.p50 = Some(Interval::around(900.0, 100.0));
+            change(arm);
+        }
+        study(&result).answer
+    }
+
+    #[test]
+    fn each_arm_says_what_it_costs_and_the_mesh_comes_first() {
+        let answer = answer(|_| ());
+        let [mesh, network, nodes] = answer.as_slice() else { panic!("{answer:#?}") };
+        assert_eq!(
+            mesh,
+            "`lua` costs 412 ±18 us of CPU time per request at 4,000 requests/s, uniform arrivals, and adds 900 ±100 us to p50"
+        );
+        assert!(network.starts_with("`direct` adds -62.0 ±1.1 us to p50"), "{network}");
+        assert!(nodes.contains("a p50 of 95.0 ±1.3 us at 4,000 requests/s"), "{nodes}");
+    }
+
+    #[test]
+    fn what_may_be_chance_or_is_missing_is_no_cost() {
+        let doubtful = answer(|arm| arm.cost.uncertain_signs = vec![CostMeasure::ResponseP50Us]);
+        assert!(doubtful[0].ends_with("adds 900 ±100 us (its sign is not certain) to p50"), "{doubtful:?}");
+        let missing = answer(|arm| arm.cost.cpu_us_per_request = None);
+        assert!(missing.iter().all(|sentence| !sentence.contains("costs")), "{missing:?}");
+    }
+}
