@@ -45,10 +45,15 @@ impl Awake {
     /// # Errors
     /// As [`Spinner::start`].
     pub fn start(processors: &[u32]) -> io::Result<Self> {
-        match request() {
-            Some(file) => Ok(Self(Means::Request { _file: file })),
+        match Self::by_request() {
+            Some(awake) => Ok(awake),
             None => Spinner::start(processors).map(|spinner| Self(Means::Spinner(spinner))),
         }
+    }
+
+    /// Keeps all processors from halting by a latency request; None if it cannot be made or has no effect.
+    pub fn by_request() -> Option<Self> {
+        request().map(|file| Self(Means::Request { _file: file }))
     }
 
     /// The means.

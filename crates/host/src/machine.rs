@@ -44,19 +44,25 @@ const HANDOVER_READINGS: usize = 21;
 /// # Errors
 /// If a processor of the placement is unavailable, a thread cannot be started, or `/proc` is missing.
 pub fn probe(placement: &Placement) -> io::Result<MachineProbe> {
-    probe_for(placement, 1.0)
+    probe_for(placement, 1.0, |processors| Some(Awake::start(processors)))
 }
 
 /// The same probe in half a second, for measurements that take only seconds. Medians are reliable; 99th percentiles rest on a few
-/// wake-ups, and the use by others is accurate to some percent.
+/// wake-ups, and the use by others is accurate to some percent. Processors that never halt are measured only if a latency request keeps
+/// them from it: no measurement chooses a spinner by itself ([`judgement::should_never_halt`]), and one takes all of their time.
 ///
 /// # Errors
 /// As [`probe`].
 pub fn probe_briefly(placement: &Placement) -> io::Result<MachineProbe> {
-    probe_for(placement, BRIEF_SHARE)
+    probe_for(placement, BRIEF_SHARE, |_| Awake::by_request().map(Ok))
 }
 
-fn probe_for(placement: &Placement, part: f64) -> io::Result<MachineProbe> {
+/// `awake` keeps processors from halting; None if they are not measured so.
+fn probe_for(
+    placement: &Placement,
+    part: f64,
+    awake: impl FnOnce(&[u32]) -> Option<io::Result<Awake>>,
+) -> io::Result<MachineProbe> {
     let began = Instant::now();
     let probed = probed(placement);
     let first_ticks = processor_ticks()?;
@@ -65,15 +71,16 @@ fn probe_for(placement: &Placement, part: f64) -> io::Result<MachineProbe> {
     let mut own = OwnUse::new();
     let halting = wake_ups::measure(&probed, WAKE_UPS_TIME.mul_f64(part), &mut own)?;
     let busy_from = processor_ticks()?;
-    let (never_halted, never_halted_by, never_halted_refused) = match Awake::start(&probed) {
-        Ok(awake) => {
+    let (never_halted, never_halted_by, never_halted_refused) = match awake(&probed) {
+        Some(Ok(awake)) => {
             let never_halted = wake_ups::measure(&probed, WAKE_UPS_TIME.mul_f64(part), &mut own)?;
             for (processor, used_ns) in awake.cpu_ns()? {
                 add(&mut own, processor, used_ns);
             }
             (Some(never_halted), Some(awake.by()), None)
         }
-        Err(refused) => (None, None, Some(refused.to_string())),
+        Some(Err(refused)) => (None, None, Some(refused.to_string())),
+        None => (None, None, None),
     };
     let run_delay_share = run_delay_share(&probed, BUSY_TIME.mul_f64(part), &mut own)?;
     // Steal is counted only while a processor has work.
@@ -186,6 +193,7 @@ mod tests {
     use super::*;
     use crate::accounting::ProcessorTicks;
     use crate::processors;
+    use hoptax_result::NeverHaltedBy;
 
     fn placement(proxy: &[u32], generator: &[u32]) -> Placement {
         Placement { proxy: proxy.to_vec(), generator: generator.to_vec() }
@@ -245,6 +253,14 @@ mod tests {
         for share in [probe.steal_share, probe.run_delay_share] {
             assert!((0.0..=1.0).contains(&share), "{probe:?}");
         }
+    }
+
+    #[test]
+    fn a_brief_probe_starts_no_spinner() {
+        let probe = probe_briefly(&Placement::split(&processors::allowed().unwrap(), 1)).unwrap();
+        let by_request = probe.never_halted_by == Some(NeverHaltedBy::LatencyRequest);
+        assert_eq!((probe.never_halted.is_some(), probe.never_halted_refused), (by_request, None));
+        assert!(!probe.halting.is_empty());
     }
 
     #[test]
