@@ -126,10 +126,10 @@ fn errors_that_another_command_line_mends_are_of_the_input() {
 
 #[test]
 fn a_kubeconfig_that_cannot_be_read_is_named_with_what_to_do() {
-    let (path, why) = ("/root/.kube/config".to_owned(), "there is no such file".to_owned());
+    let (path, why) = ("/home/alice/.kube/config".to_owned(), "there is no such file".to_owned());
     let refused = Refused::NoKubeconfig { path, why };
     assert!(!refused.is_of_input());
-    let expected = "cannot read the kubeconfig `/root/.kube/config`: there is no such file; set KUBECONFIG to yours, or do \
+    let expected = "cannot read the kubeconfig `/home/alice/.kube/config`: there is no such file; set KUBECONFIG to yours, or do \
                     without a cluster: price a dump that was saved, or name agents with --agents";
     assert_eq!(refused.to_string(), expected);
     let machine = Refused::Machine { why: "too many open files".to_owned() }.to_string();
