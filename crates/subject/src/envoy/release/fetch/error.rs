@@ -16,7 +16,7 @@ pub enum FetchError {
     /// The address of the proxy is none. It is not shown, because its user is a secret.
     #[error(
         "{setting} names no proxy that can be used\nwrite it as `http://HOST:PORT` or `http://USER:PASSWORD@HOST:PORT`; proxies of SOCKS \
-         are not known"
+         are not known; where the index is reached without one, unset the variable"
     )]
     Proxy {
         /// The variable that names it.

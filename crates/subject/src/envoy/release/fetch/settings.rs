@@ -105,7 +105,7 @@ impl Source {
 
     /// True if nobody between can change what the index says.
     pub(crate) fn is_protected(&self) -> bool {
-        self.index.parse().is_ok_and(|index| is_protected(&index))
+        self.index.parse::<Uri>().is_ok_and(|index| is_protected(&index))
     }
 
     /// The value of `Authorization` of a request, if it goes where the index is.
