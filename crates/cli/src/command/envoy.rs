@@ -34,6 +34,7 @@ fn failure(error: ReleaseError, has_wheel: bool) -> Failure {
         ReleaseError::Version(_) | ReleaseError::WheelFile { .. } | ReleaseError::OtherWheel { .. } => true,
         ReleaseError::UnreadableWheel { .. }
         | ReleaseError::Empty { .. }
+        | ReleaseError::OtherVersion { .. }
         | ReleaseError::OtherProgram { .. } => has_wheel,
         _ => false,
     };

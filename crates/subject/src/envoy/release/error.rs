@@ -69,7 +69,7 @@ pub enum ReleaseError {
     /// A wheel is for another release, or another machine.
     #[error(
         "`{wheel}` is not for Envoy {version} on this machine (Linux with glibc on {machine}): it is for {of} on {platforms}\n\
-         give the wheel of the release, or name the release that it is for"
+         give the wheel of the release for this machine, or name the release that this wheel is for"
     )]
     OtherWheel {
         /// Its name.
@@ -111,6 +111,20 @@ pub enum ReleaseError {
         found: String,
         /// SHA-256 of the program of the release.
         pinned: &'static str,
+    },
+    /// A program is there, and of another release.
+    #[error(
+        "`{}` is Envoy {found}, not {version}: it came from a wheel of another release, or was copied there\n\
+         remove it if it is still there, and install the release: `hoptax lab envoy install {version}`",
+        program.display()
+    )]
+    OtherVersion {
+        /// The program.
+        program: PathBuf,
+        /// The version that it reports.
+        found: String,
+        /// The release that it should be.
+        version: String,
     },
     /// A file could not be written.
     #[error(transparent)]

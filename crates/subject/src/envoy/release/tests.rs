@@ -2,6 +2,7 @@
 
 mod installs;
 mod server;
+mod sources;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

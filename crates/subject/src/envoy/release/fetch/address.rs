@@ -1,4 +1,4 @@
-//! Addresses on the page of an index, which may be relative to it.
+//! Addresses of an index and on its page, which may be relative to it and have secrets.
 
 use ureq::http::Uri;
 
@@ -21,6 +21,22 @@ pub(super) fn resolved(page: &Uri, reference: &str) -> Option<String> {
         format!("{folder}/{path}")
     };
     Some(format!("{scheme}://{}{}{query}", page.authority()?, without_dots(&path)))
+}
+
+/// Splits an address into one without a user and its user, if it has one.
+pub(super) fn without_user(address: &str) -> (String, Option<&str>) {
+    let whole = || (address.to_owned(), None);
+    let Some((scheme, rest)) = address.split_once("//") else { return whole() };
+    let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    let Some((user, host)) = authority.rsplit_once('@') else { return whole() };
+    (format!("{scheme}//{host}{path}"), Some(user))
+}
+
+/// What is shown of an address: its user is a secret, and its query may be one.
+pub(super) fn shown(address: &str) -> String {
+    let (mut address, _) = without_user(address);
+    address.truncate(address.find(['?', '#']).unwrap_or(address.len()));
+    address
 }
 
 /// The scheme of an address; none if it has none.
@@ -84,6 +100,21 @@ mod tests {
         }
         let top: Uri = "http://a.test".parse().unwrap();
         assert_eq!(resolved(&top, "g").as_deref(), Some("http://a.test/g"));
+    }
+
+    #[test]
+    fn neither_a_user_nor_a_query_is_shown() {
+        for address in [
+            "https://a.test/b.whl",
+            "https://a.test/b.whl?token=secret#c",
+            "https://me:secret@a.test/b.whl",
+            "https://me:s@cret@a.test/b.whl?secret@",
+        ] {
+            assert_eq!(shown(address), "https://a.test/b.whl", "{address}");
+        }
+        assert_eq!(shown("//me:secret@a.test/b"), "//a.test/b");
+        // An `@` behind the host is a part of the path.
+        assert_eq!(shown("https://a.test/feed@view/simple"), "https://a.test/feed@view/simple");
     }
 
     #[test]

