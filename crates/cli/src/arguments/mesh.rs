@@ -16,8 +16,7 @@ use super::values;
 Examples:
   hoptax mesh --image registry.example/hoptax:1 --mesh istio --dry-run     read what it would make
   hoptax mesh --image registry.example/hoptax:1 --mesh istio --kube-context staging
-  hoptax mesh --image registry.example/hoptax:1 --mesh istio,istio-ambient,linkerd --rounds 10
-  hoptax mesh --image registry.example/hoptax:1 --template mesh.yaml
+  hoptax mesh --image registry.example/hoptax:1 --mesh istio,linkerd --template mesh.yaml
 
 Measures the same load on the network of nodes, on that of pods, and with each mesh, which has to be
 installed; without --mesh and --template, on both networks alone. It makes a namespace for each with
