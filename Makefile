@@ -27,7 +27,7 @@ REGISTRY_BUILD = $(REGISTRY) --locked --target-dir target
 
 .PHONY: help
 help: ## List the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
 
 .PHONY: study
 study: build ## Build, fetch Envoy, run the quick study, print the table, write report.html

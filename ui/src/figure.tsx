@@ -112,10 +112,12 @@ function Zoom({ extent, isChosen, choose, whole }: ZoomProps) {
           Whole range
         </button>
       )}
-      {isChosen && (
+      {isChosen ? (
         <span class="soft">
           {rangeWords(extent, extent.shown)} of {rangeWords(extent, extent.whole)}
         </span>
+      ) : (
+        <span class="soft by-mouse">or drag</span>
       )}
     </div>
   );

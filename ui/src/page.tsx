@@ -68,7 +68,7 @@ export function Page({ document: result, served }: PageProps) {
             </span>
           </div>
         )}
-        <Findings findings={result.findings} />
+        <Findings findings={result.findings} isFirstOpen={!result.next} />
         <ChecksWithoutFinding checks={result.checks_without_finding} />
         {result.next && (
           <p class="next">
@@ -138,8 +138,14 @@ function ThemeSwitch() {
   );
 }
 
+interface FindingsProps {
+  findings: FindingText[];
+  /** Whether what to do about the first is shown, as on a page without a next command. */
+  isFirstOpen?: boolean;
+}
+
 /** What the checks found: what matters most first, the rest when asked for. */
-function Findings({ findings }: { findings: FindingText[] }) {
+function Findings({ findings, isFirstOpen = false }: FindingsProps) {
   const weight = { fail: 0, warn: 1, info: 2 } as const;
   const sorted = [...findings].sort((a, b) => weight[a.severity] - weight[b.severity]);
   const [first, rest] = [sorted.slice(0, FIRST_FINDINGS), sorted.slice(FIRST_FINDINGS)];
@@ -148,7 +154,7 @@ function Findings({ findings }: { findings: FindingText[] }) {
   }
   return (
     <section class="findings" aria-label="Findings">
-      <FindingList findings={first} />
+      <FindingList findings={first} isFirstOpen={isFirstOpen} />
       {rest.length > 0 && (
         <details>
           <summary>
@@ -163,15 +169,15 @@ function Findings({ findings }: { findings: FindingText[] }) {
 
 const SEVERITIES = { fail: "failed", warn: "warning", info: "note" } as const;
 
-function FindingList({ findings }: { findings: FindingText[] }) {
+function FindingList({ findings, isFirstOpen = false }: FindingsProps) {
   return (
     <ul>
-      {findings.map((finding) => (
+      {findings.map((finding, place) => (
         <li key={finding.id + finding.scope + finding.message}>
-          <details>
+          <details open={isFirstOpen && place === 0}>
             <summary>
               <b class={finding.severity}>{SEVERITIES[finding.severity]}</b>{" "}
-              <Words text={sentence(capitalised(finding.message) + (finding.measured ? ` (${finding.measured})` : ""))} />
+              <Words text={sentence(capitalised(finding.message) + (finding.measured ? ` (${finding.measured})` : "") + finding.scope)} />
             </summary>
             {finding.withheld && (
               <p>
@@ -183,10 +189,7 @@ function FindingList({ findings }: { findings: FindingText[] }) {
                 <Words text={sentence(capitalised(finding.advice))} />
               </p>
             )}
-            <p class="soft">
-              Check: {finding.id}
-              {finding.scope}
-            </p>
+            <p class="soft">Check: {finding.id}</p>
           </details>
         </li>
       ))}

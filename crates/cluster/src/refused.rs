@@ -92,8 +92,8 @@ pub enum Refused {
     },
     /// The kubeconfig cannot be read.
     #[error(
-        "cannot read the kubeconfig `{path}`: {why}; set KUBECONFIG to yours, or do without a cluster: price a dump that was saved, or name \
-         agents with --agents"
+        "cannot read the kubeconfig `{path}`: {why}; set KUBECONFIG to yours, or do without a cluster: price a dump that was saved, name \
+         agents with --agents, or read what --dry-run prints"
     )]
     NoKubeconfig {
         /// Its path.

@@ -106,7 +106,8 @@ impl Arm {
 impl Plan {
     /// The rights and the manifests of a round as YAML, for people who read them before. Addresses and the token are shown as words.
     pub fn shown(&self) -> String {
-        let mut text = rule_of_mesh(None);
+        let mut text = self.preface();
+        text.push_str(&rule_of_mesh(None));
         let deadline = Duration::from_hours(1);
         for arm in &self.arms {
             let (url, _) = arm.template.request("ADDRESS-OF-THE-ORIGIN", arm.namespace.as_str());
@@ -118,6 +119,24 @@ impl Plan {
             text.extend(own.into_iter().chain(objects).chain(of_caller).map(|one| document(&one)));
         }
         text
+    }
+
+    /// What the owner of the cluster asks first, as comments.
+    fn preface(&self) -> String {
+        let Asked { rate, connections, rounds, .. } = &self.asked;
+        format!(
+            "\
+# `hoptax mesh` makes and removes all of this by itself, except for the first two documents: the rights
+# that it needs, to be applied by who may grant them, with a user in the place of YOUR-USER.
+# Namespaces are made once. In each of {rounds} rounds, the pods, Jobs and Secrets are made anew, and each
+# caller sends {rate} requests/s over {connections} connections to the origin of its own namespace alone,
+# one caller at a time.
+# Words in capitals are known when it runs. Names of namespaces and Jobs, the port of the origin on the
+# network of its node, and deadlines are others then.
+# Namespaces permit privileged pods, for the network of nodes and for what a mesh adds to pods. All
+# other pods pass the profile `restricted` of Pod Security before that.
+"
+        )
     }
 }
 
@@ -172,6 +191,10 @@ mod tests {
     #[test]
     fn a_dry_run_shows_all_that_a_round_makes() {
         let shown = plan(&["istio"]).unwrap().shown();
+        for words in ["In each of 3 rounds", "sends 500 requests/s over 8 connections", "place of YOUR-USER"]
+        {
+            assert!(shown.contains(words), "{words}: {shown}");
+        }
         let documents: Vec<Value> =
             shown.split("---\n").map(|document| serde_saphyr::from_str(document).unwrap()).collect();
         let kinds: Vec<&str> = documents.iter().map(|document| document["kind"].as_str().unwrap()).collect();

@@ -14,18 +14,20 @@ use super::values;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
+  hoptax mesh --image registry.example/hoptax:1 --mesh istio --dry-run     read what it would make
   hoptax mesh --image registry.example/hoptax:1 --mesh istio --kube-context staging
-  hoptax mesh --image registry.example/hoptax:1 --mesh istio,istio-ambient,linkerd --rounds 10
-  hoptax mesh --image registry.example/hoptax:1 --template mesh.yaml --dry-run
+  hoptax mesh --image registry.example/hoptax:1 --mesh istio,linkerd --template mesh.yaml
 
 Measures the same load on the network of nodes, on that of pods, and with each mesh, which has to be
-installed. It makes a namespace for each with a caller and an origin, and removes it at the end, at
-an interrupt, and when it fails. Each round has new pods, and a slice of each arm in a random order.
-CPU time is that of the proxies' containers, by the metrics of the kubelets; those are read every ten
-seconds or so, so a slice takes most of a minute.
+installed; without --mesh and --template, on both networks alone. It makes a namespace for each with
+a caller and an origin, and removes it at the end, at an interrupt, and when it fails. Each round
+has new pods, and a slice of each arm in a random order. CPU time is that of the proxies' containers
+by the metrics of the kubelets, which read it every ten seconds or so: a slice takes most of a
+minute, and five rounds with one mesh a quarter of an hour.
 
-It needs rights in the whole cluster, which --dry-run prints with all that it makes. Objects of your
-own, such as policies, are in a template: docs/guide/mesh.md.
+It needs rights in the whole cluster, which --dry-run prints with all that it makes.
+docs/guide/mesh.md describes the image, the rights, and templates with objects of your own, such as
+policies.
 
 Exit codes:
   0    the costs were measured
@@ -46,7 +48,7 @@ pub(crate) struct MeshArguments {
     /// Image of callers and origins, with this program at `/hoptax`
     #[arg(long, value_name = "IMAGE")]
     pub(crate) image: String,
-    /// When nodes pull the image: `always`, `if-not-present` or `never`
+    /// When nodes pull the image
     #[arg(long, value_name = "WHEN", default_value = "if-not-present", value_parser = values::one_of(PULLS))]
     pub(crate) pull: Pull,
     /// Requests per second

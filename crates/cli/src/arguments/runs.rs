@@ -177,7 +177,7 @@ pub(crate) struct CleanupArguments {
     /// Run folder, or the folder that contains run folders
     #[arg(value_name = "DIR", default_value = "runs", conflicts_with = "kube_context", value_hint = ValueHint::DirPath)]
     pub(crate) folder: PathBuf,
-    /// Instead, remove what killed loads left in the cluster of this context of the kubeconfig
+    /// Instead, remove what killed loads and measurements of a mesh left in the cluster of this context of the kubeconfig
     #[arg(long, value_name = "NAME")]
     pub(crate) kube_context: Option<String>,
     /// Only in this namespace of the cluster [default: in all that you may list]

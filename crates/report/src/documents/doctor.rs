@@ -1,6 +1,6 @@
 //! The document of what a machine can measure.
 
-use hoptax_result::{Ability, Diagnosis, Extent};
+use hoptax_result::{Ability, CalibrationResult, Diagnosis, Extent};
 
 use crate::document::{Document, Next, Section};
 use crate::environment;
@@ -75,10 +75,14 @@ fn reasons(diagnosis: &Diagnosis) -> Vec<String> {
 /// The calibration, unless it is there; then a study, if one can be made.
 fn next(diagnosis: &Diagnosis) -> Option<Next> {
     if diagnosis.environment.calibration.is_none() {
-        return Some(Next::new(
-            "hoptax trust calibrate",
-            "measures the generator's error here, in two minutes",
-        ));
+        let used = &diagnosis.machine.used_by_others;
+        let is_disturbed = used.iter().any(|used| used.share > CalibrationResult::MOST_OTHERS_SHARE);
+        let purpose = if is_disturbed {
+            "after you stopped the other work: measures the generator's error here, in two minutes"
+        } else {
+            "measures the generator's error here, in two minutes"
+        };
+        return Some(Next::new("hoptax trust calibrate", purpose));
     }
     let study = Next::new("hoptax study quick", "measures the most used functions, in about 6 minutes");
     (!diagnosis.lacks_essentials()).then_some(study)
@@ -122,6 +126,18 @@ mod tests {
         assert_eq!(screen.matches("The host takes 3 %").count(), 1, "{screen}");
         assert!(screen.contains("next: hoptax trust calibrate"), "{screen}");
         assert!(screen.lines().all(|line| line.chars().count() <= 100), "{screen}");
+    }
+
+    /// A calibration beside other work is not kept.
+    #[test]
+    fn a_calibration_is_advised_after_other_work() {
+        let purpose = |share| {
+            let mut diagnosed = of(Vec::new());
+            diagnosed.machine.used_by_others[0].share = share;
+            next(&diagnosed).unwrap().purpose
+        };
+        assert!(purpose(0.6).starts_with("after you stopped the other work"), "{}", purpose(0.6));
+        assert!(purpose(0.03).starts_with("measures"), "{}", purpose(0.03));
     }
 
     #[test]

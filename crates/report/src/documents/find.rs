@@ -182,12 +182,14 @@ fn modes(load: &ModesOfLoad) -> String {
     format!("{at}, {} responses/s: {modes}", rate(load.answered_rate))
 }
 
-/// A rate in a sentence.
+/// A rate in a sentence. A bound is rounded as in its text, away from the rate, so that sentence and headline state one number.
 pub(super) fn in_words(rate: Option<&Quantity>) -> String {
     let Some(found) = rate else { return "unknown".to_owned() };
+    let text = found.text();
+    let bound = text.trim_start_matches(['≥', '≤', ' ']);
     match (found.low, found.high) {
-        (Some(low), None) => format!("at least {} {}", crate::numbers::rate(low), found.unit),
-        (None, Some(high)) => format!("less than {} {}", crate::numbers::rate(high), found.unit),
+        (Some(_), None) => format!("at least {bound} {}", found.unit),
+        (None, Some(_)) => format!("less than {bound} {}", found.unit),
         _ => found.with_unit(),
     }
 }
