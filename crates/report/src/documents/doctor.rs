@@ -1,6 +1,6 @@
 //! The document of what a machine can measure.
 
-use hoptax_result::{Ability, CalibrationResult, Diagnosis, Extent};
+use hoptax_result::{Ability, CalibrationBody, Diagnosis, Extent};
 
 use crate::document::{Document, Next, Section};
 use crate::environment;
@@ -76,7 +76,7 @@ fn reasons(diagnosis: &Diagnosis) -> Vec<String> {
 fn next(diagnosis: &Diagnosis) -> Option<Next> {
     if diagnosis.environment.calibration.is_none() {
         let used = &diagnosis.machine.used_by_others;
-        let is_disturbed = used.iter().any(|used| used.share > CalibrationResult::MOST_OTHERS_SHARE);
+        let is_disturbed = used.iter().any(|used| used.share > CalibrationBody::MOST_OTHERS_SHARE);
         let purpose = if is_disturbed {
             "after you stopped the other work: measures the generator's error here, in two minutes"
         } else {

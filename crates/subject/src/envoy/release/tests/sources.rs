@@ -105,7 +105,7 @@ fn a_user_in_an_address_on_the_page_is_not_shown() {
         let refused = cache
             .releases()
             .install_from(VERSION, &source(&server), &AtomicBool::new(false), &mut |note| {
-                said.push(note.to_owned())
+                said.push(note.to_owned());
             })
             .unwrap_err();
         said.push(refused.to_string());
