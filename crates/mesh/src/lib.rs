@@ -13,6 +13,7 @@ pub mod measured;
 pub mod plan;
 #[cfg(feature = "client")]
 mod run;
+mod target;
 pub mod template;
 pub mod used;
 

@@ -10,6 +10,7 @@ use hoptax_cluster::rights::rule_of_mesh;
 use serde_json::{Value, json};
 
 use crate::plan::{Arm, Asked, Plan};
+use crate::target::target;
 use crate::template::Side;
 
 /// The memory of an origin and of a caller, MiB.
@@ -149,31 +150,10 @@ impl Arm {
     }
 }
 
-/// The host and the port of a URL of HTTP; none if it is none.
-pub fn target(url: &str) -> Option<String> {
-    let rest = url.strip_prefix("http://")?;
-    let host = rest.split(['/', '?']).next().filter(|host| !host.is_empty())?;
-    let has_port = host.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
-    Some(if has_port { host.to_owned() } else { format!("{host}:80") })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::plan::tests::plan;
-
-    #[test]
-    fn a_target_is_a_host_with_its_port() {
-        for (url, expected) in [
-            ("http://origin:8080/a", Some("origin:8080")),
-            ("http://origin/", Some("origin:80")),
-            ("http://origin?a=1", Some("origin:80")),
-            ("https://origin/", None),
-            ("http:///", None),
-        ] {
-            assert_eq!(target(url).as_deref(), expected, "{url}");
-        }
-    }
 
     #[test]
     fn a_namespace_keeps_the_labels_by_which_it_is_found() {

@@ -6,7 +6,7 @@ use hoptax_cluster::Namespace;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::manifests::target;
+use crate::target::target;
 
 /// The templates that come with the program, by their names.
 pub const BUILT_IN: [(&str, &str); 5] = [

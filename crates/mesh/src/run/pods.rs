@@ -14,9 +14,9 @@ use hoptax_session::token::Token;
 
 use super::polls::{Idle, name, share_of};
 use super::{Context, of_cluster};
-use crate::manifests::target;
 use crate::measured::Proxy;
 use crate::plan::{Arm, Asked, Plan};
+use crate::target::target;
 use crate::template::{Shared, Side};
 use crate::used::{Poll, used};
 

@@ -4,6 +4,7 @@ mod accounts;
 mod agents;
 mod cells;
 mod charts;
+mod counts;
 mod course;
 mod flow;
 mod heading;

@@ -1,7 +1,8 @@
 //! The charts of a load: its times by quantile, their distribution, its course, and where its requests went.
 
-use hoptax_result::{CountedTime, Finding, Histogram, Known, LoadHistograms, LoadResult, Severity, TimeOf};
+use hoptax_result::{Finding, Histogram, Known, LoadHistograms, LoadResult, Severity, TimeOf};
 
+use super::counts::{Counts, LEAST_ABOVE, NS_PER_US};
 use super::{course, flow, phases, quantity};
 use crate::chart::{Axis, Chart, Distribution, Distributions, Line, Point, Scale, Series, Tone, drawn};
 use crate::document::{Block, Section};
@@ -16,14 +17,8 @@ const QUANTILES: [f64; 21] = [
     0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.998, 0.999, 0.9995, 0.9999,
     0.99995, 0.99999, 0.999_999,
 ];
-/// Responses above a quantile that a curve must rest on.
-pub(super) const LEAST_ABOVE: f64 = 10.0;
 /// The percentiles that results state or bound, each with its place among the quantiles.
 const STATED: [(f64, f64); 4] = [(50.0, 0.5), (90.0, 0.9), (99.0, 0.99), (99.9, 0.999)];
-pub(super) const NS_PER_US: f64 = 1_000.0;
-
-/// Times with their counts, ascending.
-pub(super) type Counts = Vec<CountedTime>;
 
 /// The times of a request that are shown together, in the colours that they have in every chart.
 const TIMES: [(&str, Tone); 3] =
@@ -202,7 +197,7 @@ fn distributions(histograms: &LoadHistograms) -> Option<Distributions> {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{Latency, LoadBounds, Measured};
+    use hoptax_result::{CountedTime, Latency, LoadBounds, Measured};
 
     use super::*;
     use crate::fixture;

@@ -2,7 +2,7 @@
 
 use hoptax_result::{Histogram, LoadResult, Loop, Window};
 
-use super::charts::{Counts, LEAST_ABOVE, NS_PER_US};
+use super::counts::{Counts, LEAST_ABOVE, NS_PER_US};
 use crate::chart::{Axis, Bin, Chart, Column, Heat, Line, Point, Scale, Series, Tone, drawn};
 use crate::document::{Block, Section};
 use crate::histograms::{binned, quantile_ns, recorded};
