@@ -38,7 +38,7 @@ use std::ffi::OsString;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
-pub(crate) use agent_pods::AgentPodArguments;
+pub(crate) use agent_pods::{AgentPodArguments, PULLS};
 pub(crate) use compare::CompareArguments;
 pub(crate) use convert::{ConvertCommand, ExportArguments, ImportArguments, LogArguments};
 pub(crate) use crosscheck::CrosscheckArguments;

@@ -1,6 +1,6 @@
 //! CPU time of containers meanwhile, from readings that nodes take at times of their own.
 //!
-//! A node reads the counter of a container every ten seconds or so. Between two readings that it took while the load ran, the load was the
+//! A node reads the counter of a container every 10 to 20 seconds. Between two readings that it took while the load ran, the load was the
 //! same all the time, so their difference by their distance is what the container used of a processor under the load. The distance is by
 //! one clock, that of the node. Whether a reading was taken meanwhile is told by the clock of this machine alone: it was not there when the
 //! node was asked, and it was there when the node answered the next time.

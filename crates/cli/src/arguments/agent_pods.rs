@@ -7,7 +7,7 @@ use hoptax_cluster::job::Pull;
 use super::values;
 
 /// The words for when nodes pull an image.
-pub(super) const PULLS: [(&str, Pull); 3] =
+pub(crate) const PULLS: [(&str, Pull); 3] =
     [("always", Pull::Always), ("if-not-present", Pull::IfNotPresent), ("never", Pull::Never)];
 /// The most agents of a load.
 const MOST_AGENTS: u32 = 1_000;

@@ -22,8 +22,8 @@ Measures the same load on the network of nodes, on that of pods, and with each m
 installed; without --mesh and --template, on both networks alone. It makes a namespace for each with
 a caller and an origin, and removes it at the end, at an interrupt, and when it fails. Each round
 has new pods, and a slice of each arm in a random order. CPU time is that of the proxies' containers
-by the metrics of the kubelets, which read it every ten seconds or so: a slice takes most of a
-minute, and five rounds with one mesh a quarter of an hour.
+by the metrics of the kubelets, which read it every 10 to 20 seconds: a slice takes about a minute,
+and five rounds with one mesh some twenty minutes.
 
 It needs rights in the whole cluster, which --dry-run prints with all that it makes.
 docs/guide/mesh.md describes the image, the rights, and templates with objects of your own, such as

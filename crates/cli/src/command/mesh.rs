@@ -4,11 +4,12 @@ use std::fs;
 use std::path::Path;
 
 use hoptax_checks::thresholds::Limits;
+use hoptax_cluster::job::Pull;
 use hoptax_mesh::plan::{Asked, Plan};
 use hoptax_mesh::template::Template;
 use hoptax_session::thresholds;
 
-use crate::arguments::MeshArguments;
+use crate::arguments::{MeshArguments, PULLS};
 use crate::exit::{Code, Failure};
 use crate::print;
 
@@ -60,6 +61,8 @@ fn again(arguments: &MeshArguments) -> String {
     let meshes = arguments.meshes.iter().filter_map(|text| Template::read(text).ok());
     let meshes = meshes.map(|template| format!("--mesh {}", template.name));
     let own = arguments.templates.iter().map(|path| format!("--template {}", path.display()));
+    let pull = PULLS.into_iter().find(|(_, pull)| *pull == arguments.pull && *pull != Pull::IfNotPresent);
+    let pull = pull.map(|(word, _)| format!("--pull {word}"));
     let load = [format!("--rate {}", arguments.rate), format!("--connections {}", arguments.connections)];
     let in_a_word = |slice| humantime::format_duration(slice).to_string().replace(' ', "");
     let slice = arguments.slice.map(|slice| format!("--slice {}", in_a_word(slice)));
@@ -70,7 +73,7 @@ fn again(arguments: &MeshArguments) -> String {
     ];
     let given = given.into_iter().filter_map(|(option, value)| Some(format!("{option} {}", value.as_ref()?)));
     let words = [format!("--image {}", arguments.image)].into_iter().chain(meshes).chain(own);
-    words.chain(load).chain(slice).chain(given).collect::<Vec<_>>().join(" ")
+    words.chain(pull).chain(load).chain(slice).chain(given).collect::<Vec<_>>().join(" ")
 }
 
 /// Measures the plan, and prints its result.
