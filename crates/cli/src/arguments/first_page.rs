@@ -14,7 +14,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
     ("Results", &["runs", "serve", "convert"]),
     ("Lab", &["lab"]),
     ("Trust", &["trust"]),
-    ("About", &["functions", "generate"]),
+    ("About", &["functions"]),
 ];
 
 /// The template of that page. Templates of clap have one list of commands without headings, so the groups are text of the template.
@@ -41,9 +41,13 @@ mod tests {
     use super::*;
     use crate::arguments::Arguments;
 
+    /// Commands that `docs/reference/commands.md` alone lists: what packages and editors need once.
+    const ELSEWHERE: [&str; 1] = ["generate"];
+
     #[test]
-    fn every_command_is_on_the_first_page_once() {
-        let mut grouped: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+    fn every_command_that_people_use_is_on_the_first_page_once() {
+        let grouped = GROUPS.iter().flat_map(|(_, names)| names.iter().copied());
+        let mut grouped: Vec<&str> = grouped.chain(ELSEWHERE).collect();
         let program = Arguments::command();
         let mut names: Vec<&str> = program.get_subcommands().map(clap::Command::get_name).collect();
         grouped.sort_unstable();

@@ -83,7 +83,7 @@ fn help_shows_examples_and_exit_codes() {
     let commands: Vec<&str> =
         groups.lines().filter_map(entry).filter_map(|rest| rest.split(' ').next()).collect();
     assert!(
-        commands.len() <= 16 && commands.contains(&"study") && commands.contains(&"generate"),
+        commands.len() <= 16 && commands.contains(&"study") && commands.contains(&"functions"),
         "{commands:?}"
     );
     for command in commands {
