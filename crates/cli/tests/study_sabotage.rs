@@ -259,11 +259,19 @@ impl Drop for Hog {
 fn a_hog_on_the_generators_processor_withholds_tails_but_no_cpu_time() {
     let _alone = alone();
     let Some(placement) = placement() else { return };
-    let study = Study::new(ROUNDS, LONG);
-    // On a slow machine, the proxy alone takes as long as three threads make the generator wait.
-    let hog = Hog::on(placement.caller()[0], 6);
-    let disturbed = study.end(study.start());
-    drop(hog);
+    // On a slow machine, the proxy alone takes as long as one thread makes the generator wait. Where the host disturbs much of a study, too
+    // little of what the hog does is left.
+    let mut tries = (0..3).map(|_| {
+        let hog = Hog::on(placement.caller()[0], 3);
+        let study = Study::new(ROUNDS, LONG);
+        let disturbed = study.end(study.start());
+        drop(hog);
+        disturbed
+    });
+    let Some(disturbed) = tries.find(|one| one.findings("set-aside").next().is_none()) else {
+        eprintln!("the host disturbed three studies: nothing was shown");
+        return;
+    };
     let is_late = disturbed.findings("send-lag").any(|finding| finding.severity == Severity::Fail);
     assert!(is_late, "{:#?}", disturbed.finding_texts());
     disturbed.withholds("send-lag", "lua", "fixed-rate", Measure::ResponseP99);

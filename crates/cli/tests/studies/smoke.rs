@@ -96,19 +96,10 @@ fn answered_result(study: &str, ran: &Ran, out: &Path) -> Value {
     assert_eq!(out.join("timeline.csv").exists(), result["timelines"].is_array(), "{study}");
     for arm in result["arms"].as_array().unwrap() {
         let id = &arm["id"];
-        assert!(answered(&result, arm) > 0, "{study}: {id} answered no request: {}", ran.stderr);
+        assert!(support::answered(&result, arm) > 0, "{study}: {id} answered no request: {}", ran.stderr);
         assert_eq!(arm["unproven"], serde_json::json!([]), "{study}: {id}");
     }
     result
-}
-
-/// The requests that an arm answered: in slices, also in those that were set aside, or in courses.
-fn answered(result: &Value, arm: &Value) -> u64 {
-    let rounds = result["rounds"].as_array().unwrap().iter();
-    let parts = rounds.flat_map(|round| ["samples", "courses"].map(|kind| round[kind].as_array()));
-    let of_arm = parts.flatten().flatten().filter(|part| part["arm"] == arm["id"]);
-    let books = of_arm.flat_map(|part| [&part["book"], &part["set_aside_book"]]);
-    books.filter_map(|book| book["answered"].as_u64()).sum()
 }
 
 /// Returns the unmet needs of a study on this machine, in words of its error; none if it can begin.

@@ -340,8 +340,9 @@ fn without_an_envoy_the_error_lists_the_ways_to_get_one() {
     let study = Study::new(&small_study("baseline, same", 2));
     let empty = study.folder.path().join("empty");
     fs::create_dir(&empty).unwrap();
-    let ran = ran(study.command().env("PATH", &empty).env("XDG_CACHE_HOME", &empty));
-    assert_eq!(ran.code, Some(3));
+    let mut command = study.command();
+    let ran = ran(command.env("PATH", &empty).env("XDG_CACHE_HOME", &empty).env("HOPTAX_OFFLINE", "1"));
+    assert_eq!(ran.code, Some(3), "{}", ran.stderr);
     assert!(ran.stderr.contains("hoptax lab envoy install 1.40.0"), "{}", ran.stderr);
     assert!(ran.stderr.contains("--envoy PATH"), "{}", ran.stderr);
 }

@@ -267,6 +267,15 @@ pub(crate) fn short_form(study: &Path, out: &Path) -> serde_json::Value {
     result
 }
 
+/// The requests that an arm answered: in slices, also in those that were set aside, or in courses.
+pub(crate) fn answered(result: &serde_json::Value, arm: &serde_json::Value) -> u64 {
+    let rounds = result["rounds"].as_array().unwrap().iter();
+    let parts = rounds.flat_map(|round| ["samples", "courses"].map(|kind| round[kind].as_array()));
+    let of_arm = parts.flatten().flatten().filter(|part| part["arm"] == arm["id"]);
+    let books = of_arm.flat_map(|part| [&part["book"], &part["set_aside_book"]]);
+    books.filter_map(|book| book["answered"].as_u64()).sum()
+}
+
 /// A study file for a short study.
 pub(crate) fn small_study(arms: &str, rounds: u32) -> String {
     format!(
