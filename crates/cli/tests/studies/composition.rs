@@ -82,8 +82,8 @@ fn envoy_accepts_compositions_and_every_function_of_them_is_at_work() {
         .map(|(name, functions)| format!("  - {{name: {name}, functions: {functions}}}\n"))
         .collect();
     let text = format!(
-        "name: compositions\nrounds: 2\narms:\n  - baseline\n{arms}loads:\n  - {{name: in-use, loop: open, rate: 2000, \
-         connections: 4, blocks: 1, slice: 50ms}}\n"
+        "name: compositions\nrounds: 2\narms:\n  - baseline\n{arms}loads:\n  - {{name: in-use, loop: open, rate: 500, \
+         connections: 4, blocks: 1, slice: 200ms}}\n"
     );
     fs::write(&study, text).unwrap();
     let result = support::short_form(&study, &out);
@@ -94,7 +94,7 @@ fn envoy_accepts_compositions_and_every_function_of_them_is_at_work() {
     for (name, _) in COMPOSITIONS {
         let arm = arm(name);
         assert_eq!((&arm["unproven"], &arm["failures"]), (&json!([]), &json!({})), "{name}");
-        assert!(support::answered(&result, &arm) > 0, "{name}");
+        assert!(support::answered(&result, &arm) > 0, "{name}: {}", result["rounds"][0]["samples"]);
         assert_eq!((&arm["kind"], &arm["function"]), (&json!("function"), &json!(null)), "{name}");
         assert!(arm["subject"]["hops"][0]["functions"].as_array().unwrap().len() > 1, "{arm:#}");
     }
@@ -137,7 +137,7 @@ fn functions_of_a_composition_are_at_work_over_every_protocol_and_with_mutual_tl
         let arm =
             arms.iter().find(|arm| is_it(arm["id"].as_str().unwrap())).unwrap_or_else(|| panic!("{name}"));
         assert_eq!((&arm["unproven"], &arm["failures"]), (&json!([]), &json!({})), "{name}");
-        assert!(support::answered(&result, arm) > 0, "{name}");
+        assert!(support::answered(&result, arm) > 0, "{name}: {}", result["rounds"][0]["samples"]);
         // Compared with plain proxying under the same protocol.
         let other = arms.iter().find(|other| other["id"] == arm["compared_with"]).unwrap();
         assert_eq!(other["subject"]["protocol"], arm["subject"]["protocol"], "{name}");
