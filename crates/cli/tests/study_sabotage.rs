@@ -259,19 +259,11 @@ impl Drop for Hog {
 fn a_hog_on_the_generators_processor_withholds_tails_but_no_cpu_time() {
     let _alone = alone();
     let Some(placement) = placement() else { return };
-    // On a slow machine, the proxy alone takes as long as one thread makes the generator wait. Where the host disturbs much of a study, too
-    // little of what the hog does is left.
-    let mut tries = (0..3).map(|_| {
-        let hog = Hog::on(placement.caller()[0], 3);
-        let study = Study::new(ROUNDS, LONG);
-        let disturbed = study.end(study.start());
-        drop(hog);
-        disturbed
-    });
-    let Some(disturbed) = tries.find(|one| one.findings("set-aside").next().is_none()) else {
-        eprintln!("the host disturbed three studies: nothing was shown");
-        return;
-    };
+    let study = Study::new(ROUNDS, LONG);
+    // On a slow machine, the proxy alone takes as long as one thread makes the generator wait.
+    let hog = Hog::on(placement.caller()[0], 3);
+    let disturbed = study.end(study.start());
+    drop(hog);
     let is_late = disturbed.findings("send-lag").any(|finding| finding.severity == Severity::Fail);
     assert!(is_late, "{:#?}", disturbed.finding_texts());
     disturbed.withholds("send-lag", "lua", "fixed-rate", Measure::ResponseP99);
@@ -317,7 +309,7 @@ fn stealing() -> io::Result<Vec<ProcessorReading>> {
 fn run_here(folder: &Path, ticks: runner::Ticks) -> StudyResult {
     let (file, positions) = file::read("disturbed", &text(ROUNDS, SHORT)).unwrap();
     let plan = Plan::new(&file, &positions, Catalogue::load().unwrap()).unwrap();
-    let envoys = Envoys::only(Envoy::usual().unwrap());
+    let envoys = Envoys::only(Envoy::find(None, &mut |_| {}).unwrap());
     let placement = Placement::split(&processors::allowed().unwrap(), 1);
     let setting = Setting {
         program: program(),

@@ -73,16 +73,6 @@ fn filters(out: &Path, arm: &str) -> Vec<String> {
     filters.iter().map(|filter| filter["name"].as_str().unwrap().replace("envoy.filters.http.", "")).collect()
 }
 
-/// Asserts that an arm answered, unless the host disturbed one of its slices, which last for a twentieth of a second. That its functions
-/// were at work is shown in any case: by what is unproven.
-fn assert_answers(result: &Value, arm: &Value) {
-    let samples = result["rounds"][0]["samples"].as_array().unwrap();
-    let of_arm: Vec<&Value> = samples.iter().filter(|sample| sample["arm"] == arm["id"]).collect();
-    let set_aside = of_arm.iter().flat_map(|sample| sample["set_aside"].as_array().unwrap());
-    let is_disturbed = set_aside.into_iter().any(|by| by != &json!([]));
-    assert!(support::answered(result, arm) > 0 || is_disturbed, "{}: {of_arm:?}", arm["id"]);
-}
-
 #[test]
 fn envoy_accepts_compositions_and_every_function_of_them_is_at_work() {
     let folder = tempfile::tempdir().unwrap();
@@ -104,7 +94,7 @@ fn envoy_accepts_compositions_and_every_function_of_them_is_at_work() {
     for (name, _) in COMPOSITIONS {
         let arm = arm(name);
         assert_eq!((&arm["unproven"], &arm["failures"]), (&json!([]), &json!({})), "{name}");
-        assert_answers(&result, &arm);
+        assert!(support::answered(&result, &arm) > 0, "{name}");
         assert_eq!((&arm["kind"], &arm["function"]), (&json!("function"), &json!(null)), "{name}");
         assert!(arm["subject"]["hops"][0]["functions"].as_array().unwrap().len() > 1, "{arm:#}");
     }
@@ -147,7 +137,7 @@ fn functions_of_a_composition_are_at_work_over_every_protocol_and_with_mutual_tl
         let arm =
             arms.iter().find(|arm| is_it(arm["id"].as_str().unwrap())).unwrap_or_else(|| panic!("{name}"));
         assert_eq!((&arm["unproven"], &arm["failures"]), (&json!([]), &json!({})), "{name}");
-        assert_answers(&result, arm);
+        assert!(support::answered(&result, arm) > 0, "{name}");
         // Compared with plain proxying under the same protocol.
         let other = arms.iter().find(|other| other["id"] == arm["compared_with"]).unwrap();
         assert_eq!(other["subject"]["protocol"], arm["subject"]["protocol"], "{name}");

@@ -57,11 +57,7 @@ fn a_server_that_already_runs_is_measured_and_left_alone() {
     };
     assert_eq!([counted("known"), counted("unknown")], [true, false]);
     assert_eq!(arm("known")["hops"][0]["name"], "external");
-    assert!(
-        result["rounds"][0]["arms"]["known"]["memory_bytes"][0].as_u64() > Some(0),
-        "{}",
-        result["rounds"]
-    );
+    assert!(arm("known")["hops"][0]["memory_bytes"]["estimate"].as_f64() > Some(0.0));
     assert_eq!(arm("unknown")["hops"], json!([]));
     assert_eq!(arm("known")["subject"]["account"], json!(format!("pid {id}")));
 }
