@@ -309,7 +309,7 @@ fn stealing() -> io::Result<Vec<ProcessorReading>> {
 fn run_here(folder: &Path, ticks: runner::Ticks) -> StudyResult {
     let (file, positions) = file::read("disturbed", &text(ROUNDS, SHORT)).unwrap();
     let plan = Plan::new(&file, &positions, Catalogue::load().unwrap()).unwrap();
-    let envoys = Envoys::only(Envoy::find(None, &mut |_| {}).unwrap());
+    let envoys = Envoys::only(Envoy::usual().unwrap());
     let placement = Placement::split(&processors::allowed().unwrap(), 1);
     let setting = Setting {
         program: program(),
