@@ -162,12 +162,12 @@ fn stages_have_rows_of_all_of_them_without_intervals() {
     let result = run_by_name(&spec);
     assert_eq!((result.stages.len(), result.book.planned), (2, 120));
     assert!(result.by_request.iter().all(|row| row.intervals == QuantileIntervals::default()));
-    let histograms = result.histograms.unwrap();
+    let histograms = result.body.histograms.unwrap();
     assert!(histograms.by_request.values().all(|one| one.batches.is_empty() && one.response.is_some()));
 }
 
 #[test]
 fn a_load_of_one_name_has_no_rows() {
     let result = run(&few(answering(OK), 20));
-    assert!(result.by_request.is_empty() && result.histograms.unwrap().by_request.is_empty());
+    assert!(result.by_request.is_empty() && result.body.histograms.unwrap().by_request.is_empty());
 }

@@ -91,6 +91,6 @@ fn a_load_that_ends_in_its_first_twentieth_has_no_phases() {
     let mut spec = few(answering(OK), 10);
     spec.duration = Duration::from_mins(1);
     let result = run(&spec);
-    let histograms = result.histograms.unwrap();
+    let histograms = result.body.histograms.unwrap();
     assert!(histograms.phases.is_empty() && histograms.first_byte.is_some());
 }
