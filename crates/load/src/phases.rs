@@ -10,13 +10,13 @@ use crate::encoded::encode;
 
 /// The times of the phases that every answered request has, nanoseconds.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct PhaseTimes {
+pub(crate) struct PhaseTimesNs {
     /// From the intended start to the first byte written.
-    pub(crate) send_lag_ns: u64,
+    pub(crate) send_lag: u64,
     /// From there to the first byte read.
-    pub(crate) first_byte_ns: u64,
+    pub(crate) first_byte: u64,
     /// From there to the last byte read.
-    pub(crate) last_byte_ns: u64,
+    pub(crate) last_byte: u64,
 }
 
 /// The phases of the requests of one worker, or of all workers.
@@ -50,11 +50,11 @@ impl Phases {
 
     /// Records an answered request, with its connect time if a connection was opened for it.
     #[inline]
-    pub(crate) fn record(&mut self, intended_ns: u64, times: PhaseTimes, connect_ns: Option<u64>) {
+    pub(crate) fn record(&mut self, intended_ns: u64, times: PhaseTimesNs, connect_ns: Option<u64>) {
         let batch = self.intended.number(intended_ns, self.record);
-        self.send_lag.record(batch, times.send_lag_ns);
-        self.first_byte.record(batch, times.first_byte_ns);
-        self.last_byte.record(batch, times.last_byte_ns);
+        self.send_lag.record(batch, times.send_lag);
+        self.first_byte.record(batch, times.first_byte);
+        self.last_byte.record(batch, times.last_byte);
         if let Some(connect_ns) = connect_ns {
             self.connect.record(batch, connect_ns);
         }
@@ -100,8 +100,8 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    fn times(send_lag_ns: u64, first_byte_ns: u64, last_byte_ns: u64) -> PhaseTimes {
-        PhaseTimes { send_lag_ns, first_byte_ns, last_byte_ns }
+    fn times(send_lag: u64, first_byte: u64, last_byte: u64) -> PhaseTimesNs {
+        PhaseTimesNs { send_lag, first_byte, last_byte }
     }
 
     /// The median of a phase in a batch, nanoseconds.

@@ -15,7 +15,7 @@ use crate::distribution::{Distribution, histogram};
 use crate::failure::Failure;
 use crate::handshakes::Handshakes;
 use crate::kernel::Stamps;
-use crate::phases::{PhaseTimes, Phases};
+use crate::phases::{PhaseTimesNs, Phases};
 
 /// Reason why a request was not sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -382,7 +382,7 @@ impl Recording {
             self.connect.record(connect_ns);
         }
         if let Some(phases) = &mut self.phases {
-            let times = PhaseTimes { send_lag_ns: lag_ns, first_byte_ns, last_byte_ns };
+            let times = PhaseTimesNs { send_lag: lag_ns, first_byte: first_byte_ns, last_byte: last_byte_ns };
             phases.record(timestamps.intended_ns, times, connect_ns);
         }
         if let Some(course) = &mut self.course {
