@@ -31,6 +31,7 @@ pub fn judge_load(result: &mut LoadResult, limits: &Limits) {
     if is_void {
         load::withhold_all(result);
     } else {
+        load::bound_rows(result, limits);
         load::order_bounds(result);
     }
 }
@@ -59,6 +60,7 @@ pub fn judge_merged_by(result: &mut LoadResult, limits: &Limits) {
     if is_void {
         load::withhold_all(result);
     } else {
+        load::bound_rows(result, limits);
         load::order_bounds(result);
     }
 }

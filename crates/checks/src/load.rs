@@ -3,6 +3,7 @@
 mod agents;
 mod beside;
 mod book;
+mod by_request;
 mod calibrated;
 mod ended;
 mod errors;
@@ -22,6 +23,7 @@ use hoptax_result::{Finding, LoadResult, Severity};
 
 use crate::check::Check;
 
+pub(crate) use by_request::bound_rows;
 pub(crate) use limits::{order_bounds, withhold_all};
 
 /// The check of lost agents, whose findings are about all numbers.

@@ -1,20 +1,18 @@
 //! The course of a trial, from which checks decide if one number describes all of it: time windows, batches, the
 //! first releases and responses in order, samples of the requests in flight, and response times per connection.
 
-use std::ops::Range;
-
 use hdrhistogram::Histogram;
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 
+use crate::batches::BATCHES;
 use crate::counts::Counts;
 use crate::distribution::Distribution;
+use crate::division::{Division, LastLookup};
 use crate::log_histogram::LogHistogram;
 
 /// Time windows of a trial.
 pub(crate) const WINDOWS: usize = 100;
-/// Batches of a trial, for intervals of quantiles: twenty, as in the method of batch means.
-pub(crate) const BATCHES: usize = 20;
 /// Maximum number of individual releases and responses.
 const MAX_KEPT: usize = 16_384;
 /// Mean time between samples of the requests in flight, nanoseconds.
@@ -51,48 +49,6 @@ struct InFlight {
     /// Length of the worker's record, nanoseconds. Set when courses are merged, because workers that have sent all their
     /// requests end individually.
     length_ns: Option<u64>,
-}
-
-/// The division of a record into windows.
-#[derive(Clone, Copy, Debug)]
-struct Division {
-    /// Start of the record.
-    from_ns: u64,
-    /// Its planned length.
-    length_ns: u64,
-}
-
-/// A window, and the times in it. At first there are none. Nearly every lookup is in the same window as the one before.
-#[derive(Clone, Debug, Default)]
-struct LastLookup {
-    number: usize,
-    times_ns: Range<u64>,
-}
-
-impl LastLookup {
-    /// The number of the window that contains a time. Times before the record are in the first window, times after it in the
-    /// last.
-    fn number(&mut self, at_ns: u64, record: Division) -> usize {
-        if !self.times_ns.contains(&at_ns) {
-            *self = record.look_up(at_ns);
-        }
-        self.number
-    }
-}
-
-impl Division {
-    fn look_up(self, at_ns: u64) -> LastLookup {
-        let since_ns = u128::from(at_ns.saturating_sub(self.from_ns));
-        let number = (since_ns * WINDOWS as u128 / u128::from(self.length_ns)) as usize;
-        let number = number.min(WINDOWS - 1);
-        let start_ns = |number: usize| {
-            let since_ns = (u128::from(self.length_ns) * number as u128).div_ceil(WINDOWS as u128);
-            self.from_ns.saturating_add(since_ns as u64)
-        };
-        let first_ns = if number == 0 { 0 } else { start_ns(number) };
-        let end_ns = if number == WINDOWS - 1 { u64::MAX } else { start_ns(number + 1) };
-        LastLookup { number, times_ns: first_ns..end_ns }
-    }
 }
 
 /// A request that has its response. The order is that of the intended starts.
@@ -135,7 +91,7 @@ impl Course {
     /// The course of a record from `from_ns` to `end_ns` on a number of connections.
     pub fn new(from_ns: u64, end_ns: u64, connections: usize, seed: u64) -> Self {
         Self {
-            record: Division { from_ns, length_ns: end_ns.saturating_sub(from_ns).max(1) },
+            record: Division::new(from_ns, end_ns, WINDOWS),
             until_ns: end_ns.max(from_ns + 1),
             windows: vec![Window::new(); WINDOWS],
             releases_ns: vec![Vec::with_capacity(MAX_KEPT)],
@@ -172,18 +128,22 @@ impl Course {
 
     /// Length of the record, nanoseconds.
     fn recorded_ns(&self) -> u64 {
-        self.until_ns.saturating_sub(self.record.from_ns)
+        self.until_ns.saturating_sub(self.record.start_ns())
     }
 
     /// Ends the record earlier than planned.
     pub(crate) fn truncate(&mut self, until_ns: u64) {
-        self.until_ns = self.until_ns.min(until_ns.max(self.record.from_ns + 1));
+        self.until_ns = self.until_ns.min(until_ns.max(self.record.start_ns() + 1));
     }
 
     /// The complete windows: all of them, unless the record ended early.
     pub(crate) fn complete_windows(&self) -> &[Window] {
-        let complete = u128::from(self.recorded_ns()) * WINDOWS as u128 / u128::from(self.record.length_ns);
-        self.windows.get(..complete as usize).unwrap_or(&self.windows)
+        self.windows.get(..self.record.complete(self.until_ns)).unwrap_or(&self.windows)
+    }
+
+    /// Number of complete twentieths of the planned record.
+    pub(crate) fn complete_batches(&self) -> usize {
+        self.complete_windows().len() * BATCHES / WINDOWS
     }
 
     /// Mean number of requests in flight: as observed, and as computed from the total time; and the number of observations of
@@ -219,7 +179,7 @@ impl Course {
 
     /// Samples the requests in flight, whose number has been constant since the last call.
     pub(crate) fn sample(&mut self, now_ns: u64, in_flight: usize, open_connections: usize) {
-        if now_ns < self.sample_due_ns || now_ns < self.record.from_ns || now_ns >= self.until_ns {
+        if now_ns < self.sample_due_ns || now_ns < self.record.start_ns() || now_ns >= self.until_ns {
             return;
         }
         // Samples at random times are unbiased (Poisson arrivals see time averages, Wolff 1982). Samples in step with the
@@ -239,7 +199,7 @@ impl Course {
                 window.connections = Some(open_connections as u64);
             }
         }
-        self.sample_due_ns = self.next_sample_ns.min(self.present.times_ns.end);
+        self.sample_due_ns = self.next_sample_ns.min(self.present.end_ns());
     }
 
     pub(crate) fn plan(&mut self, intended_ns: u64) {
@@ -282,7 +242,7 @@ impl Course {
     pub(crate) fn end(&mut self, started_ns: u64, ended_ns: u64) {
         let until_ns = ended_ns.min(self.until_ns);
         if let Some(worker) = self.in_flight.first_mut() {
-            worker.total_ns += until_ns.saturating_sub(started_ns.max(self.record.from_ns));
+            worker.total_ns += until_ns.saturating_sub(started_ns.max(self.record.start_ns()));
         }
     }
 
@@ -311,27 +271,7 @@ impl Course {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
-
-    proptest! {
-        #[test]
-        fn the_window_of_a_time_does_not_depend_on_earlier_lookups(
-            from_ns in 0_u64..1_000_000,
-            length_ns in 1_u64..2_000,
-            times_ns in prop::collection::vec(0_u64..1_003_000, 1..50),
-        ) {
-            let (mut last, record) = (LastLookup::default(), Division { from_ns, length_ns });
-            // Times within the record too, also where it is short.
-            let inside = times_ns.iter().map(|at_ns| from_ns + at_ns % (length_ns + 1)).collect::<Vec<_>>();
-            for at_ns in times_ns.into_iter().chain(inside).chain([u64::MAX, 0]) {
-                let since_ns = u128::from(at_ns.saturating_sub(from_ns));
-                let expected = (since_ns * 100 / u128::from(length_ns)).min(99) as usize;
-                prop_assert_eq!(last.number(at_ns, record), expected);
-            }
-        }
-    }
 
     #[test]
     fn requests_count_in_their_windows() {
@@ -344,6 +284,10 @@ mod tests {
         assert_eq!((course.windows[0].planned, course.windows[1].sent), (2, 1));
         assert_eq!((course.windows[99].planned, course.windows[99].response.len()), (1, 1));
         assert_eq!((course.connections[1].count(), course.batches()[19].len()), (1, 1));
+        assert_eq!(course.complete_batches(), BATCHES);
+        // Nine windows, of which five are a twentieth.
+        course.truncate(10_999);
+        assert_eq!((course.complete_windows().len(), course.complete_batches()), (9, 1));
     }
 
     #[test]

@@ -90,9 +90,12 @@ impl<'a> Current<'a> {
     #[inline]
     pub(crate) fn end_turn(&mut self) {
         let Some(mut held_up) = self.held_up.take() else { return };
-        held_up.end_turn(|intended_ns, without_ns| {
+        held_up.end_turn(|target, intended_ns, without_ns| {
             if let Some(times) = &mut self.recording(intended_ns).without_generator {
                 times.record(without_ns);
+            }
+            if let Some(by_request) = &mut self.first.by_request {
+                by_request.answer_without_generator(target, without_ns);
             }
         });
         self.held_up = Some(held_up);
@@ -258,7 +261,27 @@ impl<'a> Current<'a> {
                 course.send(in_flight.intended_ns, in_flight.started_ns);
             }
         }
+        if let Some(by_request) = &mut self.first.by_request {
+            by_request.start(in_flight.picked.target, in_flight.blocked);
+        }
         self.for_intervals(|interval| interval.record_start(in_flight.started_ns));
+    }
+
+    /// Records that a request is sent again, which its server handed back.
+    pub(crate) fn record_sent_again(&mut self, in_flight: &InFlight) {
+        self.recording(in_flight.intended_ns).book.sent_again += 1;
+        if let Some(by_request) = &mut self.first.by_request {
+            by_request.send_again(in_flight.picked.target);
+        }
+    }
+
+    /// Records a TLS handshake that ended at `now_ns`. Those before the record are of the whole load alone.
+    pub(crate) fn record_handshake(&mut self, now_ns: u64, took_ns: u64) {
+        if now_ns >= self.run.record_from_ns
+            && let Some(phases) = &mut self.first.phases
+        {
+            phases.record_handshake(now_ns, took_ns);
+        }
     }
 
     /// Records a complete response on connection `index`. It may still count as a failure.
@@ -283,6 +306,9 @@ impl<'a> Current<'a> {
         }
         if let Some(FailedResponse { failure, reason }) = failed {
             recording.record_failure(failure, reason, response_ns);
+            if let Some(by_request) = &mut self.first.by_request {
+                by_request.fail(in_flight.picked.target, failure.as_str());
+            }
             self.for_intervals(|interval| interval.record_end(outcome, last_byte_ns));
             return self.count_live_error();
         }
@@ -297,9 +323,14 @@ impl<'a> Current<'a> {
             connected: in_flight.connected,
         };
         recording.record_response(&timestamps, index, status);
+        let InFlight { intended_ns, blocked, .. } = *in_flight;
+        let target = in_flight.picked.target;
+        if let Some(by_request) = &mut self.first.by_request {
+            by_request.answer(target, intended_ns, response_ns);
+        }
         if let Some(held_up) = &mut self.held_up {
             let service_ns = last_byte_ns.saturating_sub(in_flight.written_ns);
-            held_up.read(in_flight.intended_ns, response_ns, service_ns, last_byte_ns, in_flight.blocked);
+            held_up.read(target, intended_ns, response_ns, service_ns, last_byte_ns, blocked);
         }
         self.for_intervals(|interval| interval.record_response(&timestamps));
         if let Some(live) = &mut self.live {
@@ -344,6 +375,15 @@ impl<'a> Current<'a> {
             }
             Outcome::Answered | Outcome::Unsent(_) => {}
         }
+        if let Some(by_request) = &mut self.first.by_request {
+            let target = in_flight.picked.target;
+            match outcome {
+                Outcome::Failed(failure) => by_request.fail(target, failure.as_str()),
+                Outcome::TimedOut => by_request.time_out(target, response_ns),
+                Outcome::Unfinished => by_request.leave(target, response_ns),
+                Outcome::Answered | Outcome::Unsent(_) => {}
+            }
+        }
         self.log(in_flight, index, outcome, 0, now_ns);
         self.for_intervals(|interval| interval.record_end(outcome, now_ns));
         self.count_live_error();
@@ -377,7 +417,7 @@ impl<'a> Current<'a> {
     }
 
     /// Records a request that is not sent. One that still waits at the end is censored at the time it has waited.
-    pub(crate) fn record_unsent(&mut self, intended_ns: u64, reason: Unsent) {
+    pub(crate) fn record_unsent(&mut self, intended_ns: u64, picked: Picked, reason: Unsent) {
         if intended_ns < self.run.record_from_ns {
             return;
         }
@@ -390,6 +430,10 @@ impl<'a> Current<'a> {
         if reason == Unsent::End {
             recording.waited_ns += waited_ns;
             recording.record_censored(waited_ns, None);
+        }
+        if let Some(by_request) = &mut self.first.by_request {
+            let waited_ns = (reason == Unsent::End).then_some(waited_ns);
+            by_request.omit(picked.target, reason.as_str(), waited_ns);
         }
         let ended_ns = if reason == Unsent::End { self.run.end_ns } else { intended_ns };
         self.for_intervals(|interval| interval.record_end(Outcome::Unsent(reason), ended_ns));

@@ -102,7 +102,8 @@ impl Distribution {
         summary(&self.histogram(), self.moments(), censored)
     }
 
-    fn moments(&self) -> Moments {
+    /// What its histogram does not have.
+    pub(crate) fn moments(&self) -> Moments {
         Moments {
             overflow: self.overflow,
             mean_us: self.mean_us(),

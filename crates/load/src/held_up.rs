@@ -28,6 +28,8 @@ struct Answered {
     /// Time from writing the request to reading the response, which bounds how late it was read.
     service_ns: u64,
     read_ns: u64,
+    /// The request of the traffic, and whether it waited for a connection.
+    target: u32,
     blocked: bool,
     most_lag_ns: u64,
     busy_from_ns: u64,
@@ -75,9 +77,10 @@ impl HeldUp {
         }
     }
 
-    /// A response has been read.
+    /// A response to this request of the traffic has been read.
     pub(crate) fn read(
         &mut self,
+        target: usize,
         intended_ns: u64,
         response_ns: u64,
         service_ns: u64,
@@ -90,6 +93,7 @@ impl HeldUp {
             response_ns,
             service_ns,
             read_ns,
+            target: target as u32,
             blocked,
             most_lag_ns,
             busy_from_ns,
@@ -121,8 +125,9 @@ impl HeldUp {
         Some(now_ns.saturating_sub(std::mem::replace(&mut self.run_delay_ns, now_ns)))
     }
 
-    /// Passes the responses of the turn on: the intended start of each, and its response time without the delays of the generator.
-    pub(crate) fn end_turn(&mut self, mut record: impl FnMut(u64, u64)) {
+    /// Passes the responses of the turn on: the request of the traffic of each, its intended start, and its response time without the delays
+    /// of the generator.
+    pub(crate) fn end_turn(&mut self, mut record: impl FnMut(usize, u64, u64)) {
         for one in self.turn.drain(..) {
             let since_ns = one.read_ns.saturating_sub(self.returned_ns);
             let busy_ns = self.awake_ns.saturating_sub(one.busy_from_ns);
@@ -131,7 +136,8 @@ impl HeldUp {
             } else {
                 (self.before_ns + since_ns).min(one.service_ns)
             };
-            record(one.intended_ns, one.response_ns.saturating_sub(one.most_lag_ns + late_ns));
+            let without_ns = one.response_ns.saturating_sub(one.most_lag_ns + late_ns);
+            record(one.target as usize, one.intended_ns, without_ns);
         }
     }
 }
@@ -148,7 +154,7 @@ mod tests {
     /// Response times without the delays, of the responses of one turn.
     fn end(held_up: &mut HeldUp) -> Vec<u64> {
         let mut all = Vec::new();
-        held_up.end_turn(|_, ns| all.push(ns));
+        held_up.end_turn(|_, _, ns| all.push(ns));
         all
     }
 
@@ -163,11 +169,11 @@ mod tests {
         // Due at 1,000, sent 300 late, read 200 after the wait of a worker that did not sleep for 500.
         held_up.start(300, true);
         held_up.returned(1_400, 1_900);
-        held_up.read(1_000, 1_100, 800, 2_100, false);
+        held_up.read(0, 1_000, 1_100, 800, 2_100, false);
         // The worker handled other events for 400, waited for 500, and took 200 to read; the request was out for 800 alone.
         assert_eq!(end(&mut held_up), [0]);
         held_up.returned(2_150, 2_160);
-        held_up.read(1_000, 1_300, 900, 2_200, false);
+        held_up.read(0, 1_000, 1_300, 900, 2_200, false);
         // Since the wait before: 250, and 60 of its own. The lag is 300.
         assert_eq!(end(&mut held_up), [1_300 - 300 - 250 - 10 - 40]);
     }
@@ -178,11 +184,11 @@ mod tests {
         held_up.start(5_000, true);
         held_up.start(0, false);
         held_up.returned(1_000, 1_000);
-        held_up.read(0, 9_000, 9_000, 1_000, false);
+        held_up.read(0, 0, 9_000, 9_000, 1_000, false);
         assert_eq!(end(&mut held_up), [4_000]);
         // Alone again.
         held_up.start(0, true);
-        held_up.read(0, 9_000, 9_000, 1_000, false);
+        held_up.read(0, 0, 9_000, 9_000, 1_000, false);
         assert_eq!(end(&mut held_up), [9_000]);
     }
 
@@ -193,7 +199,7 @@ mod tests {
         held_up.returned(1_500, 1_600);
         end(&mut held_up);
         held_up.returned(1_700, 1_800);
-        held_up.read(0, 9_000, 100, 1_850, true);
+        held_up.read(0, 0, 9_000, 100, 1_850, true);
         // 500 and 100 of the first turn, 100 and 100 of the second, and 50 until it was read.
         assert_eq!(end(&mut held_up), [9_000 - 850]);
     }
@@ -205,7 +211,7 @@ mod tests {
         held_up.start(0, true);
         // It has been waiting for a second, in which its run delay cannot have grown by as much.
         held_up.returned(1_000, 1_000_001_000);
-        held_up.read(0, 2_000_000_000, 2_000_000_000, 1_000_001_000, false);
+        held_up.read(0, 0, 2_000_000_000, 2_000_000_000, 1_000_001_000, false);
         let left_ns = end(&mut held_up)[0];
         assert!(left_ns > 1_500_000_000, "{left_ns}");
     }

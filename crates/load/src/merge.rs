@@ -5,6 +5,7 @@
 //! recorded.
 
 mod batches;
+mod by_request;
 mod differences;
 mod refusals;
 mod run;
@@ -91,11 +92,14 @@ fn add(first: &Part<'_>, parts: &[Part<'_>], left_out: Vec<RunLeftOut>) -> Resul
         let answered = parts.iter().filter_map(|part| part.result.outcomes.get("answered"));
         outcomes.insert("answered".to_owned(), summary(&times.response, moments(answered), None));
     }
+    let (by_request, of_names) = by_request::added(parts, plan.max_error_share)?;
     let histograms = LoadHistograms {
         messages: messages_encoded,
         handshake,
         outcomes: outcomes_encoded,
         batches: times.batches.iter().map(encode).collect(),
+        phases: batches::phases(parts)?,
+        by_request: of_names,
         ..histograms
     };
     let percentiles = parts.iter().flat_map(|part| &part.result.percentiles).map(|one| one.percentile);
@@ -124,6 +128,7 @@ fn add(first: &Part<'_>, parts: &[Part<'_>], left_out: Vec<RunLeftOut>) -> Resul
         response_intervals: times.intervals(),
         outcomes,
         messages,
+        by_request,
         modes: times.modes(),
         tls,
         drained: sums::counts(parts, |result| &result.drained),

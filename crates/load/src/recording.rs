@@ -8,12 +8,14 @@ use hoptax_result::{BodyBytes, Book, LatencySet, Reasons};
 use hoptax_wire::ERROR_CODES;
 use rustix::io::Errno;
 
+use crate::by_request::ByRequest;
 use crate::connection::Closing;
 use crate::course::Course;
 use crate::distribution::{Distribution, histogram};
 use crate::failure::Failure;
 use crate::handshakes::Handshakes;
 use crate::kernel::Stamps;
+use crate::phases::{PhaseTimesNs, Phases};
 
 /// Reason why a request was not sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -110,6 +112,10 @@ pub struct Recording {
     pub answered_by_end: u64,
     /// The course of the trial, if enabled.
     pub course: Option<Box<Course>>,
+    /// The phases of requests over the record, if enabled.
+    pub(crate) phases: Option<Box<Phases>>,
+    /// The requests by name, if the load has several names: those of all parts of the run are in the recording of its first.
+    pub(crate) by_request: Option<Box<ByRequest>>,
     /// TLS handshakes, including those of the warm-up.
     pub handshakes: Handshakes,
     /// The lowest limit on concurrent requests of a connection that the server set, if it is below the requested number.
@@ -141,7 +147,8 @@ impl Recording {
         Self { without_generator: Some(Box::default()), ..self }
     }
 
-    /// Adds the recording of another worker or slice. Courses are not merged: this recording keeps its own.
+    /// Adds the recording of another worker or slice. Courses, phases over the record and requests by name are not merged: this recording
+    /// keeps its own.
     pub fn merge(&mut self, other: &Self) {
         self.book.add(&other.book);
         for (&reason, count) in &other.unsent {
@@ -221,6 +228,7 @@ impl Recording {
             times.clear();
         }
         (self.censored, self.course, self.stamps, self.messages) = (None, None, None, None);
+        (self.phases, self.by_request) = (None, None);
         self.handshakes = Handshakes::default();
         (self.stream_limit, self.no_stamps) = (None, None);
         self.drained.clear();
@@ -361,13 +369,21 @@ impl Recording {
         if let Some(by_status) = &mut self.by_status {
             by_status.entry(status).or_default().record(response_ns);
         }
+        let first_byte_ns = timestamps.first_byte_ns.saturating_sub(timestamps.written_ns);
+        let last_byte_ns = timestamps.last_byte_ns.saturating_sub(timestamps.first_byte_ns);
+        let connect_ns = timestamps.connected_ns.saturating_sub(timestamps.started_ns);
+        let connect_ns = timestamps.connected.then_some(connect_ns);
         self.service.record(timestamps.last_byte_ns.saturating_sub(timestamps.written_ns));
-        self.first_byte.record(timestamps.first_byte_ns.saturating_sub(timestamps.written_ns));
-        self.last_byte.record(timestamps.last_byte_ns.saturating_sub(timestamps.first_byte_ns));
+        self.first_byte.record(first_byte_ns);
+        self.last_byte.record(last_byte_ns);
         self.send_lag.record(lag_ns);
         self.own_lag.record(timestamps.offered_ns.saturating_sub(timestamps.intended_ns));
-        if timestamps.connected {
-            self.connect.record(timestamps.connected_ns.saturating_sub(timestamps.started_ns));
+        if let Some(connect_ns) = connect_ns {
+            self.connect.record(connect_ns);
+        }
+        if let Some(phases) = &mut self.phases {
+            let times = PhaseTimesNs { send_lag: lag_ns, first_byte: first_byte_ns, last_byte: last_byte_ns };
+            phases.record(timestamps.intended_ns, times, connect_ns);
         }
         if let Some(course) = &mut self.course {
             course.record_response(timestamps.intended_ns, response_ns, connection);

@@ -79,24 +79,40 @@ impl Times {
         without_generator: Option<&Latency>,
         service: &Latency,
     ) -> LoadBounds {
-        let between = |low: &Latency, high: &Latency, of: fn(&Latency) -> Option<f64>| {
+        LoadBounds {
+            response: self.bounds_of_response(response, without_generator),
+            service: self.bounds_between(service, service, &|p| self.service_bounds(p)),
+        }
+    }
+
+    /// Bounds of response time, of which these are the summaries.
+    pub(crate) fn bounds_of_response(
+        &self,
+        response: &Latency,
+        without_generator: Option<&Latency>,
+    ) -> LatencyBounds {
+        self.bounds_between(without_generator.unwrap_or(response), response, &|p| self.response_bounds(p))
+    }
+
+    fn bounds_between(
+        &self,
+        low: &Latency,
+        high: &Latency,
+        quantile: &dyn Fn(f64) -> Option<TimeBounds>,
+    ) -> LatencyBounds {
+        let between = |of: fn(&Latency) -> Option<f64>| {
             // Without the times of failed requests, nothing is known of the extremes and the mean.
             let bounds = TimeBounds { low_us: of(low), high_us: of(high) };
             (self.failed == 0 && bounds != TimeBounds::default()).then_some(bounds)
         };
-        let of =
-            |low: &Latency, high: &Latency, quantile: &dyn Fn(f64) -> Option<TimeBounds>| LatencyBounds {
-                min_us: between(low, high, |one| one.min_us),
-                mean_us: between(low, high, |one| one.mean_us),
-                p50_us: quantile(0.5),
-                p90_us: quantile(0.9),
-                p99_us: quantile(0.99),
-                p99_9_us: quantile(0.999),
-                max_us: between(low, high, |one| one.max_us),
-            };
-        LoadBounds {
-            response: of(without_generator.unwrap_or(response), response, &|p| self.response_bounds(p)),
-            service: of(service, service, &|p| self.service_bounds(p)),
+        LatencyBounds {
+            min_us: between(|one| one.min_us),
+            mean_us: between(|one| one.mean_us),
+            p50_us: quantile(0.5),
+            p90_us: quantile(0.9),
+            p99_us: quantile(0.99),
+            p99_9_us: quantile(0.999),
+            max_us: between(|one| one.max_us),
         }
     }
 

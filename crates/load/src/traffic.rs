@@ -19,6 +19,7 @@ use crate::expect::Expectation;
 use crate::lookups::{HostPort, Refresh};
 use crate::placeholders::has_placeholders;
 use crate::protocol::Protocol;
+use crate::request_names::RequestNames;
 use crate::target::Target;
 
 /// The requests of a load.
@@ -26,6 +27,8 @@ use crate::target::Target;
 pub struct Traffic {
     /// Shared, because cloning many requests would double their memory.
     pub(crate) targets: Arc<Vec<Target>>,
+    /// The names of the targets; None unless there are several.
+    pub(crate) names: Option<Arc<RequestNames>>,
     pub(crate) hosts: Vec<Host>,
     /// The host of each target.
     host_of: Vec<usize>,
@@ -147,8 +150,10 @@ impl Traffic {
             host_of.push(number);
         }
         Encoded::number_fields(targets.iter_mut().map(|target| &mut target.request), has_placeholders);
+        let names = RequestNames::new(&targets, weights).map(Arc::new);
         let mut traffic = Self {
             targets: Arc::new(targets),
+            names,
             hosts,
             host_of,
             order,

@@ -22,14 +22,19 @@ use hoptax_host::processors;
 use hoptax_result::{EndedBy, Environment, Generator, GeneratorWorker, LoadResult};
 use thiserror::Error;
 
+use crate::batches::BATCHES;
+use crate::by_request::ByRequest;
 use crate::connect_error::ConnectError;
 use crate::course::Course;
 use crate::distribution::Distribution;
+use crate::division::Division;
 use crate::early_end::EarlyEnd;
 use crate::interval::wall_time;
 use crate::log::LogSink;
 use crate::lookups::{LookupHost, Lookups};
+use crate::phases::Phases;
 use crate::recording::Recording;
+use crate::request_names::RequestNames;
 use crate::run::{Release, Run};
 use crate::schedule::Schedule;
 use crate::share::dealt;
@@ -134,8 +139,8 @@ pub fn run(
                 workers,
                 lookups: lookups.as_ref().map(Lookups::shared),
             };
-            let seed = spec.seed ^ number as u64;
-            move |place: Place<'_>| run_worker(worker, run, connections, seed, place, stop)
+            let kept = Kept::new(spec, number as u64, connections);
+            move |place: Place<'_>| run_worker(worker, run, kept, place, stop)
         });
         let handles =
             gate::start(scope, &gate, tasks, |_| thread::Builder::new()).map_err(|(number, source)| {
@@ -201,13 +206,34 @@ fn workers(spec: &TrialSpec) -> usize {
     spec.workers.clamp(1, max_workers)
 }
 
-/// The recordings of a worker before its run: that of the first part, with a course if it is the only one, and those of the others.
-fn empty(run: &Run, connections: usize, seed: u64) -> (Recording, Vec<Recording>) {
-    let mut first = Recording::default().with_bounds();
-    if run.parts_from_ns.is_empty() {
-        first = first.with_course(Course::new(run.record_from_ns, run.end_ns, connections, seed));
+/// What the recordings of a worker keep beside counts and times.
+struct Kept {
+    connections: usize,
+    seed: u64,
+    /// The names of requests that are recorded each; None unless the load has several.
+    names: Option<Arc<RequestNames>>,
+}
+
+impl Kept {
+    fn new(spec: &TrialSpec, worker: u64, connections: usize) -> Self {
+        Self { connections, seed: spec.seed ^ worker, names: spec.traffic.names.clone() }
     }
-    (first, vec![Recording::default().with_bounds(); run.parts_from_ns.len()])
+
+    /// The recordings before a run: that of the first part, with a course if it is the only one, and those of the others. The requests by
+    /// name are those of all parts.
+    fn recordings(self, run: &Run) -> (Recording, Vec<Recording>) {
+        let mut first = Recording::default().with_bounds();
+        let batches = Division::new(run.record_from_ns, run.end_ns, BATCHES);
+        let is_one_part = run.parts_from_ns.is_empty();
+        if is_one_part {
+            let course = Course::new(run.record_from_ns, run.end_ns, self.connections, self.seed);
+            first = first.with_course(course);
+            first.phases = Some(Box::new(Phases::new(batches)));
+        }
+        let by_request = |names| Box::new(ByRequest::new(names, is_one_part.then_some(batches)));
+        first.by_request = self.names.map(by_request);
+        (first, vec![Recording::default().with_bounds(); run.parts_from_ns.len()])
+    }
 }
 
 /// The recordings of a worker, its CPU time, and the worker with its open connections.
@@ -217,13 +243,12 @@ type Outcome = (Vec<Recording>, TaskUse, Worker);
 fn run_worker(
     mut worker: Worker,
     run: Run,
-    connections: usize,
-    seed: u64,
+    kept: Kept,
     place: Place<'_>,
     stop: &AtomicBool,
 ) -> io::Result<Option<Outcome>> {
     processors::set_min_timer_slack()?;
-    let (mut first, mut rest) = empty(&run, connections, seed);
+    let (mut first, mut rest) = kept.recordings(&run);
     if !place.pass() {
         return Ok(None);
     }

@@ -126,10 +126,21 @@ pub fn join_url(url: &str, path: &str) -> String {
     if !path.starts_with('/') {
         return path.to_owned();
     }
+    format!("{}{path}", url.get(..host_end(url)).unwrap_or(url))
+}
+
+/// Divides a URL into scheme and host, and the path with its query, which has a slash at least. A fragment is never sent, and left out.
+pub(crate) fn origin_and_path(url: &str) -> (&str, Cow<'_, str>) {
+    let (origin, rest) = url.split_at_checked(host_end(url)).unwrap_or((url, ""));
+    let path = rest.split_once('#').map_or(rest, |(path, _)| path);
+    (origin, if path.starts_with('/') { path.into() } else { format!("/{path}").into() })
+}
+
+/// The end of the host of a URL.
+fn host_end(url: &str) -> usize {
     let after_scheme = url.find("://").map_or(0, |at| at + 3);
     let rest = url.get(after_scheme..).unwrap_or_default();
-    let host_end = after_scheme + rest.find(['/', '?', '#']).unwrap_or(rest.len());
-    format!("{}{path}", url.get(..host_end).unwrap_or(url))
+    after_scheme + rest.find(['/', '?', '#']).unwrap_or(rest.len())
 }
 
 #[cfg(test)]
@@ -197,5 +208,19 @@ mod tests {
         assert_eq!(join_url("http://u:p@a:1/base?c", "/x?y=1"), "http://u:p@a:1/x?y=1");
         assert_eq!(join_url("http://a:1?c", "/x"), "http://a:1/x");
         assert_eq!(join_url("http://a", "http://b/x"), "http://b/x");
+    }
+
+    #[test]
+    fn a_url_has_an_origin_and_a_path() {
+        for (url, origin, path) in [
+            ("http://a:1/x/{counter}?y=http://b/#z", "http://a:1", "/x/{counter}?y=http://b/"),
+            ("http://a", "http://a", "/"),
+            ("http://a?b", "http://a", "/?b"),
+            ("ws://[::1]:2#c", "ws://[::1]:2", "/"),
+            ("http://{{host}}/é", "http://{{host}}", "/é"),
+        ] {
+            let (found, rest) = origin_and_path(url);
+            assert_eq!((found, rest.as_ref()), (origin, path), "{url}");
+        }
     }
 }

@@ -97,7 +97,7 @@ impl Peer {
     }
 
     /// Sends `last` and `close_notify` in one write. Below TLS, the connection stays open until the client closes it.
-    fn close(mut self, last: &[u8]) {
+    pub(crate) fn close(mut self, last: &[u8]) {
         let mut output = Vec::new();
         self.tls.send(last, &mut output).unwrap();
         self.tls.close(&mut output).unwrap();

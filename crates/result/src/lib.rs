@@ -96,9 +96,10 @@ pub use load::{
     Agent, AgentOutcome, Agents, BodyBytes, CountRange, DataPlan, Drift, EndedBy, FailOn, FailOnOutcome,
     Generator, GeneratorWorker, Http2Plan, Imported, ImportedRange, InFlight, IntervalTimes, KernelStamps,
     Known, Latency, LatencyBounds, LatencySet, LoadBody, LoadBounds, LoadHistograms, LoadInterval, LoadPlan,
-    LoadRate, LoadResult, Lookups, Loop, Loosened, LowerBounds, Merged, MergedRun, Mode, NetworkPlan,
-    Outliers, Pacing, Percentile, PlanShare, ProcessAccount, QuantileIntervals, Range, RunLeftOut, Stage,
-    TimeBounds, TimeOf, TlsResult, Waiting, Window, Within,
+    LoadRate, LoadResult, Lookups, Loop, Loosened, LowerBounds, Merged, MergedRun, Mode, NamedRequests,
+    NetworkPlan, Outliers, Pacing, Percentile, PlanShare, ProcessAccount, QuantileIntervals, Range,
+    RequestHistograms, RequestPhase, RunLeftOut, Stage, TimeBounds, TimeOf, TlsResult, Waiting, Window,
+    Within,
 };
 pub use machine::{Lateness, MachineProbe, NeverHaltedBy, UsedByOthers, WakeUps};
 pub use measures::{MeasureDefinition, RoundMeasure, RoundNumbers};

@@ -10,6 +10,7 @@ use crate::{Body, Book, Environment, Reasons, Report};
 mod account;
 mod agents;
 mod body;
+mod by_request;
 mod evidence;
 mod histograms;
 mod interval;
@@ -23,11 +24,12 @@ mod usable;
 pub use account::ProcessAccount;
 pub use agents::{Agent, AgentOutcome, Agents};
 pub use body::BodyBytes;
+pub use by_request::{NamedRequests, RequestHistograms};
 pub use evidence::{
     CountRange, Drift, Generator, GeneratorWorker, Imported, ImportedRange, InFlight, KernelStamps, Loosened,
     Outliers, Pacing, TlsResult, Window,
 };
-pub use histograms::LoadHistograms;
+pub use histograms::{LoadHistograms, RequestPhase};
 pub use interval::{IntervalTimes, LoadInterval};
 pub use known::{Known, TimeOf};
 pub use latency::{
@@ -164,6 +166,10 @@ pub struct LoadBody {
     /// `--grpc-stream` is given. The count is that of messages. With `--grpc-stream client`, there is one time for each answered
     /// call: its service time divided by the number of its messages.
     pub messages: Option<Latency>,
+    /// The requests by name, in the order in which the load states them; absent unless it has several names, and in results of other tools
+    /// and of earlier versions. The most frequent ones have a row each, and the rest is `others`, the last row. Rows add up to the load.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub by_request: Vec<NamedRequests>,
     /// The modes of response time, the fastest first.
     pub modes: Vec<Mode>,
     /// The complete windows of the trial, each a hundredth of its planned length; empty for a trial with stages and for a

@@ -168,7 +168,9 @@ mod tests {
     use hoptax_checks::thresholds::Limits;
     use hoptax_load::encoded::encode;
     use hoptax_load::{Distribution, Pace};
-    use hoptax_result::{Book, Histogram, LoadHistograms, LoadRate, PlanShare, sample};
+    use hoptax_result::{
+        Book, Histogram, LoadHistograms, LoadRate, NamedRequests, PlanShare, RequestHistograms, sample,
+    };
     use hoptax_session::load::Schedule;
     use proptest::prelude::*;
 
@@ -199,6 +201,26 @@ mod tests {
         all
     }
 
+    /// The times of an agent's requests of one name, of two: every second one.
+    fn times_of(index: u32, name: u64) -> impl Iterator<Item = u64> {
+        (1..=1_000_u64).filter(move |us| us % 2 == name).map(move |us| (us + u64::from(index) * 100) * 1_000)
+    }
+
+    /// The requests of a name in the part of an agent.
+    fn named(index: u32, name: u64) -> (NamedRequests, RequestHistograms) {
+        let mut times = Distribution::default();
+        times_of(index, name).for_each(|ns| times.record(ns));
+        let count = times.count();
+        let row = NamedRequests {
+            name: format!("GET /{name}"),
+            book: Book { planned: count, sent: count, answered: count, ..Book::default() },
+            response: times.summary(),
+            ..NamedRequests::default()
+        };
+        let response = encode(&times.histogram());
+        (row, RequestHistograms { response, ..RequestHistograms::default() })
+    }
+
     /// The part of an agent, whose requests take longer the higher its index.
     fn part(index: u32) -> LoadResult {
         let mut times = Distribution::default();
@@ -211,8 +233,15 @@ mod tests {
         (result.latency.response, result.latency.service) = (times.summary(), times.summary());
         (result.without_generator, result.windows) = (None, Vec::new());
         let times = encode(&times.histogram());
-        result.histograms =
-            Some(LoadHistograms { response: times.clone(), service: times, ..LoadHistograms::default() });
+        let (rows, histograms): (Vec<_>, Vec<_>) = (0..2).map(|name| named(index, name)).unzip();
+        let by_request = rows.iter().map(|row| row.name.clone()).zip(histograms).collect();
+        result.by_request = rows;
+        result.histograms = Some(LoadHistograms {
+            response: times.clone(),
+            service: times,
+            by_request,
+            ..LoadHistograms::default()
+        });
         result
     }
 
@@ -264,6 +293,22 @@ mod tests {
         let left_out = &result.merged.as_ref().unwrap().left_out;
         assert_eq!((left_out.len(), left_out[0].planned_rate), (1, Some(100.0)));
         assert!(result.findings.iter().any(|finding| finding.id == "agent-lost"));
+    }
+
+    #[test]
+    fn requests_of_a_name_are_those_of_all_parts() {
+        let result = merged(&[]);
+        assert_eq!(result.by_request.len(), 2);
+        for (name, row) in (0..).zip(&result.by_request) {
+            let mut all = Distribution::default();
+            // The last agent is lost.
+            (0..AGENTS - 1).flat_map(|index| times_of(index, name)).for_each(|ns| all.record(ns));
+            assert_eq!(
+                (row.name.as_str(), row.book.answered),
+                (format!("GET /{name}").as_str(), all.count())
+            );
+            assert_eq!(row.response.p50_us, all.summary().p50_us);
+        }
     }
 
     /// The result of two agents, after a change of the report of the second.

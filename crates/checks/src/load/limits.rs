@@ -53,10 +53,8 @@ pub(super) fn name_of(one: &Percentile) -> String {
 /// The quantiles of response time that the generator may have lengthened by more than a little, each with that time and the limit, us.
 pub(super) fn lengthened(result: &LoadResult, limits: &Limits) -> Vec<(String, f64, f64)> {
     let judge = |name: String, (value, without): (Option<f64>, Option<f64>)| {
-        let (value, without) = (value?, without?);
-        let limit_us =
-            limits.value(&thresholds::OWN_LAG_US).max(limits.value(&thresholds::OWN_LAG_SHARE) * value);
-        (value - without > limit_us).then_some((name, value - without, limit_us))
+        let (us, limit_us) = added_by_generator(value?, without?, limits)?;
+        Some((name, us, limit_us))
     };
     let (mut response, mut without) = (result.latency.response, result.without_generator.unwrap_or_default());
     let usual = QUANTILES
@@ -72,16 +70,29 @@ pub(super) fn lengthened(result: &LoadResult, limits: &Limits) -> Vec<(String, f
     found
 }
 
-/// Leaves bounds of the quantiles of response and service time with these names.
+/// The part of a time that may be a delay of the generator, and its limit, us; None if it is within the limit. `without` is the time
+/// without it.
+pub(super) fn added_by_generator(value_us: f64, without_us: f64, limits: &Limits) -> Option<(f64, f64)> {
+    let limit_us =
+        limits.value(&thresholds::OWN_LAG_US).max(limits.value(&thresholds::OWN_LAG_SHARE) * value_us);
+    let added_us = value_us - without_us;
+    (added_us > limit_us).then_some((added_us, limit_us))
+}
+
+/// Leaves bounds of the quantiles of response and service time with these names, also of the requests of each name.
 pub(super) fn to_bounds(result: &mut LoadResult, names: &[String], ends: Ends) {
     let is_limited = |name: &str| names.iter().any(|one| one == name);
-    let LoadBody { bounds, latency, percentiles, .. } = &mut result.body;
+    let LoadBody { bounds, latency, percentiles, by_request, .. } = &mut result.body;
     for quantile in QUANTILES.iter().filter(|quantile| is_limited(quantile.name)) {
         for (latency, bounds) in
             [(&mut latency.response, &mut bounds.response), (&mut latency.service, &mut bounds.service)]
         {
             *(quantile.of)(latency) = None;
             ends.keep((quantile.bounds)(bounds));
+        }
+        for row in by_request.iter_mut() {
+            *(quantile.of)(&mut row.response) = None;
+            ends.keep((quantile.bounds)(&mut row.bounds));
         }
     }
     for one in percentiles {
@@ -112,7 +123,8 @@ pub(super) fn all_to_bounds(result: &mut LoadResult, ends: Ends) {
     to_bounds(result, &names, ends);
     others_to_bounds(result);
     let result = &mut result.body;
-    for bounds in [&mut result.bounds.response, &mut result.bounds.service] {
+    let of_rows = result.by_request.iter_mut().map(|row| &mut row.bounds);
+    for bounds in [&mut result.bounds.response, &mut result.bounds.service].into_iter().chain(of_rows) {
         for one in bounds.all_mut() {
             ends.keep(one);
         }
@@ -130,28 +142,43 @@ pub(super) fn all_to_bounds(result: &mut LoadResult, ends: Ends) {
 
 /// Leaves bounds of minimum, mean and maximum, and no modes: their peaks are times, too.
 pub(super) fn others_to_bounds(result: &mut LoadResult) {
-    let latency = &mut result.latency;
-    for one in [&mut latency.response, &mut latency.service] {
-        (one.min_us, one.mean_us, one.standard_deviation_us, one.max_us) = (None, None, None, None);
-    }
-    result.modes.clear();
+    let LoadBody { latency, by_request, modes, .. } = &mut result.body;
+    let of_rows = by_request.iter_mut().map(|row| &mut row.response);
+    [&mut latency.response, &mut latency.service].into_iter().chain(of_rows).for_each(clear_others);
+    modes.clear();
+}
+
+/// Leaves the quantiles alone.
+pub(super) fn clear_others(of: &mut Latency) {
+    (of.min_us, of.mean_us, of.standard_deviation_us, of.max_us) = (None, None, None, None);
 }
 
 /// Narrows the bounds of quantiles of response time by those of the quantiles beside them: the lower bound of p90 holds for p99, and the
 /// upper bound of p99 for p90. The interval of a stated quantile counts as its bounds. Bounds that contradict each other stay.
 pub(crate) fn order_bounds(result: &mut LoadResult) {
-    let LoadBody { bounds, latency, response_intervals: intervals, percentiles, .. } = &mut result.body;
+    let LoadBody { bounds, latency, response_intervals, percentiles, by_request, .. } = &mut result.body;
+    order(&mut latency.response, &mut bounds.response, response_intervals, percentiles);
+    for row in by_request {
+        order(&mut row.response, &mut row.bounds, &row.intervals, &mut []);
+    }
+}
+
+fn order(
+    latency: &mut Latency,
+    response: &mut LatencyBounds,
+    intervals: &QuantileIntervals,
+    percentiles: &mut [Percentile],
+) {
     let intervals = [intervals.p50_us, intervals.p90_us, intervals.p99_us, intervals.p99_9_us];
     let ends = |is_stated: bool, interval: Option<Range>, bounds: Option<TimeBounds>| {
         let of_interval = |range: Range| TimeBounds { low_us: Some(range.low), high_us: Some(range.high) };
         if is_stated { interval.map(of_interval) } else { bounds }.unwrap_or_default()
     };
-    let response = &mut bounds.response;
     let mut known: Vec<(f64, TimeBounds)> = QUANTILES
         .iter()
         .zip(intervals)
         .map(|(one, interval)| {
-            let is_stated = (one.of)(&mut latency.response).is_some();
+            let is_stated = (one.of)(latency).is_some();
             (100.0 * one.p, ends(is_stated, interval, *(one.bounds)(response)))
         })
         .collect();
@@ -169,7 +196,7 @@ pub(crate) fn order_bounds(result: &mut LoadResult) {
             *bounds = narrowed;
         }
     };
-    for one in QUANTILES.iter().filter(|one| (one.of)(&mut latency.response).is_none()) {
+    for one in QUANTILES.iter().filter(|one| (one.of)(latency).is_none()) {
         if let Some(bounds) = (one.bounds)(response) {
             narrow(100.0 * one.p, bounds);
         }
@@ -213,6 +240,10 @@ pub(super) fn withhold_times(result: &mut LoadResult) {
         *messages = Latency { count: messages.count, ..Latency::default() };
     }
     result.response_intervals = QuantileIntervals::default();
+    for row in &mut result.by_request {
+        row.response = Latency { count: row.response.count, ..Latency::default() };
+        (row.bounds, row.intervals, row.without_generator) = Default::default();
+    }
     for one in &mut result.percentiles {
         *one = Percentile { percentile: one.percentile, ..Percentile::default() };
     }

@@ -1,6 +1,9 @@
 //! A quantile needs enough requests, and must include all of them.
 
-use hoptax_result::{Finding, LoadResult, Measured, Percentile, Range, Severity, TimeBounds};
+use hoptax_result::{
+    Finding, Latency, LatencyBounds, LoadResult, Measured, Percentile, QuantileIntervals, Range, Severity,
+    TimeBounds,
+};
 
 use super::limits::{Ends, QUANTILES, Quantile, name_of, to_bounds};
 use crate::check::Check;
@@ -8,8 +11,7 @@ use crate::check::number_of;
 use crate::thresholds::{self, Limits};
 
 /// The interval of a usual quantile.
-fn interval(result: &LoadResult, quantile: &Quantile) -> Option<Range> {
-    let all = &result.response_intervals;
+fn interval(all: &QuantileIntervals, quantile: &Quantile) -> Option<Range> {
     match quantile.name {
         "p50" => all.p50_us,
         "p90" => all.p90_us,
@@ -130,9 +132,10 @@ pub(super) const VAGUE: Check<LoadResult> = Check {
     protects_from: "a quantile that the next run does not reproduce",
     source: "own: the half-width of the 95 % interval is at most 10 % of the quantile; above 50 %, the interval is given without the quantile",
     judge: |result, limits| {
-        let usual = QUANTILES
-            .iter()
-            .filter_map(|quantile| Some((half_width(result, quantile)?, quantile.name.to_owned())));
+        let (response, bounds) = (&result.latency.response, &result.bounds.response);
+        let half_width = |quantile| half_width(response, bounds, &result.response_intervals, quantile);
+        let usual =
+            QUANTILES.iter().filter_map(|quantile| Some((half_width(quantile)?, quantile.name.to_owned())));
         let requested = result.percentiles.iter().filter_map(|one| Some((half_width_of(one)?, name_of(one))));
         let mut vague: Vec<(f64, String)> = usual
             .chain(requested)
@@ -232,11 +235,16 @@ fn percent_range(min: f64, max: f64) -> String {
 }
 
 /// The half-width of a quantile's interval, as a share of the quantile; infinite if it has one end. None if nothing is known of it.
-fn half_width(result: &LoadResult, quantile: &Quantile) -> Option<f64> {
-    let (mut response, mut bounds) = (result.latency.response, result.bounds.response);
+pub(super) fn half_width(
+    response: &Latency,
+    bounds: &LatencyBounds,
+    intervals: &QuantileIntervals,
+    quantile: &Quantile,
+) -> Option<f64> {
+    let (mut response, mut bounds) = (*response, *bounds);
     share_of(
         (quantile.of)(&mut response).as_ref(),
-        interval(result, quantile),
+        interval(intervals, quantile),
         *(quantile.bounds)(&mut bounds),
     )
 }
@@ -282,7 +290,8 @@ fn needed(p: f64, limits: &Limits) -> f64 {
     (limits.value(&thresholds::SAMPLES_ABOVE) / rarer(p)).round()
 }
 
-fn is_too_few(count: u64, p: f64, limits: &Limits) -> bool {
+/// True if so many requests are too few for a quantile.
+pub(super) fn is_too_few(count: u64, p: f64, limits: &Limits) -> bool {
     (count as f64) < needed(p, limits)
 }
 

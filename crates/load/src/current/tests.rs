@@ -1,10 +1,19 @@
+use std::collections::BTreeMap;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
+use hoptax_result::Book;
 use proptest::prelude::*;
 
 use super::*;
+use crate::batches::BATCHES;
+use crate::by_request::ByRequest;
 use crate::course::Course;
+use crate::distribution::Distribution;
+use crate::division::Division;
+use crate::failure::Failure;
+use crate::request_names::RequestNames;
+use crate::target::Target;
 
 proptest! {
     #[test]
@@ -64,4 +73,129 @@ fn the_longest_turn_is_that_within_the_record() {
     // A stop of which only the end lies within the record, and one beyond its end.
     assert_eq!(turns(&[1_000, 2_900]), 900);
     assert_eq!(turns(&[2_900, 9_900]), 7_000);
+}
+
+/// End of the record of requests by name.
+const END_NS: u64 = 20_000;
+
+/// A request of the traffic that was due at `intended_ns`.
+#[derive(Clone, Copy, Debug)]
+struct Played {
+    target: usize,
+    intended_ns: u64,
+    /// What becomes of it.
+    end: u8,
+    took_ns: u64,
+}
+
+/// Records a request to its end.
+fn play(current: &mut Current<'_>, played: Played) {
+    let Played { target, intended_ns, end, took_ns } = played;
+    let request = InFlight {
+        intended_ns,
+        offered_ns: intended_ns + 1,
+        picked: Picked { target, ..Picked::default() },
+        started_ns: intended_ns + 2,
+        connected_ns: 0,
+        written_ns: intended_ns + 3,
+        first_byte_ns: intended_ns + 4,
+        message_ns: 0,
+        recorded: true,
+        blocked: took_ns.is_multiple_of(2),
+        held_ns: 0,
+        connected: false,
+        response: None,
+    };
+    let response =
+        Response { status: 200, grpc_status: None, body_bytes: 1, keep_alive: true, is_as_expected: true };
+    let ended_ns = intended_ns + 4 + took_ns;
+    if let Some(reason) = [Unsent::Busy, Unsent::Late, Unsent::End].get(usize::from(end)) {
+        return current.record_unsent(intended_ns, request.picked, *reason);
+    }
+    current.record_start(&request);
+    match end {
+        3 => {
+            let failed = FailedResponse { failure: Failure::Status5xx, reason: None };
+            current.record_response(&request, 0, response, Some(failed), ended_ns);
+        }
+        4 => {
+            current.record_sent_again(&request);
+            current.record_end(&request, 0, Outcome::Failed(Failure::Reset), None, ended_ns);
+        }
+        5 => current.record_end(&request, 0, Outcome::TimedOut, None, ended_ns),
+        6 => current.record_end(&request, 0, Outcome::Unfinished, None, ended_ns),
+        _ => current.record_response(&request, 0, response, None, ended_ns),
+    }
+}
+
+/// The recording of a worker that sent these requests, with the requests by name.
+fn recorded_by_name(names: &Arc<RequestNames>, requests: &[Played]) -> (Recording, ByRequest) {
+    let mut recording = Recording::default().with_bounds();
+    let record = Division::new(0, END_NS, BATCHES);
+    recording.by_request = Some(Box::new(ByRequest::new(Arc::clone(names), Some(record))));
+    let mut current = Current::new(Run::new(Release::Closed, 0, END_NS, 0), &mut recording, &mut []);
+    current.account_for_delays(0);
+    requests.iter().for_each(|request| play(&mut current, *request));
+    current.end_turn();
+    drop(current);
+    let by_request = *recording.by_request.take().unwrap();
+    (recording, by_request)
+}
+
+proptest! {
+    // Each case has the histograms of up to 51 rows of two workers.
+    #![proptest_config(ProptestConfig::with_cases(12))]
+
+    #[test]
+    fn rows_add_up_to_the_load_whatever_becomes_of_its_requests(
+        names in 2_usize..60,
+        requests in prop::collection::vec((0_usize..60, 0..END_NS, 0_u8..10, 0_u64..1_000_000), 0..200),
+    ) {
+        let targets: Vec<Target> = (0..names)
+            .map(|name| {
+                Target::new(&format!("http://127.0.0.1:1/{name}"), "GET", Vec::new(), Vec::new()).unwrap()
+            })
+            .collect();
+        let all_names = Arc::new(RequestNames::new(&targets, &vec![1.0; names]).unwrap());
+        let requests: Vec<Played> = requests
+            .into_iter()
+            .map(|(target, intended_ns, end, took_ns)| {
+                Played { target: target % names, intended_ns, end, took_ns }
+            })
+            .collect();
+        let (one, other) = requests.split_at(requests.len() / 2);
+        let (mut all, mut by_request) = recorded_by_name(&all_names, one);
+        let (more, more_by_request) = recorded_by_name(&all_names, other);
+        all.merge(&more);
+        by_request.merge(&more_by_request);
+
+        let mut book = Book::default();
+        let (mut response, mut without) = (Distribution::default(), Distribution::default());
+        let (mut unsent, mut failures) = (BTreeMap::<&str, u64>::new(), BTreeMap::<&str, u64>::new());
+        let (mut pending, mut batched) = (0, 0);
+        for (name, row) in by_request.rows() {
+            book.add(&row.book);
+            response += &row.response;
+            without += &row.without_generator;
+            row.unsent.iter().for_each(|(reason, count)| *unsent.entry(reason).or_default() += count);
+            row.failures.iter().for_each(|(kind, count)| *failures.entry(kind).or_default() += count);
+            pending += row.pending.as_ref().map_or(0, |times| times.len());
+            batched += row.batches.histograms(BATCHES).iter().map(hdrhistogram::Histogram::len).sum::<u64>();
+            let is_planned = |one: &&Played| {
+                name == format!("GET /{}", one.target) || (name == "others" && one.target >= 50)
+            };
+            prop_assert_eq!(row.book.planned, requests.iter().filter(is_planned).count() as u64);
+            prop_assert!(row.book.balances());
+        }
+        prop_assert_eq!(book, all.book);
+        prop_assert_eq!(&response, &all.response);
+        prop_assert_eq!(&without, all.without_generator.as_deref().unwrap());
+        prop_assert_eq!((batched, pending), (book.answered, all.censored.map_or(0, |both| both[0].len())));
+        let of_all: BTreeMap<&str, u64> =
+            all.unsent.iter().map(|(reason, count)| (reason.as_str(), *count)).collect();
+        prop_assert_eq!(unsent, of_all);
+        let of_all: BTreeMap<&str, u64> =
+            all.failures.iter().map(|(failure, count)| (failure.as_str(), *count)).collect();
+        prop_assert_eq!(failures, of_all);
+    }
 }

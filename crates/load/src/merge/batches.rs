@@ -1,9 +1,13 @@
-//! Batches of the record of all runs, from which intervals of quantiles are computed.
+//! Batches of the record of all runs, from which intervals of quantiles are computed, and the course of the phases of requests.
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use hdrhistogram::Histogram;
+use hoptax_result::{Histogram as Encoded, RequestPhase};
 
 use super::sums::{Part, add_to};
 use crate::counts;
+use crate::encoded::encode;
 
 /// Decimal digits of the times in batches.
 const DIGITS: u8 = 2;
@@ -19,6 +23,50 @@ pub(super) fn added(parts: &[Part<'_>]) -> Result<Vec<Histogram<u32>>, String> {
             Ok(all)
         })
         .collect()
+}
+
+/// The batches of the requests of these names, under the same condition; empty also unless all names have as many of them.
+pub(super) fn of_names(parts: &[Part<'_>], names: &[String]) -> Result<Vec<Histogram<u32>>, String> {
+    let rows = parts.iter().flat_map(|part| part.histograms.by_request.values());
+    let number = are_alike(parts).then(|| only(rows.map(|row| row.batches.len()))).flatten();
+    (0..number.unwrap_or(0))
+        .map(|number| {
+            let mut all = counts::histogram(DIGITS);
+            for name in names {
+                add_to(&mut all, parts, |histograms| {
+                    batch(&histograms.by_request.get(name)?.batches, number)
+                })?;
+            }
+            Ok(all)
+        })
+        .collect()
+}
+
+/// The phases of the requests of all runs, under the same condition; empty also unless all runs have phases, in as many batches.
+pub(super) fn phases(parts: &[Part<'_>]) -> Result<BTreeMap<RequestPhase, Vec<Option<Encoded>>>, String> {
+    let have_all = parts.iter().all(|part| !part.histograms.phases.is_empty());
+    let of_runs = || parts.iter().flat_map(|part| &part.histograms.phases);
+    let number =
+        (have_all && are_alike(parts)).then(|| only(of_runs().map(|(_, times)| times.len()))).flatten();
+    let names: BTreeSet<RequestPhase> = of_runs().map(|(phase, _)| *phase).collect();
+    let added = |phase: RequestPhase, number: usize| {
+        let mut all = counts::histogram::<u32>(DIGITS);
+        add_to(&mut all, parts, |histograms| batch(histograms.phases.get(&phase)?, number))?;
+        Ok::<_, String>(encode(&all))
+    };
+    let Some(number) = number else { return Ok(BTreeMap::new()) };
+    let times = |phase| (0..number).map(|number| added(phase, number)).collect::<Result<Vec<_>, String>>();
+    names.into_iter().map(|phase| Ok((phase, times(phase)?))).collect()
+}
+
+fn batch(batches: &[Option<Encoded>], number: usize) -> Option<&Encoded> {
+    batches.get(number)?.as_ref()
+}
+
+/// The value of all, if they have only one.
+fn only(mut all: impl Iterator<Item = usize>) -> Option<usize> {
+    let first = all.next()?;
+    all.all(|other| other == first).then_some(first)
 }
 
 /// True if all records have the same number of batches, and begin and end within a batch of each other.

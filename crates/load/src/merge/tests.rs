@@ -7,7 +7,7 @@ use crate::distribution::Distribution;
 
 const BATCHES: usize = 20;
 
-fn distribution(times_us: &[u64]) -> Distribution {
+pub(super) fn distribution(times_us: &[u64]) -> Distribution {
     let mut all = Distribution::default();
     for us in times_us {
         all.record(us * 1_000);
@@ -15,7 +15,7 @@ fn distribution(times_us: &[u64]) -> Distribution {
     all
 }
 
-fn batches(times_us: &[u64]) -> Vec<hdrhistogram::Histogram<u32>> {
+pub(super) fn batches(times_us: &[u64]) -> Vec<hdrhistogram::Histogram<u32>> {
     (0..BATCHES)
         .map(|batch| {
             let mut times = counts::histogram(2);
@@ -28,7 +28,7 @@ fn batches(times_us: &[u64]) -> Vec<hdrhistogram::Histogram<u32>> {
 }
 
 /// A run that was answered after these times, at 1,000 requests per second for 10 s. Every twentieth time is in one batch.
-fn run(file: &str, times_us: &[u64]) -> Run {
+pub(super) fn run(file: &str, times_us: &[u64]) -> Run {
     let all = distribution(times_us);
     let answered = all.count();
     let mut result = sample::load();

@@ -5,17 +5,20 @@ use std::time::Duration;
 
 use hoptax_result::{
     EndedBy, Environment, Generator, InFlight, LoadBody, LoadHistograms, LoadPlan, LoadRate, LoadResult,
-    Loop, NetworkPlan, Pacing, PlanShare, Stage, Waiting, Window, Within,
+    Loop, NamedRequests, NetworkPlan, Pacing, PlanShare, RequestHistograms, Stage, Waiting, Window, Within,
 };
 use hoptax_stats::{exponential_distance, serial_correlation};
 use hoptax_wire::ERROR_CODES;
 
 use super::spec::TrialSpec;
+use crate::by_request::{ByRequest, Row};
 use crate::course::Course;
 use crate::distribution::Distribution;
 use crate::encoded::encode;
+use crate::named_requests::Named;
 use crate::outliers::outliers;
 use crate::pace::Pace;
+use crate::phases::Phases;
 use crate::recording::Recording;
 use crate::schedule::Arrivals;
 use crate::times::{Times, median_us, unexpectedly_failed};
@@ -28,11 +31,12 @@ pub(super) fn result(
     generator: Generator,
     environment: Environment,
 ) -> LoadResult {
-    let course =
-        recordings.iter_mut().filter_map(|parts| parts.first_mut()?.course.take()).reduce(|mut all, one| {
-            all.merge(*one);
-            all
-        });
+    let course = joined(&mut recordings, |first| first.course.take(), |all: &mut Course, one| all.merge(one));
+    let phases =
+        joined(&mut recordings, |first| first.phases.take(), |all: &mut Phases, one| all.merge(&one));
+    let by_request =
+        joined(&mut recordings, |first| first.by_request.take(), |all: &mut ByRequest, one| all.merge(&one));
+    let complete = course.as_deref().map_or(0, Course::complete_batches);
     let mut all = Recording::default();
     recordings.iter().flatten().for_each(|recording| all.merge(recording));
     let times = times(&all, course.as_deref(), spec.max_error_share);
@@ -45,6 +49,12 @@ pub(super) fn result(
             EndedBy::Interrupt | EndedBy::Backlog | EndedBy::Requests => pace.mean_rate_in(recorded.time),
         })
     });
+    let (by_request, of_names) = by_name(by_request.as_deref(), complete, spec.max_error_share);
+    let histograms = LoadHistograms {
+        phases: phases.map(|phases| phases.encoded(complete)).unwrap_or_default(),
+        by_request: of_names,
+        ..histograms(&all, &times)
+    };
     let body = LoadBody {
         plan: plan(spec, generator.workers.len()),
         loads_beside: None,
@@ -71,6 +81,7 @@ pub(super) fn result(
         response_intervals: times.intervals(),
         outcomes: outcomes(&all),
         messages: all.messages.as_ref().map(|messages| messages.summary()),
+        by_request,
         modes: times.modes(),
         windows: course.as_ref().map(|course| windows(course)).unwrap_or_default(),
         pacing: course.as_ref().and_then(|course| pacing(course, spec)),
@@ -91,7 +102,7 @@ pub(super) fn result(
         agents: None,
         merged: None,
         loosened: Vec::new(),
-        histograms: Some(histograms(&all, &times)),
+        histograms: Some(histograms),
     };
     LoadResult::new(environment, body)
 }
@@ -243,7 +254,55 @@ fn histograms(all: &Recording, times: &Times) -> LoadHistograms {
             .filter_map(|(word, one)| Some(((*word).to_owned(), of(one)?)))
             .collect(),
         batches: times.batches.iter().map(encode).collect(),
+        ..LoadHistograms::default()
     }
+}
+
+/// What the first recordings of all workers have, taken from them and merged; None if they do not have it.
+fn joined<T>(
+    recordings: &mut [Vec<Recording>],
+    take: impl Fn(&mut Recording) -> Option<Box<T>>,
+    merge: impl Fn(&mut T, T),
+) -> Option<Box<T>> {
+    recordings.iter_mut().filter_map(|parts| take(parts.first_mut()?)).reduce(|mut all, one| {
+        merge(&mut all, *one);
+        all
+    })
+}
+
+/// The rows of the requests of each name, and their histograms, whose response times are in this number of complete batches.
+fn by_name(
+    all: Option<&ByRequest>,
+    complete: usize,
+    max_error_share: f64,
+) -> (Vec<NamedRequests>, BTreeMap<String, RequestHistograms>) {
+    let (mut rows, mut histograms) = (Vec::new(), BTreeMap::new());
+    for (name, row) in all.into_iter().flat_map(ByRequest::rows) {
+        let (stated, of_name) = named(name, row, complete).with_tolerance(max_error_share).stated();
+        rows.push(stated);
+        histograms.insert(name.to_owned(), of_name);
+    }
+    (rows, histograms)
+}
+
+/// The requests of one name.
+fn named(name: &str, row: &Row, complete: usize) -> Named {
+    let counts = |counts: &BTreeMap<&'static str, u64>| {
+        counts.iter().map(|(word, count)| ((*word).to_owned(), *count)).collect()
+    };
+    let mut named = Named {
+        book: row.book,
+        unsent: counts(&row.unsent),
+        failures: counts(&row.failures),
+        response: row.response.moments(),
+        without_generator: row.without_generator.moments(),
+        ..Named::new(name)
+    };
+    named.times.response = row.response.histogram();
+    named.times.without_generator = Some(row.without_generator.histogram());
+    named.times.pending_response = row.pending.as_deref().cloned();
+    named.times.batches = row.batches.histograms(complete);
+    named
 }
 
 /// The responses within the requested limits.

@@ -50,7 +50,7 @@ impl Worker {
                 Action::SendAgain(slot) => {
                     let request = self.request(slot);
                     if request.recorded {
-                        current.recording(request.intended_ns).book.sent_again += 1;
+                        current.record_sent_again(request);
                     }
                 }
                 Action::Cancel { connection, stream } => {

@@ -252,11 +252,11 @@ impl Worker {
         }
     }
 
-    /// Records the TLS handshake that the last read completed, if it did.
-    pub(super) fn record_handshake(&mut self) {
-        if let Some((took_ns, handshake)) = self.scratch.handshake.take() {
-            self.handshakes.record(took_ns, &handshake);
-        }
+    /// Records the TLS handshake that the last read completed, and returns how long it took, nanoseconds; None if it completed none.
+    pub(super) fn record_handshake(&mut self) -> Option<u64> {
+        let (took_ns, handshake) = self.scratch.handshake.take()?;
+        self.handshakes.record(took_ns, &handshake);
+        Some(took_ns)
     }
 
     /// The destination of the connection of a lane that was opened last.

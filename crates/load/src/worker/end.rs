@@ -110,10 +110,10 @@ impl Worker {
             self.set_free(slot);
         }
         for due in self.hosts.iter_mut().flat_map(|host| host.pool.drain_waiting()) {
-            current.record_unsent(due.intended_ns, Unsent::End);
+            current.record_unsent(due.intended_ns, due.picked, Unsent::End);
         }
         while current.is_open() && current.next_ns < current.run.end_ns {
-            current.record_unsent(current.next_ns, Unsent::End);
+            current.record_unsent(current.next_ns, current.next, Unsent::End);
             current.plan_next(self.picker.pick(&self.traffic));
         }
         current.send_live();

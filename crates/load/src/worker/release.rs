@@ -99,14 +99,14 @@ impl Worker {
                 if self.when_late == WhenLate::Skip && now.saturating_sub(due.intended_ns) > SKIP_LAG_NS =>
             {
                 host.pool.set_free(number);
-                current.record_unsent(due.intended_ns, Unsent::Late);
+                current.record_unsent(due.intended_ns, due.picked, Unsent::Late);
             }
             Offer::Start(number) => {
                 let slot = host.slot(number);
                 self.start(current, slot, due, false);
             }
             Offer::Queued => current.record_waiting(due.intended_ns, self.waiting()),
-            Offer::Skip => current.record_unsent(due.intended_ns, Unsent::Busy),
+            Offer::Skip => current.record_unsent(due.intended_ns, due.picked, Unsent::Busy),
         }
         true
     }

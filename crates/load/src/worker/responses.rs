@@ -104,8 +104,8 @@ impl Worker {
             let transport = &mut self.transports[connection];
             let read = transport.read(&mut self.buffer, alpn, is_awaited, &mut self.scratch);
             let now = self.scratch.read_ns;
-            if was_opening {
-                self.record_handshake();
+            if was_opening && let Some(took_ns) = self.record_handshake() {
+                current.record_handshake(now, took_ns);
             }
             let (read, error) = match read {
                 Ok(read) => (read, None),

@@ -2,6 +2,7 @@
 
 mod accounts;
 mod agents;
+mod by_request;
 mod cells;
 mod charts;
 mod counts;
@@ -15,7 +16,8 @@ mod phases;
 mod workers;
 
 use hoptax_result::{
-    EndedBy, FailOnOutcome, Known, Latency, LatencyBounds, LoadBody, LoadResult, Loop, Report, TimeOf,
+    EndedBy, FailOnOutcome, Known, Latency, LatencyBounds, LoadBody, LoadResult, Loop, QuantileIntervals,
+    Range, Report, TimeOf,
 };
 
 use crate::document::{Block, CheckText, Document, FindingText, Judgement, Next, Section};
@@ -42,6 +44,7 @@ pub fn load(result: &LoadResult) -> Document {
     document.table = Some(times(result));
     document.headlines = headlines::headlines(result);
     document.notes = fail_on(result);
+    document.notes.extend(by_request::slowest(result));
     document.notes.extend(accounts::failures(result));
     document.notes.extend(accounts::unsent(result));
     document.notes.extend(words::loosened(&result.loosened));
@@ -52,6 +55,7 @@ pub fn load(result: &LoadResult) -> Document {
     document.is_table_plotted = charts::has_times(&document.plots);
     document.sections.push(Section::new("Load", vec![load]));
     document.sections.extend(accounts::section(result, flow::flow(result).is_some()));
+    document.sections.extend(by_request::section(result));
     document.sections.push(Section::folded(latencies(result)));
     document.sections.extend(percentiles(result).map(Section::of_table));
     document.sections.extend(Section::of_lines("About the response times", coverage(result)));
@@ -124,15 +128,23 @@ pub(super) fn quantity(result: &LoadResult, percentile: f64, of_response: bool) 
         return Some(Quantity::bounded(Some(bucket.low_us), Some(bucket.high_us), "us", Form::Level));
     }
     let known = if of_response { result.response(of) } else { result.service(of) };
-    let intervals = &result.response_intervals;
-    let interval = match percentile {
-        _ if !of_response => None,
-        50.0 => intervals.p50_us,
-        90.0 => intervals.p90_us,
-        99.0 => intervals.p99_us,
-        99.9 => intervals.p99_9_us,
+    let interval = interval(&result.response_intervals, percentile).filter(|_| of_response);
+    stated(known, interval)
+}
+
+/// The interval of a usual percentile.
+fn interval(all: &QuantileIntervals, percentile: f64) -> Option<Range> {
+    match percentile {
+        50.0 => all.p50_us,
+        90.0 => all.p90_us,
+        99.0 => all.p99_us,
+        99.9 => all.p99_9_us,
         _ => None,
-    };
+    }
+}
+
+/// A time with its interval, or its bounds; none if nothing is known of it.
+fn stated(known: Known, interval: Option<Range>) -> Option<Quantity> {
     Some(match (known, known.ends()) {
         (Known::Unknown, _) => return None,
         (Known::Measured(estimate), _) => {

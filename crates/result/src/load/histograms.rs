@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::by_request::RequestHistograms;
 use crate::Histogram;
 
 /// The histograms that the distributions of a result were read from, in nanoseconds. One that is absent has no times. With
@@ -55,4 +56,28 @@ pub struct LoadHistograms {
     /// of quantiles are computed from them. Null where no request was answered.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub batches: Vec<Option<Histogram>>,
+    /// Times of the phases of answered requests in the complete twentieths of the planned time, in their order, to two digits. Null where
+    /// there is none, and absent is a phase that no request had. Requests are in the twentieth of their intended start, handshakes in that
+    /// of their end.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub phases: BTreeMap<RequestPhase, Vec<Option<Histogram>>>,
+    /// Those of the requests of each name, as in `by_request` of the result.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub by_request: BTreeMap<String, RequestHistograms>,
+}
+
+/// A phase of requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RequestPhase {
+    /// From the intended start to the first byte written. It contains the next two of a request that a connection was opened for.
+    SendLag,
+    /// From the start of a connection attempt to connected, of connections that were opened for a request.
+    Connect,
+    /// The TLS handshake of a connection that was opened within the recorded time.
+    Handshake,
+    /// From the first byte written to the first byte read.
+    FirstByte,
+    /// From the first byte read to the last byte read.
+    LastByte,
 }

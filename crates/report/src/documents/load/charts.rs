@@ -29,8 +29,11 @@ pub(super) fn charts(result: &LoadResult) -> Vec<Section> {
     let note = "As they were recorded, with what the generator may have delayed.";
     let all = result.histograms.as_ref().and_then(distributions).map(Chart::Distributions);
     let distributions = Section::of_charts("Distribution of the times", note, all.into_iter().collect());
-    let note = "On average over answered requests, as they were recorded. The send lag is the wait until the generator had sent a request.";
-    let phases = phases::phases(result).map(Chart::Bars).into_iter().collect();
+    let note = "Of answered requests, as they were recorded: on average, and over the recorded time. The send lag is the wait until the \
+                generator had sent a request, with the time to open a connection for it. A quantile is drawn where ten times or more are \
+                above it.";
+    let over_time = phases::over_time(result).into_iter().map(Chart::Series);
+    let phases = phases::phases(result).map(Chart::Bars).into_iter().chain(over_time).collect();
     let phases = Section::of_charts("Phases of a request", note, phases);
     let note = "Each part with its share of the requests that it divides.";
     let flow = flow::flow(result).map(Chart::Flow).into_iter().collect();
@@ -68,6 +71,13 @@ fn missing(result: &LoadResult, is_drawn: impl Fn(&str) -> bool) -> Option<Strin
     let counts = [latency.response.count, latency.service.count];
     let withheld = TIMES.into_iter().zip(counts).filter(|((name, _), count)| *count > 0 && !is_drawn(name));
     let names: Vec<&str> = withheld.map(|((name, _), _)| name).collect();
+    let by = withheld_by(result);
+    let verb = if names.len() == 1 { "is" } else { "are" };
+    (!names.is_empty()).then(|| format!("{} {verb} withheld{by}.", capitalised(&listed(&names))))
+}
+
+/// The checks that withhold times, to follow `are withheld`; empty if none is known.
+pub(super) fn withheld_by(result: &LoadResult) -> String {
     let is_about_times = |finding: &&Finding| {
         let is_time = |number: &String| number == "times" || number.starts_with('p');
         finding.severity > Severity::Info && (finding.withholds || finding.numbers.iter().any(is_time))
@@ -75,15 +85,13 @@ fn missing(result: &LoadResult, is_drawn: impl Fn(&str) -> bool) -> Option<Strin
     let mut checks: Vec<String> =
         result.findings.iter().filter(is_about_times).map(|finding| format!("`{}`", finding.id)).collect();
     checks.dedup();
-    let by = match checks.as_slice() {
+    match checks.as_slice() {
         [] => String::new(),
         checks => {
             let checks: Vec<&str> = checks.iter().map(String::as_str).collect();
             format!(" by {}: the findings above say why, and what to do", listed(&checks))
         }
-    };
-    let verb = if names.len() == 1 { "is" } else { "are" };
-    (!names.is_empty()).then(|| format!("{} {verb} withheld{by}.", capitalised(&listed(&names))))
+    }
 }
 
 /// The recorded times of [`TIMES`]; empty where none were kept.

@@ -65,23 +65,30 @@ fn parts(result: &LoadResult) -> Vec<Part> {
 
 /// Percentiles of the response time over the recorded time; none if no part of it has enough responses.
 fn percentiles(result: &LoadResult, parts: &[Part]) -> Option<Series> {
-    let value = |part: &Part, share: f64| {
-        let count: u64 = part.times.iter().map(|time| time.count).sum();
-        // The product may be less than the ten that it stands for.
-        let is_supported = (1.0 - share) * count as f64 + 1e-6 >= LEAST_ABOVE;
-        quantile_ns(&part.times, share).filter(|_| is_supported).map(|ns| ns as f64 / NS_PER_US)
-    };
     let line = |(name, share, tone): (&str, f64, Tone)| {
-        let point = |part: &Part| Point::at(f64::midpoint(part.from_s, part.to_s), value(part, share));
+        let point =
+            |part: &Part| Point::at(f64::midpoint(part.from_s, part.to_s), supported_us(&part.times, share));
         Line::joined(name, tone, parts.iter().map(point).collect())
     };
     let mut lines: Vec<Line> = PERCENTILES.into_iter().map(line).collect();
     lines.retain(|line| line.points.iter().any(|point| point.y.is_some()));
+    let y = Axis::linear("response time, us", "us").on(scale(&lines)?);
+    Some(Series::new("percentiles of the response time over time", time(result), y, lines))
+}
+
+/// A quantile of times, us; none unless enough of them are above it.
+pub(super) fn supported_us(times: &Counts, share: f64) -> Option<f64> {
+    let count: u64 = times.iter().map(|time| time.count).sum();
+    // The product may be less than the ten that it stands for.
+    let is_supported = (1.0 - share) * count as f64 + 1e-6 >= LEAST_ABOVE;
+    quantile_ns(times, share).filter(|_| is_supported).map(|ns| ns as f64 / NS_PER_US)
+}
+
+/// The scale of times on which all of these lines can be told from zero; none without a value.
+pub(super) fn scale(lines: &[Line]) -> Option<Scale> {
     let values = || lines.iter().flat_map(|line| &line.points).filter_map(|point| point.y);
     let (least, most) = (values().reduce(f64::min)?, values().reduce(f64::max)?);
-    let scale = if least > 0.0 && most > FAR * least { Scale::Logarithmic } else { Scale::Linear };
-    let y = Axis::linear("response time, us", "us").on(scale);
-    Some(Series::new("percentiles of the response time over time", time(result), y, lines))
+    Some(if least > 0.0 && most > FAR * least { Scale::Logarithmic } else { Scale::Linear })
 }
 
 /// Response times over the recorded time.
@@ -118,7 +125,7 @@ fn line(
 }
 
 /// The axis of the recorded time: all of it, so that charts below each other have the same.
-fn time(result: &LoadResult) -> Axis {
+pub(super) fn time(result: &LoadResult) -> Axis {
     Axis { highest: Some(drawn(result.recorded_s)), ..Axis::linear(TIME, "s") }
 }
 

@@ -1,9 +1,25 @@
-//! The phases of a request, on average: the wait until it was sent, that for the first byte of its response, and the rest of that.
+//! The phases of a request, on average and over the recorded time: the wait until it was sent, that for the first byte of its response,
+//! and the rest of that. Over time also how long it took to open connections.
 
-use hoptax_result::LoadResult;
+use hoptax_result::{Histogram, LoadResult, RequestPhase};
 
-use crate::chart::{BarPiece, BarRow, Bars, drawn};
+use super::course::{scale, supported_us, time};
+use crate::chart::{Axis, BarPiece, BarRow, Bars, Line, Point, Series, Tone, drawn};
+use crate::histograms::recorded;
 use crate::numbers::{grouped, us};
+
+/// Parts of the planned time that results have the phases of.
+const BATCHES: f64 = 20.0;
+/// The phases over time, in the colours that they have in all charts.
+const OVER_TIME: [(RequestPhase, &str, Tone); 5] = [
+    (RequestPhase::SendLag, "send lag", Tone::Third),
+    (RequestPhase::Connect, "connect", Tone::Fourth),
+    (RequestPhase::Handshake, "TLS handshake", Tone::Fifth),
+    (RequestPhase::FirstByte, "until the first byte", Tone::Own),
+    (RequestPhase::LastByte, "until the last byte", Tone::Other),
+];
+/// Their quantiles, a chart each.
+const QUANTILES: [(&str, f64); 2] = [("p50", 0.5), ("p90", 0.9)];
 
 /// The mean of each phase. Means add up to that of the response time; quantiles do not. None if the mean of a phase is not known, or if the
 /// phases are not those of the same requests.
@@ -35,12 +51,88 @@ pub(super) fn phases(result: &LoadResult) -> Option<Bars> {
     })
 }
 
+/// Quantiles of each phase over the recorded time, a chart for each quantile. A phase that took no time, or had too few requests, has no
+/// line; without any line there is no chart.
+pub(super) fn over_time(result: &LoadResult) -> Vec<Series> {
+    let chart = |(name, share): (&str, f64)| {
+        let lines: Vec<Line> = OVER_TIME.into_iter().filter_map(|phase| line(result, phase, share)).collect();
+        let y = Axis::linear("time of a phase, us", "us").on(scale(&lines)?);
+        Some(Series::new(format!("{name} of each phase over time"), time(result), y, lines))
+    };
+    QUANTILES.into_iter().filter_map(chart).collect()
+}
+
+fn line(result: &LoadResult, (phase, name, tone): (RequestPhase, &str, Tone), share: f64) -> Option<Line> {
+    let length_s = result.plan.duration_s / BATCHES;
+    let batches = result.histograms.as_ref()?.phases.get(&phase)?;
+    let point = |(place, times): (usize, &Option<Histogram>)| {
+        Point::at((place as f64 + 0.5) * length_s, supported_us(&recorded(times.as_ref()), share))
+    };
+    let points: Vec<Point> = batches.iter().enumerate().map(point).collect();
+    let took_time = points.iter().any(|point| point.y.is_some_and(|us| us > 0.0));
+    took_time.then(|| Line::joined(name, tone, points))
+}
+
 #[cfg(test)]
 mod tests {
-    use hoptax_result::Latency;
+    use hoptax_load::encoded::encode;
+    use hoptax_result::{Latency, LoadHistograms};
 
     use super::*;
+    use crate::chart::Scale;
     use crate::fixture;
+
+    /// A histogram of so many times of these microseconds.
+    fn times(us: u64, count: u64) -> Option<Histogram> {
+        let mut times = hoptax_load::histogram();
+        times.record_n(us * 1_000, count).unwrap();
+        encode(&times)
+    }
+
+    /// The lines of a chart, each with its values.
+    fn lines(chart: &Series) -> Vec<(&str, Vec<Option<f64>>)> {
+        let values = |line: &Line| line.points.iter().map(|point| point.y.map(f64::round)).collect();
+        chart.lines.iter().map(|line| (line.name.as_str(), values(line))).collect()
+    }
+
+    #[test]
+    fn each_phase_has_a_line_over_time_where_ten_times_are_above_its_quantile() {
+        let mut result = fixture::load();
+        let phases = [
+            (RequestPhase::FirstByte, vec![times(100, 200), times(200, 20), None]),
+            (RequestPhase::SendLag, vec![times(2, 200), times(2, 200), times(2, 19)]),
+            (RequestPhase::LastByte, vec![times(0, 200); 3]),
+        ];
+        result.histograms = Some(LoadHistograms { phases: phases.into(), ..LoadHistograms::default() });
+        let [p50, p90]: [Series; 2] = over_time(&result).try_into().unwrap();
+        let some = |values: [f64; 2]| values.map(Some).to_vec();
+        assert_eq!(
+            lines(&p50),
+            [
+                ("send lag", [some([2.0, 2.0]), vec![None]].concat()),
+                ("until the first byte", [some([100.0, 200.0]), vec![None]].concat()),
+            ],
+            "the last byte came with the first"
+        );
+        assert_eq!(
+            lines(&p90),
+            [
+                ("send lag", vec![Some(2.0), Some(2.0), None]),
+                ("until the first byte", vec![Some(100.0), None, None]),
+            ]
+        );
+        let xs: Vec<f64> = p50.lines[0].points.iter().map(|point| point.x).collect();
+        assert_eq!(xs, [0.25, 0.75, 1.25], "twentieths of ten seconds");
+        assert_eq!((p50.y.scale, p50.x.highest), (Scale::Logarithmic, Some(10.0)));
+    }
+
+    #[test]
+    fn phases_that_are_withheld_or_were_not_recorded_have_no_chart_over_time() {
+        let mut result = fixture::load();
+        assert!(over_time(&result).is_empty(), "without histograms");
+        result.histograms = Some(LoadHistograms::default());
+        assert!(over_time(&result).is_empty());
+    }
 
     /// A load of a thousand requests with these means of its phases.
     fn load(send_lag_us: f64, first_byte_us: f64, last_byte_us: f64) -> LoadResult {

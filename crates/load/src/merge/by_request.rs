@@ -1,0 +1,105 @@
+//! The requests of each name over all runs, added by name from counts and histograms.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use hoptax_result::{Histogram, NamedRequests, RequestHistograms};
+
+use super::batches;
+use super::sums::{Part, add_to, moments};
+use crate::distribution::histogram;
+use crate::named_requests::Named;
+
+/// The rows of a result, and their histograms.
+pub(super) type Rows = (Vec<NamedRequests>, BTreeMap<String, RequestHistograms>);
+
+/// Adds the rows of all runs; none unless every run has some. Requests that may be among the others of a run are so in all.
+pub(super) fn added(parts: &[Part<'_>], max_error_share: f64) -> Result<Rows, String> {
+    if parts.iter().any(|part| part.result.by_request.is_empty()) {
+        return Ok(Rows::default());
+    }
+    let (mut rows, mut histograms) = Rows::default();
+    for (name, members) in groups(parts) {
+        let row = row(parts, &name, &members)?;
+        let (answered, times) = (row.book.answered, row.times.response.len());
+        if answered != times {
+            return Err(format!(
+                "{answered} requests `{name}` were answered, but their histograms hold {times} response times: a file was \
+                 changed; run the loads again"
+            ));
+        }
+        let (stated, of_name) = row.with_tolerance(max_error_share).stated();
+        rows.push(stated);
+        histograms.insert(name, of_name);
+    }
+    Ok((rows, histograms))
+}
+
+/// The name of each row of all runs together, with the names that it adds, in their order. The others are last.
+fn groups(parts: &[Part<'_>]) -> Vec<(String, Vec<String>)> {
+    let has = |part: &Part<'_>, name: &str| part.result.by_request.iter().any(|row| row.name == name);
+    let is_known = |name: &str| parts.iter().all(|part| has(part, name) || !has(part, NamedRequests::OTHERS));
+    let mut names: Vec<&str> = Vec::new();
+    for row in parts.iter().flat_map(|part| &part.result.by_request) {
+        if !names.contains(&row.name.as_str()) {
+            names.push(&row.name);
+        }
+    }
+    let planned = |name: &str| -> u64 {
+        let rows = parts.iter().flat_map(|part| &part.result.by_request);
+        rows.filter(|row| row.name == name).map(|row| row.book.planned).sum()
+    };
+    let mut by_count: Vec<&str> =
+        names.iter().copied().filter(|name| is_single(name) && is_known(name)).collect();
+    by_count.sort_by_key(|name| std::cmp::Reverse(planned(name)));
+    let kept: BTreeSet<&str> = by_count.into_iter().take(NamedRequests::MOST).collect();
+    let (own, others): (Vec<&str>, Vec<&str>) = names.into_iter().partition(|name| kept.contains(name));
+    let alone = own.into_iter().map(|name| (name.to_owned(), vec![name.to_owned()]));
+    let others: Vec<String> = others.into_iter().map(str::to_owned).collect();
+    let others = (!others.is_empty()).then(|| (NamedRequests::OTHERS.to_owned(), others));
+    alone.chain(others).collect()
+}
+
+fn is_single(name: &str) -> bool {
+    name != NamedRequests::OTHERS
+}
+
+/// The requests of these names in all runs.
+fn row(parts: &[Part<'_>], name: &str, members: &[String]) -> Result<Named, String> {
+    let of_runs: Vec<&NamedRequests> = parts
+        .iter()
+        .flat_map(|part| &part.result.by_request)
+        .filter(|row| members.contains(&row.name))
+        .collect();
+    let mut all = Named::new(name);
+    for row in &of_runs {
+        all.book.add(&row.book);
+        add_counts(&mut all.unsent, &row.unsent);
+        add_counts(&mut all.failures, &row.failures);
+    }
+    let sum = |of: fn(&RequestHistograms) -> Option<&Histogram>| {
+        let mut times = histogram();
+        for member in members {
+            add_to(&mut times, parts, |histograms| histograms.by_request.get(member).and_then(of))?;
+        }
+        Ok::<_, String>(times)
+    };
+    all.times.response = sum(|all| all.response.as_ref())?;
+    all.times.pending_response =
+        Some(sum(|all| all.pending_response.as_ref())?).filter(|times| !times.is_empty());
+    if parts.iter().all(|part| part.result.without_generator.is_some()) {
+        all.times.without_generator = Some(sum(|all| all.without_generator.as_ref())?);
+    }
+    all.times.batches = batches::of_names(parts, members)?;
+    all.response = moments(of_runs.iter().map(|row| &row.response));
+    all.without_generator = moments(of_runs.iter().filter_map(|row| row.without_generator.as_ref()));
+    Ok(all)
+}
+
+fn add_counts(all: &mut BTreeMap<String, u64>, more: &BTreeMap<String, u64>) {
+    for (name, count) in more {
+        *all.entry(name.clone()).or_default() += count;
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,80 @@
+//! The requests of one name in a result, of one trial or of several merged ones: response times by the rules of all requests together.
+
+use std::collections::BTreeMap;
+
+use hoptax_result::{Book, NamedRequests, RequestHistograms};
+
+use crate::distribution::{Moments, histogram, summary};
+use crate::encoded::encode;
+use crate::times::{Times, unexpectedly_failed};
+
+/// The requests of one name, with the histograms that their numbers are read from.
+#[derive(Debug)]
+pub(crate) struct Named {
+    pub(crate) name: String,
+    pub(crate) book: Book,
+    pub(crate) unsent: BTreeMap<String, u64>,
+    pub(crate) failures: BTreeMap<String, u64>,
+    /// Response times. There are none of service.
+    pub(crate) times: Times,
+    /// What the histogram of response time does not have.
+    pub(crate) response: Moments,
+    /// The same of response time without the delays of the generator.
+    pub(crate) without_generator: Moments,
+}
+
+impl Named {
+    /// Requests without counts and times. None of the times is of service.
+    pub(crate) fn new(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            book: Book::default(),
+            unsent: BTreeMap::new(),
+            failures: BTreeMap::new(),
+            times: Times {
+                response: histogram(),
+                without_generator: None,
+                service: histogram(),
+                pending_response: None,
+                pending_service: None,
+                batches: Vec::new(),
+                failed: 0,
+            },
+            response: Moments::default(),
+            without_generator: Moments::default(),
+        }
+    }
+
+    /// Counts the failed requests that may have taken any time: all, if more failed than the load tolerates.
+    #[must_use]
+    pub(crate) fn with_tolerance(mut self, max_error_share: f64) -> Self {
+        self.times.failed = unexpectedly_failed(&self.book, max_error_share);
+        self
+    }
+
+    /// Their row in a result, and its histograms.
+    pub(crate) fn stated(self) -> (NamedRequests, RequestHistograms) {
+        let times = self.times;
+        let pending = times.pending_response.as_ref();
+        let response = summary(&times.response, self.response, pending);
+        let without_generator =
+            times.without_generator.as_ref().map(|times| summary(times, self.without_generator, None));
+        let row = NamedRequests {
+            name: self.name,
+            book: self.book,
+            unsent: self.unsent,
+            failures: self.failures,
+            response,
+            without_generator,
+            bounds: times.bounds_of_response(&response, without_generator.as_ref()),
+            intervals: times.intervals(),
+        };
+        let histograms = RequestHistograms {
+            response: encode(&times.response),
+            pending_response: pending.and_then(encode),
+            without_generator: times.without_generator.as_ref().and_then(encode),
+            batches: times.batches.iter().map(encode).collect(),
+        };
+        (row, histograms)
+    }
+}

@@ -1,0 +1,256 @@
+//! The requests of each name: their counts and response times, and which is the slowest.
+
+use hoptax_result::{LoadResult, NamedRequests, TimeOf};
+
+use super::charts::withheld_by;
+use super::{interval, stated};
+use crate::document::{Block, Section};
+use crate::numbers::grouped;
+use crate::quantity::{Form, Quantity};
+use crate::table::{Cell, Column, Row, Table};
+
+/// The percentiles of a row, each with the priority of its column.
+const PERCENTILES: [(f64, u8); 4] = [(50.0, 0), (90.0, 4), (99.0, 1), (99.9, 5)];
+/// The percentiles by which a request is the slowest, the first that tells.
+const OF_SLOWEST: [f64; 2] = [99.0, 50.0];
+
+/// A row for each name; none for a load of one.
+pub(super) fn section(result: &LoadResult) -> Option<Section> {
+    let rows = &result.by_request;
+    let mut notes = Vec::new();
+    if has_others(result) {
+        let most = NamedRequests::MOST;
+        notes.push(format!(
+            "`{}` are all requests beside the {most} most frequent ones.",
+            NamedRequests::OTHERS
+        ));
+    }
+    let has_times = |row: &NamedRequests| PERCENTILES.iter().any(|(of, _)| quantity(row, *of).is_some());
+    if rows.iter().any(|row| row.response.count > 0) && !rows.iter().any(has_times) {
+        notes.push(format!("Response times are withheld{}.", withheld_by(result)));
+    }
+    let mut section = Section::of_table(table(rows));
+    section.blocks.splice(..0, notes.into_iter().map(Block::Note));
+    (!rows.is_empty()).then_some(section)
+}
+
+fn has_others(result: &LoadResult) -> bool {
+    result.by_request.iter().any(|row| row.name == NamedRequests::OTHERS)
+}
+
+fn table(rows: &[NamedRequests]) -> Table {
+    let percentiles = PERCENTILES.map(|(of, priority)| Column::new(format!("p{of}"), priority));
+    let counts = [Column::new("sent", 6), Column::new("answered", 3)];
+    Table {
+        title: "response times by request, us".to_owned(),
+        names: "request".to_owned(),
+        columns: counts.into_iter().chain(percentiles).chain([Column::text("not answered", 2)]).collect(),
+        rows: rows.iter().map(row).collect(),
+    }
+}
+
+fn row(of: &NamedRequests) -> Row {
+    let count = |count: u64| Cell::words(grouped(count as f64, 0));
+    let has_none = of.response.count == 0;
+    let unknown = || if has_none { Cell::Empty } else { Cell::Quantity(Quantity::unknown("withheld", "us")) };
+    let times =
+        PERCENTILES.map(|(percentile, _)| quantity(of, percentile).map_or_else(unknown, Cell::Quantity));
+    let counts = [count(of.book.sent), count(of.book.answered)];
+    let cells = counts.into_iter().chain(times).chain([not_answered(of)]).collect();
+    Row::new(of.name.clone(), cells)
+}
+
+/// What became of the requests without an answer.
+fn not_answered(of: &NamedRequests) -> Cell {
+    let text = |count: u64, what: &str| format!("{} {what}", grouped(count as f64, 0));
+    let failures = of.failures.iter().map(|(kind, count)| text(*count, kind));
+    let open = [(of.book.timed_out, "timed out"), (of.book.unfinished, "unfinished")];
+    let open = open.into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| text(count, what));
+    let unsent = of.unsent.iter().map(|(reason, count)| text(*count, &format!("unsent ({reason})")));
+    let parts: Vec<String> = failures.chain(open).chain(unsent).collect();
+    if parts.is_empty() { Cell::Empty } else { Cell::words(parts.join(", ")) }
+}
+
+/// A quantile of the response time, with its interval or its bounds; none if nothing is known of it.
+fn quantity(of: &NamedRequests, percentile: f64) -> Option<Quantity> {
+    let known = of.response.known(&of.bounds, TimeOf::Percentile(percentile));
+    stated(known, interval(&of.intervals, percentile))
+}
+
+/// The request that is certainly the slowest: all that its quantile may be is above all that those of the others may be.
+pub(super) fn slowest(result: &LoadResult) -> Option<String> {
+    OF_SLOWEST.into_iter().find_map(|percentile| slowest_at(result, percentile))
+}
+
+fn slowest_at(result: &LoadResult, percentile: f64) -> Option<String> {
+    let planned = result.by_request.iter().filter(|row| row.book.planned > 0);
+    // Nothing is the slowest if one may take any time.
+    let all: Vec<(&str, Quantity)> =
+        planned.map(|row| Some((row.name.as_str(), quantity(row, percentile)?))).collect::<Option<_>>()?;
+    let mut by_low: Vec<(f64, &str, &Quantity)> =
+        all.iter().map(|(name, of)| (of.low.unwrap_or_default(), *name, of)).collect();
+    by_low.sort_by(|(one, ..), (other, ..)| other.total_cmp(one));
+    let ((low_us, name, slowest), others) = by_low.split_first()?;
+    let others: Vec<f64> = others.iter().map(|(_, _, of)| of.high).collect::<Option<_>>()?;
+    let most_us = others.into_iter().reduce(f64::max)?;
+    let is_decisive = *low_us > most_us && *name != NamedRequests::OTHERS;
+    let most = Quantity::bounded(None, Some(most_us), "us", Form::Level).with_unit();
+    let of_others = if has_others(result) { "those of all other rows" } else { "those of all others" };
+    is_decisive.then(|| {
+        format!("slowest request: `{name}`, p{percentile} {}; {of_others} are {most}", slowest.with_unit())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use hoptax_result::{
+        Book, Finding, Latency, LatencyBounds, Measured, QuantileIntervals, Range, Severity, TimeBounds,
+        sample,
+    };
+
+    use super::super::load;
+    use super::*;
+    use crate::render::terminal;
+    use crate::{Style, fixture};
+
+    /// Requests with this median, whose intervals reach 1 % to each side.
+    fn requests(name: &str, p50_us: f64) -> NamedRequests {
+        let range = |us: Option<f64>| us.map(|us| Range { low: us - us / 100.0, high: us + us / 100.0 });
+        let response = sample::latency(p50_us);
+        NamedRequests {
+            name: name.to_owned(),
+            book: Book { planned: 1_000, sent: 1_000, answered: 1_000, ..Book::default() },
+            response,
+            intervals: QuantileIntervals {
+                p50_us: range(response.p50_us),
+                p90_us: range(response.p90_us),
+                p99_us: range(response.p99_us),
+                p99_9_us: range(response.p99_9_us),
+            },
+            ..NamedRequests::default()
+        }
+    }
+
+    fn result(rows: Vec<NamedRequests>) -> LoadResult {
+        let mut result = fixture::load();
+        result.by_request = rows;
+        result
+    }
+
+    /// The lines of the section in the details, with single spaces.
+    fn lines(result: &LoadResult) -> Vec<String> {
+        let text = terminal::details(&load(result), Style { width: 400, colour: false });
+        let section = text.lines().skip_while(|line| !line.starts_with("Response times by request"));
+        let section = section.take_while(|line| !line.starts_with("All times"));
+        let words = section.map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
+        words.filter(|line| !line.is_empty()).collect()
+    }
+
+    #[test]
+    fn each_request_has_a_row_with_its_counts_and_its_times_or_their_bounds() {
+        let mut slow = requests("POST /slow", 10_000.0);
+        slow.book = Book {
+            planned: 1_000,
+            sent: 990,
+            unsent: 10,
+            answered: 940,
+            failed: 48,
+            timed_out: 1,
+            unfinished: 1,
+            ..Book::default()
+        };
+        slow.failures = [("reset".to_owned(), 8), ("status-5xx".to_owned(), 40)].into();
+        slow.unsent = [("busy".to_owned(), 10)].into();
+        (slow.response.p99_us, slow.response.p99_9_us) = (None, None);
+        slow.bounds.p99_us = Some(TimeBounds::at_least(19_800.0));
+        assert_eq!(
+            lines(&result(vec![requests("GET /{counter}", 100.0), slow])),
+            [
+                "Response times by request, us",
+                "request sent answered p50 p90 p99 p99.9 not answered",
+                "GET /{counter} 1,000 1,000 100.0 ±1.0 150.0 ±1.5 200.0 ±2.0 300.0 ±3.0 -",
+                "POST /slow 990 940 10,000 ±100 15,000 ±150 ≥ 19,800 - 8 reset, 40 status-5xx, 1 timed out, 1 unfinished, 10 unsent (busy)",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_load_of_one_request_has_no_rows() {
+        assert!(section(&result(Vec::new())).is_none() && slowest(&result(Vec::new())).is_none());
+    }
+
+    #[test]
+    fn a_void_load_has_the_counts_of_each_request_and_says_why_its_times_are_withheld() {
+        let withheld = |name: &str| {
+            let row = requests(name, 100.0);
+            let response = Latency { count: row.response.count, ..Latency::default() };
+            NamedRequests { response, intervals: QuantileIntervals::default(), ..row }
+        };
+        let mut result = result(vec![withheld("GET /a"), withheld("GET /b")]);
+        let message = "a request is missing".to_owned();
+        let finding =
+            Finding::new("book", Severity::Fail, Measured::count(1.0, 0.0, "requests"), message, "");
+        result.findings = vec![finding.about(&[])];
+        assert_eq!(
+            lines(&result),
+            [
+                "Response times by request, us",
+                "Response times are withheld by `book`: the findings above say why, and what to do.",
+                "request sent answered p50 p90 p99 p99.9 not answered",
+                "GET /a 1,000 1,000 - - - - -",
+                "GET /b 1,000 1,000 - - - - -",
+            ]
+        );
+        assert_eq!(slowest(&result), None);
+    }
+
+    #[test]
+    fn the_slowest_request_is_named_if_its_interval_is_above_all_others() {
+        let of = |p50_us: f64| slowest(&result(vec![requests("GET /a", 100.0), requests("GET /b", p50_us)]));
+        assert_eq!(
+            of(1_000.0).unwrap(),
+            "slowest request: `GET /b`, p99 2,000 ±20 us; those of all others are ≤ 202 us"
+        );
+        assert_eq!(of(101.0), None, "the intervals meet");
+        let line = of(1_000.0).unwrap();
+        let first = load(&result(vec![requests("GET /a", 100.0), requests("GET /b", 1_000.0)]));
+        assert!(terminal::screen(&first, Style { width: 100, colour: false }).contains(&line));
+    }
+
+    #[test]
+    fn the_median_tells_where_p99_does_not_and_nothing_does_without_an_interval() {
+        let with = |change: fn(&mut NamedRequests)| {
+            let mut fast = requests("GET /a", 100.0);
+            change(&mut fast);
+            slowest(&result(vec![fast, requests("GET /b", 1_000.0)]))
+        };
+        let expected = "slowest request: `GET /b`, p50 1,000 ±10 us; those of all others are ≤ 101 us";
+        let without_p99 = with(|fast| {
+            (fast.response.p99_us, fast.intervals.p99_us) = (None, None);
+            fast.bounds =
+                LatencyBounds { p99_us: Some(TimeBounds::at_least(90.0)), ..LatencyBounds::default() };
+        });
+        assert_eq!(without_p99.unwrap(), expected);
+        assert_eq!(with(|fast| fast.intervals = QuantileIntervals::default()), None);
+        let unknown = with(|fast| {
+            fast.response = Latency::default();
+            fast.intervals = QuantileIntervals::default();
+        });
+        assert_eq!(unknown, None, "those that were not answered may be slower");
+    }
+
+    #[test]
+    fn others_are_explained_and_never_the_slowest() {
+        let rows = |others_us: f64| {
+            result(vec![
+                requests("GET /a", 100.0),
+                requests("GET /b", 1_000.0),
+                requests("others", others_us),
+            ])
+        };
+        assert_eq!(slowest(&rows(5_000.0)), None);
+        assert!(slowest(&rows(10.0)).unwrap().ends_with("those of all other rows are ≤ 202 us"));
+        let explained = &lines(&rows(10.0))[1];
+        assert_eq!(explained, "`others` are all requests beside the 50 most frequent ones.");
+    }
+}
