@@ -58,7 +58,7 @@ pub fn crosscheck(result: &CrosscheckResult) -> Document {
     document.plots.extend(charts::charts(result));
     document.notes = added(result).into_iter().chain(failures(result)).collect();
     if result.scenarios.iter().flat_map(|scenario| &scenario.tools).all(|tool| tool.tool == OWN) {
-        let left_out = "no other load generator ran; --details says why, tool by tool";
+        let left_out = "no other load generator ran; the details say why, tool by tool";
         document.notes.push(left_out.to_owned());
     }
     document.next =

@@ -3,6 +3,7 @@
 mod costs_so_far;
 mod headlines;
 mod mesh;
+mod next;
 mod sittings_chart;
 
 use hoptax_result::{
@@ -16,6 +17,7 @@ use crate::document::{Block, CheckText, Document, FindingText, Judgement, Sectio
 use crate::in_use::by_load_charts;
 use crate::kind::Documented;
 use crate::layers::{bars, flame};
+use crate::next::Next;
 use crate::numbers::{counted, grouped, level, percent_difference};
 use crate::rows::{OF_SLICES, Row, baselines, own_load, rows};
 use crate::side::{levels_by_load, side_tables, work};
@@ -24,6 +26,8 @@ use crate::table::{Cell, Column, Row as DocumentRow, Table};
 use crate::{
     by_load, findings, known, levels, load_rate, published, sittings as by_sitting, timeline, usable, words,
 };
+
+use next::{Asked, next};
 
 pub use costs_so_far::{TextTable, costs_so_far};
 
@@ -35,13 +39,17 @@ impl Documented for SittingsBody {
     const DOCUMENT: fn(&Report<Self>) -> Document = stored_sittings;
 }
 
-/// The document of a study whose file and run folder are not known, so that no next command can name them.
+/// The document of a study whose file and run folder are not known.
 pub fn study(result: &StudyResult) -> Document {
-    Document { next: None, ..study_of(result, &result.name, "") }
+    document(result, None)
 }
 
 /// The document of a study that a command line named `source`, in its run folder.
 pub fn study_of(result: &StudyResult, source: &str, folder: &str) -> Document {
+    document(result, Some(Asked { source, folder }))
+}
+
+fn document(result: &StudyResult, asked: Option<Asked<'_>>) -> Document {
     let rows = rows(result);
     let mut document =
         Document::new(format!("study {}", result.name), &result.summary, answer(result, &rows));
@@ -56,7 +64,7 @@ pub fn study_of(result: &StudyResult, source: &str, folder: &str) -> Document {
     document.headlines = headlines::headlines(result, &rows);
     document.notes = notes(result, &rows);
     document.notes.extend(document.table.as_ref().and_then(Table::meaning_of_mark));
-    document.next = Some(findings::next(result, source, folder));
+    document.next = Some(next(result, asked));
     document.findings = FindingText::all(&result.findings);
     let judged_as = if result.plan.timeline.is_some() { "timeline" } else { "study" };
     // Of a cluster, the evidence of most of them is missing.
@@ -121,6 +129,8 @@ pub(super) fn stored_sittings(result: &SittingsResult) -> Document {
     document.verdict = Some(Judgement { verdict: result.verdict, usable });
     document.findings = FindingText::all(&result.findings);
     document.table = by_sitting::tables(result, None, &by_sitting::CPU).into_iter().next().map(Table::from);
+    document.next =
+        Some(Next::sitting(&result.study, "measures another sitting, some hours later, and combines all"));
     document.plots.extend(sittings_chart::chart(result));
     document.sections.push(sittings_section(result, None));
     document
