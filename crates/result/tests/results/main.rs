@@ -23,6 +23,7 @@ mod memory_per_connection;
 #[cfg(feature = "sample")]
 mod newer;
 mod numbers;
+#[cfg(feature = "sample")]
 mod older;
 #[cfg(feature = "sample")]
 mod plan;
