@@ -25,6 +25,7 @@ mod newer;
 mod numbers;
 #[cfg(feature = "sample")]
 mod older;
+mod parts;
 #[cfg(feature = "sample")]
 mod plan;
 mod published;
