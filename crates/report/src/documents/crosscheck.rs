@@ -401,18 +401,4 @@ mod tests {
         assert!(text.contains("hoptax reports no p99"), "{text}");
         assert!(text.contains("withheld numbers in delay"), "{text}");
     }
-
-    #[test]
-    fn many_tools_fit_on_a_screen() {
-        let mut result = result();
-        for scenario in &mut result.scenarios {
-            let one = scenario.tools[0].clone();
-            scenario
-                .tools
-                .extend((0..90).map(|number| ToolRuns { tool: format!("tool-{number}"), ..one.clone() }));
-        }
-        let text = terminal::screen(&crosscheck(&result), STYLE);
-        assert!(text.lines().count() <= 40, "{text}");
-        assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
-    }
 }

@@ -283,15 +283,6 @@ mod tests {
     }
 
     #[test]
-    fn a_hundred_arms_fit_on_a_screen() {
-        let arms =
-            (0..100).map(|number| arm(&format!("arm-{number}"), FindState::MinimumFailed, None, Some(2.0)));
-        let text = terminal::screen(&find_arms(&result(arms.collect())), STYLE);
-        assert!(text.lines().count() <= 40, "{text}");
-        assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
-    }
-
-    #[test]
     fn the_next_step_is_a_longer_search_or_what_the_arms_cost() {
         let baseline = arm("baseline", FindState::Found, Some(11_650.0), Some(11_880.0));
         let mut result = result(vec![baseline, arm("lua", FindState::Bounded, Some(9_000.0), Some(9_990.0))]);

@@ -428,18 +428,6 @@ mod tests {
     }
 
     #[test]
-    fn a_hundred_proxies_fit_on_a_screen() {
-        let mut run = run();
-        let one = run.proxies[0].clone();
-        run.proxies.extend(
-            (0..100).map(|number| GraphRunProxy { service: format!("service-{number}"), ..one.clone() }),
-        );
-        let text = terminal::screen(&graph_run(&run), STYLE);
-        assert!(text.lines().count() <= 40, "{text}");
-        assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
-    }
-
-    #[test]
     fn the_next_step_is_more_rounds_or_a_higher_rate() {
         let mut run = run();
         let next = |run: &GraphRunResult| {

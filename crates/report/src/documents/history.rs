@@ -347,16 +347,4 @@ mod tests {
             ["quick, quiet to waits of 1 %", "quick, quiet to waits of 2.5 %"]
         );
     }
-
-    #[test]
-    fn a_hundred_series_fit_on_a_screen() {
-        let mut result = result();
-        let one = result.series[1].clone();
-        result
-            .series
-            .extend((0..100).map(|arm| HistorySeries { arm: Some(format!("arm-{arm}")), ..one.clone() }));
-        let text = terminal::screen(&history(&result), STYLE);
-        assert!(text.lines().count() <= 40, "{text}");
-        assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
-    }
 }

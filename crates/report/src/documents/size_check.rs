@@ -302,15 +302,4 @@ mod tests {
         let text = terminal::screen(&size_check(&none), STYLE);
         assert!(text.contains("No composition can be compared"), "{text}");
     }
-
-    #[test]
-    fn a_hundred_compositions_fit_on_a_screen() {
-        let mut result = result();
-        result
-            .compositions
-            .extend((0..100).map(|number| checked(&format!("composition-{number}"), 100.0, 1.0)));
-        let text = terminal::screen(&size_check(&result), STYLE);
-        assert!(text.lines().count() <= 40, "{text}");
-        assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
-    }
 }
