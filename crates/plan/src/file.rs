@@ -33,7 +33,7 @@ pub use external::{AccountSection, ExternalEntry};
 pub use hop::{HopEntry, HopSection, HopTls, OrderWord};
 pub use link::LinkSection;
 pub(crate) use network::LabelledNetwork;
-pub use network::{FirewallWord, MatchWord, NatWord, NetworkSection, ServersWord};
+pub use network::{NatWord, NetworkSection};
 pub use problem::{Problem, Problems};
 pub use proxy::ProxyWord;
 pub use request::RequestSection;
