@@ -86,7 +86,7 @@ fn stated(row: &Row<'_>, column: usize) -> SqlResult<Option<String>> {
 fn key(series: &HistorySeries) -> ([&str; 2], [Option<&str>; 4], Option<u64>) {
     let HistorySeries { name, machine, arm, compared_with, load, proxy, quiet_wait_share, .. } = series;
     let stated = [arm, compared_with, load, proxy].map(|text| text.as_deref());
-    ([name, machine], stated, quiet_wait_share.map(f64::to_bits))
+    ([name.as_str(), machine.as_str()], stated, quiet_wait_share.map(f64::to_bits))
 }
 
 #[cfg(test)]
