@@ -47,7 +47,7 @@ function cellClass(cell: Cell, isText: boolean): string {
 }
 
 /** The rows of a table as text, its heading first. */
-export function tableRows(table: Table): string[][] {
+function tableRows(table: Table): string[][] {
   const head = [table.names, ...table.columns.map((column) => column.heading)];
   return [head, ...table.rows.map((row) => [row.name, ...row.cells.map(cellText)])];
 }

@@ -45,7 +45,7 @@ pub struct Condition {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Metric {
     /// A time, us.
-    Time(Distribution, Statistic),
+    Time(Distribution, TimeOf),
     /// Rate of responses, or of requests sent.
     Rate { offered: bool },
     /// Number or share of requests of a kind.
@@ -63,15 +63,6 @@ pub(crate) enum Distribution {
     FirstByte,
     LastByte,
     Connect,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Statistic {
-    Min,
-    Mean,
-    Max,
-    /// Above 0 and below 100.
-    Percentile(f64),
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -98,10 +89,9 @@ impl Condition {
     /// The percentile of response or service time that it needs, so that the trial reports it.
     pub fn percentile(&self) -> Option<f64> {
         match self.metric {
-            Metric::Time(
-                Distribution::Response | Distribution::Service,
-                Statistic::Percentile(percentile),
-            ) => Some(percentile),
+            Metric::Time(Distribution::Response | Distribution::Service, TimeOf::Percentile(percentile)) => {
+                Some(percentile)
+            }
             _ => None,
         }
     }
@@ -167,14 +157,8 @@ pub fn judge(result: &mut LoadResult, conditions: &[Condition]) -> bool {
     result.fail_on.iter().all(|one| one.outcome == FailOnOutcome::Passed)
 }
 
-fn time(result: &LoadResult, distribution: Distribution, statistic: Statistic) -> Known {
+fn time(result: &LoadResult, distribution: Distribution, time_of: TimeOf) -> Known {
     let all = &result.latency;
-    let time_of = match statistic {
-        Statistic::Min => TimeOf::Min,
-        Statistic::Mean => TimeOf::Mean,
-        Statistic::Max => TimeOf::Max,
-        Statistic::Percentile(percentile) => TimeOf::Percentile(percentile),
-    };
     let latency = match distribution {
         Distribution::Response => return result.response(time_of),
         Distribution::Service => return result.service(time_of),
@@ -303,9 +287,9 @@ fn metric_of(text: &str) -> Result<Metric, String> {
     .find_map(|(name, one)| Some((one, text.strip_prefix(name)?)))
     .unwrap_or((Distribution::Response, text));
     let statistic = match statistic {
-        "min" => Statistic::Min,
-        "mean" => Statistic::Mean,
-        "max" => Statistic::Max,
+        "min" => TimeOf::Min,
+        "mean" => TimeOf::Mean,
+        "max" => TimeOf::Max,
         _ => {
             let percentile = statistic.strip_prefix('p').and_then(number).ok_or_else(unknown)?;
             if percentile <= 0.0 || percentile >= 100.0 {
@@ -317,7 +301,7 @@ fn metric_of(text: &str) -> Result<Metric, String> {
                     "`{text}`: only response and service time have other percentiles than p50, p90, p99 and p99.9"
                 ));
             }
-            Statistic::Percentile(percentile)
+            TimeOf::Percentile(percentile)
         }
     };
     Ok(Metric::Time(distribution, statistic))

@@ -8,10 +8,10 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use hoptax_result::{LoadResult, Severity, Within};
+use hoptax_result::{LoadResult, Severity, TimeOf, Within};
 use hoptax_stats::search::{Criterion, Sample, Share};
 
-use crate::fail_on::{Condition, Distribution, Kind, Metric, Statistic};
+use crate::fail_on::{Condition, Distribution, Kind, Metric};
 
 /// Checks whose failure means that the generator or its machine was the limit, or spoilt the trial.
 const OF_GENERATOR: [&str; 7] =
@@ -148,7 +148,7 @@ impl Objective {
     /// The percentile of response time and its limit in us, if it limits a percentile.
     fn late(&self) -> Option<(f64, f64)> {
         match self.0.metric {
-            Metric::Time(Distribution::Response, Statistic::Percentile(percentile)) => {
+            Metric::Time(Distribution::Response, TimeOf::Percentile(percentile)) => {
                 Some((percentile, self.0.limit))
             }
             _ => None,

@@ -22,7 +22,7 @@ use tokio::time::timeout;
 use self::connection::{Connection, Failed, causes};
 use crate::admin::Admin;
 use crate::answer::dump_of;
-use crate::pod::Pod;
+use crate::described::Pod;
 use crate::refused::Refused;
 use crate::rights::Request;
 use crate::said::short;

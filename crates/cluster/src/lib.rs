@@ -13,9 +13,10 @@ mod admin;
 mod answer;
 #[cfg(feature = "client")]
 mod client;
+mod described;
 pub mod job;
 mod name;
-pub mod pod;
+mod pod;
 mod refused;
 pub mod rights;
 mod said;
@@ -30,6 +31,7 @@ pub use answer::dump_of;
 pub use client::{
     Cluster, Coming, Removed, Running, config_dump, remove_left, remove_left_namespaces, start_agents,
 };
+pub use described::Pod;
 pub use name::{Namespace, PodName};
 pub use refused::Refused;
 

@@ -2,93 +2,11 @@
 
 mod port;
 
-use std::collections::BTreeMap;
-
-use serde::Deserialize;
-use serde::de::IgnoredAny;
-
 use self::port::{Known, known, stated};
 use crate::admin::Admin;
+use crate::described::{Container, ContainerState, ContainerStatus, Pod, Status};
 use crate::name::PodName;
 use crate::refused::Refused;
-
-/// A pod as the API of Kubernetes describes it, as far as it is needed.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct Pod {
-    metadata: Metadata,
-    spec: Spec,
-    status: Status,
-}
-
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-struct Metadata {
-    annotations: BTreeMap<String, String>,
-}
-
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct Spec {
-    containers: Vec<Container>,
-    init_containers: Vec<Container>,
-}
-
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct Container {
-    name: String,
-    command: Vec<String>,
-    args: Vec<String>,
-    env: Vec<Variable>,
-    ports: Vec<Port>,
-    restart_policy: Option<String>,
-}
-
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-struct Variable {
-    name: String,
-    /// None if it comes from elsewhere, such as a secret.
-    value: Option<String>,
-}
-
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct Port {
-    name: String,
-    container_port: u16,
-}
-
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct Status {
-    phase: String,
-    reason: Option<String>,
-    container_statuses: Vec<ContainerStatus>,
-    init_container_statuses: Vec<ContainerStatus>,
-}
-
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-struct ContainerStatus {
-    name: String,
-    state: State,
-}
-
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-struct State {
-    running: Option<IgnoredAny>,
-    waiting: Option<Cause>,
-    terminated: Option<Cause>,
-}
-
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-struct Cause {
-    reason: Option<String>,
-}
 
 /// The proxy of a container if it is known to be no Envoy. The container of ztunnel has the name of a sidecar of Istio.
 fn other_proxy(container: &Container) -> Option<&'static str> {
@@ -175,13 +93,14 @@ impl Pod {
     ) -> Result<(), Refused> {
         let refused =
             |why: String| Refused::NotRunning { context: context.to_owned(), pod: pod.clone(), why };
-        let Status { phase, reason, container_statuses, init_container_statuses } = &self.status;
+        let Status { phase, reason, container_statuses, init_container_statuses, .. } = &self.status;
         let statuses = || container_statuses.iter().chain(init_container_statuses);
         let waits = |status: &ContainerStatus| {
-            let State { running, waiting, terminated } = &status.state;
-            let reason = waiting.as_ref().or(terminated.as_ref())?.reason.as_deref()?;
+            let ContainerState { running, waiting, terminated } = &status.state;
+            let reason = &waiting.as_ref().or(terminated.as_ref())?.reason;
             // An init container that has ended well is no reason.
-            (running.is_none() && reason != "Completed").then(|| format!("`{}`: {reason}", status.name))
+            let is_one = running.is_none() && !["", "Completed"].contains(&reason.as_str());
+            is_one.then(|| format!("`{}`: {reason}", status.name))
         };
         if phase != "Running" {
             let because = reason.clone().or_else(|| statuses().find_map(waits));

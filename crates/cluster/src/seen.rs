@@ -1,83 +1,7 @@
 //! A pod of a measurement as the cluster shows it: its address, its containers, and why it does not come.
 
-use serde::Deserialize;
-
+use crate::described::{Condition, ContainerStatus, Pod, Status, WaitsFor};
 use crate::job::{CONTAINER, ORIGIN};
-use crate::said::short;
-
-/// A pod.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct SeenPod {
-    metadata: Metadata,
-    spec: Spec,
-    status: Status,
-}
-
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-struct Metadata {
-    name: String,
-}
-
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct Spec {
-    node_name: Option<String>,
-    containers: Vec<Container>,
-    init_containers: Vec<Container>,
-}
-
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-struct Container {
-    name: String,
-    image: String,
-}
-
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct Status {
-    phase: String,
-    message: Option<String>,
-    #[serde(rename = "podIP")]
-    address: Option<String>,
-    conditions: Vec<Condition>,
-    container_statuses: Vec<ContainerStatus>,
-    init_container_statuses: Vec<ContainerStatus>,
-}
-
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-struct Condition {
-    #[serde(rename = "type")]
-    kind: String,
-    status: String,
-    reason: String,
-    message: String,
-}
-
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-struct ContainerStatus {
-    name: String,
-    state: State,
-}
-
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-struct State {
-    waiting: Option<Why>,
-    terminated: Option<Why>,
-}
-
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct Why {
-    reason: String,
-    message: String,
-    exit_code: i64,
-}
 
 /// A reason why a pod does not come.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,7 +12,7 @@ pub struct PodTrouble {
     pub is_certain: bool,
 }
 
-impl SeenPod {
+impl Pod {
     /// Its name.
     pub fn name(&self) -> &str {
         &self.metadata.name
@@ -124,24 +48,17 @@ impl SeenPod {
 
     /// The reason why it does not come; none while it is on the way, and once it is ready.
     pub fn trouble(&self) -> Option<PodTrouble> {
-        let Status { phase, message, conditions, container_statuses, init_container_statuses, .. } =
-            &self.status;
+        let Status { phase, container_statuses, init_container_statuses, .. } = &self.status;
         let mut of_containers = init_container_statuses.iter().chain(container_statuses);
         if let Some(trouble) = of_containers.find_map(ContainerStatus::trouble) {
             return Some(trouble);
         }
         if phase == "Failed" || phase == "Succeeded" {
-            let said = message.as_deref().map(|message| format!(": {}", short(message))).unwrap_or_default();
-            return Some(PodTrouble { why: format!("has ended{said}"), is_certain: true });
+            return Some(PodTrouble { why: format!("has ended{}", self.status.said()), is_certain: true });
         }
-        let is_refused = |condition: &&Condition| {
-            condition.kind == "PodScheduled"
-                && condition.status == "False"
-                && condition.reason == "Unschedulable"
-        };
-        let Condition { message, .. } = conditions.iter().find(is_refused)?;
-        let why = format!("fits on no node: {}; free a node for it, or add one", short(message));
+        let said = self.status.unscheduled()?;
         // A cluster may add a node.
+        let why = format!("fits on no node: {said}; free a node for it, or add one");
         Some(PodTrouble { why, is_certain: false })
     }
 }
@@ -149,39 +66,35 @@ impl SeenPod {
 impl ContainerStatus {
     fn trouble(&self) -> Option<PodTrouble> {
         let Self { name, state } = self;
-        if let Some(Why { reason, message, .. }) = &state.waiting {
-            let said =
-                if message.is_empty() { reason.clone() } else { format!("{reason}: {}", short(message)) };
-            return match reason.as_str() {
-                "" | "ContainerCreating" | "PodInitializing" => None,
-                "ErrImagePull"
-                | "ImagePullBackOff"
-                | "InvalidImageName"
-                | "ImageInspectError"
-                | "ErrImageNeverPull"
-                | "RegistryUnavailable" => Some(PodTrouble {
+        if let Some(waiting) = &state.waiting {
+            let said = waiting.in_full();
+            return match waiting.waits_for() {
+                WaitsFor::Start => None,
+                WaitsFor::Image { is_certain } => Some(PodTrouble {
                     why: format!(
                         "cannot get the image of container `{name}` ({said}); see --image and --pull, and whether nodes may pull it"
                     ),
-                    // The first failure may have been that of a busy registry.
-                    is_certain: reason != "ErrImagePull",
+                    is_certain,
                 }),
-                _ => Some(PodTrouble {
+                WaitsFor::Other => Some(PodTrouble {
                     why: format!("does not start container `{name}` ({said})"),
                     is_certain: false,
                 }),
             };
         }
-        let Why { reason, message, exit_code } = state.terminated.as_ref()?;
-        let said = short(if message.is_empty() { reason } else { message });
+        let ended = state.terminated.as_ref()?;
         let advice = if [CONTAINER, ORIGIN].contains(&name.as_str()) {
             "the image needs this version of hoptax at `/hoptax`"
         } else {
             "it is of the mesh or of its template; its log says more"
         };
         // A container that prepares the pod ends well.
-        (*exit_code != 0).then(|| PodTrouble {
-            why: format!("has a container `{name}` that ended with code {exit_code} ({said}); {advice}"),
+        (ended.exit_code != 0).then(|| PodTrouble {
+            why: format!(
+                "has a container `{name}` that ended with code {} ({}); {advice}",
+                ended.exit_code,
+                ended.last_words()
+            ),
             is_certain: true,
         })
     }
@@ -193,7 +106,7 @@ mod tests {
 
     use super::*;
 
-    fn pod(status: &Value) -> SeenPod {
+    fn pod(status: &Value) -> Pod {
         let spec = json!({
             "nodeName": "node-1",
             "containers": [{"name": "origin", "image": "a:1"}],

@@ -1,9 +1,13 @@
 //! The order of HTTP filters in a proxy with several functions.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// The order of the HTTP filters of several functions.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(inline)]
 pub enum FilterOrder {
     /// The default order of Envoy Gateway; filters with the same place as written.
     #[default]

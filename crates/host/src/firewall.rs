@@ -7,13 +7,18 @@
 use std::fmt::Write;
 use std::net::Ipv4Addr;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 /// The first address that no caller has: 198.18.0.0/15 is reserved for measurements (RFC 2544).
 const FIRST_OTHER: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
 /// Maximum number of rules: addresses in 198.18.0.0/15, rounded down.
 pub const MAX_RULES: u32 = 100_000;
 
 /// Method and program that look up an address.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(inline)]
 pub enum Firewall {
     /// One rule for each address, by iptables on the nftables backend of the kernel.
     Iptables,
@@ -30,7 +35,8 @@ pub enum Firewall {
 }
 
 /// The place of the only rule that matches the caller.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Matching {
     /// It is the first.
     First,

@@ -14,6 +14,9 @@ use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr};
 use std::process::{Command, Stdio};
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use crate::firewall::{Firewall, FirewallSpec, Step};
 use crate::link::CALLER_SETTINGS;
 use crate::namespace::{Namespace, NamespaceError};
@@ -46,7 +49,9 @@ pub struct NetworkSpec {
 }
 
 /// Place of servers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
 pub enum Servers {
     /// On the host.
     #[default]

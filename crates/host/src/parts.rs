@@ -27,87 +27,17 @@
 
 use std::fs;
 use std::io;
-use std::iter::Sum;
-use std::ops::{Add, Sub};
 
-/// The counters of a process, since it started or between two readings.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ProcessParts {
-    /// CPU time of the living threads, nanoseconds.
-    pub cpu_ns: u64,
-    /// CPU time in user mode, of all threads, nanoseconds: sampled by ticks, in units of 10 ms.
-    pub user_ns: u64,
-    /// CPU time in kernel mode, likewise.
-    pub kernel_ns: u64,
-    /// Calls of `read`, `readv` and `pread`.
-    pub reads: u64,
-    /// Calls of `write`, `writev` and `pwrite`.
-    pub writes: u64,
-    /// Bytes read by these calls.
-    pub read_bytes: u64,
-    /// Bytes written by these calls.
-    pub written_bytes: u64,
-    /// Context switches of threads that began to wait.
-    pub voluntary_switches: u64,
-    /// Context switches of threads that were preempted.
-    pub involuntary_switches: u64,
-    /// Page faults without disk I/O.
-    pub minor_faults: u64,
-}
+use hoptax_result::PartCounts;
 
-impl Sub for ProcessParts {
-    type Output = Self;
-
-    /// The counts between two readings. Saturates at 0, as counts of exited threads are missing from the later reading.
-    fn sub(self, earlier: Self) -> Self {
-        Self {
-            cpu_ns: self.cpu_ns.saturating_sub(earlier.cpu_ns),
-            user_ns: self.user_ns.saturating_sub(earlier.user_ns),
-            kernel_ns: self.kernel_ns.saturating_sub(earlier.kernel_ns),
-            reads: self.reads.saturating_sub(earlier.reads),
-            writes: self.writes.saturating_sub(earlier.writes),
-            read_bytes: self.read_bytes.saturating_sub(earlier.read_bytes),
-            written_bytes: self.written_bytes.saturating_sub(earlier.written_bytes),
-            voluntary_switches: self.voluntary_switches.saturating_sub(earlier.voluntary_switches),
-            involuntary_switches: self.involuntary_switches.saturating_sub(earlier.involuntary_switches),
-            minor_faults: self.minor_faults.saturating_sub(earlier.minor_faults),
-        }
-    }
-}
-
-impl Add for ProcessParts {
-    type Output = Self;
-
-    /// The counts of two processes.
-    fn add(self, other: Self) -> Self {
-        Self {
-            cpu_ns: self.cpu_ns + other.cpu_ns,
-            user_ns: self.user_ns + other.user_ns,
-            kernel_ns: self.kernel_ns + other.kernel_ns,
-            reads: self.reads + other.reads,
-            writes: self.writes + other.writes,
-            read_bytes: self.read_bytes + other.read_bytes,
-            written_bytes: self.written_bytes + other.written_bytes,
-            voluntary_switches: self.voluntary_switches + other.voluntary_switches,
-            involuntary_switches: self.involuntary_switches + other.involuntary_switches,
-            minor_faults: self.minor_faults + other.minor_faults,
-        }
-    }
-}
-
-impl Sum for ProcessParts {
-    fn sum<I: Iterator<Item = Self>>(parts: I) -> Self {
-        parts.fold(Self::default(), Add::add)
-    }
-}
-
-/// Reads the counters of process `process_id`.
+/// Reads the counters of process `process_id`, since it started: CPU time of its living threads, all else of all threads. It knows of no
+/// requests.
 ///
 /// # Errors
 /// If the process has exited, if `/proc` is unavailable, or if it belongs to another user: `io` is readable by its owner only.
-pub fn process_parts(process_id: u32) -> io::Result<ProcessParts> {
+pub fn process_parts(process_id: u32) -> io::Result<PartCounts> {
     let folder = format!("/proc/{process_id}");
-    let mut parts = ProcessParts::default();
+    let mut parts = PartCounts::default();
     read_stat(&fs::read_to_string(format!("{folder}/stat"))?, &mut parts)?;
     read_io(&fs::read_to_string(format!("{folder}/io"))?, &mut parts)?;
     parts.cpu_ns = crate::accounting::process_use(process_id)?.cpu_ns();
@@ -123,7 +53,7 @@ pub fn process_parts(process_id: u32) -> io::Result<ProcessParts> {
 }
 
 /// Parses a line of `/proc/PID/stat`. The program name, in parentheses, may contain blanks and parentheses.
-fn read_stat(text: &str, parts: &mut ProcessParts) -> io::Result<()> {
+fn read_stat(text: &str, parts: &mut PartCounts) -> io::Result<()> {
     let fields: Vec<&str> =
         text.rsplit_once(')').map(|(_, rest)| rest.split_ascii_whitespace().collect()).unwrap_or_default();
     // Field 3 follows the name.
@@ -138,7 +68,7 @@ fn read_stat(text: &str, parts: &mut ProcessParts) -> io::Result<()> {
     Ok(())
 }
 
-fn read_io(text: &str, parts: &mut ProcessParts) -> io::Result<()> {
+fn read_io(text: &str, parts: &mut PartCounts) -> io::Result<()> {
     let value = |name| named(text, name).ok_or_else(|| invalid("io", text));
     parts.reads = value("syscr")?;
     parts.writes = value("syscw")?;
@@ -147,7 +77,7 @@ fn read_io(text: &str, parts: &mut ProcessParts) -> io::Result<()> {
     Ok(())
 }
 
-fn add_switches(text: &str, parts: &mut ProcessParts) -> io::Result<()> {
+fn add_switches(text: &str, parts: &mut PartCounts) -> io::Result<()> {
     let value = |name| named(text, name).ok_or_else(|| invalid("status", text));
     parts.voluntary_switches += value("voluntary_ctxt_switches")?;
     parts.involuntary_switches += value("nonvoluntary_ctxt_switches")?;
@@ -204,7 +134,7 @@ mod tests {
 
     #[test]
     fn a_program_name_with_parentheses_is_parsed() {
-        let mut parts = ProcessParts::default();
+        let mut parts = PartCounts::default();
         let line = "7 (a b) c) S 1 7 7 0 -1 4194304 123 0 0 0 250 75 0 0 20 0 1 0 100 0 0";
         read_stat(line, &mut parts).unwrap();
         let tick_ns = 1_000_000_000 / rustix::param::clock_ticks_per_second();
@@ -213,7 +143,7 @@ mod tests {
 
     #[test]
     fn context_switches_of_all_threads_are_added_by_kind() {
-        let mut parts = ProcessParts::default();
+        let mut parts = PartCounts::default();
         let text = "Name:\tx\nvoluntary_ctxt_switches:\t12\nnonvoluntary_ctxt_switches:\t3\n";
         add_switches(text, &mut parts).unwrap();
         add_switches(text, &mut parts).unwrap();
@@ -222,18 +152,11 @@ mod tests {
 
     #[test]
     fn invalid_files_and_missing_processes_are_errors() {
-        let mut parts = ProcessParts::default();
+        let mut parts = PartCounts::default();
         assert!(read_stat("7 (x", &mut parts).is_err());
         assert!(read_stat("7 (x) S 1", &mut parts).is_err());
         assert!(read_io("rchar: x\n", &mut parts).is_err());
         assert!(add_switches("", &mut parts).is_err());
         assert!(process_parts(u32::MAX).is_err());
-    }
-
-    #[test]
-    fn a_difference_saturates_at_zero() {
-        let earlier = ProcessParts { voluntary_switches: 9, reads: 1, ..ProcessParts::default() };
-        let later = ProcessParts { voluntary_switches: 4, reads: 3, ..ProcessParts::default() };
-        assert_eq!(later - earlier, ProcessParts { reads: 2, ..ProcessParts::default() });
     }
 }

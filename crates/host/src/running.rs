@@ -7,13 +7,17 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 /// Mount point of control groups.
 const CGROUPS: &str = "/sys/fs/cgroup";
 /// Length at which the kernel cuts the name of a process, bytes.
 const NAME_BYTES: usize = 15;
 
 /// Selection of processes. Their descendants are selected, too.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum Running {
     /// The one with this id.
     Pid(u32),

@@ -11,7 +11,7 @@ use hoptax_result::{
 
 use crate::numbers::{UNCERTAIN_SIGN, counted, difference, grouped, level, percent_difference, signed};
 use crate::quantity::{Form, Quantity};
-use crate::side_table::SideTable;
+use crate::table::Table;
 use crate::words;
 
 /// Returns the subject of the bill, in one line.
@@ -182,13 +182,16 @@ pub(crate) fn all_columns() -> Vec<Column> {
     columns_of_time().into_iter().chain(columns_of_rounds()).collect()
 }
 
+/// The columns that hold words.
+const WORDS: [&str; 2] = ["kind", "activity"];
+
 /// Returns true if a table has any of these columns.
-pub(crate) fn has_value(table: &SideTable, columns: &[Column]) -> bool {
-    columns.iter().any(|column| table.header.iter().any(|heading| heading == column.heading))
+pub(crate) fn has_value(table: &Table, columns: &[Column]) -> bool {
+    columns.iter().any(|column| table.columns.iter().any(|other| other.heading == column.heading))
 }
 
 /// The parts, the most expensive first, then the rest, then the whole, with the columns of `columns`.
-pub(crate) fn table(bill: &BillResult, columns: &[Column]) -> SideTable {
+pub(crate) fn table(bill: &BillResult, columns: &[Column]) -> Table {
     let parts = bill.parts.iter().filter(|part| part.arm.is_some());
     let mut charges: Vec<(String, [String; 2], &Charge, Text)> = parts
         .map(|part| {
@@ -206,13 +209,9 @@ pub(crate) fn table(bill: &BillResult, columns: &[Column]) -> SideTable {
         let cells = std::iter::once(kind.clone()).chain(numbers).chain([activity.clone()]);
         (name.clone(), cells.collect())
     };
-    let header =
+    let headings =
         ["part", "kind"].into_iter().chain(columns.iter().map(|column| column.heading)).chain(["activity"]);
-    SideTable {
-        title: "cost of each part per request".to_owned(),
-        header: header.map(str::to_owned).collect(),
-        rows: charges.iter().map(row).collect(),
-    }
+    Table::of_words("cost of each part per request", headings, charges.iter().map(row)).with_words(&WORDS)
 }
 
 /// The columns with a value for any of the charges.
@@ -223,7 +222,7 @@ fn columns_with_values<'c>(columns: &'c [Column], charges: &[(&Charge, Text)]) -
 }
 
 /// The changes that were measured, in their order, with the columns of `columns`; none if there are none.
-pub(crate) fn changes(bill: &BillResult, columns: &[Column]) -> Option<SideTable> {
+pub(crate) fn changes(bill: &BillResult, columns: &[Column]) -> Option<Table> {
     let measured = bill.changes.iter().filter(|change| change.arm.is_some());
     let measured: Vec<_> = measured.collect();
     if measured.is_empty() {
@@ -232,17 +231,14 @@ pub(crate) fn changes(bill: &BillResult, columns: &[Column]) -> Option<SideTable
     let text: Text = difference;
     let with_text: Vec<(&Charge, Text)> = measured.iter().map(|change| (&change.difference, text)).collect();
     let columns = columns_with_values(columns, &with_text);
-    let header =
+    let headings =
         ["what if"].into_iter().chain(columns.iter().map(|column| column.heading)).chain(["activity"]);
     let rows = measured.iter().map(|change| {
         let numbers = columns.iter().map(|column| column.cell(&change.difference, text).unwrap_or_default());
         (change.change.clone(), numbers.chain([activity(&change.activity)]).collect())
     });
-    Some(SideTable {
-        title: "what if: the changed proxy less the whole, per request".to_owned(),
-        header: header.map(str::to_owned).collect(),
-        rows: rows.collect(),
-    })
+    let title = "what if: the changed proxy less the whole, per request";
+    Some(Table::of_words(title, headings, rows).with_words(&WORDS))
 }
 
 /// The activity of a part in words.

@@ -4,8 +4,7 @@ use hoptax_result::{ArmLoad, ArmResult, CostMeasure, Interval, LoadSpec, Loop, S
 
 use crate::load_rate::rate;
 use crate::rows::{Asked, cell, in_percent, rows};
-use crate::side_table::SideTable;
-use crate::table::Cell;
+use crate::table::{Cell, Table};
 
 /// A measure of an arm under a load.
 pub(crate) type Of = fn(&ArmLoad) -> Option<Interval>;
@@ -25,7 +24,7 @@ type Column<'a> = (String, &'a LoadSpec, CostMeasure);
 
 /// CPU time added per request, as a share and in us: one row per arm and one column per load; none unless at least two
 /// loads have numbers.
-pub(crate) fn cpu(result: &StudyResult) -> Vec<SideTable> {
+pub(crate) fn cpu(result: &StudyResult) -> Vec<Table> {
     let table = |unit: &str, measure: CostMeasure| {
         let column = |load| (heading(result, load), load, measure);
         let columns: Vec<Column<'_>> = loads_with(result, measure).into_iter().map(column).collect();
@@ -38,7 +37,7 @@ pub(crate) fn cpu(result: &StudyResult) -> Vec<SideTable> {
 
 /// Response time added, with a column for each open loop and quantile that half of the arms or more have; none with one
 /// open loop, whose costs are in the main table.
-pub(crate) fn responses(result: &StudyResult) -> Option<SideTable> {
+pub(crate) fn responses(result: &StudyResult) -> Option<Table> {
     let arms = proxied(result);
     let mut columns: Vec<Column<'_>> = Vec::new();
     for measure in RESPONSES {
@@ -55,17 +54,14 @@ pub(crate) fn responses(result: &StudyResult) -> Option<SideTable> {
     (open_loops(result) > 1 && !columns.is_empty()).then(|| table(result, title, &columns))
 }
 
-fn table(result: &StudyResult, title: String, columns: &[Column<'_>]) -> SideTable {
+fn table(result: &StudyResult, title: String, columns: &[Column<'_>]) -> Table {
     let cells = |arm: &ArmResult| {
         let text = |(_, load, measure): &Column<'_>| cost(result, arm, load, *measure).text();
         columns.iter().map(text).collect()
     };
     let headings = columns.iter().map(|column| column.0.clone());
-    SideTable {
-        title,
-        header: std::iter::once("arm".to_owned()).chain(headings).collect(),
-        rows: proxied(result).iter().map(|arm| (arm.id.clone(), cells(arm))).collect(),
-    }
+    let rows = proxied(result).into_iter().map(|arm| (arm.id.clone(), cells(arm)));
+    Table::of_words(title, std::iter::once("arm".to_owned()).chain(headings), rows)
 }
 
 /// The cost of an arm under a load.
@@ -112,11 +108,13 @@ mod tests {
     fn each_load_has_a_column_and_each_proxied_arm_a_row() {
         let result = fixture::loaded();
         let [shares, us] = &cpu(&result)[..] else { panic!("two units") };
-        assert_eq!(us.header, ["arm", "saturation (closed loop)", "fixed-rate (4,000/s)", "half (10,000/s)"]);
-        let of = |table: &SideTable| table.rows.iter().find(|row| row.0 == "lua").unwrap().1.clone();
-        assert_eq!(of(us), ["+4.95 ±0.50", "+7.43 ±0.75", "+5.94 ±0.60"]);
-        assert_eq!(of(shares), ["+10.76 ±0.91", "+10.76 ±0.91", "+10.76 ±0.91"]);
-        assert!(us.rows.iter().all(|row| row.0 != "direct"));
+        assert_eq!(
+            us.headings(),
+            ["arm", "saturation (closed loop)", "fixed-rate (4,000/s)", "half (10,000/s)"]
+        );
+        assert_eq!(us.texts_of("lua"), ["+4.95 ±0.50", "+7.43 ±0.75", "+5.94 ±0.60"]);
+        assert_eq!(shares.texts_of("lua"), ["+10.76 ±0.91", "+10.76 ±0.91", "+10.76 ±0.91"]);
+        assert!(us.rows.iter().all(|row| row.name != "direct"));
         assert!(cpu(&fixture::study()).is_empty());
     }
 
@@ -131,8 +129,8 @@ mod tests {
             }
         }
         let table = responses(&result).unwrap();
-        assert_eq!(table.header, ["arm", "p50, fixed-rate (4,000/s)", "p50, half (10,000/s)"]);
-        assert_eq!(table.rows[0].1, ["+9.0 ±1.0", "+9.0 ±1.0"]);
+        assert_eq!(table.headings(), ["arm", "p50, fixed-rate (4,000/s)", "p50, half (10,000/s)"]);
+        assert_eq!(table.texts(0), ["+9.0 ±1.0", "+9.0 ±1.0"]);
         result.plan.loads.truncate(2);
         assert_eq!(responses(&result), None, "the main table has them");
     }

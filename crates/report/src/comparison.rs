@@ -9,8 +9,8 @@ use hoptax_result::{
 use crate::findings::named;
 use crate::more_rounds;
 use crate::numbers::{counted, decimals, difference, grouped, percent_difference};
-use crate::side_table::SideTable;
 use crate::sittings::{scaled, unit};
+use crate::table::Table;
 use crate::words;
 
 /// Paths listed for a part, and for the rest.
@@ -211,7 +211,7 @@ fn percent(share: f64) -> String {
 }
 
 /// All measures of all subjects.
-pub(crate) fn table(results: &[&ComparisonBody]) -> SideTable {
+pub(crate) fn table(results: &[&ComparisonBody]) -> Table {
     let mut subjects: Vec<&ComparedSubject> = results.iter().flat_map(|result| &result.subjects).collect();
     // A/A arms come last, as in the sentences.
     subjects.sort_by_key(|subject| subject.is_same);
@@ -236,17 +236,14 @@ pub(crate) fn table(results: &[&ComparisonBody]) -> SideTable {
         [one] => &one.reference.name,
         _ => "reference",
     };
-    let header =
+    let headings =
         ["subject", "measure", reference, "difference", "relative", "decision", "rounds until decided"];
-    SideTable {
-        title: format!("differences from {reference}"),
-        header: header.map(str::to_owned).to_vec(),
-        rows: rows.collect(),
-    }
+    Table::of_words(format!("differences from {reference}"), headings, rows)
+        .with_words(&["measure", "decision"])
 }
 
 /// The decisions of several comparisons of one study, a row for each arm and a column for each measure that one of them has.
-pub(crate) fn decisions(comparisons: &[ComparisonBody]) -> SideTable {
+pub(crate) fn decisions(comparisons: &[ComparisonBody]) -> Table {
     let subjects = || {
         comparisons.iter().flat_map(|one| one.subjects.iter().map(move |subject| (&one.reference, subject)))
     };
@@ -269,15 +266,8 @@ pub(crate) fn decisions(comparisons: &[ComparisonBody]) -> SideTable {
         (subject.subject.name.clone(), std::iter::once(reference.name.clone()).chain(cells).collect())
     };
     // The unit is that of the level; differences are shares of it.
-    SideTable {
-        title: "decisions".to_owned(),
-        header: ["arm", "compared with"]
-            .map(str::to_owned)
-            .into_iter()
-            .chain(measures.iter().map(|measure| measure.name().to_owned()))
-            .collect(),
-        rows: subjects().map(row).collect(),
-    }
+    let headings = ["arm", "compared with"].into_iter().chain(measures.iter().map(|one| one.name()));
+    Table::of_words("decisions", headings, subjects().map(row)).with_words(&["compared with"])
 }
 
 /// The method of decisions, and their scope.

@@ -240,12 +240,6 @@ impl Section {
     }
 }
 
-impl Next {
-    pub(crate) fn new(command: impl Into<String>, purpose: impl Into<String>) -> Self {
-        Self { command: command.into(), purpose: purpose.into() }
-    }
-}
-
 impl CheckText {
     /// The checks of results of this kind that have no finding. A check finds nothing where its evidence is missing, too. None of them if
     /// another program judged the result, since it may have had other checks.

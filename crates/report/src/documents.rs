@@ -116,6 +116,9 @@ pub fn of_text(text: &str) -> Result<Document, String> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::path::Path;
+
     use hoptax_result::{HistoryResult, Program, Verdict};
 
     use super::*;
@@ -129,6 +132,29 @@ mod tests {
         let screen = terminal::screen(&of_text(&text).unwrap(), Style { width: 100, colour: false });
         assert!(screen.contains("3 sittings of quick") && screen.contains("+91 ±10"), "{screen}");
         assert!(screen.lines().all(|line| line.chars().count() <= 100), "{screen}");
+    }
+
+    /// The first screen of each recorded result, with hundreds of rows and notes.
+    #[test]
+    fn a_first_screen_is_one_screen_however_many_rows_and_notes_there_are() {
+        let recorded = Path::new(env!("CARGO_MANIFEST_DIR")).join("recorded");
+        let mut tables = 0;
+        for entry in fs::read_dir(recorded).unwrap() {
+            let path = entry.unwrap().path();
+            let mut document = of_text(&fs::read_to_string(&path).unwrap()).unwrap();
+            if let Some(table) = &mut document.table {
+                tables += 1;
+                table.rows = table.rows.repeat(100);
+                for (number, row) in table.rows.iter_mut().enumerate() {
+                    row.name += &format!("-{number}");
+                }
+            }
+            document.notes = document.notes.repeat(100);
+            let screen = terminal::screen(&document, Style { width: 100, colour: false });
+            assert!(screen.lines().count() <= 40, "{}: {screen}", path.display());
+            assert!(screen.lines().all(|line| line.chars().count() <= 100), "{}: {screen}", path.display());
+        }
+        assert!(tables > 15, "{tables} tables");
     }
 
     #[test]

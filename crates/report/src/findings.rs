@@ -1,10 +1,8 @@
-//! Findings for human readers: one group per check that fired, with the numbers it withholds, and the next step after a study.
+//! Findings for human readers: one group per check that fired, with the numbers it withholds.
 
-use hoptax_result::{Finding, NeverHaltedBy, Severity, StudyPlan, StudyResult, Verdict};
+use hoptax_result::{Finding, Severity, StudyPlan, StudyResult, Verdict};
 
-use crate::next::Next;
 use crate::numbers::{Piece, counted, grouped, pieces};
-use crate::probe;
 
 /// Findings of one check and severity, reported once, since a check that fires on every arm would bury the others.
 #[derive(Clone, Debug)]
@@ -239,63 +237,9 @@ pub(crate) fn failed(result: &StudyResult) -> Vec<FindingGroup<'_>> {
     if failed.is_empty() { pick(|finding| finding.withholds) } else { failed }
 }
 
-/// With fewer rounds than this, the first advice is to measure more.
-const FEW_ROUNDS: u32 = 5;
-
 /// Returns true if the study ends by something other than a number of rounds.
-fn is_open_ended(plan: &StudyPlan) -> bool {
+pub(crate) fn is_open_ended(plan: &StudyPlan) -> bool {
     plan.budget_s.is_some() || plan.sequential.is_some()
-}
-
-/// The next step after a study, which `source` names as a command line does, and whose run folder is `folder`.
-pub(crate) fn next(result: &StudyResult, source: &str, folder: &str) -> Next {
-    let (plan, name) = (&result.plan, source);
-    if result.environment.cluster.is_some() {
-        // A stored result does not say how it was asked for.
-        let options = if source == result.name { String::new() } else { format!(" {source}") };
-        let rounds = 2 * plan.rounds_planned;
-        return Next::new(
-            format!("hoptax mesh{options} --rounds {rounds}"),
-            "measures with more rounds, which narrow the intervals",
-        );
-    }
-    let missing = plan.rounds_planned.saturating_sub(plan.rounds_completed);
-    if plan.ended_early.is_some() && is_open_ended(plan) {
-        return Next::new(format!("hoptax study --resume {folder}"), "continues the study");
-    }
-    if plan.ended_early.is_some() && missing > 0 {
-        let missing = counted(missing.into(), "round");
-        return Next::new(
-            format!("hoptax study --resume {folder}"),
-            format!("measures the missing {missing}"),
-        );
-    }
-    let is_void = result.verdict == Verdict::Void;
-    let helped = result.machine.as_ref().and_then(probe::slow_wake_ups_shortened);
-    if let Some((halting_us, never_halted_us)) = helped.filter(|_| is_void && !plan.never_halted) {
-        let by = result.machine.as_ref().and_then(|machine| machine.never_halted_by);
-        let purpose = format!(
-            "a wake-up takes {halting_us:.0} us here, and {never_halted_us:.0} us if processors do not halt"
-        );
-        return match by {
-            Some(NeverHaltedBy::Spinner) => Next::new(format!("sudo hoptax study {name}"), purpose),
-            _ => Next::new(format!("hoptax study {name} --never-halt always"), purpose),
-        };
-    }
-    if plan.rounds_completed < FEW_ROUNDS {
-        let command = format!("hoptax study --resume {folder} --rounds {}", 2 * FEW_ROUNDS);
-        return Next::new(command, "adds rounds, which narrow the intervals");
-    }
-    match result.verdict {
-        Verdict::Void => Next::new(format!("hoptax study {name}"), "measures again, after the remedy"),
-        Verdict::Caution => {
-            let command = format!("hoptax study --resume {folder} --rounds {}", 2 * plan.rounds_completed);
-            Next::new(command, "adds rounds, which narrow the intervals")
-        }
-        Verdict::Sound => {
-            Next::new(format!("hoptax study {name} --again"), "measures another sitting and combines both")
-        }
-    }
 }
 
 #[cfg(test)]
@@ -410,41 +354,17 @@ mod tests {
     }
 
     #[test]
-    fn a_void_study_names_the_failed_checks_and_the_next_command() {
+    fn a_void_study_names_the_failed_checks() {
         assert!(failed(&fixture::study()).is_empty());
-        let void = fixture::void();
-        assert_eq!(failed(&void)[0].finding.id, "steal");
-        assert_eq!(next(&void, "quick", "runs/1").command, "hoptax study quick");
-        assert_eq!(next(&void, "mine.yaml", "runs/1").command, "hoptax study mine.yaml");
-        let mut few = void.clone();
-        few.plan.rounds_completed = 2;
-        assert_eq!(next(&few, "quick", "runs/1").command, "hoptax study --resume runs/1 --rounds 10");
+        assert_eq!(failed(&fixture::void())[0].finding.id, "steal");
     }
 
     #[test]
-    fn a_study_that_was_cut_short_is_to_be_resumed() {
-        let result = fixture::cut();
+    fn a_study_that_was_cut_short_says_how_far_it_came() {
+        let mut result = fixture::cut();
         assert_eq!(cut(&result).as_deref(), Some("The study ended after 4 of 10 rounds: it was interrupted"));
-        let found = next(&result, "quick", "runs/1");
-        assert!(
-            found.command == "hoptax study --resume runs/1"
-                && found.purpose.ends_with("the missing 6 rounds")
-        );
         // The number of missing rounds is unknown for a study that ends with its time budget.
-        let mut timed = result.clone();
-        timed.plan.budget_s = Some(600.0);
-        assert_eq!(cut(&timed).as_deref(), Some("The study ended after 4 rounds: it was interrupted"));
-        assert!(next(&timed, "quick", "runs/1").purpose.starts_with("continues the study"));
-    }
-
-    #[test]
-    fn slow_wake_ups_that_can_be_shortened_are_the_first_remedy() {
-        let mut void = fixture::void();
-        void.machine = Some(fixture::machine(42.0, 5.0));
-        assert!(next(&void, "quick", "runs/1").command.contains("--never-halt always"));
-        void.machine.as_mut().unwrap().never_halted_by = Some(NeverHaltedBy::Spinner);
-        assert_eq!(next(&void, "quick", "runs/1").command, "sudo hoptax study quick");
-        void.plan.never_halted = true;
-        assert!(!next(&void, "quick", "runs/1").purpose.contains("a wake-up takes"));
+        result.plan.budget_s = Some(600.0);
+        assert_eq!(cut(&result).as_deref(), Some("The study ended after 4 rounds: it was interrupted"));
     }
 }

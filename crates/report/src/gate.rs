@@ -4,8 +4,8 @@ use hoptax_result::{GateLimit, GateOutcome, GateResult, ReferenceRun, StoredRefe
 
 use crate::more_rounds;
 use crate::numbers::{counted, decimals, grouped, percent_difference};
-use crate::side_table::SideTable;
 use crate::sittings::{scaled, unit};
+use crate::table::Table;
 
 /// Time between the starts of two runs, below which they may share the level of the machine.
 const SITTING_SECONDS: f64 = 3_600.0;
@@ -119,7 +119,7 @@ fn remedy(result: &GateResult, limit: &GateLimit) -> String {
 }
 
 /// All limits, and those of the A/A arm.
-pub(crate) fn table(result: &GateResult) -> SideTable {
+pub(crate) fn table(result: &GateResult) -> Table {
     let row = |limit: &GateLimit, name: String| {
         let level = limit.reference.map(|reference| {
             let half_width = limit
@@ -139,11 +139,9 @@ pub(crate) fn table(result: &GateResult) -> SideTable {
     };
     let own = result.limits.iter().map(|limit| row(limit, limit.arm.clone()));
     let same = result.same.iter().map(|limit| row(limit, format!("{} (A/A)", limit.arm)));
-    SideTable {
-        title: "limits, and how much each measure changes from the reference".to_owned(),
-        header: ["arm", "limit", "measure", "reference", "change", "outcome"].map(str::to_owned).to_vec(),
-        rows: own.chain(same).collect(),
-    }
+    let headings = ["arm", "limit", "measure", "reference", "change", "outcome"];
+    let title = "limits, and how much each measure changes from the reference";
+    Table::of_words(title, headings, own.chain(same)).with_words(&["limit", "measure", "outcome"])
 }
 
 /// The method of judging limits, and the arms that were left out.

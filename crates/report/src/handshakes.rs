@@ -3,7 +3,7 @@
 use hoptax_result::{ArmLoad, ArmResult, Interval, LoadSpec, Measure, Place, StudyResult};
 
 use crate::numbers::{level, percent};
-use crate::side_table::SideTable;
+use crate::table::Table;
 use crate::words;
 
 /// A column of rates: its heading, and its value for an arm.
@@ -17,7 +17,7 @@ const COLUMNS: [Column; 3] = [
 
 /// New connections and handshakes of every arm under one load; none if the load keeps its connections, and if nothing
 /// was measured.
-pub(crate) fn table(result: &StudyResult, load: &LoadSpec) -> Option<SideTable> {
+pub(crate) fn table(result: &StudyResult, load: &LoadSpec) -> Option<Table> {
     load.requests_per_connection?;
     let of = |arm| under(arm, load);
     let columns: Vec<&Column> = COLUMNS
@@ -31,16 +31,14 @@ pub(crate) fn table(result: &StudyResult, load: &LoadSpec) -> Option<SideTable> 
         let cells = std::iter::once(group).chain(rates).chain([busy]);
         (arm.id.clone(), cells.collect())
     };
-    let header = ["arm", "TLS group"].into_iter().chain(columns.iter().map(|column| column.0));
-    (!columns.is_empty()).then(|| SideTable {
-        title: format!(
-            "new connections under {}, {} (a proxy that was not fully busy sustains more)",
-            load.name,
-            words::loop_of(result, load)
-        ),
-        header: header.chain(["proxy busy"]).map(str::to_owned).collect(),
-        rows: result.arms.iter().filter_map(of).map(row).collect(),
-    })
+    let headings = ["arm", "TLS group"].into_iter().chain(columns.iter().map(|column| column.0));
+    let title = format!(
+        "new connections under {}, {} (a proxy that was not fully busy sustains more)",
+        load.name,
+        words::loop_of(result, load)
+    );
+    let rows = result.arms.iter().filter_map(of).map(row);
+    (!columns.is_empty()).then(|| Table::of_words(title, headings.chain(["proxy busy"]), rows))
 }
 
 fn under<'a>(arm: &'a ArmResult, load: &LoadSpec) -> Option<(&'a ArmResult, &'a ArmLoad)> {
@@ -81,10 +79,11 @@ mod tests {
         arm.loads[0].full_handshakes_per_second = interval(3_400.0);
         arm.loads[0].proxy_core_share = Some(0.987);
         let table = table(&result, &load).unwrap();
-        assert_eq!(table.header, ["arm", "TLS group", "connections/s", "full handshakes/s", "proxy busy"]);
-        let lua = table.rows.iter().find(|row| row.0 == "lua").unwrap();
-        assert_eq!(lua.1, ["X25519", "3,400 ±20", "3,400 ±20", "99 %"]);
-        let plain = table.rows.iter().find(|row| row.0 == "baseline").unwrap();
-        assert_eq!(plain.1, ["-", "-", "-", "-"]);
+        assert_eq!(
+            table.headings(),
+            ["arm", "TLS group", "connections/s", "full handshakes/s", "proxy busy"]
+        );
+        assert_eq!(table.texts_of("lua"), ["X25519", "3,400 ±20", "3,400 ±20", "99 %"]);
+        assert_eq!(table.texts_of("baseline"), ["-", "-", "-", "-"]);
     }
 }

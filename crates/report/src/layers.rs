@@ -9,17 +9,17 @@ use hoptax_result::{ArmResult, LayerUse, StudyResult};
 
 use crate::numbers::{difference, level};
 use crate::rows::in_percent;
-use crate::side_table::SideTable;
+use crate::table::Table;
 pub(crate) use bars::bars;
 pub(crate) use flame::flame;
 
 /// A table for each arm with layers: CPU time per request, its share, and the difference from the arm compared with.
-pub(crate) fn tables(result: &StudyResult) -> Vec<SideTable> {
+pub(crate) fn tables(result: &StudyResult) -> Vec<Table> {
     result.arms.iter().filter_map(table).collect()
 }
 
 /// A row for each arm with top-down counters: the share of each part, in percent of the issue slots.
-pub(crate) fn top_down(result: &StudyResult) -> Option<SideTable> {
+pub(crate) fn top_down(result: &StudyResult) -> Option<Table> {
     let counted = || result.arms.iter().filter(|arm| !arm.top_down.is_empty());
     let parts: BTreeSet<&str> =
         counted().flat_map(|arm| &arm.top_down).map(|part| part.part.as_str()).collect();
@@ -30,16 +30,12 @@ pub(crate) fn top_down(result: &StudyResult) -> Option<SideTable> {
         };
         (arm.id.clone(), parts.iter().map(cell).collect())
     };
-    let header = ["arm".to_owned()].into_iter().chain(parts.iter().map(|part| format!("{part} %")));
-    (!parts.is_empty()).then(|| SideTable {
-        title: "Top-down counters: parts of the issue slots of the processor while it ran the proxies"
-            .to_owned(),
-        header: header.collect(),
-        rows: counted().map(row).collect(),
-    })
+    let headings = ["arm".to_owned()].into_iter().chain(parts.iter().map(|part| format!("{part} %")));
+    let title = "Top-down counters: parts of the issue slots of the processor while it ran the proxies";
+    (!parts.is_empty()).then(|| Table::of_words(title, headings, counted().map(row)))
 }
 
-fn table(arm: &ArmResult) -> Option<SideTable> {
+fn table(arm: &ArmResult) -> Option<Table> {
     let whole: f64 = arm.layers.iter().map(|layer| layer.cpu_us_per_request.estimate).sum();
     if whole <= 0.0 {
         return None;
@@ -59,11 +55,9 @@ fn table(arm: &ArmResult) -> Option<SideTable> {
         let share = in_percent(&share);
         format!("; with the profiler it was {} % more, which is not included", difference(&share))
     });
-    Some(SideTable {
-        title: format!("CPU time of {} by layer, per request{profiler}", arm.id),
-        header: ["layer", "CPU us", "share"].into_iter().map(str::to_owned).chain(added).collect(),
-        rows: arm.layers.iter().map(row).collect(),
-    })
+    let title = format!("CPU time of {} by layer, per request{profiler}", arm.id);
+    let headings = ["layer", "CPU us", "share"].map(str::to_owned).into_iter().chain(added);
+    Some(Table::of_words(title, headings, arm.layers.iter().map(row)))
 }
 
 #[cfg(test)]
@@ -93,16 +87,16 @@ mod tests {
             found.iter().find(|table| table.title.contains(&format!("of {arm} by layer"))).unwrap()
         };
         let baseline = of("baseline");
-        assert_eq!(baseline.header, ["layer", "CPU us", "share"]);
+        assert_eq!(baseline.headings(), ["layer", "CPU us", "share"]);
         assert!(
             baseline.title.ends_with("it was +10.0 ±5.0 % more, which is not included"),
             "{}",
             baseline.title
         );
-        assert_eq!(baseline.rows[1].1, ["15.00 ±0.50", "75.0 %"]);
+        assert_eq!(baseline.texts(1), ["15.00 ±0.50", "75.0 %"]);
         let lua = of("lua");
-        assert_eq!(lua.header[3], "than baseline, us");
-        assert_eq!(lua.rows[0].1[2], "+4.00 ±0.50");
+        assert_eq!(lua.headings()[3], "than baseline, us");
+        assert_eq!(lua.texts(0)[2], "+4.00 ±0.50");
     }
 
     #[test]
@@ -117,8 +111,8 @@ mod tests {
         first.top_down = vec![part("retiring", 0.3), part("backend bound", 0.5)];
         second.top_down = vec![part("retiring", 0.2)];
         let table = top_down(&result).unwrap();
-        assert_eq!(table.header, ["arm", "backend bound %", "retiring %"]);
-        let cells: Vec<_> = table.rows.iter().map(|row| row.1.join(", ")).collect();
-        assert_eq!(cells, ["50.0 ±1.0, 30.0 ±1.0", "-, 20.0 ±1.0"]);
+        assert_eq!(table.headings(), ["arm", "backend bound %", "retiring %"]);
+        assert_eq!(table.texts(0), ["50.0 ±1.0", "30.0 ±1.0"]);
+        assert_eq!(table.texts(1), ["-", "20.0 ±1.0"]);
     }
 }

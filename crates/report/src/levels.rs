@@ -5,7 +5,7 @@ use hoptax_result::{ArmKind, ArmResult, CostMeasure, Interval, LoadSpec, RoundMe
 use crate::load_rate;
 use crate::numbers::{grouped, level};
 use crate::rows::{arm_level, baselines, mark, own_load, reference_level};
-use crate::side_table::SideTable;
+use crate::table::Table;
 
 /// A column: its heading and its measure.
 type Column = (&'static str, CostMeasure);
@@ -58,7 +58,7 @@ fn users<'r>(
 
 /// The levels of all baselines, the main one first, each followed by those under the loads that arms compared with it have of their own:
 /// costs of these arms are shares of them. None if none of their numbers is left.
-pub(crate) fn levels(result: &StudyResult) -> Option<SideTable> {
+pub(crate) fn levels(result: &StudyResult) -> Option<Table> {
     let arms = baselines(result);
     let of_rounds = RoundMeasure::compared()
         .map(|measure| (measure.definition().short_heading, CostMeasure::OfRounds(measure)));
@@ -87,14 +87,9 @@ pub(crate) fn levels(result: &StudyResult) -> Option<SideTable> {
         Some(rate) => format!(", response times at {} requests/s", grouped(rate, 0)),
         None => format!(", response times under {}", load.name),
     });
-    (!columns.is_empty()).then(|| SideTable {
-        title: format!("{what}, per request{at}"),
-        header: std::iter::once("arm")
-            .chain(columns.iter().map(|column| column.0))
-            .map(str::to_owned)
-            .collect(),
-        rows: rows.iter().map(|row| (row.name(result), cells(row))).collect(),
-    })
+    let headings = std::iter::once("arm").chain(columns.iter().map(|column| column.0));
+    let rows = rows.iter().map(|row| (row.name(result), cells(row)));
+    (!columns.is_empty()).then(|| Table::of_words(format!("{what}, per request{at}"), headings, rows))
 }
 
 /// One line per baseline other than the main one with the arms compared with it, and the arms whose numbers are
@@ -128,12 +123,11 @@ mod tests {
     fn a_baseline_has_its_levels_in_a_row() {
         let table = levels(&fixture::study()).unwrap();
         assert_eq!(
-            table.header,
+            table.headings(),
             ["arm", "CPU us", "max rate/s", "p50 us", "p90 us", "p99 us", "memory MiB", "kB/connection"]
         );
-        assert_eq!(table.rows[0].0, "baseline");
         assert_eq!(
-            table.rows[0].1,
+            table.texts_of("baseline"),
             [
                 "46.00 ±0.52",
                 "21,739 ±210",
@@ -171,11 +165,11 @@ mod tests {
         let baseline = result.arms.iter_mut().find(|arm| arm.id == "baseline").unwrap();
         baseline.loads = ["second", "slow"].map(under).into();
         let table = levels(&result).unwrap();
-        let names: Vec<&str> = table.rows.iter().map(|(name, _)| name.as_str()).collect();
+        let names: Vec<&str> = table.rows.iter().map(|row| row.name.as_str()).collect();
         assert_eq!(names, ["baseline", "baseline (1,600/s)", "baseline{size=4096}"]);
         // Neither the rate of an open loop nor memory is a number of this load.
-        assert_eq!(table.rows[1].1, ["55.00 ±0.60", "-", "101.0 ±1.2", "-", "-", "-", "-"]);
-        assert_eq!(table.rows[0].1, levels(&fixture::study()).unwrap().rows[0].1);
+        assert_eq!(table.texts(1), ["55.00 ±0.60", "-", "101.0 ±1.2", "-", "-", "-", "-"]);
+        assert_eq!(table.rows[0], levels(&fixture::study()).unwrap().rows[0]);
     }
 
     #[test]

@@ -41,7 +41,6 @@ mod rows;
 mod rules;
 pub mod sarif;
 mod side;
-mod side_table;
 mod sittings;
 mod style;
 mod table;

@@ -125,15 +125,6 @@ fn faint() -> CellStyle {
     CellStyle::new().add_modifier(Modifier::DIM)
 }
 
-/// A time in words: `23 s`, `4 min`, `3.3 h`.
-fn duration(seconds: f64) -> String {
-    match seconds.max(0.0) {
-        short if short < 90.0 => format!("{short:.0} s"),
-        middling if middling < 5_400.0 => format!("{:.0} min", middling / 60.0),
-        long => format!("{:.1} h", long / 3_600.0),
-    }
-}
-
 /// The lines of a view, without what is empty at their end. With colour, cells that differ from the usual have escape sequences
 /// (ECMA-48, SGR).
 fn text(view: &Buffer, has_colour: bool) -> Vec<String> {
@@ -230,10 +221,5 @@ mod tests {
         let mut sheet = Sheet::new(room(6, 1));
         sheet.line(&Line::from("a漢b"));
         assert_eq!(text(&sheet.finished(), false), ["a漢b"]);
-    }
-
-    #[test]
-    fn durations_have_a_unit_that_suits_them() {
-        assert_eq!([-1.0, 89.4, 240.0, 12_000.0].map(duration), ["0 s", "89 s", "4 min", "3.3 h"]);
     }
 }

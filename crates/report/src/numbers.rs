@@ -108,9 +108,23 @@ pub(super) fn seconds(seconds: f64) -> String {
     grouped(seconds, usize::from(seconds.fract() > 0.0))
 }
 
+/// A time in words: `23 s`, `4 min`, `3.3 h`.
+pub fn duration(seconds: f64) -> String {
+    match seconds.max(0.0) {
+        short if short < 90.0 => format!("{short:.0} s"),
+        middling if middling < 5_400.0 => format!("{:.0} min", middling / 60.0),
+        long => format!("{:.1} h", long / 3_600.0),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn durations_have_a_unit_that_suits_them() {
+        assert_eq!([-1.0, 89.4, 240.0, 12_000.0].map(duration), ["0 s", "89 s", "4 min", "3.3 h"]);
+    }
 
     #[test]
     fn digits_follow_the_interval() {

@@ -4,7 +4,7 @@ use hoptax_result::{ArmKind, ArmResult, Interval, Parts, StudyResult};
 
 use crate::numbers::{difference, level};
 use crate::rows::mark;
-use crate::side_table::SideTable;
+use crate::table::Table;
 
 /// A column: its heading, and its part.
 type Column = (&'static str, fn(&Parts) -> Option<Interval>);
@@ -20,7 +20,7 @@ const COLUMNS: [Column; 6] = [
 
 /// Activity of the proxies per request: the levels of the baselines, and the difference of each other arm. Under the
 /// load that costs in CPU time are taken from; none if the kernel reports nothing.
-pub(crate) fn table(result: &StudyResult) -> Option<SideTable> {
+pub(crate) fn table(result: &StudyResult) -> Option<Table> {
     let load = &result.plan.cpu_load()?.name;
     let of = |arm: &ArmResult| -> Option<(String, Vec<String>)> {
         let under = arm.under(&result.plan.cpu_load_of(&arm.id)?.name)?;
@@ -35,13 +35,11 @@ pub(crate) fn table(result: &StudyResult) -> Option<SideTable> {
         Some((name, COLUMNS.iter().map(cell).collect()))
     };
     let rows: Vec<(String, Vec<String>)> = result.arms.iter().filter_map(of).collect();
-    (!rows.is_empty()).then(|| SideTable {
-        title: format!(
-            "work of the proxies per request under {load}: user and kernel time by ticks, the others by exact counts"
-        ),
-        header: std::iter::once("arm").chain(COLUMNS.iter().map(|column| column.0)).map(str::to_owned).collect(),
-        rows,
-    })
+    let title = format!(
+        "work of the proxies per request under {load}: user and kernel time by ticks, the others by exact counts"
+    );
+    let headings = std::iter::once("arm").chain(COLUMNS.iter().map(|column| column.0));
+    (!rows.is_empty()).then(|| Table::of_words(title, headings, rows))
 }
 
 #[cfg(test)]
@@ -64,8 +62,7 @@ mod tests {
             }
         }
         let table = table(&result).unwrap();
-        let row = |id: &str| table.rows.iter().find(|row| row.0 == id).unwrap().1.clone();
-        assert_eq!(row("baseline")[..3], ["-", "-", "4.00 ±0.50"], "{table:#?}");
-        assert_eq!(row("lua")[..3], ["-", "-", "+2.00 ±0.50"], "{table:#?}");
+        assert_eq!(table.texts_of("baseline")[..3], ["-", "-", "4.00 ±0.50"], "{table:#?}");
+        assert_eq!(table.texts_of("lua")[..3], ["-", "-", "+2.00 ±0.50"], "{table:#?}");
     }
 }

@@ -6,7 +6,7 @@ use hoptax_result::{CarryError, Interval, Price, PriceMade, PricedMachine, Price
 
 use crate::numbers::{counted, difference, ends, grouped, level, signed};
 use crate::rows::in_percent;
-use crate::side_table::SideTable;
+use crate::table::Table;
 
 /// The source of the prices, how they were carried, and their errors.
 pub(crate) fn lines(result: &PricesResult) -> Vec<String> {
@@ -53,7 +53,7 @@ fn error(error: &CarryError) -> String {
 }
 
 /// One row per function.
-pub(crate) fn table(result: &PricesResult) -> SideTable {
+pub(crate) fn table(result: &PricesResult) -> Table {
     let or_dash = |interval: Option<&Interval>, format: fn(&Interval) -> String| {
         interval.map_or_else(|| "-".to_owned(), format)
     };
@@ -76,12 +76,9 @@ pub(crate) fn table(result: &PricesResult) -> SideTable {
     } else {
         &["function", "%", "us"]
     };
-    SideTable {
-        title: "CPU time of the proxy that a function adds to a request, % of plain proxying and us"
-            .to_owned(),
-        header: columns.iter().map(|column| (*column).to_owned()).collect(),
-        rows: priced_first(result).into_iter().map(row).collect(),
-    }
+    let title = "CPU time of the proxy that a function adds to a request, % of plain proxying and us";
+    let rows = priced_first(result).into_iter().map(row);
+    Table::of_words(title, columns.iter().copied(), rows).with_words(&["source"])
 }
 
 /// The functions that have a price here before those that have none.

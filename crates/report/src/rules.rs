@@ -3,10 +3,10 @@
 use hoptax_result::{Interval, RuleCost, StudyResult};
 
 use crate::numbers::difference;
-use crate::side_table::SideTable;
+use crate::table::Table;
 
 /// A row for each series of arms and each load; none without a series.
-pub(crate) fn table(result: &StudyResult) -> Option<SideTable> {
+pub(crate) fn table(result: &StudyResult) -> Option<Table> {
     let cell = |interval: Option<&Interval>| interval.map_or_else(|| "-".to_owned(), difference);
     let row = |cost: &RuleCost| {
         let established = if cost.accept_established { "yes" } else { "no" };
@@ -21,15 +21,11 @@ pub(crate) fn table(result: &StudyResult) -> Option<SideTable> {
         (cost.firewall.clone(), cells)
     };
     let rows: Vec<_> = result.rule_costs.iter().map(row).collect();
-    let header =
+    let headings =
         ["firewall", "match", "established first", "load", "ns per rule", "ns per rule and packet", "shape"];
-    (!rows.is_empty()).then(|| SideTable {
-        title: "CPU time of one more firewall rule, per request and per packet that arrives, of all processes together; \
-                linear: straight within a tenth of its rise"
-            .to_owned(),
-        header: header.map(str::to_owned).to_vec(),
-        rows,
-    })
+    let title = "CPU time of one more firewall rule, per request and per packet that arrives, of all processes together; \
+                 linear: straight within a tenth of its rise";
+    (!rows.is_empty()).then(|| Table::of_words(title, headings, rows))
 }
 
 #[cfg(test)]
@@ -59,7 +55,6 @@ mod tests {
         }];
         let table = table(&result).unwrap();
         assert_eq!(table.rows.len(), 1);
-        assert_eq!(table.rows[0].0, "iptables");
-        assert_eq!(table.rows[0].1, ["last", "no", "saturation", "+9.00 ±0.50", "-", "linear"]);
+        assert_eq!(table.texts_of("iptables"), ["last", "no", "saturation", "+9.00 ±0.50", "-", "linear"]);
     }
 }

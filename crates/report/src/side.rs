@@ -8,11 +8,11 @@ use hoptax_stats::{mean_over_rounds, standard_error};
 use crate::by_load::open_loops;
 use crate::numbers::{difference, grouped, level, percent};
 use crate::rows::{arm_level, hop_level, in_units, mark};
-use crate::side_table::SideTable;
+use crate::table::Table;
 use crate::{by_load, handshakes, layers, parts, rules, timeline, words};
 
 /// The secondary tables of a study: the costs of its functions that are not in the main table.
-pub(crate) fn side_tables(result: &StudyResult) -> Vec<SideTable> {
+pub(crate) fn side_tables(result: &StudyResult) -> Vec<Table> {
     let mut tables = timeline::tables(result);
     tables.extend(by_load::responses(result));
     tables.extend(result.plan.loads.iter().filter_map(|load| handshakes::table(result, load)));
@@ -34,7 +34,7 @@ pub(crate) fn side_tables(result: &StudyResult) -> Vec<SideTable> {
 }
 
 /// Every arm under each load, if the main table has not nearly the same.
-pub(crate) fn levels_by_load(result: &StudyResult) -> Vec<SideTable> {
+pub(crate) fn levels_by_load(result: &StudyResult) -> Vec<Table> {
     let has_network = result.arms.iter().any(|arm| arm.network().is_some());
     if result.plan.link.is_none() && !has_network && open_loops(result) < 2 {
         return Vec::new();
@@ -44,7 +44,7 @@ pub(crate) fn levels_by_load(result: &StudyResult) -> Vec<SideTable> {
 }
 
 /// Returns tables of the work of proxies per request and once per round, for example at their start, and of the intervals of a timeline.
-pub(crate) fn work(result: &StudyResult) -> Vec<SideTable> {
+pub(crate) fn work(result: &StudyResult) -> Vec<Table> {
     let of_rounds = RoundMeasure::ALL.into_iter().filter_map(|measure| own(result, measure));
     parts::table(result).into_iter().chain(of_rounds).chain(timeline::courses(result)).collect()
 }
@@ -77,7 +77,7 @@ const COLUMNS: [Column; 16] = [
 ];
 
 /// Every arm under one load.
-fn under(result: &StudyResult, load: &LoadSpec) -> SideTable {
+fn under(result: &StudyResult, load: &LoadSpec) -> Table {
     let of = |arm: &ArmResult| arm.under(&load.name).cloned();
     let arms: Vec<(&ArmResult, ArmLoad)> =
         result.arms.iter().filter_map(|arm| Some((arm, of(arm)?))).collect();
@@ -90,18 +90,13 @@ fn under(result: &StudyResult, load: &LoadSpec) -> SideTable {
     let cells = |load: &ArmLoad| {
         columns.iter().map(|column| column.1(load).unwrap_or_else(|| "-".to_owned())).collect()
     };
-    SideTable {
-        title: format!("{}, {}", load.name, words::loop_of(result, load)),
-        header: std::iter::once("arm")
-            .chain(columns.iter().map(|column| column.0))
-            .map(str::to_owned)
-            .collect(),
-        rows: arms.iter().map(|(arm, load)| (arm.id.clone(), cells(load))).collect(),
-    }
+    let title = format!("{}, {}", load.name, words::loop_of(result, load));
+    let headings = std::iter::once("arm").chain(columns.iter().map(|column| column.0));
+    Table::of_words(title, headings, arms.iter().map(|(arm, load)| (arm.id.clone(), cells(load))))
 }
 
 /// The responses of every arm under one load, by status; none if it expects a single status.
-fn statuses(result: &StudyResult, load: &LoadSpec) -> SideTable {
+fn statuses(result: &StudyResult, load: &LoadSpec) -> Table {
     let mut rows = Vec::new();
     for arm in &result.arms {
         let Some(under) = arm.under(&load.name) else { continue };
@@ -120,17 +115,12 @@ fn statuses(result: &StudyResult, load: &LoadSpec) -> SideTable {
             ));
         }
     }
-    SideTable {
-        title: format!("responses by status under {}, {}", load.name, words::loop_of(result, load)),
-        header: ["arm", "status", "per second", "p50 us", "p99 us", "admitted/expected"]
-            .map(str::to_owned)
-            .to_vec(),
-        rows,
-    }
+    let title = format!("responses by status under {}, {}", load.name, words::loop_of(result, load));
+    Table::of_words(title, ["arm", "status", "per second", "p50 us", "p99 us", "admitted/expected"], rows)
 }
 
 /// The costs of functions that call a companion: the proxy's part and the companion's.
-fn companion(result: &StudyResult) -> SideTable {
+fn companion(result: &StudyResult) -> Table {
     let row = |arm: &ArmResult| {
         let companion = arm.companion_cpu_us_per_request?;
         let proxy = arm.cost.cpu_us_per_request;
@@ -139,16 +129,14 @@ fn companion(result: &StudyResult) -> SideTable {
         let name = format!("{}{}", arm.id, mark(result, arm));
         Some((name, vec![proxy, level(&companion), both.unwrap_or_else(|| "-".to_owned())]))
     };
-    SideTable {
-        title: "functions that call a service (companion), CPU time per request".to_owned(),
-        header: ["arm", "proxy cost us", "companion us", "total us"].map(str::to_owned).to_vec(),
-        rows: result.arms.iter().filter_map(row).collect(),
-    }
+    let title = "functions that call a service (companion), CPU time per request";
+    let headings = ["arm", "proxy cost us", "companion us", "total us"];
+    Table::of_words(title, headings, result.arms.iter().filter_map(row))
 }
 
 /// The table of a measure of rounds that has one of its own: the value of the proxies of an arm, and the cost of the function. None
 /// without numbers.
-fn own(result: &StudyResult, measure: RoundMeasure) -> Option<SideTable> {
+fn own(result: &StudyResult, measure: RoundMeasure) -> Option<Table> {
     let definition = measure.definition();
     let row = |arm: &ArmResult| {
         let own = of_whole_arm(result, arm, measure)?;
@@ -156,15 +144,9 @@ fn own(result: &StudyResult, measure: RoundMeasure) -> Option<SideTable> {
         let added = cost.map_or_else(|| "-".to_owned(), |cost| difference(&in_units(&cost, definition.unit)));
         Some((arm.id.clone(), vec![level(&own), added]))
     };
-    let table = SideTable {
-        title: definition.own_table?.to_owned(),
-        header: vec![
-            "arm".to_owned(),
-            definition.unit_name.to_owned(),
-            format!("added {}", definition.unit_name),
-        ],
-        rows: result.arms.iter().filter_map(row).collect(),
-    };
+    let unit = definition.unit_name;
+    let headings = ["arm".to_owned(), unit.to_owned(), format!("added {unit}")];
+    let table = Table::of_words(definition.own_table?, headings, result.arms.iter().filter_map(row));
     (!table.rows.is_empty()).then_some(table)
 }
 
@@ -182,7 +164,7 @@ fn of_whole_arm(result: &StudyResult, arm: &ArmResult, measure: RoundMeasure) ->
 }
 
 /// Resource use of each proxy, by arm.
-fn hops(result: &StudyResult) -> SideTable {
+fn hops(result: &StudyResult) -> Table {
     let mut rows = Vec::new();
     for arm in &result.arms {
         for (place, hop) in arm.hops.iter().enumerate() {
@@ -193,15 +175,8 @@ fn hops(result: &StudyResult) -> SideTable {
             rows.push((name, cells.collect()));
         }
     }
-    SideTable {
-        title: "each proxy".to_owned(),
-        header: ["arm", "proxy", "CPU us"]
-            .into_iter()
-            .chain(RoundMeasure::compared().map(|measure| measure.definition().short_heading))
-            .map(str::to_owned)
-            .collect(),
-        rows,
-    }
+    let of_rounds = RoundMeasure::compared().map(|measure| measure.definition().short_heading);
+    Table::of_words("each proxy", ["arm", "proxy", "CPU us"].into_iter().chain(of_rounds), rows)
 }
 
 /// Minimum number of A/A arms for the null table.
@@ -225,7 +200,7 @@ fn null_measures() -> Vec<(&'static str, CostMeasure)> {
 
 /// Summary of many A/A arms as a test of the setup: how many of their intervals cover zero, and where their
 /// estimates lie.
-fn null(result: &StudyResult) -> Option<SideTable> {
+fn null(result: &StudyResult) -> Option<Table> {
     let same: Vec<&ArmResult> = result.arms.iter().filter(|arm| arm.kind == ArmKind::Same).collect();
     if same.len() < NULL_ARMS {
         return None;
@@ -248,13 +223,9 @@ fn null(result: &StudyResult) -> Option<SideTable> {
         let cells = vec![format!("{holding} of {}", costs.len()), format!("{mean:+.2}"), format!("{rms:.2}")];
         (!errors.is_empty()).then(|| (name.to_owned(), cells))
     };
-    Some(SideTable {
-        title: "A/A arms, whose true cost is zero: coverage of the intervals".to_owned(),
-        header: ["measure", "contain zero", "mean, standard errors", "root mean square"]
-            .map(str::to_owned)
-            .to_vec(),
-        rows: null_measures().into_iter().filter_map(row).collect(),
-    })
+    let title = "A/A arms, whose true cost is zero: coverage of the intervals";
+    let headings = ["measure", "contain zero", "mean, standard errors", "root mean square"];
+    Some(Table::of_words(title, headings, null_measures().into_iter().filter_map(row)))
 }
 
 #[cfg(test)]
@@ -266,9 +237,8 @@ mod tests {
     fn each_arm_under_a_load_has_how_busy_its_proxy_was() {
         let result = fixture::shares();
         let table = under(&result, &result.plan.loads[1]);
-        let column = table.header.iter().position(|name| name == "proxy busy").unwrap();
-        let of = |id: &str| &table.rows.iter().find(|(name, _)| name == id).unwrap().1[column - 1];
-        assert_eq!([of("lua"), of("direct")], ["39 %", "-"]);
+        let column = table.columns.iter().position(|column| column.heading == "proxy busy").unwrap();
+        assert_eq!(["lua", "direct"].map(|arm| table.texts_of(arm).remove(column)), ["39 %", "-"]);
     }
 
     #[test]
@@ -286,7 +256,6 @@ mod tests {
         }
         let table = null(&result).unwrap();
         // Ten rounds: a half-width is 2.262 standard errors, so these are 0.45, -3.62, 0.90, 4.07 and 0.
-        let expected = ["3 of 5", "+0.36", "2.48"].map(str::to_owned).to_vec();
-        assert_eq!(table.rows[0], ("CPU time".to_owned(), expected));
+        assert_eq!(table.texts_of("CPU time"), ["3 of 5", "+0.36", "2.48"]);
     }
 }

@@ -3,7 +3,7 @@
 use hoptax_result::{CostMeasure, HoldsFor, Interval, SittingCost, SittingsResult, StudyResult};
 
 use crate::numbers::{UNCERTAIN_SIGN, counted, decimals, difference, ends, grouped};
-use crate::side_table::SideTable;
+use crate::table::Table;
 
 /// The heading of the tables by sitting.
 pub(crate) const HEADING: &str = "Variation between sittings";
@@ -17,16 +17,16 @@ pub(crate) fn tables(
     result: &SittingsResult,
     one: Option<&StudyResult>,
     measures: &[CostMeasure],
-) -> Vec<SideTable> {
+) -> Vec<Table> {
     let tables = measures.iter().map(|measure| table(result, one, *measure));
     tables.filter(|table| !table.rows.is_empty()).collect()
 }
 
-fn table(result: &SittingsResult, one: Option<&StudyResult>, measure: CostMeasure) -> SideTable {
+fn table(result: &SittingsResult, one: Option<&StudyResult>, measure: CostMeasure) -> Table {
     let sittings = (1..=result.sittings.len()).map(|number| format!("sitting {number}"));
     let is_several = result.sittings.len() > 1;
     let combined: &[&str] = if is_several { &["combined", "next sitting", "between sittings"] } else { &[] };
-    let header = std::iter::once("arm".to_owned()).chain(sittings);
+    let headings = std::iter::once("arm".to_owned()).chain(sittings);
     let rows = result.arms.iter().filter_map(|arm| {
         let cost = arm.costs.iter().find(|cost| (cost.measure, &cost.load) == (measure, &None))?;
         let mut cells: Vec<String> = cost
@@ -45,11 +45,7 @@ fn table(result: &SittingsResult, one: Option<&StudyResult>, measure: CostMeasur
         }
         Some((arm.id.clone(), cells))
     });
-    SideTable {
-        title: measure.words().to_owned(),
-        header: header.chain(combined.iter().map(ToString::to_string)).collect(),
-        rows: rows.collect(),
-    }
+    Table::of_words(measure.words(), headings.chain(combined.iter().map(ToString::to_string)), rows)
 }
 
 /// A cost, with the mark of a sign that is not supported if it `is_uncertain`.
@@ -222,19 +218,19 @@ mod tests {
         let tables = tables(&result, None, &CostMeasure::all());
         assert_eq!(tables.len(), 2, "measures without any arm have no table");
         for table in &tables {
-            assert!(table.rows.iter().all(|(_, cells)| cells.len() + 1 == table.header.len()), "{table:?}");
+            assert!(table.rows.iter().all(|row| row.cells.len() == table.columns.len()), "{table:?}");
         }
-        assert_eq!(tables[0].rows[0].1[3], "+20.3 ±2.2");
-        assert_eq!(tables[0].rows[1].1[2..4], ["+1.50 ±0.30", "single sitting"]);
+        assert_eq!(tables[0].texts(0)[3], "+20.3 ±2.2");
+        assert_eq!(tables[0].texts(1)[2..4], ["+1.50 ±0.30", "single sitting"]);
         // 0.045 of the numbers above, in percent.
-        assert_eq!(tables[1].rows[0].1[3], "+91 ±10");
+        assert_eq!(tables[1].texts(0)[3], "+91 ±10");
     }
 
     #[test]
     fn a_sign_is_marked_by_the_judgement_of_all_costs_or_else_by_the_interval() {
         let mut result = fixture::three();
         let cells = |result: &SittingsResult, one: Option<&StudyResult>| {
-            tables(result, one, &CostMeasure::all())[0].rows[0].1.clone()
+            tables(result, one, &CostMeasure::all())[0].texts(0)
         };
         let mut one = hoptax_result::sample::study("quick", "2026-01-01T00:00:00Z", 10.0);
         one.arms = vec![hoptax_result::sample::arm("jwt")];
@@ -254,14 +250,14 @@ mod tests {
         let mut result = fixture::three();
         result.arms[0].costs[0].combined = None;
         let tables = tables(&result, None, &CostMeasure::all());
-        assert_eq!(tables[0].rows[0].1[3..], ["withheld", "-", "-"]);
+        assert_eq!(tables[0].texts(0)[3..], ["withheld", "-", "-"]);
     }
 
     #[test]
     fn one_sitting_has_no_combination() {
         let result = fixture::one();
         let tables = tables(&result, None, &CostMeasure::all());
-        assert_eq!(tables[0].header, ["arm", "sitting 1"]);
+        assert_eq!(tables[0].headings(), ["arm", "sitting 1"]);
         assert!(holds(&result).contains("that sitting only"));
     }
 }

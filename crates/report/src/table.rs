@@ -6,7 +6,6 @@ use serde::Serialize;
 
 use crate::numbers::UNCERTAIN_SIGN;
 use crate::quantity::{Basis, Form, Quantity};
-use crate::side_table::SideTable;
 
 /// A table.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -134,6 +133,27 @@ impl Row {
 }
 
 impl Table {
+    /// A table of words. The first heading is that of the names; a narrow output drops the last of the other columns first.
+    pub(crate) fn of_words<H: Into<String>>(
+        title: impl Into<String>,
+        headings: impl IntoIterator<Item = H>,
+        rows: impl IntoIterator<Item = (String, Vec<String>)>,
+    ) -> Self {
+        let mut headings = headings.into_iter().map(|heading| -> String { heading.into() });
+        let names = headings.next().unwrap_or_default();
+        let column =
+            |(place, heading): (usize, String)| Column::new(heading, u8::try_from(place).unwrap_or(u8::MAX));
+        let row = |(name, cells): (String, Vec<String>)| {
+            Row::new(name, cells.into_iter().map(Cell::from).collect())
+        };
+        Self {
+            title: title.into(),
+            names,
+            columns: headings.enumerate().map(column).collect(),
+            rows: rows.into_iter().map(row).collect(),
+        }
+    }
+
     /// The table without columns in which no row states anything.
     #[must_use]
     pub(crate) fn without_empty_columns(mut self) -> Self {
@@ -179,22 +199,22 @@ impl Table {
     }
 }
 
-impl From<SideTable> for Table {
-    fn from(side: SideTable) -> Self {
-        let mut header = side.header.into_iter();
-        Self {
-            title: side.title,
-            names: header.next().unwrap_or_default(),
-            columns: header
-                .enumerate()
-                .map(|(place, heading)| Column::new(heading, u8::try_from(place).unwrap_or(u8::MAX)))
-                .collect(),
-            rows: side
-                .rows
-                .into_iter()
-                .map(|(name, cells)| Row::new(name, cells.into_iter().map(Cell::from).collect()))
-                .collect(),
-        }
+#[cfg(test)]
+impl Table {
+    /// Its headings, that of the names first.
+    pub(crate) fn headings(&self) -> Vec<&str> {
+        let columns = self.columns.iter().map(|column| column.heading.as_str());
+        std::iter::once(self.names.as_str()).chain(columns).collect()
+    }
+
+    /// The texts in the row with this number.
+    pub(crate) fn texts(&self, row: usize) -> Vec<String> {
+        self.rows[row].cells.iter().map(Cell::text).collect()
+    }
+
+    /// The texts in the row with this name.
+    pub(crate) fn texts_of(&self, name: &str) -> Vec<String> {
+        self.texts(self.rows.iter().position(|row| row.name == name).unwrap())
     }
 }
 

@@ -6,7 +6,7 @@ use hoptax_result::{Interval, Phase, StudyResult, Timeline, TimelinePoint};
 
 use crate::chart::{Axis, Group, Line, Mark, Point, Series, Tone};
 use crate::numbers::grouped;
-use crate::side_table::SideTable;
+use crate::table::Table;
 
 const US_PER_MS: f64 = 1_000.0;
 const MIB: f64 = 1_048_576.0;
@@ -44,7 +44,7 @@ fn failures(phase: &Phase) -> String {
 }
 
 /// The numbers of each arm over the whole slice, and by phase if there are several.
-pub(crate) fn tables(result: &StudyResult) -> Vec<SideTable> {
+pub(crate) fn tables(result: &StudyResult) -> Vec<Table> {
     let whole = result.timelines.iter().map(|timeline| PhaseRow {
         arm: name(result, timeline),
         title: String::new(),
@@ -64,7 +64,7 @@ pub(crate) fn tables(result: &StudyResult) -> Vec<SideTable> {
 }
 
 /// The unluckiest connection of each arm; none if no connection has enough responses.
-fn connections(result: &StudyResult) -> Option<SideTable> {
+fn connections(result: &StudyResult) -> Option<Table> {
     let title = "p99 of the connection in the middle and of the unluckiest one";
     of_two(result, title, ["median ms", "worst ms"], |timeline| {
         Some([timeline.connection_p99_us?, timeline.worst_connection_p99_us?])
@@ -72,7 +72,7 @@ fn connections(result: &StudyResult) -> Option<SideTable> {
 }
 
 /// The best and the worst worker of each arm; none if no arm has several.
-fn workers(result: &StudyResult) -> Option<SideTable> {
+fn workers(result: &StudyResult) -> Option<Table> {
     let title = "p99 of the workers with the lowest and the highest";
     of_two(result, title, ["lowest ms", "highest ms"], |timeline| {
         Some([timeline.best_worker_p99_us?, timeline.worst_worker_p99_us?])
@@ -85,17 +85,13 @@ fn of_two(
     title: &str,
     names: [&str; 2],
     of: impl Fn(&Timeline) -> Option<[Interval; 2]>,
-) -> Option<SideTable> {
+) -> Option<Table> {
     let row = |timeline: &Timeline| {
         let cells = of(timeline)?.map(|p99| with_ends(&p99.times(1.0 / US_PER_MS), 2));
         Some((name(result, timeline), cells.to_vec()))
     };
     let rows: Vec<_> = result.timelines.iter().filter_map(row).collect();
-    (!rows.is_empty()).then(|| SideTable {
-        title: title.to_owned(),
-        header: std::iter::once("arm").chain(names).map(str::to_owned).collect(),
-        rows,
-    })
+    (!rows.is_empty()).then(|| Table::of_words(title, std::iter::once("arm").chain(names), rows))
 }
 
 /// The arm of a timeline, with its load if the study has several.
@@ -129,24 +125,22 @@ struct PhaseRow<'a> {
 }
 
 /// A table of phases, with those columns that have a number; none without any.
-fn table(title: String, rows: &[PhaseRow<'_>]) -> Option<SideTable> {
+fn table(title: String, rows: &[PhaseRow<'_>]) -> Option<Table> {
     let columns: Vec<&Column> =
         COLUMNS.iter().filter(|column| rows.iter().any(|row| column.1(row.phase).is_some())).collect();
     let has_phases = rows.iter().any(|row| !row.title.is_empty());
-    let header = std::iter::once("arm").chain(has_phases.then_some("phase"));
+    let headings = std::iter::once("arm").chain(has_phases.then_some("phase"));
+    let headings = headings.chain(columns.iter().map(|column| column.0));
     let cells = |row: &PhaseRow<'_>| {
         let numbers = columns.iter().map(|column| column.1(row.phase).unwrap_or_else(|| "-".to_owned()));
         has_phases.then(|| row.title.clone()).into_iter().chain(numbers).collect()
     };
-    (!columns.is_empty()).then(|| SideTable {
-        title,
-        header: header.chain(columns.iter().map(|column| column.0)).map(str::to_owned).collect(),
-        rows: rows.iter().map(|row| (row.arm.clone(), cells(row))).collect(),
-    })
+    let rows = rows.iter().map(|row| (row.arm.clone(), cells(row)));
+    (!columns.is_empty()).then(|| Table::of_words(title, headings, rows))
 }
 
 /// The intervals of each arm.
-pub(crate) fn courses(result: &StudyResult) -> Vec<SideTable> {
+pub(crate) fn courses(result: &StudyResult) -> Vec<Table> {
     let ms = |us: Option<f64>| us.map_or_else(|| "-".to_owned(), |us| grouped(us / US_PER_MS, 1));
     let has_spread =
         result.timelines.iter().flat_map(|one| &one.points).any(|point| point.imbalance.is_some());
@@ -170,19 +164,16 @@ pub(crate) fn courses(result: &StudyResult) -> Vec<SideTable> {
     };
     let of = |timeline: &Timeline| {
         let shared = shared(timeline);
-        SideTable {
-            title: format!(
-                "{} by interval, means over rounds, and medians over rounds of p50 and p99",
-                name(result, timeline)
-            ),
-            header: ["until s", "answered/s", "late/s", "failed/s", "p50 ms", "p99 ms"]
-                .into_iter()
-                .chain(has_spread.then_some("imbalance"))
-                .map(str::to_owned)
-                .chain(shared.iter().map(|one| format!("{one} %")))
-                .collect(),
-            rows: timeline.points.iter().map(|point| row(point, &shared)).collect(),
-        }
+        let title = format!(
+            "{} by interval, means over rounds, and medians over rounds of p50 and p99",
+            name(result, timeline)
+        );
+        let headings = ["until s", "answered/s", "late/s", "failed/s", "p50 ms", "p99 ms"]
+            .into_iter()
+            .chain(has_spread.then_some("imbalance"))
+            .map(str::to_owned)
+            .chain(shared.iter().map(|one| format!("{one} %")));
+        Table::of_words(title, headings, timeline.points.iter().map(|point| row(point, &shared)))
     };
     result.timelines.iter().map(of).collect()
 }
@@ -342,14 +333,9 @@ mod tests {
             point.shares = [("proxy".to_owned(), share), ("proxy-2".to_owned(), Some(0.625))].into();
         }
         let [without, with] = &courses(&result)[..] else { panic!("two arms") };
-        assert_eq!(
-            (without.header.len(), &with.header[6..]),
-            (6, &["proxy %".to_owned(), "proxy-2 %".to_owned()][..])
-        );
-        assert_eq!(
-            (&with.rows[2].1[5..], &with.rows[3].1[5]),
-            (&["37.5".to_owned(), "62.5".to_owned()][..], &"-".to_owned())
-        );
+        assert_eq!((without.headings().len(), &with.headings()[6..]), (6, &["proxy %", "proxy-2 %"][..]));
+        assert_eq!(with.texts(2)[5..], ["37.5", "62.5"]);
+        assert_eq!(with.texts(3)[5], "-");
         let groups = charts(&result);
         assert_eq!(groups.iter().map(|one| one.charts.len()).collect::<Vec<_>>(), [2, 3]);
         let lines = &groups[1].charts[2].lines;

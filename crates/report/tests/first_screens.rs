@@ -211,6 +211,18 @@ fn every_first_screen_begins_with_its_answer_fits_and_ends_with_a_next_step() {
     assert!(all.is_empty(), "{}", all.join("\n"));
 }
 
+/// A page has no command line that it was asked for by: its next command comes from the result alone.
+#[test]
+fn the_page_of_every_kind_has_a_next_command() {
+    for Recorded { name, text, .. } in recorded() {
+        let document = json::text(&documents::of_text(&text).unwrap()).unwrap();
+        let document: Value = serde_json::from_str(&document).unwrap();
+        let command = document["next"]["command"].as_str().unwrap_or_default();
+        assert!(command.starts_with("hoptax "), "{name}: {command:?}");
+        assert!(document["next"]["purpose"].as_str().is_some_and(|purpose| !purpose.is_empty()), "{name}");
+    }
+}
+
 #[test]
 fn every_kind_has_a_chart_or_a_reason_for_none() {
     for recorded in recorded() {

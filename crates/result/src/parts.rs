@@ -1,6 +1,7 @@
 //! Breakdown of the CPU time of proxies, from counters that the kernel keeps for every process without overhead for it.
 
-use std::ops::{Add, AddAssign};
+use std::iter::Sum;
+use std::ops::{Add, AddAssign, Sub};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -62,6 +63,33 @@ impl Add for PartCounts {
 impl AddAssign for PartCounts {
     fn add_assign(&mut self, other: Self) {
         *self = *self + other;
+    }
+}
+
+impl Sub for PartCounts {
+    type Output = Self;
+
+    /// The counts between two readings. Saturates at 0, as counts of exited threads are missing from the later reading.
+    fn sub(self, earlier: Self) -> Self {
+        Self {
+            requests: self.requests.saturating_sub(earlier.requests),
+            cpu_ns: self.cpu_ns.saturating_sub(earlier.cpu_ns),
+            user_ns: self.user_ns.saturating_sub(earlier.user_ns),
+            kernel_ns: self.kernel_ns.saturating_sub(earlier.kernel_ns),
+            reads: self.reads.saturating_sub(earlier.reads),
+            writes: self.writes.saturating_sub(earlier.writes),
+            read_bytes: self.read_bytes.saturating_sub(earlier.read_bytes),
+            written_bytes: self.written_bytes.saturating_sub(earlier.written_bytes),
+            voluntary_switches: self.voluntary_switches.saturating_sub(earlier.voluntary_switches),
+            involuntary_switches: self.involuntary_switches.saturating_sub(earlier.involuntary_switches),
+            minor_faults: self.minor_faults.saturating_sub(earlier.minor_faults),
+        }
+    }
+}
+
+impl Sum for PartCounts {
+    fn sum<I: Iterator<Item = Self>>(parts: I) -> Self {
+        parts.fold(Self::default(), Add::add)
     }
 }
 

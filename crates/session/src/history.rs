@@ -7,7 +7,7 @@ use hoptax_stats::{change_points, median};
 use hoptax_text::nearest::hint;
 
 use crate::failure::Failure;
-use crate::store::{self, Series};
+use crate::store;
 use crate::update::Say;
 
 /// Probability of a change that is found in a series without one. A store has many series.
@@ -61,19 +61,19 @@ pub fn history(path: &Path, filter: &HistoryFilter<'_>, say: Say<'_>) -> Result<
 }
 
 /// The series that pass the filter. A number that comes from a usual load is not repeated for that load.
-fn chosen(all: Vec<Series>, filter: &HistoryFilter<'_>) -> Vec<Series> {
-    let fits = |wanted: Option<&str>, found: &str| wanted.is_none_or(|wanted| wanted == found);
-    let has_usual = all.iter().any(|series| series.load.is_empty());
+fn chosen(all: Vec<HistorySeries>, filter: &HistoryFilter<'_>) -> Vec<HistorySeries> {
+    let fits = |wanted: Option<&str>, found: Option<&str>| wanted.is_none() || wanted == found;
+    let has_usual = all.iter().any(|series| series.load.is_none());
     all.into_iter()
-        .filter(|series| fits(filter.study, &series.name) && fits(filter.arm, &series.arm))
+        .filter(|series| fits(filter.study, Some(&series.name)) && fits(filter.arm, series.arm.as_deref()))
         .filter(|series| match filter.load {
-            Some(load) => load == series.load,
-            None => series.load.is_empty() || !has_usual,
+            Some(load) => series.load.as_deref() == Some(load),
+            None => series.load.is_none() || !has_usual,
         })
         .collect()
 }
 
-fn with_changes(series: Series) -> HistorySeries {
+fn with_changes(series: HistorySeries) -> HistorySeries {
     let values: Vec<f64> = series.points.iter().map(|point| point.estimate).collect();
     let found = change_points(&values, SIGNIFICANCE);
     let starts: Vec<usize> = found.iter().map(|change| change.at).collect();
@@ -91,18 +91,7 @@ fn with_changes(series: Series) -> HistorySeries {
         }
     });
     let changes = changes.collect();
-    let stated = |text: String| Some(text).filter(|text| !text.is_empty());
-    HistorySeries {
-        name: series.name,
-        machine: series.machine,
-        arm: stated(series.arm),
-        compared_with: stated(series.compared_with),
-        load: stated(series.load),
-        proxy: stated(series.proxy),
-        quiet_wait_share: series.quiet_wait_share,
-        points: series.points,
-        changes,
-    }
+    HistorySeries { changes, ..series }
 }
 
 #[cfg(test)]
@@ -111,40 +100,37 @@ mod tests {
 
     use super::*;
 
-    fn series(load: &str, levels: &[(f64, usize)]) -> Series {
+    fn series(load: Option<&str>, levels: &[(f64, usize)]) -> HistorySeries {
         let each =
             levels.iter().flat_map(|(level, count)| (0..*count).map(move |n| level + 0.1 * (n % 3) as f64));
         let point = |(run, estimate)| HistoryPoint { run, estimate, ..HistoryPoint::default() };
-        Series {
+        HistorySeries {
             name: "quick".to_owned(),
-            machine: String::new(),
-            arm: "lua".to_owned(),
-            compared_with: String::new(),
-            load: load.to_owned(),
-            proxy: String::new(),
-            quiet_wait_share: None,
+            arm: Some("lua".to_owned()),
+            load: load.map(str::to_owned),
             points: (1..).zip(each).map(point).collect(),
+            ..HistorySeries::default()
         }
     }
 
     #[test]
     fn levels_are_medians_between_changes() {
-        let found = with_changes(series("", &[(10.0, 12), (20.0, 12), (15.0, 12)]));
+        let found = with_changes(series(None, &[(10.0, 12), (20.0, 12), (15.0, 12)]));
         let levels: Vec<(i64, f64, f64)> =
             found.changes.iter().map(|change| (change.run, change.before, change.after)).collect();
         assert_eq!(levels, [(13, 10.1, 20.1), (25, 20.1, 15.1)]);
-        assert_eq!((found.compared_with, found.load), (None, None));
     }
 
     #[test]
     fn the_usual_load_is_chosen_unless_another_is_named() {
-        let of = |load: Option<&str>, all: &[&str]| {
+        let of = |load: Option<&str>, all: &[Option<&str>]| {
             let filter = HistoryFilter { number: "", study: Some("quick"), arm: None, load };
-            let all = all.iter().map(|load| series(load, &[(1.0, 1)])).collect();
-            chosen(all, &filter).into_iter().map(|series| series.load).collect::<Vec<_>>()
+            let all = all.iter().map(|load| series(*load, &[(1.0, 1)])).collect();
+            let chosen = chosen(all, &filter).into_iter().map(|series| series.load.unwrap_or_default());
+            chosen.collect::<Vec<_>>()
         };
-        assert_eq!(of(None, &["", "a"]), [""]);
-        assert_eq!(of(Some("a"), &["", "a"]), ["a"]);
-        assert_eq!(of(None, &["a", "b"]), ["a", "b"]);
+        assert_eq!(of(None, &[None, Some("a")]), [""]);
+        assert_eq!(of(Some("a"), &[None, Some("a")]), ["a"]);
+        assert_eq!(of(None, &[Some("a"), Some("b")]), ["a", "b"]);
     }
 }

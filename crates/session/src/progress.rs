@@ -5,6 +5,7 @@ mod plain;
 use std::time::Instant;
 
 use hoptax_report::live::{CostsSoFar, Study};
+use hoptax_report::numbers::duration;
 use hoptax_run::event::Event;
 
 use crate::update::Update;
@@ -115,7 +116,7 @@ impl Progress {
         let (left, now) = (self.all().saturating_sub(self.done), self.done - self.done_before);
         let since = self.measuring_since.filter(|_| now * 100 >= self.all())?;
         let elapsed_s = at.saturating_duration_since(since).as_secs_f64();
-        Some(format!("about {} left", in_words(elapsed_s * left as f64 / now as f64)))
+        Some(format!("about {} left", duration(elapsed_s * left as f64 / now as f64)))
     }
 
     /// Returns the current activity: `round 3 of 16`, and the name of an activity other than measuring.
@@ -144,15 +145,6 @@ impl Progress {
     fn round_in_words(&self) -> Option<String> {
         let of_total = self.rounds.map_or_else(String::new, |rounds| format!(" of {rounds}"));
         self.round.map(|round| format!("round {}{of_total}", round + 1))
-    }
-}
-
-/// A duration in words.
-fn in_words(seconds: f64) -> String {
-    match seconds {
-        short if short < 90.0 => format!("{short:.0} s"),
-        middling if middling < 5_400.0 => format!("{:.0} min", middling / 60.0),
-        long => format!("{:.1} h", long / 3_600.0),
     }
 }
 

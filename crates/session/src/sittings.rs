@@ -164,18 +164,13 @@ fn write(parts: Vec<Part>, folder: &Path) -> Result<Option<Combined>, Failure> {
     Ok(Some(Combined { result, document }))
 }
 
-/// Returns advice if the intervals of combined sittings are not valid for the machine, or are wide because there are few sittings.
-pub fn advice(result: &SittingsResult) -> Option<String> {
-    let again = format!("run `hoptax study {} --again` some hours later", result.study);
+/// Says if the intervals of combined sittings are not valid for the machine, or are wide because there are few sittings.
+pub fn caveat(result: &SittingsResult) -> Option<&'static str> {
     let stating = (0..result.sittings.len()).filter(|sitting| result.states(*sitting)).count();
     match stating {
-        0 => Some("no sitting states a cost; the findings in their reports give the reasons".to_owned()),
-        1 => {
-            Some(format!("only one sitting states costs: its intervals hold for that sitting only; {again}"))
-        }
-        2 => Some(format!(
-            "two sittings give a poor estimate of their variation, so intervals are wide; {again}"
-        )),
+        0 => Some("no sitting states a cost; the findings in their reports give the reasons"),
+        1 => Some("only one sitting states costs: its intervals hold for that sitting only"),
+        2 => Some("two sittings give a poor estimate of their variation, so intervals are wide"),
         _ => None,
     }
 }

@@ -36,7 +36,6 @@ pub use import::Imported;
 pub use list::{Filter, Latest, since};
 pub use paths::{PathImported, import_all};
 pub(crate) use secrets::has_secrets;
-pub(crate) use series::Series;
 
 use salvage::{Salvaged, salvage};
 

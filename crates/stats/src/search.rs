@@ -25,7 +25,7 @@ pub use evidence::{Sample, Share};
 pub use fit::CONFIDENCE;
 pub use goal::Criterion;
 pub use repetition::{Repetition, WIDER};
-pub use steps::{Ending, GoalResult, Limits, Measured, Planned, Search, SearchError, State, Step};
+pub use steps::{Ending, GoalResult, Limits, Measured, Planned, Search, SearchError, Step};
 
 #[cfg(test)]
 mod tests {

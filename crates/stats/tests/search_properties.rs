@@ -4,9 +4,8 @@
 
 use std::time::Duration;
 
-use hoptax_stats::search::{
-    Criterion, Ending, Limits, Measured, Planned, Sample, Search, Share, State, Step,
-};
+use hoptax_result::FindState;
+use hoptax_stats::search::{Criterion, Ending, Limits, Measured, Planned, Sample, Search, Share, Step};
 use proptest::prelude::*;
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
@@ -96,15 +95,15 @@ proptest! {
             prop_assert!(result.lower.is_none_or(|lower| lower <= capacity), "{result:?}");
             prop_assert!(result.upper.is_none_or(|upper| upper > capacity), "{result:?}");
             match (result.state, result.lower, result.upper, result.estimate) {
-                (State::Found, Some(lower), Some(upper), Some(estimate)) => {
+                (FindState::Found, Some(lower), Some(upper), Some(estimate)) => {
                     prop_assert!((upper - lower) / upper <= limits.width + 1e-6);
                     prop_assert!((lower..=upper).contains(&estimate));
                     prop_assert!(!result.limited_by.is_empty());
                 }
-                (State::MaximumHeld, Some(lower), None, None) => {
+                (FindState::MaximumHeld, Some(lower), None, None) => {
                     prop_assert!(lower.total_cmp(&limits.max).is_eq());
                 }
-                (State::MinimumFailed, None, Some(upper), None) => {
+                (FindState::MinimumFailed, None, Some(upper), None) => {
                     prop_assert!(upper.total_cmp(&limits.min).is_eq());
                 }
                 _ => prop_assert!(false, "{result:?}"),
@@ -141,7 +140,7 @@ proptest! {
         prop_assert!(search.spent() <= limits.budget + last);
         prop_assert!(search.expected_duration() <= limits.budget);
         if search.next() == Step::Done(Ending::OutOfTime) {
-            let is_open = |state| matches!(state, State::Unfinished | State::Bounded);
+            let is_open = |state| matches!(state, FindState::Unfinished | FindState::Bounded);
             prop_assert!(search.results().iter().any(|result| is_open(result.state)));
         }
     }
@@ -154,7 +153,7 @@ proptest! {
         let subject = Subject { capacity: f64::MAX, noise: 0.0, reach };
         let (search, _) = run(&criteria, limits, subject, 1_000);
         for result in search.results() {
-            let expected = if limits.max <= reach { State::MaximumHeld } else { State::GeneratorLimited };
+            let expected = if limits.max <= reach { FindState::MaximumHeld } else { FindState::GeneratorLimited };
             prop_assert_eq!(result.state, expected, "{:?}", result);
             prop_assert!(result.lower.is_none_or(|lower| lower <= reach), "{result:?}");
         }
@@ -167,7 +166,7 @@ fn a_search_that_runs_out_of_time_states_no_upper_end_that_only_the_generator_se
     let subject = Subject { capacity: f64::MAX, noise: 0.0, reach: 100.0 };
     let (search, _) = run(&[Criterion::Lost { permitted: 0.001 }], limits, subject, 100);
     let result = &search.results()[0];
-    assert_eq!((result.state, result.upper), (State::Unfinished, None));
+    assert_eq!((result.state, result.upper), (FindState::Unfinished, None));
 }
 
 #[test]
@@ -186,7 +185,7 @@ fn a_goal_fails_where_its_first_criterion_does() {
     let results = search.results();
     for (result, (truth, limited_by)) in results.iter().zip([(777.0, [1]), (1_234.0, [0]), (777.0, [1])]) {
         assert!(result.lower.unwrap() <= truth * 1.002 && result.upper.unwrap() >= truth, "{result:?}");
-        assert_eq!((result.state, &result.limited_by[..]), (State::Found, &limited_by[..]), "{result:?}");
+        assert_eq!((result.state, &result.limited_by[..]), (FindState::Found, &limited_by[..]), "{result:?}");
     }
 }
 

@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use hoptax_stats::search::{
-    Criterion, GoalResult, Limits, Measured, Planned, Sample, Search, Share, State, Step,
-};
+use hoptax_result::FindState;
+use hoptax_stats::search::{Criterion, GoalResult, Limits, Measured, Planned, Sample, Search, Share, Step};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, Exp1};
@@ -196,7 +195,7 @@ fn assert_answers(service: Service, limits_s: [f64; 3]) {
                 longest.as_secs_f64(),
                 spent.as_secs_f64()
             );
-            assert_eq!(result.state, State::Found, "{found:?}");
+            assert_eq!(result.state, FindState::Found, "{found:?}");
             assert!(error.abs() <= 0.03, "{service:?} {permitted} {seed}: {error}, truth {truth}, {found:?}");
         }
     }

@@ -20,7 +20,7 @@ const ORDERS = { cost: "by cost", family: "by family", name: "by name" } as cons
 type Order = keyof typeof ORDERS;
 
 /** What is chosen, or what is shown first. */
-export function chosenView(costs: Costs, view: View): CostView | undefined {
+function chosenView(costs: Costs, view: View): CostView | undefined {
   const of = costs.views.filter((one) => one.heading === (view["measure"] ?? costs.views[0]?.heading));
   const ofMeasure = of.length > 0 ? of : costs.views.slice(0, 1);
   return ofMeasure.find((one) => (one.load ?? "") === (view["load"] ?? "")) ?? ofMeasure[0];
@@ -102,7 +102,7 @@ function unique<T>(values: T[]): T[] {
 export function CostsBlock({ costs, view, change }: CostsProps) {
   const shown = chosenView(costs, view);
   if (shown === undefined) {
-    return <p class="empty">No arm has a cost.</p>;
+    return <p class="empty">No arm has a cost. The findings at the head of the page say why, and what to do.</p>;
   }
   const headings = unique(costs.views.map((one) => one.heading));
   const loads = costs.views.filter((one) => one.heading === shown.heading && typeof one.load === "string");
@@ -140,7 +140,7 @@ export function CostsBlock({ costs, view, change }: CostsProps) {
               No arm with a number in this measure matches. <button type="button" class="quiet" onClick={() => change({ text: "", family: "" })}>Show all</button>
             </>
           ) : (
-            "No arm has a number in this measure."
+            "No arm has a number in this measure: choose another measure or load."
           )}
         </p>
       ) : (

@@ -81,7 +81,7 @@ export function OverlayBlock({ data, view, change }: OverlayProps) {
   const { runs } = data;
   const shown = chosenMeasure(data, view);
   if (shown === undefined) {
-    return <p class="empty">The runs have no cost in common.</p>;
+    return <p class="empty">The runs have no cost in common. Choose runs of one study in the list of runs.</p>;
   }
   const isDifferences = view["show"] === "differences";
   const rows = shownRows(shown, view);

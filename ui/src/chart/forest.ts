@@ -152,7 +152,7 @@ export function axisLabel(scale: Scale, axis: string, [left, right]: [number, nu
 }
 
 /** A text as lines of at most a width. */
-export function linesOf(text: string, width: number): string[] {
+function linesOf(text: string, width: number): string[] {
   const lines: string[] = [];
   for (const word of text.split(" ")) {
     const last = lines[lines.length - 1];

@@ -50,7 +50,7 @@ export function RunLinks({ api, run, exports }: RunLinksProps) {
 }
 
 /** The label of the run that later ones are held against. */
-export const REFERENCE = "reference";
+const REFERENCE = "reference";
 
 /** A run with its labels in words, after a change. */
 export function labelled({ run, labels }: StoredRun): string {

@@ -168,7 +168,7 @@ function End({ job }: { job: Job }) {
           <a href={`/runs/${job.run}`}>Open run {job.run}</a>, or <a href="/">load the list again</a>, which is as it was when the page was opened.
         </p>
       ) : (
-        <p>It has no result.</p>
+        <p>It has no result. The form above starts it again.</p>
       )}
     </>
   );

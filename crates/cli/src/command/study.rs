@@ -114,8 +114,8 @@ fn show(result: &StudyResult, source: &str, folder: &Path) -> Result<(), Failure
 fn show_combined(combined: Option<Combined>) -> Result<(), Failure> {
     let Some(Combined { result, document }) = combined else { return Ok(()) };
     print::document(&document)?;
-    if let Some(advice) = sittings::advice(&result) {
-        print::note(&advice);
+    if let Some(caveat) = sittings::caveat(&result) {
+        print::note(caveat);
     }
     Ok(())
 }

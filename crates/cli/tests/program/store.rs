@@ -119,7 +119,7 @@ fn runs_are_imported_listed_labelled_exported_and_removed() {
     assert_eq!(json, fs::read_to_string(runs.path("runs/0/result.json")).unwrap() + "\n");
     assert!(runs.printed(&["runs", "show", "5"]).contains("20,000"), "the load");
     let of_folder = runs.printed(&["runs", "show", &runs.text("runs/0"), "--store", "/nonexistent"]);
-    // The next command names what was shown.
+    // The next command names what was asked for.
     let result = |text: &str| text.split_once("\nnext: ").map(|(result, _)| result.to_owned());
     assert!(result(&of_folder).is_some(), "{of_folder}");
     assert_eq!(result(&of_folder), result(&shown.stdout), "the run folder of run 1");

@@ -20,7 +20,8 @@ use tokio::time::{sleep, timeout};
 
 use super::connection::{Connection, Failed};
 use super::{Forwarded, NotForwarded, open_port, runtime};
-use crate::job::pods::{Agent, Event, List, News, Pod, State, agents};
+use crate::described::Pod;
+use crate::job::pods::{Agent, Event, List, News, State, agents};
 use crate::job::{ARRIVAL, AgentJob, Avoided, LABELS, PORT, service_of};
 use crate::name::Namespace;
 use crate::refused::Refused;

@@ -1,10 +1,9 @@
 //! The states of the pods of a Job, by what the cluster says of them: which agents come, which may still come, and which are lost and why.
 
-use std::collections::BTreeMap;
-
 use serde::Deserialize;
 
 use super::{AgentJob, CONTAINER};
+use crate::described::{Condition, ContainerState, Metadata, Pod, Status, WaitsFor, Why};
 use crate::said::short;
 
 /// The label, in older versions of Kubernetes the annotation, with the index of a pod.
@@ -18,74 +17,6 @@ const MOST_NAMED: usize = 3;
 pub struct List<T: Default> {
     /// The objects.
     pub items: Vec<T>,
-}
-
-/// A pod, as far as it is needed.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct Pod {
-    metadata: Metadata,
-    spec: Spec,
-    status: Status,
-}
-
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct Metadata {
-    name: String,
-    creation_timestamp: String,
-    deletion_timestamp: Option<String>,
-    labels: BTreeMap<String, String>,
-    annotations: BTreeMap<String, String>,
-}
-
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct Spec {
-    node_name: Option<String>,
-}
-
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct Status {
-    phase: String,
-    reason: Option<String>,
-    message: Option<String>,
-    conditions: Vec<Condition>,
-    container_statuses: Vec<ContainerStatus>,
-}
-
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-struct Condition {
-    #[serde(rename = "type")]
-    kind: String,
-    status: String,
-    reason: String,
-    message: String,
-}
-
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-struct ContainerStatus {
-    name: String,
-    state: ContainerState,
-}
-
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-struct ContainerState {
-    running: Option<serde::de::IgnoredAny>,
-    waiting: Option<Why>,
-    terminated: Option<Why>,
-}
-
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct Why {
-    reason: String,
-    message: String,
-    exit_code: i64,
 }
 
 impl Why {
@@ -109,7 +40,7 @@ impl Why {
             let next = "name an image for this architecture, or for several, with --agent-image".to_owned();
             return State::Lost(Trouble { kind: "architecture", why, next });
         }
-        let said = short(if message.is_empty() { reason } else { message });
+        let said = self.last_words();
         if reason == "StartError" || reason == "ContainerCannotRun" {
             let why = format!("cannot start image `{}`: {said}", job.image);
             let next = "the image needs this program at `/hoptax`: name one that has it with --agent-image"
@@ -242,15 +173,15 @@ impl Pod {
             },
             Some(ContainerState { waiting: Some(why), .. }) => self.waits(why, job),
             _ if self.status.phase == "Failed" => State::Lost(self.failed()),
-            _ => self.unscheduled().map_or(State::Coming, State::Stuck),
+            _ => self.status.unscheduled().map_or(State::Coming, |said| State::Stuck(unscheduled(&said))),
         }
     }
 
     /// The trouble of a pod that its node has ended or refused.
     fn ended_by_node(&self, job: &AgentJob) -> Option<Trouble> {
-        let Status { phase, reason, message, .. } = &self.status;
+        let Status { phase, reason, .. } = &self.status;
         let reason = reason.as_deref().filter(|_| phase == "Failed")?;
-        let message = message.as_deref().map(|message| format!(": {}", short(message))).unwrap_or_default();
+        let message = self.status.said();
         if reason == "Evicted" {
             let next =
                 "its share is missing: keep other work off the node, or ask for more with --agent-memory"
@@ -278,26 +209,18 @@ impl Pod {
     }
 
     fn waits(&self, waiting: &Why, job: &AgentJob) -> State {
-        let Why { reason, message, .. } = waiting;
-        let image = &job.image;
-        let said = if message.is_empty() { reason.clone() } else { format!("{reason}: {}", short(message)) };
-        match reason.as_str() {
-            "" | "ContainerCreating" | "PodInitializing" => State::Coming,
-            "ErrImagePull"
-            | "ImagePullBackOff"
-            | "InvalidImageName"
-            | "ImageInspectError"
-            | "ErrImageNeverPull"
-            | "RegistryUnavailable" => {
+        let (image, said) = (&job.image, waiting.in_full());
+        match waiting.waits_for() {
+            WaitsFor::Start => State::Coming,
+            WaitsFor::Image { is_certain } => {
                 let why = format!("cannot get image `{image}` ({said})");
                 let next = "check --agent-image and --agent-pull, and that nodes may pull it: `imagePullSecrets` of the service account \
                             `default` of the namespace"
                     .to_owned();
                 let trouble = Trouble { kind: "image", why, next };
-                // The node tries again after the first failure, which may have been that of a busy registry.
-                if reason == "ErrImagePull" { State::Stuck(trouble) } else { State::Lost(trouble) }
+                if is_certain { State::Lost(trouble) } else { State::Stuck(trouble) }
             }
-            _ => {
+            WaitsFor::Other => {
                 let why = format!("does not start ({said})");
                 let next =
                     format!("`kubectl -n {} describe pod {}` says more", job.namespace, self.metadata.name);
@@ -307,25 +230,16 @@ impl Pod {
     }
 
     fn failed(&self) -> Trouble {
-        let Status { message, .. } = &self.status;
-        let message = message.as_deref().map(|message| format!(": {}", short(message))).unwrap_or_default();
         let next = "its node or the cluster ended it; run the load again".to_owned();
-        Trouble { kind: "failed", why: format!("has failed{message}"), next }
+        Trouble { kind: "failed", why: format!("has failed{}", self.status.said()), next }
     }
+}
 
-    /// The trouble of a pod that no node takes.
-    fn unscheduled(&self) -> Option<Trouble> {
-        let is_refused = |condition: &&Condition| {
-            condition.kind == "PodScheduled"
-                && condition.status == "False"
-                && condition.reason == "Unschedulable"
-        };
-        let Condition { message, .. } = self.status.conditions.iter().find(is_refused)?;
-        let why = format!("fits on no node: {}", short(message));
-        let next =
-            "ask for less with --agent-cpus and --agent-memory or for fewer agents, or add nodes".to_owned();
-        Some(Trouble { kind: "unschedulable", why, next })
-    }
+/// The trouble of a pod that no node takes.
+fn unscheduled(said: &str) -> Trouble {
+    let next =
+        "ask for less with --agent-cpus and --agent-memory or for fewer agents, or add nodes".to_owned();
+    Trouble { kind: "unschedulable", why: format!("fits on no node: {said}"), next }
 }
 
 /// Says what is new of agents, each trouble once.

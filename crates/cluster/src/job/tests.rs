@@ -1,6 +1,7 @@
 use super::*;
 
-fn job() -> AgentJob {
+/// A job of three agents.
+pub(super) fn job() -> AgentJob {
     AgentJob {
         name: "hoptax-load-1".to_owned(),
         namespace: "perf".parse().unwrap(),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::Container;
+use crate::described::{Container, Port};
 
 /// A container whose proxy is known.
 #[derive(Debug)]
@@ -62,7 +62,7 @@ pub(super) fn stated(container: &Container, annotations: &BTreeMap<String, Strin
     let annotation =
         |name: &str, of: &str| annotations.get(name).map(String::as_str).filter(|_| container.name == of);
     let named = || {
-        let is_it = |port: &&super::Port| PORT_NAMES.contains(&port.name.as_str());
+        let is_it = |port: &&Port| PORT_NAMES.contains(&port.name.as_str());
         container.ports.iter().find(is_it).map(|port| port.container_port)
     };
     with(flag(container, CONSUL_FLAG).and_then(number), "its argument `-envoy-admin-bind-port`")

@@ -6,9 +6,8 @@ use std::time::{Duration, Instant};
 
 use hoptax_cluster::job::pods::{List, State};
 use hoptax_cluster::job::{ARRIVAL, ORIGIN};
-use hoptax_cluster::seen::SeenPod;
 use hoptax_cluster::usage::Container;
-use hoptax_cluster::{Running, start_agents};
+use hoptax_cluster::{Pod, Running, start_agents};
 use hoptax_session::Failure;
 use hoptax_session::token::Token;
 
@@ -62,8 +61,8 @@ pub(super) struct ArmPods {
     pub(super) running: Running,
     pub(super) token: Token,
     namespace: String,
-    origin: SeenPod,
-    caller: SeenPod,
+    origin: Pod,
+    caller: Pod,
     ways: Vec<Way>,
 }
 
@@ -200,7 +199,7 @@ impl Pods {
         // A mesh may have pods of its own in a namespace, which stay.
         let is_left = |(namespace, names): &(String, [String; 2])| {
             let path = format!("/api/v1/namespaces/{namespace}/pods");
-            let pods: Result<List<SeenPod>, _> = context.cluster.get(&path, "list pods");
+            let pods: Result<List<Pod>, _> = context.cluster.get(&path, "list pods");
             pods.is_ok_and(|pods| pods.items.iter().any(|pod| names.iter().any(|name| name == pod.name())))
         };
         while began.elapsed() < PODS_GO && all.iter().any(is_left) && !context.interrupt.is_requested() {
@@ -216,7 +215,7 @@ impl ArmPods {
     }
 
     fn proxies(&self, arm: &Arm) -> Vec<Proxy> {
-        let of_side = |position: &str, side: &Side, pod: &SeenPod| {
+        let of_side = |position: &str, side: &Side, pod: &Pod| {
             let of = |container: &String| Proxy {
                 name: match side.proxies.as_slice() {
                     [_] => position.to_owned(),
@@ -276,8 +275,8 @@ fn origin_name(round: u32) -> String {
 }
 
 /// Where the CPU times of the proxies of an arm are, in the order in which a request passes them.
-fn ways(arm: &Arm, origin: &SeenPod, caller: &SeenPod) -> Vec<Way> {
-    let of_side = |side: &Side, pod: &SeenPod| {
+fn ways(arm: &Arm, origin: &Pod, caller: &Pod) -> Vec<Way> {
+    let of_side = |side: &Side, pod: &Pod| {
         let own = |name: &String| {
             Way::Own(Container {
                 namespace: arm.namespace.as_str().to_owned(),
@@ -299,16 +298,16 @@ fn wait(
     side: &Side,
     running: Option<&Running>,
     context: Context<'_>,
-) -> Result<SeenPod, Failure> {
+) -> Result<Pod, Failure> {
     let began = Instant::now();
     let mut troubled: Option<Instant> = None;
     let what = if running.is_some() { "caller" } else { "origin" };
     let path = format!("/api/v1/namespaces/{}/pods", arm.namespace);
     loop {
         context.interrupt.check()?;
-        let pods: List<SeenPod> = context.cluster.get(&path, "list pods").map_err(of_cluster)?;
+        let pods: List<Pod> = context.cluster.get(&path, "list pods").map_err(of_cluster)?;
         let pod = pods.items.into_iter().find(|pod| pod.name().starts_with(begins));
-        let named = pod.as_ref().map_or(begins, SeenPod::name);
+        let named = pod.as_ref().map_or(begins, Pod::name);
         let failed = |why: &str| {
             Failure::environment(format!(
                 "the pod of the {what} of `{}`, `{}/{named}`, {why}; `kubectl -n {} describe pod {named}` says more while it is there",
@@ -346,7 +345,7 @@ fn wait(
 }
 
 /// Refuses a pod into which the mesh put no proxy.
-fn check_proxies(arm: &Arm, side: &Side, pod: &SeenPod, what: &str) -> Result<(), Failure> {
+fn check_proxies(arm: &Arm, side: &Side, pod: &Pod, what: &str) -> Result<(), Failure> {
     let Some(missing) = side.proxies.iter().find(|proxy| pod.image(proxy).is_none()) else { return Ok(()) };
     let there: Vec<String> = pod.containers().iter().map(|name| format!("`{name}`")).collect();
     let marks = &arm.template.namespace;

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use hoptax_functions::FilterOrder;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    ApplicationEntry, ConditionsSection, ExternalEntry, HopEntry, NetworkSection, OrderWord, Protocol,
-    RequestSection, SubjectEntry,
+    ApplicationEntry, ConditionsSection, ExternalEntry, HopEntry, NetworkSection, Protocol, RequestSection,
+    SubjectEntry,
 };
 
 /// One arm of a study.
@@ -73,7 +74,7 @@ pub struct ChainEntry {
     pub functions: Vec<String>,
     /// The order of their HTTP filters: `recommended` is the default order of Envoy Gateway.
     #[serde(default)]
-    pub order: OrderWord,
+    pub order: FilterOrder,
     /// Envoy of its only proxy: a release such as `1.39.3`, the path of a program, or its name on PATH. Default: as for
     /// the study.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,7 +1,5 @@
 //! Arms that are servers which already run.
 
-use std::path::PathBuf;
-
 use hoptax_host::running::Running;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,7 +18,7 @@ pub struct ExternalEntry {
     pub url: String,
     /// The processes whose CPU time and memory are those of the arm. Default: none, and no costs in CPU time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub account: Option<AccountSection>,
+    pub account: Option<Running>,
     /// Its requests; their path is that of `url`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<RequestSection>,
@@ -34,40 +32,4 @@ pub struct ExternalEntry {
     /// Its conditions, which override those of the study.
     #[serde(default, skip_serializing_if = "ConditionsSection::is_empty")]
     pub at: ConditionsSection,
-}
-
-/// The processes of a server, with their children.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum AccountSection {
-    /// Processes in a control group, for example `/system.slice/envoy.service`.
-    Cgroup(PathBuf),
-    /// The one with this id.
-    Pid(u32),
-    /// Processes with this name.
-    Process(String),
-    /// Processes of a systemd unit.
-    Unit(String),
-}
-
-impl From<AccountSection> for Running {
-    fn from(section: AccountSection) -> Self {
-        match section {
-            AccountSection::Cgroup(path) => Self::Cgroup(path),
-            AccountSection::Pid(id) => Self::Pid(id),
-            AccountSection::Process(name) => Self::Process(name),
-            AccountSection::Unit(name) => Self::Unit(name),
-        }
-    }
-}
-
-impl From<Running> for AccountSection {
-    fn from(running: Running) -> Self {
-        match running {
-            Running::Cgroup(path) => Self::Cgroup(path),
-            Running::Pid(id) => Self::Pid(id),
-            Running::Process(name) => Self::Process(name),
-            Running::Unit(name) => Self::Unit(name),
-        }
-    }
 }

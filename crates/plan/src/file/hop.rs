@@ -37,7 +37,7 @@ pub struct HopSection {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub functions: Vec<String>,
     /// The order of their HTTP filters: `recommended` is the default order of Envoy Gateway.
-    pub order: OrderWord,
+    pub order: FilterOrder,
     /// The file of its configuration, instead of `functions`: an Envoy bootstrap or a `/config_dump`, in YAML or JSON. A
     /// relative path starts at the folder of the study file. Addresses, certificates and secrets of the configuration are
     /// replaced as for `hoptax price`, which lists them with `--dry-run`.
@@ -102,26 +102,5 @@ impl HopTls {
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
     pub(crate) fn is_empty(&self) -> bool {
         *self == Self::default()
-    }
-}
-
-/// The order of the HTTP filters of several functions.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-#[schemars(inline)]
-pub enum OrderWord {
-    /// The default order of Envoy Gateway.
-    #[default]
-    Recommended,
-    /// The order of the list.
-    AsWritten,
-}
-
-impl From<OrderWord> for FilterOrder {
-    fn from(word: OrderWord) -> Self {
-        match word {
-            OrderWord::Recommended => Self::Recommended,
-            OrderWord::AsWritten => Self::AsWritten,
-        }
     }
 }

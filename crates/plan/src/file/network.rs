@@ -14,7 +14,7 @@ use super::OneOrMore;
 pub struct NetworkSection {
     /// Place of proxies and origin: on the `host`, which callers reach over virtual Ethernet, or in a `container`, behind
     /// a bridge of the host.
-    pub servers: ServersWord,
+    pub servers: Servers,
     /// Translation of the address of the host to that of the container: `none`, so that callers connect to the address
     /// of the container, `iptables` or `nftables`.
     pub nat: NatWord,
@@ -22,7 +22,7 @@ pub struct NetworkSection {
     /// the kernel), `iptables-legacy` or `nftables`, with a rule for each address; `ipset` (one rule of iptables with a
     /// set), `nftables-set` or `nftables-map` (one rule with a set, or a map to verdicts). Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub firewall: Option<FirewallWord>,
+    pub firewall: Option<Firewall>,
     /// Number of rules, or of addresses in the set or map. A list makes an arm of each number. Default: 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "rules")]
@@ -31,22 +31,10 @@ pub struct NetworkSection {
     /// Packets that no rule matches are accepted. Default: `last`.
     #[serde(rename = "match", skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "matching")]
-    pub matching: Option<OneOrMore<MatchWord>>,
+    pub matching: Option<OneOrMore<Matching>>,
     /// Accept packets of established connections before all rules, so that only the first packet of a
     /// connection is looked up.
     pub accept_established: bool,
-}
-
-/// Place of servers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-#[schemars(inline)]
-pub enum ServersWord {
-    /// On the host.
-    #[default]
-    Host,
-    /// In a container.
-    Container,
 }
 
 /// A program that translates addresses.
@@ -61,38 +49,6 @@ pub enum NatWord {
     Iptables,
     /// nftables.
     Nftables,
-}
-
-/// Program and method that look up addresses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-#[schemars(inline)]
-pub enum FirewallWord {
-    /// A rule of iptables for each address.
-    Iptables,
-    /// A rule of legacy iptables for each address.
-    IptablesLegacy,
-    /// A set of ipset.
-    Ipset,
-    /// A rule of nftables for each address.
-    Nftables,
-    /// A set of nftables.
-    NftablesSet,
-    /// A map of nftables.
-    NftablesMap,
-}
-
-/// The place of the rule that matches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-#[schemars(inline)]
-pub enum MatchWord {
-    /// First.
-    First,
-    /// Last.
-    Last,
-    /// Nowhere.
-    None,
 }
 
 /// One network of a section.
@@ -110,7 +66,7 @@ impl NetworkSection {
     /// The key and the message of every combination of keys that does not make sense.
     pub(crate) fn plan(&self) -> Result<Vec<LabelledNetwork>, Vec<(&'static str, String)>> {
         let mut problems = Vec::new();
-        if self.nat != NatWord::None && self.servers == ServersWord::Host {
+        if self.nat != NatWord::None && self.servers == Servers::Host {
             let message =
                 "`nat` translates to the address of a container: set `servers: container`, or remove it";
             problems.push(("nat", message.to_owned()));
@@ -126,20 +82,19 @@ impl NetworkSection {
         if !problems.is_empty() {
             return Err(problems);
         }
-        let spec = |firewall| NetworkSpec { servers: self.servers.into(), nat: self.nat.into(), firewall };
+        let spec = |firewall| NetworkSpec { servers: self.servers, nat: self.nat.into(), firewall };
         let Some(firewall) = self.firewall else {
             return Ok(vec![LabelledNetwork { spec: spec(None), label: String::new() }]);
         };
         let all_rules = self.rules.as_ref().map_or([0].as_slice(), OneOrMore::all);
-        let places = self.matching.as_ref().map_or([MatchWord::Last].as_slice(), OneOrMore::all);
-        let of = |rules: u32, place: MatchWord| {
-            let matching = Matching::from(place);
+        let places = self.matching.as_ref().map_or([Matching::Last].as_slice(), OneOrMore::all);
+        let of = |rules: u32, matching: Matching| {
             let parts = [
                 (all_rules.len() > 1).then(|| format!("rules={rules}")),
                 (places.len() > 1).then(|| format!("match={}", matching.as_str())),
             ];
             let spec = spec(Some(FirewallSpec {
-                firewall: firewall.into(),
+                firewall,
                 rules,
                 matching,
                 accepts_established: self.accept_established,
@@ -150,44 +105,12 @@ impl NetworkSection {
     }
 }
 
-impl From<ServersWord> for Servers {
-    fn from(word: ServersWord) -> Self {
-        match word {
-            ServersWord::Host => Self::Host,
-            ServersWord::Container => Self::Container,
-        }
-    }
-}
-
 impl From<NatWord> for Option<Nat> {
     fn from(word: NatWord) -> Self {
         match word {
             NatWord::None => None,
             NatWord::Iptables => Some(Nat::Iptables),
             NatWord::Nftables => Some(Nat::Nftables),
-        }
-    }
-}
-
-impl From<FirewallWord> for Firewall {
-    fn from(word: FirewallWord) -> Self {
-        match word {
-            FirewallWord::Iptables => Self::Iptables,
-            FirewallWord::IptablesLegacy => Self::IptablesLegacy,
-            FirewallWord::Ipset => Self::Ipset,
-            FirewallWord::Nftables => Self::Nftables,
-            FirewallWord::NftablesSet => Self::NftablesSet,
-            FirewallWord::NftablesMap => Self::NftablesMap,
-        }
-    }
-}
-
-impl From<MatchWord> for Matching {
-    fn from(word: MatchWord) -> Self {
-        match word {
-            MatchWord::First => Self::First,
-            MatchWord::Last => Self::Last,
-            MatchWord::None => Self::None,
         }
     }
 }
@@ -218,12 +141,13 @@ mod tests {
     #[test]
     fn words_are_spelt_as_the_rules_are_named() {
         for firewall in Firewall::ALL {
-            let word: FirewallWord = serde_json::from_value(firewall.as_str().into()).unwrap();
-            assert_eq!(Firewall::from(word), firewall);
+            assert_eq!(serde_json::to_value(firewall).unwrap(), firewall.as_str());
         }
         for matching in [Matching::First, Matching::Last, Matching::None] {
-            let word: MatchWord = serde_json::from_value(matching.as_str().into()).unwrap();
-            assert_eq!(Matching::from(word), matching);
+            assert_eq!(serde_json::to_value(matching).unwrap(), matching.as_str());
+        }
+        for servers in [Servers::Host, Servers::Container] {
+            assert_eq!(serde_json::to_value(servers).unwrap(), servers.as_str());
         }
     }
 }

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use hoptax_bootstrap::request::{DerivedRequest, RequestTls, StatedRequest, stated, tls_of};
 use hoptax_bootstrap::{Adapted, Listener, leads_to, statistics};
-use hoptax_functions::Tls;
+use hoptax_functions::{FilterOrder, Tls};
 use serde_json::Value;
 
 use super::Placed;
 use crate::configurations::{COMPANION, Configurations};
-use crate::file::{HopSection, OrderWord, ProxyWord, RequestSection};
+use crate::file::{HopSection, ProxyWord, RequestSection};
 
 /// A given configuration as a proxy runs it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -133,7 +133,7 @@ fn misplaced_keys(section: &HopSection, place: &str) -> Placed {
         (
             vec![
                 ("functions", !section.functions.is_empty()),
-                ("order", section.order != OrderWord::default()),
+                ("order", section.order != FilterOrder::default()),
                 ("tls", !section.tls.is_empty()),
                 ("proxy", section.proxy != ProxyWord::Envoy),
             ],

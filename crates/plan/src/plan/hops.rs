@@ -3,14 +3,14 @@
 mod section;
 
 use hoptax_bootstrap::request::{DerivedRequest, StatedRequest};
-use hoptax_functions::{Catalogue, Component, Composition, FunctionCall};
+use hoptax_functions::{Catalogue, Component, Composition, FilterOrder, FunctionCall};
 use hoptax_result::{AllProcessors, HopProcessors};
 
 use super::chain::{Chain, GATEWAY, Hop};
 use super::given::{self, GivenConfig};
 use super::{BASELINE, DIRECT, Placed, SAME, fragment};
 use crate::configurations::Configurations;
-use crate::file::{ChainEntry, HopEntry, HopSection, OrderWord, ProxyWord, TlsWord};
+use crate::file::{ChainEntry, HopEntry, HopSection, ProxyWord, TlsWord};
 
 /// Names of the other ends of TLS connections, which no proxy may have.
 const ENDS: [&str; 2] = [hoptax_subject::lab::GENERATOR, hoptax_subject::lab::ORIGIN];
@@ -126,7 +126,7 @@ pub(super) fn problems_of_name(name: &str, catalogue: &Catalogue, place: &str) -
 fn problems_of_keys(entry: &ChainEntry, pointer: &str) -> Placed {
     let keys = [
         ("functions", !entry.functions.is_empty()),
-        ("order", entry.order != OrderWord::default()),
+        ("order", entry.order != FilterOrder::default()),
         ("envoy", entry.envoy.is_some()),
         ("flags", !entry.flags.is_empty()),
         ("env", !entry.env.is_empty()),
@@ -157,7 +157,7 @@ fn functions(section: &HopSection, catalogue: &Catalogue, place: &str) -> Result
         }
     }
     let (indexes, components): (Vec<usize>, Vec<Component>) = components.into_iter().unzip();
-    match Composition::new(components, section.order.into()) {
+    match Composition::new(components, section.order) {
         Ok(functions) if problems.is_empty() => Ok(functions),
         Ok(_) => Err(problems),
         Err(conflicts) => {
@@ -412,8 +412,8 @@ fn in_words(section: &HopSection, usual: &str) -> String {
     let mut parts = Vec::new();
     if !section.functions.is_empty() {
         let order = match section.order {
-            OrderWord::Recommended => "",
-            OrderWord::AsWritten => ", HTTP filters as written",
+            FilterOrder::Recommended => "",
+            FilterOrder::AsWritten => ", HTTP filters as written",
         };
         parts.push(format!("`{}`{order}", section.functions.join("`, `")));
     }

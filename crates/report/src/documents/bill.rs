@@ -20,7 +20,6 @@ use crate::kind::Documented;
 use crate::more_rounds;
 use crate::quantity::{Form, Quantity};
 use crate::rows::unit_name;
-use crate::side_table::SideTable;
 use crate::sittings;
 use crate::table::{Cell, Column, Row, Table};
 use crate::usable;
@@ -49,18 +48,15 @@ pub fn bill(result: &BillResult) -> Document {
     document.findings = FindingText::all(&result.findings);
     let chart = waterfall(result).map(|chart| vec![Block::chart(Chart::Waterfall(Box::new(chart)))]);
     document.plots.extend(chart.map(|blocks| Section::new("Cost of each part", blocks)));
-    let with_words = |table: SideTable| Table::from(table).with_words(&["kind", "activity"]);
-    let all = Block::Table(with_words(bill::table(result, &columns_of_time())));
+    let all = Block::Table(bill::table(result, &columns_of_time()));
     document.sections.push(Section::new("Time, cores and money of each part", vec![all]).fold());
     let resources = columns_of_rounds();
     let of_resources = bill::table(result, &resources);
     if bill::has_value(&of_resources, &resources) {
         let title = "Resources of each part".to_owned();
-        document.sections.push(Section::new(title, vec![Block::Table(with_words(of_resources))]));
+        document.sections.push(Section::new(title, vec![Block::Table(of_resources)]));
     }
-    document.sections.extend(
-        bill::changes(result, &bill::all_columns()).map(|table| Section::of_table(with_words(table))),
-    );
+    document.sections.extend(bill::changes(result, &bill::all_columns()).map(Section::of_table));
     document.sections.extend(Section::of_sentences("Sum of the parts", &adds_up(result)));
     document.sections.extend(Section::of_lines("Not exercised", idle(result)));
     document.sections.extend(Section::of_lines("No statistic", without_statistic(result)));

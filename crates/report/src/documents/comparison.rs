@@ -10,7 +10,6 @@ use hoptax_result::{
 use crate::comparison::{decisions as decided, differences, legend, method, missing, sentences, table};
 use crate::document::{Block, Document, FindingText, Judgement, Next, Section};
 use crate::kind::Documented;
-use crate::table::Table;
 use crate::{environment, more_rounds, usable, words};
 
 impl Documented for ComparisonBody {
@@ -50,7 +49,7 @@ pub fn decisions(comparisons: &[ComparisonBody], findings: &[Finding]) -> Option
         findings.iter().filter(|finding| concerns(finding, comparisons)).cloned().collect();
     let mut document = Document::new(format!("study {}: decisions", first.study), "", Vec::new());
     document.answer.push(format!("Decisions about the arms of {}", first.study));
-    document.table = Some(Table::from(decided(comparisons)).with_words(&["compared with"]));
+    document.table = Some(decided(comparisons));
     document.notes.extend(beside_same(&concerning));
     document.findings = FindingText::all(&concerning);
     document.sections.extend(Section::of_sentences("Method", &[method(first)]));
@@ -95,9 +94,8 @@ fn document(
         Some(Judgement { verdict, usable: usable::of_comparisons(verdict, findings, results) });
     document.findings = FindingText::all(findings);
     document.plots.extend(charts::charts(results));
-    let table = Table::from(table(results)).with_words(&["measure", "decision"]);
     // The decision stays where there is no room for all.
-    document.table = Some(table.with_priority("decision", 0));
+    document.table = Some(table(results).with_priority("decision", 0));
     let notes = answers.chain(legend(results)).chain(missing(results)).chain(beside_same(findings));
     document.notes = notes.chain(left_out).collect();
     document.next = Some(next(verdict, results, subjects));

@@ -8,7 +8,6 @@ use crate::document::{Document, FindingText, Judgement, Next, Section};
 use crate::environment;
 use crate::gate::{method, outcome, sentences, table};
 use crate::kind::Documented;
-use crate::table::Table;
 use crate::usable;
 use crate::words::capitalised;
 
@@ -26,7 +25,7 @@ pub fn gate(result: &GateResult) -> Document {
     document.next = next(result);
     document.findings = FindingText::all(&result.findings);
     document.plots.extend(charts::charts(result));
-    document.table = Some(Table::from(table(result)).with_words(&["limit", "measure", "outcome"]));
+    document.table = Some(table(result));
     document.sections.extend(Section::of_sentences("Method", &method(result)));
     document.sections.extend(environment::section(&result.environment, &result.program));
     document

@@ -10,6 +10,7 @@ use hoptax_result::{
 
 use crate::document::{Block, Document, Judgement, Next, Section};
 use crate::kind::Documented;
+use crate::next::word;
 use crate::table::{Cell, Column, Row, Table};
 
 /// Most findings in the first table, and of one rule among them: a configuration of many clusters has the same fault in each.
@@ -142,16 +143,16 @@ fn notes(result: &LintResult, left_out: &[(&str, u64)]) -> Vec<String> {
         let number: u64 = others.iter().map(|(_, number)| number).sum();
         let of_others = format!("{number} of {}", counted(others.len() as u64, "other rule"));
         rules.extend((number > 0).then_some(of_others));
-        notes.push(format!("{}: all are in --details", rules.join(", ")));
+        notes.push(format!("{}: all are in the details", rules.join(", ")));
     }
     let allowed = result.allowed().count() as u64;
     if allowed > 0 {
-        notes.push(format!("{} allowed, with reasons in --details", counted(allowed, "finding")));
+        notes.push(format!("{} allowed, with reasons in the details", counted(allowed, "finding")));
     }
     let mut parts = result.unread();
     if let Some(first) = parts.next() {
         let more = parts.count();
-        let more = if more > 0 { format!("; and {more} more in --details") } else { String::new() };
+        let more = if more > 0 { format!("; and {more} more in the details") } else { String::new() };
         notes.push(format!("not read: {}{more}", unread(first)));
     }
     notes
@@ -173,15 +174,6 @@ fn next(result: &LintResult, all: &[&LintFinding]) -> Option<Next> {
         return Some(Next::new(command, format!("mends {mendable} of the findings")));
     }
     Some(Next::new(format!("hoptax lint explain {}", worst.rule), "says why, and what to do"))
-}
-
-/// A text as a word of a command line.
-fn word(text: &str) -> String {
-    let is_plain = |c: char| c.is_alphanumeric() || "/._-+:=@,".contains(c);
-    if !text.is_empty() && text.chars().all(is_plain) {
-        return text.to_owned();
-    }
-    format!("'{}'", text.replace('\'', "'\\''"))
 }
 
 fn unread(part: &LintUnread) -> String {
@@ -366,10 +358,6 @@ mod tests {
         let document = lint(&result);
         assert_eq!(document.answer, ["Nothing is wrong in deploy/envoy.yaml"]);
         assert!(document.table.is_none() && document.next.is_none());
-        assert_eq!(
-            [word("a b.yaml"), word("it's"), word("map.yaml#b")],
-            ["'a b.yaml'", "'it'\\''s'", "'map.yaml#b'"]
-        );
     }
 
     #[test]

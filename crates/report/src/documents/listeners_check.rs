@@ -83,7 +83,7 @@ fn answer(result: &ListenersCheckResult) -> Vec<String> {
         })
         .collect();
     let more = broken.saturating_sub(NAMED);
-    let more = if more > 0 { format!("; {more} of them only in --details") } else { String::new() };
+    let more = if more > 0 { format!("; {more} of them only in the details") } else { String::new() };
     let promises = counted((kept + broken) as u64, "promise");
     answer.push(format!("{broken} of {promises} of {listeners} broken{more}{untried}"));
     answer
@@ -97,7 +97,8 @@ fn untried(result: &ListenersCheckResult) -> Option<String> {
         (count > 0).then(|| format!("{count} of {}", kind.words().0))
     };
     let kinds: Vec<String> = PromiseKind::ALL.into_iter().filter_map(of).collect();
-    (!kinds.is_empty()).then(|| format!("not tried: {}; each with its reason in --details", kinds.join(", ")))
+    (!kinds.is_empty())
+        .then(|| format!("not tried: {}; each with its reason in the details", kinds.join(", ")))
 }
 
 /// Returns the number of promises that were kept, but not at once; none if there is none.
@@ -105,7 +106,7 @@ fn repeated(result: &ListenersCheckResult) -> Option<String> {
     let is_repeated = |one: &CheckedPromise| one.outcome == PromiseOutcome::Kept && !one.earlier.is_empty();
     let count = result.promises().filter(|(_, promise)| is_repeated(promise)).count();
     let promises = counted(count as u64, "promise");
-    (count > 0).then(|| format!("{promises} kept by a second or third trial only: see --details"))
+    (count > 0).then(|| format!("{promises} kept by a second or third trial only: see the details"))
 }
 
 fn lines(result: &ListenersCheckResult, outcome: PromiseOutcome) -> Vec<String> {

@@ -34,6 +34,8 @@ pub fn meshmark(result: &MeshMarkResult) -> Document {
     document.verdict = Some(Judgement { verdict: result.verdict, usable });
     document.findings = FindingText::all(&result.findings);
     document.table = Some(table(&arms));
+    document.next =
+        Some(Next::sitting(&result.study, "measures another sitting, which shows whether the values stay"));
     document.plots.extend(charts::charts(&arms));
     if arms.iter().any(|arm| arm.asks_companion && arm.value_for_cost.is_some()) {
         document.notes.push("*: without the CPU time of the service that the function calls".to_owned());

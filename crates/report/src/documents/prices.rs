@@ -8,7 +8,6 @@ use crate::document::{Document, Judgement, Next, Section};
 use crate::kind::Documented;
 use crate::numbers::{ends, level, percent_difference, signed};
 use crate::prices::{lines, not_carried, table};
-use crate::table::Table;
 
 impl Documented for PricesBody {
     const DOCUMENT: fn(&Report<Self>) -> Document = prices;
@@ -20,7 +19,7 @@ pub fn prices(result: &PricesResult) -> Document {
     // The price here, and why one is missing, stay where there is no room for all.
     let order = [("here us", 0), ("interval", 1), ("source", 2), ("listed %", 3), ("listed us", 4)];
     let order = order.into_iter().filter(|_| result.here.is_some());
-    let all = Table::from(table(result)).with_words(&["source"]);
+    let all = table(result);
     document.table =
         Some(order.fold(all, |table, (heading, priority)| table.with_priority(heading, priority)));
     document.plots.extend(charts::charts(result));

@@ -9,6 +9,7 @@ use hoptax_result::{
 
 use crate::document::{Block, Document, FindingText, Judgement, Next, Section};
 use crate::kind::Documented;
+use crate::next::word;
 use crate::numbers::{counted, grouped};
 use crate::quantity::{Form, Quantity};
 use crate::table::{Cell, Column, Row, Table};
@@ -25,6 +26,18 @@ pub fn scale_of(result: &ScaleResult, source: &str) -> Document {
     Document { next: Some(next), ..scale(result) }
 }
 
+/// More rounds of the study, which a law needs at least five of.
+fn next(result: &ScaleResult) -> Next {
+    let fewest = result.series.iter().filter_map(|series| series.fit.as_ref()).map(|fit| fit.rounds).min();
+    let with = |rounds: u32| format!("hoptax study {} --rounds {rounds}", word(&result.study));
+    match fewest {
+        Some(rounds) => {
+            Next::new(with(2 * rounds), "measures more rounds, which narrow the intervals of the laws")
+        }
+        None => Next::new(with(10), "measures enough rounds for a law of four sizes or more"),
+    }
+}
+
 /// The document of the laws of a study whose folder is not known.
 pub fn scale(result: &ScaleResult) -> Document {
     let mut document = Document::new(
@@ -36,6 +49,7 @@ pub fn scale(result: &ScaleResult) -> Document {
     document.verdict = Some(Judgement { verdict: result.verdict, usable });
     document.findings = FindingText::all(&result.findings);
     document.table = Some(laws(result));
+    document.next = Some(next(result));
     document.plots.extend(charts::charts(result));
     let deviating = result.series.iter().filter(|series| is_refuted(series)).count();
     if deviating > 0 {

@@ -11,6 +11,7 @@ use hoptax_result::{
 use crate::document::{Block, Document, Judgement, Next, Section};
 use crate::findings::listed;
 use crate::kind::Documented;
+use crate::next::word;
 use crate::numbers::grouped;
 use crate::quantity::Quantity;
 use crate::rows::MIB;
@@ -51,6 +52,7 @@ pub fn size(result: &SizeResult) -> Document {
     document.table = Some(proxies(result));
     document.headlines = headlines::headlines(result);
     document.notes = notes(result);
+    document.next = Some(run_here(result));
     document.plots = charts::charts(result);
     document.sections.push(curve(result, charts::has_curve(result)));
     document.sections.push(latency(result));
@@ -62,6 +64,13 @@ pub fn size(result: &SizeResult) -> Document {
     document.sections.extend(Section::of_lines("Sources", result.sources.iter().map(source).collect()));
     document.sections.extend(Section::of_lines("Method", method(result)));
     document
+}
+
+/// The graph on processes, at its rate or the highest that its first bottleneck surely carries. What it was predicted from is not known.
+fn run_here(result: &SizeResult) -> Next {
+    let rate = result.rate.min(result.bottleneck.rate.low.floor().max(1.0));
+    let command = format!("hoptax lab graph run {} --rate {rate}", word(&result.graph));
+    Next::new(command, "runs the graph here, and measures what its proxies use")
 }
 
 fn usable(result: &SizeResult) -> String {
@@ -133,7 +142,7 @@ fn notes(result: &SizeResult) -> Vec<String> {
         result.extrapolations.iter().take(shown).map(|line| format!("beyond measurements: {line}")).collect();
     let rest = result.extrapolations.len().saturating_sub(shown);
     if rest > 0 {
-        notes.push(format!("beyond measurements: {rest} more (--details)"));
+        notes.push(format!("beyond measurements: {rest} more, in the details"));
     }
     if result.latency.is_none() {
         notes.push(format!("response times are not predicted: {}", no_latency(result)));

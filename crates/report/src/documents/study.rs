@@ -3,6 +3,7 @@
 mod costs_so_far;
 mod headlines;
 mod mesh;
+mod next;
 mod sittings_chart;
 
 use hoptax_result::{
@@ -16,14 +17,16 @@ use crate::document::{Block, CheckText, Document, FindingText, Judgement, Sectio
 use crate::in_use::by_load_charts;
 use crate::kind::Documented;
 use crate::layers::{bars, flame};
+use crate::next::Next;
 use crate::numbers::{counted, grouped, level, percent_difference};
 use crate::rows::{OF_SLICES, Row, baselines, own_load, rows};
 use crate::side::{levels_by_load, side_tables, work};
-use crate::side_table::SideTable;
 use crate::table::{Cell, Column, Row as DocumentRow, Table};
 use crate::{
     by_load, findings, known, levels, load_rate, published, sittings as by_sitting, timeline, usable, words,
 };
+
+use next::{Asked, next};
 
 pub use costs_so_far::{TextTable, costs_so_far};
 
@@ -35,13 +38,17 @@ impl Documented for SittingsBody {
     const DOCUMENT: fn(&Report<Self>) -> Document = stored_sittings;
 }
 
-/// The document of a study whose file and run folder are not known, so that no next command can name them.
+/// The document of a study whose file and run folder are not known.
 pub fn study(result: &StudyResult) -> Document {
-    Document { next: None, ..study_of(result, &result.name, "") }
+    document(result, None)
 }
 
 /// The document of a study that a command line named `source`, in its run folder.
 pub fn study_of(result: &StudyResult, source: &str, folder: &str) -> Document {
+    document(result, Some(Asked { source, folder }))
+}
+
+fn document(result: &StudyResult, asked: Option<Asked<'_>>) -> Document {
     let rows = rows(result);
     let mut document =
         Document::new(format!("study {}", result.name), &result.summary, answer(result, &rows));
@@ -50,13 +57,13 @@ pub fn study_of(result: &StudyResult, source: &str, folder: &str) -> Document {
     sides.extend(side_tables(result));
     // In a timeline, no arm is compared with another: its first table is about the phases of each.
     document.table = match result.plan.timeline {
-        Some(_) if !sides.is_empty() => Some(sides.remove(0).into()),
+        Some(_) if !sides.is_empty() => Some(sides.remove(0)),
         _ => table(result, &rows),
     };
     document.headlines = headlines::headlines(result, &rows);
     document.notes = notes(result, &rows);
     document.notes.extend(document.table.as_ref().and_then(Table::meaning_of_mark));
-    document.next = Some(findings::next(result, source, folder));
+    document.next = Some(next(result, asked));
     document.findings = FindingText::all(&result.findings);
     let judged_as = if result.plan.timeline.is_some() { "timeline" } else { "study" };
     // Of a cluster, the evidence of most of them is missing.
@@ -120,7 +127,9 @@ pub(super) fn stored_sittings(result: &SittingsResult) -> Document {
     let usable = usable::of_whole("the costs", result.verdict, &result.findings);
     document.verdict = Some(Judgement { verdict: result.verdict, usable });
     document.findings = FindingText::all(&result.findings);
-    document.table = by_sitting::tables(result, None, &by_sitting::CPU).into_iter().next().map(Table::from);
+    document.table = by_sitting::tables(result, None, &by_sitting::CPU).into_iter().next();
+    document.next =
+        Some(Next::sitting(&result.study, "measures another sitting, some hours later, and combines all"));
     document.plots.extend(sittings_chart::chart(result));
     document.sections.push(sittings_section(result, None));
     document
@@ -160,7 +169,7 @@ fn sittings_section(result: &SittingsResult, one: Option<&StudyResult>) -> Secti
     let mut blocks = vec![Block::Lines(by_sitting::sittings(result)), Block::Note(by_sitting::holds(result))];
     for table in by_sitting::tables(result, one, &by_sitting::CPU) {
         blocks.push(Block::Note(words::capitalised(&table.title)));
-        blocks.push(Block::Table(table.into()));
+        blocks.push(Block::Table(table));
     }
     Section::new(by_sitting::HEADING, blocks)
 }
@@ -377,19 +386,19 @@ fn plots(result: &StudyResult, rows: &[Row<'_>]) -> Vec<Section> {
     costs.map(section).into_iter().collect()
 }
 
-fn sections(result: &StudyResult, sides: Vec<SideTable>) -> Vec<Section> {
+fn sections(result: &StudyResult, sides: Vec<Table>) -> Vec<Section> {
     let mut sections: Vec<Section> = published::section(result).into_iter().collect();
     if let Some(table) = levels::levels(result) {
-        let mut section = Section::of_table(table.into());
+        let mut section = Section::of_table(table);
         section
             .blocks
             .extend(Some(levels::notes(result)).filter(|notes| !notes.is_empty()).map(Block::Lines));
         sections.push(section);
     }
     sections.extend(pictures(result));
-    sections.extend(sides.into_iter().map(|table| Section::of_table(table.into())));
+    sections.extend(sides.into_iter().map(Section::of_table));
     let details = levels_by_load(result).into_iter().chain(work(result));
-    sections.extend(details.map(|table| Section::folded(table.into())));
+    sections.extend(details.map(Section::folded));
     sections.extend(Section::of_lines("Known answers", known::sentences(result)));
     let mut lines = vec![words::method(result)];
     if result.plan.timeline.is_none() {

@@ -9,8 +9,8 @@ use ratatui::style::{Color, Style as CellStyle};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Sparkline, Widget};
 
-use super::{Room, Sheet, duration, faint, progress_line};
-use crate::numbers::grouped;
+use super::{Room, Sheet, faint, progress_line};
+use crate::numbers::{duration, grouped};
 
 /// The most lines of numbers that are kept: more than a terminal has columns.
 const MOST: usize = 500;

@@ -4,8 +4,8 @@ use ratatui::buffer::Buffer;
 use ratatui::style::{Color, Style as CellStyle};
 use ratatui::text::{Line, Span};
 
-use super::{Room, Sheet, bold, duration, faint};
-use crate::numbers::{counted, rate};
+use super::{Room, Sheet, bold, faint};
+use crate::numbers::{counted, duration, rate};
 
 /// The longest line of rates, in columns.
 const LONGEST: usize = 50;

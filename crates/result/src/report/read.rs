@@ -24,8 +24,10 @@ impl<'de, T: Body> Deserialize<'de> for Report<T> {
     }
 }
 
+#[cfg(feature = "sample")]
 impl<T: Body> Report<T> {
-    /// Reads the text of a result as serde does, with these readers of older versions of its format in place of those of hoptax.
+    /// Reads the text of a result as serde does, with these readers of older versions of its format in place of those of hoptax: for
+    /// tests of formats that have older versions.
     ///
     /// # Errors
     /// When the text is no result of this kind, or one of a version that is not read.

@@ -23,7 +23,9 @@ mod memory_per_connection;
 #[cfg(feature = "sample")]
 mod newer;
 mod numbers;
+#[cfg(feature = "sample")]
 mod older;
+mod parts;
 #[cfg(feature = "sample")]
 mod plan;
 mod published;

@@ -8,7 +8,7 @@ use hoptax_host::accounting::{
 use hoptax_host::awake::Awake;
 use hoptax_host::link::Link;
 use hoptax_host::network::Network;
-use hoptax_host::parts::{ProcessParts, process_parts};
+use hoptax_host::parts::process_parts;
 use hoptax_load::now_ns;
 use hoptax_result::PartCounts;
 
@@ -31,7 +31,7 @@ pub(super) struct Reading {
     /// CPU time of each proxy.
     hops: Vec<ProcessUse>,
     /// Activity counters of all proxies; none where the kernel does not report them.
-    parts: Option<ProcessParts>,
+    parts: Option<PartCounts>,
     pub(super) ticks: Vec<ProcessorReading>,
     /// CPU time of a spinner on the processors of generator and origin.
     pub(super) spinner_ns: u64,
@@ -122,19 +122,7 @@ impl Reading {
     /// the kernel does not report it.
     pub(super) fn counts_since(&self, earlier: &Self, requests: u64) -> Option<PartCounts> {
         let done = self.parts.filter(|_| !self.hops.is_empty())? - earlier.parts?;
-        Some(PartCounts {
-            requests,
-            cpu_ns: done.cpu_ns,
-            user_ns: done.user_ns,
-            kernel_ns: done.kernel_ns,
-            reads: done.reads,
-            writes: done.writes,
-            read_bytes: done.read_bytes,
-            written_bytes: done.written_bytes,
-            voluntary_switches: done.voluntary_switches,
-            involuntary_switches: done.involuntary_switches,
-            minor_faults: done.minor_faults,
-        })
+        Some(PartCounts { requests, ..done })
     }
 }
 

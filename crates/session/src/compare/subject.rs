@@ -4,9 +4,7 @@
 use std::path::{self, PathBuf};
 
 use hoptax_host::running::Running;
-use hoptax_plan::file::{
-    AccountSection, ArmEntry, ChainEntry, ConditionsSection, ExternalEntry, HopEntry, HopSection,
-};
+use hoptax_plan::file::{ArmEntry, ChainEntry, ConditionsSection, ExternalEntry, HopEntry, HopSection};
 
 use super::names::shown;
 use super::part::{KEYS, is_config, is_envoy, is_url};
@@ -22,7 +20,7 @@ pub(super) enum Subject {
     /// A proxy that is started. The path of its configuration is as it was given.
     Proxy(Box<HopSection>),
     /// A server that already runs, with its processes if its CPU time is compared.
-    Server { url: String, account: Option<AccountSection> },
+    Server { url: String, account: Option<Running> },
 }
 
 impl Subject {
@@ -122,7 +120,7 @@ fn property(hop: &mut HopSection, key: &str, value: &str) -> Result<(), String> 
 fn server(given: &str) -> Result<Subject, String> {
     let is_account = |part: &str| part.split_once('=').is_some_and(|(key, _)| ACCOUNTS.contains(&key));
     let (url, account) = match given.rsplit_once('+').filter(|(_, part)| is_account(part)) {
-        Some((url, part)) => (url, Some(part.parse::<Running>()?.into())),
+        Some((url, part)) => (url, Some(part.parse::<Running>()?)),
         // A URL may have a `+` of its own.
         None => (given, None),
     };
@@ -171,11 +169,11 @@ mod tests {
         };
         let url = "http://127.0.0.1:1/a+b?c=d".to_owned();
         assert_eq!(of("http://127.0.0.1:1/a+b?c=d"), (url.clone(), None));
-        assert_eq!(of("http://127.0.0.1:1/a+b?c=d+pid=12"), (url.clone(), Some(AccountSection::Pid(12))));
+        assert_eq!(of("http://127.0.0.1:1/a+b?c=d+pid=12"), (url.clone(), Some(Running::Pid(12))));
         for (part, account) in [
-            ("process=envoy", AccountSection::Process("envoy".to_owned())),
-            ("cgroup=/a.slice/b.service", AccountSection::Cgroup("/a.slice/b.service".into())),
-            ("unit=envoy.service", AccountSection::Unit("envoy.service".to_owned())),
+            ("process=envoy", Running::Process("envoy".to_owned())),
+            ("cgroup=/a.slice/b.service", Running::Cgroup("/a.slice/b.service".into())),
+            ("unit=envoy.service", Running::Unit("envoy.service".to_owned())),
         ] {
             assert_eq!(of(&format!("{url}+{part}")), (url.clone(), Some(account)));
         }

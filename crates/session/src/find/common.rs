@@ -8,9 +8,9 @@ use hoptax_load::MAX_RATE;
 use hoptax_load::trial::TrialSpec;
 use hoptax_report::documents;
 use hoptax_report::numbers::rate;
-use hoptax_result::{EndedBy, FindEvidence, FindState, FindTrial, FoundGoal, LoadResult};
+use hoptax_result::{EndedBy, FindEvidence, FindTrial, FoundGoal, LoadResult};
 use hoptax_stats::search::{
-    CONFIDENCE, Criterion, GoalResult, Limits, Measured, Planned, Sample, Search, SearchError, State,
+    CONFIDENCE, Criterion, GoalResult, Limits, Measured, Planned, Sample, Search, SearchError,
 };
 
 use super::options::{LOWEST_RATE, Options, Preset};
@@ -119,14 +119,7 @@ pub(super) fn measured(trial: &Tried) -> Measured {
 pub(super) fn found(result: &GoalResult, goal: &[usize], objectives: &[Objective]) -> FoundGoal {
     FoundGoal {
         objectives: names(goal, objectives),
-        state: match result.state {
-            State::Found => FindState::Found,
-            State::Bounded => FindState::Bounded,
-            State::MaximumHeld => FindState::MaximumHeld,
-            State::MinimumFailed => FindState::MinimumFailed,
-            State::GeneratorLimited => FindState::GeneratorLimited,
-            State::Unfinished => FindState::Unfinished,
-        },
+        state: result.state,
         estimate: result.estimate,
         rate: result.lower,
         upper_rate: result.upper,

@@ -1,30 +1,9 @@
 //! A number over many runs, read from its rows without parsing results.
 
-use hoptax_result::HistoryPoint;
-use rusqlite::{Result as SqlResult, params};
+use hoptax_result::{HistoryPoint, HistorySeries};
+use rusqlite::{Result as SqlResult, Row, params};
 
 use crate::store::{Store, StoreError};
-
-/// A number of one arm under one load of one study on one machine. Texts that do not apply are empty.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Series {
-    /// The name of the study, or the URL of the load.
-    pub(crate) name: String,
-    /// The machine.
-    pub(crate) machine: String,
-    /// The arm.
-    pub(crate) arm: String,
-    /// The arm that the number is a difference from.
-    pub(crate) compared_with: String,
-    /// The load.
-    pub(crate) load: String,
-    /// The proxy.
-    pub(crate) proxy: String,
-    /// Limit of quiet slices by which the runs tell them, for a number that rests on these. None for other numbers, and if it is not known.
-    pub(crate) quiet_wait_share: Option<f64>,
-    /// The number in each run that states it, in chronological order.
-    pub(crate) points: Vec<HistoryPoint>,
-}
 
 /// Selects all series of the number `?1`, one after the other, each in chronological order. If `?2` is true, the number rests on quiet slices,
 /// and runs with different limits of quiet slices are different series.
@@ -39,25 +18,25 @@ pub(crate) const QUERY: &str = "
 const QUIET: &str = "quiet_p99";
 
 impl Store {
-    /// All series of a number, by its name.
+    /// All series of a number, by its name, without their changes.
     ///
     /// # Errors
     /// When they cannot be read.
-    pub(crate) fn series(&self, number: &str) -> Result<Vec<Series>, StoreError> {
-        let read = || -> SqlResult<Vec<Series>> {
-            let mut all: Vec<Series> = Vec::new();
+    pub(crate) fn series(&self, number: &str) -> Result<Vec<HistorySeries>, StoreError> {
+        let read = || -> SqlResult<Vec<HistorySeries>> {
+            let mut all: Vec<HistorySeries> = Vec::new();
             let mut select = self.connection().prepare_cached(QUERY)?;
             let mut rows = select.query(params![number, number.contains(QUIET)])?;
             while let Some(row) = rows.next()? {
-                let series = Series {
+                let series = HistorySeries {
                     name: row.get(0)?,
                     machine: row.get(1)?,
-                    arm: row.get(2)?,
-                    compared_with: row.get(3)?,
-                    load: row.get(4)?,
-                    proxy: row.get(5)?,
+                    arm: stated(row, 2)?,
+                    compared_with: stated(row, 3)?,
+                    load: stated(row, 4)?,
+                    proxy: stated(row, 5)?,
                     quiet_wait_share: row.get(12)?,
-                    points: Vec::new(),
+                    ..HistorySeries::default()
                 };
                 let point = HistoryPoint {
                     run: row.get(6)?,
@@ -67,9 +46,9 @@ impl Store {
                     low: row.get(10)?,
                     high: row.get(11)?,
                 };
-                match all.last_mut().filter(|last| last.is_like(&series)) {
+                match all.last_mut().filter(|last| key(last) == key(&series)) {
                     Some(last) => last.points.push(point),
-                    None => all.push(Series { points: vec![point], ..series }),
+                    None => all.push(HistorySeries { points: vec![point], ..series }),
                 }
             }
             Ok(all)
@@ -98,16 +77,16 @@ impl Store {
     }
 }
 
-impl Series {
-    /// True if both have the same study, arms, load, proxy and machine, and the same limit of quiet slices.
-    fn is_like(&self, other: &Self) -> bool {
-        let limit = |of: &Self| of.quiet_wait_share.map(f64::to_bits);
-        self.key() == other.key() && limit(self) == limit(other)
-    }
+/// A text of a row; none if it is empty, because it does not apply.
+fn stated(row: &Row<'_>, column: usize) -> SqlResult<Option<String>> {
+    Ok(Some(row.get::<_, String>(column)?).filter(|text| !text.is_empty()))
+}
 
-    fn key(&self) -> [&String; 6] {
-        [&self.name, &self.machine, &self.arm, &self.compared_with, &self.load, &self.proxy]
-    }
+/// What the points of a series have in common.
+fn key(series: &HistorySeries) -> ([&str; 2], [Option<&str>; 4], Option<u64>) {
+    let HistorySeries { name, machine, arm, compared_with, load, proxy, quiet_wait_share, .. } = series;
+    let stated = [arm, compared_with, load, proxy].map(|text| text.as_deref());
+    ([name.as_str(), machine.as_str()], stated, quiet_wait_share.map(f64::to_bits))
 }
 
 #[cfg(test)]

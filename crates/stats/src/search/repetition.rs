@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use hoptax_result::FindState;
+
 use crate::search::choice::FIRST_STEP;
 use crate::search::goal::Criterion;
-use crate::search::steps::{Limits, Measured, Planned, Search, SearchError, State, Step};
+use crate::search::steps::{Limits, Measured, Planned, Search, SearchError, Step};
 
 /// The width of a repetition, as a multiple of that of the search.
 pub const WIDER: f64 = 2.0;
@@ -63,8 +65,8 @@ impl Repetition {
     }
 
     /// Returns the state that it reached.
-    pub fn state(&self) -> State {
-        self.search.results().first().map_or(State::Unfinished, |result| result.state)
+    pub fn state(&self) -> FindState {
+        self.search.results().first().map_or(FindState::Unfinished, |result| result.state)
     }
 
     /// The load that it found; None unless both of its ends are known.

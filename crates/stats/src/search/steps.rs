@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use hoptax_result::FindState;
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use thiserror::Error;
@@ -120,38 +121,19 @@ pub enum Ending {
     OutOfTime,
 }
 
-/// State of the search for a goal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
-    /// The ends are as close as the width.
-    Found,
-    /// The goal holds at the highest load: the subject may carry more.
-    MaximumHeld,
-    /// It fails at the lowest load: the subject carries less.
-    MinimumFailed,
-    /// The generator cannot produce the upper load: the subject may carry more than the lower one.
-    GeneratorLimited,
-    /// Both ends are known, and further apart than the width: time ran out first.
-    Bounded,
-    /// Time ran out before both ends were known.
-    Unfinished,
-}
-
-impl State {
-    /// Returns true if more trials would narrow the result.
-    fn is_open(self) -> bool {
-        matches!(self, Self::Bounded | Self::Unfinished)
-    }
+/// Returns true if more trials would narrow the result of a search in this state.
+fn is_open(state: FindState) -> bool {
+    matches!(state, FindState::Bounded | FindState::Unfinished)
 }
 
 /// The result for a goal.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GoalResult {
     /// State of the search.
-    pub state: State,
+    pub state: FindState,
     /// The load up to which the goal holds.
     pub lower: Option<f64>,
-    /// The load from which on it fails; with [`State::GeneratorLimited`], the lowest that the generator cannot produce.
+    /// The load from which on it fails; with [`FindState::GeneratorLimited`], the lowest that the generator cannot produce.
     pub upper: Option<f64>,
     /// Load at which it most likely begins to fail.
     pub estimate: Option<f64>,
@@ -203,7 +185,7 @@ impl Search {
     /// The next trial, or the end. It is the same until a trial is recorded. Among the goals, that with the lowest load comes first.
     pub fn next(&self) -> Step {
         let known = self.known();
-        let open = self.goals.iter().filter(|goal| self.result(goal, &known).state.is_open());
+        let open = self.goals.iter().filter(|goal| is_open(self.result(goal, &known).state));
         let Some(rung) = open.map(|goal| self.choice(goal, &known)).min() else {
             return Step::Done(Ending::Complete);
         };
@@ -288,27 +270,27 @@ impl Search {
                 || of_goal().any(|(_, one)| !holds && one.known.upper == Some(rung))
         };
         let state = if is(0, false) {
-            State::MinimumFailed
+            FindState::MinimumFailed
         } else if is(self.ladder.top(), true) {
-            State::MaximumHeld
+            FindState::MaximumHeld
         } else if is_reach && (bounded.are_close(self.limits.width) || reach == Some(self.ladder.load(0))) {
-            State::GeneratorLimited
+            FindState::GeneratorLimited
         } else if !is_reach && ends.are_close(self.limits.width) {
-            State::Found
+            FindState::Found
         } else if !is_reach && ends.low.is_some() && ends.high.is_some() {
-            State::Bounded
+            FindState::Bounded
         } else {
-            State::Unfinished
+            FindState::Unfinished
         };
         // The limit of the generator bounds the search, and tells nothing about the subject.
-        let upper = if state == State::GeneratorLimited { reach } else { ends.high };
+        let upper = if state == FindState::GeneratorLimited { reach } else { ends.high };
         let fails_there =
             |ends: &Ends| ends.high.is_some_and(|high| upper.is_some_and(|upper| high <= upper));
         GoalResult {
             state,
             lower: ends.low,
             upper,
-            estimate: ends.estimate.filter(|_| matches!(state, State::Found | State::Bounded)),
+            estimate: ends.estimate.filter(|_| matches!(state, FindState::Found | FindState::Bounded)),
             limited_by: of_goal()
                 .filter(|(_, one)| !is_reach && fails_there(&one.ends))
                 .map(|(number, _)| number)

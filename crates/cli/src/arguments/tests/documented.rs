@@ -4,6 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::CommandFactory;
+use hoptax_report::documents;
+use hoptax_report::render::json;
+use serde_json::Value;
 
 use super::words as words_of_shell;
 use crate::arguments::{Arguments, parsed};
@@ -107,6 +110,19 @@ fn every_command_that_a_document_names_exists() {
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
     assert!(found > 100, "{found} commands: the documents have more");
+}
+
+#[test]
+fn the_next_command_on_the_page_of_every_recorded_result_is_valid() {
+    let recorded = Path::new(env!("CARGO_MANIFEST_DIR")).join("../report/recorded");
+    let paths: Vec<PathBuf> = fs::read_dir(recorded).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert!(paths.len() > 20, "{}", paths.len());
+    for path in paths {
+        let document = documents::of_text(&fs::read_to_string(&path).unwrap()).unwrap();
+        let document: Value = serde_json::from_str(&json::text(&document).unwrap()).unwrap();
+        let command = document["next"]["command"].as_str().unwrap();
+        assert_eq!(refusal(command), None, "{}", path.display());
+    }
 }
 
 #[test]

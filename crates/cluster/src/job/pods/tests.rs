@@ -1,24 +1,9 @@
-use std::time::Duration;
-
 use serde_json::{Value, json};
 
 use super::*;
-use crate::job::{Dress, Pull};
 
 fn job(agents: u32) -> AgentJob {
-    AgentJob {
-        name: "hoptax-load-1".to_owned(),
-        namespace: "perf".parse().unwrap(),
-        agents,
-        image: "registry.example/hoptax:1".to_owned(),
-        pull: Pull::IfNotPresent,
-        targets: vec!["shop:80".to_owned()],
-        deadline: Duration::from_mins(5),
-        cpu_millis: 1_000,
-        memory_mib: 256,
-        avoided: Vec::new(),
-        dress: Dress::default(),
-    }
+    AgentJob { agents, ..crate::job::tests::job() }
 }
 
 /// A pod of an index on a node with this status.

@@ -12,7 +12,7 @@ use super::super::points::{self, Requested};
 use super::super::{Arm, BASELINE};
 use super::super::{Placed, hops};
 use super::{Planned, placed, plain_arm};
-use crate::file::{AccountSection, ExternalEntry};
+use crate::file::ExternalEntry;
 
 /// The scheme of URLs.
 const SCHEME: &str = "http://";
@@ -116,8 +116,7 @@ fn resolve(entry: &ExternalEntry, pointer: &str) -> Result<(External, DerivedReq
         headers: headers.collect(),
         ..DerivedRequest::default()
     };
-    let account = entry.account.clone().map(Running::from);
-    Ok((External { url: entry.url.clone(), account }, request))
+    Ok((External { url: entry.url.clone(), account: entry.account.clone() }, request))
 }
 
 /// Returns the reason why requests cannot be sent to a URL, whose host and port are `authority`; none if they can.
@@ -134,13 +133,13 @@ fn problem_of_url(url: &str, authority: &str) -> Option<String> {
 }
 
 /// Returns the reason why an account can mean no process; none if it can.
-fn problem_of_account(account: &AccountSection) -> Option<&'static str> {
+fn problem_of_account(account: &Running) -> Option<&'static str> {
     match account {
-        AccountSection::Pid(0) => Some("no process has the id 0: write that of the server"),
-        AccountSection::Process(name) | AccountSection::Unit(name) if name.is_empty() => {
+        Running::Pid(0) => Some("no process has the id 0: write that of the server"),
+        Running::Process(name) | Running::Unit(name) if name.is_empty() => {
             Some("the name of the processes is empty: write it")
         }
-        AccountSection::Cgroup(path) if path.components().all(|part| part == Component::RootDir) => {
+        Running::Cgroup(path) if path.components().all(|part| part == Component::RootDir) => {
             Some("all processes of the machine are in this control group: write that of the server")
         }
         _ => None,

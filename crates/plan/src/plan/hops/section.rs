@@ -1,11 +1,11 @@
 //! Faults in the section of a single proxy: flags that hoptax sets itself, workers that a function sets otherwise, and settings that
 //! only Envoy supports.
 
-use hoptax_functions::Composition;
+use hoptax_functions::{Composition, FilterOrder};
 use hoptax_result::HopProcessors;
 
 use super::super::Placed;
-use crate::file::{HopSection, OrderWord, ProxyWord};
+use crate::file::{HopSection, ProxyWord};
 
 /// The option that hoptax sets if the section has `workers`.
 const CONCURRENCY: &str = "--concurrency";
@@ -46,7 +46,7 @@ pub(super) fn problems(section: &HopSection, functions: &Composition, place: &st
     if section.proxy != ProxyWord::Envoy {
         let keys = [
             ("functions", !section.functions.is_empty()),
-            ("order", section.order != OrderWord::default()),
+            ("order", section.order != FilterOrder::default()),
             ("workers", section.workers.is_some()),
             ("envoy", section.envoy.is_some()),
             ("flags", !section.flags.is_empty()),

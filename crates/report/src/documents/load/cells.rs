@@ -3,13 +3,11 @@
 use hoptax_result::Known;
 
 use crate::numbers::{grouped, us};
-use crate::side_table::SideTable;
 use crate::table::Table;
 
 /// A table of words.
 pub(super) fn table(title: &str, header: &[&str], rows: Vec<(String, Vec<String>)>) -> Table {
-    let header = header.iter().map(|heading| (*heading).to_owned()).collect();
-    SideTable { title: title.to_owned(), header, rows }.into()
+    Table::of_words(title, header.iter().copied(), rows)
 }
 
 /// A number, its bounds if only they are known, or why there are none.

@@ -176,6 +176,15 @@ fn a_hundred_proxies_fit_on_a_screen() {
 }
 
 #[test]
+fn the_next_step_of_a_stored_prediction_stays_below_the_first_bottleneck() {
+    let mut sized = sized();
+    let command = |sized: &SizeResult| size(sized).next.unwrap().command;
+    assert_eq!(command(&sized), "hoptax lab graph run shop --rate 12000");
+    sized.bottleneck.rate = Interval::around(9_000.5, 100.0);
+    assert_eq!(command(&sized), "hoptax lab graph run shop --rate 8900");
+}
+
+#[test]
 fn the_next_step_runs_the_graph_if_it_can_run_and_has_enough_workers() {
     let mut sized = sized();
     let next = |sized: &SizeResult, graph: &str, is_runnable: bool| {

@@ -1,0 +1,144 @@
+//! The next step after a study.
+
+use hoptax_result::{NeverHaltedBy, StudyResult, Verdict};
+
+use crate::findings::is_open_ended;
+use crate::next::{Next, word};
+use crate::numbers::counted;
+use crate::probe;
+
+/// With fewer rounds than this, the first advice is to measure more.
+const FEW_ROUNDS: u32 = 5;
+
+/// How a study was asked for: `source` as a command line names it, and its run folder.
+#[derive(Clone, Copy)]
+pub(super) struct Asked<'a> {
+    pub(super) source: &'a str,
+    pub(super) folder: &'a str,
+}
+
+/// The next step. A stored result does not say how it was asked for, so its study is named by its name, and measured anew instead of
+/// resumed.
+pub(super) fn next(result: &StudyResult, asked: Option<Asked<'_>>) -> Next {
+    let plan = &result.plan;
+    if result.environment.cluster.is_some() {
+        let options = asked.map_or_else(String::new, |asked| format!(" {}", asked.source));
+        let rounds = 2 * plan.rounds_planned;
+        return Next::new(
+            format!("hoptax mesh{options} --rounds {rounds}"),
+            "measures with more rounds, which narrow the intervals",
+        );
+    }
+    if result.sittings.len() > 1 {
+        return Next::sitting(&result.name, "measures another sitting, some hours later, and combines all");
+    }
+    let study = asked.map_or_else(|| word(&result.name), |asked| asked.source.to_owned());
+    let missing = plan.rounds_planned.saturating_sub(plan.rounds_completed);
+    if plan.ended_early.is_some() && (is_open_ended(plan) || missing > 0) {
+        let Some(Asked { folder, .. }) = asked else {
+            return Next::new(format!("hoptax study {study}"), "measures it to its end");
+        };
+        let purpose = if is_open_ended(plan) {
+            "continues the study".to_owned()
+        } else {
+            format!("measures the missing {}", counted(missing.into(), "round"))
+        };
+        return Next::new(format!("hoptax study --resume {folder}"), purpose);
+    }
+    let is_void = result.verdict == Verdict::Void;
+    let helped = result.machine.as_ref().and_then(probe::slow_wake_ups_shortened);
+    if let Some((halting_us, never_halted_us)) = helped.filter(|_| is_void && !plan.never_halted) {
+        let by = result.machine.as_ref().and_then(|machine| machine.never_halted_by);
+        let purpose = format!(
+            "a wake-up takes {halting_us:.0} us here, and {never_halted_us:.0} us if processors do not halt"
+        );
+        return match by {
+            Some(NeverHaltedBy::Spinner) => Next::new(format!("sudo hoptax study {study}"), purpose),
+            _ => Next::new(format!("hoptax study {study} --never-halt always"), purpose),
+        };
+    }
+    let with_rounds = |rounds: u32| match asked {
+        Some(Asked { folder, .. }) => Next::new(
+            format!("hoptax study --resume {folder} --rounds {rounds}"),
+            "adds rounds, which narrow the intervals",
+        ),
+        None => Next::new(
+            format!("hoptax study {study} --rounds {rounds}"),
+            "measures more rounds, which narrow the intervals",
+        ),
+    };
+    if plan.rounds_completed < FEW_ROUNDS {
+        return with_rounds(2 * FEW_ROUNDS);
+    }
+    match result.verdict {
+        Verdict::Void => Next::new(format!("hoptax study {study}"), "measures again, after the remedy"),
+        Verdict::Caution => with_rounds(2 * plan.rounds_completed),
+        Verdict::Sound => {
+            Next::new(format!("hoptax study {study} --again"), "measures another sitting and combines both")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hoptax_result::{Program, SittingRecord};
+
+    use super::*;
+    use crate::fixture;
+
+    fn of(result: &StudyResult, source: &str) -> Next {
+        next(result, Some(Asked { source, folder: "runs/1" }))
+    }
+
+    #[test]
+    fn a_void_study_is_measured_again_and_one_of_few_rounds_has_more() {
+        let mut result = fixture::void();
+        assert_eq!(of(&result, "quick").command, "hoptax study quick");
+        assert_eq!(of(&result, "mine.yaml").command, "hoptax study mine.yaml");
+        result.plan.rounds_completed = 2;
+        assert_eq!(of(&result, "quick").command, "hoptax study --resume runs/1 --rounds 10");
+    }
+
+    #[test]
+    fn a_study_that_was_cut_short_is_to_be_resumed() {
+        let mut result = fixture::cut();
+        let found = of(&result, "quick");
+        assert_eq!(found.command, "hoptax study --resume runs/1");
+        assert!(found.purpose.ends_with("the missing 6 rounds"), "{}", found.purpose);
+        // The number of missing rounds is unknown for a study that ends with its time budget.
+        result.plan.budget_s = Some(600.0);
+        assert!(of(&result, "quick").purpose.starts_with("continues the study"));
+    }
+
+    #[test]
+    fn slow_wake_ups_that_can_be_shortened_are_the_first_remedy() {
+        let mut void = fixture::void();
+        void.machine = Some(fixture::machine(42.0, 5.0));
+        assert!(of(&void, "quick").command.contains("--never-halt always"));
+        void.machine.as_mut().unwrap().never_halted_by = Some(NeverHaltedBy::Spinner);
+        assert_eq!(of(&void, "quick").command, "sudo hoptax study quick");
+        void.plan.never_halted = true;
+        assert!(!of(&void, "quick").purpose.contains("a wake-up takes"));
+    }
+
+    #[test]
+    fn a_stored_study_is_named_by_its_name_and_measured_anew() {
+        let command = |result: &StudyResult| next(result, None).command;
+        let mut result = fixture::cut();
+        assert_eq!(command(&result), "hoptax study quick");
+        result.plan.ended_early = None;
+        result.plan.rounds_completed = 2;
+        assert_eq!(command(&result), "hoptax study quick --rounds 10");
+        result.name = "a;reboot".to_owned();
+        assert_eq!(command(&result), "hoptax study 'a;reboot' --rounds 10");
+        let sitting = SittingRecord {
+            started_at: String::new(),
+            folder: String::new(),
+            rounds: 5,
+            verdict: Verdict::Sound,
+            program: Program::this(),
+        };
+        result.sittings = vec![sitting; 2];
+        assert_eq!(command(&result), "hoptax study 'a;reboot' --again");
+    }
+}
