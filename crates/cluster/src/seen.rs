@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::job::{CONTAINER, ORIGIN};
+use crate::job::{CONTAINER, ORIGIN, READER};
 use crate::said::short;
 
 /// A pod.
@@ -61,6 +61,8 @@ struct Condition {
 #[serde(default)]
 struct ContainerStatus {
     name: String,
+    #[serde(rename = "containerID")]
+    id: String,
     state: State,
 }
 
@@ -122,6 +124,14 @@ impl SeenPod {
         all.map(|one| one.name.as_str()).collect()
     }
 
+    /// The id of a container, as its runtime has it; none before it has begun.
+    pub fn container_id(&self, container: &str) -> Option<&str> {
+        let Status { container_statuses, init_container_statuses, .. } = &self.status;
+        let mut all = container_statuses.iter().chain(init_container_statuses);
+        // The name of the runtime stands before it.
+        all.find(|one| one.name == container)?.id.split_once("://").map(|(_, id)| id)
+    }
+
     /// The reason why it does not come; none while it is on the way, and once it is ready.
     pub fn trouble(&self) -> Option<PodTrouble> {
         let Status { phase, message, conditions, container_statuses, init_container_statuses, .. } =
@@ -148,7 +158,7 @@ impl SeenPod {
 
 impl ContainerStatus {
     fn trouble(&self) -> Option<PodTrouble> {
-        let Self { name, state } = self;
+        let Self { name, state, .. } = self;
         if let Some(Why { reason, message, .. }) = &state.waiting {
             let said =
                 if message.is_empty() { reason.clone() } else { format!("{reason}: {}", short(message)) };
@@ -174,7 +184,7 @@ impl ContainerStatus {
         }
         let Why { reason, message, exit_code } = state.terminated.as_ref()?;
         let said = short(if message.is_empty() { reason } else { message });
-        let advice = if [CONTAINER, ORIGIN].contains(&name.as_str()) {
+        let advice = if [CONTAINER, ORIGIN, READER].contains(&name.as_str()) {
             "the image needs this version of hoptax at `/hoptax`"
         } else {
             "it is of the mesh or of its template; its log says more"
@@ -211,6 +221,18 @@ mod tests {
         assert!(pod.is_ready() && pod.trouble().is_none());
         assert_eq!((pod.image("istio-proxy"), pod.image("envoy")), (Some("proxy:1.29"), None));
         assert_eq!(pod.containers(), ["origin", "istio-proxy"]);
+    }
+
+    #[test]
+    fn the_id_of_a_container_is_that_of_its_runtime_once_it_has_begun() {
+        let pod = pod(&json!({
+            "containerStatuses": [{"name": "origin", "containerID": "containerd://0a1b"}],
+            "initContainerStatuses": [
+                {"name": "istio-proxy", "containerID": "cri-o://ff"}, {"name": "waits"}, {"name": "odd", "containerID": "ff"},
+            ],
+        }));
+        let ids = ["origin", "istio-proxy", "waits", "odd", "none"].map(|name| pod.container_id(name));
+        assert_eq!(ids, [Some("0a1b"), Some("ff"), None, None, None]);
     }
 
     #[test]

@@ -13,6 +13,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
+use serde_json::Value;
 use tokio::io::DuplexStream;
 use tokio::runtime::Handle;
 use tokio::sync::{oneshot, watch};
@@ -67,6 +68,8 @@ pub struct Removed {
 struct Shared {
     connection: Connection,
     job: AgentJob,
+    /// The id of the Job.
+    uid: String,
 }
 
 impl std::fmt::Debug for Shared {
@@ -117,6 +120,11 @@ impl Running {
     /// The name of the Job.
     pub fn job(&self) -> &str {
         &self.shared.job.name
+    }
+
+    /// The reference of whatever belongs to the Job, and is removed with it.
+    pub fn owner(&self) -> Value {
+        self.shared.job.owner(&self.shared.uid)
     }
 
     /// Its agents.
@@ -196,10 +204,10 @@ impl Shared {
         let connection = Connection::open(context).await?;
         let avoided = avoided(&connection, &job).await?;
         job.avoided.extend(avoided);
-        let shared = Self { connection, job };
+        let shared = Self { connection, job, uid: String::new() };
         let made = shared.make_all(token).await;
         match made {
-            Ok(()) => Ok(shared),
+            Ok(uid) => Ok(Self { uid, ..shared }),
             Err(refused) => {
                 // The Job may have been made all the same. Why it was not is said anyway, and soon: left alone, it ends by itself.
                 let _ = timeout(LOOK_TIME, shared.remove()).await;
@@ -208,8 +216,9 @@ impl Shared {
         }
     }
 
-    async fn make_all(&self, token: &str) -> Result<(), Refused> {
-        let Self { connection, job } = self;
+    /// Makes the Job and its Secret, and returns the id of the Job.
+    async fn make_all(&self, token: &str) -> Result<String, Refused> {
+        let Self { connection, job, .. } = self;
         let made: Result<Made, Failed> = connection.create(&jobs_of(&job.namespace), &job.manifest()).await;
         let uid = match made {
             Ok(made) => made.metadata.uid,
@@ -222,7 +231,7 @@ impl Shared {
         }
         // Without this right, no agent would ever come.
         match self.pods().await {
-            Ok(_) => Ok(()),
+            Ok(_) => Ok(uid),
             Err(failed) => Err(self.refused(failed, "list pods").await),
         }
     }

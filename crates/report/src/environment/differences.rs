@@ -87,6 +87,15 @@ pub(crate) fn of_envelope(program: &Program, environment: Option<&Environment>) 
             "Kubernetes",
             environment.cluster.as_ref().map(|cluster| cluster.kubernetes.clone()).unwrap_or_default(),
         ),
+        (
+            "CPU times from",
+            environment
+                .cluster
+                .as_ref()
+                .and_then(|cluster| cluster.cpu_time)
+                .map(|source| source.as_str().to_owned())
+                .unwrap_or_default(),
+        ),
     ];
     // Others are not stated, or stated as nothing.
     let stated = of_machine.into_iter().filter(|(_, value)| !value.is_empty());
