@@ -9,7 +9,7 @@ use hoptax_result::{CpuTimeSource, Environment, LimitPeriods, LoadResult};
 pub struct Source {
     /// What reads them.
     pub from: CpuTimeSource,
-    /// The reason why it is not another one, as the end of a sentence; none if it is the first choice.
+    /// The reason why they are from there; none if nothing is against the first choice.
     pub why: Option<String>,
     /// The longest time between two readings of a container before the first slice, seconds.
     pub gap_s: f64,
