@@ -145,7 +145,8 @@ impl Plan {
         } else {
             "\
 # The DaemonSet reads CPU times from the control groups of the nodes with measured pods, and may change
-# nothing there. It belongs to a Job, with which it is removed.
+# nothing there. It mounts a folder of the nodes, for which its namespace has to permit privileged pods.
+# It belongs to a Job, with which it is removed.
 "
         };
         format!(

@@ -31,7 +31,7 @@ const GAPS_OF_QUIET: f64 = 2.0;
 /// The share of a processor by which ticks of the kernel may make a CPU time from control groups wrong.
 const TICK_SHARE: f64 = 0.002;
 
-/// The time between two questions. A kubelet is asked oftener than it reads, so that it is known when it has read.
+/// The time between two questions. A kubelet is asked more often than it reads, so that it is known when it has read.
 pub fn every(source: CpuTimeSource) -> Duration {
     match source {
         CpuTimeSource::Cgroup => Duration::from_millis(250),

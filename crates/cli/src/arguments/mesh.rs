@@ -24,9 +24,9 @@ installed; without --mesh and --template, on both networks alone. It makes a nam
 a caller and an origin, and removes it at the end, at an interrupt, and when it fails. Each round
 has new pods, and a slice of each arm in a random order. CPU time is that of the proxies' containers
 by their control groups, which a DaemonSet reads on the nodes of the pods: a slice takes seconds,
-and five rounds with one mesh some five minutes. Where it may not, CPU time is from the metrics of
-the kubelets, which read it every 10 to 20 seconds: then a slice takes about a minute, and five
-rounds some twenty. The result says which, and why.
+and most of a round is the start of its pods. Where it may not, CPU time is from the metrics of the
+kubelets, which read it every 10 to 20 seconds: then a slice takes about a minute, and five rounds
+with one mesh some twenty. The result says which, and why.
 
 It needs rights in the whole cluster, which --dry-run prints with all that it makes.
 docs/guide/mesh.md describes the image, the rights, and templates with objects of your own, such as
