@@ -61,7 +61,7 @@ pub fn used(polls: &[Poll], container: &Container, from_s: f64, to_s: f64) -> Op
         return None;
     }
     let (first, last) = (taken.first()?, taken.last()?);
-    let seconds = (last.at_us - first.at_us) as f64 / 1e6;
+    let seconds = last.at_us.saturating_sub(first.at_us) as f64 / 1e6;
     let cpu_s = last.cpu_s - first.cpu_s;
     let limit = last.limit.zip(first.limit).and_then(|(last, first)| last.since(first));
     (seconds > 0.0).then_some(Used { cpu_s, seconds, limit })
@@ -73,7 +73,7 @@ pub fn longest_gap_s(polls: &[Poll], containers: &[Container]) -> Option<f64> {
         let mut times: Vec<i64> =
             polls.iter().filter_map(|poll| Some(poll.readings.get(container)?.at_us)).collect();
         times.dedup();
-        let gaps = times.windows(2).map(|pair| (pair[1] - pair[0]) as f64 / 1e6);
+        let gaps = times.windows(2).map(|pair| pair[1].saturating_sub(pair[0]) as f64 / 1e6);
         (times.len() >= 3).then(|| gaps.fold(0.0, f64::max))
     };
     let gaps: Option<Vec<f64>> = containers.iter().map(gap_of).collect();

@@ -124,8 +124,8 @@ impl Add for LimitPeriods {
     /// The periods of two limits.
     fn add(self, other: Self) -> Self {
         Self {
-            periods: self.periods + other.periods,
-            throttled: self.throttled + other.throttled,
+            periods: self.periods.saturating_add(other.periods),
+            throttled: self.throttled.saturating_add(other.throttled),
             throttled_s: self.throttled_s + other.throttled_s,
         }
     }

@@ -224,6 +224,7 @@ fn shortened(value: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use hoptax_result::{ClusterEnvironment, CpuTimeSource};
     use serde_json::json;
 
     type Change = fn(&mut Environment);
@@ -284,6 +285,17 @@ mod tests {
             let expected: &[&str] = if not_stated.contains(&name) { &[] } else { &[name] };
             assert_eq!(differing(&program(), &environment), expected, "{name}");
         }
+    }
+
+    #[test]
+    fn two_sources_of_cpu_times_in_clusters_are_a_difference() {
+        let of = |cpu_time: CpuTimeSource| {
+            let cluster = ClusterEnvironment { cpu_time: Some(cpu_time), ..ClusterEnvironment::default() };
+            of_envelope(&program(), Some(&Environment { cluster: Some(cluster), ..machine() }))
+        };
+        let (groups, kubelets) = (of(CpuTimeSource::Cgroup), of(CpuTimeSource::Kubelet));
+        assert_eq!(names(&differences(&[groups.clone(), kubelets])), ["CPU times from"]);
+        assert!(differences(&[groups.clone(), groups]).is_empty());
     }
 
     #[test]
