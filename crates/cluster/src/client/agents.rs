@@ -64,11 +64,10 @@ pub struct Removed {
     pub in_use: Vec<String>,
 }
 
-/// The client and the Job, for the thread and for all streams.
+/// The client and the Job with its id, for the thread and for all streams.
 struct Shared {
     connection: Connection,
     job: AgentJob,
-    /// The id of the Job.
     uid: String,
 }
 
@@ -216,7 +215,6 @@ impl Shared {
         }
     }
 
-    /// Makes the Job and its Secret, and returns the id of the Job.
     async fn make_all(&self, token: &str) -> Result<String, Refused> {
         let Self { connection, job, .. } = self;
         let made: Result<Made, Failed> = connection.create(&jobs_of(&job.namespace), &job.manifest()).await;
@@ -230,10 +228,10 @@ impl Shared {
             return Err(self.refused(failed, "make a Secret").await);
         }
         // Without this right, no agent would ever come.
-        match self.pods().await {
-            Ok(_) => Ok(uid),
-            Err(failed) => Err(self.refused(failed, "list pods").await),
+        if let Err(failed) = self.pods().await {
+            return Err(self.refused(failed, "list pods").await);
         }
+        Ok(uid)
     }
 
     /// Looks at the pods until the load has ended.
@@ -280,10 +278,8 @@ impl Shared {
         let (events, problem) = if all_there {
             (List::default(), None)
         } else {
-            match self.events().await {
-                Ok(events) => (events, None),
-                Err(failed) => (List::default(), Some(failed)),
-            }
+            let events = self.events().await;
+            events.map_or_else(|failed| (List::default(), Some(failed)), |events| (events, None))
         };
         Ok((agents(&self.job, &pods, &events, before), problem))
     }
