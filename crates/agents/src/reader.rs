@@ -216,7 +216,7 @@ mod tests {
         runtime.block_on(async {
             let (ours, theirs) = duplex(1 << 10);
             let mut at_ns = 0;
-            let known: Vec<ContainerId> = ["a", "b"].map(|digit| id(digit).parse().unwrap()).into();
+            let known = ["a", "b"].map(|digit| id(digit).parse::<ContainerId>().unwrap());
             tokio::spawn(serve(theirs, move |id: &ContainerId| {
                 at_ns += 1;
                 known.contains(id).then_some(Counters { at_ns, cpu_ns: 7, limit: None })
